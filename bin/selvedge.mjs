@@ -1,0 +1,72 @@
+#!/usr/bin/env node
+// The launcher. Plain old JavaScript on purpose: it must run, and say something useful, on any
+// Node that a host may have. On Node >= 24 it imports the program. On an older one it runs the
+// private Node that came with the dependencies and stands in for it: signals and the exit code
+// pass through. The database driver would kill an older Node without a word.
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { constants } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const NODE_MAJOR_MIN = 24;
+const EXIT_CONFIG = 78;
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+
+function privateNode() {
+  try {
+    const manifest = createRequire(import.meta.url).resolve(
+      `node-linux-${process.arch}/package.json`,
+    );
+    const binary = join(dirname(manifest), 'bin', 'node');
+    return existsSync(binary) ? binary : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function runUnder(binary) {
+  const child = spawn(binary, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
+    stdio: 'inherit',
+  });
+  const forwarded = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR2'];
+  for (const signal of forwarded) {
+    process.on(signal, () => {
+      // A Ctrl-C reaches the whole foreground group by itself; sending it on would count twice.
+      if (signal === 'SIGINT' && process.stdin.isTTY) return;
+      child.kill(signal);
+    });
+  }
+  child.on('error', (error) => {
+    process.stderr.write(`selvedge: cannot start ${binary}: ${error.message}\n`);
+    process.exit(EXIT_CONFIG);
+  });
+  child.on('exit', (code, signal) => {
+    process.exit(signal === null ? code : 128 + constants.signals[signal]);
+  });
+}
+
+async function runHere() {
+  // A checkout runs its TypeScript; a packed installation has only the compiled program.
+  const source = join(root, 'src', 'cli', 'main.ts');
+  const entry = existsSync(source) ? source : join(root, 'dist', 'cli', 'main.js');
+  const { main } = await import(entry);
+  await main(process.argv.slice(2));
+}
+
+const major = Number.parseInt(process.versions.node, 10);
+if (major >= NODE_MAJOR_MIN) {
+  await runHere();
+} else {
+  const binary = privateNode();
+  if (binary === undefined) {
+    process.stderr.write(
+      `selvedge needs Node ${NODE_MAJOR_MIN} or newer; this is ${process.version} and no private ` +
+        'Node is installed (run "npm ci" without --omit=optional, or install Node 24).\n',
+    );
+    process.exit(EXIT_CONFIG);
+  }
+  runUnder(binary);
+}

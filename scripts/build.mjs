@@ -1,0 +1,10 @@
+// Compiles src/ to dist/ from scratch, so that nothing of an earlier build is packed.
+import { execFileSync } from 'node:child_process';
+import { rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+
+rmSync(new URL('../dist', import.meta.url), { recursive: true, force: true });
+const manifest = createRequire(import.meta.url).resolve('typescript/package.json');
+const compiler = join(dirname(manifest), 'bin', 'tsc');
+execFileSync(process.execPath, [compiler, '-p', 'tsconfig.build.json'], { stdio: 'inherit' });

@@ -1,0 +1,138 @@
+/**
+ * Time, injected. Nothing outside this file sets a timer or reads the wall clock, so that tests
+ * step time instead of sleeping and the reference service can run days in seconds.
+ *
+ * `now` is wall time in epoch milliseconds and may jump; `monotonic` never goes back and is what
+ * deadlines and leases are measured with.
+ */
+import { performance } from 'node:perf_hooks';
+
+export interface Timer {
+  cancel(): void;
+}
+
+export interface Clock {
+  /** Epoch milliseconds, UTC. */
+  now(): number;
+  /** Milliseconds since an arbitrary start; never decreases. */
+  monotonic(): number;
+  /** Runs `task` once after `ms`. The timer does not keep the process alive. */
+  after(ms: number, task: () => void): Timer;
+  /** Resolves after `ms`, or rejects with the signal's reason as soon as it aborts. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+export interface ManualClock extends Clock {
+  /** Moves time on and runs what falls due, in order, letting promises settle in between. */
+  advance(ms: number): Promise<void>;
+  /** How many timers wait; a test that leaves one behind has a leak. */
+  pending(): number;
+}
+
+/** Node's timers overflow to "at once" above this (2^31 - 1 ms, about 24.8 days). */
+const TIMER_MS_MAX = 2_147_483_647;
+
+function sleepWith(clock: Pick<Clock, 'after'>, ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) {
+      reject(signal.reason);
+      return;
+    }
+    const onAbort = (): void => {
+      timer.cancel();
+      reject(signal?.reason);
+    };
+    const timer = clock.after(ms, () => {
+      signal?.removeEventListener('abort', onAbort);
+      resolve();
+    });
+    signal?.addEventListener('abort', onAbort, { once: true });
+  });
+}
+
+export function systemClock(): Clock {
+  const clock: Clock = {
+    now: () => Date.now(),
+    monotonic: () => performance.now(),
+    after(ms, task) {
+      const handle = setTimeout(task, Math.min(Math.max(ms, 0), TIMER_MS_MAX));
+      handle.unref();
+      return { cancel: () => clearTimeout(handle) };
+    },
+    // A sleeping worker keeps the process alive on purpose: unlike a watchdog timer, somebody
+    // waits for it. The reference is held by a second, ordinary timer.
+    sleep(ms, signal) {
+      const keepAlive = setTimeout(() => undefined, Math.min(Math.max(ms, 0), TIMER_MS_MAX));
+      return sleepWith(clock, ms, signal).finally(() => clearTimeout(keepAlive));
+    },
+  };
+  return clock;
+}
+
+/** A clock that runs `factor` times as fast as `base`, starting at `startsAt` (epoch ms). */
+export function scaledClock(base: Clock, factor: number, startsAt = base.now()): Clock {
+  const origin = base.monotonic();
+  const elapsed = (): number => (base.monotonic() - origin) * factor;
+  return {
+    now: () => Math.floor(startsAt + elapsed()),
+    monotonic: elapsed,
+    after: (ms, task) => base.after(ms / factor, task),
+    sleep: (ms, signal) => base.sleep(ms / factor, signal),
+  };
+}
+
+/** Lets every promise that is ready run to its next wait, I/O callbacks included. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 3; turn += 1) {
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+}
+
+/** A clock that stands still until it is advanced. */
+export function manualClock(startsAt = Date.UTC(2026, 0, 5, 8)): ManualClock {
+  let elapsed = 0;
+  let order = 0;
+  const waiting: { due: number; order: number; task: () => void }[] = [];
+
+  const takeDue = (until: number): (() => void) | undefined => {
+    let first: (typeof waiting)[number] | undefined;
+    for (const entry of waiting) {
+      if (entry.due > until) continue;
+      if (!first || entry.due < first.due || (entry.due === first.due && entry.order < first.order))
+        first = entry;
+    }
+    if (!first) return undefined;
+    waiting.splice(waiting.indexOf(first), 1);
+    elapsed = Math.max(elapsed, first.due);
+    return first.task;
+  };
+
+  const clock: ManualClock = {
+    now: () => startsAt + elapsed,
+    monotonic: () => elapsed,
+    pending: () => waiting.length,
+    after(ms, task) {
+      order += 1;
+      const entry = { due: elapsed + Math.max(ms, 0), order, task };
+      waiting.push(entry);
+      return {
+        cancel: () => {
+          const index = waiting.indexOf(entry);
+          if (index >= 0) waiting.splice(index, 1);
+        },
+      };
+    },
+    sleep: (ms, signal) => sleepWith(clock, ms, signal),
+    async advance(ms) {
+      const until = elapsed + ms;
+      await settle();
+      for (let task = takeDue(until); task; task = takeDue(until)) {
+        task();
+        await settle();
+      }
+      elapsed = until;
+      await settle();
+    },
+  };
+  return clock;
+}

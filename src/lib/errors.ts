@@ -1,0 +1,118 @@
+/**
+ * One error class per decision of the caller. `code` is stable (never reused once retired) and is
+ * what programs test; `hint` tells the operator the next step; decisions are never made from the
+ * text of a message.
+ */
+
+export interface ErrorDetail {
+  readonly hint?: string | undefined;
+  readonly cause?: unknown;
+}
+
+export class SelvedgeError extends Error {
+  override readonly name: string = 'SelvedgeError';
+  readonly code: string;
+  readonly hint: string | undefined;
+
+  constructor(code: string, message: string, detail: ErrorDetail = {}) {
+    super(message, detail.cause === undefined ? undefined : { cause: detail.cause });
+    this.code = code;
+    this.hint = detail.hint;
+  }
+}
+
+/** Nothing happened yet and the same request may be made again later. */
+export class RetryLaterError extends SelvedgeError {
+  override readonly name = 'RetryLaterError';
+  /** Milliseconds the other side asked us to wait, when it said so. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(
+    code: string,
+    message: string,
+    detail: ErrorDetail & { readonly retryAfterMs?: number | undefined } = {},
+  ) {
+    super(code, message, detail);
+    this.retryAfterMs = detail.retryAfterMs;
+  }
+}
+
+/** The token is gone: log in once and repeat once. */
+export class LoginAgainError extends SelvedgeError {
+  override readonly name = 'LoginAgainError';
+}
+
+/** The other side said no, definitely; repeating the same request cannot help. */
+export class RefusedError extends SelvedgeError {
+  override readonly name = 'RefusedError';
+  /** The service's own lines, e.g. `invalid_data` of a 422. */
+  readonly lines: readonly string[];
+
+  constructor(
+    code: string,
+    message: string,
+    detail: ErrorDetail & { readonly lines?: readonly string[] } = {},
+  ) {
+    super(code, message, detail);
+    this.lines = detail.lines ?? [];
+  }
+}
+
+/** The state at the other side forbids it (HTTP 409): read again, compare, decide anew. */
+export class ConflictError extends SelvedgeError {
+  override readonly name = 'ConflictError';
+}
+
+/** The request may or may not have taken effect; only evidence leads on. */
+export class InDoubtError extends SelvedgeError {
+  override readonly name = 'InDoubtError';
+}
+
+/** The configuration cannot be used; a person must change it. */
+export class ConfigError extends SelvedgeError {
+  override readonly name = 'ConfigError';
+}
+
+/** The database cannot be used as it is; a person must look. */
+export class StoreError extends SelvedgeError {
+  override readonly name = 'StoreError';
+}
+
+/** A mistake of ours. */
+export class BugError extends SelvedgeError {
+  override readonly name = 'BugError';
+}
+
+/** States that `condition` holds; a failure is a bug, not an operating error. */
+export function invariant(condition: boolean, message: string): asserts condition {
+  if (!condition) throw new BugError('bug.invariant', message);
+}
+
+/** Anything thrown, as an Error. */
+export function toError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}
+
+/** Exit codes: one table for `--help`, the documentation and the systemd unit. */
+export const EXIT = {
+  ok: { code: 0, meaning: 'done' },
+  failure: { code: 1, meaning: 'the command failed; the message says why' },
+  usage: { code: 2, meaning: 'the command line is wrong' },
+  store: { code: 65, meaning: 'the database is damaged, newer than the program or not ours' },
+  bug: { code: 70, meaning: 'a mistake in the program; please report it' },
+  migration: { code: 73, meaning: 'a schema migration failed; nothing was changed' },
+  locked: { code: 75, meaning: 'another daemon owns the database; try again later' },
+  config: { code: 78, meaning: 'the configuration or the rules are wrong' },
+  forced: { code: 130, meaning: 'stopped by force (second signal)' },
+} as const;
+
+/** The exit code that tells a shell or systemd what kind of failure this was. */
+export function exitCodeOf(error: unknown): number {
+  if (error instanceof ConfigError) return EXIT.config.code;
+  if (error instanceof StoreError) {
+    if (error.code === 'store.locked') return EXIT.locked.code;
+    if (error.code === 'store.migration_failed') return EXIT.migration.code;
+    return EXIT.store.code;
+  }
+  return error instanceof BugError ? EXIT.bug.code : EXIT.failure.code;
+}

@@ -1,0 +1,76 @@
+/**
+ * The one way to make an HTTP server here: fastify with limits set on purpose and one error
+ * handler. A server never answers with the text of an internal error.
+ */
+import type { AddressInfo } from 'node:net';
+import Fastify, { type FastifyInstance } from 'fastify';
+import type { Logger } from './log.ts';
+
+export interface HttpServerLimits {
+  readonly bodyBytesMax: number;
+  readonly connectionsMax: number;
+  /** From the connection to the end of the headers. */
+  readonly headersMs: number;
+  /** From the connection to the end of the body. */
+  readonly requestMs: number;
+  readonly keepAliveMs: number;
+}
+
+export const HTTP_SERVER_LIMITS: HttpServerLimits = {
+  bodyBytesMax: 1_048_576,
+  connectionsMax: 256,
+  headersMs: 5_000,
+  requestMs: 10_000,
+  keepAliveMs: 65_000,
+};
+
+/** Bigger header blocks are answered 431 by Node itself. */
+const HEADER_BYTES_MAX = 8_192;
+const REQUESTS_PER_SOCKET_MAX = 100_000;
+/** Node's default of 30 s would let a slow sender exceed the limits above by that much. */
+const CONNECTIONS_CHECK_MS = 1_000;
+
+/**
+ * A fastify instance with bounded bodies, headers, times and connections. The caller installs
+ * routes and its own error shape (`setErrorHandler`), then calls {@link listenOn}.
+ */
+export function createHttpServer(
+  log: Logger,
+  limits: HttpServerLimits = HTTP_SERVER_LIMITS,
+): FastifyInstance {
+  const app = Fastify({
+    bodyLimit: limits.bodyBytesMax,
+    forceCloseConnections: false,
+    return503OnClosing: false,
+    http: {
+      maxHeaderSize: HEADER_BYTES_MAX,
+      headersTimeout: limits.headersMs,
+      requestTimeout: limits.requestMs,
+      keepAliveTimeout: limits.keepAliveMs,
+      connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
+    },
+  });
+  app.server.maxConnections = limits.connectionsMax;
+  app.server.maxRequestsPerSocket = REQUESTS_PER_SOCKET_MAX;
+  app.addHook('onError', async (request, _reply, error) => {
+    if ((error.statusCode ?? 500) >= 500) {
+      log.error({ err: error, method: request.method, path: request.routeOptions.url }, 'http');
+    }
+  });
+  return app;
+}
+
+/** Starts listening and gives the base URL; port 0 means any free port. */
+export async function listenOn(
+  app: FastifyInstance,
+  host: string,
+  port: number,
+): Promise<{ readonly url: string; readonly port: number }> {
+  await app.listen({ host, port });
+  const address: AddressInfo | string | null = app.server.address();
+  if (address === null || typeof address === 'string') {
+    throw new TypeError('the server does not listen on a TCP port');
+  }
+  const shown = address.family === 'IPv6' ? `[${address.address}]` : address.address;
+  return { url: `http://${shown}:${address.port}`, port: address.port };
+}

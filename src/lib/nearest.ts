@@ -1,0 +1,27 @@
+/** "Did you mean": the nearest of the known names, if one is near enough to be a typo. */
+
+function distance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let row = 1; row <= a.length; row += 1) {
+    const current = [row];
+    for (let column = 1; column <= b.length; column += 1) {
+      const substitution = (previous[column - 1] ?? 0) + (a[row - 1] === b[column - 1] ? 0 : 1);
+      const insertion = (current[column - 1] ?? 0) + 1;
+      const deletion = (previous[column] ?? 0) + 1;
+      current.push(Math.min(substitution, insertion, deletion));
+    }
+    previous = current;
+  }
+  return previous[b.length] ?? Number.POSITIVE_INFINITY;
+}
+
+/** The known name within a third of the word's length (at least 1, at most 3 edits). */
+export function nearestName(word: string, known: Iterable<string>): string | undefined {
+  const limit = Math.min(3, Math.max(1, Math.ceil(word.length / 3)));
+  let best: { name: string; edits: number } | undefined;
+  for (const name of known) {
+    const edits = distance(word.toLowerCase(), name.toLowerCase());
+    if (edits <= limit && (!best || edits < best.edits)) best = { name, edits };
+  }
+  return best?.name;
+}

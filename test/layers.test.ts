@@ -1,0 +1,90 @@
+/**
+ * The house plan as a test: who may import whom. The table is the one of docs/architecture.md;
+ * change the design there first, then here.
+ */
+import { posix } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { filesBelow } from './support/source.ts';
+
+const EVERYTHING_BUT_THE_ENDS = [
+  'lib',
+  'config',
+  'store',
+  'client',
+  'mirror',
+  'sync',
+  'inbox',
+  'rules',
+  'decisions',
+  'outbox',
+  'report',
+  'ops',
+  'console',
+];
+
+/** Room → rooms it may import (its own files are always allowed). */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  lib: [],
+  config: ['lib'],
+  store: ['lib', 'config'],
+  client: ['lib', 'config'],
+  mirror: ['lib', 'config', 'store'],
+  sync: ['lib', 'config', 'mirror', 'store', 'client'],
+  inbox: ['lib', 'config', 'mirror', 'store', 'client'],
+  rules: ['lib'],
+  decisions: ['lib', 'config', 'rules', 'mirror', 'store', 'client'],
+  outbox: ['lib', 'config', 'mirror', 'store', 'client'],
+  report: ['lib', 'config', 'store'],
+  ops: ['lib', 'config', 'store', 'mirror'],
+  console: EVERYTHING_BUT_THE_ENDS,
+  daemon: EVERYTHING_BUT_THE_ENDS,
+  cli: [...EVERYTHING_BUT_THE_ENDS, 'daemon', 'reference'],
+  reference: ['lib'],
+};
+
+/** The one door between siblings: a decision puts its order to push into the outbox. */
+const DOORS = new Set(['decisions -> src/outbox/enqueue.ts']);
+
+interface Edge {
+  readonly from: string;
+  readonly to: string;
+}
+
+function roomOf(path: string): string {
+  return path.split('/')[1] ?? '';
+}
+
+function importsOf(path: string, text: string): Edge[] {
+  const specifiers = text.matchAll(/(?:from|import|import\()\s*['"](\.[^'"]+)['"]/g);
+  return [...specifiers].map((match) => ({
+    from: path,
+    to: posix.join(posix.dirname(path), match[1] ?? ''),
+  }));
+}
+
+const sources = filesBelow('src', ['.ts']);
+
+describe('layers', () => {
+  it('has only rooms that the house plan knows', () => {
+    const rooms = new Set(sources.map((file) => roomOf(file.path)));
+    expect([...rooms].filter((room) => !Object.hasOwn(MAY_IMPORT, room))).toEqual([]);
+  });
+
+  it('imports downwards only', () => {
+    const broken = sources
+      .flatMap((file) => importsOf(file.path, file.text))
+      .filter(({ from, to }) => {
+        const [room, target] = [roomOf(from), roomOf(to)];
+        if (room === target || DOORS.has(`${room} -> ${to}`)) return false;
+        return !(MAY_IMPORT[room] ?? []).includes(target);
+      })
+      .map(({ from, to }) => `${from} must not import ${to}: see docs/architecture.md, "Rooms"`);
+    expect(broken).toEqual([]);
+  });
+
+  it('finds an edge that breaks the plan', () => {
+    const edges = importsOf('src/rules/evaluate.ts', "import { x } from '../store/open.ts';\n");
+    expect(edges).toEqual([{ from: 'src/rules/evaluate.ts', to: 'src/store/open.ts' }]);
+    expect(MAY_IMPORT.rules).not.toContain(roomOf('src/store/open.ts'));
+  });
+});

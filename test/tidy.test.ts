@@ -1,0 +1,128 @@
+/** The ceilings of the house (docs/architecture.md, "Ceilings"), without a list of exceptions. */
+import { dirname } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { filesBelow, type SourceFile } from './support/source.ts';
+
+const FUNCTION_LINES_MAX = 70;
+const FILE_LINES_MAX = 400;
+const LINE_CHARS_MAX = 100;
+const FOLDER_FILES_MAX = 12;
+const ASSERTIONS_MAX = 30;
+
+const FUNCTION_HEAD = new RegExp(
+  [
+    String.raw`^(\s*)(?:export )?(?:async )?(?:function\b`,
+    String.raw`(?:const|let) \w+.*=> \{$`,
+    String.raw`(?:static |readonly |async |#|get |set |\*)*[\w#[\].]+\([^;]*$`,
+    String.raw`.*=> \{$)`,
+  ].join('|'),
+);
+
+const sources = filesBelow('src', ['.ts']);
+const everything = [
+  ...sources,
+  ...filesBelow('test', ['.ts']),
+  ...filesBelow('bench', ['.ts']),
+  ...filesBelow('bin', ['.mjs']),
+  ...filesBelow('scripts', ['.mjs']),
+];
+
+/**
+ * The lines of each function that has a body in braces. The sources are formatted, so a body ends
+ * at the first line that has the indentation of its head and starts with a closing brace.
+ */
+function functionsOf(file: SourceFile): { readonly at: string; readonly lines: number }[] {
+  const found: { at: string; lines: number }[] = [];
+  for (const [index, line] of file.lines.entries()) {
+    const match = FUNCTION_HEAD.exec(line);
+    if (!match || /^\s*(?:if|for|while|switch|return|await|expect|import|export \{)\b/.test(line))
+      continue;
+    const indent = match[1] ?? '';
+    const end = file.lines.findIndex(
+      (other, at) =>
+        at > index && other.startsWith(`${indent}}`) && !other.startsWith(`${indent} `),
+    );
+    if (end > index) found.push({ at: `${file.path}:${index + 1}`, lines: end - index + 1 });
+  }
+  return found;
+}
+
+describe('tidy', () => {
+  it('keeps every function within its lines', () => {
+    const tooLong = sources.flatMap(functionsOf).filter((f) => f.lines > FUNCTION_LINES_MAX);
+    expect(tooLong).toEqual([]);
+  });
+
+  it('sees a function that is too long', () => {
+    const lines = ['export function a(): void {', ...Array(80).fill('  b();'), '}'];
+    const found = functionsOf({ path: 'x.ts', text: lines.join('\n'), lines });
+    expect(found).toContainEqual({ at: 'x.ts:1', lines: 82 });
+  });
+
+  it('keeps every file within its lines', () => {
+    const tooLong = sources.filter((file) => file.lines.length > FILE_LINES_MAX + 1);
+    expect(tooLong.map((file) => `${file.path}: ${file.lines.length} lines`)).toEqual([]);
+  });
+
+  it('keeps every line readable', () => {
+    const tooLong = everything.flatMap((file) =>
+      file.lines
+        .map((line, index) => ({ at: `${file.path}:${index + 1}`, length: line.length }))
+        .filter(({ length }) => length > LINE_CHARS_MAX),
+    );
+    expect(tooLong).toEqual([]);
+  });
+
+  it('keeps every folder small enough to be read at a glance', () => {
+    const counts = new Map<string, number>();
+    for (const { path } of sources) counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1);
+    expect([...counts].filter(([, count]) => count > FOLDER_FILES_MAX)).toEqual([]);
+  });
+
+  it('asserts types only at parsed boundaries, and rarely', () => {
+    const assertions = sources.flatMap((file) =>
+      file.lines
+        .map((line, index) => ({ at: `${file.path}:${index + 1}`, line }))
+        .filter(({ line }) => !/^\s*(?:\*|\/\/|import|export \{)/.test(line))
+        .filter(({ line }) =>
+          /[\w)\]}>] as (?!const\b)[\w{[(]/.test(line.replace(/'[^']*'/g, "''")),
+        )
+        .filter(({ line }) => !/`[^`]* as [^`]*`/.test(line))
+        .map(({ at }) => at),
+    );
+    expect(assertions.length, assertions.join('\n')).toBeLessThanOrEqual(ASSERTIONS_MAX);
+  });
+
+  it('has no marks of unfinished work', () => {
+    const marks = new RegExp(`\\b(${['TO' + 'DO', 'FIX' + 'ME', 'XX' + 'X'].join('|')})\\b`);
+    const found = everything.flatMap((file) =>
+      file.lines.flatMap((line, index) => (marks.test(line) ? [`${file.path}:${index + 1}`] : [])),
+    );
+    expect(found).toEqual([]);
+  });
+
+  it('never opens a database file behind the back of SQLite', () => {
+    // Closing any descriptor of such a file drops the locks SQLite holds on it (POSIX fcntl).
+    const reads = /\b(?:readFile|readFileSync|open|openSync|createReadStream|copyFile\w*)\(/;
+    const found = sources.flatMap((file) =>
+      file.lines.flatMap((line, index) =>
+        reads.test(line) && /(?:database|dbPath|mirrorPath|exchangePath|-wal|-shm)/i.test(line)
+          ? [`${file.path}:${index + 1}`]
+          : [],
+      ),
+    );
+    expect(found).toEqual([]);
+  });
+
+  it('sets timers in lib/clock.ts only', () => {
+    const timers = /\b(?:setTimeout|setInterval)\(|\bDate\.now\(\)|\bnew Date\(\)|\bMath\.random\(/;
+    const found = sources.flatMap((file) =>
+      file.path === 'src/lib/clock.ts'
+        ? []
+        : file.lines.flatMap((line, index) =>
+            timers.test(line) ? [`${file.path}:${index + 1}`] : [],
+          ),
+    );
+    expect(found).toEqual([]);
+  });
+});
