@@ -1,0 +1,130 @@
+/**
+ * Every knob of the reference service, with its default: what the world looks like, how it lives
+ * and where it behaves differently from the plain reading of the wire contract. A knob that is
+ * left out of a file or a control request has the value written here.
+ *
+ * Times are milliseconds of the service's clock; as text they may carry a unit (`15m`).
+ */
+import { z } from 'zod';
+import { parseDuration } from '../../lib/units.ts';
+
+/** Milliseconds, written as a number or as a duration with a unit. */
+function duration(fallback: string) {
+  return z
+    .union([
+      z.number().int().min(0),
+      z.string().transform((text, context) => {
+        const ms = parseDuration(text);
+        if (ms === undefined) {
+          context.issues.push({ code: 'custom', input: text, message: 'no duration, e.g. 15m' });
+          return z.NEVER;
+        }
+        return ms;
+      }),
+    ])
+    .prefault(fallback);
+}
+
+const share = (fallback: number) => z.number().min(0).max(1).default(fallback);
+const count = (fallback: number, max: number) => z.number().int().min(0).max(max).default(fallback);
+const size = (fallback: number, max: number) => z.number().int().min(1).max(max).default(fallback);
+
+/**
+ * Size and seed of the world. Variants = styles × colors × sizes; those of the newest season are
+ * not in stock yet (with more than one season), so the default gives 20,000 rows of stock.
+ */
+const worldKnobs = z.strictObject({
+  seed: z.number().int().min(0).max(4_294_967_295).default(7),
+  brands: size(10, 200),
+  styles: size(1_250, 200_000),
+  /** Per style. */
+  colors: size(4, 12),
+  /** Rows per style and color; where a style is also sold in assortments, one of them is one. */
+  sizes: size(5, 10),
+  seasons: size(5, 12),
+  accounts: size(60, 10_000),
+  /** Orders that exist before the first one arrives. */
+  orders: count(40, 100_000),
+});
+
+const lifeKnobs = z.strictObject({
+  ordersPerMinute: z.number().min(0).max(6_000).default(12),
+  /** From the order to its packed delivery. */
+  packAfter: duration('6s'),
+  /** Packing times are drawn from ± this share of `packAfter`. */
+  packJitter: share(0.5),
+  /** Share of orders that are packed in several deliveries. */
+  splitShare: share(0.15),
+  /** Share of arriving orders that are pre-orders of the newest season. */
+  preOrderShare: share(0.2),
+  /** From acceptance to shipping; an accepted delivery that has shipped no longer moves. */
+  shipAfter: duration('30s'),
+  /** From rejection to the next packed delivery of the same order. */
+  repackAfter: duration('45s'),
+  /** Share of packed deliveries that the service itself cancels when nobody decided in time. */
+  cancelShare: share(0.03),
+  cancelAfter: duration('10m'),
+  /** Share of shipped deliveries that the customer sends back in part. */
+  refundShare: share(0.05),
+  refundAfter: duration('2m'),
+  /** From a pending refund to the refund that confirms it; 0 means by hand only. */
+  confirmRefundAfter: duration('30s'),
+});
+
+const orderKnobs = z.strictObject({
+  freightRequired: z.boolean().default(false),
+  duplicateReference: z.enum(['create', 'conflict']).default('create'),
+  rejectFromAccepted: z.enum(['conflict', 'allow']).default('conflict'),
+  idempotencyKey: z.enum(['ignore', 'honour']).default('ignore'),
+  /** A new order is missing from the list (not from its own address) for this long. */
+  listingLag: duration('0s'),
+  /** Share of created orders that take effect only after the request was answered with 504. */
+  lateCommitShare: share(0),
+  lateCommitAfter: duration('20s'),
+});
+
+const authKnobs = z.strictObject({
+  tokenLifetime: duration('15m'),
+  /** At most one log-in per key in this time. */
+  loginSpacing: duration('6s'),
+});
+
+const pagingKnobs = z.strictObject({
+  /** Rows of a variant page without `limit`; null gives the whole list. */
+  variantsDefault: z.number().int().min(1).max(250).nullable().default(null),
+  orders: size(50, 250),
+});
+
+/** Keys that exist from the start; their secrets are drawn from chance unless given. */
+const keyKnobs = z.strictObject({
+  name: z.string().min(1),
+  kind: z.enum(['plain', 'b2b']).default('plain'),
+  detailedPricing: z.boolean().default(false),
+  /** A read-only key is a read token: variants, brands, freight and seasons, GET only. */
+  readOnly: z.boolean().default(false),
+  webhooks: z.boolean().default(true),
+  clientId: z.string().min(1).optional(),
+  clientSecret: z.string().min(1).optional(),
+});
+
+export const knobsSchema = z.strictObject({
+  world: worldKnobs.prefault({}),
+  life: lifeKnobs.prefault({}),
+  orders: orderKnobs.prefault({}),
+  auth: authKnobs.prefault({}),
+  paging: pagingKnobs.prefault({}),
+  keys: z
+    .array(keyKnobs)
+    .min(1)
+    .prefault([
+      { name: 'plain', kind: 'plain' },
+      { name: 'b2b', kind: 'b2b' },
+      { name: 'b2bDetailed', kind: 'b2b', detailedPricing: true },
+      { name: 'readOnly', kind: 'plain', readOnly: true, webhooks: false },
+    ]),
+});
+
+export type Knobs = z.output<typeof knobsSchema>;
+
+/** What the knobs are right now: they change at run time, so nobody keeps a copy. */
+export type CurrentKnobs = () => Knobs;
