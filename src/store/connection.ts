@@ -1,0 +1,118 @@
+/**
+ * Opens a SQLite connection the one right way: pragmas are set explicitly and, because the
+ * driver's build changes some of them behind the caller's back, read back after the first write
+ * (in WAL mode it silently falls to synchronous=NORMAL, which loses acknowledged rows in a power
+ * cut).
+ */
+import Database from 'better-sqlite3';
+import { StoreError } from '../lib/errors.ts';
+
+/** `SLVG`: marks our files, so that nobody migrates a foreign database by mistake. */
+export const APPLICATION_ID = 0x534c5647;
+
+/** First version with the WAL-reset fix (sqlite.org, "WAL-reset bug"). */
+const SQLITE_VERSION_MIN = [3, 51, 3] as const;
+
+export interface ConnectionOptions {
+  readonly busyTimeoutMs: number;
+}
+
+const COMMON: Readonly<Record<string, number>> = {
+  mmap_size: 0,
+  trusted_schema: 0,
+  cell_size_check: 1,
+  foreign_keys: 1,
+  temp_store: 2,
+  cache_size: -16_384,
+};
+
+const WRITER: Readonly<Record<string, number>> = {
+  ...COMMON,
+  synchronous: 2,
+  wal_autocheckpoint: 1_000,
+  journal_size_limit: 67_108_864,
+};
+
+function setPragmas(database: Database.Database, pragmas: Readonly<Record<string, number>>): void {
+  for (const [name, value] of Object.entries(pragmas)) database.pragma(`${name} = ${value}`);
+}
+
+/** Throws unless every pragma still has the value it was given. */
+export function verifyPragmas(database: Database.Database): void {
+  for (const [name, expected] of Object.entries(WRITER)) {
+    const found = Number(database.pragma(name, { simple: true }));
+    if (found !== expected) {
+      throw new StoreError(
+        'store.pragma_lost',
+        `${database.name}: PRAGMA ${name} is ${found} instead of ${expected}`,
+        { hint: 'the database driver ignores a setting that durability rests on; do not run it' },
+      );
+    }
+  }
+  if (database.pragma('journal_mode', { simple: true }) !== 'wal') {
+    throw new StoreError('store.pragma_lost', `${database.name} is not in WAL mode`, {
+      hint: 'a file system without shared memory (a network share) cannot hold the database',
+    });
+  }
+}
+
+function checkVersion(database: Database.Database): void {
+  const version = String(database.prepare('select sqlite_version()').pluck().get());
+  const found = version.split('.').map(Number);
+  for (const [index, needed] of SQLITE_VERSION_MIN.entries()) {
+    const part = found[index] ?? 0;
+    if (part > needed) return;
+    if (part < needed) {
+      throw new StoreError('store.sqlite_too_old', `SQLite ${version} has the WAL-reset bug`, {
+        hint: 'reinstall the dependencies with "npm ci"',
+      });
+    }
+  }
+}
+
+function checkApplication(database: Database.Database): void {
+  const id = Number(database.pragma('application_id', { simple: true }));
+  const tables = Number(database.prepare('select count(*) from sqlite_schema').pluck().get());
+  if (id === APPLICATION_ID || (id === 0 && tables === 0)) return;
+  throw new StoreError('store.foreign_file', `${database.name} is not a Selvedge database`, {
+    hint: 'check dataDir in the configuration',
+  });
+}
+
+function openFile(path: string, options: Database.Options): Database.Database {
+  try {
+    return new Database(path, options);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new StoreError('store.cannot_open', `cannot open ${path}: ${reason}`, {
+      hint: options.readonly
+        ? 'start the daemon once, or check dataDir and the permissions'
+        : 'the folder must exist and be writable by this user',
+      cause,
+    });
+  }
+}
+
+/** The writer's connection. Call {@link verifyPragmas} after the first write. */
+export function openWriter(path: string, options: ConnectionOptions): Database.Database {
+  const database = openFile(path, { timeout: options.busyTimeoutMs });
+  checkVersion(database);
+  checkApplication(database);
+  database.pragma('journal_mode = wal');
+  setPragmas(database, WRITER);
+  database.pragma(`application_id = ${APPLICATION_ID}`);
+  return database;
+}
+
+/** A connection that cannot write, for reports and commands beside a running daemon. */
+export function openReader(path: string, options: ConnectionOptions): Database.Database {
+  const database = openFile(path, {
+    readonly: true,
+    fileMustExist: true,
+    timeout: options.busyTimeoutMs,
+  });
+  checkApplication(database);
+  setPragmas(database, COMMON);
+  database.pragma('query_only = 1');
+  return database;
+}

@@ -1,0 +1,144 @@
+/**
+ * Forward-only SQL migrations. Own runner, because Kysely's leaves half a failed migration behind
+ * on SQLite: here each file runs in one IMMEDIATE transaction together with its ledger row, an
+ * edited file is refused by checksum, a database newer than the program is refused, and an
+ * existing database is copied before it is changed.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type Database from 'better-sqlite3';
+import type { Clock } from '../lib/clock.ts';
+import { StoreError, toError } from '../lib/errors.ts';
+import { sha256 } from '../lib/json.ts';
+
+export interface Migration {
+  readonly version: number;
+  readonly name: string;
+  readonly sql: string;
+  readonly checksum: string;
+}
+
+export interface MigrationReport {
+  readonly from: number;
+  readonly to: number;
+  readonly applied: readonly string[];
+  /** The copy taken before the first change, when there was something to copy. */
+  readonly backup: string | undefined;
+}
+
+const SHIPPED = fileURLToPath(new URL('../../migrations/', import.meta.url));
+
+const LEDGER = `
+  CREATE TABLE IF NOT EXISTS schema_migration (
+    version INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    checksum TEXT NOT NULL,
+    applied_at INTEGER NOT NULL
+  ) STRICT
+`;
+
+/** The migrations of a folder (`NNNN-name.sql`), in order and without a gap. */
+export function readMigrations(folder: string = SHIPPED): Migration[] {
+  const names = readdirSync(folder)
+    .filter((name) => /^\d{4}-[a-z0-9-]+\.sql$/.test(name))
+    .sort();
+  return names.map((name, index) => {
+    const version = Number(name.slice(0, 4));
+    if (version !== index + 1) {
+      throw new StoreError('store.migration_gap', `migrations: ${name} should be ${index + 1}`);
+    }
+    const sql = readFileSync(`${folder}/${name}`, 'utf8');
+    return { version, name: name.slice(5, -4), sql, checksum: sha256(sql) };
+  });
+}
+
+interface LedgerRow {
+  readonly version: number;
+  readonly name: string;
+  readonly checksum: string;
+}
+
+function readLedger(database: Database.Database): LedgerRow[] {
+  return database
+    .prepare<[], LedgerRow>('select version, name, checksum from schema_migration order by version')
+    .all();
+}
+
+function checkLedger(
+  database: Database.Database,
+  ledger: readonly LedgerRow[],
+  migrations: readonly Migration[],
+): void {
+  for (const row of ledger) {
+    const known = migrations[row.version - 1];
+    if (!known) {
+      throw new StoreError(
+        'store.newer_schema',
+        `${database.name} has schema ${row.version} (${row.name}); this program knows ` +
+          `${migrations.length}`,
+        { hint: 'run the newer program, or restore the backup taken before the upgrade' },
+      );
+    }
+    if (known.checksum !== row.checksum) {
+      throw new StoreError(
+        'store.migration_edited',
+        `migration ${row.version} (${row.name}) differs from the one this database ran`,
+        { hint: 'reinstall the program; applied migrations are never edited' },
+      );
+    }
+  }
+}
+
+function applyOne(database: Database.Database, migration: Migration, clock: Clock): void {
+  const apply = database.transaction(() => {
+    database
+      .prepare('insert into schema_migration values (?, ?, ?, ?)')
+      .run(migration.version, migration.name, migration.checksum, clock.now());
+    database.exec(migration.sql);
+    database.pragma(`user_version = ${migration.version}`);
+  });
+  try {
+    apply.immediate();
+  } catch (cause) {
+    throw new StoreError(
+      'store.migration_failed',
+      `migration ${migration.version} (${migration.name}) failed: ${toError(cause).message}`,
+      { hint: 'nothing of it was applied; report it with this message', cause },
+    );
+  }
+}
+
+/** The schema version, and what {@link migrate} would apply. Reads only. */
+export function pendingMigrations(
+  database: Database.Database,
+  migrations: readonly Migration[] = readMigrations(),
+): { readonly version: number; readonly pending: readonly Migration[] } {
+  const exists = database
+    .prepare("select 1 from sqlite_schema where name = 'schema_migration'")
+    .get();
+  const ledger = exists === undefined ? [] : readLedger(database);
+  checkLedger(database, ledger, migrations);
+  return { version: ledger.length, pending: migrations.slice(ledger.length) };
+}
+
+/** Brings the database to the newest schema. Throws a StoreError and changes nothing further. */
+export function migrate(
+  database: Database.Database,
+  clock: Clock,
+  migrations: readonly Migration[] = readMigrations(),
+): MigrationReport {
+  const before = pendingMigrations(database, migrations);
+  let backup: string | undefined;
+  if (before.version > 0 && before.pending.length > 0) {
+    backup = `${database.name}.before-${before.version + 1}-${clock.now()}`;
+    database.prepare('vacuum into ?').run(backup);
+  }
+  database.exec(LEDGER);
+  for (const migration of before.pending) applyOne(database, migration, clock);
+  return {
+    from: before.version,
+    to: before.version + before.pending.length,
+    applied: before.pending.map((migration) => migration.name),
+    backup,
+  };
+}

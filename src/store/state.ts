@@ -1,0 +1,67 @@
+/** Small facts about this installation that must outlive the process. */
+import type { Clock } from '../lib/clock.ts';
+import type { Db, Store, Tx } from './store.ts';
+
+export async function readState(db: Db | Tx, key: string): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('daemon_state')
+    .select('value')
+    .where('key', '=', key)
+    .executeTakeFirst();
+  return row?.value;
+}
+
+export async function writeState(
+  db: Db | Tx,
+  key: string,
+  value: string,
+  clock: Clock,
+): Promise<void> {
+  const values = { value, updated_at: clock.now() };
+  await db
+    .insertInto('daemon_state')
+    .values({ key, ...values })
+    .onConflict((conflict) => conflict.column('key').doUpdateSet(values))
+    .execute();
+}
+
+export interface ReadSequence {
+  /** A number greater than that of every read that started before. */
+  next(): Promise<number>;
+}
+
+/** Numbers are taken from the database in blocks, so that a read costs no commit. */
+const BLOCK = 1_000;
+const SEQUENCE_KEY = 'read_sequence';
+
+/**
+ * The order in which reads of the service *started*, across restarts. An answer that started
+ * earlier never overwrites one that started later.
+ */
+export function createReadSequence(store: Store, clock: Clock): ReadSequence {
+  let next = 0;
+  let end = 0;
+  let taking: Promise<void> | undefined;
+
+  const takeBlock = async (): Promise<void> => {
+    await store.transaction(async (tx) => {
+      const start = Number((await readState(tx, SEQUENCE_KEY)) ?? '1');
+      await writeState(tx, SEQUENCE_KEY, String(start + BLOCK), clock);
+      next = start;
+      end = start + BLOCK;
+    });
+  };
+
+  return {
+    async next() {
+      while (next >= end) {
+        taking ??= takeBlock().finally(() => {
+          taking = undefined;
+        });
+        await taking;
+      }
+      next += 1;
+      return next - 1;
+    },
+  };
+}

@@ -1,0 +1,107 @@
+/**
+ * The database as the rest of the house sees it: a Kysely handle and transactions. Inside a
+ * transaction there is only the transaction: touching the outer handle there would wait for
+ * itself for ever, so it throws instead; nothing but SQL is awaited; effects that must not happen
+ * when the commit fails are given to `onCommit`.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type Database from 'better-sqlite3';
+import { Kysely, type Transaction } from 'kysely';
+import type { Clock } from '../lib/clock.ts';
+import { BugError } from '../lib/errors.ts';
+import { openReader, openWriter, verifyPragmas } from './connection.ts';
+import { ImmediateSqliteDialect } from './dialect.ts';
+import { type MigrationReport, migrate, pendingMigrations } from './migrate.ts';
+import type { Tables } from './tables.ts';
+
+export type Db = Kysely<Tables>;
+export type Tx = Transaction<Tables>;
+
+export interface StoreOptions {
+  readonly path: string;
+  readonly busyTimeoutMs: number;
+}
+
+export interface Store {
+  /** The handle outside of transactions; throws when used inside one. */
+  readonly db: Db;
+  /** The file's path, for messages and for `stat`. */
+  readonly path: string;
+  /** Runs `work` in one IMMEDIATE transaction, one transaction at a time. */
+  transaction<T>(work: (tx: Tx, onCommit: (effect: () => void) => void) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+export class SqliteStore implements Store {
+  readonly path: string;
+  readonly #db: Db;
+  readonly #inside = new AsyncLocalStorage<true>();
+
+  constructor(database: Database.Database) {
+    this.path = database.name;
+    this.#db = new Kysely<Tables>({ dialect: new ImmediateSqliteDialect(database) });
+  }
+
+  get db(): Db {
+    if (this.#inside.getStore()) {
+      throw new BugError('bug.outer_handle', 'the outer database handle was used in a transaction');
+    }
+    return this.#db;
+  }
+
+  async transaction<T>(
+    work: (tx: Tx, onCommit: (effect: () => void) => void) => Promise<T>,
+  ): Promise<T> {
+    if (this.#inside.getStore()) {
+      throw new BugError('bug.nested_transaction', 'a transaction was begun inside another one');
+    }
+    const effects: (() => void)[] = [];
+    const result = await this.#inside.run(true, () =>
+      this.#db.transaction().execute((tx) => work(tx, (effect) => effects.push(effect))),
+    );
+    for (const effect of effects) effect();
+    return result;
+  }
+
+  async close(): Promise<void> {
+    await this.#db.destroy();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+/** Opens for writing, migrates, and proves that the durability settings hold. */
+export async function openStore(
+  options: StoreOptions,
+  clock: Clock,
+): Promise<{ readonly store: SqliteStore; readonly migrated: MigrationReport }> {
+  const database = openWriter(options.path, options);
+  try {
+    const migrated = migrate(database, clock);
+    database
+      .prepare(
+        `insert into daemon_state (key, value, updated_at) values ('opened_at', ?, ?)
+         on conflict (key) do update set value = excluded.value, updated_at = excluded.updated_at`,
+      )
+      .run(String(clock.now()), clock.now());
+    verifyPragmas(database);
+    return { store: new SqliteStore(database), migrated };
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** Opens for reading beside a running daemon. Refuses a schema the program does not know. */
+export async function openReadOnlyStore(options: StoreOptions): Promise<SqliteStore> {
+  const database = openReader(options.path, options);
+  try {
+    pendingMigrations(database);
+    return new SqliteStore(database);
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}

@@ -1,0 +1,212 @@
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { describe, expect, it } from 'vitest';
+import { manualClock } from '../../src/lib/clock.ts';
+import { openReader, openWriter, verifyPragmas } from '../../src/store/connection.ts';
+import { acquireInstanceLock, LEASE_MS } from '../../src/store/lock.ts';
+import { type Migration, migrate, readMigrations } from '../../src/store/migrate.ts';
+import { createReadSequence, readState, writeState } from '../../src/store/state.ts';
+import { openReadOnlyStore, openStore } from '../../src/store/store.ts';
+import { temporaryFolder, temporaryStore } from '../support/store.ts';
+
+const options = { busyTimeoutMs: 1_000 };
+
+describe('opening the database', () => {
+  it('keeps synchronous=FULL after the first write, where the driver would drop it', async () => {
+    const path = join(temporaryFolder(), 'mirror.db');
+    const database = openWriter(path, options);
+    database.exec('create table t (x) strict'.replace('(x)', '(x INTEGER)'));
+    database.exec('insert into t values (1)');
+    expect(database.pragma('synchronous', { simple: true })).toBe(2);
+    expect(() => verifyPragmas(database)).not.toThrow();
+    database.close();
+  });
+
+  it('notices a durability setting that did not hold', () => {
+    const database = openWriter(join(temporaryFolder(), 'mirror.db'), options);
+    database.pragma('synchronous = normal');
+    expect(() => verifyPragmas(database)).toThrow(/synchronous is 1 instead of 2/);
+    database.close();
+  });
+
+  it('refuses a file that belongs to another program', () => {
+    const path = join(temporaryFolder(), 'other.db');
+    const other = new Database(path);
+    other.exec('create table customers (id integer)');
+    other.close();
+    expect(() => openWriter(path, options)).toThrow(/not a Selvedge database/);
+  });
+
+  it('says which file cannot be opened', () => {
+    expect(() => openReader('/nonexistent/mirror.db', options)).toThrow(
+      /cannot open \/nonexistent\/mirror\.db/,
+    );
+  });
+
+  it('gives readers a connection that cannot write', async () => {
+    const store = await temporaryStore();
+    const reader = await openReadOnlyStore({ path: store.path, ...options });
+    const write = reader.db
+      .insertInto('daemon_state')
+      .values({ key: 'a', value: 'b', updated_at: 1 });
+    await expect(write.execute()).rejects.toThrow(/readonly/);
+    await reader.close();
+  });
+});
+
+describe('migrations', () => {
+  const extra = (sql: string): Migration => ({
+    version: readMigrations().length + 1,
+    name: 'next',
+    sql,
+    checksum: 'x',
+  });
+
+  it('gives the schema of test/schema.sql, character for character', async () => {
+    const store = await temporaryStore();
+    const dump = execFileSync('sqlite3', [store.path, '.schema --nosys'], { encoding: 'utf8' });
+    await expect(dump).toMatchFileSnapshot('../schema.sql');
+  });
+
+  it('leaves nothing behind when one fails half-way, and keeps a copy of the old database', () => {
+    const path = join(temporaryFolder(), 'mirror.db');
+    const database = openWriter(path, options);
+    const clock = manualClock();
+    migrate(database, clock);
+    const broken = extra('create table half (x integer) strict; insert into nowhere values (1);');
+    expect(() => migrate(database, clock, [...readMigrations(), broken])).toThrow(
+      /migration \d+ \(next\) failed: no such table: nowhere/,
+    );
+    const half = database.prepare("select 1 from sqlite_schema where name = 'half'").get();
+    expect(half).toBeUndefined();
+    database.close();
+    const copy = new Database(`${path}.before-${broken.version}-${clock.now()}`);
+    expect(copy.pragma('integrity_check', { simple: true })).toBe('ok');
+    copy.close();
+  });
+
+  it('refuses a database that a newer program has written', async () => {
+    const path = join(temporaryFolder(), 'mirror.db');
+    const database = openWriter(path, options);
+    migrate(database, manualClock(), [
+      ...readMigrations(),
+      extra('create table later (x integer) strict'),
+    ]);
+    database.close();
+    await expect(openStore({ path, ...options }, manualClock())).rejects.toThrow(
+      /has schema \d+ \(next\); this program knows/,
+    );
+    await expect(openReadOnlyStore({ path, ...options })).rejects.toMatchObject({
+      code: 'store.newer_schema',
+    });
+  });
+
+  it('refuses a migration that was edited after it had run', () => {
+    const database = openWriter(join(temporaryFolder(), 'mirror.db'), options);
+    migrate(database, manualClock());
+    const edited = readMigrations().map((m) => ({ ...m, checksum: 'other' }));
+    expect(() => migrate(database, manualClock(), edited)).toThrow(/differs from the one/);
+    database.close();
+  });
+
+  it('refuses a gap in the numbers', () => {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, '0002-second.sql'), 'select 1;');
+    expect(() => readMigrations(folder)).toThrow(/0002-second\.sql should be 1/);
+  });
+});
+
+describe('transactions', () => {
+  it('throw at once when the outer handle is used inside, instead of waiting for ever', async () => {
+    const store = await temporaryStore();
+    const work = store.transaction(async () => {
+      await store.db.selectFrom('brand').selectAll().execute();
+    });
+    await expect(work).rejects.toMatchObject({ code: 'bug.outer_handle' });
+  });
+
+  it('run effects only after the commit', async () => {
+    const store = await temporaryStore();
+    const effects: string[] = [];
+    await expect(
+      store.transaction(async (_tx, onCommit) => {
+        onCommit(() => effects.push('failed'));
+        throw new Error('no');
+      }),
+    ).rejects.toThrow('no');
+    await store.transaction(async (tx, onCommit) => {
+      onCommit(() => effects.push('committed'));
+      await writeState(tx, 'a', 'b', manualClock());
+    });
+    expect(effects).toEqual(['committed']);
+    expect(await readState(store.db, 'a')).toBe('b');
+  });
+
+  it('take their turn when many are begun at once', async () => {
+    const store = await temporaryStore();
+    const clock = manualClock();
+    const add = async (): Promise<void> =>
+      store.transaction(async (tx) => {
+        const value = Number((await readState(tx, 'n')) ?? '0');
+        await writeState(tx, 'n', String(value + 1), clock);
+      });
+    await Promise.all(Array.from({ length: 50 }, add));
+    expect(await readState(store.db, 'n')).toBe('50');
+  });
+});
+
+describe('the read sequence', () => {
+  it('grows over restarts and over many callers at once', async () => {
+    const store = await temporaryStore();
+    const first = createReadSequence(store, manualClock());
+    const numbers = await Promise.all(Array.from({ length: 2_500 }, () => first.next()));
+    expect(new Set(numbers).size).toBe(2_500);
+    const second = createReadSequence(store, manualClock());
+    expect(await second.next()).toBeGreaterThan(Math.max(...numbers));
+  });
+});
+
+describe('the instance lock', () => {
+  it('lets one daemon in, tells the other why, and is free after a release', async () => {
+    const clock = manualClock();
+    const store = await temporaryStore(clock);
+    const path = `${store.path}.lock`;
+    const lock = await acquireInstanceLock(store, path, clock);
+    await expect(acquireInstanceLock(store, path, clock)).rejects.toMatchObject({
+      code: 'store.locked',
+    });
+    await lock.renew();
+    await lock.release();
+    const next = await acquireInstanceLock(store, path, clock);
+    expect(next.fencing).toBe(lock.fencing + 1);
+    await next.release();
+  });
+
+  it('tells a daemon that slept too long that its lease is gone', async () => {
+    const clock = manualClock();
+    const store = await temporaryStore(clock);
+    const sleeper = await acquireInstanceLock(store, `${store.path}.lock`, clock);
+    await clock.advance(LEASE_MS * 2);
+    const other = await acquireInstanceLock(store, `${store.path}.other-lock`, clock);
+    await expect(sleeper.renew()).rejects.toMatchObject({ code: 'store.lease_lost' });
+    await other.release();
+    await sleeper.release();
+  });
+
+  it('is dropped by the kernel when the process is killed', async () => {
+    const clock = manualClock();
+    const store = await temporaryStore(clock);
+    const path = `${store.path}.lock`;
+    const script = `
+      const Database = require('better-sqlite3');
+      const db = new Database(${JSON.stringify(path)});
+      db.exec('begin exclusive');
+      process.kill(process.pid, 'SIGKILL');
+    `;
+    expect(() => execFileSync(process.execPath, ['-e', script], { stdio: 'ignore' })).toThrow();
+    const lock = await acquireInstanceLock(store, path, clock);
+    await lock.release();
+  });
+});

@@ -1,0 +1,25 @@
+/** Real SQLite files in folders of their own; a failed test's folder is kept for a look. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { type Clock, manualClock } from '../../src/lib/clock.ts';
+import { openStore, type SqliteStore } from '../../src/store/store.ts';
+
+/** A new folder that goes away when the test has passed. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'selvedge-test-'));
+  onTestFinished(({ task }) => {
+    if (task.result?.state === 'fail') process.stderr.write(`kept for a look: ${folder}\n`);
+    else rmSync(folder, { recursive: true, force: true });
+  });
+  return folder;
+}
+
+/** A migrated database in a folder of its own. */
+export async function temporaryStore(clock: Clock = manualClock()): Promise<SqliteStore> {
+  const path = join(temporaryFolder(), 'mirror.db');
+  const { store } = await openStore({ path, busyTimeoutMs: 5_000 }, clock);
+  onTestFinished(() => store.close());
+  return store;
+}
