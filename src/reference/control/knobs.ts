@@ -6,28 +6,8 @@
  * Times are milliseconds of the service's clock; as text they may carry a unit (`15m`).
  */
 import { z } from 'zod';
-import { parseDuration } from '../../lib/units.ts';
-
-/** Milliseconds, written as a number or as a duration with a unit. */
-function duration(fallback: string) {
-  return z
-    .union([
-      z.number().int().min(0),
-      z.string().transform((text, context) => {
-        const ms = parseDuration(text);
-        if (ms === undefined) {
-          context.issues.push({ code: 'custom', input: text, message: 'no duration, e.g. 15m' });
-          return z.NEVER;
-        }
-        return ms;
-      }),
-    ])
-    .prefault(fallback);
-}
-
-const share = (fallback: number) => z.number().min(0).max(1).default(fallback);
-const count = (fallback: number, max: number) => z.number().int().min(0).max(max).default(fallback);
-const size = (fallback: number, max: number) => z.number().int().min(1).max(max).default(fallback);
+import { faultSchema } from './fault-knobs.ts';
+import { count, duration, share, size } from './knob-types.ts';
 
 /**
  * Size and seed of the world. Variants = styles × colors × sizes; those of the newest season are
@@ -107,12 +87,27 @@ const keyKnobs = z.strictObject({
   clientSecret: z.string().min(1).optional(),
 });
 
+const rateKnobs = z.strictObject({
+  /** Requests per key and second, with as many at once; 0 is without limit. */
+  perSecond: z.number().min(0).max(1_000_000).default(20),
+});
+
+const journalKnobs = z.strictObject({
+  /** Requests kept; the oldest go first. */
+  size: size(10_000, 1_000_000),
+});
+
 export const knobsSchema = z.strictObject({
   world: worldKnobs.prefault({}),
   life: lifeKnobs.prefault({}),
   orders: orderKnobs.prefault({}),
   auth: authKnobs.prefault({}),
   paging: pagingKnobs.prefault({}),
+  rates: rateKnobs.prefault({}),
+  journal: journalKnobs.prefault({}),
+  /** Refuse what the wire contract does not name, instead of passing over it. */
+  strict: z.boolean().default(false),
+  faults: z.array(faultSchema).max(100).default([]),
   keys: z
     .array(keyKnobs)
     .min(1)

@@ -1,0 +1,55 @@
+/** Faults of the answers, as knobs: where, what, how likely, how often and when. */
+import { z } from 'zod';
+import { duration, share } from './knob-types.ts';
+
+/** What goes wrong. Kinds of body act on the answer, so their effect has already happened. */
+export const FAULT_KINDS = [
+  'latency',
+  'tooMany',
+  'serverError',
+  'unauthorized',
+  'reset',
+  'truncated',
+  'malformed',
+  'wrongTypes',
+  'unknownMember',
+  'emptyList',
+  'nullList',
+  'byteOrderMark',
+  'drip',
+] as const;
+
+export const faultSchema = z.strictObject({
+  kind: z.enum(FAULT_KINDS),
+  /** Path pattern, `*` stands for any characters. */
+  path: z.string().min(1).default('*'),
+  /** One method, or every method. */
+  method: z.enum(['*', 'GET', 'POST', 'PATCH', 'DELETE']).default('*'),
+  /**
+   * Before the route ran, or after it took effect and before the client hears of it. For latency,
+   * tooMany, serverError, unauthorized and reset.
+   */
+  moment: z.enum(['before', 'after']).default('before'),
+  probability: share(1),
+  seed: z.number().int().min(0).max(4_294_967_295).default(1),
+  /** How many times it happens at most; null is without end. */
+  count: z.number().int().min(0).nullable().default(null),
+  /** The window begins this long after the fault was set… */
+  startsAfter: duration('0s'),
+  /** …and lasts this long; null is without end. */
+  lasts: duration('0s').nullable().default(null),
+  /** The delay of latency, and of each piece of a drip. */
+  delay: duration('1s'),
+  /** Status of a serverError. */
+  status: z.number().int().min(500).max(599).default(503),
+  /** Body of a serverError. */
+  body: z.enum(['html', 'json', 'none']).default('html'),
+  /** Seconds in `Retry-After` of a tooMany; null leaves the header out. */
+  retryAfter: z.number().int().min(0).nullable().default(1),
+  /** Bytes sent before a truncated answer ends, and bytes of each piece of a drip. */
+  bytes: z.number().int().min(1).max(1_048_576).default(64),
+  /** Of a truncated answer: announces what is sent, or the whole, so that the connection breaks. */
+  contentLength: z.enum(['right', 'wrong']).default('right'),
+});
+
+export type Fault = z.output<typeof faultSchema>;

@@ -1,0 +1,101 @@
+/**
+ * Knobs as they are given (a file, flags, control requests) and as they hold. What is given is
+ * kept apart from the defaults, so that a patch can take a value back by naming it null.
+ */
+import type { z } from 'zod';
+import { ConfigError } from '../../lib/errors.ts';
+import { canonicalJson, isJsonObject, tryParseJson } from '../../lib/json.ts';
+import { nearestName } from '../../lib/nearest.ts';
+import { type Knobs, knobsSchema } from './knobs.ts';
+
+export interface KnobStore {
+  /** What holds now. */
+  current(): Knobs;
+  /** What was given, without the defaults. */
+  given(): Record<string, unknown>;
+  /** Merges (JSON merge patch, RFC 7396) into what was given; all of it holds, or nothing does. */
+  patch(change: Record<string, unknown>): Knobs;
+  /** Takes the place of all that was given. */
+  replace(given: Record<string, unknown>): Knobs;
+}
+
+function merged(
+  base: Record<string, unknown>,
+  change: Record<string, unknown>,
+): Record<string, unknown> {
+  const out: Record<string, unknown> = { ...base };
+  for (const [name, value] of Object.entries(change)) {
+    const before = out[name];
+    if (value === null) delete out[name];
+    else if (isJsonObject(value)) out[name] = merged(isJsonObject(before) ? before : {}, value);
+    else out[name] = value;
+  }
+  return out;
+}
+
+/** Names that a group of knobs has, for "did you mean". */
+function namesAt(path: readonly PropertyKey[]): string[] {
+  let value: unknown = knobsSchema.parse({});
+  for (const step of path) value = isJsonObject(value) ? value[String(step)] : undefined;
+  return isJsonObject(value) ? Object.keys(value) : [];
+}
+
+function problemOf(issue: z.core.$ZodIssue): string {
+  const path = issue.path.join('.');
+  if (issue.code !== 'unrecognized_keys') return `${path}: ${issue.message}`;
+  return issue.keys
+    .map((key) => {
+      const nearest = nearestName(key, namesAt(issue.path));
+      const name = [...issue.path, key].join('.');
+      return `${name}: no such knob${nearest ? `, did you mean ${nearest}?` : ''}`;
+    })
+    .join('; ');
+}
+
+/** Throws a {@link ConfigError} that names each problem with its path. */
+export function parseKnobs(given: unknown): Knobs {
+  const parsed = knobsSchema.safeParse(given ?? {});
+  if (parsed.success) return parsed.data;
+  const problems = parsed.error.issues.map(problemOf).join('; ');
+  throw new ConfigError('reference.knobs', `The knobs are wrong: ${problems}`, {
+    hint: 'docs/reference-service.md lists every knob',
+  });
+}
+
+/**
+ * `life.packAfter=2s` and `keys=[{"name":"a"}]`, as given on the command line, as one object to
+ * merge. A value that is no JSON is text.
+ */
+export function knobAssignments(assignments: readonly string[]): Record<string, unknown> {
+  let out: Record<string, unknown> = {};
+  for (const assignment of assignments) {
+    const [, path, text] = /^([A-Za-z]+(?:\.[A-Za-z]+)*)=(.*)$/s.exec(assignment) ?? [];
+    if (path === undefined || text === undefined) {
+      throw new ConfigError('reference.knobs', `${assignment}: no knob=value`);
+    }
+    const parsed = tryParseJson(text);
+    let value: unknown = parsed === undefined ? text : parsed;
+    for (const name of path.split('.').reverse()) value = { [name]: value };
+    if (isJsonObject(value)) out = merged(out, value);
+  }
+  return out;
+}
+
+export function createKnobStore(given: Record<string, unknown> = {}): KnobStore {
+  let kept = given;
+  let knobs = parseKnobs(given);
+  const replace = (next: Record<string, unknown>): Knobs => {
+    const parsed = parseKnobs(next);
+    kept = next;
+    // Unchanged faults stay the same object: they keep their counts and windows.
+    const same = canonicalJson(parsed.faults) === canonicalJson(knobs.faults);
+    knobs = same ? { ...parsed, faults: knobs.faults } : parsed;
+    return knobs;
+  };
+  return {
+    current: () => knobs,
+    given: () => kept,
+    patch: (change) => replace(merged(kept, change)),
+    replace,
+  };
+}

@@ -1,0 +1,32 @@
+/** The kinds of values that knobs have. */
+import { z } from 'zod';
+import { parseDuration } from '../../lib/units.ts';
+
+/** Milliseconds, written as a number or as a duration with a unit. */
+export function duration(fallback: string) {
+  return z
+    .union([
+      z.number().int().min(0),
+      z.string().transform((text, context) => {
+        const ms = parseDuration(text);
+        if (ms === undefined) {
+          context.issues.push({ code: 'custom', input: text, message: 'no duration, e.g. 15m' });
+          return z.NEVER;
+        }
+        return ms;
+      }),
+    ])
+    .prefault(fallback);
+}
+
+export function share(fallback: number) {
+  return z.number().min(0).max(1).default(fallback);
+}
+
+export function count(fallback: number, max: number) {
+  return z.number().int().min(0).max(max).default(fallback);
+}
+
+export function size(fallback: number, max: number) {
+  return z.number().int().min(1).max(max).default(fallback);
+}

@@ -1,0 +1,138 @@
+/**
+ * What a fault does to the body of an answer. A long list leaves as a stream, so everything here
+ * works on pieces of text: a body in one piece is a stream of one.
+ */
+import { Readable } from 'node:stream';
+import type { Random } from '../../lib/chance.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Strike } from './faults.ts';
+
+/** Members of the envelope: a wrong type there would be another fault than "in one row". */
+const ENVELOPE = new Set(['status', 'message', 'count', 'offset', 'limit']);
+const NUMBER_MEMBER = /"(\w+)":-?\d+(?:\.\d+)?(?=[,}])/g;
+const TEXT_MEMBER = /"(\w+)":"(?:[^"\\]|\\.)*"/g;
+
+function chooseMember(text: string, pattern: RegExp, random: Random): RegExpExecArray | undefined {
+  const members = [...text.matchAll(pattern)].filter((match) => !ENVELOPE.has(match[1] ?? ''));
+  return members.length === 0 ? undefined : random.pick(members);
+}
+
+function wrongType(text: string, random: Random): string {
+  const match =
+    chooseMember(text, NUMBER_MEMBER, random) ?? chooseMember(text, TEXT_MEMBER, random);
+  if (!match) return text;
+  const wrong = `"${match[1]}":{"wrong":"type"}`;
+  return text.slice(0, match.index) + wrong + text.slice(match.index + match[0].length);
+}
+
+/** The text with its first list of objects replaced; nested brackets are counted, not guessed. */
+function replaceList(text: string, by: string): string {
+  const start = /:\[\{/.exec(text);
+  if (!start) return text;
+  let depth = 0;
+  let quoted = false;
+  for (let at = start.index + 1; at < text.length; at += 1) {
+    const sign = text[at];
+    if (quoted && sign === '\\') at += 1;
+    else if (sign === '"') quoted = !quoted;
+    else if (!quoted && sign === '[') depth += 1;
+    else if (!quoted && sign === ']') {
+      depth -= 1;
+      if (depth === 0) return `${text.slice(0, start.index + 1)}${by}${text.slice(at + 1)}`;
+    }
+  }
+  // A piece of a longer stream: the list does not end here.
+  return text;
+}
+
+/** The kinds that rewrite the (first piece of the) text. */
+function rewrite({ fault, random }: Strike, text: string): string {
+  switch (fault.kind) {
+    case 'malformed':
+      return text.replace(/[[{]/, (sign) => `${sign},,`);
+    case 'wrongTypes':
+      return wrongType(text, random);
+    case 'unknownMember':
+      return text.replaceAll('{"', '{"unknownMember":{"nested":[1,null,"x"]},"');
+    case 'emptyList':
+      return replaceList(text, '[]');
+    case 'nullList':
+      return replaceList(text, 'null');
+    case 'byteOrderMark':
+      return `\uFEFF${text}`;
+    default:
+      return text;
+  }
+}
+
+/** Thrown into a stream to make the server cut the connection in the middle of a body. */
+class CutOffError extends Error {
+  override readonly name = 'CutOffError';
+}
+
+async function* piecesOf(payload: string | Buffer | Readable): AsyncGenerator<Buffer> {
+  if (typeof payload === 'string' || Buffer.isBuffer(payload)) yield Buffer.from(payload);
+  else for await (const piece of payload) yield Buffer.from(piece);
+}
+
+async function* truncated(pieces: AsyncIterable<Buffer>, bytes: number, cutOff: boolean) {
+  let left = bytes;
+  for await (const piece of pieces) {
+    yield piece.subarray(0, left);
+    left -= piece.length;
+    if (left <= 0) break;
+  }
+  if (cutOff) throw new CutOffError('a fault ends the answer here');
+}
+
+async function* dripping(pieces: AsyncIterable<Buffer>, { fault }: Strike, clock: Clock) {
+  for await (const piece of pieces) {
+    for (let at = 0; at < piece.length; at += fault.bytes) {
+      await clock.sleep(fault.delay);
+      yield piece.subarray(at, at + fault.bytes);
+    }
+  }
+}
+
+async function* rewritten(pieces: AsyncIterable<Buffer>, strike: Strike) {
+  let first = true;
+  for await (const piece of pieces) {
+    yield first ? Buffer.from(rewrite(strike, piece.toString('utf8'))) : piece;
+    first = false;
+  }
+}
+
+export interface SpoiledBody {
+  readonly payload: string | Readable;
+  /** To be announced although it is not what is sent; undefined lets the server decide. */
+  readonly contentLength?: number;
+}
+
+/** The body as the client gets it. */
+export function spoil(
+  payload: string | Buffer | Readable,
+  strike: Strike,
+  clock: Clock,
+): SpoiledBody {
+  const { fault } = strike;
+  const whole = payload instanceof Readable ? undefined : Buffer.byteLength(payload);
+  if (fault.kind === 'truncated') {
+    const bytes = whole === undefined ? fault.bytes : Math.min(fault.bytes, Math.max(0, whole - 1));
+    const cutOff = fault.contentLength === 'wrong';
+    const stream = Readable.from(truncated(piecesOf(payload), bytes, cutOff), {
+      objectMode: false,
+    });
+    return cutOff && whole !== undefined
+      ? { payload: stream, contentLength: whole }
+      : { payload: stream };
+  }
+  if (fault.kind === 'drip') {
+    const stream = Readable.from(dripping(piecesOf(payload), strike, clock), { objectMode: false });
+    return { payload: stream };
+  }
+  if (payload instanceof Readable) {
+    const stream = Readable.from(rewritten(piecesOf(payload), strike), { objectMode: false });
+    return { payload: stream };
+  }
+  return { payload: rewrite(strike, payload.toString()) };
+}

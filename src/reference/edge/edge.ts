@@ -1,0 +1,229 @@
+/**
+ * What stands before the routes of the service, and sees their answers out: the journal, rate
+ * limits, injected faults and strict mode. It knows requests and answers, and nothing of orders
+ * or styles.
+ *
+ * Order for a request: journal entry, strict mode, rate limit, faults of the moment "before",
+ * then the route; on the way out: faults of the moment "after", faults of the body, and the
+ * status into the journal before the client can have seen it.
+ *
+ * Strict mode lists as a mistake of the client: what the contract does not name (refused here),
+ * and whatever a route refuses with a status that only a wrong request gets. 401, 404 of a named
+ * path and 409 are none of these: tokens expire and orders change at any moment.
+ */
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Clock } from '../../lib/clock.ts';
+import type { Fault } from '../control/fault-knobs.ts';
+import type { CurrentKnobs } from '../control/knobs.ts';
+import { type EdgeAnswer, errorAnswer, gatewayAnswer } from './answers.ts';
+import { spoil } from './bodies.ts';
+import { contractBreaches } from './contract.ts';
+import { createFaultTable, type FaultTable, type Strike } from './faults.ts';
+import { createJournal, type Journal, type JournalEntry } from './journal.ts';
+import { createRateLimit } from './rates.ts';
+
+export interface EdgeDeps {
+  readonly clock: Clock;
+  readonly knobs: CurrentKnobs;
+  /** Name of the key that the request carries, as far as it can be known now. */
+  readonly keyOf: (request: FastifyRequest) => string | undefined;
+}
+
+export interface Edge {
+  readonly journal: Journal;
+  readonly faults: FaultTable;
+  /** Puts the edge before every route of the server; call it before routes are added. */
+  install(app: FastifyInstance): void;
+}
+
+interface Passage {
+  readonly entry: JournalEntry;
+  readonly arrivedAt: number;
+  readonly strikes: readonly Strike[];
+}
+
+/** Statuses that only a wrong request gets; 429 counts as well unless it was injected. */
+const MISTAKE_STATUSES = new Set([400, 403, 405, 406, 410, 413, 414, 415, 422, 429]);
+const BODY_KINDS = new Set([
+  'truncated',
+  'malformed',
+  'wrongTypes',
+  'unknownMember',
+  'emptyList',
+  'nullList',
+  'byteOrderMark',
+  'drip',
+]);
+
+function splitUrl(url: string): { readonly path: string; readonly query: string } {
+  const mark = url.indexOf('?');
+  return mark < 0
+    ? { path: url, query: '' }
+    : { path: url.slice(0, mark), query: url.slice(mark + 1) };
+}
+
+function cutConnection(request: FastifyRequest, reply: FastifyReply): void {
+  reply.hijack();
+  request.raw.socket.resetAndDestroy();
+}
+
+function send(reply: FastifyReply, answer: EdgeAnswer, retryAfter?: number | null): void {
+  if (typeof retryAfter === 'number') reply.header('retry-after', String(retryAfter));
+  // As bytes: to a text the server would add a charset, which JSON:API forbids.
+  void reply.code(answer.status).type(answer.contentType).send(Buffer.from(answer.body));
+}
+
+/** The answer a fault gives in place of the route's, if it is of that kind. */
+function replacement(path: string, fault: Fault): EdgeAnswer | undefined {
+  if (fault.kind === 'serverError') return gatewayAnswer(fault.status, fault.body);
+  if (fault.kind === 'tooMany') return errorAnswer(path, 429, 'Too many requests');
+  if (fault.kind === 'unauthorized') return errorAnswer(path, 401, 'The token is not valid');
+  return undefined;
+}
+
+/** What an after-fault turns the answer into. */
+async function seeOut(
+  deps: EdgeDeps,
+  passage: Passage,
+  reply: FastifyReply,
+  payload: string | Buffer | Readable,
+): Promise<string | Buffer | Readable> {
+  let out = payload;
+  for (const strike of passage.strikes) {
+    const { fault } = strike;
+    if (BODY_KINDS.has(fault.kind)) {
+      const spoiled = spoil(out, strike, deps.clock);
+      out = spoiled.payload;
+      reply.removeHeader('content-length');
+      if (spoiled.contentLength !== undefined) {
+        reply.header('content-length', String(spoiled.contentLength));
+      }
+    } else if (fault.moment === 'after') {
+      if (fault.kind === 'latency') await deps.clock.sleep(fault.delay);
+      const answer = replacement(passage.entry.path, fault);
+      if (!answer) continue;
+      if (out instanceof Readable) out.destroy();
+      if (fault.kind === 'tooMany' && fault.retryAfter !== null) {
+        reply.header('retry-after', String(fault.retryAfter));
+      }
+      reply.code(answer.status).type(answer.contentType).removeHeader('content-length');
+      out = answer.body;
+    }
+  }
+  return out;
+}
+
+/** Faults before the effect; true when the request ends here. */
+async function strikeBefore(
+  deps: EdgeDeps,
+  passage: Passage,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<boolean> {
+  for (const { fault } of passage.strikes) {
+    if (fault.moment === 'after' || BODY_KINDS.has(fault.kind)) continue;
+    if (fault.kind === 'latency') await deps.clock.sleep(fault.delay);
+    if (fault.kind === 'reset') {
+      cutConnection(request, reply);
+      return true;
+    }
+    const answer = replacement(passage.entry.path, fault);
+    if (!answer) continue;
+    send(reply, answer, fault.kind === 'tooMany' ? fault.retryAfter : undefined);
+    return true;
+  }
+  return false;
+}
+
+/** Refuses what strict mode or the rate limit does not let through. */
+function refusal(
+  deps: EdgeDeps,
+  entry: JournalEntry,
+  wait: number,
+): { readonly answer: EdgeAnswer; readonly retryAfter?: number } | undefined {
+  if (deps.knobs().strict) {
+    const breaches = contractBreaches(entry.method, entry.path, entry.query);
+    entry.mistakes.push(...breaches);
+    if (breaches.length > 0) {
+      const kind = breaches[0] ?? '';
+      const known = entry.path.startsWith('/api/v2') ? 400 : 422;
+      const status = / no such path$/.test(kind)
+        ? 404
+        : / no [A-Z]+ here$/.test(kind)
+          ? 405
+          : known;
+      return { answer: errorAnswer(entry.path, status, breaches.join('; ')) };
+    }
+  }
+  if (wait === 0) return undefined;
+  return { answer: errorAnswer(entry.path, 429, 'Too many requests'), retryAfter: wait };
+}
+
+function close(deps: EdgeDeps, passage: Passage, request: FastifyRequest, status: number): void {
+  const { entry } = passage;
+  entry.keyId ??= deps.keyOf(request) ?? null;
+  entry.status = status;
+  entry.durationMs = Math.round(deps.clock.monotonic() - passage.arrivedAt);
+  const injected = passage.strikes.some(({ fault }) => replacement(entry.path, fault));
+  if (deps.knobs().strict && entry.mistakes.length === 0 && !injected) {
+    if (MISTAKE_STATUSES.has(status)) entry.mistakes.push(`refused with ${status}`);
+  }
+}
+
+export function createEdge(deps: EdgeDeps): Edge {
+  const journal = createJournal(deps.clock, () => deps.knobs().journal.size);
+  const faults = createFaultTable(deps.clock);
+  const rates = createRateLimit(deps.clock);
+  const passages = new WeakMap<FastifyRequest, Passage>();
+
+  /** True when the request ends here. */
+  const enter = async (request: FastifyRequest, reply: FastifyReply): Promise<boolean> => {
+    const { path, query } = splitUrl(request.url);
+    const entry = journal.open(request.method, path, query);
+    const key = deps.keyOf(request);
+    entry.keyId = key ?? null;
+    const wait = rates.take(key ?? request.ip, deps.knobs().rates.perSecond);
+    const refused = refusal(deps, entry, wait);
+    faults.set(deps.knobs().faults);
+    const passage: Passage = {
+      entry,
+      arrivedAt: deps.clock.monotonic(),
+      strikes: refused ? [] : faults.strikes(request.method, path),
+    };
+    entry.faults.push(...passage.strikes.map(({ fault }) => fault.kind));
+    passages.set(request, passage);
+    if (!refused) return strikeBefore(deps, passage, request, reply);
+    send(reply, refused.answer, refused.retryAfter);
+    return true;
+  };
+
+  const leave = async (request: FastifyRequest, reply: FastifyReply, payload: unknown) => {
+    const passage = passages.get(request);
+    if (!passage) return payload;
+    const after = passage.strikes.find(({ fault }) => fault.moment === 'after');
+    if (after?.fault.kind === 'reset') {
+      cutConnection(request, reply);
+      return payload;
+    }
+    const isBody =
+      typeof payload === 'string' || Buffer.isBuffer(payload) || payload instanceof Readable;
+    const out = isBody ? await seeOut(deps, passage, reply, payload) : payload;
+    close(deps, passage, request, reply.statusCode);
+    return out;
+  };
+
+  return {
+    journal,
+    faults,
+    install(app) {
+      // With a callback and not async: a hook that answered must not let the chain go on.
+      app.addHook('onRequest', (request, reply, done) => {
+        enter(request, reply).then((ended) => {
+          if (!ended) done();
+        }, done);
+      });
+      app.addHook('onSend', leave);
+    },
+  };
+}

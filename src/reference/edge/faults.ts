@@ -1,0 +1,83 @@
+/** Which faults strike a request: a seeded draw per fault, within its count and window. */
+import { type Random, seededRandom } from '../../lib/chance.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { canonicalJson } from '../../lib/json.ts';
+import type { Fault } from '../control/fault-knobs.ts';
+import { pathPattern } from './journal.ts';
+
+/** A fault that strikes this request, with the chance that belongs to it. */
+export interface Strike {
+  readonly fault: Fault;
+  readonly random: Random;
+}
+
+export interface FaultTable {
+  /** The faults that hold from now on; one that stays as it was keeps its count and its draws. */
+  set(faults: readonly Fault[]): void;
+  /** Every latency that strikes, and the first of the other kinds. */
+  strikes(method: string, path: string): readonly Strike[];
+  /** Forgets counts, windows and draws, so that a run can be repeated. */
+  restart(): void;
+}
+
+interface Armed extends Strike {
+  readonly identity: string;
+  readonly setAt: number;
+  readonly onPath: (path: string) => boolean;
+  left: number;
+}
+
+function arm(fault: Fault, identity: string, now: number): Armed {
+  return {
+    fault,
+    identity,
+    setAt: now,
+    random: seededRandom(fault.seed),
+    onPath: pathPattern(fault.path),
+    left: fault.count ?? Number.POSITIVE_INFINITY,
+  };
+}
+
+function isOpen(armed: Armed, now: number): boolean {
+  const { startsAfter, lasts } = armed.fault;
+  const since = now - armed.setAt - startsAfter;
+  return armed.left > 0 && since >= 0 && (lasts === null || since < lasts);
+}
+
+export function createFaultTable(clock: Clock): FaultTable {
+  let table: Armed[] = [];
+  let current: readonly Fault[] = [];
+  return {
+    set(faults) {
+      if (faults === current) return;
+      current = faults;
+      const old = [...table];
+      table = faults.map((fault) => {
+        const identity = canonicalJson(fault);
+        const index = old.findIndex((armed) => armed.identity === identity);
+        const kept = index >= 0 ? old.splice(index, 1)[0] : undefined;
+        return kept ?? arm(fault, identity, clock.monotonic());
+      });
+    },
+    strikes(method, path) {
+      const now = clock.monotonic();
+      const found: Strike[] = [];
+      let main = false;
+      for (const armed of table) {
+        const { kind, probability } = armed.fault;
+        if (armed.fault.method !== '*' && armed.fault.method !== method) continue;
+        if (!armed.onPath(path) || !isOpen(armed, now)) continue;
+        // Drawn even where another fault comes first: what one fault does, no other one moves.
+        if (!armed.random.chance(probability) || (main && kind !== 'latency')) continue;
+        armed.left -= 1;
+        main ||= kind !== 'latency';
+        found.push(armed);
+      }
+      return found;
+    },
+    restart() {
+      const now = clock.monotonic();
+      table = table.map(({ fault, identity }) => arm(fault, identity, now));
+    },
+  };
+}

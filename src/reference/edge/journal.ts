@@ -1,0 +1,99 @@
+/**
+ * The journal of requests: one entry each, in the order of arrival. Under a stepped clock two
+ * runs give the same journal, byte for byte, so an entry holds nothing that differs between
+ * runs: no tokens, no ports, no wall time but the service's own.
+ */
+import type { Clock } from '../../lib/clock.ts';
+
+export interface JournalEntry {
+  /** Position since the start or the last reset, from 1. */
+  readonly n: number;
+  /** ISO time of the service's clock. */
+  readonly at: string;
+  readonly method: string;
+  readonly path: string;
+  /** As sent, without the question mark. */
+  readonly query: string;
+  /** Name of the key, null when the request carries none that is known. */
+  keyId: string | null;
+  /** Null until it is answered, and for good when the connection was cut before. */
+  status: number | null;
+  /** From arrival to the start of the answer. */
+  durationMs: number | null;
+  /** What was injected. */
+  readonly faults: string[];
+  /** What the client did that the wire contract does not allow. */
+  readonly mistakes: string[];
+}
+
+export interface JournalFilter {
+  readonly method?: string | undefined;
+  /** Path pattern, `*` stands for any characters. */
+  readonly path?: string | undefined;
+  readonly keyId?: string | undefined;
+  readonly status?: number | undefined;
+  /** Only entries that were (or were not) mistakes. */
+  readonly mistakes?: boolean | undefined;
+  /** Entries after this position. */
+  readonly after?: number | undefined;
+  /** The newest so many; order stays that of arrival. */
+  readonly limit?: number | undefined;
+}
+
+export interface Journal {
+  open(method: string, path: string, query: string): JournalEntry;
+  list(filter?: JournalFilter): readonly JournalEntry[];
+  clear(): void;
+}
+
+/** A test of paths: `*` stands for any characters, everything else for itself. */
+export function pathPattern(pattern: string): (path: string) => boolean {
+  const escaped = pattern.replace(/[\\^$.|?+()[\]{}]/g, '\\$&').replaceAll('*', '.*');
+  const expression = new RegExp(`^${escaped}$`);
+  return (path) => expression.test(path);
+}
+
+function keeps(filter: JournalFilter): (entry: JournalEntry) => boolean {
+  const onPath = pathPattern(filter.path ?? '*');
+  return (entry) =>
+    entry.n > (filter.after ?? 0) &&
+    onPath(entry.path) &&
+    (filter.method === undefined || entry.method === filter.method) &&
+    (filter.keyId === undefined || entry.keyId === filter.keyId) &&
+    (filter.status === undefined || entry.status === filter.status) &&
+    (filter.mistakes === undefined || entry.mistakes.length > 0 === filter.mistakes);
+}
+
+export function createJournal(clock: Clock, sizeMax: () => number): Journal {
+  let entries: JournalEntry[] = [];
+  let last = 0;
+  return {
+    open(method, path, query) {
+      last += 1;
+      const entry: JournalEntry = {
+        n: last,
+        at: new Date(clock.now()).toISOString(),
+        method,
+        path,
+        query,
+        keyId: null,
+        status: null,
+        durationMs: null,
+        faults: [],
+        mistakes: [],
+      };
+      entries.push(entry);
+      // Cut in strides: shifting one entry at a time would cost the length of the journal.
+      if (entries.length >= sizeMax() * 2) entries = entries.slice(-sizeMax());
+      return entry;
+    },
+    list(filter = {}) {
+      const found = entries.slice(-sizeMax()).filter(keeps(filter));
+      return filter.limit === undefined ? found : found.slice(-filter.limit);
+    },
+    clear() {
+      entries = [];
+      last = 0;
+    },
+  };
+}

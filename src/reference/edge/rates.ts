@@ -1,0 +1,28 @@
+/** Requests per second and key: a bucket that fills evenly and holds one second's worth. */
+import type { Clock } from '../../lib/clock.ts';
+
+export interface RateLimit {
+  /** Takes one request of the key: 0 when it may pass, else the seconds to wait (at least 1). */
+  take(key: string, perSecond: number): number;
+}
+
+/** Keys beyond this are strangers trying names; the oldest bucket makes room. */
+const BUCKETS_MAX = 1_000;
+
+export function createRateLimit(clock: Clock): RateLimit {
+  const buckets = new Map<string, { tokens: number; at: number }>();
+  return {
+    take(key, perSecond) {
+      if (perSecond === 0) return 0;
+      const holds = Math.max(1, perSecond);
+      const now = clock.monotonic();
+      const bucket = buckets.get(key) ?? { tokens: holds, at: now };
+      const tokens = Math.min(holds, bucket.tokens + ((now - bucket.at) / 1_000) * perSecond);
+      const passes = tokens >= 1;
+      buckets.set(key, { tokens: passes ? tokens - 1 : tokens, at: now });
+      const oldest = buckets.size > BUCKETS_MAX ? buckets.keys().next() : undefined;
+      if (oldest && !oldest.done) buckets.delete(oldest.value);
+      return passes ? 0 : Math.max(1, Math.ceil((1 - tokens) / perSecond));
+    },
+  };
+}
