@@ -253,6 +253,8 @@ CREATE TABLE incident (
   detail TEXT NOT NULL,
   resolved_at INTEGER
 ) STRICT;
+-- An open incident is told once, however often the same answer comes.
+CREATE UNIQUE INDEX incident_open ON incident (kind, entity, key) WHERE resolved_at IS NULL;
 
 -- The exact text of every rule set that ever decided, by its hash.
 CREATE TABLE rule_set (

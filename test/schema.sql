@@ -224,6 +224,7 @@ CREATE TABLE incident (
   detail TEXT NOT NULL,
   resolved_at INTEGER
 ) STRICT;
+CREATE UNIQUE INDEX incident_open ON incident (kind, entity, key) WHERE resolved_at IS NULL;
 CREATE TABLE rule_set (
   hash TEXT PRIMARY KEY,
   first_used_at INTEGER NOT NULL,

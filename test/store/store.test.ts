@@ -119,7 +119,7 @@ describe('migrations', () => {
 });
 
 describe('transactions', () => {
-  it('throw at once when the outer handle is used inside, instead of waiting for ever', async () => {
+  it('throw at once when the outer handle is used inside, where it would hang', async () => {
     const store = await temporaryStore();
     const work = store.transaction(async () => {
       await store.db.selectFrom('brand').selectAll().execute();

@@ -1,0 +1,92 @@
+/**
+ * `delivery` and `delivery_line`. A rejected or canceled delivery is final: an answer that says
+ * otherwise is recorded as an incident and changes nothing.
+ */
+import type { SqlRow } from '../store/bulk.ts';
+import type { Tx } from '../store/store.ts';
+import {
+  type EntityDefinition,
+  type MirrorRow,
+  type Provenance,
+  type WriteCounts,
+  writeRows,
+} from './entity.ts';
+import { membersOf } from './members.ts';
+import type { DeliveryRecord } from './records.ts';
+
+const FINAL = new Set<unknown>(['rejected', 'canceled']);
+
+function contradiction(before: SqlRow, after: SqlRow): string | undefined {
+  if (!FINAL.has(before.status) || before.status === after.status) return undefined;
+  return `the delivery was ${before.status}, which is final; the service now says ${after.status}`;
+}
+
+export const DELIVERY: EntityDefinition = {
+  entity: 'delivery',
+  table: 'delivery',
+  key: 'order_delivery_id',
+  columns: [
+    'order_delivery_id',
+    'delivery_no',
+    'order_id',
+    'reference',
+    'order_no',
+    'status',
+    'created_at',
+    'tracking_numbers',
+    'tracking_links',
+  ],
+  lines: {
+    table: 'delivery_line',
+    columns: [
+      'line_no',
+      'barcode',
+      'fulfilled_quantity',
+      'fulfilled_size_quantity',
+      'price',
+      'season_name',
+      'delivery_name',
+      'extra',
+    ],
+  },
+  contradiction,
+};
+
+function toRow(record: DeliveryRecord): MirrorRow {
+  const { fulfilledLineItems, ...head } = record;
+  const lines = fulfilledLineItems.map((item, index) => {
+    const line = membersOf(item);
+    const columns = {
+      line_no: index + 1,
+      barcode: line.text('barcode'),
+      fulfilled_quantity: line.integer('fulfilledQuantity'),
+      fulfilled_size_quantity: line.integer('fulfilledSizeQuantity'),
+      price: line.money('price'),
+      season_name: line.text('season'),
+      delivery_name: line.text('delivery'),
+    };
+    return { ...columns, extra: JSON.stringify(line.rest()) };
+  });
+  const delivery = membersOf(head);
+  const tracking = delivery.object('trackAndTrace');
+  const values = {
+    order_delivery_id: delivery.integer('orderDeliveryId'),
+    delivery_no: delivery.text('deliveryNo'),
+    order_id: delivery.integer('orderId'),
+    reference: delivery.text('reference'),
+    order_no: delivery.text('orderNo'),
+    status: delivery.text('status'),
+    created_at: delivery.time('createdAt'),
+    tracking_numbers: tracking.json('trackingNumbers', '[]'),
+    tracking_links: tracking.json('trackingLinks', '[]'),
+  };
+  return { values, extra: delivery.rest(), lines };
+}
+
+export function writeDeliveries(
+  tx: Tx,
+  records: readonly DeliveryRecord[],
+  provenance: Provenance,
+): Promise<WriteCounts> {
+  return writeRows(tx, DELIVERY, records.map(toRow), provenance);
+}

@@ -1,0 +1,44 @@
+/** Rows that could not be understood are kept with the reason, and stop nothing. */
+import { sha256 } from '../lib/json.ts';
+import type { Tx } from '../store/store.ts';
+import type { Provenance } from './entity.ts';
+
+export interface RejectedRow {
+  /** The row as it came, JSON text. */
+  readonly raw: string;
+  /** The member that is wrong, e.g. `details.price`. */
+  readonly path: string;
+  readonly reason: string;
+}
+
+export async function quarantineRows(
+  tx: Tx,
+  entity: string,
+  rejected: readonly RejectedRow[],
+  provenance: Provenance,
+): Promise<void> {
+  for (const row of rejected) {
+    await tx
+      .insertInto('quarantine')
+      .values({
+        entity,
+        raw: row.raw,
+        raw_hash: sha256(row.raw),
+        path: row.path,
+        reason: row.reason,
+        source: provenance.source,
+        first_seen_at: provenance.at,
+        last_seen_at: provenance.at,
+      })
+      .onConflict((conflict) =>
+        conflict.columns(['entity', 'raw_hash']).doUpdateSet((eb) => ({
+          path: row.path,
+          reason: row.reason,
+          source: provenance.source,
+          last_seen_at: provenance.at,
+          times: eb('quarantine.times', '+', 1),
+        })),
+      )
+      .execute();
+  }
+}

@@ -1,0 +1,97 @@
+/** `sales_order` and `sales_order_line`: the order as the service last told it. */
+import type { Tx } from '../store/store.ts';
+import {
+  type EntityDefinition,
+  type MirrorRow,
+  type Provenance,
+  type WriteCounts,
+  writeRows,
+} from './entity.ts';
+import { membersOf } from './members.ts';
+import type { OrderRecord } from './records.ts';
+
+export const SALES_ORDER: EntityDefinition = {
+  entity: 'sales_order',
+  table: 'sales_order',
+  key: 'order_id',
+  columns: [
+    'order_id',
+    'reference',
+    'order_no',
+    'status',
+    'completed',
+    'comment',
+    'created_at',
+    'currency',
+    'season_name',
+    'country_code',
+    'company',
+    'account_no',
+    'shipping_address',
+    'freight_type',
+    'freight_amount',
+  ],
+  lines: {
+    table: 'sales_order_line',
+    columns: [
+      'line_no',
+      'barcode',
+      'quantity',
+      'fulfilled_quantity',
+      'size_quantity',
+      'fulfilled_size_quantity',
+      'price',
+      'season_name',
+      'delivery_name',
+      'extra',
+    ],
+  },
+};
+
+function toRow(record: OrderRecord): MirrorRow {
+  const { orderLineItems, ...head } = record;
+  const lines = orderLineItems.map((item, index) => {
+    const line = membersOf(item);
+    const columns = {
+      line_no: index + 1,
+      barcode: line.text('barcode'),
+      quantity: line.integer('quantity'),
+      fulfilled_quantity: line.integer('fulfilledQuantity'),
+      size_quantity: line.integer('sizeQuantity'),
+      fulfilled_size_quantity: line.integer('fulfilledSizeQuantity'),
+      price: line.money('price'),
+      season_name: line.text('season'),
+      delivery_name: line.text('delivery'),
+    };
+    return { ...columns, extra: JSON.stringify(line.rest()) };
+  });
+  const order = membersOf(head);
+  const address = membersOf(record.shippingAddress);
+  const freight = order.object('freight');
+  const values = {
+    order_id: order.integer('orderId'),
+    reference: order.text('reference'),
+    order_no: order.text('orderNo'),
+    status: order.text('status'),
+    completed: order.flag('completed') ?? 0,
+    comment: order.text('comment'),
+    created_at: order.time('createdAt'),
+    currency: order.text('currency'),
+    season_name: order.text('SeasonName'),
+    country_code: address.text('countryCode'),
+    company: address.text('company'),
+    account_no: address.text('accountNo'),
+    shipping_address: order.json('shippingAddress', '{}'),
+    freight_type: freight.text('freightType'),
+    freight_amount: freight.money('freightAmount'),
+  };
+  return { values, extra: order.rest(), lines };
+}
+
+export function writeOrders(
+  tx: Tx,
+  records: readonly OrderRecord[],
+  provenance: Provenance,
+): Promise<WriteCounts> {
+  return writeRows(tx, SALES_ORDER, records.map(toRow), provenance);
+}

@@ -1,0 +1,149 @@
+import { describe, expect, it } from 'vitest';
+import { manualClock } from '../../src/lib/clock.ts';
+import { writeDeliveries } from '../../src/mirror/delivery.ts';
+import { quarantineRows } from '../../src/mirror/quarantine.ts';
+import {
+  completeRefresh,
+  dueRefreshes,
+  nextRefreshAt,
+  postponeRefresh,
+  requestRefresh,
+} from '../../src/mirror/refresh.ts';
+import { writeOrders } from '../../src/mirror/sales-order.ts';
+import { writeStockVariants } from '../../src/mirror/stock-variant.ts';
+import type { SqliteStore } from '../../src/store/store.ts';
+import { temporaryStore } from '../support/store.ts';
+
+const read = (readSeq: number) => ({ source: `run:${readSeq}`, readSeq, at: 1_000 * readSeq });
+
+function changes(store: SqliteStore) {
+  return store.db.selectFrom('change').select(['seq', 'entity', 'key', 'op', 'diff']).execute();
+}
+
+const delivery = {
+  orderDeliveryId: 7,
+  orderId: 3,
+  status: 'pending',
+  fulfilledLineItems: [{ barcode: 'a', fulfilledQuantity: 2, price: 10.05 }],
+};
+
+describe('the mirror', () => {
+  it('writes a new row, nothing for the same answer, and a diff for a changed one', async () => {
+    const store = await temporaryStore();
+    const variant = { barcode: '1', quantity: 3, details: { price: 19.95 }, newMember: { a: 1 } };
+    const write = (record: typeof variant, seq: number) =>
+      store.transaction((tx) => writeStockVariants(tx, [record], read(seq)));
+    expect(await write(variant, 1)).toMatchObject({ inserted: 1, changed: 0, unchanged: 0 });
+    expect(await write(variant, 2)).toMatchObject({ inserted: 0, changed: 0, unchanged: 1 });
+    expect(await write({ ...variant, quantity: 5 }, 3)).toMatchObject({ changed: 1 });
+    expect(await changes(store)).toEqual([
+      { seq: 1, entity: 'stock_variant', key: '1', op: 'insert', diff: '{}' },
+      { seq: 2, entity: 'stock_variant', key: '1', op: 'update', diff: '{"quantity":[3,5]}' },
+    ]);
+    const row = await store.db.selectFrom('stock_variant').selectAll().executeTakeFirstOrThrow();
+    expect(row).toMatchObject({ quantity: 5, price: 1995, extra: '{"newMember":{"a":1}}' });
+    expect(row).toMatchObject({ first_seen_at: 1_000, changed_at: 3_000, source: 'run:3' });
+  });
+
+  it('keeps an absent price null and a member of an odd type in extra', async () => {
+    const store = await temporaryStore();
+    const odd = { barcode: '1', quantity: 0, seasonName: 26, details: { price: null } };
+    await store.transaction((tx) => writeStockVariants(tx, [odd], read(1)));
+    const row = await store.db.selectFrom('stock_variant').selectAll().executeTakeFirstOrThrow();
+    expect(row).toMatchObject({ price: null, wsp_price: null, season_name: null });
+    expect(row.extra).toBe('{"seasonName":26}');
+  });
+
+  it('never lets an older read overwrite a newer one that saw no change', async () => {
+    const store = await temporaryStore();
+    const write = (status: string, seq: number) =>
+      store.transaction((tx) => writeDeliveries(tx, [{ ...delivery, status }], read(seq)));
+    await write('accepted', 5);
+    await write('accepted', 9);
+    expect(await write('pending', 7)).toMatchObject({ stale: 1, changed: 0 });
+    const row = await store.db.selectFrom('delivery').select('status').executeTakeFirstOrThrow();
+    expect(row.status).toBe('accepted');
+  });
+
+  it('replaces the lines of a changed document and shows both in the diff', async () => {
+    const store = await temporaryStore();
+    const order = {
+      orderId: 3,
+      status: 'pending',
+      orderLineItems: [{ barcode: 'a', quantity: 2 }],
+    };
+    await store.transaction((tx) => writeOrders(tx, [order], read(1)));
+    const more = { ...order, orderLineItems: [{ barcode: 'b', quantity: 4, price: 1.5 }] };
+    await store.transaction((tx) => writeOrders(tx, [more], read(2)));
+    const lines = await store.db.selectFrom('sales_order_line').selectAll().execute();
+    expect(lines).toMatchObject([
+      { order_id: 3, line_no: 1, barcode: 'b', quantity: 4, price: 150 },
+    ]);
+    const diff = JSON.parse((await changes(store))[1]?.diff ?? '{}');
+    expect(diff.lines[0]).toMatchObject([{ barcode: 'a' }]);
+    expect(diff.lines[1]).toMatchObject([{ barcode: 'b', price: 150 }]);
+  });
+
+  it('records an answer that contradicts a final status once, and changes nothing', async () => {
+    const store = await temporaryStore();
+    const write = (status: string, seq: number) =>
+      store.transaction((tx) => writeDeliveries(tx, [{ ...delivery, status }], read(seq)));
+    await write('rejected', 1);
+    await write('accepted', 2);
+    await write('accepted', 3);
+    const row = await store.db.selectFrom('delivery').select('status').executeTakeFirstOrThrow();
+    expect(row.status).toBe('rejected');
+    const incidents = await store.db.selectFrom('incident').selectAll().execute();
+    expect(incidents).toMatchObject([{ kind: 'contradiction', entity: 'delivery', key: '7' }]);
+  });
+
+  it('takes the last word when one answer holds a key twice', async () => {
+    const store = await temporaryStore();
+    const rows = [
+      { barcode: '1', quantity: 1 },
+      { barcode: '1', quantity: 2 },
+    ];
+    await store.transaction((tx) => writeStockVariants(tx, rows, read(1)));
+    const stored = await store.db.selectFrom('stock_variant').select('quantity').execute();
+    expect(stored).toEqual([{ quantity: 2 }]);
+  });
+
+  it('keeps a row it cannot understand once, with the reason and how often it came', async () => {
+    const store = await temporaryStore();
+    const bad = { raw: '{"barcode":1}', path: 'barcode', reason: 'expected string' };
+    for (const seq of [1, 2]) {
+      await store.transaction((tx) => quarantineRows(tx, 'stock_variant', [bad], read(seq)));
+    }
+    const rows = await store.db.selectFrom('quarantine').selectAll().execute();
+    expect(rows).toMatchObject([{ times: 2, first_seen_at: 1_000, last_seen_at: 2_000 }]);
+  });
+});
+
+describe('the refresh queue', () => {
+  it('makes one read of many hints, and another one when a hint comes meanwhile', async () => {
+    const clock = manualClock();
+    const store = await temporaryStore(clock);
+    const hint = (cause: string) =>
+      store.transaction((tx) => requestRefresh(tx, 3, cause, clock.now()));
+    await hint('event:1');
+    await hint('event:2');
+    const [due] = await dueRefreshes(store.db, clock.now(), 10);
+    expect(due).toMatchObject({ orderId: 3, generation: 2, cause: 'event:2' });
+    await hint('event:3');
+    if (due) await store.transaction((tx) => completeRefresh(tx, due));
+    expect(await dueRefreshes(store.db, clock.now(), 10)).toMatchObject([{ generation: 3 }]);
+  });
+
+  it('puts a failed read off and brings it forward again on a new hint', async () => {
+    const clock = manualClock();
+    const store = await temporaryStore(clock);
+    await store.transaction((tx) => requestRefresh(tx, 3, 'event:1', clock.now()));
+    const [due] = await dueRefreshes(store.db, clock.now(), 10);
+    const later = clock.now() + 60_000;
+    if (due) await store.transaction((tx) => postponeRefresh(tx, due, later, 'timeout'));
+    expect(await dueRefreshes(store.db, clock.now(), 10)).toEqual([]);
+    expect(await nextRefreshAt(store.db)).toBe(later);
+    await store.transaction((tx) => requestRefresh(tx, 3, 'event:2', clock.now()));
+    expect(await dueRefreshes(store.db, clock.now(), 10)).toMatchObject([{ attempts: 1 }]);
+  });
+});
