@@ -1,0 +1,195 @@
+/**
+ * Makes the attempts that are due, a bounded number at a time, and records what came of them.
+ *
+ * The queue in the store is the truth: this only looks at it when something was published, when
+ * an attempt ended, and when the next one falls due. An attempt leaves the queue together with
+ * the record of its outcome, so that a restart in between sends it again and loses nothing.
+ */
+import { createId, type Random } from '../../../lib/chance.ts';
+import type { Clock, Timer } from '../../../lib/clock.ts';
+import { toError } from '../../../lib/errors.ts';
+import type { Logger } from '../../../lib/log.ts';
+import type { Endpoint, Job, Message } from '../model.ts';
+import type { Outcome, RelayStore } from '../store/store.ts';
+import { FAILING_MS_MAX, retryDelayMs } from './schedule.ts';
+import type { Answer, Sender } from './sender.ts';
+import { createSecret, type HeaderFamily, signedHeaders } from './signature.ts';
+
+/** Open attempts to one endpoint, so that a slow one does not hold up the others. */
+const IN_FLIGHT_PER_ENDPOINT_MAX = 8;
+
+const USER_AGENT = 'Svix-Webhooks/1.0 (selvedge reference relay)';
+
+export interface DispatcherDeps {
+  readonly store: RelayStore;
+  readonly sender: Sender;
+  /** The relay's own time: schedule and history. */
+  readonly clock: Clock;
+  /** Real time: what a receiver compares the signed time stamp with. */
+  readonly wallClock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly headerFamily: HeaderFamily;
+  /** Share by which a wait may be shorter or longer, 0 to 1. */
+  readonly jitter: number;
+  readonly disable: (endpoint: Endpoint, reason: string) => void;
+}
+
+export interface Dispatcher {
+  /** Looks at the queue again, soon. */
+  wake(): void;
+  /** Resolves when nothing is in flight and nothing is due. */
+  idle(): Promise<void>;
+  /** Stops; attempts in flight stay queued. */
+  close(): Promise<void>;
+}
+
+function requestHeaders(deps: DispatcherDeps, job: Job, message: Message): Record<string, string> {
+  const keys = deps.store.liveKeys(job.endpointId, deps.clock.now()).map(({ secret }) => secret);
+  const secrets = job.fault === 'wrong_signature' ? [createSecret(deps.random)] : keys;
+  const seconds = Math.floor(deps.wallClock.now() / 1_000);
+  const signed = signedHeaders(deps.headerFamily, secrets, message.id, seconds, message.body);
+  return { 'content-type': 'application/json', 'user-agent': USER_AGENT, ...signed };
+}
+
+/** Why an answer ends all sending to its endpoint, or undefined when it does not. */
+function refusalOf(answer: Answer): string | undefined {
+  if (answer.status === 410) return 'the receiver answered 410 Gone';
+  if (answer.control === 'disable') return 'the receiver asked to be disabled';
+  return undefined;
+}
+
+/** What follows from an answer. Only a scheduled attempt changes more than the history. */
+function outcomeOf(
+  deps: DispatcherDeps,
+  endpoint: Endpoint,
+  job: Job,
+  answer: Answer,
+  at: number,
+): Outcome {
+  const succeeded = answer.status >= 200 && answer.status < 300;
+  const attempt = {
+    id: `atmpt_${createId(at, deps.random)}`,
+    messageId: job.messageId,
+    endpointId: job.endpointId,
+    url: endpoint.url,
+    status: succeeded ? 'success' : 'failed',
+    responseStatus: answer.status,
+    response: answer.body,
+    durationMs: answer.durationMs,
+    trigger: job.kind === 'manual' ? 'manual' : 'scheduled',
+    at,
+  } as const;
+  const base = { attempt, job, retry: null, failingSince: endpoint.failingSince };
+  if (succeeded) return { ...base, status: 'success', failingSince: null };
+  if (job.kind !== 'scheduled') return { ...base, status: null };
+  if (endpoint.disabledReason !== null) return { ...base, status: 'failed' };
+  const now = deps.clock.now();
+  const failed = { ...answer, number: job.number, responseStatus: answer.status };
+  const delay =
+    answer.control === 'abort-message' ? undefined : retryDelayMs(failed, deps.random, deps.jitter);
+  if (delay === undefined) {
+    return { ...base, status: 'failed', failingSince: endpoint.failingSince ?? now };
+  }
+  const retry = { ...job, number: job.number + 1, dueAt: now + delay, fault: null };
+  return { ...base, status: 'pending', retry };
+}
+
+/** Makes one attempt; `stopped` says whether the relay was closed meanwhile. */
+async function attempt(deps: DispatcherDeps, job: Job, stopped: () => boolean): Promise<void> {
+  const { store, clock, log } = deps;
+  const endpoint = store.endpoint(job.endpointId);
+  const message = store.message(job.messageId);
+  if (!endpoint || !message) return store.drop(job);
+  const at = clock.now();
+  const answer = await deps.sender.send(
+    endpoint.url,
+    requestHeaders(deps, job, message),
+    message.body,
+  );
+  if (stopped()) return;
+  const current = store.endpoint(job.endpointId);
+  if (!current) return store.drop(job);
+  const outcome = outcomeOf(deps, current, job, answer, at);
+  store.finish(outcome);
+  log.debug(
+    { message: message.id, endpoint: endpoint.id, status: answer.status, number: job.number },
+    'attempt',
+  );
+  const refusal = refusalOf(answer);
+  if (refusal) deps.disable(current, refusal);
+  const givenUp = outcome.status === 'failed' && current.failingSince !== null;
+  if (givenUp && clock.now() - (current.failingSince ?? 0) > FAILING_MS_MAX) {
+    deps.disable(current, 'every message failed for 120 hours');
+  }
+}
+
+export function createDispatcher(deps: DispatcherDeps): Dispatcher {
+  const { store, clock, log } = deps;
+  const inFlight = new Map<number, Promise<void>>();
+  const stuck = new Set<number>();
+  const perEndpoint = new Map<string, number>();
+  let timer: Timer | undefined;
+  let awake = false;
+  let closed = false;
+  const waiters: (() => void)[] = [];
+
+  const start = (job: Job): void => {
+    perEndpoint.set(job.endpointId, (perEndpoint.get(job.endpointId) ?? 0) + 1);
+    const done = attempt(deps, job, () => closed)
+      .catch((thrown: unknown) => {
+        // An outcome that cannot be written must not become a storm of repeated attempts.
+        stuck.add(job.seq);
+        log.error({ err: toError(thrown), message: job.messageId }, 'attempt not recorded');
+      })
+      .then(() => {
+        inFlight.delete(job.seq);
+        perEndpoint.set(job.endpointId, (perEndpoint.get(job.endpointId) ?? 1) - 1);
+        look();
+      });
+    inFlight.set(job.seq, done);
+  };
+
+  const startDue = (now: number): void => {
+    for (const endpointId of store.endpointsWithJobsDue(now)) {
+      // Those in flight are still in the queue, so twice the room always shows enough new ones.
+      for (const job of store.dueJobs(endpointId, now, 2 * IN_FLIGHT_PER_ENDPOINT_MAX)) {
+        if ((perEndpoint.get(endpointId) ?? 0) >= IN_FLIGHT_PER_ENDPOINT_MAX) break;
+        if (!inFlight.has(job.seq) && !stuck.has(job.seq)) start(job);
+      }
+    }
+  };
+
+  const look = (): void => {
+    awake = false;
+    timer?.cancel();
+    if (closed) return;
+    const now = clock.now();
+    startDue(now);
+    const next = store.nextDueAfter(now);
+    if (next !== undefined) timer = clock.after(next - now, look);
+    if (inFlight.size > 0) return;
+    for (const resolve of waiters.splice(0)) resolve();
+  };
+
+  return {
+    wake() {
+      if (awake || closed) return;
+      awake = true;
+      queueMicrotask(look);
+    },
+    idle() {
+      return new Promise((resolve) => {
+        waiters.push(resolve);
+        look();
+      });
+    },
+    async close() {
+      closed = true;
+      timer?.cancel();
+      await deps.sender.close();
+      await Promise.all(inFlight.values());
+      for (const resolve of waiters.splice(0)) resolve();
+    },
+  };
+}

@@ -1,0 +1,93 @@
+/**
+ * Where the relay may send to. Endpoints are entered by people, so without this guard the relay
+ * could be used to reach machines behind it. Names are resolved here, *all* their addresses are
+ * checked, and the connection goes to a checked address, so a name cannot change in between.
+ */
+import { type LookupAddress, lookup as systemLookup } from 'node:dns';
+import { BlockList, isIP, type LookupFunction } from 'node:net';
+import { RefusedError } from '../../../lib/errors.ts';
+
+export interface TargetGuard {
+  /** The parsed URL, or a RefusedError `relay.url_refused` that says what is wrong. */
+  check(url: string): URL;
+  /** Resolves a name for the connection; fails when any of its addresses is out of bounds. */
+  readonly lookup: LookupFunction;
+}
+
+export interface TargetOptions {
+  /** Lets messages go to this machine, on any port: for the demo and for tests. */
+  readonly allowLoopback: boolean;
+}
+
+const PORTS = new Set(['', '80', '443']);
+const URL_CHARS_MAX = 2_048;
+
+const LOOPBACK = [
+  ['127.0.0.0', 8, 'ipv4'],
+  ['::1', 128, 'ipv6'],
+] as const;
+
+/** Private, shared, link-local, documentation, multicast, and IPv6 forms that wrap IPv4. */
+const OUT_OF_BOUNDS = [
+  ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '169.254.0.0/16', '172.16.0.0/12'],
+  ...['192.0.0.0/24', '192.0.2.0/24', '192.168.0.0/16', '198.18.0.0/15', '198.51.100.0/24'],
+  ...['203.0.113.0/24', '224.0.0.0/4', '240.0.0.0/4'],
+  ...['::/128', '64:ff9b::/96', '64:ff9b:1::/48', '100::/64', '2001::/32', '2001:db8::/32'],
+  ...['2002::/16', 'fc00::/7', 'fe80::/10', 'ff00::/8'],
+];
+
+function refuse(reason: string): RefusedError {
+  return new RefusedError('relay.url_refused', `this URL cannot be an endpoint: ${reason}`, {
+    hint: 'use the public https URL of the receiver, or allow loopback for a trial',
+  });
+}
+
+function blockLists(): { readonly loopback: BlockList; readonly others: BlockList } {
+  const loopback = new BlockList();
+  for (const [net, prefix, family] of LOOPBACK) loopback.addSubnet(net, prefix, family);
+  const others = new BlockList();
+  for (const range of OUT_OF_BOUNDS) {
+    const [net = '', prefix] = range.split('/');
+    others.addSubnet(net, Number(prefix), net.includes(':') ? 'ipv6' : 'ipv4');
+  }
+  return { loopback, others };
+}
+
+function isLoopbackName(host: string): boolean {
+  return host === 'localhost' || host.endsWith('.localhost');
+}
+
+export function createTargetGuard(options: TargetOptions): TargetGuard {
+  const { loopback, others } = blockLists();
+  const family = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
+  const onLoopback = (address: string): boolean => loopback.check(address, family(address));
+  const allowed = (address: string): boolean => {
+    if (onLoopback(address)) return options.allowLoopback;
+    return !others.check(address, family(address));
+  };
+  return {
+    check(text) {
+      if (text.length > URL_CHARS_MAX || !URL.canParse(text)) throw refuse('it is no URL');
+      const url = new URL(text);
+      if (!['http:', 'https:'].includes(url.protocol)) throw refuse('it is not http or https');
+      if (url.username || url.password) throw refuse('it carries a user name or password');
+      const host = url.hostname.replace(/^\[|\]$/g, '');
+      const local = isIP(host) ? onLoopback(host) : isLoopbackName(host);
+      if (local && !options.allowLoopback) throw refuse('it points at the relay itself');
+      if (isIP(host) && !allowed(host)) throw refuse('its address is not public');
+      if (!local && !PORTS.has(url.port)) throw refuse('only the ports 80 and 443 are open');
+      return url;
+    },
+    lookup(hostname, lookupOptions, done) {
+      systemLookup(hostname, { ...lookupOptions, all: true }, (error, found: LookupAddress[]) => {
+        const [first] = found ?? [];
+        if (error || !first) return done(error ?? refuse('its name has no address'), '', 0);
+        if (!found.every(({ address }) => allowed(address))) {
+          return done(refuse('its name leads to an address that is not public'), '', 0);
+        }
+        if (lookupOptions.all) return done(null, found);
+        return done(null, first.address, first.family);
+      });
+    },
+  };
+}
