@@ -1,0 +1,121 @@
+/**
+ * Keys and tokens of the service. A key logs in with its id and secret; what it gets is a token
+ * that dies by age or by revocation. A static API key stands in for a token on V1, a read token
+ * opens catalog data only. Log-in is limited per client id, whether it succeeds or not.
+ */
+import type { Random } from '../lib/chance.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { CurrentKnobs } from './control/knobs.ts';
+
+export interface Key {
+  readonly name: string;
+  readonly kind: 'plain' | 'b2b';
+  readonly detailedPricing: boolean;
+  readonly readOnly: boolean;
+  readonly webhooks: boolean;
+  /** The account a b2b key orders for. */
+  readonly account: number | undefined;
+}
+
+export interface Credentials {
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** Of keys that may write. */
+  readonly apiKey?: string;
+  /** Of read-only keys. */
+  readonly readToken?: string;
+}
+
+export type LoginAnswer =
+  | { readonly kind: 'token'; readonly token: string; readonly expiresAt: number }
+  | { readonly kind: 'refused' }
+  | { readonly kind: 'tooFast'; readonly retryAfterMs: number };
+
+export interface KeyRing {
+  credentials(): Readonly<Record<string, Credentials>>;
+  login(clientId: string, clientSecret: string): LoginAnswer;
+  byToken(token: string): Key | undefined;
+  byApiKey(apiKey: string): Key | undefined;
+  byReadToken(readToken: string): Key | undefined;
+  /** Every token is worthless from now on. */
+  revokeAll(): void;
+}
+
+export interface KeyRingDeps {
+  readonly knobs: CurrentKnobs;
+  readonly clock: Clock;
+  /** Secrets come from here: not from the world's seed, unless a test wants it so. */
+  readonly secrets: Random;
+}
+
+const SECRET_BYTES = 24;
+const TOKENS_MAX = 10_000;
+const CLIENTS_MAX = 1_000;
+
+interface Holder {
+  readonly key: Key;
+  readonly credentials: Credentials;
+}
+
+function createHolders({ knobs, secrets }: KeyRingDeps): Holder[] {
+  const text = (): string => secrets.bytes(SECRET_BYTES).toString('base64url');
+  return knobs().keys.map((knob, index) => ({
+    key: {
+      name: knob.name,
+      kind: knob.kind,
+      detailedPricing: knob.kind === 'b2b' && knob.detailedPricing,
+      readOnly: knob.readOnly,
+      webhooks: knob.webhooks,
+      account: knob.kind === 'b2b' ? index % knobs().world.accounts : undefined,
+    },
+    credentials: {
+      clientId: knob.clientId ?? `client-${knob.name}`,
+      clientSecret: knob.clientSecret ?? text(),
+      ...(knob.readOnly ? { readToken: text() } : { apiKey: text() }),
+    },
+  }));
+}
+
+export function createKeyRing(deps: KeyRingDeps): KeyRing {
+  const { clock, knobs, secrets } = deps;
+  const holders = createHolders(deps);
+  const tokens = new Map<string, { readonly key: Key; readonly expiresAt: number }>();
+  const lastLogin = new Map<string, number>();
+
+  const find = (test: (held: Credentials) => boolean): Key | undefined =>
+    holders.find(({ credentials }) => test(credentials))?.key;
+
+  const bounded = <T>(map: Map<string, T>, max: number): void => {
+    const oldest = map.keys().next();
+    if (map.size > max && !oldest.done) map.delete(oldest.value);
+  };
+
+  return {
+    credentials: () =>
+      Object.fromEntries(holders.map(({ key, credentials }) => [key.name, credentials])),
+    login(clientId, clientSecret) {
+      const { loginSpacing, tokenLifetime } = knobs().auth;
+      const now = clock.now();
+      const wait = (lastLogin.get(clientId) ?? Number.NEGATIVE_INFINITY) + loginSpacing - now;
+      if (wait > 0) return { kind: 'tooFast', retryAfterMs: wait };
+      lastLogin.set(clientId, now);
+      bounded(lastLogin, CLIENTS_MAX);
+      const key = find((c) => c.clientId === clientId && c.clientSecret === clientSecret);
+      if (!key) return { kind: 'refused' };
+      const token = secrets.bytes(SECRET_BYTES).toString('base64url');
+      const expiresAt = now + tokenLifetime;
+      tokens.set(token, { key, expiresAt });
+      bounded(tokens, TOKENS_MAX);
+      return { kind: 'token', token, expiresAt };
+    },
+    byToken(token) {
+      const held = tokens.get(token);
+      if (!held || held.expiresAt > clock.now()) return held?.key;
+      tokens.delete(token);
+      return undefined;
+    },
+    byApiKey: (apiKey) => find((c) => c.apiKey === apiKey),
+    byReadToken: (readToken) => find((c) => c.readToken === readToken),
+    revokeAll: () => tokens.clear(),
+  };
+}

@@ -1,0 +1,47 @@
+/** V1's envelope, and errors as the wire contract lists them (section 2). */
+import type { JsonObject } from '../../lib/json.ts';
+
+/** Thrown by a handler to answer with an error envelope. */
+export class V1Error extends Error {
+  override readonly name = 'V1Error';
+  readonly status: number;
+  readonly invalidData: readonly string[] | undefined;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(
+    status: number,
+    message: string,
+    more: {
+      readonly invalidData?: readonly string[];
+      readonly retryAfterSeconds?: number | undefined;
+    } = {},
+  ) {
+    super(message);
+    this.status = status;
+    this.invalidData = more.invalidData;
+    this.retryAfterSeconds = more.retryAfterSeconds;
+  }
+}
+
+export function notFound(what: string): V1Error {
+  return new V1Error(404, `${what} not found`);
+}
+
+/** One line per problem, each `path: what is wrong`. */
+export function invalid(lines: readonly string[]): V1Error {
+  return new V1Error(422, 'The request is invalid', { invalidData: lines });
+}
+
+/** What a handler gives back: a value for the envelope, or the envelope's text piece by piece. */
+export type Answer = { readonly data: JsonObject } | { readonly text: Iterable<string> };
+
+export function envelope(status: number, message: string, data: JsonObject): JsonObject {
+  return { status, message, data };
+}
+
+/** The envelope of a 422 has `invalid_data` where others have `data`. */
+export function errorBody(error: V1Error): JsonObject {
+  return error.invalidData
+    ? { status: error.status, message: error.message, invalid_data: error.invalidData }
+    : envelope(error.status, error.message, {});
+}

@@ -1,0 +1,167 @@
+/** The body of a new order: its schema, and what the world has to say about it. */
+import { z } from 'zod';
+import { minorUnits } from '../../lib/money.ts';
+import type { CurrentKnobs } from '../control/knobs.ts';
+import type { Key } from '../keys.ts';
+import type { ShippingAddress } from '../world/accounts.ts';
+import type { Freight } from '../world/orders.ts';
+import type { NewOrder } from '../world/trade.ts';
+import { FREIGHT_TYPES } from '../world/words.ts';
+import type { World } from '../world/world.ts';
+import { invalid } from './answer.ts';
+
+const LINES_MAX = 5_000;
+const text = z.string().max(1_000);
+const needed = text.min(1);
+
+const addressSchema = z.object({
+  address: needed,
+  address2: text.optional(),
+  city: needed,
+  company: text.optional(),
+  zip: needed,
+  countryCode: z.string().regex(/^[A-Z]{2}$/, 'must be two capital letters'),
+  firstName: needed,
+  lastName: needed,
+  phone: needed,
+  email: z.string().regex(/^\S+@\S+$/, 'must be an e-mail address'),
+  provinceCode: text.optional(),
+  accountNo: text.optional(),
+});
+
+const freightSchema = z.object({
+  freightAmount: z.number().min(0),
+  freightType: text.optional(),
+  parcelShopId: text.optional(),
+  warehouseCode: text.optional(),
+});
+
+export const newOrderSchema = z.object({
+  reference: needed,
+  orderLineItems: z
+    .array(
+      z.object({
+        barcode: needed,
+        quantity: z.number().int().min(1).max(1_000_000),
+        price: z.number().min(0),
+        DeliveryName: needed.optional(),
+      }),
+    )
+    .min(1)
+    .max(LINES_MAX),
+  comment: text.optional(),
+  shippingAddress: addressSchema.optional(),
+  Freight: freightSchema.optional(),
+  freight: freightSchema.optional(),
+  SeasonName: needed.optional(),
+});
+
+type Body = z.output<typeof newOrderSchema>;
+
+/** Pre-order: a season, and a delivery of it on every line; neither without the other. */
+function preOrderProblems(world: World, body: Body): string[] {
+  const { SeasonName, orderLineItems } = body;
+  if (SeasonName === undefined) {
+    return orderLineItems.flatMap((line, index) =>
+      line.DeliveryName === undefined
+        ? []
+        : [`orderLineItems.${index}.DeliveryName: needs SeasonName`],
+    );
+  }
+  const season = world.catalog.seasons.find(({ name }) => name === SeasonName);
+  if (!season) return [`SeasonName: there is no season ${SeasonName}`];
+  return orderLineItems.flatMap(({ DeliveryName }, index) => {
+    const at = `orderLineItems.${index}.DeliveryName`;
+    if (DeliveryName === undefined) return [`${at}: is required with SeasonName`];
+    return season.deliveries.some(({ name }) => name === DeliveryName)
+      ? []
+      : [`${at}: ${SeasonName} has no delivery ${DeliveryName}`];
+  });
+}
+
+function lineProblems(world: World, body: Body): string[] {
+  return body.orderLineItems.flatMap(({ barcode }, index) =>
+    world.catalog.variantOf(barcode) === undefined
+      ? [`orderLineItems.${index}.barcode: there is no variant ${barcode}`]
+      : [],
+  );
+}
+
+function freightProblems(knobs: CurrentKnobs, body: Body): string[] {
+  const freight = body.Freight ?? body.freight;
+  if (!freight) return knobs().orders.freightRequired ? ['freight: is required'] : [];
+  const { freightType } = freight;
+  return freightType === undefined || FREIGHT_TYPES.includes(freightType)
+    ? []
+    : [`freight.freightType: there is no freight ${freightType}`];
+}
+
+function shippingAddress(body: Body, fallback: ShippingAddress): ShippingAddress {
+  const given = body.shippingAddress;
+  if (!given) return fallback;
+  const { firstName, lastName, ...rest } = given;
+  return {
+    ...rest,
+    name: `${firstName} ${lastName}`,
+    address2: rest.address2 ?? '',
+    company: rest.company ?? '',
+    provinceCode: rest.provinceCode ?? '',
+    accountNo: rest.accountNo ?? fallback.accountNo,
+  };
+}
+
+function freightOf(body: Body): Freight {
+  const freight = body.Freight ?? body.freight;
+  const { freightType, parcelShopId, warehouseCode } = freight ?? {};
+  return {
+    amount: minorUnits(freight?.freightAmount) ?? 0,
+    ...(freightType === undefined ? {} : { type: freightType }),
+    ...(parcelShopId === undefined ? {} : { parcelShopId }),
+    ...(warehouseCode === undefined ? {} : { warehouseCode }),
+  };
+}
+
+/** The account that is named in the address, else the key's own, else the first. */
+function accountIndex(world: World, key: Key, body: Body): number {
+  const named = body.shippingAddress?.accountNo;
+  if (key.account !== undefined || named === undefined) return key.account ?? 0;
+  for (let index = 0; index < world.accounts.count; index += 1) {
+    if (world.accounts.at(index).accountNo === named) return index;
+  }
+  return 0;
+}
+
+/** What the world makes of the body; throws 422 with all problems at once. */
+export function readNewOrder(
+  { world, knobs }: { readonly world: World; readonly knobs: CurrentKnobs },
+  key: Key,
+  body: Body,
+): NewOrder {
+  const lines = [
+    ...lineProblems(world, body),
+    ...preOrderProblems(world, body),
+    ...freightProblems(knobs, body),
+  ];
+  if (lines.length > 0) throw invalid(lines);
+  const index = accountIndex(world, key, body);
+  const account = world.accounts.at(index);
+  const { SeasonName } = body;
+  return {
+    reference: body.reference,
+    comment: body.comment ?? '',
+    lines: body.orderLineItems.map(({ barcode, quantity, price, DeliveryName }) => ({
+      barcode,
+      quantity,
+      variant: world.catalog.variantOf(barcode) ?? 0,
+      price: minorUnits(price) ?? 0,
+      ...(SeasonName === undefined ? {} : { season: SeasonName }),
+      ...(DeliveryName === undefined ? {} : { delivery: DeliveryName }),
+    })),
+    address: shippingAddress(body, account.address),
+    freight: freightOf(body),
+    currency: account.currency,
+    account: index,
+    key: key.name,
+    ...(SeasonName === undefined ? {} : { season: SeasonName }),
+  };
+}

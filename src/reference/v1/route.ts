@@ -1,0 +1,128 @@
+/**
+ * A route of V1: where it is, who may call it, what it takes. The table of routes is what the
+ * server registers, and what descriptions of V1 are made from.
+ */
+import { z } from 'zod';
+import type { Key } from '../keys.ts';
+import { type Answer, invalid } from './answer.ts';
+
+/** `open` needs no key, `catalog` is also good for read tokens, `webhooks` needs that right. */
+export type Access = 'open' | 'catalog' | 'full' | 'webhooks';
+
+export interface RawCall {
+  readonly key: Key | undefined;
+  readonly params: unknown;
+  readonly query: unknown;
+  readonly body: unknown;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+}
+
+export interface Route {
+  readonly method: 'GET' | 'POST';
+  /** With fastify's `:name` for parameters. */
+  readonly path: string;
+  readonly access: Access;
+  readonly summary: string;
+  /** The path that replaces a deprecated one. */
+  readonly successor?: string;
+  readonly params: z.ZodObject;
+  readonly query: z.ZodObject;
+  readonly body: z.ZodType | undefined;
+  run(call: RawCall): Answer | Promise<Answer>;
+}
+
+export interface Call<P, Q, B> {
+  readonly key: Key;
+  readonly params: P;
+  readonly query: Q;
+  readonly body: B;
+  readonly headers: RawCall['headers'];
+}
+
+interface Spec<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType> {
+  readonly method: Route['method'];
+  readonly path: string;
+  readonly access: Access;
+  readonly summary: string;
+  readonly successor?: string;
+  readonly params?: P;
+  readonly query?: Q;
+  readonly body?: B;
+  handle(call: Call<z.output<P>, z.output<Q>, z.output<B>>): Answer | Promise<Answer>;
+}
+
+/** Stands where a route is open and no key was shown. */
+const NOBODY: Key = {
+  name: 'nobody',
+  kind: 'plain',
+  detailedPricing: false,
+  readOnly: true,
+  webhooks: false,
+  account: undefined,
+};
+
+function problems(error: z.ZodError, where: string): string[] {
+  return error.issues.map((issue) => `${issue.path.join('.') || where}: ${issue.message}`);
+}
+
+/** The parsed value; problems of all parts are collected before anything is refused. */
+function parsePart<T extends z.ZodType>(
+  schema: T,
+  value: unknown,
+  where: string,
+  lines: string[],
+): z.output<T> | undefined {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  lines.push(...problems(parsed.error, where));
+  return undefined;
+}
+
+export function defineRoute<
+  P extends z.ZodObject = z.ZodObject,
+  Q extends z.ZodObject = z.ZodObject,
+  B extends z.ZodType = z.ZodType,
+>(spec: Spec<P, Q, B>): Route {
+  const empty = z.object({});
+  const { params, query, body } = spec;
+  const { method, path, access, summary, successor } = spec;
+  return {
+    method,
+    path,
+    access,
+    summary,
+    ...(successor === undefined ? {} : { successor }),
+    params: params ?? empty,
+    query: query ?? empty,
+    body,
+    run(call) {
+      const lines: string[] = [];
+      const parsed = {
+        params: parsePart<z.ZodType>(params ?? empty, call.params, 'path', lines),
+        query: parsePart<z.ZodType>(query ?? empty, call.query, 'query', lines),
+        body: body && parsePart<z.ZodType>(body, call.body, 'body', lines),
+      };
+      if (lines.length > 0) throw invalid(lines);
+      // The schemas have just vouched for the types that the handler states.
+      const typed = parsed as Pick<
+        Call<z.output<P>, z.output<Q>, z.output<B>>,
+        keyof typeof parsed
+      >;
+      return spec.handle({ ...typed, key: call.key ?? NOBODY, headers: call.headers });
+    },
+  };
+}
+
+const TRUTH = { true: true, false: false } as const;
+
+/** `true` or `false`, false when left out. */
+export const flag = z
+  .enum(['true', 'false'])
+  .default('false')
+  .transform((text) => TRUTH[text]);
+
+/** A positive whole number in a path or a query. */
+export const wholeNumber = z
+  .string()
+  .regex(/^\d{1,15}$/, 'must be a whole number')
+  .transform(Number);

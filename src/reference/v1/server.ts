@@ -1,0 +1,111 @@
+/**
+ * V1 on a fastify instance: the routes, who may call them, the envelope around every answer.
+ *
+ * Order of judgement: route (404), key (401, 403), parameters and body (422), state (404, 409).
+ * A whole list is sent as a stream with back-pressure: memory does not grow with its length.
+ */
+import { Readable } from 'node:stream';
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { CurrentKnobs } from '../control/knobs.ts';
+import type { Key, KeyRing } from '../keys.ts';
+import type { World } from '../world/world.ts';
+import { type Answer, envelope, errorBody, V1Error } from './answer.ts';
+import { loginRoute } from './login.ts';
+import { orderRoutes } from './orders.ts';
+import type { Access, Route } from './route.ts';
+import { variantRoutes } from './variants.ts';
+
+export interface V1Deps {
+  readonly world: World;
+  readonly keys: KeyRing;
+  readonly knobs: CurrentKnobs;
+}
+
+export const V1_PREFIX = '/api/v1';
+export const TOKEN_HEADER = 'x-service-authorization';
+export const READ_TOKEN_HEADER = 'x-service-readtoken';
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+const STREAM_BUFFER_BYTES = 1_048_576;
+
+export function v1Routes(deps: V1Deps): Route[] {
+  return [loginRoute(deps.keys), ...variantRoutes(deps), ...orderRoutes(deps)];
+}
+
+function one(value: string | string[] | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** The caller's key, when it may do this; throws 401 or 403. */
+function authorize(keys: KeyRing, access: Access, request: FastifyRequest): Key | undefined {
+  if (access === 'open') return undefined;
+  const token = one(request.headers[TOKEN_HEADER]);
+  const readToken = one(request.headers[READ_TOKEN_HEADER]);
+  const held = token === undefined ? undefined : (keys.byToken(token) ?? keys.byApiKey(token));
+  const key = held ?? (readToken === undefined ? undefined : keys.byReadToken(readToken));
+  if (!key) throw new V1Error(401, 'Missing, unknown or expired token or key');
+  if (access !== 'catalog' && key.readOnly) throw new V1Error(403, 'This key may only read');
+  if (access === 'webhooks' && !key.webhooks) {
+    throw new V1Error(403, 'Webhook access is not enabled for this key');
+  }
+  return key;
+}
+
+function* bytesOf(text: Iterable<string>): Generator<Buffer> {
+  for (const piece of text) yield Buffer.from(piece);
+}
+
+function send(reply: FastifyReply, answer: Answer): FastifyReply {
+  reply.type(JSON_TYPE);
+  if ('data' in answer) return reply.send(envelope(200, 'OK', answer.data));
+  if (Array.isArray(answer.text)) return reply.send(answer.text.join(''));
+  const options = { objectMode: false, highWaterMark: STREAM_BUFFER_BYTES };
+  return reply.send(Readable.from(bytesOf(answer.text), options));
+}
+
+function sendError(reply: FastifyReply, error: V1Error): FastifyReply {
+  if (error.retryAfterSeconds !== undefined) reply.header('retry-after', error.retryAfterSeconds);
+  return reply.status(error.status).type(JSON_TYPE).send(errorBody(error));
+}
+
+/** Errors of fastify itself: unreadable JSON is invalid data, anything else keeps its status. */
+function asV1Error(error: FastifyError): V1Error {
+  const status = error.statusCode ?? 500;
+  if (status === 400) {
+    return new V1Error(422, 'The request is invalid', { invalidData: ['body: is no JSON'] });
+  }
+  return new V1Error(status, status >= 500 ? 'Internal error' : error.message);
+}
+
+function register(app: FastifyInstance, route: Route, keys: KeyRing): void {
+  app.route({
+    method: route.method,
+    url: route.path,
+    async handler(request, reply) {
+      const key = authorize(keys, route.access, request);
+      if (route.successor !== undefined) {
+        reply.header('deprecation', 'true');
+        reply.header('link', `<${V1_PREFIX}${route.successor}>; rel="successor-version"`);
+      }
+      const { params, query, body, headers } = request;
+      return send(reply, await route.run({ key, params, query, body, headers }));
+    },
+  });
+}
+
+/** Registers V1 below its prefix; other versions on the same instance keep their own errors. */
+export async function installV1(app: FastifyInstance, deps: V1Deps): Promise<void> {
+  const routes = v1Routes(deps);
+  await app.register(
+    async (v1) => {
+      v1.setErrorHandler<FastifyError | V1Error>((error, _request, reply) =>
+        sendError(reply, error instanceof V1Error ? error : asV1Error(error)),
+      );
+      v1.setNotFoundHandler((_request, reply) =>
+        sendError(reply, new V1Error(404, 'There is no such endpoint')),
+      );
+      for (const route of routes) register(v1, route, deps.keys);
+    },
+    { prefix: V1_PREFIX },
+  );
+}

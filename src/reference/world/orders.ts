@@ -1,0 +1,149 @@
+/**
+ * The order book: orders with their deliveries, refunds and pending refunds, as plain records that
+ * only `world/` and `life/` change. Nothing is ever removed; ids ascend without gaps.
+ */
+import type { ShippingAddress } from './accounts.ts';
+import type { Currency } from './words.ts';
+
+export type OrderStatus = 'pending' | 'fulfilled' | 'partially_fulfilled' | 'canceled';
+/** Of deliveries and of refunds alike. */
+export type DecisionStatus = 'pending' | 'accepted' | 'rejected' | 'canceled';
+
+/** Money is hundredths of the order's currency, times are epoch milliseconds. */
+export interface OrderLine {
+  readonly barcode: string;
+  readonly variant: number;
+  /** Single pieces in one unit. */
+  readonly pieces: number;
+  readonly quantity: number;
+  readonly price: number;
+  readonly season?: string;
+  readonly delivery?: string;
+  /** Units in deliveries that are pending, accepted or shipped. */
+  packed: number;
+  /** Units that have shipped. */
+  fulfilled: number;
+}
+
+export interface Freight {
+  readonly amount: number;
+  readonly type?: string;
+  readonly parcelShopId?: string;
+  readonly warehouseCode?: string;
+}
+
+export interface Order {
+  readonly orderId: number;
+  readonly reference: string;
+  readonly orderNo: string;
+  status: OrderStatus;
+  completed: boolean;
+  readonly comment: string;
+  readonly lines: readonly OrderLine[];
+  readonly address: ShippingAddress;
+  readonly freight: Freight;
+  readonly createdAt: number;
+  readonly currency: Currency;
+  readonly season?: string;
+  readonly account: number;
+  /** The key that created it; absent when it arrived by itself. */
+  readonly key?: string;
+}
+
+export interface DeliveryLine {
+  /** Index into the order's lines. */
+  readonly line: number;
+  readonly quantity: number;
+}
+
+export interface Delivery {
+  readonly orderDeliveryId: number;
+  readonly deliveryNo: string;
+  readonly orderId: number;
+  status: DecisionStatus;
+  readonly lines: readonly DeliveryLine[];
+  readonly createdAt: number;
+  acceptedAt?: number;
+  shippedAt?: number;
+  trackingNumber?: string;
+}
+
+export interface RefundLine {
+  readonly barcode: string;
+  readonly pieces: number;
+  readonly quantity: number;
+  readonly price: number;
+  readonly restock: boolean;
+  readonly refundType?: string;
+}
+
+export interface Refund {
+  readonly orderRefundId: number;
+  readonly refundNo: string;
+  readonly orderId: number;
+  status: DecisionStatus;
+  readonly lines: readonly RefundLine[];
+  readonly pendingRefundId?: number;
+}
+
+export interface PendingRefund {
+  readonly pendingRefundId: number;
+  readonly orderId: number;
+  readonly reference: string;
+  status: 'pending' | 'confirmed' | 'canceled';
+  readonly comment?: string;
+  readonly createdAt: number;
+  readonly lines: readonly (Omit<RefundLine, 'price' | 'restock'> & {
+    readonly price?: number;
+    readonly restock?: boolean;
+  })[];
+}
+
+/** Records in order of their ascending ids, found by id and by order. */
+export interface Shelf<T> {
+  readonly all: readonly T[];
+  nextId(): number;
+  add(record: T): void;
+  get(id: number): T | undefined;
+  ofOrder(orderId: number): readonly T[];
+  replace(records: readonly T[]): void;
+}
+
+function createShelf<T extends { readonly orderId: number }>(firstId: number): Shelf<T> {
+  const all: T[] = [];
+  const byOrder = new Map<number, T[]>();
+  const add = (record: T): void => {
+    all.push(record);
+    const list = byOrder.get(record.orderId);
+    if (list) list.push(record);
+    else byOrder.set(record.orderId, [record]);
+  };
+  return {
+    all,
+    nextId: () => firstId + all.length,
+    add,
+    get: (id) => all[id - firstId],
+    ofOrder: (orderId) => byOrder.get(orderId) ?? [],
+    replace(records) {
+      all.length = 0;
+      byOrder.clear();
+      for (const record of records) add(record);
+    },
+  };
+}
+
+export interface OrderBook {
+  readonly orders: Shelf<Order>;
+  readonly deliveries: Shelf<Delivery>;
+  readonly refunds: Shelf<Refund>;
+  readonly pendingRefunds: Shelf<PendingRefund>;
+}
+
+export function createOrderBook(): OrderBook {
+  return {
+    orders: createShelf(100_001),
+    deliveries: createShelf(500_001),
+    refunds: createShelf(700_001),
+    pendingRefunds: createShelf(800_001),
+  };
+}

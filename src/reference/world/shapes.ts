@@ -1,0 +1,113 @@
+/** The shapes of wire.md, section 4, of the order book's records: answers and events share them. */
+import type { JsonObject } from '../../lib/json.ts';
+import { fromMinorUnits } from '../../lib/money.ts';
+import type { Delivery, Order, PendingRefund, Refund } from './orders.ts';
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+export function orderShape(order: Order): JsonObject {
+  const { freight } = order;
+  return {
+    orderId: order.orderId,
+    reference: order.reference,
+    orderNo: order.orderNo,
+    status: order.status,
+    completed: order.completed,
+    comment: order.comment,
+    orderLineItems: order.lines.map((line) => ({
+      barcode: line.barcode,
+      quantity: line.quantity,
+      fulfilledQuantity: line.fulfilled,
+      sizeQuantity: line.quantity * line.pieces,
+      fulfilledSizeQuantity: line.fulfilled * line.pieces,
+      price: fromMinorUnits(line.price),
+      season: line.season,
+      delivery: line.delivery,
+    })),
+    shippingAddress: { ...order.address },
+    freight: {
+      freightAmount: fromMinorUnits(freight.amount),
+      freightType: freight.type,
+      parcelShopId: freight.parcelShopId,
+      warehouseCode: freight.warehouseCode,
+    },
+    createdAt: iso(order.createdAt),
+    currency: order.currency,
+    SeasonName: order.season,
+  };
+}
+
+function trackingLinks(trackingNumber: string): string[] {
+  return [`https://track.example/${trackingNumber}`];
+}
+
+export function deliveryShape(order: Order, delivery: Delivery): JsonObject {
+  const { trackingNumber } = delivery;
+  return {
+    orderDeliveryId: delivery.orderDeliveryId,
+    deliveryNo: delivery.deliveryNo,
+    orderId: order.orderId,
+    reference: order.reference,
+    orderNo: order.orderNo,
+    status: delivery.status,
+    fulfilledLineItems: delivery.lines.flatMap(({ line: index, quantity }) => {
+      const line = order.lines[index];
+      if (!line) return [];
+      return [
+        {
+          barcode: line.barcode,
+          fulfilledQuantity: quantity,
+          fulfilledSizeQuantity: quantity * line.pieces,
+          price: fromMinorUnits(line.price),
+          season: line.season,
+          delivery: line.delivery,
+        },
+      ];
+    }),
+    trackAndTrace: {
+      trackingNumbers: trackingNumber === undefined ? [] : [trackingNumber],
+      trackingLinks: trackingNumber === undefined ? [] : trackingLinks(trackingNumber),
+    },
+    createdAt: iso(delivery.createdAt),
+  };
+}
+
+export function refundShape(order: Order, refund: Refund): JsonObject {
+  return {
+    orderRefundId: refund.orderRefundId,
+    refundNo: refund.refundNo,
+    orderId: order.orderId,
+    reference: order.reference,
+    orderNo: order.orderNo,
+    status: refund.status,
+    refundedLineItems: refund.lines.map((line) => ({
+      barcode: line.barcode,
+      refundedQuantity: line.quantity,
+      refundedSizeQuantity: line.quantity * line.pieces,
+      price: fromMinorUnits(line.price),
+      restock: line.restock,
+      refundType: line.refundType,
+    })),
+    pendingRefundId: refund.pendingRefundId,
+  };
+}
+
+export function pendingRefundShape(pending: PendingRefund): JsonObject {
+  return {
+    pendingRefundId: pending.pendingRefundId,
+    orderId: pending.orderId,
+    reference: pending.reference,
+    status: pending.status,
+    comment: pending.comment,
+    createdAt: iso(pending.createdAt),
+    refundLineItems: pending.lines.map((line) => ({
+      barcode: line.barcode,
+      quantity: line.quantity,
+      price: line.price === undefined ? undefined : fromMinorUnits(line.price),
+      refundType: line.refundType,
+      restock: line.restock,
+    })),
+  };
+}

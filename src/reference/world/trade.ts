@@ -1,0 +1,242 @@
+/**
+ * What can be done to orders and deliveries, whoever asks for it: a client over HTTP, life on its
+ * clock or an operator through the control API. Each action changes the book, puts what follows
+ * on the agenda and tells the change as an event, in this order and without waiting in between.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import type { CurrentKnobs } from '../control/knobs.ts';
+import type { ShippingAddress } from './accounts.ts';
+import type { Agenda } from './agenda.ts';
+import type { Catalog } from './catalog.ts';
+import type { EventSink } from './events.ts';
+import { hashAt } from './hash.ts';
+import type {
+  DecisionStatus,
+  Delivery,
+  DeliveryLine,
+  Freight,
+  Order,
+  OrderBook,
+  OrderLine,
+} from './orders.ts';
+import { deliveryShape, orderShape } from './shapes.ts';
+import type { Stock } from './stock.ts';
+import { judgeMove } from './transitions.ts';
+import type { Currency } from './words.ts';
+
+export interface TradeDeps {
+  readonly book: OrderBook;
+  readonly catalog: Catalog;
+  readonly stock: Stock;
+  readonly agenda: Agenda;
+  readonly events: EventSink;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly knobs: CurrentKnobs;
+}
+
+export interface NewOrder {
+  readonly reference: string;
+  readonly comment: string;
+  readonly lines: readonly Omit<OrderLine, 'packed' | 'fulfilled' | 'pieces'>[];
+  readonly address: ShippingAddress;
+  readonly freight: Freight;
+  readonly currency: Currency;
+  readonly account: number;
+  readonly season?: string;
+  readonly key?: string;
+}
+
+export type Moved = 'moved' | 'same' | 'conflict';
+
+const SALT = { jitter: 60, split: 61, cancel: 62, give: 63 } as const;
+
+/** Uniform in [0, 1), the same for the same record of the same world. */
+function shareOf(deps: TradeDeps, id: number, salt: number): number {
+  return hashAt(deps.knobs().world.seed, id, salt) / 2 ** 32;
+}
+
+function remaining(order: Order): DeliveryLine[] {
+  return order.lines.flatMap(({ quantity, packed }, line) =>
+    quantity > packed ? [{ line, quantity: quantity - packed }] : [],
+  );
+}
+
+/** The first of several deliveries: half of the lines, or half of the only one. */
+function firstPart(lines: readonly DeliveryLine[]): DeliveryLine[] {
+  const [only] = lines;
+  if (lines.length === 1 && only) return [{ ...only, quantity: Math.ceil(only.quantity / 2) }];
+  return lines.slice(0, Math.ceil(lines.length / 2));
+}
+
+export type Trade = ReturnType<typeof createTrade>;
+
+export function createTrade(deps: TradeDeps) {
+  return {
+    place: (input: NewOrder): Order => placeOrder(deps, input),
+    /** Packs what is left, in one delivery; undefined when nothing is. */
+    packAll: (order: Order): Delivery | undefined => pack(deps, order, remaining(order)),
+    /** Packs as a warehouse does by itself: sometimes one half now and the rest later. */
+    packSome: (order: Order): Delivery | undefined => packSome(deps, order),
+    moveDelivery: (delivery: Delivery, to: DecisionStatus, by: 'client' | 'service'): Moved =>
+      moveDelivery(deps, delivery, to, by),
+    ship: (delivery: Delivery): boolean => ship(deps, delivery),
+  };
+}
+
+function placeOrder(deps: TradeDeps, input: NewOrder): Order {
+  const { book, catalog, stock, clock, agenda, events } = deps;
+  const orderId = book.orders.nextId();
+  const now = clock.now();
+  const { lines, ...rest } = input;
+  const order: Order = {
+    ...rest,
+    orderId,
+    orderNo: `SO-${orderId}`,
+    status: 'pending',
+    completed: false,
+    createdAt: now,
+    lines: lines.map((line) => {
+      const { style, row } = catalog.place(line.variant);
+      const pieces = catalog.pieces(catalog.style(style), row);
+      return { ...line, pieces, packed: 0, fulfilled: 0 };
+    }),
+  };
+  book.orders.add(order);
+  if (order.season !== undefined) {
+    for (const line of order.lines) stock.takePreOrder(line.variant, line.quantity);
+  }
+  events.publish('sales_order.order_created', { salesOrder: orderShape(order) });
+  agenda.add(now + packingTime(deps, orderId), { kind: 'pack', orderId });
+  return order;
+}
+
+function packingTime(deps: TradeDeps, orderId: number): number {
+  const { packAfter, packJitter } = deps.knobs().life;
+  const swing = (shareOf(deps, orderId, SALT.jitter) * 2 - 1) * packJitter;
+  return Math.round(packAfter * (1 + swing));
+}
+
+function packSome(deps: TradeDeps, order: Order): Delivery | undefined {
+  const { life } = deps.knobs();
+  const lines = remaining(order);
+  const units = lines.reduce((sum, line) => sum + line.quantity, 0);
+  const splits =
+    units > 1 &&
+    deps.book.deliveries.ofOrder(order.orderId).length === 0 &&
+    shareOf(deps, order.orderId, SALT.split) < life.splitShare;
+  const delivery = pack(deps, order, splits ? firstPart(lines) : lines);
+  if (splits) {
+    deps.agenda.add(deps.clock.now() + life.packAfter, { kind: 'pack', orderId: order.orderId });
+  }
+  return delivery;
+}
+
+function pack(deps: TradeDeps, order: Order, lines: readonly DeliveryLine[]): Delivery | undefined {
+  if (order.completed || lines.length === 0) return undefined;
+  const { book, clock, events, agenda } = deps;
+  const { life } = deps.knobs();
+  const id = book.deliveries.nextId();
+  const now = clock.now();
+  const delivery: Delivery = {
+    orderDeliveryId: id,
+    deliveryNo: `DN-${id}`,
+    orderId: order.orderId,
+    status: 'pending',
+    lines,
+    createdAt: now,
+  };
+  for (const { line: index, quantity } of lines) {
+    const line = order.lines[index];
+    if (line) line.packed += quantity;
+  }
+  book.deliveries.add(delivery);
+  events.publish('sales_order.delivery_created', {
+    salesOrderDelivery: deliveryShape(order, delivery),
+  });
+  if (shareOf(deps, id, SALT.cancel) < life.cancelShare) {
+    agenda.add(now + life.cancelAfter, { kind: 'cancel', orderDeliveryId: id });
+  }
+  return delivery;
+}
+
+function moveDelivery(
+  deps: TradeDeps,
+  delivery: Delivery,
+  to: DecisionStatus,
+  by: 'client' | 'service',
+): Moved {
+  const { book, clock, events, agenda } = deps;
+  const { life, orders } = deps.knobs();
+  const order = book.orders.get(delivery.orderId);
+  const verdict = judgeMove({
+    from: delivery.status,
+    to,
+    by,
+    shipped: delivery.shippedAt !== undefined,
+    rejectFromAccepted: orders.rejectFromAccepted,
+  });
+  if (verdict !== 'moved' || !order) return verdict;
+  const now = clock.now();
+  delivery.status = to;
+  if (to === 'accepted') delivery.acceptedAt = now;
+  else delete delivery.acceptedAt;
+  if (to === 'rejected' || to === 'canceled') unpack(order, delivery);
+  events.publish(`sales_order.delivery_${to === 'canceled' ? 'canceled' : 'updated'}`, {
+    salesOrderDelivery: deliveryShape(order, delivery),
+  });
+  if (to === 'accepted') {
+    const { orderDeliveryId } = delivery;
+    agenda.add(now + life.shipAfter, { kind: 'ship', orderDeliveryId, acceptedAt: now });
+  }
+  if (to === 'rejected') {
+    agenda.add(now + life.repackAfter, { kind: 'pack', orderId: order.orderId });
+  }
+  if (to === 'canceled') closeOrder(deps, order);
+  return verdict;
+}
+
+function unpack(order: Order, delivery: Delivery): void {
+  for (const { line: index, quantity } of delivery.lines) {
+    const line = order.lines[index];
+    if (line) line.packed -= quantity;
+  }
+}
+
+/** A delivery that the service cancels is not packed again: the order ends with what it has. */
+function closeOrder(deps: TradeDeps, order: Order): void {
+  const open = deps.book.deliveries
+    .ofOrder(order.orderId)
+    .some(({ status, shippedAt }) => status === 'pending' || (status === 'accepted' && !shippedAt));
+  if (open || order.completed) return;
+  order.completed = true;
+  const shipped = order.lines.some((line) => line.fulfilled > 0);
+  order.status = shipped ? 'partially_fulfilled' : 'canceled';
+  deps.events.publish('sales_order.order_completed', { salesOrder: orderShape(order) });
+}
+
+function ship(deps: TradeDeps, delivery: Delivery): boolean {
+  const { book, stock, clock, events, agenda } = deps;
+  const order = book.orders.get(delivery.orderId);
+  if (!order || delivery.status !== 'accepted' || delivery.shippedAt !== undefined) return false;
+  const { life } = deps.knobs();
+  const { orderDeliveryId: id } = delivery;
+  delivery.shippedAt = clock.now();
+  delivery.trackingNumber = `TT${String(id).padStart(10, '0')}DK`;
+  for (const { line: index, quantity } of delivery.lines) {
+    const line = order.lines[index];
+    if (!line) continue;
+    line.fulfilled += quantity;
+    stock.set(line.variant, Math.max(0, stock.of(line.variant) - quantity));
+  }
+  events.publish('sales_order.delivery_updated', {
+    salesOrderDelivery: deliveryShape(order, delivery),
+  });
+  const whole = order.lines.every((line) => line.fulfilled >= line.quantity);
+  order.status = whole ? 'fulfilled' : 'partially_fulfilled';
+  order.completed = whole;
+  if (whole) events.publish('sales_order.order_completed', { salesOrder: orderShape(order) });
+  if (shareOf(deps, id, SALT.give) < life.refundShare) {
+    agenda.add(clock.now() + life.refundAfter, { kind: 'return', orderDeliveryId: id });
+  }
+  return true;
+}

@@ -1,0 +1,48 @@
+/**
+ * The world of the reference service: catalog, stock, accounts, order book and agenda, made from a
+ * seed. It knows nothing of HTTP or of timers; `life/` moves it, `v1/` and `v2/` show it.
+ *
+ * Same seed, same size and same start of the clock: the same world, to the byte. What can be
+ * computed from an index is computed, so a million variants cost one number each.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import type { CurrentKnobs } from '../control/knobs.ts';
+import { type Account, accountAt } from './accounts.ts';
+import { type Agenda, createAgenda } from './agenda.ts';
+import { type Catalog, createCatalog } from './catalog.ts';
+import type { EventSink } from './events.ts';
+import { createOrderBook, type OrderBook } from './orders.ts';
+import { createStock, type Stock } from './stock.ts';
+import { createTrade, type Trade } from './trade.ts';
+
+export interface World {
+  readonly catalog: Catalog;
+  readonly stock: Stock;
+  readonly book: OrderBook;
+  readonly agenda: Agenda;
+  readonly trade: Trade;
+  readonly accounts: { readonly count: number; at(index: number): Account };
+}
+
+export interface WorldDeps {
+  readonly events: EventSink;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly knobs: CurrentKnobs;
+}
+
+export function createWorld({ events, clock, knobs }: WorldDeps): World {
+  const size = knobs().world;
+  const catalog = createCatalog(size);
+  const stock = createStock(catalog);
+  const book = createOrderBook();
+  const agenda = createAgenda();
+  const trade = createTrade({ book, catalog, stock, agenda, events, clock, knobs });
+  return {
+    catalog,
+    stock,
+    book,
+    agenda,
+    trade,
+    accounts: { count: size.accounts, at: (index) => accountAt(size.seed, index) },
+  };
+}
