@@ -4,7 +4,7 @@
  *
  * Three listeners, on loopback: the service (V1 and V2 on one port), the relay with its portal, and
  * the control API. They share one world, one clock and one set of knobs that may change at run
- * time. Nothing here is kept on disk: a new start with the same seed is the same world again.
+ * time. Nothing of the world is kept on disk: the same seed gives the same world again.
  *
  * What can go wrong: a port that is taken (the start fails, nothing stays open), a host that is
  * not loopback (refused: this service has no defences and random secrets are its only lock).
@@ -14,10 +14,13 @@ import type { Clock } from '../lib/clock.ts';
 import { ConfigError } from '../lib/errors.ts';
 import { createHttpServer, listenOn } from '../lib/http-server.ts';
 import type { Logger } from '../lib/log.ts';
+import { createKnobStore, type KnobStore } from './control/knob-store.ts';
 import type { Knobs } from './control/knobs.ts';
+import { createEdge, type Edge } from './edge/edge.ts';
 import { type Credentials, createKeyRing, type KeyRing } from './keys.ts';
 import { createLife, type Life } from './life/life.ts';
-import { installV1, V1_PREFIX } from './v1/server.ts';
+import { createRelay, type Relay } from './relay/relay.ts';
+import { installV1, keyOfRequest, V1_PREFIX } from './v1/server.ts';
 import type { EventSink } from './world/events.ts';
 import { createWorld, type World } from './world/world.ts';
 
@@ -25,12 +28,15 @@ export interface ReferenceOptions {
   /** A loopback address. */
   readonly host: string;
   /** 0 means any free port. */
-  readonly ports: { readonly service: number };
+  readonly ports: { readonly service: number; readonly relay: number; readonly control: number };
   readonly knobs: Knobs;
   readonly clock: Clock;
+  /** Real time, which signatures of the relay carry; `clock` unless it runs faster. */
+  readonly wallClock?: Clock;
   readonly log: Logger;
   /** Tokens and secrets are drawn from here; the system's randomness unless given. */
   readonly secrets?: Random;
+  /** Hears every event besides the relay. */
   readonly events?: EventSink;
 }
 
@@ -39,9 +45,12 @@ export interface Reference {
   readonly v1Url: string;
   /** By the name of the key in the knobs. */
   readonly credentials: Readonly<Record<string, Credentials>>;
+  readonly knobs: KnobStore;
   readonly world: World;
   readonly keys: KeyRing;
   readonly life: Life;
+  readonly edge: Edge;
+  readonly relay: Relay;
   close(): Promise<void>;
 }
 
@@ -52,18 +61,32 @@ function requireLoopback(host: string): void {
   });
 }
 
+/** One sink in front of several. */
+function publishTo(sinks: readonly (EventSink | undefined)[]): EventSink {
+  return {
+    publish(type, data, references) {
+      for (const sink of sinks) sink?.publish(type, data, references);
+    },
+  };
+}
+
 /** Starts the listeners and the life of the world; resolves when all of them answer. */
 export async function startReference(options: ReferenceOptions): Promise<Reference> {
-  const { host, ports, clock } = options;
+  const { host, ports, clock, wallClock = clock, secrets = systemRandom() } = options;
   requireLoopback(host);
   const log = options.log.child({ room: 'reference' });
-  const knobs = (): Knobs => options.knobs;
-  const events: EventSink = options.events ?? { publish: () => undefined };
-  const world = createWorld({ events, clock, knobs });
-  const keys = createKeyRing({ knobs, clock, secrets: options.secrets ?? systemRandom() });
+  const store = createKnobStore(options.knobs);
+  const knobs = store.current;
+  const relay = createRelay({ clock, wallClock, random: secrets, log, allowLoopback: true });
+  const world = createWorld({ events: publishTo([options.events, relay]), clock, knobs });
+  const keys = createKeyRing({ knobs, clock, secrets });
   const life = createLife({ world, clock, knobs });
 
+  const keyOf: Parameters<typeof createEdge>[0]['keyOf'] = (request) =>
+    keyOfRequest(keys, request)?.name;
+  const edge = createEdge({ clock, knobs, keyOf });
   const service = createHttpServer(log);
+  edge.install(service);
   await installV1(service, { world, keys, knobs });
   const { url } = await listenOn(service, host, ports.service);
   life.start();
@@ -72,12 +95,11 @@ export async function startReference(options: ReferenceOptions): Promise<Referen
     serviceUrl: url,
     v1Url: url + V1_PREFIX,
     credentials: keys.credentials(),
-    world,
-    keys,
-    life,
+    ...{ knobs: store, world, keys, life, edge, relay },
     async close() {
       life.stop();
       await service.close();
+      await relay.close();
     },
   };
 }

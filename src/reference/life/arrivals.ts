@@ -1,8 +1,8 @@
 /** Orders that arrive by themselves: who orders what, drawn from the seed and the order's id. */
-import { inCurrency } from '../world/catalog.ts';
-import { elementAt, numberAt } from '../world/hash.ts';
-import type { NewOrder } from '../world/trade.ts';
-import { FREIGHT_TYPES } from '../world/words.ts';
+import { inCurrency } from '../world/catalog/catalog.ts';
+import { elementAt, numberAt } from '../world/catalog/hash.ts';
+import { FREIGHT_TYPES } from '../world/catalog/words.ts';
+import type { NewOrder } from '../world/trade/trade.ts';
 import type { World } from '../world/world.ts';
 
 const LINES_MAX = 6;

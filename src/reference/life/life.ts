@@ -5,7 +5,7 @@
  */
 import type { Clock, Timer } from '../../lib/clock.ts';
 import type { CurrentKnobs } from '../control/knobs.ts';
-import type { Task } from '../world/agenda.ts';
+import type { Task } from '../world/trade/agenda.ts';
 import type { World } from '../world/world.ts';
 import { drawOrder } from './arrivals.ts';
 

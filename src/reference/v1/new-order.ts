@@ -4,9 +4,9 @@ import { minorUnits } from '../../lib/money.ts';
 import type { CurrentKnobs } from '../control/knobs.ts';
 import type { Key } from '../keys.ts';
 import type { ShippingAddress } from '../world/accounts.ts';
-import type { Freight } from '../world/orders.ts';
-import type { NewOrder } from '../world/trade.ts';
-import { FREIGHT_TYPES } from '../world/words.ts';
+import { FREIGHT_TYPES } from '../world/catalog/words.ts';
+import type { Freight } from '../world/trade/orders.ts';
+import type { NewOrder } from '../world/trade/trade.ts';
 import type { World } from '../world/world.ts';
 import { invalid } from './answer.ts';
 
@@ -36,19 +36,16 @@ const freightSchema = z.object({
   warehouseCode: text.optional(),
 });
 
+const lineSchema = z.object({
+  barcode: needed,
+  quantity: z.number().int().min(1).max(1_000_000),
+  price: z.number().min(0),
+  DeliveryName: needed.optional(),
+});
+
 export const newOrderSchema = z.object({
   reference: needed,
-  orderLineItems: z
-    .array(
-      z.object({
-        barcode: needed,
-        quantity: z.number().int().min(1).max(1_000_000),
-        price: z.number().min(0),
-        DeliveryName: needed.optional(),
-      }),
-    )
-    .min(1)
-    .max(LINES_MAX),
+  orderLineItems: z.array(lineSchema).min(1).max(LINES_MAX),
   comment: text.optional(),
   shippingAddress: addressSchema.optional(),
   Freight: freightSchema.optional(),
@@ -62,11 +59,8 @@ type Body = z.output<typeof newOrderSchema>;
 function preOrderProblems(world: World, body: Body): string[] {
   const { SeasonName, orderLineItems } = body;
   if (SeasonName === undefined) {
-    return orderLineItems.flatMap((line, index) =>
-      line.DeliveryName === undefined
-        ? []
-        : [`orderLineItems.${index}.DeliveryName: needs SeasonName`],
-    );
+    const named = [...orderLineItems.entries()].filter(([, line]) => line.DeliveryName);
+    return named.map(([index]) => `orderLineItems.${index}.DeliveryName: needs SeasonName`);
   }
   const season = world.catalog.seasons.find(({ name }) => name === SeasonName);
   if (!season) return [`SeasonName: there is no season ${SeasonName}`];
@@ -80,11 +74,12 @@ function preOrderProblems(world: World, body: Body): string[] {
 }
 
 function lineProblems(world: World, body: Body): string[] {
-  return body.orderLineItems.flatMap(({ barcode }, index) =>
-    world.catalog.variantOf(barcode) === undefined
-      ? [`orderLineItems.${index}.barcode: there is no variant ${barcode}`]
-      : [],
-  );
+  const lines: string[] = [];
+  for (const [index, { barcode }] of body.orderLineItems.entries()) {
+    if (world.catalog.variantOf(barcode) !== undefined) continue;
+    lines.push(`orderLineItems.${index}.barcode: there is no variant ${barcode}`);
+  }
+  return lines;
 }
 
 function freightProblems(knobs: CurrentKnobs, body: Body): string[] {

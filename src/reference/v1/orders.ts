@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import type { CurrentKnobs } from '../control/knobs.ts';
 import type { Key } from '../keys.ts';
-import type { Delivery, Order } from '../world/orders.ts';
-import { deliveryShape, orderShape } from '../world/shapes.ts';
+import type { Delivery, Order } from '../world/trade/orders.ts';
+import { deliveryShape, orderShape } from '../world/trade/shapes.ts';
 import type { World } from '../world/world.ts';
 import { notFound, V1Error } from './answer.ts';
 import { newOrderSchema, readNewOrder } from './new-order.ts';

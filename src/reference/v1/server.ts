@@ -36,13 +36,18 @@ function one(value: string | string[] | undefined): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** The caller's key, when it may do this; throws 401 or 403. */
-function authorize(keys: KeyRing, access: Access, request: FastifyRequest): Key | undefined {
-  if (access === 'open') return undefined;
+/** The key that a V1 request shows: a token, a static API key or a read token. */
+export function keyOfRequest(keys: KeyRing, request: FastifyRequest): Key | undefined {
   const token = one(request.headers[TOKEN_HEADER]);
   const readToken = one(request.headers[READ_TOKEN_HEADER]);
   const held = token === undefined ? undefined : (keys.byToken(token) ?? keys.byApiKey(token));
-  const key = held ?? (readToken === undefined ? undefined : keys.byReadToken(readToken));
+  return held ?? (readToken === undefined ? undefined : keys.byReadToken(readToken));
+}
+
+/** The caller's key, when it may do this; throws 401 or 403. */
+function authorize(keys: KeyRing, access: Access, request: FastifyRequest): Key | undefined {
+  if (access === 'open') return undefined;
+  const key = keyOfRequest(keys, request);
   if (!key) throw new V1Error(401, 'Missing, unknown or expired token or key');
   if (access !== 'catalog' && key.readOnly) throw new V1Error(403, 'This key may only read');
   if (access === 'webhooks' && !key.webhooks) {

@@ -4,9 +4,9 @@
  * times faster than serializing objects, and a list is a million rows long.
  */
 import { fromMinorUnits } from '../../lib/money.ts';
-import { inCurrency, type Style } from '../world/catalog.ts';
-import { elementAt } from '../world/hash.ts';
-import { COLOR_NAMES, type Currency, GENDERS, STYLE_TYPES } from '../world/words.ts';
+import { inCurrency, type Style } from '../world/catalog/catalog.ts';
+import { elementAt } from '../world/catalog/hash.ts';
+import { COLOR_NAMES, type Currency, GENDERS, STYLE_TYPES } from '../world/catalog/words.ts';
 import type { World } from '../world/world.ts';
 
 export interface RowOptions {

@@ -2,9 +2,9 @@
 import { z } from 'zod';
 import type { CurrentKnobs } from '../control/knobs.ts';
 import type { Key } from '../keys.ts';
-import type { Range } from '../world/catalog.ts';
-import { selectVariants } from '../world/listing.ts';
-import { FREIGHT_TYPES } from '../world/words.ts';
+import type { Range } from '../world/catalog/catalog.ts';
+import { selectVariants } from '../world/catalog/listing.ts';
+import { FREIGHT_TYPES } from '../world/catalog/words.ts';
 import type { World } from '../world/world.ts';
 import { type Answer, invalid, notFound } from './answer.ts';
 import { defineRoute, flag, type Route, wholeNumber } from './route.ts';

@@ -1,5 +1,5 @@
 /** Accounts: the shops that order, with address, currency and discount agreement. */
-import { elementAt, numberAt } from './hash.ts';
+import { elementAt, numberAt } from './catalog/hash.ts';
 import {
   COUNTRIES,
   type Currency,
@@ -8,7 +8,7 @@ import {
   SHOP_KINDS,
   SHOP_WORDS,
   STREETS,
-} from './words.ts';
+} from './catalog/words.ts';
 
 export interface ShippingAddress {
   readonly address: string;
@@ -44,6 +44,7 @@ export function accountAt(seed: number, index: number): Account {
   const city = elementAt(country.cities, draw(SALT.city));
   const first = elementAt(FIRST_NAMES, draw(SALT.person));
   const last = elementAt(LAST_NAMES, Math.floor(draw(SALT.person) / 64));
+  const word = elementAt(SHOP_WORDS, draw(SALT.shop));
   const more = draw(SALT.more);
   return {
     accountNo,
@@ -53,7 +54,7 @@ export function accountAt(seed: number, index: number): Account {
       address: `${elementAt(STREETS, draw(SALT.street))} ${1 + (more % 140)}`,
       address2: '',
       city,
-      company: `${elementAt(SHOP_WORDS, draw(SALT.shop))} ${elementAt(SHOP_KINDS, draw(SALT.kind))}`,
+      company: `${word} ${elementAt(SHOP_KINDS, draw(SALT.kind))}`,
       countryCode: country.code,
       name: `${first} ${last}`,
       phone: `${country.phone} ${20_000_000 + (more % 70_000_000)}`,

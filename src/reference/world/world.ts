@@ -8,12 +8,12 @@
 import type { Clock } from '../../lib/clock.ts';
 import type { CurrentKnobs } from '../control/knobs.ts';
 import { type Account, accountAt } from './accounts.ts';
-import { type Agenda, createAgenda } from './agenda.ts';
-import { type Catalog, createCatalog } from './catalog.ts';
+import { type Catalog, createCatalog } from './catalog/catalog.ts';
+import { createStock, type Stock } from './catalog/stock.ts';
 import type { EventSink } from './events.ts';
-import { createOrderBook, type OrderBook } from './orders.ts';
-import { createStock, type Stock } from './stock.ts';
-import { createTrade, type Trade } from './trade.ts';
+import { type Agenda, createAgenda } from './trade/agenda.ts';
+import { createOrderBook, type OrderBook } from './trade/orders.ts';
+import { createTrade, type Trade } from './trade/trade.ts';
 
 export interface World {
   readonly catalog: Catalog;

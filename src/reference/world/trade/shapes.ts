@@ -1,6 +1,6 @@
 /** The shapes of wire.md, section 4, of the order book's records: answers and events share them. */
-import type { JsonObject } from '../../lib/json.ts';
-import { fromMinorUnits } from '../../lib/money.ts';
+import type { JsonObject } from '../../../lib/json.ts';
+import { fromMinorUnits } from '../../../lib/money.ts';
 import type { Delivery, Order, PendingRefund, Refund } from './orders.ts';
 
 function iso(ms: number): string {

@@ -3,13 +3,15 @@
  * clock or an operator through the control API. Each action changes the book, puts what follows
  * on the agenda and tells the change as an event, in this order and without waiting in between.
  */
-import type { Clock } from '../../lib/clock.ts';
-import type { CurrentKnobs } from '../control/knobs.ts';
-import type { ShippingAddress } from './accounts.ts';
+import type { Clock } from '../../../lib/clock.ts';
+import type { CurrentKnobs } from '../../control/knobs.ts';
+import type { ShippingAddress } from '../accounts.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import { hashAt } from '../catalog/hash.ts';
+import type { Stock } from '../catalog/stock.ts';
+import type { Currency } from '../catalog/words.ts';
+import type { EventSink } from '../events.ts';
 import type { Agenda } from './agenda.ts';
-import type { Catalog } from './catalog.ts';
-import type { EventSink } from './events.ts';
-import { hashAt } from './hash.ts';
 import type {
   DecisionStatus,
   Delivery,
@@ -20,9 +22,7 @@ import type {
   OrderLine,
 } from './orders.ts';
 import { deliveryShape, orderShape } from './shapes.ts';
-import type { Stock } from './stock.ts';
 import { judgeMove } from './transitions.ts';
-import type { Currency } from './words.ts';
 
 export interface TradeDeps {
   readonly book: OrderBook;

@@ -2,8 +2,8 @@
  * The order book: orders with their deliveries, refunds and pending refunds, as plain records that
  * only `world/` and `life/` change. Nothing is ever removed; ids ascend without gaps.
  */
-import type { ShippingAddress } from './accounts.ts';
-import type { Currency } from './words.ts';
+import type { ShippingAddress } from '../accounts.ts';
+import type { Currency } from '../catalog/words.ts';
 
 export type OrderStatus = 'pending' | 'fulfilled' | 'partially_fulfilled' | 'canceled';
 /** Of deliveries and of refunds alike. */
