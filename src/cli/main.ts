@@ -1,8 +1,8 @@
-/** The command line's entry; one file a command, no logic here. */
-import { Command } from 'commander';
+/** The command line's entry. */
+import { runCli } from './program.ts';
 
+/** Runs a command line; the exit code is left in `process.exitCode`, the process ends by itself. */
 export async function main(args: readonly string[]): Promise<void> {
-  const program = new Command('selvedge');
-  program.description('ERP synchronization daemon');
-  await program.parseAsync([...args], { from: 'user' });
+  const { stdout, stderr, env } = process;
+  process.exitCode = await runCli(args, { stdout, stderr, env });
 }

@@ -1,0 +1,27 @@
+/** What every command gets, and the options that several of them share. */
+import type { Command } from 'commander';
+import { findConfigFile } from '../config/find.ts';
+import type { Output } from './output.ts';
+
+export interface CliContext {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly output: Output;
+  /** Ends the command with this exit code; without a call it is 0. */
+  setExitCode(code: number): void;
+}
+
+/** One command: its name, arguments, options, help and action. */
+export type CommandFactory = (context: CliContext) => Command;
+
+/** The configuration file of this call, by `--config`, the environment or the system's place. */
+export function configFileOf(command: Command, context: CliContext): string {
+  const { config } = command.optsWithGlobals<{ config?: string }>();
+  return findConfigFile(config, context.env);
+}
+
+/** `Examples:` below a command's help; each line begins with what is typed after `selvedge`. */
+export function examples(lines: readonly (readonly [typed: string, what: string])[]): string {
+  const width = Math.max(...lines.map(([typed]) => typed.length));
+  const shown = lines.map(([typed, what]) => `  selvedge ${typed.padEnd(width)}  # ${what}`);
+  return `\nExamples:\n${shown.join('\n')}\n`;
+}

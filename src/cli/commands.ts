@@ -1,0 +1,22 @@
+/** The command tree, in the order of the help. A new command is a file and a line here. */
+import type { CommandFactory } from './command.ts';
+import { configCheck } from './config/check.ts';
+import { configShow } from './config/show.ts';
+
+export interface CommandGroup {
+  readonly name: string;
+  readonly description: string;
+  readonly commands: readonly CommandFactory[];
+}
+
+/** Commands that stand alone, such as `selvedge run`. */
+export const COMMANDS: readonly CommandFactory[] = [];
+
+/** Commands below a noun, such as `selvedge config check`. */
+export const COMMAND_GROUPS: readonly CommandGroup[] = [
+  {
+    name: 'config',
+    description: 'check and show the configuration',
+    commands: [configCheck, configShow],
+  },
+];

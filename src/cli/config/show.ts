@@ -1,0 +1,42 @@
+/** `selvedge config show`: the values in force and where each comes from. */
+import { Command } from 'commander';
+import { describeConfig } from '../../config/describe.ts';
+import { loadConfig } from '../../config/load.ts';
+import { type CliContext, configFileOf, examples } from '../command.ts';
+
+export function configShow(context: CliContext): Command {
+  return new Command('show')
+    .summary('show every setting and where its value comes from')
+    .description(
+      'Lists every setting with its value and origin. Secrets are never shown, only where they ' +
+        'are kept. Works while the configuration is broken.',
+    )
+    .option('--changed', 'only what differs from the default file')
+    .option('--json', 'as JSON')
+    .addHelpText(
+      'after',
+      examples([
+        ['config show', 'everything'],
+        ['config show --changed', 'what was changed, with file and line'],
+        ['config show --json', 'for programs'],
+      ]),
+    )
+    .action((options: { json?: boolean; changed?: boolean }, command: Command) => {
+      const file = configFileOf(command, context);
+      const source = { file, env: context.env };
+      const all = describeConfig(source);
+      const rows = options.changed ? all.filter(({ origin }) => origin !== 'default') : all;
+      const { output } = context;
+      if (options.json === true) output.json({ file, settings: rows });
+      else {
+        output.table(
+          ['SETTING', 'VALUE', 'FROM'],
+          rows.map(({ path, value, origin }) => [path, value, origin]),
+        );
+      }
+      const loaded = loadConfig(source);
+      if ('problems' in loaded) {
+        output.note(`${loaded.problems.length} to correct: selvedge config check`);
+      }
+    });
+}

@@ -1,0 +1,87 @@
+/**
+ * What commands write: results to standard output (a table for people, JSON for programs), all
+ * else to standard error. A reader that goes away early (`| head`) is no error.
+ */
+import { styleText } from 'node:util';
+import { isJsonObject } from '../lib/json.ts';
+
+type Style = Parameters<typeof styleText>[0];
+
+/** A stream of text such as `process.stdout`. */
+export interface TextSink {
+  write(text: string): unknown;
+  on?(event: 'error', listener: (error: Error) => void): unknown;
+  readonly isTTY?: boolean | undefined;
+}
+
+export interface Output {
+  /** A line of the result. */
+  line(text?: string): void;
+  /** A value as indented JSON: the whole result of a `--json` command. */
+  json(value: unknown): void;
+  /** Rows under their titles, columns aligned; the last column is never padded. */
+  table(titles: readonly string[], rows: readonly (readonly string[])[]): void;
+  /** A remark for the person at the terminal, on standard error. */
+  note(text: string): void;
+  /** Text in colour when standard output is a terminal and NO_COLOR is not set. */
+  style(style: Style, text: string): string;
+  /** Whether a person is watching standard output. */
+  readonly isTerminal: boolean;
+  /** Whether the reader of standard output has gone: a command that goes on may stop. */
+  readonly isClosed: () => boolean;
+}
+
+/** Terminal colours follow the conventions of NO_COLOR and FORCE_COLOR. */
+function wantsColour(sink: TextSink, env: Readonly<Record<string, string | undefined>>): boolean {
+  if (env.NO_COLOR !== undefined && env.NO_COLOR !== '') return false;
+  if (env.FORCE_COLOR !== undefined && env.FORCE_COLOR !== '0') return true;
+  return sink.isTTY === true && env.TERM !== 'dumb';
+}
+
+/** Stops writing, quietly, once the other end of the pipe is closed. */
+function quietWriter(sink: TextSink): { write(text: string): void; isClosed(): boolean } {
+  let closed = false;
+  sink.on?.('error', (error) => {
+    if (!isJsonObject(error) || error.code !== 'EPIPE') throw error;
+    closed = true;
+  });
+  return {
+    write(text) {
+      if (!closed) sink.write(text);
+    },
+    isClosed: () => closed,
+  };
+}
+
+export function createOutput(
+  stdout: TextSink,
+  stderr: TextSink,
+  env: Readonly<Record<string, string | undefined>>,
+): Output {
+  const out = quietWriter(stdout);
+  const remarks = quietWriter(stderr);
+  const isColoured = wantsColour(stdout, env);
+  const style = (name: Style, text: string): string =>
+    isColoured ? styleText(name, text, { validateStream: false }) : text;
+  return {
+    line: (text = '') => out.write(`${text}\n`),
+    json: (value) => out.write(`${JSON.stringify(value, null, 2)}\n`),
+    table(titles, rows) {
+      const widths = titles.map((title, column) =>
+        Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)),
+      );
+      const lineOf = (cells: readonly string[]): string =>
+        cells
+          .map((cell, column) =>
+            column === cells.length - 1 ? cell : cell.padEnd(widths[column] ?? 0),
+          )
+          .join('  ');
+      out.write(`${style('bold', lineOf(titles))}\n`);
+      for (const row of rows) out.write(`${lineOf(row)}\n`);
+    },
+    note: (text) => remarks.write(`${text}\n`),
+    style,
+    isTerminal: stdout.isTTY === true,
+    isClosed: out.isClosed,
+  };
+}

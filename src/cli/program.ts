@@ -1,0 +1,110 @@
+/** The frame of the command line: global options, help, errors and exit codes. */
+import { readFileSync } from 'node:fs';
+import { Command, CommanderError } from 'commander';
+import { EXIT, exitCodeOf, SelvedgeError, toError } from '../lib/errors.ts';
+import { isJsonObject, tryParseJson } from '../lib/json.ts';
+import { type CliContext, examples } from './command.ts';
+import { COMMAND_GROUPS, COMMANDS } from './commands.ts';
+import { createOutput, type Output, type TextSink } from './output.ts';
+
+/** The world outside: streams and environment, injected so that tests can look on. */
+export interface CliIo {
+  readonly stdout: TextSink;
+  readonly stderr: TextSink;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+function version(): string {
+  const manifest = new URL('../../package.json', import.meta.url);
+  const parsed = tryParseJson(readFileSync(manifest, 'utf8'));
+  return isJsonObject(parsed) ? String(parsed.version) : 'unknown';
+}
+
+function exitCodeTable(): string {
+  const rows = Object.values(EXIT).map(
+    ({ code, meaning }) => `  ${String(code).padStart(3)}  ${meaning}`,
+  );
+  const more = 'More: docs/, and the comments of config/selvedge.yaml';
+  return `\nExit codes:\n${rows.join('\n')}\n\n${more}`;
+}
+
+/** Applies the frame to a command and everything below it. */
+function frame(command: Command, output: Output, stderr: TextSink, stdout: TextSink): Command {
+  command
+    .exitOverride()
+    .showSuggestionAfterError()
+    .showHelpAfterError('(--help shows what can be given)')
+    .configureOutput({
+      writeOut: (text) => stdout.write(text),
+      writeErr: (text) => stderr.write(text),
+      outputError: (text, write) => write(text.replace(/^error: /, 'selvedge: ')),
+      getOutHasColors: () => output.style('bold', 'x') !== 'x',
+      getErrHasColors: () => false,
+    })
+    .configureHelp({ styleTitle: (title) => output.style('bold', title), helpWidth: 90 });
+  for (const child of command.commands) frame(child, output, stderr, stdout);
+  return command;
+}
+
+function createProgram(context: CliContext, io: CliIo): Command {
+  const program = new Command('selvedge')
+    .description(
+      'ERP synchronization daemon: mirrors a Sales, Purchase and Product Data Service into\n' +
+        'SQLite, decides packed deliveries by rules, and pushes orders exactly once.',
+    )
+    .version(version(), '-V, --version', 'show the version')
+    .option(
+      '-c, --config <file>',
+      'the configuration (else $SELVEDGE_CONFIG, else /etc/selvedge/selvedge.yaml)',
+    )
+    .helpOption('-h, --help', 'show this help')
+    .helpCommand('help [command]', 'show the help of a command');
+  for (const create of COMMANDS) program.addCommand(create(context));
+  for (const { name, description, commands } of COMMAND_GROUPS) {
+    const group = new Command(name).description(description);
+    for (const create of commands) group.addCommand(create(context));
+    program.addCommand(group);
+  }
+  program.addHelpText(
+    'after',
+    examples([
+      ['config check', 'find every mistake in the configuration'],
+      ['config show --changed', 'what was changed, and where'],
+    ]) + exitCodeTable(),
+  );
+  return frame(program, context.output, io.stderr, io.stdout);
+}
+
+function reportError(thrown: unknown, output: Output): number {
+  const error = toError(thrown);
+  output.note(`selvedge: ${error.message}`);
+  if (error instanceof SelvedgeError) {
+    if (error.hint !== undefined) output.note(`hint: ${error.hint}`);
+    return exitCodeOf(error);
+  }
+  // What is none of our errors was not foreseen: the stack is what a report needs.
+  output.note(error.stack ?? '');
+  return EXIT.bug.code;
+}
+
+/** Runs one command line (without `node` and the program's name) and gives its exit code. */
+export async function runCli(args: readonly string[], io: CliIo): Promise<number> {
+  const output = createOutput(io.stdout, io.stderr, io.env);
+  let exitCode: number = EXIT.ok.code;
+  const context: CliContext = {
+    env: io.env,
+    output,
+    setExitCode: (code) => {
+      exitCode = code;
+    },
+  };
+  try {
+    await createProgram(context, io).parseAsync([...args], { from: 'user' });
+    return exitCode;
+  } catch (thrown) {
+    if (thrown instanceof CommanderError) {
+      return thrown.exitCode === 0 ? EXIT.ok.code : EXIT.usage.code;
+    }
+    return reportError(thrown, output);
+  }
+}

@@ -1,0 +1,117 @@
+/**
+ * A YAML file as a tree of values with places. YAML 1.2, one document, no anchors, aliases or
+ * tags: a configuration that reads the same for people and for programs.
+ *
+ * Nothing of the file's text enters a message: a broken line may hold a secret.
+ */
+import {
+  isAlias,
+  isCollection,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Pair,
+  parseDocument,
+} from 'yaml';
+import type { Place, Tree } from './tree.ts';
+
+export interface DocumentProblem {
+  readonly at: Place;
+  readonly message: string;
+  readonly hint: string;
+}
+
+type Advice = readonly [message: string, hint: string];
+
+const ADVICE: Readonly<Record<string, Advice>> = {
+  DUPLICATE_KEY: ['this setting is written twice', 'keep one of the two'],
+  TAB_AS_INDENT: ['a tab stands where spaces must be', 'indent with two spaces'],
+  BAD_INDENT: [
+    'the indentation does not fit, or a bracket above is not closed',
+    'settings of one section start in one column',
+  ],
+  MULTIPLE_DOCS: ['the file holds more than one document', 'remove the line ---'],
+  MISSING_CHAR: ['a closing quote is missing', 'close what was opened'],
+};
+const NO_ALIAS: Advice = [
+  'anchors and aliases are not supported',
+  'a text that begins with * or & stands in quotes: "*/15 * * * *"',
+];
+const NO_ADVICE: Advice = ['this is not valid YAML', 'look at quotes, colons and indentation'];
+
+function adviceFor(code: string): Advice {
+  return code === 'BAD_ALIAS' ? NO_ALIAS : (ADVICE[code] ?? NO_ADVICE);
+}
+
+interface Reading {
+  readonly lines: LineCounter;
+  readonly place: Pick<Place, 'source' | 'file'>;
+  readonly problems: DocumentProblem[];
+}
+
+function placeOf(offset: number, reading: Reading): Place {
+  const { line, col } = reading.lines.linePos(offset);
+  return { ...reading.place, line: Math.max(line, 1), column: Math.max(col, 1) };
+}
+
+function refuse(reading: Reading, offset: number, [message, hint]: Advice): void {
+  reading.problems.push({ at: placeOf(offset, reading), message, hint });
+}
+
+function memberOf(
+  { key, value }: Pair<unknown, unknown>,
+  offset: number,
+  reading: Reading,
+): [string, Tree][] {
+  if (!isScalar(key) || typeof key.value !== 'string') {
+    refuse(reading, offset, ['a setting must have a name', 'write name: value']);
+    return [];
+  }
+  return [[key.value, treeOf(value, key.range?.[0] ?? offset, reading)]];
+}
+
+function treeOf(node: unknown, nameOffset: number, reading: Reading): Tree {
+  const isNode = isScalar(node) || isCollection(node) || isAlias(node);
+  const offset = (isNode ? node.range?.[0] : undefined) ?? nameOffset;
+  const placed = { at: placeOf(offset, reading), nameAt: placeOf(nameOffset, reading) };
+  if (isAlias(node) || (isNode && node.anchor !== undefined)) {
+    refuse(reading, offset, NO_ALIAS);
+    return { ...placed, kind: 'leaf', value: null };
+  }
+  if (isMap(node)) {
+    const members = node.items.flatMap((pair) => memberOf(pair, offset, reading));
+    return { ...placed, kind: 'map', members: new Map(members) };
+  }
+  if (isSeq(node)) {
+    const items = node.items.map((item) => treeOf(item, offset, reading));
+    return { ...placed, kind: 'list', items };
+  }
+  return { ...placed, kind: 'leaf', value: isScalar(node) ? node.value : null };
+}
+
+/** The tree of a file; an empty file is an empty map. All problems, not only the first. */
+export function parseTree(
+  text: string,
+  place: Pick<Place, 'source' | 'file'>,
+): { readonly tree: Tree; readonly problems: readonly DocumentProblem[] } {
+  const reading: Reading = { lines: new LineCounter(), place, problems: [] };
+  const document = parseDocument(text, {
+    version: '1.2',
+    schema: 'core',
+    strict: true,
+    uniqueKeys: true,
+    merge: false,
+    prettyErrors: false,
+    lineCounter: reading.lines,
+    logLevel: 'error',
+  });
+  for (const error of [...document.errors, ...document.warnings]) {
+    refuse(reading, error.pos[0], adviceFor(error.code));
+  }
+  const root: unknown = document.contents;
+  const start = placeOf(0, reading);
+  const nothing: Tree = { kind: 'map', members: new Map(), at: start, nameAt: start };
+  const isEmpty = root === null || (isScalar(root) && root.value === null);
+  return { tree: isEmpty ? nothing : treeOf(root, 0, reading), problems: reading.problems };
+}

@@ -1,0 +1,153 @@
+/**
+ * The kinds of value a setting can have. Each carries what a person should write (`expected`) and
+ * one right value (`example`); the messages about a wrong value are made from these, so they are
+ * the same everywhere. No field has a default: `config/selvedge.yaml` holds all of them.
+ */
+import { validate as validCron } from 'node-cron';
+import { z } from 'zod';
+import { formatDuration, parseDuration, parseSize } from '../lib/units.ts';
+
+export interface FieldMeta {
+  /** Completes "must be …". */
+  readonly expected: string;
+  readonly example: string;
+  /** The value is a credential: never shown, given by reference only. */
+  readonly secret?: boolean | undefined;
+}
+
+/** Stands for "must be …", made from the field's own {@link FieldMeta}. */
+export const WRONG_KIND = 'wrong kind';
+
+/** Reports one problem of a field from inside a transform. */
+function refuse(ctx: z.RefinementCtx, message: string): never {
+  ctx.addIssue({ code: 'custom', message });
+  return z.NEVER;
+}
+
+export function text(expected: string, example: string, pattern = /\S/) {
+  return z.string().regex(pattern).meta({ expected, example });
+}
+
+export function flag() {
+  return z.boolean().meta({ expected: 'true or false', example: 'true' });
+}
+
+export function choice<const T extends readonly [string, ...string[]]>(...names: T) {
+  return z.enum(names).meta({ expected: `one of ${names.join(', ')}`, example: names[0] });
+}
+
+export function whole(min: number, max: number) {
+  return z
+    .int()
+    .min(min)
+    .max(max)
+    .meta({ expected: `a whole number from ${min} to ${max}`, example: String(min) });
+}
+
+export function decimal(min: number, max: number, example: string) {
+  return z
+    .number()
+    .min(min)
+    .max(max)
+    .meta({ expected: `a number from ${min} to ${max}`, example });
+}
+
+/** A duration such as `15m`; the value is milliseconds. */
+export function duration(min: string, max: string) {
+  const limits = { min: parseDuration(min) ?? 0, max: parseDuration(max) ?? 0 };
+  const range = `${formatDuration(limits.min)} to ${formatDuration(limits.max)}`;
+  return z
+    .string()
+    .transform((written, ctx): number => {
+      const ms = parseDuration(written);
+      if (ms === undefined) return refuse(ctx, WRONG_KIND);
+      if (ms < limits.min || ms > limits.max) return refuse(ctx, `must be within ${range}`);
+      return ms;
+    })
+    .meta({ expected: 'a duration with its unit (ms, s, m, h, d)', example: max });
+}
+
+/** A size such as `256KiB`; the value is bytes. */
+export function size(min: string, max: string) {
+  const limits = { min: parseSize(min) ?? 0, max: parseSize(max) ?? 0 };
+  return z
+    .string()
+    .transform((written, ctx): number => {
+      const bytes = parseSize(written);
+      if (bytes === undefined) return refuse(ctx, WRONG_KIND);
+      if (bytes < limits.min || bytes > limits.max) {
+        return refuse(ctx, `must be within ${min} to ${max}`);
+      }
+      return bytes;
+    })
+    .meta({ expected: 'a size with its unit (B, KiB, MiB, GiB, kB, MB, GB)', example: max });
+}
+
+/** A cron text of five or six fields, in UTC. */
+export function cron() {
+  return z
+    .string()
+    .refine((written) => /^\S+( \S+){4,5}$/.test(written) && validCron(written), {
+      error: WRONG_KIND,
+    })
+    .meta({ expected: 'a cron text in UTC, in quotes', example: '"*/15 * * * *"' });
+}
+
+/** An HTTP header's name. */
+export function headerName() {
+  return text("an HTTP header's name", 'X-Service-Authorization', /^[A-Za-z0-9-]{1,64}$/);
+}
+
+/** A JSON pointer to a text in an answer. */
+export function pointer() {
+  return text('a JSON pointer', '/data/token', /^(\/[^/~]+)+$/);
+}
+
+function isLoopbackName(host: string): boolean {
+  return host === 'localhost' || isLoopbackAddress(host.replace(/^\[|\]$/g, ''));
+}
+
+/** Whether an address can be reached from this machine only. */
+export function isLoopbackAddress(address: string): boolean {
+  return address === '::1' || /^(::ffff:)?127\.\d+\.\d+\.\d+$/i.test(address);
+}
+
+/** The root of an API: https, unless it is this machine; without user, query or fragment. */
+export function baseUrl() {
+  return z
+    .string()
+    .transform((written, ctx): string => {
+      const url = URL.parse(written);
+      if (url === null || !/^https?:$/.test(url.protocol)) return refuse(ctx, WRONG_KIND);
+      if (url.username !== '' || url.password !== '') {
+        return refuse(ctx, 'must not hold a user or a password; use the login settings');
+      }
+      if (url.search !== '' || url.hash !== '') return refuse(ctx, 'must end with the path');
+      if (url.protocol === 'http:' && !isLoopbackName(url.hostname)) {
+        return refuse(ctx, 'must begin with https:// (http:// is for this machine only)');
+      }
+      return written.replace(/\/+$/, '');
+    })
+    .meta({ expected: 'the address of an API', example: 'https://key.example.com/api/v1' });
+}
+
+/** The check of a section that has both ends of a growing pause. */
+export function delaysInOrder(
+  delays: { readonly delayMin: number; readonly delayMax: number },
+  ctx: z.RefinementCtx,
+): void {
+  if (delays.delayMin <= delays.delayMax) return;
+  const message = 'must not be longer than delayMax';
+  ctx.addIssue({ code: 'custom', path: ['delayMin'], message });
+}
+
+/**
+ * When a check of a whole section runs: as soon as the members that it compares are sound, so that
+ * a mistake elsewhere in the section does not hide it.
+ */
+export function onceSound(...names: readonly string[]) {
+  return {
+    when: ({ issues }: z.core.ParsePayload) =>
+      !issues.some(({ path }) => path?.[0] === undefined || names.includes(String(path[0]))),
+  };
+}

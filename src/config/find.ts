@@ -1,0 +1,18 @@
+/** Which file holds the user's configuration. */
+import { existsSync } from 'node:fs';
+import { ConfigError } from '../lib/errors.ts';
+
+const SYSTEM_FILE = '/etc/selvedge/selvedge.yaml';
+
+/** The named file, else `SELVEDGE_CONFIG`, else the system's; a ConfigError when there is none. */
+export function findConfigFile(
+  named: string | undefined,
+  env: Readonly<Record<string, string | undefined>>,
+): string {
+  const wanted = named ?? env.SELVEDGE_CONFIG;
+  if (wanted !== undefined && wanted !== '') return wanted;
+  if (existsSync(SYSTEM_FILE)) return SYSTEM_FILE;
+  throw new ConfigError('config.not_found', 'there is no configuration file', {
+    hint: `name one with --config FILE or SELVEDGE_CONFIG, or write ${SYSTEM_FILE}`,
+  });
+}

@@ -1,0 +1,165 @@
+/**
+ * The configuration, from the shipped default, the user's file laid over it, and settings of the
+ * command line on top.
+ *
+ * Reads: the two files, the secret files that they name, the environment. Writes nothing.
+ * What can go wrong: a file that cannot be read, text that is not YAML, settings that are unknown,
+ * missing, of the wrong kind or contradictory, secrets that cannot be read or stand in the file
+ * itself. All of it is reported at once, each with its place; an invalid value is never taken for
+ * "not set", and nothing is corrected silently.
+ */
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ConfigError } from '../lib/errors.ts';
+import { isJsonObject } from '../lib/json.ts';
+import type { Scrubber, Secret } from '../lib/secret.ts';
+import { parseTree } from './document.ts';
+import { byPlace, type ConfigProblem, problemsOf, showProblem } from './problems.ts';
+import { type Config, createSchema } from './schema.ts';
+import { readSecret } from './secret-source.ts';
+import { metaOf, schemaAt } from './shape.ts';
+import {
+  COMMAND_LINE,
+  layOver,
+  type Path,
+  type Place,
+  parsePath,
+  plainValue,
+  type Tree,
+  treeAtPath,
+} from './tree.ts';
+
+/** A setting given by the program's caller, e.g. `{ path: 'local.port', value: 0 }`. */
+interface Override {
+  readonly path: string;
+  /** As it would be written in the file (`'15m'`), or a {@link Secret}. */
+  readonly value: unknown;
+}
+
+export interface LoadOptions {
+  /** The user's file; without one the default and the overrides must be enough. */
+  readonly file?: string | undefined;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly overrides?: readonly Override[];
+  /** Is told every secret, so that it never appears in a log. */
+  readonly scrubber?: Scrubber;
+}
+
+export interface LoadedConfig {
+  readonly config: Config;
+  /** The values as written, each with its place. */
+  readonly origins: Tree;
+}
+
+export type LoadResult = LoadedConfig | { readonly problems: readonly ConfigProblem[] };
+
+export interface WrittenConfig {
+  readonly tree: Tree;
+  readonly defaults: Tree;
+  readonly schema: ReturnType<typeof createSchema>;
+  readonly problems: readonly ConfigProblem[];
+}
+
+/** Larger files are not configurations. */
+const FILE_CHARS_MAX = 1_048_576;
+
+const WEBHOOK_SECRET_PREFIX = 'whsec_';
+
+/** The shipped file that is the default. */
+export const DEFAULT_FILE = fileURLToPath(new URL('../../config/selvedge.yaml', import.meta.url));
+
+function fileProblem(at: Place, message: string, hint: string): ConfigProblem {
+  return { at, path: '', value: undefined, message, hint };
+}
+
+function readTree(place: { readonly source: 'default' | 'file'; readonly file: string }): {
+  readonly tree: Tree;
+  readonly problems: readonly ConfigProblem[];
+} {
+  const nothing: Tree = { kind: 'map', members: new Map(), at: place, nameAt: place };
+  let text: string;
+  try {
+    text = readFileSync(place.file, 'utf8');
+  } catch (thrown) {
+    const code = isJsonObject(thrown) ? String(thrown.code) : String(thrown);
+    const hint = 'is the name right, and may this user read it?';
+    return { tree: nothing, problems: [fileProblem(place, `cannot be read (${code})`, hint)] };
+  }
+  if (text.length > FILE_CHARS_MAX) {
+    const problem = fileProblem(place, 'is too large for a configuration', 'limit: 1 MiB');
+    return { tree: nothing, problems: [problem] };
+  }
+  const { tree, problems } = parseTree(text, place);
+  if (tree.kind !== 'map') {
+    const problem = fileProblem(tree.at, 'must hold settings', 'write name: value');
+    return { tree: nothing, problems: [problem] };
+  }
+  return {
+    tree,
+    problems: problems.map((p) => ({ ...p, path: '', value: undefined })),
+  };
+}
+
+function schemaFor(options: LoadOptions): ReturnType<typeof createSchema> {
+  const base = options.file === undefined ? process.cwd() : dirname(resolve(options.file));
+  const resolvePath = (written: string): string => resolve(base, written);
+  return createSchema({
+    resolvePath,
+    readSecret: (reference) => readSecret(reference, options.env, resolvePath),
+    secretLoaded: (secret) => registerSecret(secret, options.scrubber),
+  });
+}
+
+function registerSecret(secret: Secret, scrubber: Scrubber | undefined): void {
+  const value = secret.reveal();
+  scrubber?.register(value, secret.name);
+  if (value.startsWith(WEBHOOK_SECRET_PREFIX)) {
+    scrubber?.register(value.slice(WEBHOOK_SECRET_PREFIX.length), secret.name);
+  }
+}
+
+/** What is written, all layers merged, before anything is checked but the YAML itself. */
+export function readConfig(options: LoadOptions): WrittenConfig {
+  const schema = schemaFor(options);
+  const isWhole = (path: Path): boolean => {
+    const at = schemaAt(schema, path);
+    return at !== undefined && metaOf(at) !== undefined;
+  };
+  const base = readTree({ source: 'default', file: DEFAULT_FILE });
+  const layers: Tree[] = [];
+  const problems = [...base.problems];
+  if (options.file !== undefined) {
+    const own = readTree({ source: 'file', file: options.file });
+    problems.push(...own.problems);
+    layers.push(own.tree);
+  }
+  for (const { path, value } of options.overrides ?? []) {
+    layers.push(treeAtPath(parsePath(path), value, COMMAND_LINE));
+  }
+  const tree = layers.reduce((below, over) => layOver(below, over, isWhole), base.tree);
+  return { tree, defaults: base.tree, schema, problems };
+}
+
+/** The configuration ready for use, or everything that is wrong with it. */
+export function loadConfig(options: LoadOptions): LoadResult {
+  const written = readConfig(options);
+  const { tree, schema, problems } = written;
+  const parsed = schema.safeParse(plainValue(tree));
+  if (parsed.success && problems.length === 0) return { config: parsed.data, origins: tree };
+  const found = (parsed.error?.issues ?? []).flatMap((issue) => problemsOf(written, issue));
+  const all = [...problems, ...found].sort(byPlace);
+  return { problems: [...new Map(all.map((problem) => [showProblem(problem), problem])).values()] };
+}
+
+/** As {@link loadConfig}, for callers that cannot go on without; throws a ConfigError. */
+export function requireConfig(options: LoadOptions): LoadedConfig {
+  const loaded = loadConfig(options);
+  if (!('problems' in loaded)) return loaded;
+  const count = loaded.problems.length;
+  const list = loaded.problems.map((problem) => `\n  ${showProblem(problem)}`).join('');
+  throw new ConfigError(
+    'config.invalid',
+    `the configuration has ${count === 1 ? 'a mistake' : `${count} mistakes`}:${list}`,
+  );
+}

@@ -1,0 +1,136 @@
+/** What is wrong with a configuration, in words that say where and what to write instead. */
+import type { z } from 'zod';
+import { nearestName } from '../lib/nearest.ts';
+import { WRONG_KIND } from './fields.ts';
+import { mayBeShown, membersOf, metaOf, schemaAt } from './shape.ts';
+import { nearestTree, type Path, type Place, showPath, type Tree } from './tree.ts';
+
+export interface ConfigProblem {
+  readonly at: Place;
+  /** Dotted path of the setting; empty for the file as a whole. */
+  readonly path: string;
+  /** What is written there, unless it is or may be a secret. */
+  readonly value: string | undefined;
+  readonly message: string;
+  readonly hint: string | undefined;
+}
+
+/** What is written, what may be written, and what the shipped file has. */
+interface Written {
+  readonly schema: z.ZodType;
+  readonly tree: Tree;
+  readonly defaults: Tree;
+}
+
+/** Longer values are cut in messages. */
+const VALUE_CHARS_MAX = 60;
+
+/** `file:line:column`, as far as they are known. */
+export function showPlace({ source, file, line, column }: Place): string {
+  if (file === undefined) return source;
+  return line === undefined ? file : `${file}:${line}:${column ?? 1}`;
+}
+
+/** A value on one line; the user part of an address is left out, it may hold a password. */
+export function showValue(tree: Tree): string {
+  if (tree.kind === 'map') return tree.members.size === 0 ? '{}' : 'a section';
+  if (tree.kind === 'list') return `[${tree.items.map(showValue).join(', ')}]`;
+  const text = typeof tree.value === 'string' ? tree.value : JSON.stringify(tree.value);
+  const safe = String(text).replace(/\/\/[^/@]*@/, '//…@');
+  return safe.length > VALUE_CHARS_MAX ? `${safe.slice(0, VALUE_CHARS_MAX - 1)}…` : safe;
+}
+
+/** The place of a setting: its own, or where the user wrote the nearest section around it. */
+function placeFor(tree: Tree, path: Path, ofName: boolean): Place {
+  for (let length = path.length; length >= 0; length -= 1) {
+    const found = nearestTree(tree, path.slice(0, length));
+    if (!found.exact) continue;
+    const isEmpty = found.tree.kind === 'leaf' && found.tree.value === null;
+    const byName = ofName || isEmpty || length < path.length;
+    const place = byName ? found.tree.nameAt : found.tree.at;
+    if (place.source !== 'default' || length === 0) return place;
+  }
+  return tree.at;
+}
+
+function unknownSettings(
+  { schema, tree }: Written,
+  issue: z.core.$ZodIssueUnrecognizedKeys,
+  path: Path,
+): ConfigProblem[] {
+  const section = schemaAt(schema, path);
+  const known = Object.keys((section && membersOf(section)) ?? {});
+  return issue.keys.map((key) => {
+    const near = nearestName(key, known);
+    const all = `known here: ${known.join(', ')}`;
+    return {
+      at: placeFor(tree, [...path, key], true),
+      path: showPath([...path, key]),
+      value: undefined,
+      message: 'is not a setting',
+      hint: near === undefined ? all : `did you mean ${near}?`,
+    };
+  });
+}
+
+function messageFor(issue: z.core.$ZodIssue, tree: Tree | undefined, expected?: string): string {
+  if (issue.code === 'custom' && issue.message !== WRONG_KIND) return issue.message;
+  const isEmpty = tree === undefined || (tree.kind === 'leaf' && tree.value === null);
+  if (expected === undefined) return isEmpty ? 'is an empty section' : 'must be a section';
+  return isEmpty ? 'is not set' : `must be ${expected}`;
+}
+
+/** What the shipped file has there, if that is a value; else the field's own example. */
+function exampleFor(defaults: Tree, path: Path, example: string): string {
+  const { tree, exact } = nearestTree(defaults, path);
+  const isValue = exact && tree.kind === 'leaf' && tree.value !== null;
+  if (!isValue || example.startsWith('"')) return example;
+  return showValue(tree);
+}
+
+function hintFor({ schema, defaults }: Written, path: Path, issue: z.core.$ZodIssue, tree?: Tree) {
+  if (issue.code === 'custom' && typeof issue.params?.hint === 'string') return issue.params.hint;
+  const at = schemaAt(schema, path);
+  const meta = at && metaOf(at);
+  if (meta === undefined) return 'write its settings below it, indented, or remove the line';
+  if (issue.code === 'invalid_value' && tree?.kind === 'leaf') {
+    const near = nearestName(String(tree.value), issue.values.map(String));
+    if (near !== undefined) return `did you mean ${near}?`;
+  }
+  const name = path.findLast((step) => typeof step === 'string');
+  return `for example ${String(name)}: ${exampleFor(defaults, path, meta.example)}`;
+}
+
+/** The problems of one finding of the schema. */
+export function problemsOf(config: Written, issue: z.core.$ZodIssue): ConfigProblem[] {
+  const { schema, tree } = config;
+  const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)));
+  if (issue.code === 'unrecognized_keys') return unknownSettings(config, issue, path);
+  const at = schemaAt(schema, path);
+  const found = nearestTree(tree, path);
+  const written = found.exact ? found.tree : undefined;
+  const isShown = written !== undefined && written.kind === 'leaf' && written.value !== null;
+  return [
+    {
+      at: placeFor(tree, path, false),
+      path: showPath(path),
+      value: isShown && mayBeShown(schema, path) ? showValue(written) : undefined,
+      message: messageFor(issue, written, at && metaOf(at)?.expected),
+      hint: hintFor(config, path, issue, written),
+    },
+  ];
+}
+
+/** In the order of the file, so that a person can go through it once. */
+export function byPlace(a: ConfigProblem, b: ConfigProblem): number {
+  const line = (a.at.line ?? 0) - (b.at.line ?? 0);
+  return line === 0 ? (a.at.column ?? 0) - (b.at.column ?? 0) : line;
+}
+
+/** Two lines for a person: what is wrong and where, then what to do. */
+export function showProblem(problem: ConfigProblem): string {
+  const found = problem.value === undefined ? '' : ` (found: ${problem.value})`;
+  const subject = problem.path === '' ? '' : `${problem.path} `;
+  const line = `${showPlace(problem.at)}: ${subject}${problem.message}${found}`;
+  return problem.hint === undefined ? line : `${line}\n    hint: ${problem.hint}`;
+}

@@ -1,0 +1,124 @@
+/**
+ * The remote side. The wire contract (docs/wire.md) marks what is chosen and not shown anywhere;
+ * each of these choices is a setting here, so that an account that differs needs no new program.
+ */
+import { z } from 'zod';
+import {
+  baseUrl,
+  choice,
+  decimal,
+  delaysInOrder,
+  duration,
+  flag,
+  headerName,
+  onceSound,
+  pointer,
+  size,
+  text,
+  whole,
+} from './fields.ts';
+import type { ContextFields } from './schema.ts';
+
+const MEMBER = /^[A-Za-z_]\w{0,63}$/;
+
+/** A log-in, or null while neither of its two credentials is set. */
+function login(fields: ContextFields, name: string) {
+  const clientId = z
+    .union([text('a client id', 'selvedge'), fields.secret(`${name}.clientId`)])
+    .meta({ expected: 'a client id, or a reference to a secret that holds it', example: 'erp-1' });
+  return z
+    .strictObject({
+      clientId: clientId.nullable(),
+      clientSecret: fields.secret(`${name}.clientSecret`).nullable(),
+      idMember: text("the name of a member of the log-in's body", 'clientID', MEMBER),
+      secretMember: text("the name of a member of the log-in's body", 'clientSecret', MEMBER),
+    })
+    .transform(({ clientId: id, clientSecret, ...names }, ctx) => {
+      if (id === null && clientSecret === null) return null;
+      if (id !== null && clientSecret !== null) return { clientId: id, clientSecret, ...names };
+      const missing = id === null ? 'clientId' : 'clientSecret';
+      ctx.addIssue({ code: 'custom', path: [missing], message: 'is not set; both or neither' });
+      return z.NEVER;
+    });
+}
+
+function v1(fields: ContextFields) {
+  const section = z.strictObject({
+    baseUrl: baseUrl(),
+    login: login(fields, 'service.v1.login'),
+    apiKey: fields.secret('service.v1.apiKey').nullable(),
+    readToken: fields.secret('service.v1.readToken').nullable(),
+    tokenHeader: headerName(),
+    readTokenHeader: headerName(),
+    tokenPointer: pointer(),
+    paging: choice('stream', 'pages'),
+    pageLimit: whole(1, 250),
+    freightSpelling: choice('freight', 'Freight'),
+    seasonParameter: text('the name of a query parameter', 'seasonName', MEMBER),
+    level: text('a level of the V1 interface, in quotes', '"1.4.14"', /^\d+\.\d+\.\d+$/),
+  });
+  return section.superRefine(
+    ({ login: loggedIn, apiKey }, ctx) => {
+      if ((loggedIn === null) !== (apiKey === null)) return;
+      const message = loggedIn === null ? 'is not set, nor is apiKey' : 'is set, and apiKey too';
+      const hint = 'set login.clientId and login.clientSecret, or apiKey, but not both';
+      ctx.addIssue({ code: 'custom', path: ['login'], message, params: { hint } });
+    },
+    onceSound('login', 'apiKey'),
+  );
+}
+
+function v2(fields: ContextFields) {
+  const section = z.strictObject({
+    enabled: flag(),
+    baseUrl: baseUrl().nullable(),
+    login: login(fields, 'service.v2.login'),
+    tokenHeader: headerName(),
+    tokenPointers: z
+      .array(pointer())
+      .min(1)
+      .max(8)
+      .meta({ expected: 'a list of 1 to 8 JSON pointers', example: '[/data/token]' }),
+    pageLimit: whole(1, 250),
+  });
+  return section.superRefine(
+    (value, ctx) => {
+      if (!value.enabled) return;
+      for (const name of ['baseUrl', 'login'] as const) {
+        if (value[name] !== null) continue;
+        const hint = 'set it, or enabled: false';
+        const message = 'is not set, but V2 is enabled';
+        ctx.addIssue({ code: 'custom', path: [name], message, params: { hint } });
+      }
+    },
+    onceSound('enabled', 'baseUrl', 'login'),
+  );
+}
+
+export function serviceSection(fields: ContextFields) {
+  return z.strictObject({
+    v1: v1(fields),
+    v2: v2(fields),
+    timeouts: z.strictObject({
+      connect: duration('100ms', '5m'),
+      firstByte: duration('100ms', '10m'),
+      idle: duration('100ms', '10m'),
+      total: duration('1s', '1h'),
+      pullTotal: duration('1s', '1d'),
+    }),
+    limits: z.strictObject({
+      requestsPerSecond: decimal(0.01, 10_000, '20'),
+      concurrency: whole(1, 256),
+      bodyMax: size('64KiB', '1GiB'),
+      loginSpacing: duration('0s', '10m'),
+    }),
+    retry: z
+      .strictObject({
+        attempts: whole(1, 20),
+        delayMin: duration('0s', '5m'),
+        delayMax: duration('1ms', '1h'),
+      })
+      .superRefine(delaysInOrder, onceSound('delayMin', 'delayMax')),
+    caFile: fields.path('/etc/ssl/certs/company.pem').nullable(),
+  });
+}

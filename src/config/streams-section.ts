@@ -1,0 +1,29 @@
+/** The pulls: when each runs, how old its data may get, and what it may delete unasked. */
+import { z } from 'zod';
+import { cron, decimal, duration, flag, whole } from './fields.ts';
+
+/** What every stream has; a new stream adds its own settings to these. */
+function stream() {
+  return z.strictObject({
+    enabled: flag(),
+    schedule: cron(),
+    jitter: duration('0s', '1h'),
+    freshness: duration('1s', '90d'),
+    fuse: z.strictObject({
+      absolute: whole(0, 100_000_000),
+      share: decimal(0, 1, '0.1'),
+    }),
+  });
+}
+
+export function streamsSection() {
+  return z.strictObject({
+    brands: stream(),
+    stock: stream().extend({
+      detailed: flag(),
+      detailedPricing: flag(),
+      includeVariantsOnOrder: flag(),
+    }),
+    orders: stream(),
+  });
+}

@@ -1,0 +1,113 @@
+/** Configuration values that remember where each was written, and how such trees are laid over. */
+import { isJsonObject } from '../lib/json.ts';
+
+/** Where a value was written. Lines and columns count from 1. */
+export interface Place {
+  readonly source: 'default' | 'file' | 'command line';
+  /** Absent for the command line. */
+  readonly file?: string;
+  readonly line?: number;
+  readonly column?: number;
+}
+
+/** `nameAt` is where the name of the setting stands, `at` where its value does. */
+interface Placed {
+  readonly at: Place;
+  readonly nameAt: Place;
+}
+
+export type Tree = Placed &
+  (
+    | { readonly kind: 'map'; readonly members: ReadonlyMap<string, Tree> }
+    | { readonly kind: 'list'; readonly items: readonly Tree[] }
+    | { readonly kind: 'leaf'; readonly value: unknown }
+  );
+
+export type Path = readonly (string | number)[];
+
+export const COMMAND_LINE: Place = { source: 'command line' };
+
+/** `listener.secrets[0].secret`. */
+export function showPath(path: Path): string {
+  return path
+    .map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`))
+    .join('')
+    .replace(/^\./, '');
+}
+
+/** The steps of a dotted path as {@link showPath} writes it. */
+export function parsePath(text: string): Path {
+  return text.split(/[.[\]]+/).flatMap((step): Path => {
+    if (step === '') return [];
+    return /^\d+$/.test(step) ? [Number(step)] : [step];
+  });
+}
+
+/** A plain value, all of it written at `place`. */
+function treeOfValue(value: unknown, place: Place): Tree {
+  const placed = { at: place, nameAt: place };
+  if (Array.isArray(value)) {
+    return { ...placed, kind: 'list', items: value.map((item) => treeOfValue(item, place)) };
+  }
+  if (isJsonObject(value) && Object.getPrototypeOf(value) === Object.prototype) {
+    const members = Object.entries(value).map(
+      ([name, member]) => [name, treeOfValue(member, place)] as const,
+    );
+    return { ...placed, kind: 'map', members: new Map(members) };
+  }
+  return { ...placed, kind: 'leaf', value };
+}
+
+/**
+ * `over` laid over `base`: maps member by member, anything else replaced whole. A reference to a
+ * secret is one value although it is a map, hence the question about each path.
+ */
+export function layOver(
+  base: Tree,
+  over: Tree,
+  isWhole: (path: Path) => boolean,
+  path: Path = [],
+): Tree {
+  if (base.kind !== 'map' || over.kind !== 'map' || isWhole(path)) return over;
+  const members = new Map(base.members);
+  for (const [name, member] of over.members) {
+    const below = base.members.get(name);
+    const merged = below && layOver(below, member, isWhole, [...path, name]);
+    members.set(name, merged ?? member);
+  }
+  return { kind: 'map', members, at: over.at, nameAt: over.nameAt };
+}
+
+/** The tree that holds nothing but `value` at `path`; list positions cannot be set singly. */
+export function treeAtPath(path: Path, value: unknown, place: Place): Tree {
+  const nested = [...path]
+    .reverse()
+    .reduce<unknown>((inner, step) => ({ [String(step)]: inner }), value);
+  return treeOfValue(nested, place);
+}
+
+/** What stands at `path`, or the nearest thing above it that is there. */
+export function nearestTree(
+  tree: Tree,
+  path: Path,
+): { readonly tree: Tree; readonly exact: boolean } {
+  let current = tree;
+  for (const step of path) {
+    const next =
+      current.kind === 'map'
+        ? current.members.get(String(step))
+        : current.kind === 'list' && typeof step === 'number'
+          ? current.items[step]
+          : undefined;
+    if (next === undefined) return { tree: current, exact: false };
+    current = next;
+  }
+  return { tree: current, exact: true };
+}
+
+/** The plain value, without places. */
+export function plainValue(tree: Tree): unknown {
+  if (tree.kind === 'leaf') return tree.value;
+  if (tree.kind === 'list') return tree.items.map(plainValue);
+  return Object.fromEntries([...tree.members].map(([name, member]) => [name, plainValue(member)]));
+}

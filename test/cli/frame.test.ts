@@ -1,0 +1,146 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { createOutput } from '../../src/cli/output.ts';
+import { EXIT } from '../../src/lib/errors.ts';
+import { ENV, MINIMAL, writeConfig } from '../config/support.ts';
+import { repositoryRoot } from '../support/source.ts';
+import { selvedge } from './support.ts';
+
+const launcher = join(repositoryRoot, 'bin', 'selvedge.mjs');
+
+describe('the command line', () => {
+  it('shows help with examples and every exit code', async () => {
+    const { code, stdout } = await selvedge(['--help']);
+    expect(code).toBe(0);
+    expect(stdout).toContain('Examples:\n  selvedge config check');
+    for (const { meaning } of Object.values(EXIT)) expect(stdout).toContain(meaning);
+  });
+
+  it('shows its version', async () => {
+    expect((await selvedge(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+
+  it.each([
+    [['config', 'chek'], "selvedge: unknown command 'chek'\n(Did you mean check?)"],
+    [['config', 'show', '--jsno'], "selvedge: unknown option '--jsno'\n(Did you mean --json?)"],
+    [['config', 'show', 'extra'], 'too many arguments'],
+    [['--config'], 'argument missing'],
+    [['config'], 'Commands:'],
+    [[], 'Commands:'],
+  ])('calls %j a usage error', async (args, message) => {
+    const { code, stderr, stdout } = await selvedge(args);
+    expect([code, stdout]).toEqual([EXIT.usage.code, '']);
+    expect(stderr).toContain(message);
+  });
+
+  it('says how to name a configuration when there is none', async () => {
+    const { code, stderr } = await selvedge(['config', 'show']);
+    expect(code).toBe(EXIT.config.code);
+    expect(stderr).toMatch(/^selvedge: there is no configuration file\nhint: .*--config FILE/);
+  });
+
+  it('finds the configuration by the environment, and by --config before that', async () => {
+    const [right, wrong] = [writeConfig(MINIMAL), writeConfig('log: 1\n')];
+    const env = { ...ENV, SELVEDGE_CONFIG: right };
+    expect((await selvedge(['config', 'check'], env)).code).toBe(0);
+    expect((await selvedge(['--config', wrong, 'config', 'check'], env)).code).toBe(78);
+    expect((await selvedge(['config', 'check', '-c', wrong], env)).code).toBe(78);
+  });
+
+  it('hands its exit code to the shell and survives a reader that goes away', async () => {
+    const env = { PATH: process.env.PATH, ...ENV, SELVEDGE_CONFIG: writeConfig(MINIMAL) };
+    const child = spawn(process.execPath, [launcher, 'config', 'show'], { env });
+    child.stdout.destroy();
+    let stderr = '';
+    child.stderr.on('data', (chunk) => {
+      stderr += String(chunk);
+    });
+    const [code] = await once(child, 'close');
+    expect([code, stderr]).toEqual([0, '']);
+  });
+});
+
+describe('config check', () => {
+  it('praises a configuration that is right', async () => {
+    const file = writeConfig(MINIMAL);
+    const { code, stdout } = await selvedge(['config', 'check', '-c', file], ENV);
+    expect([code, stdout]).toEqual([0, `${file}: the configuration is right\n`]);
+  });
+
+  it('lists each problem with place and hint and exits 78', async () => {
+    const file = writeConfig(`${MINIMAL}log: { levle: info, format: xml }\n`);
+    const { code, stdout, stderr } = await selvedge(['config', 'check', '-c', file], ENV);
+    expect(code).toBe(78);
+    expect(stdout).toBe(
+      `${file}:6:8: log.levle is not a setting\n    hint: did you mean level?\n` +
+        `${file}:6:29: log.format must be one of auto, json, journal, human (found: xml)\n` +
+        '    hint: for example format: auto\n',
+    );
+    expect(stderr).toBe('2 to correct\n');
+  });
+
+  it('gives the same to programs', async () => {
+    const file = writeConfig(`${MINIMAL}log: { levle: info }\n`);
+    const { code, stdout } = await selvedge(['config', 'check', '--json', '-c', file], ENV);
+    expect(code).toBe(78);
+    expect(JSON.parse(stdout)).toEqual({
+      file,
+      ok: false,
+      problems: [
+        {
+          at: `${file}:6:8`,
+          path: 'log.levle',
+          message: 'is not a setting',
+          hint: 'did you mean level?',
+        },
+      ],
+    });
+  });
+});
+
+describe('config show', () => {
+  it('shows what was changed, also when it is wrong', async () => {
+    const file = writeConfig('log: { level: loud }\n');
+    const { code, stdout, stderr } = await selvedge(['config', 'show', '--changed', '-c', file]);
+    expect(code).toBe(0);
+    expect(stdout).toBe(`SETTING    VALUE  FROM\nlog.level  loud   ${file}:1:15\n`);
+    expect(stderr).toBe('3 to correct: selvedge config check\n');
+  });
+
+  it('gives every setting to programs', async () => {
+    const file = writeConfig(MINIMAL);
+    const { stdout } = await selvedge(['config', 'show', '--json', '-c', file], ENV);
+    const shown: { settings: { path: string }[] } = JSON.parse(stdout);
+    expect(shown.settings.length).toBeGreaterThan(70);
+  });
+});
+
+describe('the output', () => {
+  const silent = { write: () => undefined };
+
+  it('is coloured on a terminal only, and not when NO_COLOR is set', () => {
+    const terminal = { ...silent, isTTY: true };
+    expect(createOutput(terminal, silent, {}).style('red', 'x')).toBe('\u001B[31mx\u001B[39m');
+    expect(createOutput(terminal, silent, { NO_COLOR: '1' }).style('red', 'x')).toBe('x');
+    expect(createOutput(silent, silent, {}).style('red', 'x')).toBe('x');
+  });
+
+  it('aligns a table without spaces at the ends of lines', () => {
+    let text = '';
+    const sink = {
+      write: (chunk: string) => {
+        text += chunk;
+      },
+    };
+    createOutput(sink, silent, {}).table(
+      ['A', 'B'],
+      [
+        ['long', 'x'],
+        ['s', 'yy'],
+      ],
+    );
+    expect(text).toBe('A     B\nlong  x\ns     yy\n');
+  });
+});

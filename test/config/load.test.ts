@@ -1,0 +1,177 @@
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { loadConfig, requireConfig } from '../../src/config/load.ts';
+import { showProblem } from '../../src/config/problems.ts';
+import { ConfigError } from '../../src/lib/errors.ts';
+import { Secret } from '../../src/lib/secret.ts';
+import { configIn, ENV, MINIMAL, problemsIn, temporaryFolder, writeConfig } from './support.ts';
+
+describe('loading a configuration', () => {
+  it('lays the user file over the default', () => {
+    const { config } = configIn(`${MINIMAL}  timeouts: { connect: 1m30s }\n`);
+    expect(config.service.timeouts).toMatchObject({ connect: 90_000, idle: 30_000 });
+    expect(config.listener.bodyMax).toBe(262_144);
+    expect(config.service.v1.login).toBeNull();
+  });
+
+  it('replaces a list as a whole', () => {
+    const { config } = configIn(`${MINIMAL}  v2: { tokenPointers: [/token] }\n`);
+    expect(config.service.v2.tokenPointers).toEqual(['/token']);
+  });
+
+  it('resolves paths from the folder of the user file', () => {
+    const file = writeConfig(`${MINIMAL}\ndataDir: data\n`);
+    const loaded = requireConfig({ file, env: ENV });
+    expect(loaded.config.dataDir).toBe(join(file, '..', 'data'));
+    expect(loaded.config.rules.directory).toBe(join(file, '..', 'rules'));
+  });
+
+  it('takes settings of the command line last, secrets in memory included', () => {
+    const apiKey = new Secret('demo', 'generated-in-memory');
+    const { config } = requireConfig({
+      env: {},
+      overrides: [
+        { path: 'service.v1', value: { baseUrl: 'http://127.0.0.1:1/api/v1', apiKey } },
+        { path: 'local.port', value: 0 },
+        { path: 'listener.secrets', value: [{ secret: new Secret('hook', 'whsec_AAAA') }] },
+      ],
+    });
+    expect(config.service.v1.apiKey).toBe(apiKey);
+    expect(config.service.v1.tokenHeader).toBe('X-Service-Authorization');
+    expect(config.local.port).toBe(0);
+    expect(config.listener.secrets[0]?.secret.reveal()).toBe('whsec_AAAA');
+  });
+
+  it('reports all problems at once, in the order of the file, with places', () => {
+    const problems = problemsIn(
+      [
+        'instance: Main!',
+        'service:',
+        '  v1:',
+        '    baseUrl: http://service.example.com/api/v1',
+        '    apiKey: { env: API_KEY }',
+        '    paging: page',
+        'listener:',
+        '  prot: 1',
+        '  bodyMax: 256',
+        'streams:',
+        '  stock: { schedule: "61 * * * *" }',
+        'store:',
+      ].join('\n'),
+    );
+    const shown = problems.map(showProblem).map((text) => text.replace(/^.*\//, ''));
+    expect(problems.map(({ at, path }) => `${at.line}:${at.column} ${path}`)).toEqual([
+      '1:11 instance',
+      '4:14 service.v1.baseUrl',
+      '6:13 service.v1.paging',
+      '8:3 listener.prot',
+      '9:12 listener.bodyMax',
+      '11:22 streams.stock.schedule',
+      '12:1 store',
+    ]);
+    expect(shown[2]).toContain(
+      'must be one of stream, pages (found: page)\n    hint: did you mean',
+    );
+    expect(problems[3]?.hint).toBe('did you mean port?');
+    expect(problems[4]).toMatchObject({ value: '256', hint: 'for example bodyMax: 256KiB' });
+    expect(problems[6]?.message).toBe('is an empty section');
+  });
+
+  it('says what is known where a name is like none of them', () => {
+    const [problem] = problemsIn(`${MINIMAL}\nlog: { zzzzzzzzzzzz: 1 }\n`);
+    expect(problem?.hint).toBe('known here: level, format');
+  });
+
+  it.each([
+    ['a: 1\n\tb: 2\n', 'a tab stands where spaces must be'],
+    ['log: { level: info\n', 'the indentation does not fit, or a bracket above is not closed'],
+    ['log: { level: "info }\n', 'a closing quote is missing'],
+    ['log: {level: info}\nlog: {level: warn}\n', 'this setting is written twice'],
+    ['a: 1\n---\nb: 2\n', 'the file holds more than one document'],
+    ['streams: { stock: { schedule: */5 * * * * } }\n', 'anchors and aliases are not supported'],
+    ['log: &x { level: info }\n', 'anchors and aliases are not supported'],
+    ['? { a: 1 }\n: 2\n', 'a setting must have a name'],
+    ['- a\n', 'must hold settings'],
+    ['just text\n', 'must hold settings'],
+  ])('refuses %j', (text, message) => {
+    const messages = problemsIn(text).map((problem) => problem.message);
+    expect(messages).toContain(message);
+  });
+
+  it('reports a file that cannot be read', () => {
+    const file = join(temporaryFolder(), 'missing.yaml');
+    const loaded = loadConfig({ file, env: {} });
+    const first = 'problems' in loaded ? loaded.problems[0] : undefined;
+    expect(first).toMatchObject({ at: { file }, message: 'cannot be read (ENOENT)' });
+  });
+
+  it('throws one error with every problem for callers that cannot go on', () => {
+    const file = writeConfig('log: { level: loud }\n');
+    const load = (): unknown => requireConfig({ file, env: {} });
+    expect(load).toThrow(ConfigError);
+    expect(load).toThrow(/3 mistakes:[\s\S]*log\.level must be one of/);
+  });
+
+  it('is not disturbed by the names of object members', () => {
+    const problems = problemsIn(`${MINIMAL}\n__proto__: { a: 1 }\nconstructor: 2\n`);
+    expect(problems.map(({ path }) => path)).toEqual(['__proto__', 'constructor']);
+  });
+});
+
+describe('settings that depend on each other', () => {
+  it.each(['0.0.0.0', '::', '192.168.1.5', '::ffff:10.0.0.1'])(
+    'wants public: true and a secret for a listener on %s',
+    (host) => {
+      const problems = problemsIn(`${MINIMAL}\nlistener: { host: "${host}" }\n`);
+      expect(problems.map(({ path }) => path).sort()).toEqual([
+        'listener.host',
+        'listener.secrets',
+      ]);
+    },
+  );
+
+  it.each(['127.0.0.1', '127.8.9.1', '::1', '::ffff:127.0.0.1'])(
+    'takes a listener on %s as it is',
+    (host) => {
+      expect(problemsIn(`${MINIMAL}\nlistener: { host: "${host}" }\n`)).toEqual([]);
+    },
+  );
+
+  it('never opens the local pages to other machines', () => {
+    const [problem] = problemsIn(`${MINIMAL}\nlocal: { host: 0.0.0.0 }\n`);
+    expect(problem?.path).toBe('local.host');
+  });
+
+  it.each([
+    ['http://127.0.0.1:8080/api/v1', undefined],
+    ['http://[::1]:8080/api/v1', undefined],
+    ['http://localhost/api/v1', undefined],
+    ['http://localhost.example.com/api/v1', 'must begin with https://'],
+    ['ftp://key.example.com', 'must be the address of an API'],
+    ['https://key.example.com/api?x=1', 'must end with the path'],
+    ['https://user:canary@key.example.com/', 'must not hold a user'],
+  ])('judges the base address %s', (address, message) => {
+    const text = MINIMAL.replace('https://key.example.com/api/v1', address);
+    const [problem] = problemsIn(text);
+    if (message === undefined) expect(problem).toBeUndefined();
+    else expect(problem?.message).toContain(message);
+    expect(JSON.stringify(problem ?? '')).not.toContain('canary');
+  });
+
+  it('wants one way to log in, not two and not half of one', () => {
+    const half = problemsIn(`${MINIMAL}    login: { clientId: erp }\n`);
+    expect(half.map(({ path }) => path)).toEqual(['service.v1.login.clientSecret']);
+    const both = '    login: { clientId: erp, clientSecret: { env: API_KEY } }\n';
+    expect(problemsIn(MINIMAL + both)[0]?.message).toBe('is set, and apiKey too');
+  });
+
+  it('wants the address and the log-in of V2 only when V2 is used', () => {
+    const problems = problemsIn(`${MINIMAL}  v2: { enabled: true }\n`);
+    expect(problems.map(({ path }) => path)).toEqual(['service.v2.baseUrl', 'service.v2.login']);
+  });
+
+  it('wants the pauses in order', () => {
+    const problems = problemsIn(`${MINIMAL}\noutbox: { delayMin: 20m }\n`);
+    expect(problems.map(({ path }) => path)).toEqual(['outbox.delayMin']);
+  });
+});

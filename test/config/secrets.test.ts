@@ -1,0 +1,135 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { inspect } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { describeConfig } from '../../src/config/describe.ts';
+import { requireConfig } from '../../src/config/load.ts';
+import { showProblem } from '../../src/config/problems.ts';
+import { createScrubber } from '../../src/lib/secret.ts';
+import {
+  configIn,
+  ENV,
+  MINIMAL,
+  problemsIn,
+  temporaryFolder,
+  writeConfig,
+  writeSecret,
+} from './support.ts';
+
+const CANARY = 'canary-5d1e8c';
+
+function withKey(reference: string): string {
+  return MINIMAL.replace('{ env: API_KEY }', reference);
+}
+
+describe('secrets', () => {
+  it('come from a file, without the line feed at its end', () => {
+    const { config } = configIn(withKey(`{ file: ${writeSecret(`${CANARY}\r\n`)} }`));
+    expect(config.service.v1.apiKey?.reveal()).toBe(CANARY);
+  });
+
+  it('come from a file beside the configuration', () => {
+    const file = writeConfig(withKey('{ file: key }'));
+    writeFileSync(join(file, '..', 'key'), CANARY, { mode: 0o600 });
+    expect(requireConfig({ file, env: {} }).config.service.v1.apiKey?.reveal()).toBe(CANARY);
+  });
+
+  it('come from the credentials of the unit, where group access is normal', () => {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, 'key'), CANARY, { mode: 0o440 });
+    const env = { CREDENTIALS_DIRECTORY: folder };
+    const { config } = configIn(withKey('{ credential: key }'), { env });
+    expect(config.service.v1.apiKey?.reveal()).toBe(CANARY);
+  });
+
+  it.each([
+    [0o640, /open to other users/],
+    [0o604, /open to other users/],
+    [0o660, /open to other users/],
+  ])('are refused from a file of mode %o', (mode, message) => {
+    const [problem] = problemsIn(withKey(`{ file: ${writeSecret(CANARY, mode)} }`));
+    expect(problem?.message).toMatch(message);
+    expect(problem?.hint).toMatch(/^chmod 600 /);
+  });
+
+  it('are refused from what is no regular file, without waiting for a writer', () => {
+    const folder = temporaryFolder();
+    mkdirSync(join(folder, 'folder'));
+    execFileSync('sh', ['-c', 'mkfifo -m 600 "$0/pipe"', folder]);
+    for (const name of ['folder', 'pipe']) {
+      const [problem] = problemsIn(withKey(`{ file: ${join(folder, name)} }`));
+      expect(problem?.message).toMatch(/is not a regular file/);
+    }
+  });
+
+  it.each([
+    ['{ file: /nowhere/key }', /cannot read the secret file \/nowhere\/key \(ENOENT\)/],
+    ['{ env: NOT_SET }', /NOT_SET is not set/],
+    ['{ credential: key }', /credential key is not available/],
+    ['{ credential: ../key }', /must be a reference to a secret/],
+    ['{ file: /a, env: B }', /must be a reference to a secret/],
+  ])('are reported missing when %s leads nowhere', (reference, message) => {
+    const [problem] = problemsIn(withKey(reference));
+    expect(problem?.message).toMatch(message);
+    expect(problem?.path).toBe('service.v1.apiKey');
+  });
+
+  it.each([
+    withKey(CANARY),
+    withKey(`"${CANARY}"`),
+    withKey(`{ value: ${CANARY} }`),
+    withKey(`{ env: ${CANARY} }`),
+    withKey(`[${CANARY}]`),
+    withKey('{ env: API_KEY }').replace('apiKey', `apiKye: ${CANARY}\n    apiKey`),
+    `${MINIMAL}\nlistener: { secrets: [${CANARY}] }\n`,
+    `${MINIMAL}\nlistener: { secrets: [{ secret: ${CANARY} }] }\n`,
+    `${MINIMAL}\nlistener: { secrets: ${CANARY} }\n`,
+    `${MINIMAL}    login: { clientId: { value: ${CANARY} }, clientSecret: ${CANARY} }\n`,
+    `${MINIMAL}\nbroken: [${CANARY}\n ${CANARY}: }\n`,
+  ])('that stand in the file are refused and never repeated: %#', (text) => {
+    const file = writeConfig(text);
+    const problems = problemsIn(text);
+    expect(problems.length).toBeGreaterThan(0);
+    expect(problems.map(showProblem).join('\n')).not.toContain(CANARY);
+    expect(JSON.stringify(problems)).not.toContain(CANARY);
+    expect(JSON.stringify(describeConfig({ file, env: ENV }))).not.toContain(CANARY);
+  });
+
+  it('are known to the scrubber, and show themselves nowhere', () => {
+    const scrubber = createScrubber();
+    const hook = `whsec_${Buffer.from('canary-canary-canary').toString('base64')}`;
+    const text = `${MINIMAL}\nlistener: { secrets: [{ secret: { env: HOOK } }] }\n`;
+    const { config } = configIn(text, { env: { ...ENV, HOOK: hook }, scrubber });
+    expect(scrubber.scrub(`x ${ENV.API_KEY} ${hook} ${hook.slice(6)}`)).toBe(
+      'x [secret service.v1.apiKey] [secret listener.secrets] [secret listener.secrets]',
+    );
+    expect(inspect(config, { depth: 9 })).not.toContain(ENV.API_KEY);
+    expect(JSON.stringify(config)).not.toContain(ENV.API_KEY);
+  });
+});
+
+describe('showing a configuration', () => {
+  it('has a row a setting, with its origin, and masks secrets', () => {
+    const file = writeConfig(`${MINIMAL}\nlistener: { secrets: [{ secret: { file: /s } }] }\n`);
+    const overrides = [{ path: 'local.port', value: 0 }];
+    const rows = describeConfig({ file, env: ENV, overrides });
+    const rowOf = (path: string) => rows.find((row) => row.path === path);
+    expect(rowOf('service.v1.apiKey')).toEqual({
+      path: 'service.v1.apiKey',
+      value: '(environment variable API_KEY)',
+      origin: `${file}:5:13`,
+    });
+    expect(rowOf('listener.secrets[0].secret')?.value).toBe('(file /s)');
+    expect(rowOf('service.v1.readToken')).toMatchObject({ value: '-', origin: 'default' });
+    expect(rowOf('store.busyTimeout')).toMatchObject({ value: '5s', origin: 'default' });
+    expect(rowOf('local.port')).toMatchObject({ value: '0', origin: 'command line' });
+  });
+
+  it('works while the configuration is broken', () => {
+    const file = writeConfig('log: { level: loud, levle: info }\nstore:\n  busyTimeout: [\n');
+    const rows = describeConfig({ file, env: {} });
+    expect(rows).toContainEqual({ path: 'log.level', value: 'loud', origin: `${file}:1:15` });
+    expect(rows.find(({ path }) => path === 'log.levle')?.value).toBe('(unknown setting)');
+  });
+});
