@@ -83,7 +83,7 @@ describe('tidy', () => {
     const assertions = sources.flatMap((file) =>
       file.lines
         .map((line, index) => ({ at: `${file.path}:${index + 1}`, line }))
-        .filter(({ line }) => !/^\s*(?:\*|\/\/|import|export \{)/.test(line))
+        .filter(({ line }) => !/^\s*(?:\/?\*|\/\/|import|export \{)/.test(line))
         .filter(({ line }) =>
           /[\w)\]}>] as (?!const\b)[\w{[(]/.test(line.replace(/'[^']*'/g, "''")),
         )
