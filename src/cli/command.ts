@@ -1,11 +1,15 @@
 /** What every command gets, and the options that several of them share. */
 import type { Command } from 'commander';
 import { findConfigFile } from '../config/find.ts';
+import { type LoadedConfig, requireConfig } from '../config/load.ts';
+import type { Scrubber } from '../lib/secret.ts';
 import type { Output } from './output.ts';
 
 export interface CliContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly output: Output;
+  /** Knows the secrets of the configuration; the output is scrubbed with it. */
+  readonly scrubber: Scrubber;
   /** Ends the command with this exit code; without a call it is 0. */
   setExitCode(code: number): void;
 }
@@ -17,6 +21,12 @@ export type CommandFactory = (context: CliContext) => Command;
 export function configFileOf(command: Command, context: CliContext): string {
   const { config } = command.optsWithGlobals<{ config?: string }>();
   return findConfigFile(config, context.env);
+}
+
+/** The configuration of this call; a ConfigError that lists every mistake when it is wrong. */
+export function configOf(command: Command, context: CliContext): LoadedConfig {
+  const { env, scrubber } = context;
+  return requireConfig({ file: configFileOf(command, context), env, scrubber });
 }
 
 /** `Examples:` below a command's help; each line begins with what is typed after `selvedge`. */

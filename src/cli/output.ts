@@ -39,7 +39,10 @@ function wantsColour(sink: TextSink, env: Readonly<Record<string, string | undef
 }
 
 /** Stops writing, quietly, once the other end of the pipe is closed. */
-function quietWriter(sink: TextSink): { write(text: string): void; isClosed(): boolean } {
+function quietWriter(
+  sink: TextSink,
+  scrub: (text: string) => string,
+): { write(text: string): void; isClosed(): boolean } {
   let closed = false;
   sink.on?.('error', (error) => {
     if (!isJsonObject(error) || error.code !== 'EPIPE') throw error;
@@ -47,19 +50,21 @@ function quietWriter(sink: TextSink): { write(text: string): void; isClosed(): b
   });
   return {
     write(text) {
-      if (!closed) sink.write(text);
+      if (!closed) sink.write(scrub(text));
     },
     isClosed: () => closed,
   };
 }
 
+/** Everything written passes `scrub`, which takes out secrets that found their way into a text. */
 export function createOutput(
   stdout: TextSink,
   stderr: TextSink,
   env: Readonly<Record<string, string | undefined>>,
+  scrub: (text: string) => string = (text) => text,
 ): Output {
-  const out = quietWriter(stdout);
-  const remarks = quietWriter(stderr);
+  const out = quietWriter(stdout, scrub);
+  const remarks = quietWriter(stderr, scrub);
   const isColoured = wantsColour(stdout, env);
   const style = (name: Style, text: string): string =>
     isColoured ? styleText(name, text, { validateStream: false }) : text;

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { EXIT, exitCodeOf, SelvedgeError, toError } from '../lib/errors.ts';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
+import { createScrubber } from '../lib/secret.ts';
 import { type CliContext, examples } from './command.ts';
 import { COMMAND_GROUPS, COMMANDS } from './commands.ts';
 import { createOutput, type Output, type TextSink } from './output.ts';
@@ -89,11 +90,13 @@ function reportError(thrown: unknown, output: Output): number {
 
 /** Runs one command line (without `node` and the program's name) and gives its exit code. */
 export async function runCli(args: readonly string[], io: CliIo): Promise<number> {
-  const output = createOutput(io.stdout, io.stderr, io.env);
+  const scrubber = createScrubber();
+  const output = createOutput(io.stdout, io.stderr, io.env, scrubber.scrub);
   let exitCode: number = EXIT.ok.code;
   const context: CliContext = {
     env: io.env,
     output,
+    scrubber,
     setExitCode: (code) => {
       exitCode = code;
     },

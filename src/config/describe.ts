@@ -1,9 +1,9 @@
 /** The configuration for people: one row a setting, secrets masked, each with its origin. */
 import { type LoadOptions, readConfig } from './load.ts';
 import { showPlace, showValue } from './problems.ts';
-import { describeReference, parseReference } from './secret-source.ts';
-import { mayBeShown, metaOf, schemaAt } from './shape.ts';
-import { type Path, plainValue, showPath, type Tree } from './tree.ts';
+import { mayBeShown, metaOf, schemaAt } from './schema/shape.ts';
+import { describeReference, parseReference } from './source/secrets.ts';
+import { type Path, plainValue, showPath, type Tree } from './source/tree.ts';
 
 export interface SettingRow {
   readonly path: string;

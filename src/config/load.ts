@@ -14,11 +14,11 @@ import { fileURLToPath } from 'node:url';
 import { ConfigError } from '../lib/errors.ts';
 import { isJsonObject } from '../lib/json.ts';
 import type { Scrubber, Secret } from '../lib/secret.ts';
-import { parseTree } from './document.ts';
 import { byPlace, type ConfigProblem, problemsOf, showProblem } from './problems.ts';
+import { metaOf, schemaAt } from './schema/shape.ts';
 import { type Config, createSchema } from './schema.ts';
-import { readSecret } from './secret-source.ts';
-import { metaOf, schemaAt } from './shape.ts';
+import { parseTree } from './source/document.ts';
+import { readSecret } from './source/secrets.ts';
 import {
   COMMAND_LINE,
   layOver,
@@ -28,7 +28,8 @@ import {
   plainValue,
   type Tree,
   treeAtPath,
-} from './tree.ts';
+} from './source/tree.ts';
+import { warningsOf } from './warnings.ts';
 
 /** A setting given by the program's caller, e.g. `{ path: 'local.port', value: 0 }`. */
 interface Override {
@@ -50,6 +51,8 @@ export interface LoadedConfig {
   readonly config: Config;
   /** The values as written, each with its place. */
   readonly origins: Tree;
+  /** What works, but an operator should know. */
+  readonly warnings: readonly ConfigProblem[];
 }
 
 export type LoadResult = LoadedConfig | { readonly problems: readonly ConfigProblem[] };
@@ -146,7 +149,9 @@ export function loadConfig(options: LoadOptions): LoadResult {
   const written = readConfig(options);
   const { tree, schema, problems } = written;
   const parsed = schema.safeParse(plainValue(tree));
-  if (parsed.success && problems.length === 0) return { config: parsed.data, origins: tree };
+  if (parsed.success && problems.length === 0) {
+    return { config: parsed.data, origins: tree, warnings: warningsOf(tree) };
+  }
   const found = (parsed.error?.issues ?? []).flatMap((issue) => problemsOf(written, issue));
   const all = [...problems, ...found].sort(byPlace);
   return { problems: [...new Map(all.map((problem) => [showProblem(problem), problem])).values()] };

@@ -1,9 +1,9 @@
 /** What is wrong with a configuration, in words that say where and what to write instead. */
 import type { z } from 'zod';
 import { nearestName } from '../lib/nearest.ts';
-import { WRONG_KIND } from './fields.ts';
-import { mayBeShown, membersOf, metaOf, schemaAt } from './shape.ts';
-import { nearestTree, type Path, type Place, showPath, type Tree } from './tree.ts';
+import { WRONG_KIND } from './schema/fields.ts';
+import { mayBeShown, membersOf, metaOf, schemaAt } from './schema/shape.ts';
+import { nearestTree, type Path, type Place, showPath, type Tree } from './source/tree.ts';
 
 export interface ConfigProblem {
   readonly at: Place;

@@ -41,32 +41,41 @@ export interface Scrubber {
 /** Shorter values would blank out innocent words. */
 const SECRET_CHARS_MIN = 6;
 
-/** How many values are remembered; short-lived tokens push out the oldest of their kind. */
-const SECRETS_MAX = 512;
+/**
+ * How many values of one name are remembered: a new token pushes out an old token, never a secret
+ * of the configuration, which is registered once at the start.
+ */
+const VALUES_PER_NAME_MAX = 64;
+
+function formsOf(value: string): ReadonlySet<string> {
+  return new Set([
+    value,
+    JSON.stringify(value).slice(1, -1),
+    encodeURIComponent(value),
+    Buffer.from(value).toString('base64'),
+    Buffer.from(value).toString('base64url'),
+  ]);
+}
 
 export function createScrubber(): Scrubber {
-  const known = new Map<string, string>();
+  /** Name → value → everything that is looked for because of it; oldest value first. */
+  const known = new Map<string, Map<string, ReadonlySet<string>>>();
   return {
     register(value, name) {
       if (value.length < SECRET_CHARS_MIN) return;
-      const forms = [
-        value,
-        JSON.stringify(value).slice(1, -1),
-        encodeURIComponent(value),
-        Buffer.from(value).toString('base64'),
-        Buffer.from(value).toString('base64url'),
-      ];
-      for (const form of forms) known.set(form, `[secret ${name}]`);
-      while (known.size > SECRETS_MAX) {
-        const oldest = known.keys().next();
-        if (oldest.done) break;
-        known.delete(oldest.value);
-      }
+      const values = known.get(name) ?? new Map<string, ReadonlySet<string>>();
+      known.set(name, values.set(value, formsOf(value)));
+      const [oldest] = values.keys();
+      if (values.size > VALUES_PER_NAME_MAX && oldest !== undefined) values.delete(oldest);
     },
     scrub(text) {
       let out = text;
-      for (const [value, mark] of known) {
-        if (out.includes(value)) out = out.replaceAll(value, mark);
+      for (const [name, values] of known) {
+        for (const forms of values.values()) {
+          for (const form of forms) {
+            if (out.includes(form)) out = out.replaceAll(form, `[secret ${name}]`);
+          }
+        }
       }
       return out;
     },

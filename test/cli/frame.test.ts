@@ -1,9 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
+import { configOf } from '../../src/cli/command.ts';
 import { createOutput } from '../../src/cli/output.ts';
 import { EXIT } from '../../src/lib/errors.ts';
+import { createScrubber } from '../../src/lib/secret.ts';
 import { ENV, MINIMAL, writeConfig } from '../config/support.ts';
 import { repositoryRoot } from '../support/source.ts';
 import { selvedge } from './support.ts';
@@ -62,11 +65,35 @@ describe('the command line', () => {
   });
 });
 
+describe('a command that needs the configuration', () => {
+  const sink = { write: () => undefined };
+  const load = (text: string) => {
+    const scrubber = createScrubber();
+    const output = createOutput(sink, sink, {}, scrubber.scrub);
+    const command = new Command('x').option('-c, --config <file>');
+    command.parse(['-c', writeConfig(text)], { from: 'user' });
+    return { scrubber, ...configOf(command, { env: ENV, output, scrubber, setExitCode() {} }) };
+  };
+
+  it('gets it, and its secrets are taken out of the output from then on', () => {
+    const { config, scrubber } = load(MINIMAL);
+    expect(config.instance).toBe('main');
+    expect(scrubber.scrub(ENV.API_KEY)).toBe('[secret service.v1.apiKey]');
+  });
+
+  it('fails with the exit code for configurations when there are mistakes', () => {
+    const failure = expect(() => load('log: { level: loud }'));
+    failure.toThrow(expect.objectContaining({ code: 'config.invalid' }));
+  });
+});
+
 describe('config check', () => {
   it('praises a configuration that is right', async () => {
     const file = writeConfig(MINIMAL);
     const { code, stdout } = await selvedge(['config', 'check', '-c', file], ENV);
-    expect([code, stdout]).toEqual([0, `${file}: the configuration is right\n`]);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^warning: .*service\.v1\.apiKey is a secret in an environment/);
+    expect(stdout.endsWith(`${file}: the configuration is right\n`)).toBe(true);
   });
 
   it('lists each problem with place and hint and exits 78', async () => {
@@ -96,6 +123,7 @@ describe('config check', () => {
           hint: 'did you mean level?',
         },
       ],
+      warnings: [],
     });
   });
 });
@@ -125,6 +153,21 @@ describe('the output', () => {
     expect(createOutput(terminal, silent, {}).style('red', 'x')).toBe('\u001B[31mx\u001B[39m');
     expect(createOutput(terminal, silent, { NO_COLOR: '1' }).style('red', 'x')).toBe('x');
     expect(createOutput(silent, silent, {}).style('red', 'x')).toBe('x');
+  });
+
+  it('takes secrets out of what it writes', () => {
+    const scrubber = createScrubber();
+    scrubber.register('canary-token', 'token');
+    let text = '';
+    const sink = {
+      write: (chunk: string) => {
+        text += chunk;
+      },
+    };
+    const output = createOutput(sink, sink, {}, scrubber.scrub);
+    output.note('a canary-token');
+    output.json({ b: 'canary-token' });
+    expect(text).toBe('a [secret token]\n{\n  "b": "[secret token]"\n}\n');
   });
 
   it('aligns a table without spaces at the ends of lines', () => {

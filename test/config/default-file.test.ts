@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { z } from 'zod';
 import { DEFAULT_FILE, loadConfig, readConfig } from '../../src/config/load.ts';
-import { membersOf, metaOf } from '../../src/config/shape.ts';
-import { nearestTree, showPath } from '../../src/config/tree.ts';
+import { membersOf, metaOf } from '../../src/config/schema/shape.ts';
+import { nearestTree, showPath } from '../../src/config/source/tree.ts';
 
 const written = readConfig({ env: {} });
 const lines = readFileSync(DEFAULT_FILE, 'utf8').split('\n');

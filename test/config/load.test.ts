@@ -4,7 +4,15 @@ import { loadConfig, requireConfig } from '../../src/config/load.ts';
 import { showProblem } from '../../src/config/problems.ts';
 import { ConfigError } from '../../src/lib/errors.ts';
 import { Secret } from '../../src/lib/secret.ts';
-import { configIn, ENV, MINIMAL, problemsIn, temporaryFolder, writeConfig } from './support.ts';
+import {
+  configIn,
+  ENV,
+  HOOK_SECRET,
+  MINIMAL,
+  problemsIn,
+  temporaryFolder,
+  writeConfig,
+} from './support.ts';
 
 describe('loading a configuration', () => {
   it('lays the user file over the default', () => {
@@ -33,13 +41,13 @@ describe('loading a configuration', () => {
       overrides: [
         { path: 'service.v1', value: { baseUrl: 'http://127.0.0.1:1/api/v1', apiKey } },
         { path: 'local.port', value: 0 },
-        { path: 'listener.secrets', value: [{ secret: new Secret('hook', 'whsec_AAAA') }] },
+        { path: 'listener.secrets', value: [{ secret: new Secret('hook', HOOK_SECRET) }] },
       ],
     });
     expect(config.service.v1.apiKey).toBe(apiKey);
     expect(config.service.v1.tokenHeader).toBe('X-Service-Authorization');
     expect(config.local.port).toBe(0);
-    expect(config.listener.secrets[0]?.secret.reveal()).toBe('whsec_AAAA');
+    expect(config.listener.secrets[0]?.secret.reveal()).toBe(HOOK_SECRET);
   });
 
   it('reports all problems at once, in the order of the file, with places', () => {
@@ -168,6 +176,15 @@ describe('settings that depend on each other', () => {
   it('wants the address and the log-in of V2 only when V2 is used', () => {
     const problems = problemsIn(`${MINIMAL}  v2: { enabled: true }\n`);
     expect(problems.map(({ path }) => path)).toEqual(['service.v2.baseUrl', 'service.v2.login']);
+  });
+
+  it('wants the certificates of an own authority to be there', () => {
+    const [problem] = problemsIn(`${MINIMAL}  caFile: missing.pem\n`);
+    expect(problem).toMatchObject({
+      path: 'service.caFile',
+      value: 'missing.pem',
+      message: 'names a file that cannot be read',
+    });
   });
 
   it('wants the pauses in order', () => {

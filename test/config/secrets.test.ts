@@ -10,6 +10,7 @@ import { createScrubber } from '../../src/lib/secret.ts';
 import {
   configIn,
   ENV,
+  HOOK_SECRET,
   MINIMAL,
   problemsIn,
   temporaryFolder,
@@ -96,9 +97,39 @@ describe('secrets', () => {
     expect(JSON.stringify(describeConfig({ file, env: ENV }))).not.toContain(CANARY);
   });
 
+  it.each(['whsec_', 'whsec_AAAA', 'plain text of the secret', 'whsec_%%%%%%%%%%%%%%%%%%%%%%%%'])(
+    'for signing must look like one, unlike %j',
+    (HOOK) => {
+      const text = `${MINIMAL}\nlistener: { secrets: [{ secret: { env: HOOK } }] }\n`;
+      const [problem] = problemsIn(text, { env: { ...ENV, HOOK } });
+      expect(problem?.message).toBe('does not hold a signing secret (whsec_ and base64)');
+      expect(problem?.path).toBe('listener.secrets[0].secret');
+    },
+  );
+
+  it('in the environment are accepted with a warning', () => {
+    const text = `${MINIMAL}\nlistener: { secrets: [{ secret: { env: HOOK } }] }\n`;
+    const { warnings } = configIn(text, { env: { ...ENV, HOOK: HOOK_SECRET } });
+    expect(warnings.map(({ path }) => path)).toEqual([
+      'service.v1.apiKey',
+      'listener.secrets[0].secret',
+    ]);
+    const quiet = configIn(withKey(`{ file: ${writeSecret(CANARY)} }`)).warnings;
+    expect(quiet.map(({ message }) => message)).toEqual(['is empty: every event will be refused']);
+  });
+
+  it('of the configuration stay known to the scrubber however many tokens follow', () => {
+    const scrubber = createScrubber();
+    configIn(MINIMAL, { scrubber });
+    for (let count = 0; count < 1_000; count += 1) scrubber.register(`token-${count}-x`, 'token');
+    expect(scrubber.scrub(`${ENV.API_KEY} token-999-x token-1-x`)).toBe(
+      '[secret service.v1.apiKey] [secret token] token-1-x',
+    );
+  });
+
   it('are known to the scrubber, and show themselves nowhere', () => {
     const scrubber = createScrubber();
-    const hook = `whsec_${Buffer.from('canary-canary-canary').toString('base64')}`;
+    const hook = HOOK_SECRET;
     const text = `${MINIMAL}\nlistener: { secrets: [{ secret: { env: HOOK } }] }\n`;
     const { config } = configIn(text, { env: { ...ENV, HOOK: hook }, scrubber });
     expect(scrubber.scrub(`x ${ENV.API_KEY} ${hook} ${hook.slice(6)}`)).toBe(

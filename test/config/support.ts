@@ -15,6 +15,9 @@ service:
 
 export const ENV = { API_KEY: 'canary-api-key-7f3a' };
 
+/** A signing secret of 24 bytes. */
+export const HOOK_SECRET = `whsec_${Buffer.from('canary-hook-canary-hook-').toString('base64')}`;
+
 export function temporaryFolder(): string {
   return mkdtempSync(join(tmpdir(), 'selvedge-config-'));
 }

@@ -1,9 +1,13 @@
 /** `selvedge config check`: every mistake of the configuration at once. */
 import { Command } from 'commander';
 import { loadConfig } from '../../config/load.ts';
-import { showPlace, showProblem } from '../../config/problems.ts';
+import { type ConfigProblem, showPlace, showProblem } from '../../config/problems.ts';
 import { EXIT } from '../../lib/errors.ts';
 import { type CliContext, configFileOf, examples } from '../command.ts';
+
+function asJson({ at, ...problem }: ConfigProblem): Readonly<Record<string, unknown>> {
+  return { at: showPlace(at), ...problem };
+}
 
 export function configCheck(context: CliContext): Command {
   return new Command('check')
@@ -23,16 +27,23 @@ export function configCheck(context: CliContext): Command {
     .action((options: { json?: boolean }, command: Command) => {
       const file = configFileOf(command, context);
       const loaded = loadConfig({ file, env: context.env });
-      const problems = 'problems' in loaded ? loaded.problems : [];
+      const [problems, warnings] =
+        'problems' in loaded ? [loaded.problems, []] : [[], loaded.warnings];
       const { output } = context;
-      if (problems.length > 0) context.setExitCode(EXIT.config.code);
+      const isRight = problems.length === 0;
+      if (!isRight) context.setExitCode(EXIT.config.code);
       if (options.json === true) {
-        const shown = problems.map(({ at, ...problem }) => ({ at: showPlace(at), ...problem }));
-        output.json({ file, ok: problems.length === 0, problems: shown });
+        output.json({
+          file,
+          ok: isRight,
+          problems: problems.map(asJson),
+          warnings: warnings.map(asJson),
+        });
         return;
       }
       for (const problem of problems) output.line(showProblem(problem));
-      if (problems.length === 0) output.line(`${file}: the configuration is right`);
+      for (const warning of warnings) output.line(`warning: ${showProblem(warning)}`);
+      if (isRight) output.line(`${file}: the configuration is right`);
       else output.note(`${problems.length} to correct`);
     });
 }

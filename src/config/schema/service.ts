@@ -3,6 +3,7 @@
  * each of these choices is a setting here, so that an account that differs needs no new program.
  */
 import { z } from 'zod';
+import type { ContextFields } from './context.ts';
 import {
   baseUrl,
   choice,
@@ -17,7 +18,6 @@ import {
   text,
   whole,
 } from './fields.ts';
-import type { ContextFields } from './schema.ts';
 
 const MEMBER = /^[A-Za-z_]\w{0,63}$/;
 
@@ -119,6 +119,6 @@ export function serviceSection(fields: ContextFields) {
         delayMax: duration('1ms', '1h'),
       })
       .superRefine(delaysInOrder, onceSound('delayMin', 'delayMax')),
-    caFile: fields.path('/etc/ssl/certs/company.pem').nullable(),
+    caFile: fields.file('/etc/ssl/certs/company.pem').nullable(),
   });
 }

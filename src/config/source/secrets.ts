@@ -6,7 +6,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { isJsonObject } from '../lib/json.ts';
+import { isJsonObject } from '../../lib/json.ts';
 
 export type SecretReference =
   | { readonly kind: 'file'; readonly file: string }
@@ -68,6 +68,11 @@ function readSecretFile(path: string, mayBeShared: boolean): Read {
         problem: `${path} is not a regular file`,
         hint: 'name a file that holds the secret',
       };
+    }
+    const isOurs = stat.uid === 0 || stat.uid === process.getuid?.();
+    if (!mayBeShared && !isOurs) {
+      const problem = `the secret file ${path} belongs to another user`;
+      return { problem, hint: 'it must belong to the service user or to root' };
     }
     if (!mayBeShared && (stat.mode & SHARED_MODE) !== 0) {
       const problem = `the secret file ${path} is open to other users of this machine`;

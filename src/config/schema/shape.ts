@@ -1,7 +1,7 @@
 /** The schema as a plain outline: which settings there are, and which of them are secret. */
 import { z } from 'zod';
+import type { Path } from '../source/tree.ts';
 import type { FieldMeta } from './fields.ts';
-import type { Path } from './tree.ts';
 
 const META: z.ZodType<FieldMeta> = z.object({
   expected: z.string(),

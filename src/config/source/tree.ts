@@ -1,5 +1,5 @@
 /** Configuration values that remember where each was written, and how such trees are laid over. */
-import { isJsonObject } from '../lib/json.ts';
+import { isJsonObject } from '../../lib/json.ts';
 
 /** Where a value was written. Lines and columns count from 1. */
 export interface Place {

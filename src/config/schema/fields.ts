@@ -5,7 +5,7 @@
  */
 import { validate as validCron } from 'node-cron';
 import { z } from 'zod';
-import { formatDuration, parseDuration, parseSize } from '../lib/units.ts';
+import { formatDuration, parseDuration, parseSize } from '../../lib/units.ts';
 
 export interface FieldMeta {
   /** Completes "must be …". */

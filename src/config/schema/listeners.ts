@@ -1,0 +1,72 @@
+/** The two places to listen on: for the relay's events, and for people on this machine. */
+import { isIP } from 'node:net';
+import { z } from 'zod';
+import type { ContextFields } from './context.ts';
+import {
+  duration,
+  flag,
+  isLoopbackAddress,
+  onceSound,
+  size,
+  text,
+  WRONG_KIND,
+  whole,
+} from './fields.ts';
+
+function address() {
+  return text('an IP address of this machine', '127.0.0.1')
+    .refine((written) => isIP(written) !== 0, { error: WRONG_KIND })
+    .meta({ expected: 'an IP address of this machine', example: '127.0.0.1' });
+}
+
+export function listenerSection(fields: ContextFields) {
+  const secret = z.strictObject({
+    secret: fields.signingSecret('listener.secrets'),
+    notAfter: z.iso
+      .datetime({ offset: true })
+      .transform((written) => Date.parse(written))
+      .meta({ expected: 'a time with its zone, in quotes', example: '"2027-01-31T00:00:00Z"' })
+      .nullish(),
+  });
+  const section = z.strictObject({
+    host: address(),
+    port: whole(0, 65_535),
+    path: text('a path that begins with a slash', '/webhooks', /^\/[\w./-]*$/),
+    public: flag(),
+    secrets: z.array(secret).max(8).meta({
+      expected: 'a list of up to 8 secrets',
+      example: '[{ secret: { file: … } }]',
+      secret: true,
+    }),
+    tolerance: duration('1s', '1h'),
+    bodyMax: size('1KiB', '16MiB'),
+    connectionsMax: whole(1, 65_535),
+    headersTimeout: duration('1s', '5m'),
+    requestTimeout: duration('1s', '5m'),
+    keepAlive: duration('0s', '10m'),
+  });
+  return section.superRefine(
+    ({ host, public: isPublic, secrets }, ctx) => {
+      if (isLoopbackAddress(host)) return;
+      if (!isPublic) {
+        const message = 'can be reached from other machines; say so with public: true';
+        const hint = 'safer: 127.0.0.1 behind a reverse proxy or a tunnel with TLS';
+        ctx.addIssue({ code: 'custom', path: ['host'], message, params: { hint } });
+      }
+      if (secrets.length === 0) {
+        const message = 'needs a signing secret when other machines can reach the listener';
+        ctx.addIssue({ code: 'custom', path: ['secrets'], message });
+      }
+    },
+    onceSound('host', 'public', 'secrets'),
+  );
+}
+
+export function localSection() {
+  const section = z.strictObject({ host: address(), port: whole(0, 65_535) });
+  return section.superRefine(({ host }, ctx) => {
+    if (isLoopbackAddress(host)) return;
+    const message = 'must be an address that only this machine can reach';
+    ctx.addIssue({ code: 'custom', path: ['host'], message, params: { hint: '127.0.0.1 or ::1' } });
+  }, onceSound('host'));
+}
