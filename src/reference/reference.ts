@@ -21,6 +21,9 @@ import { type Credentials, createKeyRing, type KeyRing } from './keys.ts';
 import { createLife, type Life } from './life/life.ts';
 import { createRelay, type Relay } from './relay/relay.ts';
 import { installV1, keyOfRequest, V1_PREFIX } from './v1/server.ts';
+import { createPageTokens } from './v2/pages.ts';
+import { createPdm, type Pdm } from './v2/pdm/pdm.ts';
+import { installV2, V2_PREFIX } from './v2/server.ts';
 import type { EventSink } from './world/events.ts';
 import { createWorld, type World } from './world/world.ts';
 
@@ -43,10 +46,12 @@ export interface ReferenceOptions {
 export interface Reference {
   readonly serviceUrl: string;
   readonly v1Url: string;
+  readonly v2Url: string;
   /** By the name of the key in the knobs. */
   readonly credentials: Readonly<Record<string, Credentials>>;
   readonly knobs: KnobStore;
   readonly world: World;
+  readonly pdm: Pdm;
   readonly keys: KeyRing;
   readonly life: Life;
   readonly edge: Edge;
@@ -88,14 +93,19 @@ export async function startReference(options: ReferenceOptions): Promise<Referen
   const service = createHttpServer(log);
   edge.install(service);
   await installV1(service, { world, keys, knobs });
+  const pdm = createPdm(world.catalog, clock);
+  const lifetime = (): number => knobs().paging.tokenLifetime;
+  const tokens = createPageTokens({ clock, random: secrets, lifetime });
+  await installV2(service, { pdm, tokens, keys });
   const { url } = await listenOn(service, host, ports.service);
   life.start();
   log.info({ url }, 'reference service listens');
   return {
     serviceUrl: url,
     v1Url: url + V1_PREFIX,
+    v2Url: url + V2_PREFIX,
     credentials: keys.credentials(),
-    ...{ knobs: store, world, keys, life, edge, relay },
+    ...{ knobs: store, world, pdm, keys, life, edge, relay },
     async close() {
       life.stop();
       await service.close();

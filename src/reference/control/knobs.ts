@@ -73,6 +73,8 @@ const pagingKnobs = z.strictObject({
   /** Rows of a variant page without `limit`; null gives the whole list. */
   variantsDefault: z.number().int().min(1).max(250).nullable().default(null),
   orders: size(50, 250),
+  /** Of V2's page tokens. */
+  tokenLifetime: duration('10m'),
 });
 
 /** Keys that exist from the start; their secrets are drawn from chance unless given. */

@@ -45,7 +45,7 @@ const V1_ROWS: readonly ContractRow[] = [
 ];
 
 const V2_RESOURCE = '/pdm/(?:styles|colors|style-colors|brands|types|genders|countries)';
-const V2_WRITABLE = '/pdm/(?:styles|brands|types)';
+const V2_NAMES = '/pdm/(?:brands|types)';
 
 const V2_ROWS: readonly ContractRow[] = [
   ...row('POST', '/auth/login'),
@@ -54,9 +54,10 @@ const V2_ROWS: readonly ContractRow[] = [
   ...row('GET', V2_RESOURCE),
   ...row('GET', `${V2_RESOURCE}/{id}`),
   ...row('GET', '/pdm/styles/{id}/style-colors'),
-  ...row('POST', V2_WRITABLE),
-  ...row('PATCH', `${V2_WRITABLE}/{id}`),
-  ...row('DELETE', `${V2_WRITABLE}/{id}`),
+  ...row('POST', '/pdm/styles'),
+  ...row('PATCH', '/pdm/styles/{id}'),
+  ...row('POST', V2_NAMES),
+  ...row('PATCH DELETE', `${V2_NAMES}/{id}`),
 ];
 
 /** Page parameters and filters belong to collections only. */

@@ -1,0 +1,91 @@
+/** V2: reading resources and collections, page by page. */
+import { collectionDocument, singleDocument } from './document.ts';
+import type { PageTokens } from './pages.ts';
+import type { Pdm } from './pdm/pdm.ts';
+import type { Resource, ResourceType } from './pdm/resources.ts';
+import { ProblemError } from './problem.ts';
+import { type Query, readQuery } from './query.ts';
+
+export interface ReadDeps {
+  readonly pdm: Pdm;
+  readonly tokens: PageTokens;
+}
+
+/** The address that was asked, as far as links need it. */
+export interface Address {
+  /** Scheme, host and path, without the query. */
+  readonly base: string;
+  readonly params: URLSearchParams;
+}
+
+export function notFound(type: ResourceType, id: string): ProblemError {
+  return new ProblemError({ status: 404, code: 'not_found', detail: `${type} ${id} not found` });
+}
+
+function linksOf(address: Address, query: Query, token: string, total: number) {
+  const { limit, offset } = query.page;
+  const at = (to: number): string => {
+    const params = new URLSearchParams(address.params);
+    params.set('page[token]', token);
+    params.set('page[offset]', String(to));
+    return `${address.base}?${params}`;
+  };
+  const lastOffset = Math.max(0, Math.floor((total - 1) / limit) * limit);
+  return {
+    first: at(0),
+    last: at(lastOffset),
+    prev: offset === 0 ? null : at(Math.max(0, offset - limit)),
+    next: offset + limit < total ? at(offset + limit) : null,
+  };
+}
+
+/** One page of a collection; `rowsNow` gives the ids when there is no token yet. */
+function readPage(
+  { pdm, tokens }: ReadDeps,
+  type: ResourceType,
+  address: Address,
+  rowsNow: (query: Query) => readonly string[],
+) {
+  const query = readQuery(type, address.params);
+  const { limit, offset, token } = query.page;
+  const scope = `${new URL(address.base).pathname}?${query.frozen}`;
+  const pinned =
+    token === undefined ? tokens.issue(scope, rowsNow(query)) : tokens.resume(token, scope);
+  const rows = pinned.ids
+    .slice(offset, offset + limit)
+    .map((id) => pdm.get(type, id))
+    // A row of the snapshot that was deleted since has nothing left to show.
+    .filter((row): row is Resource => row !== undefined);
+  return {
+    links: linksOf(address, query, pinned.token, pinned.ids.length),
+    ...collectionDocument(rows, query, pdm.get),
+    meta: { pageToken: pinned.token },
+  };
+}
+
+export function readCollection(deps: ReadDeps, type: ResourceType, address: Address) {
+  return readPage(deps, type, address, (query) => deps.pdm.list(type, query.filters));
+}
+
+export function readStyleColors(deps: ReadDeps, styleId: string, address: Address) {
+  const style = deps.pdm.get('style', styleId);
+  if (!style) throw notFound('style', styleId);
+  const data = style.relationships.styleColors?.data;
+  const ids = Array.isArray(data) ? data.map(({ id }) => id) : [];
+  return readPage(deps, 'styleColor', address, (query) => {
+    const found = new Set(deps.pdm.list('styleColor', query.filters));
+    return ids.filter((id) => found.has(id));
+  });
+}
+
+export function readSingle(
+  { pdm }: ReadDeps,
+  type: ResourceType,
+  id: string,
+  params: URLSearchParams,
+) {
+  const query = readQuery(type, params);
+  const resource = pdm.get(type, id);
+  if (!resource) throw notFound(type, id);
+  return singleDocument(resource, query, pdm.get);
+}
