@@ -42,6 +42,10 @@ export function createHttpServer(
     bodyLimit: limits.bodyBytesMax,
     forceCloseConnections: false,
     return503OnClosing: false,
+    // A URL that cannot be decoded: fastify's own answer would repeat it.
+    frameworkErrors(_error, _request, reply) {
+      reply.raw.writeHead(400, { 'cache-control': 'no-store' }).end();
+    },
     http: {
       maxHeaderSize: HEADER_BYTES_MAX,
       headersTimeout: limits.headersMs,

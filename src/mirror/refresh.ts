@@ -13,24 +13,55 @@ export interface DueRefresh {
   readonly cause: string;
 }
 
-/** Asks for a read of an order, now; a row that waits after a failure is brought forward. */
+export interface RefreshRequest {
+  readonly orderId: number;
+  /** Why: `event:<id>`, `push:<id>` or `sweep`; goes into the provenance of what is read. */
+  readonly cause: string;
+}
+
+/** Bounds how many different statements the loop below can make. */
+const REQUESTS_PER_STATEMENT = 16;
+
+/**
+ * Asks for a read of each order, now; a row that waits after a failure is brought forward. Of
+ * several requests for one order the last one's cause stays.
+ */
+export async function requestRefreshes(
+  tx: Tx,
+  requests: readonly RefreshRequest[],
+  now: number,
+): Promise<void> {
+  const causes = new Map(requests.map(({ orderId, cause }) => [orderId, cause]));
+  const rows = [...causes].map(([order_id, cause]) => ({
+    order_id,
+    cause,
+    requested_at: now,
+    due_at: now,
+    last_error: null,
+  }));
+  for (let start = 0; start < rows.length; start += REQUESTS_PER_STATEMENT) {
+    await tx
+      .insertInto('refresh')
+      .values(rows.slice(start, start + REQUESTS_PER_STATEMENT))
+      .onConflict((conflict) =>
+        conflict.column('order_id').doUpdateSet((eb) => ({
+          generation: eb('refresh.generation', '+', 1),
+          due_at: eb.ref('excluded.due_at'),
+          cause: eb.ref('excluded.cause'),
+        })),
+      )
+      .execute();
+  }
+}
+
+/** Asks for a read of one order, now. */
 export async function requestRefresh(
   tx: Tx,
   orderId: number,
   cause: string,
   now: number,
 ): Promise<void> {
-  await tx
-    .insertInto('refresh')
-    .values({ order_id: orderId, requested_at: now, due_at: now, cause, last_error: null })
-    .onConflict((conflict) =>
-      conflict.column('order_id').doUpdateSet((eb) => ({
-        generation: eb('refresh.generation', '+', 1),
-        due_at: now,
-        cause,
-      })),
-    )
-    .execute();
+  await requestRefreshes(tx, [{ orderId, cause }], now);
 }
 
 /** What is due, oldest request first. */
@@ -52,11 +83,12 @@ export async function dueRefreshes(db: Db, now: number, limit: number): Promise<
   }));
 }
 
-/** When the next refresh falls due, if any waits. */
-export async function nextRefreshAt(db: Db): Promise<number | undefined> {
+/** When the next refresh falls due, if any waits; those due at `after` already do not count. */
+export async function nextRefreshAt(db: Db, after = 0): Promise<number | undefined> {
   const row = await db
     .selectFrom('refresh')
     .select((eb) => eb.fn.min('due_at').as('due_at'))
+    .where('due_at', '>', after)
     .executeTakeFirst();
   return row?.due_at ?? undefined;
 }

@@ -1,0 +1,174 @@
+/**
+ * Persist, then acknowledge. An event and the request to read its order again are one
+ * transaction; the promise given by `accept` is kept only after its commit, and only then may a
+ * 2xx be sent. Events that arrive together share a commit: waiting for the disk once for all of
+ * them is what makes thousands a second durable.
+ *
+ * Writes `webhook_event` and, through the mirror, `refresh`. What can go wrong: the database
+ * cannot be written or is too slow, or too much waits already; all of it is a RetryLaterError,
+ * so that the relay keeps the event and sends it again.
+ */
+import type { Clock } from '../lib/clock.ts';
+import { RetryLaterError } from '../lib/errors.ts';
+import { requestRefreshes } from '../mirror/refresh.ts';
+import type { Store, Tx } from '../store/store.ts';
+import { type EventHint, readEvent } from './event.ts';
+import type { Meter } from './meter.ts';
+
+export interface JournalLimits {
+  /** Events that wait for a commit. */
+  readonly queueEventsMax: number;
+  /** Events of one commit. */
+  readonly groupEventsMax: number;
+  /** From the arrival to the commit; the relay gives up after 15 s. */
+  readonly deadlineMs: number;
+}
+
+export const JOURNAL_LIMITS: JournalLimits = {
+  queueEventsMax: 1_024,
+  groupEventsMax: 256,
+  deadlineMs: 5_000,
+};
+
+/** Bounds how many different statements the loop below can make. */
+const EVENTS_PER_STATEMENT = 16;
+
+/** An attempt whose signature was right. Times are epoch milliseconds. */
+interface SignedEvent {
+  readonly eventId: string;
+  readonly sentAt: number;
+  readonly secretName: string;
+  readonly body: Buffer;
+}
+
+export interface Journal {
+  /**
+   * Resolves when the event is durable: a new row, or one more duplicate of a known one, and in
+   * both cases a request to read the order again. Rejects with a RetryLaterError.
+   */
+  accept(event: SignedEvent): Promise<EventHint>;
+}
+
+export interface JournalDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly meter: Meter;
+  /** Called after each commit that asked for an order to be read again. */
+  readonly onAccepted: () => void;
+}
+
+interface Waiting {
+  readonly event: SignedEvent;
+  readonly hint: EventHint;
+  readonly receivedAt: number;
+  readonly settle: (error?: Error) => void;
+}
+
+/** Attempts with the same id in one group are one row and its duplicates. */
+function rowsOf(group: readonly Waiting[]) {
+  const byId = new Map<string, { first: Waiting; times: number }>();
+  for (const waiting of group) {
+    const known = byId.get(waiting.event.eventId);
+    if (known) known.times += 1;
+    else byId.set(waiting.event.eventId, { first: waiting, times: 1 });
+  }
+  return [...byId.values()].map(({ first: { event, hint, receivedAt }, times }) => ({
+    event_id: event.eventId,
+    received_at: receivedAt,
+    sent_at: event.sentAt,
+    type: hint.type,
+    order_id: hint.orderId,
+    body: event.body,
+    secret_name: event.secretName,
+    duplicates: times - 1,
+    last_duplicate_at: times > 1 ? receivedAt : null,
+    outcome: hint.orderId === null ? ('stored' as const) : ('refresh' as const),
+  }));
+}
+
+/** Gives how many of the group were duplicates. */
+async function writeGroup(tx: Tx, group: readonly Waiting[], now: number): Promise<number> {
+  const rows = rowsOf(group);
+  let duplicates = group.length - rows.length;
+  for (let start = 0; start < rows.length; start += EVENTS_PER_STATEMENT) {
+    const written = await tx
+      .insertInto('webhook_event')
+      .values(rows.slice(start, start + EVENTS_PER_STATEMENT))
+      .onConflict((conflict) =>
+        conflict.column('event_id').doUpdateSet((eb) => ({
+          duplicates: eb('webhook_event.duplicates', '+', eb('excluded.duplicates', '+', 1)),
+          last_duplicate_at: eb.ref('excluded.received_at'),
+        })),
+      )
+      .returning(['event_id', 'duplicates'])
+      .execute();
+    const counts = new Map(rows.map((row) => [row.event_id, row.duplicates]));
+    duplicates += written.filter((row) => row.duplicates > (counts.get(row.event_id) ?? 0)).length;
+  }
+  const requests = group.flatMap(({ event, hint }) =>
+    hint.orderId === null ? [] : [{ orderId: hint.orderId, cause: `event:${event.eventId}` }],
+  );
+  await requestRefreshes(tx, requests, now);
+  return duplicates;
+}
+
+/** Lets the requests that are readable right now reach the queue. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+export function createJournal(deps: JournalDeps, limits: JournalLimits = JOURNAL_LIMITS): Journal {
+  const { store, clock, meter } = deps;
+  const queue: Waiting[] = [];
+  let writing = false;
+
+  const commit = async (group: readonly Waiting[]): Promise<void> => {
+    try {
+      const duplicates = await store.transaction((tx) => writeGroup(tx, group, clock.now()));
+      const hints = group.map(({ hint }) => hint);
+      meter.committed({
+        accepted: group.length,
+        duplicates,
+        unknownType: hints.filter((hint) => hint.json && !hint.known).length,
+        notJson: hints.filter((hint) => !hint.json).length,
+      });
+      for (const waiting of group) waiting.settle();
+      if (hints.some((hint) => hint.orderId !== null)) deps.onAccepted();
+    } catch (cause) {
+      meter.commitFailed(cause, group.length);
+      const error = new RetryLaterError('inbox.unwritable', 'events cannot be written', { cause });
+      for (const waiting of group) waiting.settle(error);
+    }
+  };
+
+  const writeGroups = async (): Promise<void> => {
+    writing = true;
+    while (queue.length > 0) {
+      await nextTurn();
+      await commit(queue.splice(0, limits.groupEventsMax));
+    }
+    writing = false;
+  };
+
+  return {
+    accept(event) {
+      if (queue.length >= limits.queueEventsMax) {
+        return Promise.reject(new RetryLaterError('inbox.queue_full', 'too many events wait'));
+      }
+      const hint = readEvent(event.body);
+      return new Promise((resolve, reject) => {
+        const deadline = clock.after(limits.deadlineMs, () =>
+          // It may still be committed: the relay's next attempt is then a duplicate.
+          reject(new RetryLaterError('inbox.deadline', 'the commit takes too long')),
+        );
+        const settle = (error?: Error): void => {
+          deadline.cancel();
+          if (error) reject(error);
+          else resolve(hint);
+        };
+        queue.push({ event, hint, receivedAt: clock.now(), settle });
+        if (!writing) void writeGroups();
+      });
+    },
+  };
+}

@@ -1,0 +1,241 @@
+/**
+ * The door for events: one path, one method, signed JSON. It verifies, has the event persisted
+ * and answers; it calls nobody and decides nothing. Answers are constant texts, because the relay
+ * shows them in its portal; the reason goes to our log and counters.
+ *
+ * Status codes are chosen for the relay: 204 when the event is durable. 401 for a forged or stale
+ * signature, 400 for malformed headers, 404/405/413/415/431 for what is no event at all. 503 with
+ * `Retry-After` when the event cannot be made durable now, so that the relay keeps it. Never 410
+ * (it would disable the endpoint) and never a redirect. A signed body that is not JSON is stored
+ * all the same, so that nothing is lost, and then answered 400, so that the relay's history shows
+ * what happened; its retries are duplicates of the stored row.
+ */
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Clock } from '../lib/clock.ts';
+import { RetryLaterError } from '../lib/errors.ts';
+import { createHttpServer, listenOn } from '../lib/http-server.ts';
+import type { Logger } from '../lib/log.ts';
+import { drainServer } from './drain.ts';
+import type { Journal } from './journal.ts';
+import type { Meter } from './meter.ts';
+import type { Verifier } from './signature.ts';
+
+export interface ListenerLimits {
+  readonly bodyBytesMax: number;
+  readonly headersMax: number;
+  readonly connectionsMax: number;
+  readonly requestsPerSocketMax: number;
+  /** Bodies of all requests that are being received or written. */
+  readonly inFlightBytesMax: number;
+  /** From the connection to the end of the headers, and to the end of the body. */
+  readonly headersMs: number;
+  readonly requestMs: number;
+  /** 65 s when a reverse proxy stands before us (it must outlive the proxy's), else short. */
+  readonly keepAliveMs: number;
+  /** What a 503 asks of the relay. */
+  readonly retryAfterSeconds: number;
+}
+
+export const LISTENER_LIMITS: ListenerLimits = {
+  bodyBytesMax: 262_144,
+  headersMax: 64,
+  connectionsMax: 256,
+  requestsPerSocketMax: 1_000,
+  inFlightBytesMax: 33_554_432,
+  headersMs: 5_000,
+  requestMs: 10_000,
+  keepAliveMs: 65_000,
+  retryAfterSeconds: 30,
+};
+
+export interface ListenerOptions {
+  /** The one path, exactly, e.g. `/events`; a secret segment in it is a second factor. */
+  readonly path: string;
+  readonly limits?: ListenerLimits;
+}
+
+export interface ListenerDeps {
+  readonly verifier: Verifier;
+  readonly journal: Journal;
+  readonly meter: Meter;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** False when an event could not be kept, e.g. because the disk is nearly full. */
+  readonly writable: () => boolean;
+}
+
+/** Where to listen: an address, or a socket that the service manager has opened. */
+type ListenAt = { readonly host: string; readonly port: number } | { readonly fd: number };
+
+export interface Listener {
+  /** Gives the base URL, which for an inherited socket is unknown. */
+  start(at: ListenAt): Promise<{ readonly url: string | undefined }>;
+  /** Answers everything that is on its way, then stops; at the deadline by force. */
+  close(deadlineMs: number): Promise<void>;
+}
+
+const ANSWERS: Readonly<Record<number, string>> = {
+  400: '{"error":"bad request"}',
+  401: '{"error":"unauthorized"}',
+  404: '{"error":"not found"}',
+  405: '{"error":"method not allowed"}',
+  408: '{"error":"timeout"}',
+  413: '{"error":"too large"}',
+  415: '{"error":"unsupported media type"}',
+  431: '{"error":"too many headers"}',
+  503: '{"error":"unavailable"}',
+};
+
+interface Refusal {
+  readonly status: number;
+  readonly reason: string;
+}
+
+const NO_BODY = Buffer.alloc(0);
+
+/** What the head of a request tells already, before its body is read. */
+function refusalOf(
+  request: FastifyRequest,
+  path: string,
+  limits: ListenerLimits,
+): Refusal | undefined {
+  const { headers, raw } = request;
+  if (raw.url !== path) return { status: 404, reason: 'path' };
+  if (raw.method !== 'POST') return { status: 405, reason: 'method' };
+  if (raw.rawHeaders.length > limits.headersMax * 2) return { status: 431, reason: 'headers' };
+  if (headers['content-encoding'] !== undefined) return { status: 415, reason: 'encoding' };
+  if (!/^application\/json\s*(?:;|$)/i.test(headers['content-type'] ?? '')) {
+    return { status: 415, reason: 'media type' };
+  }
+  if (Number(headers['content-length'] ?? 0) > limits.bodyBytesMax) {
+    return { status: 413, reason: 'too large' };
+  }
+  return undefined;
+}
+
+/** Replaces fastify's answers to bytes that are no HTTP, and to `Expect` before a big body. */
+function guardSocket(server: Server, limits: ListenerLimits, meter: Meter): void {
+  server.maxRequestsPerSocket = limits.requestsPerSocketMax;
+  server.removeAllListeners('clientError');
+  server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
+    const status =
+      { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 }[error.code ?? ''] ?? 400;
+    meter.refused(status === 408 ? 'too slow' : 'no http');
+    if (socket.writable && error.code !== 'ECONNRESET') {
+      socket.write(
+        `HTTP/1.1 ${status} ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`,
+      );
+    }
+    socket.destroySoon();
+  });
+  server.on('checkContinue', (request, response) => {
+    const tooLarge = Number(request.headers['content-length'] ?? 0) > limits.bodyBytesMax;
+    if (!tooLarge) response.writeContinue();
+    server.emit('request', request, response);
+  });
+}
+
+interface BodyBudget {
+  /** Counts the body of this request in, or refuses it; it is given back with the answer. */
+  take(reply: FastifyReply): Refusal | undefined;
+}
+
+function createBodyBudget(limits: ListenerLimits): BodyBudget {
+  let held = 0;
+  return {
+    take(reply) {
+      const declared = reply.request.headers['content-length'];
+      const bytes = declared === undefined ? limits.bodyBytesMax : Number(declared);
+      if (held + bytes > limits.inFlightBytesMax) return { status: 503, reason: 'bodies' };
+      held += bytes;
+      reply.raw.once('close', () => {
+        held -= bytes;
+      });
+      return undefined;
+    },
+  };
+}
+
+/** A fastify that gives every body as it came, and answers every failure with a constant. */
+function createApp(
+  { log, meter }: ListenerDeps,
+  limits: ListenerLimits,
+  refuse: (reply: FastifyReply, refusal: Refusal) => void,
+): FastifyInstance {
+  const app = createHttpServer(log, limits);
+  guardSocket(app.server, limits, meter);
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) =>
+    done(null, body),
+  );
+  app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
+    const status = error.statusCode ?? 503;
+    refuse(reply, { status: ANSWERS[status] ? status : 503, reason: `error ${status}` });
+  });
+  return app;
+}
+
+export function createListener(deps: ListenerDeps, options: ListenerOptions): Listener {
+  const { verifier, journal, meter, clock } = deps;
+  const limits = options.limits ?? LISTENER_LIMITS;
+  const budget = createBodyBudget(limits);
+  let stopping = false;
+
+  const refuse = (reply: FastifyReply, { status, reason }: Refusal): void => {
+    meter.refused(reason);
+    if (status === 405) reply.header('allow', 'POST');
+    if (status === 503) reply.header('retry-after', String(limits.retryAfterSeconds));
+    reply.code(status).type('application/json').send(ANSWERS[status]);
+  };
+
+  const receive = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const body = Buffer.isBuffer(request.body) ? request.body : NO_BODY;
+    const verdict = verifier.verify(request.headers, body, clock.now());
+    if (verdict.secretName && verdict.sentAt) meter.signed(verdict.secretName, verdict.sentAt);
+    if (!verdict.ok) {
+      refuse(reply, { status: verdict.reason === 'malformed' ? 400 : 401, reason: verdict.reason });
+      return;
+    }
+    try {
+      const hint = await journal.accept({ ...verdict, body });
+      if (hint.json) reply.code(204).send();
+      else refuse(reply, { status: 400, reason: 'not json' });
+    } catch (error) {
+      if (!(error instanceof RetryLaterError)) throw error;
+      refuse(reply, { status: 503, reason: error.code });
+    }
+  };
+
+  const app = createApp(deps, limits, refuse);
+  app.addHook('onRequest', (request, reply, done) => {
+    const writable = deps.writable() ? undefined : { status: 503, reason: 'unwritable' };
+    const refusal = refusalOf(request, options.path, limits) ?? writable ?? budget.take(reply);
+    if (refusal) refuse(reply, refusal);
+    else done();
+  });
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    reply.header('cache-control', 'no-store');
+    if (stopping) reply.header('connection', 'close');
+    done(null, payload);
+  });
+  app.post('*', receive);
+
+  return {
+    async start(at) {
+      if (!('fd' in at)) return listenOn(app, at.host, at.port);
+      await app.ready();
+      await new Promise<void>((resolve, reject) => {
+        app.server.once('error', reject);
+        app.server.listen({ fd: at.fd }, resolve);
+      });
+      return { url: undefined };
+    },
+    async close(deadlineMs) {
+      stopping = true;
+      await drainServer(app.server, deadlineMs, clock);
+      await app.close();
+    },
+  };
+}

@@ -1,0 +1,111 @@
+/**
+ * What the inbox counts. A scanner or a forger can knock as often as it likes: every refusal is
+ * counted, but of one kind at most one line a minute reaches the log.
+ */
+import type { Clock } from '../lib/clock.ts';
+import type { Logger } from '../lib/log.ts';
+
+const LOG_EVERY_MS = 60_000;
+/** How many of the last signed attempts the clock offset is taken from. */
+const OFFSETS_MAX = 64;
+/** From here on an operator should look at the clocks: signatures end at 300 s. */
+const OFFSET_ALARM_MS = 60_000;
+
+interface SecretUse {
+  readonly count: number;
+  /** Epoch milliseconds; when an old secret's grows no more, it may go. */
+  readonly lastAt: number;
+}
+
+interface InboxStats {
+  /** Durable and acknowledged, duplicates included. */
+  readonly accepted: number;
+  readonly duplicates: number;
+  readonly unknownType: number;
+  readonly notJson: number;
+  /** Transactions that carried them. */
+  readonly commits: number;
+  readonly failedCommits: number;
+  readonly refused: Readonly<Record<string, number>>;
+  readonly secrets: Readonly<Record<string, SecretUse>>;
+  readonly lastAcceptedAt: number | undefined;
+  /**
+   * Our clock less the relay's, as the smallest difference over recent attempts (a slow network
+   * only adds to it). Undefined until a rightly signed request came.
+   */
+  readonly clockOffsetMs: number | undefined;
+}
+
+export interface Meter {
+  refused(reason: string, detail?: Readonly<Record<string, unknown>>): void;
+  /** A rightly signed attempt, whether it is in time or not. */
+  signed(secretName: string, sentAt: number): void;
+  committed(group: Pick<InboxStats, 'accepted' | 'duplicates' | 'unknownType' | 'notJson'>): void;
+  commitFailed(error: unknown, events: number): void;
+  stats(): InboxStats;
+}
+
+/** Logs the first line of each kind, then one a minute that says how many there were. */
+function createThrottledLog(
+  clock: Clock,
+  log: Logger,
+): (kind: string, detail: Readonly<Record<string, unknown>>) => void {
+  const seen = new Map<string, { at: number; unsaid: number }>();
+  return (kind, detail) => {
+    const last = seen.get(kind);
+    if (last && clock.monotonic() - last.at < LOG_EVERY_MS) {
+      last.unsaid += 1;
+      return;
+    }
+    log.warn({ ...detail, ...(last?.unsaid ? { unsaid: last.unsaid } : {}) }, kind);
+    seen.set(kind, { at: clock.monotonic(), unsaid: 0 });
+  };
+}
+
+export function createMeter(clock: Clock, log: Logger): Meter {
+  const say = createThrottledLog(clock, log);
+  const refused: Record<string, number> = {};
+  const secrets: Record<string, SecretUse> = {};
+  const offsets: number[] = [];
+  const sum = { accepted: 0, duplicates: 0, unknownType: 0, notJson: 0 };
+  let [commits, failedCommits] = [0, 0];
+  let lastAcceptedAt: number | undefined;
+  const clockOffset = (): number | undefined => (offsets.length ? Math.min(...offsets) : undefined);
+
+  return {
+    refused(reason, detail = {}) {
+      refused[reason] = (refused[reason] ?? 0) + 1;
+      say(`event refused: ${reason}`, detail);
+    },
+    signed(secretName, sentAt) {
+      const now = clock.now();
+      secrets[secretName] = { count: (secrets[secretName]?.count ?? 0) + 1, lastAt: now };
+      offsets.push(now - sentAt);
+      if (offsets.length > OFFSETS_MAX) offsets.shift();
+      const offsetMs = clockOffset() ?? 0;
+      if (Math.abs(offsetMs) > OFFSET_ALARM_MS)
+        say("our clock and the relay's differ", { offsetMs });
+    },
+    committed(group) {
+      commits += 1;
+      lastAcceptedAt = clock.now();
+      sum.accepted += group.accepted;
+      sum.duplicates += group.duplicates;
+      sum.unknownType += group.unknownType;
+      sum.notJson += group.notJson;
+    },
+    commitFailed(error, events) {
+      failedCommits += 1;
+      say('events cannot be written', { err: error, events });
+    },
+    stats: () => ({
+      ...sum,
+      commits,
+      failedCommits,
+      refused: { ...refused },
+      secrets: { ...secrets },
+      lastAcceptedAt,
+      clockOffsetMs: clockOffset(),
+    }),
+  };
+}

@@ -1,0 +1,219 @@
+/**
+ * Reads again the orders that events (and sweeps, and finished pushes) named. Ten requests for
+ * one order are one row and one read; a request that comes while its order is being read makes
+ * one more read afterwards. It never gives up: a failed read is put off, longer each time, and an
+ * order that the service refuses to show is taken off the list and reported.
+ *
+ * Reads and writes `refresh` through the mirror; the read itself, and writing the mirror, is the
+ * caller's. When the database fails, `run` rejects and the supervisor starts it again.
+ */
+import type { Random } from '../lib/chance.ts';
+import type { Clock } from '../lib/clock.ts';
+import { RefusedError, RetryLaterError, toError } from '../lib/errors.ts';
+import type { Logger } from '../lib/log.ts';
+import {
+  completeRefresh,
+  type DueRefresh,
+  dueRefreshes,
+  nextRefreshAt,
+  postponeRefresh,
+} from '../mirror/refresh.ts';
+import type { Store } from '../store/store.ts';
+
+export interface ReadRequest {
+  readonly cause: string;
+  /** What the client may let pass before it: pushes first, then reads after events, then pulls. */
+  readonly priority: 'push' | 'read' | 'pull';
+  readonly signal: AbortSignal;
+}
+
+export interface RefresherDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  /** Reads the order and writes the mirror in a transaction of its own. */
+  readonly readOrder: (orderId: number, request: ReadRequest) => Promise<void>;
+  /** After each read that reached the mirror. */
+  readonly onRead: (orderId: number) => void;
+  /** The service will not show this order (deleted, or not ours): an incident. */
+  readonly onRefused: (orderId: number, error: RefusedError) => Promise<void>;
+}
+
+export interface RefresherLimits {
+  readonly concurrency: number;
+  /** Delay after the first failure; it doubles with each further one. */
+  readonly firstDelayMs: number;
+  readonly delayMsMax: number;
+  /** The longest sleep without a nudge: another process may have asked for a read. */
+  readonly idleMsMax: number;
+}
+
+export const REFRESHER_LIMITS: RefresherLimits = {
+  concurrency: 4,
+  firstDelayMs: 1_000,
+  delayMsMax: 300_000,
+  idleMsMax: 30_000,
+};
+
+interface RefresherStats {
+  readonly reading: number;
+  readonly read: number;
+  readonly failed: number;
+  readonly refused: number;
+}
+
+export interface Refresher {
+  readonly name: 'refresher';
+  /** Works until the signal aborts; resolves when the last read has ended. */
+  run(signal: AbortSignal): Promise<void>;
+  /** Something was requested: look now. */
+  nudge(): void;
+  stats(): RefresherStats;
+}
+
+interface Bell {
+  ring(): void;
+  /** Resolves after `ms`, at the next ring or when the signal aborts. */
+  wait(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+/** It remembers one ring, so that a nudge between a look and a sleep is not lost. */
+function createBell(clock: Clock): Bell {
+  let rung = false;
+  let wake = (): void => undefined;
+  return {
+    ring() {
+      rung = true;
+      wake();
+    },
+    async wait(ms, signal) {
+      if (!rung && !signal.aborted) {
+        await new Promise<void>((resolve) => {
+          const timer = clock.after(ms, () => wake());
+          wake = () => {
+            timer.cancel();
+            signal.removeEventListener('abort', wake);
+            resolve();
+          };
+          signal.addEventListener('abort', wake, { once: true });
+        });
+      }
+      rung = false;
+    },
+  };
+}
+
+/** Sweeps yield to everything else; what an event or a push asked for does not wait for pulls. */
+function priorityOf(cause: string): ReadRequest['priority'] {
+  return cause.startsWith('sweep') ? 'pull' : 'read';
+}
+
+/** Milliseconds: doubled per failure up to the cap, half of it by chance, never below `least`. */
+function delayAfter(
+  failures: number,
+  least: number,
+  limits: RefresherLimits,
+  random: Random,
+): number {
+  const full = Math.min(limits.firstDelayMs * 2 ** Math.min(failures, 30), limits.delayMsMax);
+  return Math.min(Math.max(full * (0.5 + random.next() / 2), least), limits.delayMsMax);
+}
+
+interface Counts {
+  read: number;
+  failed: number;
+  refused: number;
+}
+
+/** One read with its bookkeeping; rejects only when the database fails. */
+function createReader(
+  deps: RefresherDeps,
+  limits: RefresherLimits,
+  count: Counts,
+): (due: DueRefresh, signal: AbortSignal) => Promise<void> {
+  const { store, clock, random, log } = deps;
+
+  const putOff = async (due: DueRefresh, error: Error): Promise<void> => {
+    count.failed += 1;
+    const least = error instanceof RetryLaterError ? (error.retryAfterMs ?? 0) : 0;
+    const delayMs = Math.round(delayAfter(due.attempts, least, limits, random));
+    const { orderId, cause } = due;
+    log.warn({ err: error, orderId, cause, attempt: due.attempts + 1, delayMs }, 'read failed');
+    await store.transaction((tx) => postponeRefresh(tx, due, clock.now() + delayMs, error.message));
+  };
+
+  const refused = async (due: DueRefresh, error: RefusedError): Promise<void> => {
+    count.refused += 1;
+    log.warn({ err: error, orderId: due.orderId, cause: due.cause }, 'order refused');
+    await deps.onRefused(due.orderId, error);
+    await store.transaction((tx) => completeRefresh(tx, due));
+  };
+
+  return async (due, signal) => {
+    const request = { cause: due.cause, priority: priorityOf(due.cause), signal };
+    try {
+      await deps.readOrder(due.orderId, request);
+    } catch (error) {
+      // A stop is no failure: the row stays as it is and the next run reads the order.
+      if (signal.aborted) return;
+      if (error instanceof RefusedError) await refused(due, error);
+      else await putOff(due, toError(error));
+      return;
+    }
+    count.read += 1;
+    await store.transaction((tx) => completeRefresh(tx, due));
+    deps.onRead(due.orderId);
+  };
+}
+
+export function createRefresher(
+  deps: RefresherDeps,
+  limits: RefresherLimits = REFRESHER_LIMITS,
+): Refresher {
+  const { store, clock } = deps;
+  const bell = createBell(clock);
+  const reading = new Map<number, Promise<void>>();
+  const count: Counts = { read: 0, failed: 0, refused: 0 };
+  const readOne = createReader(deps, limits, count);
+
+  const startDue = async (
+    now: number,
+    signal: AbortSignal,
+    fail: (error: unknown) => void,
+  ): Promise<void> => {
+    if (reading.size >= limits.concurrency) return;
+    // What is being read is still on the list: `concurrency` rows always hold one that is not.
+    const due = await dueRefreshes(store.db, now, limits.concurrency);
+    const unread = due.filter(({ orderId }) => !reading.has(orderId));
+    for (const refresh of unread.slice(0, limits.concurrency - reading.size)) {
+      const read = readOne(refresh, signal)
+        .catch(fail)
+        .finally(() => {
+          reading.delete(refresh.orderId);
+          bell.ring();
+        });
+      reading.set(refresh.orderId, read);
+    }
+  };
+
+  return {
+    name: 'refresher',
+    nudge: bell.ring,
+    stats: () => ({ reading: reading.size, ...count }),
+    async run(signal) {
+      let failure: { readonly error: unknown } | undefined;
+      while (!signal.aborted && !failure) {
+        const now = clock.now();
+        await startDue(now, signal, (error) => {
+          failure ??= { error };
+        });
+        const next = await nextRefreshAt(store.db, now);
+        const untilNext = next === undefined ? limits.idleMsMax : next - clock.now();
+        await bell.wait(Math.min(Math.max(untilNext, 0), limits.idleMsMax), signal);
+      }
+      await Promise.all(reading.values());
+      if (failure) throw failure.error;
+    },
+  };
+}

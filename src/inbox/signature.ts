@@ -1,0 +1,205 @@
+/**
+ * Who signed this? Webhook signatures (Standard Webhooks 1.0.0 and Svix, whose scheme is the
+ * same under other header names) verified over the raw bytes: a body that is decoded first makes
+ * different bytes look equal. Stricter than both npm libraries on purpose: exact grammars for id
+ * and time stamp, one header family in a request, a bounded number of signatures.
+ *
+ * The order is: grammar, signature, age. An old request with a right signature is therefore told
+ * from a forged one, and its time stamp may be trusted as evidence about our clock.
+ */
+import {
+  createHmac,
+  createPublicKey,
+  type KeyObject,
+  timingSafeEqual,
+  verify as verifyEd25519,
+} from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { ConfigError } from '../lib/errors.ts';
+import type { Secret } from '../lib/secret.ts';
+
+/** How far the time stamp of an attempt may be from our clock, in both directions. */
+export const TOLERANCE_MS = 300_000;
+const SIGNATURES_MAX = 16;
+const SIGNATURE_CHARS_MAX = 512;
+/** Relays make keys of 24 bytes or more (18 in their examples); 16 is what cannot be guessed. */
+const KEY_BYTES_MIN = 16;
+const KEY_BYTES_MAX = 75;
+const ED25519_KEY_BYTES = 32;
+
+const FAMILIES = ['svix', 'webhook'] as const;
+const EVENT_ID = /^[A-Za-z0-9_-]{1,128}$/;
+const TIMESTAMP = /^\d{10,11}$/;
+const SIGNATURE = /^(v[0-9a-z]{1,7}),([A-Za-z0-9+/]+={0,2})$/;
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+
+/** One key that the operator trusts: `whsec_…` (HMAC-SHA256) or `whpk_…` (Ed25519, public). */
+export interface SigningSecret {
+  /** Shown in the log and stored with each event, so that a rotation can be followed. */
+  readonly name: string;
+  readonly secret: Secret;
+  /** Epoch milliseconds from which the key no longer counts; undefined: it has no end. */
+  readonly notAfter?: number | undefined;
+}
+
+/**
+ * - `malformed`: a header is missing, doubled, of both families or against the grammar
+ * - `forged`: no key of ours made any of the signatures
+ * - `retired`: only a key made it whose time has ended
+ * - `stale`: rightly signed, but too old or too far in the future
+ */
+type RefusedSignature = 'malformed' | 'forged' | 'retired' | 'stale';
+
+export type Verification =
+  | {
+      readonly ok: true;
+      readonly eventId: string;
+      /** Epoch milliseconds: the relay's time of this attempt. */
+      readonly sentAt: number;
+      readonly secretName: string;
+    }
+  | {
+      readonly ok: false;
+      readonly reason: RefusedSignature;
+      /** Set when the signature was right: the request really came from the relay. */
+      readonly sentAt?: number;
+      readonly secretName?: string;
+    };
+
+export interface Verifier {
+  /** `now` in epoch milliseconds. Never throws, whatever the headers and the body are. */
+  verify(headers: IncomingHttpHeaders, body: Uint8Array, now: number): Verification;
+}
+
+interface SignedHeaders {
+  readonly eventId: string;
+  readonly timestamp: string;
+  readonly signatures: readonly { readonly version: string; readonly text: string }[];
+}
+
+interface Key {
+  readonly name: string;
+  readonly notAfter: number;
+  /** Whether one of the signatures over `signed` is ours. All of them are always tried. */
+  matches(prefix: string, body: Uint8Array, signatures: SignedHeaders['signatures']): boolean;
+}
+
+/** The bytes, or undefined when the text is not exactly how base64 writes them. */
+function decodeBase64(text: string): Buffer | undefined {
+  const bytes = Buffer.from(text, 'base64');
+  return bytes.toString('base64') === text ? bytes : undefined;
+}
+
+function hmacKey(name: string, notAfter: number, secret: Buffer): Key {
+  return {
+    name,
+    notAfter,
+    matches(prefix, body, signatures) {
+      const expected = createHmac('sha256', secret).update(prefix).update(body).digest();
+      let found = false;
+      for (const { version, text } of signatures) {
+        const given = decodeBase64(text);
+        if (version !== 'v1' || given?.length !== expected.length) continue;
+        found = timingSafeEqual(given, expected) || found;
+      }
+      return found;
+    },
+  };
+}
+
+function ed25519Key(name: string, notAfter: number, key: KeyObject): Key {
+  return {
+    name,
+    notAfter,
+    matches(prefix, body, signatures) {
+      const signed = Buffer.concat([Buffer.from(prefix), body]);
+      let found = false;
+      for (const { version, text } of signatures) {
+        const given = decodeBase64(text);
+        if (version !== 'v1a' || given === undefined) continue;
+        found = verifyEd25519(null, signed, key, given) || found;
+      }
+      return found;
+    },
+  };
+}
+
+function prepareKey({ name, secret, notAfter = Number.POSITIVE_INFINITY }: SigningSecret): Key {
+  const unusable = (why: string): ConfigError =>
+    new ConfigError('inbox.secret', `webhook secret "${name}" ${why}`, {
+      hint: 'copy it from the portal again: "whsec_" or "whpk_" followed by base64',
+    });
+  const text = secret.reveal();
+  const asymmetric = text.startsWith('whpk_');
+  const encoded = text.replace(/^(?:whsec_|whpk_)/, '');
+  if (!BASE64.test(encoded)) throw unusable('is not base64');
+  const bytes = Buffer.from(encoded, 'base64');
+  if (!asymmetric) {
+    if (bytes.length < KEY_BYTES_MIN || bytes.length > KEY_BYTES_MAX) {
+      throw unusable(`has ${bytes.length} bytes instead of ${KEY_BYTES_MIN} to ${KEY_BYTES_MAX}`);
+    }
+    return hmacKey(name, notAfter, bytes);
+  }
+  if (bytes.length !== ED25519_KEY_BYTES) {
+    throw unusable(`has ${bytes.length} bytes instead of ${ED25519_KEY_BYTES}`);
+  }
+  const jwk = { kty: 'OKP', crv: 'Ed25519', x: bytes.toString('base64url') };
+  return ed25519Key(name, notAfter, createPublicKey({ key: jwk, format: 'jwk' }));
+}
+
+/**
+ * The three headers of the one family that is there. A header sent twice reaches us joined with
+ * a comma and a space, which no grammar here allows.
+ */
+function readHeaders(headers: IncomingHttpHeaders): SignedHeaders | undefined {
+  const present = FAMILIES.filter((family) =>
+    ['id', 'timestamp', 'signature'].some((part) => headers[`${family}-${part}`] !== undefined),
+  );
+  const [family] = present;
+  if (family === undefined || present.length > 1) return undefined;
+  const eventId = headers[`${family}-id`];
+  const timestamp = headers[`${family}-timestamp`];
+  const list = headers[`${family}-signature`];
+  if (typeof eventId !== 'string' || typeof timestamp !== 'string' || typeof list !== 'string') {
+    return undefined;
+  }
+  if (!EVENT_ID.test(eventId) || !TIMESTAMP.test(timestamp)) return undefined;
+  const texts = list.split(' ');
+  if (texts.length > SIGNATURES_MAX) return undefined;
+  const signatures: { version: string; text: string }[] = [];
+  for (const text of texts) {
+    const [, version, encoded] =
+      text.length > SIGNATURE_CHARS_MAX ? [] : (SIGNATURE.exec(text) ?? []);
+    if (version === undefined || encoded === undefined) return undefined;
+    signatures.push({ version, text: encoded });
+  }
+  return { eventId, timestamp, signatures };
+}
+
+/** Throws a ConfigError for a secret that cannot be one. The first of the list is preferred. */
+export function createVerifier(secrets: readonly SigningSecret[]): Verifier {
+  const keys = secrets.map(prepareKey);
+  return {
+    verify(headers, body, now) {
+      const signed = readHeaders(headers);
+      if (!signed) return { ok: false, reason: 'malformed' };
+      const prefix = `${signed.eventId}.${signed.timestamp}.`;
+      let live: string | undefined;
+      let retired: string | undefined;
+      for (const key of keys) {
+        const matches = key.matches(prefix, body, signed.signatures);
+        if (matches && now < key.notAfter) live ??= key.name;
+        else if (matches) retired ??= key.name;
+      }
+      const sentAt = Number(signed.timestamp) * 1_000;
+      if (live === undefined) {
+        if (retired === undefined) return { ok: false, reason: 'forged' };
+        return { ok: false, reason: 'retired', sentAt, secretName: retired };
+      }
+      if (Math.abs(now - sentAt) > TOLERANCE_MS) {
+        return { ok: false, reason: 'stale', sentAt, secretName: live };
+      }
+      return { ok: true, eventId: signed.eventId, sentAt, secretName: live };
+    },
+  };
+}

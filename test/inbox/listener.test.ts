@@ -1,0 +1,163 @@
+import { describe, expect, it } from 'vitest';
+import { deliveryCreated, KEY, secret, sign, startInbox, talk } from './support.ts';
+
+const OTHER_KEY = `whsec_${Buffer.alloc(24, 8).toString('base64')}`;
+
+describe('an event', () => {
+  it('is durable, with the request to read its order, before it is acknowledged', async () => {
+    const inbox = await startInbox();
+    const body = deliveryCreated(4711);
+    const answer = await inbox.post(body, sign(body, { id: 'msg_1' }));
+    expect(answer.status).toBe(204);
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+    const event = await inbox.store.db.selectFrom('webhook_event').selectAll().executeTakeFirst();
+    expect(event).toMatchObject({
+      event_id: 'msg_1',
+      type: 'sales_order.delivery_created',
+      order_id: 4711,
+      secret_name: 'current',
+      duplicates: 0,
+      outcome: 'refresh',
+    });
+    expect(event?.body.toString()).toBe(body);
+    const refresh = await inbox.store.db.selectFrom('refresh').selectAll().execute();
+    expect(refresh).toMatchObject([{ order_id: 4711, generation: 1, cause: 'event:msg_1' }]);
+    expect(inbox.nudges()).toBe(1);
+  });
+
+  it('that comes again is acknowledged, counted, and asks for the read again', async () => {
+    const inbox = await startInbox();
+    const body = deliveryCreated(4711);
+    for (let attempt = 0; attempt < 3; attempt += 1) {
+      expect((await inbox.post(body, sign(body, { id: 'msg_1' }))).status).toBe(204);
+    }
+    const events = await inbox.store.db.selectFrom('webhook_event').selectAll().execute();
+    expect(events).toMatchObject([{ duplicates: 2 }]);
+    expect(events[0]?.last_duplicate_at).toBeGreaterThan(0);
+    const refresh = await inbox.store.db.selectFrom('refresh').selectAll().execute();
+    expect(refresh).toMatchObject([{ order_id: 4711, generation: 3 }]);
+    expect(inbox.meter.stats()).toMatchObject({ accepted: 3, duplicates: 2 });
+  });
+
+  it('of an unknown type is stored and acknowledged', async () => {
+    const inbox = await startInbox();
+    const body = JSON.stringify({ type: 'inventory.changed', data: { anything: [1] } });
+    expect((await inbox.post(body)).status).toBe(204);
+    const events = await inbox.store.db.selectFrom('webhook_event').selectAll().execute();
+    expect(events).toMatchObject([
+      { type: 'inventory.changed', order_id: null, outcome: 'stored' },
+    ]);
+    expect(inbox.meter.stats()).toMatchObject({ accepted: 1, unknownType: 1 });
+    expect(inbox.nudges()).toBe(0);
+  });
+
+  it('whose signed body is not JSON is stored, then answered 400', async () => {
+    const inbox = await startInbox();
+    expect((await inbox.post('{"type":')).status).toBe(400);
+    const events = await inbox.store.db.selectFrom('webhook_event').selectAll().execute();
+    expect(events).toMatchObject([{ type: null, outcome: 'stored' }]);
+    expect(events[0]?.body.toString()).toBe('{"type":');
+  });
+});
+
+describe('a request that is no event of ours', () => {
+  it.each([
+    ['forged', () => sign('{}', { key: OTHER_KEY }), 401],
+    ['too old', () => sign('{}', { at: 1_700_000_000_000 }), 401],
+    ['unsigned', () => ({ 'content-type': 'application/json' }), 400],
+    ['not declared as JSON', () => ({ ...sign('{}'), 'content-type': 'text/plain' }), 415],
+    ['compressed', () => ({ ...sign('{}'), 'content-encoding': 'gzip' }), 415],
+  ])('because it is %s is refused without a word of why', async (_why, headers, status) => {
+    const inbox = await startInbox();
+    const answer = await inbox.post('{}', headers());
+    expect(answer.status).toBe(status);
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+    expect(answer.headers.get('server')).toBeNull();
+    expect(await answer.text()).toMatch(/^\{"error":"(unauthorized|bad request|unsupported.*)"\}$/);
+    expect(await inbox.store.db.selectFrom('webhook_event').selectAll().execute()).toEqual([]);
+  });
+
+  it('because it is of 2 MiB is answered 413, and the next one is served', async () => {
+    const inbox = await startInbox();
+    const big = Buffer.alloc(2 * 1_048_576, 'x');
+    expect((await inbox.post(big)).status).toBe(413);
+    expect((await inbox.post(deliveryCreated(1))).status).toBe(204);
+  });
+
+  it('because of its path or method gets 404 or 405', async () => {
+    const inbox = await startInbox();
+    const at = async (suffix: string, method: string): Promise<Response> =>
+      fetch(inbox.url + suffix, { method, redirect: 'manual' });
+    for (const suffix of ['/', '/x', '?a=1', 'x']) {
+      expect((await at(suffix, 'POST')).status, suffix).toBe(404);
+    }
+    for (const method of ['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']) {
+      const answer = await at('', method);
+      expect(answer.status, method).toBe(405);
+      expect(answer.headers.get('allow')).toBe('POST');
+    }
+  });
+});
+
+describe('when the event cannot be kept', () => {
+  it('the relay is asked to send it again later', async () => {
+    let writable = false;
+    const inbox = await startInbox({ writable: () => writable });
+    const body = deliveryCreated(1);
+    const headers = sign(body, { id: 'msg_1' });
+    const refused = await inbox.post(body, headers);
+    expect(refused.status).toBe(503);
+    expect(refused.headers.get('retry-after')).toBe('30');
+    writable = true;
+    expect((await inbox.post(body, headers)).status).toBe(204);
+  });
+
+  it('a failing commit is a 503 for everybody who waited for it', async () => {
+    const inbox = await startInbox();
+    await inbox.store.db.schema.alterTable('refresh').renameTo('gone').execute();
+    const answers = await Promise.all([1, 2, 3].map((id) => inbox.post(deliveryCreated(id))));
+    expect(answers.map(({ status }) => status)).toEqual([503, 503, 503]);
+    expect(await inbox.store.db.selectFrom('webhook_event').selectAll().execute()).toEqual([]);
+    await inbox.store.db.schema.alterTable('gone').renameTo('refresh').execute();
+    expect((await inbox.post(deliveryCreated(1))).status).toBe(204);
+  });
+});
+
+describe('during a rotation', () => {
+  it('both secrets are good, and it shows which one the relay still uses', async () => {
+    const inbox = await startInbox({ secrets: [secret('new', OTHER_KEY), secret('old', KEY)] });
+    for (const key of [KEY, OTHER_KEY, OTHER_KEY]) {
+      const body = deliveryCreated(1);
+      expect((await inbox.post(body, sign(body, { key }))).status).toBe(204);
+    }
+    expect(inbox.meter.stats().secrets).toMatchObject({ old: { count: 1 }, new: { count: 2 } });
+  });
+});
+
+/** A request head; the connection ends after the answer. */
+function head(path: string, ...lines: string[]): string {
+  return [`POST ${path} HTTP/1.1`, 'Host: a', 'Connection: close', ...lines, '', ''].join('\r\n');
+}
+
+const MANY = Array.from({ length: 65 }, (_, index) => `X-${index}: 1`);
+const TEN_MEGABYTES = ['Content-Type: application/json', 'Content-Length: 10000000'];
+
+describe('bytes that are no good HTTP', () => {
+  it.each([
+    ['no request line', 'hello\r\n\r\n', 400],
+    ['two content lengths', head('/events', 'Content-Length: 1', 'Content-Length: 2'), 400],
+    ['length and chunks', head('/events', 'Content-Length: 1', 'Transfer-Encoding: chunked'), 400],
+    ['bare line feeds', 'POST /events HTTP/1.1\nHost: a\n\n', 400],
+    ['no host', 'POST /events HTTP/1.1\r\n\r\n', 400],
+    ['20 kB of headers', head('/events', `X: ${'x'.repeat(20_000)}`), 431],
+    ['65 headers', head('/events', ...MANY), 431],
+    ['a path that cannot be decoded', head('/%zz'), 400],
+    ['a patient 10 MB body', head('/events', ...TEN_MEGABYTES, 'Expect: 100-continue'), 413],
+  ])('with %s are refused and the connection ends', async (_what, bytes, status) => {
+    const inbox = await startInbox();
+    const answer = await talk(inbox.port, bytes);
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    expect(answer).not.toMatch(/zz|FST|stack/);
+    expect((await inbox.post(deliveryCreated(1))).status).toBe(204);
+  });
+});

@@ -1,0 +1,274 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import {
+  createRefresher,
+  REFRESHER_LIMITS,
+  type ReadRequest,
+  type Refresher,
+} from '../../src/inbox/refresher.ts';
+import { seededRandom } from '../../src/lib/chance.ts';
+import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
+import { RefusedError, RetryLaterError } from '../../src/lib/errors.ts';
+import { silentLogger } from '../../src/lib/log.ts';
+import { requestRefreshes } from '../../src/mirror/refresh.ts';
+import type { SqliteStore } from '../../src/store/store.ts';
+import { temporaryStore } from '../support/store.ts';
+
+type ReadOrder = (orderId: number, request: ReadRequest) => Promise<void>;
+
+interface Bench {
+  readonly store: SqliteStore;
+  readonly clock: ManualClock;
+  readonly refresher: Refresher;
+  /** Orders in the sequence in which their reads were started. */
+  readonly started: number[];
+  readonly read: number[];
+  readonly refused: number[];
+  request(...orderIds: number[]): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** A running refresher over a real database; `readOrder` stands for the service. */
+async function startRefresher(readOrder: ReadOrder): Promise<Bench> {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  const [started, read, refused]: [number[], number[], number[]] = [[], [], []];
+  const refresher = createRefresher({
+    store,
+    clock,
+    random: seededRandom(1),
+    log: silentLogger(),
+    async readOrder(orderId, request) {
+      started.push(orderId);
+      await readOrder(orderId, request);
+    },
+    onRead: (orderId) => read.push(orderId),
+    onRefused: async (orderId) => {
+      refused.push(orderId);
+    },
+  });
+  const abort = new AbortController();
+  const running = refresher.run(abort.signal);
+  const stop = async (): Promise<void> => {
+    abort.abort();
+    await running;
+  };
+  onTestFinished(stop);
+  const request = async (...orderIds: number[]): Promise<void> => {
+    const requests = orderIds.map((orderId) => ({ orderId, cause: `event:msg_${orderId}` }));
+    await store.transaction((tx) => requestRefreshes(tx, requests, clock.now()));
+    refresher.nudge();
+  };
+  return { store, clock, refresher, started, read, refused, request, stop };
+}
+
+const left = async ({ store }: Bench): Promise<object[]> =>
+  store.db.selectFrom('refresh').selectAll().execute();
+
+/** Reads that end when the test says so. */
+function gate(): { readOrder: ReadOrder; open(orderId: number): void } {
+  const waiting = new Map<number, () => void>();
+  return {
+    readOrder: (orderId) => new Promise((resolve) => waiting.set(orderId, resolve)),
+    open(orderId) {
+      const resolve = waiting.get(orderId);
+      if (!resolve) throw new Error(`order ${orderId} is not being read`);
+      waiting.delete(orderId);
+      resolve();
+    },
+  };
+}
+
+describe('the refresher', () => {
+  it('reads a requested order at once, says so, and takes it off the list', async () => {
+    const requests: ReadRequest[] = [];
+    const bench = await startRefresher(async (_orderId, request) => {
+      requests.push(request);
+    });
+    await bench.request(7);
+    await vi.waitFor(() => expect(bench.read).toEqual([7]));
+    expect(requests).toMatchObject([{ cause: 'event:msg_7', priority: 'read' }]);
+    expect(await left(bench)).toEqual([]);
+  });
+
+  it('reads what was requested before it started', async () => {
+    const bench = await startRefresher(async () => undefined);
+    await bench.stop();
+    await bench.request(1, 2);
+    const abort = new AbortController();
+    const again = bench.refresher.run(abort.signal);
+    await vi.waitFor(() => expect(bench.read.toSorted()).toEqual([1, 2]));
+    abort.abort();
+    await again;
+  });
+
+  it('lets sweeps stand behind everything else', async () => {
+    const requests: ReadRequest[] = [];
+    const bench = await startRefresher(async (_orderId, request) => {
+      requests.push(request);
+    });
+    const sweep = [{ orderId: 1, cause: 'sweep' }];
+    await bench.store.transaction((tx) => requestRefreshes(tx, sweep, bench.clock.now()));
+    bench.refresher.nudge();
+    await vi.waitFor(() => expect(requests).toMatchObject([{ priority: 'pull' }]));
+  });
+
+  it('makes one read of ten requests, and one more for those that came meanwhile', async () => {
+    const { readOrder, open } = gate();
+    const bench = await startRefresher(readOrder);
+    await bench.request(7);
+    await vi.waitFor(() => expect(bench.started).toEqual([7]));
+    for (let again = 0; again < 10; again += 1) await bench.request(7);
+    expect(bench.started).toEqual([7]);
+    open(7);
+    await vi.waitFor(() => expect(bench.started).toEqual([7, 7]));
+    expect(await left(bench)).toMatchObject([{ order_id: 7, generation: 11 }]);
+    open(7);
+    await vi.waitFor(async () => expect(await left(bench)).toEqual([]));
+    expect(bench.started).toEqual([7, 7]);
+  });
+
+  it('reads as many orders at once as it may, and never one order twice at once', async () => {
+    const { readOrder, open } = gate();
+    const bench = await startRefresher(readOrder);
+    await bench.request(1, 2, 3, 4, 5, 6);
+    await vi.waitFor(() => expect(bench.started).toEqual([1, 2, 3, 4]));
+    expect(bench.refresher.stats().reading).toBe(REFRESHER_LIMITS.concurrency);
+    await bench.request(1, 2, 3, 4, 5, 6);
+    open(2);
+    await vi.waitFor(() => expect(bench.started).toHaveLength(5));
+    expect(bench.started.filter((orderId) => orderId !== 2)).toHaveLength(
+      new Set(bench.started.filter((orderId) => orderId !== 2)).size,
+    );
+    for (let turn = 0; turn < 50 && (await left(bench)).length > 0; turn += 1) {
+      const now = bench.started.length;
+      for (const orderId of [1, 2, 3, 4, 5, 6]) {
+        try {
+          open(orderId);
+        } catch {
+          // It is not being read right now.
+        }
+      }
+      await vi.waitFor(async () =>
+        expect(bench.started.length > now || (await left(bench)).length === 0).toBe(true),
+      );
+    }
+    expect(await left(bench)).toEqual([]);
+    expect(
+      Math.max(...[1, 2, 3, 4, 5, 6].map((id) => bench.started.filter((s) => s === id).length)),
+    ).toBe(2);
+  });
+
+  it('puts a failed read off, longer each time but never beyond five minutes', async () => {
+    const bench = await startRefresher(async () => {
+      throw new RetryLaterError('client.unavailable', 'no answer');
+    });
+    await bench.request(7);
+    await vi.waitFor(async () => expect(await left(bench)).toMatchObject([{ attempts: 1 }]));
+    const delays: number[] = [];
+    for (let attempt = 1; attempt <= 12; attempt += 1) {
+      const row = await bench.store.db
+        .selectFrom('refresh')
+        .select(['due_at', 'attempts', 'last_error'])
+        .executeTakeFirstOrThrow();
+      expect(row).toMatchObject({ attempts: attempt, last_error: 'no answer' });
+      const delay = row.due_at - bench.clock.now();
+      delays.push(delay);
+      const full = Math.min(1_000 * 2 ** (attempt - 1), 300_000);
+      expect(delay).toBeGreaterThanOrEqual(full / 2);
+      expect(delay).toBeLessThanOrEqual(full);
+      await bench.clock.advance(delay);
+      await vi.waitFor(async () =>
+        expect(await left(bench)).toMatchObject([{ attempts: attempt + 1 }]),
+      );
+    }
+    expect(bench.started).toHaveLength(13);
+    expect(new Set(delays).size).toBe(delays.length);
+  });
+
+  it('waits as long as the service asks', async () => {
+    const bench = await startRefresher(async () => {
+      throw new RetryLaterError('client.busy', 'slow down', { retryAfterMs: 60_000 });
+    });
+    await bench.request(7);
+    await vi.waitFor(async () =>
+      expect(await left(bench)).toMatchObject([{ due_at: bench.clock.now() + 60_000 }]),
+    );
+  });
+
+  it('brings a put-off read forward when the order is named again', async () => {
+    let broken = true;
+    const bench = await startRefresher(async () => {
+      if (broken) throw new RetryLaterError('client.unavailable', 'no answer');
+    });
+    await bench.request(7);
+    await vi.waitFor(async () => expect(await left(bench)).toMatchObject([{ attempts: 1 }]));
+    broken = false;
+    await bench.request(7);
+    await vi.waitFor(() => expect(bench.read).toEqual([7]));
+    expect(await left(bench)).toEqual([]);
+  });
+
+  it('takes an order that the service refuses off the list and reports it', async () => {
+    const bench = await startRefresher(async () => {
+      throw new RefusedError('client.not_found', 'no such order');
+    });
+    await bench.request(7);
+    await vi.waitFor(async () => expect(await left(bench)).toEqual([]));
+    expect(bench.refused).toEqual([7]);
+    expect(bench.read).toEqual([]);
+    expect(bench.refresher.stats()).toMatchObject({ refused: 1 });
+  });
+
+  it('puts a read off that fails by a mistake of ours, and goes on with the others', async () => {
+    const bench = await startRefresher(async (orderId) => {
+      if (orderId === 1) throw new TypeError('undefined is not a function');
+    });
+    await bench.request(1, 2);
+    await vi.waitFor(() => expect(bench.read).toEqual([2]));
+    await vi.waitFor(async () =>
+      expect(await left(bench)).toMatchObject([{ order_id: 1, attempts: 1 }]),
+    );
+  });
+
+  it('leaves an interrupted read on the list when it is stopped', async () => {
+    const bench = await startRefresher(
+      (_orderId, { signal }) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => reject(signal.reason));
+        }),
+    );
+    await bench.request(7);
+    await vi.waitFor(() => expect(bench.started).toEqual([7]));
+    await bench.stop();
+    expect(await left(bench)).toMatchObject([{ order_id: 7, attempts: 0 }]);
+    expect(bench.clock.pending()).toBe(0);
+  });
+
+  it('looks by itself after half a minute, because another process may have asked', async () => {
+    const bench = await startRefresher(async () => undefined);
+    await vi.waitFor(() => expect(bench.clock.pending()).toBe(1));
+    const requests = [{ orderId: 7, cause: 'replay' }];
+    await bench.store.transaction((tx) => requestRefreshes(tx, requests, bench.clock.now()));
+    await bench.clock.advance(REFRESHER_LIMITS.idleMsMax);
+    await vi.waitFor(() => expect(bench.read).toEqual([7]));
+  });
+
+  it('ends with the error when the database fails, so that it is started again', async () => {
+    const clock = manualClock();
+    const store = await temporaryStore(clock);
+    const refresher = createRefresher({
+      store,
+      clock,
+      random: seededRandom(1),
+      log: silentLogger(),
+      readOrder: async () => {
+        await store.db.schema.alterTable('refresh').renameTo('gone').execute();
+      },
+      onRead: () => undefined,
+      onRefused: async () => undefined,
+    });
+    const requests = [{ orderId: 7, cause: 'event:1' }];
+    await store.transaction((tx) => requestRefreshes(tx, requests, clock.now()));
+    await expect(refresher.run(new AbortController().signal)).rejects.toThrow(/no such table/);
+  });
+});
