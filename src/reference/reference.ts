@@ -18,6 +18,7 @@ import { createKnobStore, type KnobStore } from './control/knob-store.ts';
 import type { Knobs } from './control/knobs.ts';
 import { createEdge, type Edge } from './edge/edge.ts';
 import { type Credentials, createKeyRing, type KeyRing } from './keys.ts';
+import { writeHistory } from './life/history.ts';
 import { createLife, type Life } from './life/life.ts';
 import { createRelay, type Relay } from './relay/relay.ts';
 import { installV1, keyOfRequest, V1_PREFIX } from './v1/server.ts';
@@ -83,7 +84,9 @@ export async function startReference(options: ReferenceOptions): Promise<Referen
   const store = createKnobStore(options.knobs);
   const knobs = store.current;
   const relay = createRelay({ clock, wallClock, random: secrets, log, allowLoopback: true });
-  const world = createWorld({ events: publishTo([options.events, relay]), clock, knobs });
+  const worldDeps = { events: publishTo([options.events, relay]), clock, knobs };
+  const world = createWorld(worldDeps);
+  writeHistory(world, worldDeps);
   const keys = createKeyRing({ knobs, clock, secrets });
   const life = createLife({ world, clock, knobs });
 
@@ -92,7 +95,7 @@ export async function startReference(options: ReferenceOptions): Promise<Referen
   const edge = createEdge({ clock, knobs, keyOf });
   const service = createHttpServer(log);
   edge.install(service);
-  await installV1(service, { world, keys, knobs });
+  await installV1(service, { world, keys, knobs, clock });
   const pdm = createPdm(world.catalog, clock);
   const lifetime = (): number => knobs().paging.tokenLifetime;
   const tokens = createPageTokens({ clock, random: secrets, lifetime });

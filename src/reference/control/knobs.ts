@@ -29,6 +29,8 @@ const worldKnobs = z.strictObject({
 
 const lifeKnobs = z.strictObject({
   ordersPerMinute: z.number().min(0).max(6_000).default(12),
+  /** Variants per minute whose stock is filled up. */
+  restocksPerMinute: z.number().min(0).max(6_000).default(6),
   /** From the order to its packed delivery. */
   packAfter: duration('6s'),
   /** Packing times are drawn from ± this share of `packAfter`. */

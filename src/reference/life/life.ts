@@ -5,6 +5,7 @@
  */
 import type { Clock, Timer } from '../../lib/clock.ts';
 import type { CurrentKnobs } from '../control/knobs.ts';
+import { hashAt } from '../world/catalog/hash.ts';
 import type { Task } from '../world/trade/agenda.ts';
 import type { World } from '../world/world.ts';
 import { drawOrder } from './arrivals.ts';
@@ -20,23 +21,39 @@ export interface LifeDeps {
   readonly knobs: CurrentKnobs;
 }
 
-/** How often a rate of zero orders per minute is looked at again. */
+/** How often a rate of zero per minute is looked at again. */
 const IDLE_MS = 5_000;
 const MINUTE_MS = 60_000;
+/** Units that come in at once, at most. */
+const RESTOCK_MAX = 40;
+const SALT_RESTOCK = 90;
 
-function arrivalSpacing(knobs: CurrentKnobs): number {
-  const { ordersPerMinute } = knobs().life;
-  return ordersPerMinute === 0 ? IDLE_MS : Math.max(1, Math.round(MINUTE_MS / ordersPerMinute));
+function spacingOf(perMinute: number): number {
+  return perMinute === 0 ? IDLE_MS : Math.max(1, Math.round(MINUTE_MS / perMinute));
 }
 
 function arrive({ world, clock, knobs }: LifeDeps): void {
-  const { life, world: size } = knobs();
+  const { life } = knobs();
+  const { seed } = world.catalog.size;
   if (life.ordersPerMinute > 0) {
     const orderId = world.book.orders.nextId();
     const { preOrderShare } = life;
-    world.trade.place(drawOrder(world, { seed: size.seed, orderId, preOrderShare }));
+    world.trade.place(drawOrder(world, { seed, orderId, preOrderShare }));
   }
-  world.agenda.add(clock.now() + arrivalSpacing(knobs), { kind: 'arrive' });
+  world.agenda.add(clock.now() + spacingOf(life.ordersPerMinute), { kind: 'arrive' });
+}
+
+/** Goods come in: a few variants, drawn by the time, get what a delivery usually brings. */
+function restock({ world, clock, knobs }: LifeDeps): void {
+  const { catalog, stock } = world;
+  const { restocksPerMinute } = knobs().life;
+  if (restocksPerMinute > 0) {
+    const draw = hashAt(catalog.size.seed, clock.now() % 2 ** 31, SALT_RESTOCK);
+    const stocked = Math.max(1, stock.stockedIn(0, catalog.variantCount));
+    const variant = stock.nth(0, catalog.variantCount, draw % stocked);
+    if (variant >= 0) stock.set(variant, stock.of(variant) + 1 + ((draw >>> 8) % RESTOCK_MAX));
+  }
+  world.agenda.add(clock.now() + spacingOf(restocksPerMinute), { kind: 'restock' });
 }
 
 function run(deps: LifeDeps, task: Task): void {
@@ -60,8 +77,21 @@ function run(deps: LifeDeps, task: Task): void {
       if (delivery?.status === 'pending') trade.moveDelivery(delivery, 'canceled', 'service');
       return;
     }
-    default:
+    case 'return': {
+      const delivery = book.deliveries.get(task.orderDeliveryId);
+      if (delivery) trade.returnDelivery(delivery);
       return;
+    }
+    case 'confirm': {
+      const pending = book.pendingRefunds.get(task.pendingRefundId);
+      if (pending) trade.confirmRefund(pending);
+      return;
+    }
+    case 'commit':
+      trade.place(task.order);
+      return;
+    case 'restock':
+      restock(deps);
   }
 }
 
@@ -92,8 +122,13 @@ export function createLife(deps: LifeDeps): Life {
   return {
     start() {
       running = true;
-      const first = !agenda.entries().some(({ task }) => task.kind === 'arrive');
-      if (first) agenda.add(clock.now() + arrivalSpacing(knobs), { kind: 'arrive' });
+      const waiting = new Set(agenda.entries().map(({ task }) => task.kind));
+      const { ordersPerMinute, restocksPerMinute } = knobs().life;
+      const now = clock.now();
+      if (!waiting.has('arrive')) agenda.add(now + spacingOf(ordersPerMinute), { kind: 'arrive' });
+      if (!waiting.has('restock')) {
+        agenda.add(now + spacingOf(restocksPerMinute), { kind: 'restock' });
+      }
       arm();
     },
     stop() {

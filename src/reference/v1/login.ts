@@ -1,4 +1,4 @@
-/** V1: log-in. */
+/** V1: the ways in, for programs (log-in) and for people (link to the webhook portal). */
 import { z } from 'zod';
 import type { KeyRing } from '../keys.ts';
 import { V1Error } from './answer.ts';
@@ -21,5 +21,18 @@ export function loginRoute(keys: KeyRing): Route {
       if (answer.kind === 'refused') throw new V1Error(401, 'Unknown clientID or clientSecret');
       return { data: { token: answer.token } };
     },
+  });
+}
+
+/** A new link into the relay's portal that opens once; `expiresAt` in ISO 8601. */
+export type PortalLink = () => { readonly url: string; readonly expiresAt: string };
+
+export function portalRoute(portalLink: PortalLink): Route {
+  return defineRoute({
+    method: 'POST',
+    path: '/webhook-portal',
+    access: 'webhooks',
+    summary: 'A link into the webhook portal, good for one use',
+    handle: () => ({ data: { ...portalLink() } }),
   });
 }

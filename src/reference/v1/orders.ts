@@ -1,18 +1,24 @@
 /** V1: orders and their deliveries. */
 import { z } from 'zod';
+import type { Clock } from '../../lib/clock.ts';
 import type { CurrentKnobs } from '../control/knobs.ts';
 import type { Key } from '../keys.ts';
+import { hashAt } from '../world/catalog/hash.ts';
 import type { Delivery, Order } from '../world/trade/orders.ts';
 import { deliveryShape, orderShape } from '../world/trade/shapes.ts';
+import type { NewOrder } from '../world/trade/trade.ts';
 import type { World } from '../world/world.ts';
-import { notFound, V1Error } from './answer.ts';
+import { type Answer, notFound, V1Error } from './answer.ts';
 import { newOrderSchema, readNewOrder } from './new-order.ts';
 import { defineRoute, type Route, wholeNumber } from './route.ts';
 
 export interface OrderDeps {
   readonly world: World;
   readonly knobs: CurrentKnobs;
+  readonly clock: Pick<Clock, 'now'>;
 }
+
+const SALT_LATE = 95;
 
 const orderParams = z.object({ orderId: wholeNumber });
 const deliveryParams = orderParams.extend({ orderDeliveryId: wholeNumber });
@@ -35,14 +41,16 @@ function findDelivery(deps: OrderDeps, order: Order, id: number): Delivery {
   return delivery;
 }
 
-/** Newest first, ids below the cursor. */
-function listOrders({ world, knobs }: OrderDeps, key: Key, before: number): Order[] {
+/** Newest first, ids below the cursor; the newest may be missing for a while. */
+function listOrders({ world, knobs, clock }: OrderDeps, key: Key, before: number): Order[] {
   const { all } = world.book.orders;
   const max = knobs().paging.orders;
+  const until = clock.now() - knobs().orders.listingLag;
   const page: Order[] = [];
   for (let at = all.length - 1; at >= 0 && page.length < max; at -= 1) {
     const order = all[at];
-    if (order && order.orderId < before && isVisible(order, key)) page.push(order);
+    if (!order || order.orderId >= before || order.createdAt > until) continue;
+    if (isVisible(order, key)) page.push(order);
   }
   return page;
 }
@@ -71,6 +79,52 @@ function orderReadRoutes(deps: OrderDeps): Route[] {
   ];
 }
 
+function createdAnswer({ book }: World, order: Order): Answer {
+  return {
+    data: {
+      orderId: order.orderId,
+      orderStatus: order.status,
+      salesOrder: orderShape(order),
+      deliveries: book.deliveries
+        .ofOrder(order.orderId)
+        .map(({ orderDeliveryId, deliveryNo, status }) => ({
+          orderDeliveryId,
+          deliveryNo,
+          status,
+        })),
+    },
+  };
+}
+
+/** True for the share of requests whose order comes into being only after a 504. */
+function commitsLate({ world, knobs }: OrderDeps): boolean {
+  const { lateCommitShare } = knobs().orders;
+  const draw = hashAt(world.catalog.size.seed, world.book.posts, SALT_LATE) / 2 ** 32;
+  return draw < lateCommitShare;
+}
+
+function createOrder(deps: OrderDeps, key: Key, input: NewOrder, idempotencyKey?: string): Answer {
+  const { world, knobs, clock } = deps;
+  const { book, trade, agenda } = world;
+  const { orders: rules } = knobs();
+  book.posts += 1;
+  const name = idempotencyKey === undefined ? undefined : `${key.name} ${idempotencyKey}`;
+  const honoured = rules.idempotencyKey === 'honour' ? name : undefined;
+  const made = honoured === undefined ? undefined : book.orders.get(book.made.get(honoured) ?? 0);
+  if (made) return createdAnswer(world, made);
+  if (rules.duplicateReference === 'conflict') {
+    const taken = book.orders.all.some(({ reference }) => reference === input.reference);
+    if (taken) throw new V1Error(409, `There is already an order with that reference`);
+  }
+  if (commitsLate(deps)) {
+    agenda.add(clock.now() + rules.lateCommitAfter, { kind: 'commit', order: input });
+    throw new V1Error(504, 'The service did not answer in time');
+  }
+  const order = trade.place(input);
+  if (honoured !== undefined) book.made.set(honoured, order.orderId);
+  return createdAnswer(world, order);
+}
+
 function createOrderRoute(deps: OrderDeps): Route {
   return defineRoute({
     method: 'POST',
@@ -78,27 +132,10 @@ function createOrderRoute(deps: OrderDeps): Route {
     access: 'full',
     summary: 'Create an order',
     body: newOrderSchema,
-    handle({ key, body }) {
-      const input = readNewOrder(deps, key, body);
-      const { book, trade } = deps.world;
-      const taken = book.orders.all.some(({ reference }) => reference === input.reference);
-      if (taken && deps.knobs().orders.duplicateReference === 'conflict') {
-        throw new V1Error(409, `There is already an order with reference ${input.reference}`);
-      }
-      const order = trade.place(input);
-      const deliveries = book.deliveries.ofOrder(order.orderId);
-      return {
-        data: {
-          orderId: order.orderId,
-          orderStatus: order.status,
-          salesOrder: orderShape(order),
-          deliveries: deliveries.map(({ orderDeliveryId, deliveryNo, status }) => ({
-            orderDeliveryId,
-            deliveryNo,
-            status,
-          })),
-        },
-      };
+    handle({ key, body, headers }) {
+      const given = headers['idempotency-key'];
+      const idempotencyKey = typeof given === 'string' ? given : undefined;
+      return createOrder(deps, key, readNewOrder(deps, key, body), idempotencyKey);
     },
   });
 }

@@ -24,7 +24,7 @@ export interface Route {
   readonly access: Access;
   readonly summary: string;
   /** The path that replaces a deprecated one. */
-  readonly successor?: string;
+  readonly successor?: (params: Readonly<Record<string, string | undefined>>) => string;
   readonly params: z.ZodObject;
   readonly query: z.ZodObject;
   readonly body: z.ZodType | undefined;
@@ -44,7 +44,7 @@ interface Spec<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType
   readonly path: string;
   readonly access: Access;
   readonly summary: string;
-  readonly successor?: string;
+  readonly successor?: NonNullable<Route['successor']>;
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;

@@ -6,12 +6,16 @@
  */
 import { Readable } from 'node:stream';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { Clock } from '../../lib/clock.ts';
 import type { CurrentKnobs } from '../control/knobs.ts';
 import type { Key, KeyRing } from '../keys.ts';
 import type { World } from '../world/world.ts';
 import { type Answer, envelope, errorBody, V1Error } from './answer.ts';
-import { loginRoute } from './login.ts';
+import { catalogRoutes } from './catalog.ts';
+import { loginRoute, type PortalLink, portalRoute } from './login.ts';
 import { orderRoutes } from './orders.ts';
+import { allRefundRoutes } from './refunds.ts';
 import type { Access, Route } from './route.ts';
 import { variantRoutes } from './variants.ts';
 
@@ -19,6 +23,9 @@ export interface V1Deps {
   readonly world: World;
   readonly keys: KeyRing;
   readonly knobs: CurrentKnobs;
+  readonly clock: Pick<Clock, 'now'>;
+  /** Without a portal there is no such route. */
+  readonly portalLink?: PortalLink;
 }
 
 export const V1_PREFIX = '/api/v1';
@@ -26,10 +33,14 @@ export const TOKEN_HEADER = 'x-service-authorization';
 export const READ_TOKEN_HEADER = 'x-service-readtoken';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
+const pathParams = z.record(z.string(), z.string());
 const STREAM_BUFFER_BYTES = 1_048_576;
 
 export function v1Routes(deps: V1Deps): Route[] {
-  return [loginRoute(deps.keys), ...variantRoutes(deps), ...orderRoutes(deps)];
+  const catalog = [...catalogRoutes(deps.world), ...variantRoutes(deps)];
+  const trade = [...orderRoutes(deps), ...allRefundRoutes(deps)];
+  const portal = deps.portalLink ? [portalRoute(deps.portalLink)] : [];
+  return [loginRoute(deps.keys), ...portal, ...catalog, ...trade];
 }
 
 function one(value: string | string[] | undefined): string | undefined {
@@ -88,11 +99,12 @@ function register(app: FastifyInstance, route: Route, keys: KeyRing): void {
     url: route.path,
     async handler(request, reply) {
       const key = authorize(keys, route.access, request);
-      if (route.successor !== undefined) {
-        reply.header('deprecation', 'true');
-        reply.header('link', `<${V1_PREFIX}${route.successor}>; rel="successor-version"`);
-      }
       const { params, query, body, headers } = request;
+      if (route.successor) {
+        const successor = route.successor(pathParams.parse(params));
+        reply.header('deprecation', 'true');
+        reply.header('link', `<${V1_PREFIX}${successor}>; rel="successor-version"`);
+      }
       return send(reply, await route.run({ key, params, query, body, headers }));
     },
   });

@@ -11,6 +11,7 @@ import { type Account, accountAt } from './accounts.ts';
 import { type Catalog, createCatalog } from './catalog/catalog.ts';
 import { createStock, type Stock } from './catalog/stock.ts';
 import type { EventSink } from './events.ts';
+import { restoreSnapshot, takeSnapshot, type WorldSnapshot } from './snapshot.ts';
 import { type Agenda, createAgenda } from './trade/agenda.ts';
 import { createOrderBook, type OrderBook } from './trade/orders.ts';
 import { createTrade, type Trade } from './trade/trade.ts';
@@ -22,6 +23,9 @@ export interface World {
   readonly agenda: Agenda;
   readonly trade: Trade;
   readonly accounts: { readonly count: number; at(index: number): Account };
+  snapshot(): WorldSnapshot;
+  /** Takes the place of all that happened since; the catalog's seed and size stay. */
+  restore(snapshot: WorldSnapshot): void;
 }
 
 export interface WorldDeps {
@@ -44,5 +48,7 @@ export function createWorld({ events, clock, knobs }: WorldDeps): World {
     agenda,
     trade,
     accounts: { count: size.accounts, at: (index) => accountAt(size.seed, index) },
+    snapshot: () => takeSnapshot({ catalog, stock, book, agenda }),
+    restore: (snapshot) => restoreSnapshot({ catalog, stock, book, agenda }, snapshot),
   };
 }

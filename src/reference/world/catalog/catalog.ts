@@ -203,6 +203,11 @@ export function createCatalog(size: CatalogSize) {
     isColorActive: (styleIndex: number, color: number): boolean =>
       numberAt(size.seed, styleIndex * 16 + color, SALT.active, 20) !== 0,
     isAssortment,
+    /** NOOS styles belong to every season. */
+    isOfSeason(variant: number, season: number): boolean {
+      const of = style(placeAt(size, variant).style);
+      return of.season === season || of.noos;
+    },
     sizeLabel: (of: Style, row: number): string => sizeLabelAt(size, of, row),
     /** Single pieces in one unit of the variant. */
     pieces: (of: Style, row: number): number => (isAssortment(of, row) ? ASSORTMENT_PIECES : 1),

@@ -21,8 +21,14 @@ export interface Stock {
   stockedIn(from: number, to: number): number;
   /** The n-th (from 0) stocked variant at or after `from`, or -1 before `to` is reached. */
   nth(from: number, to: number, n: number): number;
-  restore(quantities: Int32Array, preOrdered: ReadonlyMap<number, number>): void;
   preOrdered(): ReadonlyMap<number, number>;
+  /** Variants whose quantity is not the one the world began with, with their quantity. */
+  changes(): [number, number][];
+  /** Back to the beginning, then these quantities. */
+  restore(
+    changes: readonly (readonly [number, number])[],
+    preOrdered: readonly (readonly [number, number])[],
+  ): void;
 }
 
 function firstStock(catalog: Catalog): Int32Array {
@@ -112,8 +118,17 @@ export function createStock(catalog: Catalog): Stock {
       }
       return -1;
     },
-    restore(next, preOrdered) {
-      quantities.set(next);
+    changes() {
+      const out: [number, number][] = [];
+      for (const [variant, first] of firstStock(catalog).entries()) {
+        const quantity = quantities[variant] ?? 0;
+        if (quantity !== first) out.push([variant, quantity]);
+      }
+      return out;
+    },
+    restore(changes, preOrdered) {
+      quantities.set(firstStock(catalog));
+      for (const [variant, quantity] of changes) quantities[variant] = quantity;
       blocks = countBlocks(quantities);
       taken.clear();
       for (const [variant, quantity] of preOrdered) taken.set(variant, quantity);

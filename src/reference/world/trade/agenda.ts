@@ -1,4 +1,5 @@
 /** What will happen to the world, as plain data in order of time: a snapshot can carry it. */
+import type { NewOrder } from './trade.ts';
 
 export type Task =
   | { readonly kind: 'arrive' }
@@ -8,7 +9,9 @@ export type Task =
   | { readonly kind: 'ship'; readonly orderDeliveryId: number; readonly acceptedAt: number }
   | { readonly kind: 'cancel'; readonly orderDeliveryId: number }
   | { readonly kind: 'return'; readonly orderDeliveryId: number }
-  | { readonly kind: 'confirm'; readonly pendingRefundId: number };
+  | { readonly kind: 'confirm'; readonly pendingRefundId: number }
+  /** An order whose request was answered with 504 comes into being. */
+  | { readonly kind: 'commit'; readonly order: NewOrder };
 
 export interface Entry {
   /** Epoch milliseconds. */

@@ -137,6 +137,10 @@ export interface OrderBook {
   readonly deliveries: Shelf<Delivery>;
   readonly refunds: Shelf<Refund>;
   readonly pendingRefunds: Shelf<PendingRefund>;
+  /** What a request with an `Idempotency-Key` made, where that header is honoured. */
+  readonly made: Map<string, number>;
+  /** Requests to create an order so far, refused ones included. */
+  posts: number;
 }
 
 export function createOrderBook(): OrderBook {
@@ -145,5 +149,7 @@ export function createOrderBook(): OrderBook {
     deliveries: createShelf(500_001),
     refunds: createShelf(700_001),
     pendingRefunds: createShelf(800_001),
+    made: new Map(),
+    posts: 0,
   };
 }

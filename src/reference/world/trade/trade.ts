@@ -3,36 +3,30 @@
  * clock or an operator through the control API. Each action changes the book, puts what follows
  * on the agenda and tells the change as an event, in this order and without waiting in between.
  */
-import type { Clock } from '../../../lib/clock.ts';
-import type { CurrentKnobs } from '../../control/knobs.ts';
 import type { ShippingAddress } from '../accounts.ts';
-import type { Catalog } from '../catalog/catalog.ts';
 import { hashAt } from '../catalog/hash.ts';
-import type { Stock } from '../catalog/stock.ts';
 import type { Currency } from '../catalog/words.ts';
-import type { EventSink } from '../events.ts';
-import type { Agenda } from './agenda.ts';
+import { type Moved, referencesOf, type TradeDeps } from './deps.ts';
 import type {
   DecisionStatus,
   Delivery,
   DeliveryLine,
   Freight,
   Order,
-  OrderBook,
   OrderLine,
+  PendingRefund,
+  Refund,
 } from './orders.ts';
+import {
+  askRefund,
+  confirmRefund,
+  dropRefund,
+  moveRefund,
+  type PendingRefundInput,
+  returnDelivery,
+} from './refunds.ts';
 import { deliveryShape, orderShape } from './shapes.ts';
 import { judgeMove } from './transitions.ts';
-
-export interface TradeDeps {
-  readonly book: OrderBook;
-  readonly catalog: Catalog;
-  readonly stock: Stock;
-  readonly agenda: Agenda;
-  readonly events: EventSink;
-  readonly clock: Pick<Clock, 'now'>;
-  readonly knobs: CurrentKnobs;
-}
 
 export interface NewOrder {
   readonly reference: string;
@@ -46,13 +40,11 @@ export interface NewOrder {
   readonly key?: string;
 }
 
-export type Moved = 'moved' | 'same' | 'conflict';
-
 const SALT = { jitter: 60, split: 61, cancel: 62, give: 63 } as const;
 
 /** Uniform in [0, 1), the same for the same record of the same world. */
 function shareOf(deps: TradeDeps, id: number, salt: number): number {
-  return hashAt(deps.knobs().world.seed, id, salt) / 2 ** 32;
+  return hashAt(deps.catalog.size.seed, id, salt) / 2 ** 32;
 }
 
 function remaining(order: Order): DeliveryLine[] {
@@ -68,6 +60,16 @@ function firstPart(lines: readonly DeliveryLine[]): DeliveryLine[] {
   return lines.slice(0, Math.ceil(lines.length / 2));
 }
 
+function publishOrder(deps: TradeDeps, name: string, order: Order): void {
+  const data = { salesOrder: orderShape(order) };
+  deps.events.publish(`sales_order.${name}`, data, referencesOf(order));
+}
+
+function publishDelivery(deps: TradeDeps, name: string, order: Order, delivery: Delivery): void {
+  const data = { salesOrderDelivery: deliveryShape(order, delivery) };
+  deps.events.publish(`sales_order.${name}`, data, referencesOf(order));
+}
+
 export type Trade = ReturnType<typeof createTrade>;
 
 export function createTrade(deps: TradeDeps) {
@@ -80,11 +82,17 @@ export function createTrade(deps: TradeDeps) {
     moveDelivery: (delivery: Delivery, to: DecisionStatus, by: 'client' | 'service'): Moved =>
       moveDelivery(deps, delivery, to, by),
     ship: (delivery: Delivery): boolean => ship(deps, delivery),
+    askRefund: (order: Order, input: PendingRefundInput) => askRefund(deps, order, input),
+    confirmRefund: (pending: PendingRefund) => confirmRefund(deps, pending),
+    dropRefund,
+    returnDelivery: (delivery: Delivery) => returnDelivery(deps, delivery),
+    moveRefund: (refund: Refund, to: DecisionStatus, by: 'client' | 'service'): Moved =>
+      moveRefund(deps, refund, to, by),
   };
 }
 
 function placeOrder(deps: TradeDeps, input: NewOrder): Order {
-  const { book, catalog, stock, clock, agenda, events } = deps;
+  const { book, catalog, stock, clock, agenda } = deps;
   const orderId = book.orders.nextId();
   const now = clock.now();
   const { lines, ...rest } = input;
@@ -105,7 +113,7 @@ function placeOrder(deps: TradeDeps, input: NewOrder): Order {
   if (order.season !== undefined) {
     for (const line of order.lines) stock.takePreOrder(line.variant, line.quantity);
   }
-  events.publish('sales_order.order_created', { salesOrder: orderShape(order) });
+  publishOrder(deps, 'order_created', order);
   agenda.add(now + packingTime(deps, orderId), { kind: 'pack', orderId });
   return order;
 }
@@ -133,7 +141,7 @@ function packSome(deps: TradeDeps, order: Order): Delivery | undefined {
 
 function pack(deps: TradeDeps, order: Order, lines: readonly DeliveryLine[]): Delivery | undefined {
   if (order.completed || lines.length === 0) return undefined;
-  const { book, clock, events, agenda } = deps;
+  const { book, clock, agenda } = deps;
   const { life } = deps.knobs();
   const id = book.deliveries.nextId();
   const now = clock.now();
@@ -150,9 +158,7 @@ function pack(deps: TradeDeps, order: Order, lines: readonly DeliveryLine[]): De
     if (line) line.packed += quantity;
   }
   book.deliveries.add(delivery);
-  events.publish('sales_order.delivery_created', {
-    salesOrderDelivery: deliveryShape(order, delivery),
-  });
+  publishDelivery(deps, 'delivery_created', order, delivery);
   if (shareOf(deps, id, SALT.cancel) < life.cancelShare) {
     agenda.add(now + life.cancelAfter, { kind: 'cancel', orderDeliveryId: id });
   }
@@ -165,7 +171,7 @@ function moveDelivery(
   to: DecisionStatus,
   by: 'client' | 'service',
 ): Moved {
-  const { book, clock, events, agenda } = deps;
+  const { book, clock, agenda } = deps;
   const { life, orders } = deps.knobs();
   const order = book.orders.get(delivery.orderId);
   const verdict = judgeMove({
@@ -181,9 +187,8 @@ function moveDelivery(
   if (to === 'accepted') delivery.acceptedAt = now;
   else delete delivery.acceptedAt;
   if (to === 'rejected' || to === 'canceled') unpack(order, delivery);
-  events.publish(`sales_order.delivery_${to === 'canceled' ? 'canceled' : 'updated'}`, {
-    salesOrderDelivery: deliveryShape(order, delivery),
-  });
+  const name = to === 'canceled' ? 'delivery_canceled' : 'delivery_updated';
+  publishDelivery(deps, name, order, delivery);
   if (to === 'accepted') {
     const { orderDeliveryId } = delivery;
     agenda.add(now + life.shipAfter, { kind: 'ship', orderDeliveryId, acceptedAt: now });
@@ -211,11 +216,11 @@ function closeOrder(deps: TradeDeps, order: Order): void {
   order.completed = true;
   const shipped = order.lines.some((line) => line.fulfilled > 0);
   order.status = shipped ? 'partially_fulfilled' : 'canceled';
-  deps.events.publish('sales_order.order_completed', { salesOrder: orderShape(order) });
+  publishOrder(deps, 'order_completed', order);
 }
 
 function ship(deps: TradeDeps, delivery: Delivery): boolean {
-  const { book, stock, clock, events, agenda } = deps;
+  const { book, stock, clock, agenda } = deps;
   const order = book.orders.get(delivery.orderId);
   if (!order || delivery.status !== 'accepted' || delivery.shippedAt !== undefined) return false;
   const { life } = deps.knobs();
@@ -228,13 +233,11 @@ function ship(deps: TradeDeps, delivery: Delivery): boolean {
     line.fulfilled += quantity;
     stock.set(line.variant, Math.max(0, stock.of(line.variant) - quantity));
   }
-  events.publish('sales_order.delivery_updated', {
-    salesOrderDelivery: deliveryShape(order, delivery),
-  });
+  publishDelivery(deps, 'delivery_updated', order, delivery);
   const whole = order.lines.every((line) => line.fulfilled >= line.quantity);
   order.status = whole ? 'fulfilled' : 'partially_fulfilled';
   order.completed = whole;
-  if (whole) events.publish('sales_order.order_completed', { salesOrder: orderShape(order) });
+  if (whole) publishOrder(deps, 'order_completed', order);
   if (shareOf(deps, id, SALT.give) < life.refundShare) {
     agenda.add(clock.now() + life.refundAfter, { kind: 'return', orderDeliveryId: id });
   }

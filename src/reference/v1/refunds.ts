@@ -1,0 +1,164 @@
+/** V1: refunds, and pending refunds that the service confirms. */
+import { z } from 'zod';
+import { minorUnits } from '../../lib/money.ts';
+import type { Order, PendingRefund, Refund } from '../world/trade/orders.ts';
+import { pendingRefundShape, refundShape } from '../world/trade/shapes.ts';
+import { invalid, notFound, V1Error } from './answer.ts';
+import { findOrder, type OrderDeps, statusBody } from './orders.ts';
+import { defineRoute, type Route, wholeNumber } from './route.ts';
+
+const LINES_MAX = 5_000;
+const REFUND_TYPES = [
+  'claim/credit',
+  'claim/replace',
+  'claim/price_reduction',
+  'return/credit',
+  'price_reduction/credit',
+] as const;
+
+const orderParams = z.object({ orderId: wholeNumber });
+const refundParams = orderParams.extend({ orderRefundId: wholeNumber });
+const pendingParams = orderParams.extend({ pendingRefundId: wholeNumber });
+const pendingLine = z.object({
+  barcode: z.string().min(1),
+  quantity: z.number().int().min(1).max(1_000_000),
+  price: z.number().min(0).optional(),
+  refundType: z.enum(REFUND_TYPES).optional(),
+  restock: z.boolean().optional(),
+});
+export const pendingRefundBody = z.object({
+  reference: z.string().min(1).max(1_000),
+  comment: z.string().max(1_000).optional(),
+  refundLineItems: z.array(pendingLine).min(1).max(LINES_MAX),
+});
+
+type PendingBody = z.output<typeof pendingRefundBody>;
+
+function pendingLines(order: Order, body: PendingBody): PendingRefund['lines'] {
+  const problems: string[] = [];
+  const lines = body.refundLineItems.map(({ price, refundType, restock, ...line }, index) => {
+    const ordered = order.lines.filter(({ barcode }) => barcode === line.barcode);
+    const units = ordered.reduce((sum, { quantity }) => sum + quantity, 0);
+    const at = `refundLineItems.${index}`;
+    if (units === 0) problems.push(`${at}.barcode: ${line.barcode} is not in this order`);
+    else if (line.quantity > units) problems.push(`${at}.quantity: only ${units} were ordered`);
+    const minor = minorUnits(price);
+    return {
+      ...line,
+      pieces: ordered[0]?.pieces ?? 1,
+      ...(minor === null ? {} : { price: minor }),
+      ...(refundType === undefined ? {} : { refundType }),
+      ...(restock === undefined ? {} : { restock }),
+    };
+  });
+  if (problems.length > 0) throw invalid(problems);
+  return lines;
+}
+
+function refundRoutes(deps: OrderDeps): Route[] {
+  const { book, trade } = deps.world;
+  const path = '/orders/:orderId/refunds';
+  const find = (order: Order, id: number): Refund => {
+    const refund = book.refunds.get(id);
+    if (refund?.orderId !== order.orderId) throw notFound(`Refund ${id}`);
+    return refund;
+  };
+  return [
+    defineRoute({
+      method: 'GET',
+      path,
+      access: 'full',
+      summary: 'Refunds of an order',
+      params: orderParams,
+      handle({ key, params }) {
+        const order = findOrder(deps, key, params.orderId);
+        const refunds = book.refunds.ofOrder(order.orderId);
+        return { data: { refunds: refunds.map((one) => refundShape(order, one)) } };
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: `${path}/:orderRefundId`,
+      access: 'full',
+      summary: 'One refund',
+      params: refundParams,
+      handle({ key, params }) {
+        const order = findOrder(deps, key, params.orderId);
+        return { data: refundShape(order, find(order, params.orderRefundId)) };
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: `${path}/:orderRefundId`,
+      access: 'full',
+      summary: 'Accept, reject or take back a refund',
+      params: refundParams,
+      body: statusBody,
+      handle({ key, params, body }) {
+        const order = findOrder(deps, key, params.orderId);
+        const refund = find(order, params.orderRefundId);
+        const before = refund.status;
+        if (trade.moveRefund(refund, body.status, 'client') === 'conflict') {
+          throw new V1Error(409, `Refund ${refund.orderRefundId} is ${before}`);
+        }
+        return { data: refundShape(order, refund) };
+      },
+    }),
+  ];
+}
+
+function pendingRefundRoutes(deps: OrderDeps): Route[] {
+  const { book, trade } = deps.world;
+  const path = '/orders/:orderId/pending-refunds';
+  return [
+    defineRoute({
+      method: 'POST',
+      path,
+      access: 'full',
+      summary: 'Ask for a refund, which the service confirms later',
+      params: orderParams,
+      body: pendingRefundBody,
+      handle({ key, params, body }) {
+        const order = findOrder(deps, key, params.orderId);
+        const { reference, comment } = body;
+        const pending = trade.askRefund(order, {
+          reference,
+          lines: pendingLines(order, body),
+          ...(comment === undefined ? {} : { comment }),
+        });
+        return { data: pendingRefundShape(pending) };
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path,
+      access: 'full',
+      summary: 'Pending refunds of an order',
+      params: orderParams,
+      handle({ key, params }) {
+        const order = findOrder(deps, key, params.orderId);
+        const pending = book.pendingRefunds.ofOrder(order.orderId);
+        return { data: { pendingRefunds: pending.map(pendingRefundShape) } };
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: `${path}/:pendingRefundId`,
+      access: 'full',
+      summary: 'One pending refund',
+      params: pendingParams,
+      handle({ key, params }) {
+        const order = findOrder(deps, key, params.orderId);
+        const pending = book.pendingRefunds.get(params.pendingRefundId);
+        if (pending?.orderId !== order.orderId) {
+          throw notFound(`Pending refund ${params.pendingRefundId}`);
+        }
+        return { data: pendingRefundShape(pending) };
+      },
+    }),
+  ];
+}
+
+export function allRefundRoutes(deps: OrderDeps): Route[] {
+  return [...refundRoutes(deps), ...pendingRefundRoutes(deps)];
+}

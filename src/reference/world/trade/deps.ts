@@ -1,0 +1,30 @@
+/** What every action of trade needs, and what it answers with. */
+import type { Clock } from '../../../lib/clock.ts';
+import type { JsonObject } from '../../../lib/json.ts';
+import type { CurrentKnobs } from '../../control/knobs.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { Stock } from '../catalog/stock.ts';
+import type { EventSink } from '../events.ts';
+import type { Agenda } from './agenda.ts';
+import type { Order, OrderBook } from './orders.ts';
+
+export interface TradeDeps {
+  readonly book: OrderBook;
+  readonly catalog: Catalog;
+  readonly stock: Stock;
+  readonly agenda: Agenda;
+  readonly events: EventSink;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly knobs: CurrentKnobs;
+}
+
+/** `same` changed nothing; `conflict` is forbidden by the state. */
+export type Moved = 'moved' | 'same' | 'conflict';
+
+/** The name of this system, as in `https://{systemKey}.{domain}`. */
+const SYSTEM_KEY = 'reference';
+
+/** What the relay's messages refer to besides their data. */
+export function referencesOf(order: Order): JsonObject {
+  return { systemKey: SYSTEM_KEY, apiKeyId: order.key, reference: order.reference };
+}

@@ -1,0 +1,133 @@
+/**
+ * Refunds: asked for by a client (pending refund, which the service confirms or drops) or sent
+ * back by the customer. A refund is accepted or rejected like a delivery.
+ */
+import { hashAt } from '../catalog/hash.ts';
+import { type Moved, referencesOf, type TradeDeps } from './deps.ts';
+import type {
+  DecisionStatus,
+  Delivery,
+  Order,
+  PendingRefund,
+  Refund,
+  RefundLine,
+} from './orders.ts';
+import { refundShape } from './shapes.ts';
+import { judgeMove } from './transitions.ts';
+
+export type PendingRefundInput = Pick<PendingRefund, 'lines' | 'comment'> & {
+  readonly reference: string;
+};
+
+const SALT_RETURN = 64;
+const RETURN_TYPES = ['claim/credit', 'return/credit', 'claim/price_reduction'] as const;
+
+function linePrice(order: Order, barcode: string): number {
+  return order.lines.find((line) => line.barcode === barcode)?.price ?? 0;
+}
+
+function openRefund(
+  deps: TradeDeps,
+  order: Order,
+  lines: readonly RefundLine[],
+  pendingRefundId?: number,
+): Refund {
+  const id = deps.book.refunds.nextId();
+  const refund: Refund = {
+    orderRefundId: id,
+    refundNo: `RN-${id}`,
+    orderId: order.orderId,
+    status: 'pending',
+    lines,
+    ...(pendingRefundId === undefined ? {} : { pendingRefundId }),
+  };
+  deps.book.refunds.add(refund);
+  publish(deps, 'refund_created', order, refund);
+  return refund;
+}
+
+function publish(deps: TradeDeps, name: string, order: Order, refund: Refund): void {
+  const data = { salesOrderRefund: refundShape(order, refund) };
+  deps.events.publish(`sales_order.${name}`, data, referencesOf(order));
+}
+
+/** A client asks; the service confirms later, on the clock or by hand. */
+export function askRefund(deps: TradeDeps, order: Order, input: PendingRefundInput): PendingRefund {
+  const pendingRefundId = deps.book.pendingRefunds.nextId();
+  const now = deps.clock.now();
+  const pending: PendingRefund = {
+    ...input,
+    pendingRefundId,
+    orderId: order.orderId,
+    status: 'pending',
+    createdAt: now,
+  };
+  deps.book.pendingRefunds.add(pending);
+  const { confirmRefundAfter } = deps.knobs().life;
+  if (confirmRefundAfter > 0) {
+    deps.agenda.add(now + confirmRefundAfter, { kind: 'confirm', pendingRefundId });
+  }
+  return pending;
+}
+
+/** The refund that a pending one becomes; undefined when it is no longer pending. */
+export function confirmRefund(deps: TradeDeps, pending: PendingRefund): Refund | undefined {
+  const order = deps.book.orders.get(pending.orderId);
+  if (!order || pending.status !== 'pending') return undefined;
+  pending.status = 'confirmed';
+  const lines = pending.lines.map((line) => ({
+    ...line,
+    price: line.price ?? linePrice(order, line.barcode),
+    restock: line.restock ?? false,
+  }));
+  return openRefund(deps, order, lines, pending.pendingRefundId);
+}
+
+export function dropRefund(pending: PendingRefund): boolean {
+  if (pending.status !== 'pending') return false;
+  pending.status = 'canceled';
+  return true;
+}
+
+/** The customer sends part of a shipped delivery back, by himself. */
+export function returnDelivery(deps: TradeDeps, delivery: Delivery): Refund | undefined {
+  const order = deps.book.orders.get(delivery.orderId);
+  const draw = hashAt(deps.catalog.size.seed, delivery.orderDeliveryId, SALT_RETURN);
+  const chosen = delivery.lines[draw % delivery.lines.length];
+  const line = chosen && order?.lines[chosen.line];
+  if (!order || !chosen || !line || delivery.shippedAt === undefined) return undefined;
+  const refundType = RETURN_TYPES[(draw >>> 8) % RETURN_TYPES.length];
+  return openRefund(deps, order, [
+    {
+      barcode: line.barcode,
+      pieces: line.pieces,
+      quantity: 1 + ((draw >>> 16) % chosen.quantity),
+      price: line.price,
+      restock: refundType === 'return/credit',
+      ...(refundType === undefined ? {} : { refundType }),
+    },
+  ]);
+}
+
+export function moveRefund(
+  deps: TradeDeps,
+  refund: Refund,
+  to: DecisionStatus,
+  by: 'client' | 'service',
+): Moved {
+  const { rejectFromAccepted } = deps.knobs().orders;
+  const order = deps.book.orders.get(refund.orderId);
+  const { status: from } = refund;
+  const verdict = judgeMove({ from, to, by, shipped: false, rejectFromAccepted });
+  if (verdict !== 'moved' || !order) return verdict;
+  refund.status = to;
+  // Goods go back on the shelf on acceptance, and off it again when that is taken back.
+  const direction = to === 'accepted' ? 1 : from === 'accepted' ? -1 : 0;
+  for (const line of refund.lines) {
+    const variant = line.restock ? deps.catalog.variantOf(line.barcode) : undefined;
+    if (variant === undefined || direction === 0) continue;
+    deps.stock.set(variant, Math.max(0, deps.stock.of(variant) + direction * line.quantity));
+  }
+  publish(deps, to === 'canceled' ? 'refund_canceled' : 'refund_updated', order, refund);
+  return verdict;
+}
