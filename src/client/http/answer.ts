@@ -1,0 +1,153 @@
+/**
+ * What a failed exchange or an unwelcome answer means for the caller. The rule for a request with
+ * an effect: only what is *provably* not done may be repeated; everything else is in doubt. A
+ * request without an effect (a GET, a log-in) is never in doubt, it is simply asked again later.
+ */
+import {
+  ConflictError,
+  InDoubtError,
+  LoginAgainError,
+  RefusedError,
+  RetryLaterError,
+  type SelvedgeError,
+  toError,
+} from '../../lib/errors.ts';
+import { isJsonObject, tryParseJson } from '../../lib/json.ts';
+import type { AnswerHeaders, ExchangeFailure } from './exchange.ts';
+
+/** The part of a request that failures talk about. */
+export interface Asked {
+  readonly method: string;
+  readonly url: string;
+  /** Repeating it changes nothing at the service. */
+  readonly safe: boolean;
+}
+
+export interface BadAnswer {
+  readonly status: number;
+  readonly headers: AnswerHeaders;
+  readonly body: Buffer;
+}
+
+/** More of a foreign answer than this never gets into a message. */
+const EXCERPT_CHARS_MAX = 200;
+
+/** A service that asks for more patience than this is asked again after this. */
+const RETRY_AFTER_MS_MAX = 3_600_000;
+
+export function headerText(headers: AnswerHeaders, name: string): string | undefined {
+  const value = headers[name];
+  return typeof value === 'object' ? value.join(', ') : value;
+}
+
+/** `Retry-After` in milliseconds: seconds or an HTTP date (RFC 9110, 10.2.3). */
+export function retryAfterMs(headers: AnswerHeaders, nowMs: number): number | undefined {
+  const text = headerText(headers, 'retry-after')?.trim();
+  if (!text) return undefined;
+  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - nowMs;
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), RETRY_AFTER_MS_MAX);
+}
+
+function nameOf(asked: Asked): string {
+  return `${asked.method} ${new URL(asked.url).pathname}`;
+}
+
+const CONNECT_HINTS: Readonly<Record<string, string>> = {
+  ENOTFOUND: 'the host name is unknown: check the base URL and the name server',
+  EAI_AGAIN: 'the name server does not answer',
+  ECONNREFUSED: 'nothing listens there: check the base URL, or the service is down',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate is not trusted: name its CA file in the config',
+  SELF_SIGNED_CERT_IN_CHAIN: 'the certificate is not trusted: name its CA file in the config',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the certificate chain is incomplete or its CA unknown',
+  CERT_HAS_EXPIRED: 'the certificate of the service has expired',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate belongs to another host name',
+};
+
+function connectHint(failure: ExchangeFailure): string | undefined {
+  const cause = failure.cause;
+  if (!(cause instanceof Error) || !('code' in cause)) return undefined;
+  return CONNECT_HINTS[String(cause.code)];
+}
+
+/** The error for an exchange that broke off, or the caller's own reason when it gave up. */
+export function errorOfFailure(asked: Asked, failure: ExchangeFailure): Error {
+  const detail = { cause: failure, hint: connectHint(failure) };
+  const text = `${nameOf(asked)}: ${failure.message}`;
+  if (asked.safe && failure.kind === 'aborted') return toError(failure.cause);
+  if (!failure.sent) return new RetryLaterError('transport.not_sent', text, detail);
+  if (!asked.safe) return new InDoubtError('transport.in_doubt', text, detail);
+  if (failure.kind === 'too_large') return new RefusedError('transport.too_large', text, detail);
+  return new RetryLaterError(`transport.${failure.kind}`, text, detail);
+}
+
+/** A success by its status, but not an answer that can be understood. */
+export function errorOfBrokenAnswer(asked: Asked, cause: unknown): SelvedgeError {
+  const text = `${nameOf(asked)}: the answer cannot be understood: ${toError(cause).message}`;
+  if (!asked.safe) return new InDoubtError('transport.in_doubt', text, { cause });
+  return new RetryLaterError('transport.broken_answer', text, { cause });
+}
+
+interface ServiceAnswer {
+  readonly message: string;
+  readonly lines: readonly string[];
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** What the service itself says (V1 envelope or V2 error list); undefined: a proxy's page. */
+function serviceAnswer(body: Buffer): ServiceAnswer | undefined {
+  const json = tryParseJson(body.toString());
+  if (!isJsonObject(json)) return undefined;
+  if (Array.isArray(json.errors)) {
+    const lines = json.errors.filter(isJsonObject).map((error) => {
+      const pointer = isJsonObject(error.source) ? textOf(Object.values(error.source)[0]) : '';
+      return [pointer, error.detail ?? error.title ?? error.code]
+        .filter((part) => part !== '' && part !== undefined)
+        .map(textOf)
+        .join(': ');
+    });
+    return { message: lines[0] ?? 'no reason given', lines };
+  }
+  if (typeof json.status !== 'number' || typeof json.message !== 'string') return undefined;
+  const lines = Array.isArray(json.invalid_data) ? json.invalid_data.map(textOf) : [];
+  return { message: json.message, lines };
+}
+
+const REFUSALS: Readonly<Record<number, string>> = {
+  400: 'service.bad_request',
+  403: 'service.forbidden',
+  404: 'service.not_found',
+  405: 'service.bad_method',
+  410: 'service.gone',
+  413: 'service.too_large',
+  415: 'service.bad_media_type',
+  422: 'service.invalid',
+};
+
+const NOT_PROCESSED: Readonly<Record<number, string>> = {
+  429: 'service.too_fast',
+  503: 'service.unavailable',
+};
+
+/** The error for an answer whose status is not 2xx. */
+export function errorOfAnswer(asked: Asked, answer: BadAnswer, nowMs: number): SelvedgeError {
+  const said = serviceAnswer(answer.body);
+  const excerpt = answer.body.toString('utf8', 0, EXCERPT_CHARS_MAX).replaceAll(/\s+/g, ' ');
+  const text = `${nameOf(asked)}: HTTP ${answer.status}: ${said?.message ?? excerpt}`;
+  const { status } = answer;
+  // A page that is not the service's own says nothing about an effect behind the proxy.
+  if (!said && !asked.safe) return new InDoubtError('transport.in_doubt', text);
+  if (status === 401) return new LoginAgainError('service.unauthorized', text);
+  if (status === 409) return new ConflictError('service.conflict', text);
+  const refusal = REFUSALS[status];
+  if (refusal) return new RefusedError(refusal, text, { lines: said?.lines ?? [] });
+  const waitMs = retryAfterMs(answer.headers, nowMs);
+  const notProcessed = NOT_PROCESSED[status];
+  if (notProcessed) return new RetryLaterError(notProcessed, text, { retryAfterMs: waitMs });
+  if (!asked.safe) return new InDoubtError('transport.in_doubt', text);
+  if (status >= 500) return new RetryLaterError('service.fault', text, { retryAfterMs: waitMs });
+  const hint = status < 400 ? 'redirects are not followed: check the base URL' : undefined;
+  return new RefusedError('service.unexpected_status', text, { hint });
+}

@@ -1,0 +1,200 @@
+/**
+ * One HTTP exchange on undici's dispatcher, with our own deadlines. The dispatcher level is used
+ * on purpose: it alone tells whether a request was written at all (`sent`), which decides between
+ * "may be repeated" and "in doubt", and it lets a slow consumer pause the socket.
+ *
+ * Deadlines: `connectMs` until the request is written, `firstByteMs` from there to the head of
+ * the answer, `idleMs` is the window in which the body must make progress (a paused socket does
+ * not count; undici's own body timeout sleeps under back-pressure), `totalMs` for everything.
+ */
+import type { Dispatcher } from 'undici';
+import type { Clock, Timer } from '../../lib/clock.ts';
+
+export interface Deadlines {
+  readonly connectMs: number;
+  readonly firstByteMs: number;
+  readonly idleMs: number;
+  readonly totalMs: number;
+}
+
+export type FailureKind =
+  | 'connect_timeout'
+  | 'first_byte_timeout'
+  | 'idle_timeout'
+  | 'total_timeout'
+  | 'too_large'
+  | 'aborted'
+  | 'broken_connection';
+
+/** An exchange that did not come to its end. Never leaves the client room. */
+export class ExchangeFailure extends Error {
+  override readonly name = 'ExchangeFailure';
+  readonly kind: FailureKind;
+  /** Whether a byte of the request may have left. */
+  readonly sent: boolean;
+
+  constructor(kind: FailureKind, sent: boolean, cause: unknown) {
+    super(`${kind}${cause instanceof Error ? `: ${cause.message}` : ''}`, { cause });
+    this.kind = kind;
+    this.sent = sent;
+  }
+}
+
+export type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
+
+export interface RawAnswer {
+  readonly status: number;
+  readonly headers: AnswerHeaders;
+  /** Must be read to its end or returned early; both give the connection back. */
+  readonly body: AsyncGenerator<Buffer, void, undefined>;
+}
+
+export interface ExchangeOptions {
+  readonly deadlines: Deadlines;
+  readonly bodyBytesMax: number;
+  readonly clock: Clock;
+  readonly signal: AbortSignal | undefined;
+  readonly onBytes: (count: number) => void;
+}
+
+/** The socket is paused while this much waits for the consumer. */
+const QUEUED_BYTES_MAX = 1_048_576;
+
+/** A body that brings less than this in a whole idle window is a slow drip. */
+const PROGRESS_BYTES_MIN = 1_024;
+
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly head: Promise<RawAnswer>;
+  readonly #options: ExchangeOptions;
+  readonly #queue: Buffer[] = [];
+  readonly #total: Timer;
+  readonly #onAbort: () => void;
+  #resolveHead: (answer: RawAnswer) => void = () => undefined;
+  #rejectHead: (failure: ExchangeFailure) => void = () => undefined;
+  #controller: Dispatcher.DispatchController | undefined;
+  #phase: Timer;
+  #failure: ExchangeFailure | undefined;
+  #ended = false;
+  #queuedBytes = 0;
+  #receivedBytes = 0;
+  #windowBytes = 0;
+  #wake: () => void = () => undefined;
+
+  constructor(options: ExchangeOptions) {
+    this.#options = options;
+    this.head = new Promise((resolve, reject) => {
+      this.#resolveHead = resolve;
+      this.#rejectHead = reject;
+    });
+    const { clock, deadlines, signal } = options;
+    this.#total = clock.after(deadlines.totalMs, () => this.#fail('total_timeout'));
+    this.#phase = clock.after(deadlines.connectMs, () => this.#fail('connect_timeout'));
+    this.#onAbort = () => this.#fail('aborted', signal?.reason);
+    signal?.addEventListener('abort', this.#onAbort, { once: true });
+    if (signal?.aborted) this.#onAbort();
+  }
+
+  /** undici calls this just before it writes the request. */
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#failure) {
+      controller.abort(this.#failure);
+      return;
+    }
+    const { clock, deadlines } = this.#options;
+    this.#phase.cancel();
+    this.#phase = clock.after(deadlines.firstByteMs, () => this.#fail('first_byte_timeout'));
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: AnswerHeaders,
+  ): void {
+    if (status < 200) return;
+    this.#phase.cancel();
+    this.#watchProgress();
+    this.#resolveHead({ status, headers, body: this.#read() });
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#receivedBytes += chunk.length;
+    this.#options.onBytes(chunk.length);
+    if (this.#receivedBytes > this.#options.bodyBytesMax) {
+      this.#fail('too_large');
+      return;
+    }
+    this.#queue.push(chunk);
+    this.#queuedBytes += chunk.length;
+    if (this.#queuedBytes > QUEUED_BYTES_MAX) controller.pause();
+    this.#wake();
+  }
+
+  onResponseEnd(): void {
+    this.#ended = true;
+    this.#finish();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#fail('broken_connection', error);
+  }
+
+  #watchProgress(): void {
+    const { clock, deadlines } = this.#options;
+    this.#windowBytes = 0;
+    this.#phase = clock.after(deadlines.idleMs, () => {
+      const consumerIsSlow = this.#queue.length > 0;
+      if (consumerIsSlow || this.#windowBytes >= PROGRESS_BYTES_MIN) this.#watchProgress();
+      else this.#fail('idle_timeout');
+    });
+  }
+
+  #finish(): void {
+    this.#phase.cancel();
+    this.#total.cancel();
+    this.#options.signal?.removeEventListener('abort', this.#onAbort);
+    this.#wake();
+  }
+
+  #fail(kind: FailureKind, cause?: unknown): void {
+    if (this.#failure || this.#ended) return;
+    this.#failure = new ExchangeFailure(kind, this.#controller !== undefined, cause);
+    this.#controller?.abort(this.#failure);
+    this.#rejectHead(this.#failure);
+    this.#finish();
+  }
+
+  async *#read(): AsyncGenerator<Buffer, void, undefined> {
+    try {
+      for (;;) {
+        const chunk = this.#queue.shift();
+        if (chunk) {
+          this.#queuedBytes -= chunk.length;
+          this.#windowBytes += chunk.length;
+          if (this.#controller?.paused && this.#queue.length === 0) this.#controller.resume();
+          yield chunk;
+        } else if (this.#failure) throw this.#failure;
+        else if (this.#ended) return;
+        else {
+          await new Promise<void>((resolve) => {
+            this.#wake = resolve;
+          });
+        }
+      }
+    } finally {
+      this.#fail('aborted', new Error('the body was not read to its end'));
+    }
+  }
+}
+
+/** Sends the request and waits for the head of the answer. Throws {@link ExchangeFailure}. */
+export function exchange(
+  dispatcher: Dispatcher,
+  request: Dispatcher.DispatchOptions,
+  options: ExchangeOptions,
+): Promise<RawAnswer> {
+  const running = new Exchange(options);
+  // undici reports a request that it refuses (a closed pool, an invalid header) to the handler.
+  dispatcher.dispatch({ ...request, headersTimeout: 0, bodyTimeout: 0 }, running);
+  return running.head;
+}

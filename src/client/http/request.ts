@@ -1,0 +1,71 @@
+/** A request as the API clients state it, and as undici takes it. */
+import type { Dispatcher } from 'undici';
+import { ConfigError } from '../../lib/errors.ts';
+import type { Deadlines } from './exchange.ts';
+import type { Priority } from './limiter.ts';
+
+export interface HttpRequest {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** Absolute, without query. */
+  readonly url: string;
+  /** Undefined members are left out; booleans travel as `true` / `false`. */
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>> | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly json?: unknown;
+  readonly priority: Priority;
+  readonly signal?: AbortSignal | undefined;
+  /** Repeating it changes nothing at the service. Default: true for GET only. */
+  readonly safe?: boolean | undefined;
+  /** In place of the transport's own, member by member. */
+  readonly deadlines?: Partial<Deadlines> | undefined;
+}
+
+const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
+
+/** The base URL without a trailing slash. Throws ConfigError unless https or loopback. */
+export function checkedBaseUrl(text: string): string {
+  const url = URL.parse(text);
+  if (!url || url.username || url.search || url.hash) {
+    throw new ConfigError('config.base_url', `not a usable base URL: ${text}`);
+  }
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && LOOPBACK.test(url.hostname))) {
+    throw new ConfigError('config.base_url', `the base URL must be https: ${text}`, {
+      hint: 'plain http is allowed for this machine itself only',
+    });
+  }
+  return url.href.replace(/\/+$/, '');
+}
+
+function queryText(query: HttpRequest['query']): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query ?? {})) {
+    if (value !== undefined) parameters.set(name, String(value));
+  }
+  return parameters.size > 0 ? `?${parameters}` : '';
+}
+
+export function isSafe(request: HttpRequest): boolean {
+  return request.safe ?? request.method === 'GET';
+}
+
+/** The request in undici's terms, and the origin whose pool takes it. */
+export function encoded(
+  request: HttpRequest,
+  userAgent: string,
+): Dispatcher.DispatchOptions & { readonly origin: string } {
+  const url = new URL(request.url);
+  const json = request.json === undefined ? undefined : JSON.stringify(request.json);
+  return {
+    origin: url.origin,
+    path: `${url.pathname}${queryText(request.query)}`,
+    method: request.method,
+    body: json ?? null,
+    headers: {
+      accept: 'application/json, application/vnd.api+json',
+      'accept-encoding': 'identity',
+      'user-agent': userAgent,
+      ...(json === undefined ? {} : { 'content-type': 'application/json' }),
+      ...request.headers,
+    },
+  };
+}

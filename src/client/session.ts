@@ -1,0 +1,277 @@
+/**
+ * Who we are to the service. A session is a {@link Sender} that puts the credential on each
+ * request: a static key, or a token that it gets by logging in.
+ *
+ * One log-in serves all waiters; it passes the gate, which keeps log-ins apart (also across
+ * restarts, the last one is remembered by the store). A 401 means that the token died early: one
+ * log-in, one repetition, then the caller is told. Refused credentials are remembered for a
+ * while, so that a wrong secret does not hammer the service.
+ *
+ * What goes wrong here is always RetryLaterError: the caller's own request was not carried out,
+ * and a wrong secret must never look like an order that the service refused.
+ */
+import type { Clock } from '../lib/clock.ts';
+import { InDoubtError, LoginAgainError, RefusedError, RetryLaterError, toError } from '../lib/errors.ts';
+import { isJsonObject } from '../lib/json.ts';
+import type { Scrubber, Secret } from '../lib/secret.ts';
+import { type HttpRequest, isSafe } from './http/request.ts';
+import type { Answer, JsonAnswer, Sender, StreamAnswer } from './transport.ts';
+
+/** Where the time of the last log-in is kept; the store's version survives a restart. */
+export interface LoginSpacing {
+  /** Epoch ms, or undefined when there was none. */
+  lastLoginAt(): number | undefined;
+  recordLogin(at: number): void;
+}
+
+export interface LoginGate {
+  /** Resolves when the next log-in may be sent, and records it. First come, first served. */
+  pass(): Promise<void>;
+  /** The service asked for patience. */
+  hold(ms: number): void;
+}
+
+/** The published limit is one log-in per 6 s; a little more covers clocks that differ. */
+export const LOGIN_SPACING_MS = 6_100;
+
+/** One gate per system key: every session that logs in with it must share it. */
+export function createLoginGate(
+  clock: Clock,
+  spacing: LoginSpacing,
+  spacingMs = LOGIN_SPACING_MS,
+): LoginGate {
+  let queue: Promise<void> = Promise.resolve();
+  let heldUntil = 0;
+  const waitMs = (): number => {
+    const last = spacing.lastLoginAt();
+    const sinceLast = last === undefined ? spacingMs : clock.now() - last;
+    // A clock that was set back must not lock us out: never more than one spacing.
+    const spaced = Math.min(Math.max(spacingMs - sinceLast, 0), spacingMs);
+    return Math.max(spaced, heldUntil - clock.monotonic());
+  };
+  const passNext = async (): Promise<void> => {
+    for (let ms = waitMs(); ms > 0; ms = waitMs()) await clock.sleep(ms);
+    spacing.recordLogin(clock.now());
+  };
+  return {
+    pass() {
+      const turn = queue.then(passNext);
+      queue = turn.catch(() => undefined);
+      return turn;
+    },
+    hold(ms) {
+      heldUntil = Math.max(heldUntil, clock.monotonic() + ms);
+    },
+  };
+}
+
+export interface KeyCredential {
+  readonly kind: 'key';
+  readonly header: string;
+  readonly key: Secret;
+}
+
+export interface LoginCredential {
+  readonly kind: 'login';
+  readonly url: string;
+  /** The header that carries the token. */
+  readonly header: string;
+  /** Names of the members of the log-in body. */
+  readonly idMember: string;
+  readonly secretMember: string;
+  readonly clientId: string;
+  readonly clientSecret: Secret;
+  /** Where the token may stand in the answer, tried in order: `data.token`, `access_token`. */
+  readonly tokenPaths: readonly string[];
+}
+
+export interface SessionOptions {
+  readonly credential: KeyCredential | LoginCredential;
+  /** True: a 401 to a request with an effect is taken as in doubt, not as "not done". */
+  readonly unauthorizedIsInDoubt?: boolean | undefined;
+}
+
+export interface SessionDeps {
+  readonly transport: Sender;
+  readonly clock: Clock;
+  readonly scrubber: Scrubber;
+  readonly gate: LoginGate;
+}
+
+export interface Session extends Sender {
+  /** How often this session has logged in. */
+  logins(): number;
+}
+
+/** After this many log-ins that failed for the moment the waiters are told. */
+const LOGIN_ATTEMPTS_MAX = 3;
+/** Refused credentials are not tried again before this. */
+const REFUSED_MS = 60_000;
+/** A log-in that is told to wait longer than this gives up; its waiters try again later. */
+const LOGIN_WAIT_MS_MAX = 60_000;
+
+function memberAt(value: unknown, path: string): unknown {
+  let at = value;
+  for (const name of path.split('.')) at = isJsonObject(at) ? at[name] : undefined;
+  return at;
+}
+
+function tokenIn(json: unknown, paths: readonly string[]): string | undefined {
+  for (const path of paths) {
+    const token = memberAt(json, path);
+    if (typeof token === 'string' && token !== '') return token;
+  }
+  return undefined;
+}
+
+async function logIn(credential: LoginCredential, deps: SessionDeps): Promise<string> {
+  for (let attempt = 1; ; attempt += 1) {
+    await deps.gate.pass();
+    try {
+      const answer = await deps.transport.request({
+        method: 'POST',
+        url: credential.url,
+        priority: 'push',
+        safe: true,
+        json: {
+          [credential.idMember]: credential.clientId,
+          [credential.secretMember]: credential.clientSecret.reveal(),
+        },
+      });
+      const token = tokenIn(answer.json, credential.tokenPaths);
+      if (token !== undefined) return token;
+      throw new RefusedError('session.no_token', 'the log-in was answered without a token', {
+        hint: `looked at ${credential.tokenPaths.join(', ')}: set the token path in the config`,
+      });
+    } catch (error) {
+      if (!(error instanceof RetryLaterError)) throw refusedLogin(toError(error));
+      const waitMs = error.retryAfterMs ?? 0;
+      deps.gate.hold(waitMs);
+      if (waitMs > LOGIN_WAIT_MS_MAX || attempt >= LOGIN_ATTEMPTS_MAX) throw error;
+    }
+  }
+}
+
+function refusedLogin(cause: Error): RetryLaterError {
+  const hint = cause instanceof RefusedError ? cause.hint : undefined;
+  return new RetryLaterError('session.login_refused', `the log-in failed: ${cause.message}`, {
+    cause,
+    hint: hint ?? 'check the client id and the client secret in the configuration',
+    retryAfterMs: REFUSED_MS,
+  });
+}
+
+/** The caller's wait ends when it gives up; the log-in goes on for the others. */
+function whileWanted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return work;
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}
+
+interface TokenSource {
+  /** The token to use now; logs in when there is none. */
+  current(signal: AbortSignal | undefined): Promise<string>;
+  /** This token was refused. Gives an error when there is no other one to be had. */
+  drop(token: string, cause: LoginAgainError): Error | undefined;
+  logins(): number;
+}
+
+function staticKey(credential: KeyCredential): TokenSource {
+  return {
+    current: async () => credential.key.reveal(),
+    drop: (_token, cause) =>
+      new RetryLaterError('session.key_refused', `the key was refused: ${cause.message}`, {
+        cause,
+        retryAfterMs: REFUSED_MS,
+        hint: `check the key that is sent as ${credential.header}`,
+      }),
+    logins: () => 0,
+  };
+}
+
+function loggedIn(credential: LoginCredential, deps: SessionDeps): TokenSource {
+  const { clock } = deps;
+  let token: string | undefined;
+  let pending: Promise<string> | undefined;
+  let refusal: { readonly until: number; readonly error: Error } | undefined;
+  let logins = 0;
+
+  const fresh = async (): Promise<string> => {
+    if (refusal && clock.monotonic() < refusal.until) throw refusal.error;
+    refusal = undefined;
+    try {
+      token = await logIn(credential, deps);
+      logins += 1;
+      deps.scrubber.register(token, 'token');
+      return token;
+    } catch (error) {
+      if (error instanceof RetryLaterError && error.code === 'session.login_refused') {
+        refusal = { until: clock.monotonic() + REFUSED_MS, error };
+      }
+      throw error;
+    } finally {
+      pending = undefined;
+    }
+  };
+  return {
+    async current(signal) {
+      if (token !== undefined) return token;
+      pending ??= fresh();
+      return whileWanted(pending, signal);
+    },
+    drop(refused) {
+      if (token === refused) token = undefined;
+      return undefined;
+    },
+    logins: () => logins,
+  };
+}
+
+export function createSession(options: SessionOptions, deps: SessionDeps): Session {
+  const { credential } = options;
+  const tokens = credential.kind === 'key' ? staticKey(credential) : loggedIn(credential, deps);
+
+  const withToken = async <T>(
+    request: HttpRequest,
+    attempt: (request: HttpRequest) => Promise<T>,
+  ): Promise<T> => {
+    for (let repeated = false; ; repeated = true) {
+      const token = await tokenFor(request);
+      const headers = { ...request.headers, [credential.header]: token };
+      try {
+        return await attempt({ ...request, headers });
+      } catch (error) {
+        if (!(error instanceof LoginAgainError)) throw error;
+        const final = tokens.drop(token, error);
+        if (final) throw final;
+        if (options.unauthorizedIsInDoubt && !isSafe(request)) {
+          throw new InDoubtError('session.in_doubt', error.message, { cause: error });
+        }
+        if (repeated) {
+          throw new RetryLaterError('session.token_refused', error.message, { cause: error });
+        }
+      }
+    }
+  };
+  const tokenFor = async (request: HttpRequest): Promise<string> => {
+    try {
+      return await tokens.current(request.signal);
+    } catch (error) {
+      if (isSafe(request) || error instanceof RetryLaterError) throw error;
+      throw new RetryLaterError('transport.not_sent', toError(error).message, { cause: error });
+    }
+  };
+  return {
+    request: (request): Promise<JsonAnswer> =>
+      withToken(request, (ready) => deps.transport.request(ready)),
+    send: <T>(request: HttpRequest, decode: (body: Buffer) => T): Promise<Answer<T>> =>
+      withToken(request, (ready) => deps.transport.send(ready, decode)),
+    stream: (request): Promise<StreamAnswer> =>
+      withToken(request, (ready) => deps.transport.stream(ready)),
+    logins: tokens.logins,
+  };
+}
