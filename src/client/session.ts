@@ -11,7 +11,13 @@
  * and a wrong secret must never look like an order that the service refused.
  */
 import type { Clock } from '../lib/clock.ts';
-import { InDoubtError, LoginAgainError, RefusedError, RetryLaterError, toError } from '../lib/errors.ts';
+import {
+  InDoubtError,
+  LoginAgainError,
+  RefusedError,
+  RetryLaterError,
+  toError,
+} from '../lib/errors.ts';
 import { isJsonObject } from '../lib/json.ts';
 import type { Scrubber, Secret } from '../lib/secret.ts';
 import { type HttpRequest, isSafe } from './http/request.ts';

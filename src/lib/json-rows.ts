@@ -1,0 +1,285 @@
+/**
+ * Splits a JSON document that arrives in chunks into the rows of one array in it, for example the
+ * million elements of `data.variants`, without ever holding or parsing the whole.
+ *
+ * Rows come out as segments: the bytes of a few neighbouring rows, separators included, so that a
+ * segment is digested in one go and `[` + segment + `]` is JSON. What stands around the array is
+ * kept and parsed at the end, with the array left empty. Chunks may break anywhere.
+ *
+ * The scanner proves structure only: brackets match, strings end, commas separate, nothing is
+ * cut off. Whether a row is JSON in every detail is seen by whoever parses it ({@link rowsOf}).
+ */
+
+import { toError } from './errors.ts';
+import {
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  JsonRowsError,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+} from './json-rows/bytes.ts';
+import { RestScanner } from './json-rows/rest-scanner.ts';
+import { ValueScanner } from './json-rows/value-scanner.ts';
+
+export interface RowSegment {
+  /** Index of its first row in the whole array, from 0. */
+  readonly firstRow: number;
+  readonly rowCount: number;
+  /** From the first byte of the first row to the last byte of the last one. */
+  readonly bytes: Buffer;
+}
+
+export interface RowScanOptions {
+  /** Member names from the root to the array; empty: the document itself is the array. */
+  readonly path: readonly string[];
+  /** Segments end where the row index is a multiple of this. */
+  readonly rowsPerSegment: number;
+  readonly rowBytesMax: number;
+  /** For everything around the array. */
+  readonly restBytesMax: number;
+  /** Rows before this one are checked but not given. */
+  readonly skipRows?: number | undefined;
+}
+
+export interface RowScanEnd {
+  /** The document with the array empty. */
+  readonly rest: unknown;
+  /** Whether the array was there at all. */
+  readonly found: boolean;
+  /** Rows in the array, the skipped ones included. */
+  readonly rows: number;
+}
+
+export interface RowScanner {
+  /** The segments that this chunk completes. Throws {@link JsonRowsError}. */
+  push(chunk: Buffer): RowSegment[];
+  /** After the last chunk: the last segment and the rest. Throws {@link JsonRowsError}. */
+  end(): RowScanEnd;
+}
+
+const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf] as const;
+
+function isSpace(byte: number | undefined): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}
+
+type Place = 'rest' | 'first_row' | 'next_row' | 'in_row' | 'in_scalar' | 'after_row';
+
+class ChunkedRows implements RowScanner {
+  readonly #options: RowScanOptions;
+  readonly #rest: RestScanner;
+  readonly #value = new ValueScanner();
+  #place: Place = 'rest';
+  #found = false;
+  #markBytes = 0;
+  #rows = 0;
+  /** The open segment: its earlier chunks, and where it begins in this one (-1: none open). */
+  #parts: Buffer[] = [];
+  #partsBytes = 0;
+  #segmentAt = -1;
+  #segmentFirst = 0;
+  /** Offsets in the open segment: of the row being read, and of the end of the last whole one. */
+  #rowAt = 0;
+  #lastEnd = 0;
+  #out: RowSegment[] = [];
+
+  constructor(options: RowScanOptions) {
+    this.#options = options;
+    this.#rest = new RestScanner(options.path, options.restBytesMax);
+  }
+
+  push(chunk: Buffer): RowSegment[] {
+    this.#out = [];
+    let at = this.#skipMark(chunk);
+    while (at >= 0 && at < chunk.length) at = this.#step(chunk, at);
+    if (this.#segmentAt >= 0) {
+      const part = chunk.subarray(this.#segmentAt);
+      this.#parts.push(part);
+      this.#partsBytes += part.length;
+      this.#segmentAt = 0;
+      const reading = this.#place === 'in_row' || this.#place === 'in_scalar';
+      if (reading) this.#checkRow(this.#partsBytes);
+    }
+    return this.#out;
+  }
+
+  end(): RowScanEnd {
+    if (this.#place !== 'rest') throw new JsonRowsError('truncated', `in row ${this.#rows}`);
+    let rest: unknown;
+    try {
+      rest = this.#rest.end();
+    } catch (error) {
+      if (error instanceof JsonRowsError) throw error;
+      throw new JsonRowsError('malformed', 'outside of the rows');
+    }
+    return { rest, found: this.#found, rows: this.#rows };
+  }
+
+  #skipMark(chunk: Buffer): number {
+    let at = 0;
+    while (this.#markBytes < BYTE_ORDER_MARK.length && at < chunk.length) {
+      if (chunk[at] !== BYTE_ORDER_MARK[this.#markBytes]) {
+        if (this.#markBytes > 0) throw new JsonRowsError('malformed', 'at the very beginning');
+        this.#markBytes = BYTE_ORDER_MARK.length;
+      } else {
+        this.#markBytes += 1;
+        at += 1;
+      }
+    }
+    return at;
+  }
+
+  /** Goes on from `at` to the next place; the index there, or -1 at the end of the chunk. */
+  #step(chunk: Buffer, at: number): number {
+    switch (this.#place) {
+      case 'rest':
+        return this.#enterArray(this.#rest.scan(chunk, at));
+      case 'in_row': {
+        const end = this.#value.scan(chunk, at);
+        if (end >= 0) this.#endRow(chunk, end);
+        return end;
+      }
+      case 'in_scalar':
+        return this.#scanScalar(chunk, at);
+      default:
+        return this.#betweenRows(chunk, at);
+    }
+  }
+
+  #enterArray(at: number): number {
+    if (at < 0) return at;
+    if (this.#found) throw new JsonRowsError('repeated_array', this.#options.path.join('.'));
+    this.#found = true;
+    this.#place = 'first_row';
+    return at;
+  }
+
+  #scanScalar(chunk: Buffer, from: number): number {
+    for (let at = from; at < chunk.length; at += 1) {
+      const byte = chunk[at];
+      if (byte === COMMA || byte === CLOSE_ARRAY || isSpace(byte)) {
+        this.#endRow(chunk, at);
+        return at;
+      }
+    }
+    return -1;
+  }
+
+  #betweenRows(chunk: Buffer, from: number): number {
+    let at = from;
+    while (at < chunk.length && isSpace(chunk[at])) at += 1;
+    const byte = chunk[at];
+    if (byte === undefined) return -1;
+    if (this.#place === 'after_row') {
+      if (byte === COMMA) {
+        this.#place = 'next_row';
+        return at + 1;
+      }
+      if (byte !== CLOSE_ARRAY) throw new JsonRowsError('malformed', `after row ${this.#rows - 1}`);
+    } else if (byte !== CLOSE_ARRAY) {
+      this.#beginRow(byte, at);
+      return at + 1;
+    } else if (this.#place === 'next_row') {
+      throw new JsonRowsError('malformed', `after row ${this.#rows - 1}`);
+    }
+    if (this.#segmentAt >= 0) this.#endSegment(chunk);
+    this.#place = 'rest';
+    return at;
+  }
+
+  #beginRow(first: number, at: number): void {
+    if (first === COMMA || first === COLON || first === CLOSE_OBJECT) {
+      throw new JsonRowsError('malformed', `at row ${this.#rows}`);
+    }
+    const bracketed = first === OPEN_OBJECT || first === OPEN_ARRAY || first === QUOTE;
+    if (bracketed) this.#value.begin(first);
+    this.#place = bracketed ? 'in_row' : 'in_scalar';
+    if (this.#segmentAt < 0) {
+      this.#segmentAt = at;
+      this.#segmentFirst = this.#rows;
+    }
+    this.#rowAt = this.#partsBytes + at - this.#segmentAt;
+  }
+
+  #checkRow(endOffset: number): void {
+    if (endOffset - this.#rowAt > this.#options.rowBytesMax) {
+      throw new JsonRowsError('row_too_large', `at row ${this.#rows}`);
+    }
+  }
+
+  #endRow(chunk: Buffer, at: number): void {
+    this.#lastEnd = this.#partsBytes + at - this.#segmentAt;
+    this.#checkRow(this.#lastEnd);
+    this.#rows += 1;
+    this.#place = 'after_row';
+    const skipped = this.#rows <= (this.#options.skipRows ?? 0);
+    if (skipped) this.#dropSegment();
+    else if (this.#rows % this.#options.rowsPerSegment === 0) this.#endSegment(chunk);
+  }
+
+  #endSegment(chunk: Buffer): void {
+    // The last row may have ended in an earlier chunk: then nothing of this one belongs to it.
+    const lengthHere = Math.max(0, this.#lastEnd - this.#partsBytes);
+    const here = chunk.subarray(this.#segmentAt, this.#segmentAt + lengthHere);
+    const bytes =
+      this.#parts.length === 0
+        ? here
+        : Buffer.concat([...this.#parts, here]).subarray(0, this.#lastEnd);
+    const rowCount = this.#rows - this.#segmentFirst;
+    this.#out.push({ firstRow: this.#segmentFirst, rowCount, bytes });
+    this.#dropSegment();
+  }
+
+  #dropSegment(): void {
+    this.#parts = [];
+    this.#partsBytes = 0;
+    this.#segmentAt = -1;
+  }
+}
+
+export function createRowScanner(options: RowScanOptions): RowScanner {
+  return new ChunkedRows(options);
+}
+
+export interface BrokenRow {
+  /** Position in the segment, from 0. */
+  readonly index: number;
+  readonly text: string;
+  readonly reason: string;
+}
+
+export interface ParsedSegment {
+  readonly rows: readonly unknown[];
+  /** Rows with the right brackets that are no JSON all the same; `rows` goes on without them. */
+  readonly broken: readonly BrokenRow[];
+}
+
+/** Parses the rows of one segment; a row that is no JSON does not take its neighbours along. */
+export function rowsOf(bytes: Uint8Array): ParsedSegment {
+  const text = `[${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString()}]`;
+  try {
+    const rows: unknown = JSON.parse(text);
+    if (Array.isArray(rows)) return { rows, broken: [] };
+  } catch {
+    // One by one, below.
+  }
+  const scanner = createRowScanner({
+    path: [],
+    rowsPerSegment: 1,
+    rowBytesMax: text.length * 4,
+    restBytesMax: text.length * 4,
+  });
+  const rows: unknown[] = [];
+  const broken: BrokenRow[] = [];
+  for (const { bytes: row, firstRow: index } of scanner.push(Buffer.from(text))) {
+    try {
+      rows.push(JSON.parse(row.toString()));
+    } catch (error) {
+      broken.push({ index, text: row.toString(), reason: toError(error).message });
+    }
+  }
+  return { rows, broken };
+}

@@ -1,0 +1,110 @@
+import {
+  BACKSLASH,
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  JsonRowsError,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+} from './bytes.ts';
+
+interface Frame {
+  readonly object: boolean;
+  key: string | undefined;
+}
+
+/** Everything around the array: keeps its bytes and knows where in the document it stands. */
+export class RestScanner {
+  readonly #path: readonly string[];
+  readonly #bytesMax: number;
+  readonly #parts: Buffer[] = [];
+  readonly #frames: Frame[] = [];
+  #bytes = 0;
+  #expectsKey = false;
+  #inString = false;
+  #escaped = false;
+  #key: number[] | undefined;
+
+  constructor(path: readonly string[], bytesMax: number) {
+    this.#path = path;
+    this.#bytesMax = bytesMax;
+  }
+
+  /** The index behind the array's `[`, or -1 when the chunk holds nothing but the rest. */
+  scan(chunk: Buffer, from: number): number {
+    for (let at = from; at < chunk.length; at += 1) {
+      const byte = chunk[at] ?? 0;
+      if (this.#inString) this.#stringByte(byte);
+      else if (byte === OPEN_ARRAY && this.#isTarget()) {
+        this.#keep(chunk.subarray(from, at + 1));
+        this.#frames.push({ object: false, key: undefined });
+        return at + 1;
+      } else this.#structureByte(byte);
+    }
+    this.#keep(chunk.subarray(from));
+    return -1;
+  }
+
+  end(): unknown {
+    const text = Buffer.concat(this.#parts).toString();
+    if (this.#inString || this.#frames.length > 0 || text.trim() === '') {
+      throw new JsonRowsError('truncated', 'outside of the rows');
+    }
+    return JSON.parse(text);
+  }
+
+  #isTarget(): boolean {
+    return (
+      this.#frames.length === this.#path.length &&
+      this.#frames.every((frame, depth) => frame.object && frame.key === this.#path[depth])
+    );
+  }
+
+  #keep(part: Buffer): void {
+    this.#bytes += part.length;
+    if (this.#bytes > this.#bytesMax) {
+      throw new JsonRowsError('rest_too_large', 'outside of the rows');
+    }
+    // Copied, so that a few bytes do not keep a whole chunk in memory.
+    if (part.length > 0) this.#parts.push(Buffer.from(part));
+  }
+
+  #stringByte(byte: number): void {
+    if (this.#escaped) this.#escaped = false;
+    else if (byte === BACKSLASH) this.#escaped = true;
+    else if (byte === QUOTE) {
+      this.#inString = false;
+      const frame = this.#frames.at(-1);
+      if (frame && this.#key) frame.key = keyText(this.#key);
+      this.#key = undefined;
+      return;
+    }
+    this.#key?.push(byte);
+  }
+
+  #structureByte(byte: number): void {
+    if (byte === QUOTE) {
+      this.#inString = true;
+      this.#key = this.#expectsKey ? [] : undefined;
+    } else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
+      this.#frames.push({ object: byte === OPEN_OBJECT, key: undefined });
+      this.#expectsKey = byte === OPEN_OBJECT;
+    } else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) {
+      this.#frames.pop();
+      this.#expectsKey = false;
+    } else if (byte === COMMA) this.#expectsKey = this.#frames.at(-1)?.object ?? false;
+    else if (byte === COLON) this.#expectsKey = false;
+  }
+}
+
+function keyText(bytes: readonly number[]): string | undefined {
+  try {
+    const key: unknown = JSON.parse(`"${Buffer.from(bytes).toString()}"`);
+    return typeof key === 'string' ? key : undefined;
+  } catch {
+    // Not JSON: said when the rest is parsed.
+    return undefined;
+  }
+}
