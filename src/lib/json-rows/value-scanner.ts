@@ -23,52 +23,64 @@ export class ValueScanner {
   }
 
   /** The index behind the value's last byte, or -1 when the chunk ends inside the value. */
-  scan(chunk: Buffer, from: number): number {
-    const end = chunk.length;
+  scan(chunk: Uint8Array, from: number): number {
     let at = from;
-    let depth = this.#depth;
-    let inString = this.#inString;
-    if (this.#escaped && at < end) {
-      at += 1;
-      this.#escaped = false;
+    if (this.#inString) {
+      at = this.#endOfString(chunk, this.#escaped ? from + 1 : from);
+      if (this.#inString) return -1;
+      if (this.#depth === 0) return at;
     }
+    const open = this.#open;
+    const end = chunk.length;
+    let depth = this.#depth;
     while (at < end) {
-      if (inString) {
-        let byte = chunk[at];
-        while (byte !== QUOTE && byte !== BACKSLASH && at < end) {
+      const byte = chunk[at] ?? 0;
+      at += 1;
+      if (byte === QUOTE) {
+        // The same as #endOfString, written out: this loop is where the time goes.
+        let inString = true;
+        while (at < end) {
+          const inner = chunk[at];
           at += 1;
-          byte = chunk[at];
-        }
-        if (at >= end) break;
-        at += byte === QUOTE ? 1 : 2;
-        if (byte === BACKSLASH) continue;
-        inString = false;
-        if (depth === 0) return at;
-      }
-      while (at < end) {
-        const byte = chunk[at] ?? 0;
-        at += 1;
-        if (byte === QUOTE) {
-          inString = true;
-          break;
-        }
-        const bracket = byte | BRACKET_BIT;
-        if (bracket === OPEN_OBJECT) {
-          depth += 1;
-          if (depth >= DEPTH_MAX) throw new JsonRowsError('too_deep', 'in a row');
-          this.#open[depth] = byte;
-        } else if (bracket === CLOSE_OBJECT) {
-          if (this.#open[depth] !== byte - 2) {
-            throw new JsonRowsError('malformed', 'brackets in a row');
+          if (inner === QUOTE) {
+            inString = false;
+            break;
           }
-          depth -= 1;
-          if (depth === 0) return at;
+          if (inner === BACKSLASH) at += 1;
         }
+        if (!inString) continue;
+        this.#inString = true;
+        break;
+      }
+      const bracket = byte | BRACKET_BIT;
+      if (bracket === OPEN_OBJECT) {
+        depth += 1;
+        if (depth >= DEPTH_MAX) throw new JsonRowsError('too_deep', 'in a row');
+        open[depth] = byte;
+      } else if (bracket === CLOSE_OBJECT) {
+        if (open[depth] !== byte - 2) throw new JsonRowsError('malformed', 'brackets in a row');
+        depth -= 1;
+        if (depth === 0) return at;
       }
     }
     this.#escaped = at > end;
     this.#depth = depth;
-    this.#inString = inString;
     return -1;
+  }
+
+  #endOfString(chunk: Uint8Array, from: number): number {
+    let at = from;
+    while (at < chunk.length) {
+      const byte = chunk[at];
+      at += 1;
+      if (byte === QUOTE) {
+        this.#inString = false;
+        this.#escaped = false;
+        return at;
+      }
+      if (byte === BACKSLASH) at += 1;
+    }
+    this.#escaped = at > chunk.length;
+    return at;
   }
 }
