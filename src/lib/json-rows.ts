@@ -20,7 +20,7 @@ import {
   OPEN_ARRAY,
   OPEN_OBJECT,
   QUOTE,
-} from './json-rows/bytes.ts';
+} from './json-rows/structure.ts';
 import { RestScanner } from './json-rows/rest-scanner.ts';
 import { ValueScanner } from './json-rows/value-scanner.ts';
 

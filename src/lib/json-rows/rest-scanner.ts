@@ -8,7 +8,7 @@ import {
   OPEN_ARRAY,
   OPEN_OBJECT,
   QUOTE,
-} from './bytes.ts';
+} from './structure.ts';
 
 interface Frame {
   readonly object: boolean;

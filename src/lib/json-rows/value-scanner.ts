@@ -1,4 +1,4 @@
-import { BACKSLASH, CLOSE_OBJECT, JsonRowsError, OPEN_OBJECT, QUOTE } from './bytes.ts';
+import { BACKSLASH, CLOSE_OBJECT, JsonRowsError, OPEN_OBJECT, QUOTE } from './structure.ts';
 
 /** `[` and `{` differ from each other in this bit only, and so do `]` and `}`. */
 const BRACKET_BIT = 0x20;

@@ -1,0 +1,48 @@
+/** Rows of a list, checked one by one: a bad row is put aside with its reason, never thrown. */
+import type { z } from 'zod';
+import { rowsOf } from '../lib/json-rows.ts';
+
+/** A row for quarantine. */
+export interface Reject {
+  /** The row as it came; text when it is no JSON. */
+  readonly raw: unknown;
+  /** Where in the row, members joined by dots; empty: the row itself. */
+  readonly path: string;
+  readonly reason: string;
+}
+
+export interface CheckedRows<T> {
+  readonly rows: readonly T[];
+  readonly rejects: readonly Reject[];
+}
+
+export function checkRows<S extends z.ZodType>(
+  schema: S,
+  raws: readonly unknown[],
+): CheckedRows<z.infer<S>> {
+  const rows: z.infer<S>[] = [];
+  const rejects: Reject[] = [];
+  for (const raw of raws) {
+    const parsed = schema.safeParse(raw);
+    if (parsed.success) {
+      rows.push(parsed.data);
+      continue;
+    }
+    const issue = parsed.error.issues[0];
+    const path = issue?.path.map(String).join('.') ?? '';
+    rejects.push({ raw, path, reason: issue?.message ?? 'not the shape of the contract' });
+  }
+  return { rows, rejects };
+}
+
+/** The rows in the bytes of one segment (lib/json-rows.ts), parsed and checked. */
+export function checkSegment<S extends z.ZodType>(
+  schema: S,
+  bytes: Uint8Array,
+): CheckedRows<z.infer<S>> {
+  const parsed = rowsOf(bytes);
+  const checked = checkRows(schema, parsed.rows);
+  if (parsed.broken.length === 0) return checked;
+  const broken = parsed.broken.map(({ text, reason }) => ({ raw: text, path: '', reason }));
+  return { rows: checked.rows, rejects: [...checked.rejects, ...broken] };
+}

@@ -1,0 +1,89 @@
+/**
+ * The body of a new order in the wire's words. It is built once, when the intent is stored, and
+ * sent byte for byte from there, so that every attempt says the same.
+ */
+import type { JsonObject } from '../../lib/json.ts';
+import { fromMinorUnits } from '../../lib/money.ts';
+
+export interface NewOrderLine {
+  readonly barcode: string;
+  readonly quantity: number;
+  /** Hundredths of the order's currency. */
+  readonly priceMinor: number;
+  /** Only with a season: the delivery of the season (pre-order). */
+  readonly deliveryName?: string | undefined;
+}
+
+export interface NewOrderAddress {
+  readonly firstName: string;
+  readonly lastName: string;
+  readonly address: string;
+  readonly city: string;
+  readonly zip: string;
+  readonly countryCode: string;
+  readonly phone: string;
+  readonly email: string;
+  readonly address2?: string | undefined;
+  readonly company?: string | undefined;
+  readonly provinceCode?: string | undefined;
+  readonly accountNo?: string | undefined;
+}
+
+export interface NewOrderFreight {
+  /** Hundredths. */
+  readonly freightAmountMinor: number;
+  readonly freightType?: string | undefined;
+  readonly parcelShopId?: string | undefined;
+  readonly warehouseCode?: string | undefined;
+}
+
+export interface NewOrder {
+  /** Unique for ever; the order is found again by it. */
+  readonly reference: string;
+  readonly lines: readonly NewOrderLine[];
+  readonly comment?: string | undefined;
+  readonly shippingAddress?: NewOrderAddress | undefined;
+  readonly freight?: NewOrderFreight | undefined;
+  /** Makes it a pre-order; then every line has a delivery name. */
+  readonly seasonName?: string | undefined;
+}
+
+/** The service's documents spell some members in two ways; configuration says which is sent. */
+export interface OrderSpelling {
+  readonly freight: 'freight' | 'Freight';
+  readonly seasonName: 'SeasonName' | 'seasonName';
+  readonly deliveryName: 'DeliveryName' | 'deliveryName';
+}
+
+export const ORDER_SPELLING_DEFAULTS: OrderSpelling = {
+  freight: 'freight',
+  seasonName: 'SeasonName',
+  deliveryName: 'DeliveryName',
+};
+
+/** Members without a value are left out. */
+function filled(members: Readonly<Record<string, JsonObject[string]>>): JsonObject {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+}
+
+export function orderBody(order: NewOrder, spelling: OrderSpelling): JsonObject {
+  const lines = order.lines.map(({ barcode, quantity, priceMinor, deliveryName }) =>
+    filled({
+      barcode,
+      quantity,
+      price: fromMinorUnits(priceMinor),
+      [spelling.deliveryName]: deliveryName,
+    }),
+  );
+  const { freightAmountMinor, ...freightRest } = order.freight ?? { freightAmountMinor: 0 };
+  return filled({
+    reference: order.reference,
+    orderLineItems: lines,
+    comment: order.comment,
+    shippingAddress: order.shippingAddress && filled({ ...order.shippingAddress }),
+    [spelling.freight]:
+      order.freight &&
+      filled({ freightAmount: fromMinorUnits(freightAmountMinor), ...freightRest }),
+    [spelling.seasonName]: order.seasonName,
+  });
+}

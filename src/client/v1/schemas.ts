@@ -1,0 +1,230 @@
+/**
+ * The shapes of V1 as zod schemas: what we model is typed, what we do not know is kept. Names are
+ * the wire's own. Only what the mirror cannot do without is required; everything else may be
+ * absent or null, because older levels of the service leave it out. An absent price stays
+ * undefined or null, it never becomes 0. Source: docs/wire.md, "V1 shapes".
+ */
+import { z } from 'zod';
+
+const text = z.string().nullish();
+const amount = z.number().nullish();
+const whole = z.int().nullish();
+const flag = z.boolean().nullish();
+
+/** A list that may be absent or null reads as empty. */
+function listOf<T extends z.ZodType>(row: T) {
+  return z
+    .array(row)
+    .nullish()
+    .transform((rows) => rows ?? []);
+}
+
+export const brandSchema = z.looseObject({ brandName: z.string().min(1) });
+export type Brand = z.infer<typeof brandSchema>;
+
+export const freightOptionSchema = z.looseObject({ freightType: z.string().min(1) });
+export type FreightOption = z.infer<typeof freightOptionSchema>;
+
+export const seasonSchema = z.looseObject({
+  seasonName: z.string().min(1),
+  deliveryNames: listOf(z.string()),
+});
+export type Season = z.infer<typeof seasonSchema>;
+
+const variantDetailsSchema = z.looseObject({
+  styleNo: text,
+  brandName: text,
+  styleName: text,
+  styleNameWebshop: text,
+  colorName: text,
+  size: text,
+  price: amount,
+  wspPrice: amount,
+  currency: text,
+  designer: text,
+  styleDescription: text,
+  wash: text,
+  category: text,
+  quality: text,
+  type: text,
+  gender: text,
+  b2bHidden: flag,
+  colorActive: flag,
+  tags: z.union([z.string(), z.array(z.string())]).nullish(),
+  customsTariffNumber: text,
+  countryOfOrigin: text,
+  /** Grams. */
+  weight: amount,
+  images: z.array(z.unknown()).nullish(),
+});
+
+const variantPricingSchema = z.looseObject({
+  currency: text,
+  wspPriceOriginal: amount,
+  discountPercentage: amount,
+  wspPriceWithDiscount: amount,
+});
+
+export const variantSchema = z.looseObject({
+  barcode: z.string().min(1),
+  quantity: z.int(),
+  /** `size` or `assortment`; only with `detailed`, like everything up to `details`. */
+  variantType: text,
+  seasonName: text,
+  colorCode: text,
+  b2cSalePrice: amount,
+  priceOriginal: amount,
+  wspPrice: amount,
+  careLabelWash: text,
+  careLabelIron: text,
+  careLabelDry: text,
+  careLabelDryClean: text,
+  careLabelBleach: text,
+  details: variantDetailsSchema.nullish(),
+  /** Only with `detailedPricing` and a key that has it. */
+  pricing: variantPricingSchema.nullish(),
+});
+export type Variant = z.infer<typeof variantSchema>;
+
+const addressSchema = z.looseObject({
+  address: text,
+  address2: text,
+  city: text,
+  company: text,
+  countryCode: text,
+  name: text,
+  phone: text,
+  email: text,
+  provinceCode: text,
+  zip: text,
+  accountNo: text,
+});
+
+const freightSchema = z.looseObject({
+  freightAmount: amount,
+  freightType: text,
+  parcelShopId: text,
+  warehouseCode: text,
+});
+
+const orderLineSchema = z.looseObject({
+  barcode: z.string().min(1),
+  quantity: z.int(),
+  fulfilledQuantity: whole,
+  sizeQuantity: whole,
+  fulfilledSizeQuantity: whole,
+  price: amount,
+  season: text,
+  delivery: text,
+});
+
+export const salesOrderSchema = z.looseObject({
+  orderId: z.int(),
+  reference: text,
+  orderNo: text,
+  /** pending, fulfilled, partially_fulfilled or canceled. */
+  status: z.string(),
+  completed: flag,
+  comment: text,
+  orderLineItems: listOf(orderLineSchema),
+  shippingAddress: addressSchema.nullish(),
+  freight: freightSchema.nullish(),
+  createdAt: text,
+  currency: text,
+  SeasonName: text,
+});
+export type SalesOrder = z.infer<typeof salesOrderSchema>;
+
+const fulfilledLineSchema = z.looseObject({
+  barcode: z.string().min(1),
+  fulfilledQuantity: z.int(),
+  fulfilledSizeQuantity: whole,
+  price: amount,
+  season: text,
+  delivery: text,
+});
+
+const trackAndTraceSchema = z.looseObject({
+  trackingNumbers: listOf(z.string()),
+  trackingLinks: listOf(z.string()),
+});
+
+export const deliverySchema = z.looseObject({
+  orderDeliveryId: z.int(),
+  deliveryNo: text,
+  orderId: z.int(),
+  reference: text,
+  orderNo: text,
+  /** pending, accepted, rejected or canceled. */
+  status: z.string(),
+  fulfilledLineItems: listOf(fulfilledLineSchema),
+  trackAndTrace: trackAndTraceSchema.nullish(),
+  createdAt: text,
+});
+export type SalesOrderDelivery = z.infer<typeof deliverySchema>;
+
+const refundedLineSchema = z.looseObject({
+  barcode: z.string().min(1),
+  refundedQuantity: z.int(),
+  refundedSizeQuantity: whole,
+  price: amount,
+  restock: flag,
+  /** claim/credit, claim/replace, claim/price_reduction, return/credit, price_reduction/credit. */
+  refundType: text,
+});
+
+export const refundSchema = z.looseObject({
+  orderRefundId: z.int(),
+  refundNo: text,
+  orderId: z.int(),
+  reference: text,
+  orderNo: text,
+  /** pending, accepted, rejected or canceled. */
+  status: z.string(),
+  refundedLineItems: listOf(refundedLineSchema),
+  /** Only when it came from a pending refund. */
+  pendingRefundId: whole,
+  createdAt: text,
+});
+export type SalesOrderRefund = z.infer<typeof refundSchema>;
+
+const pendingRefundLineSchema = z.looseObject({
+  barcode: z.string().min(1),
+  quantity: z.int(),
+  price: amount,
+  refundType: text,
+  restock: flag,
+});
+
+export const pendingRefundSchema = z.looseObject({
+  pendingRefundId: z.int(),
+  orderId: z.int(),
+  reference: text,
+  /** pending, confirmed or canceled. */
+  status: z.string(),
+  comment: text,
+  createdAt: text,
+  refundLineItems: listOf(pendingRefundLineSchema),
+});
+export type PendingRefund = z.infer<typeof pendingRefundSchema>;
+
+const createdDeliverySchema = z.looseObject({
+  orderDeliveryId: z.int(),
+  deliveryNo: text,
+  status: text,
+});
+
+/** The answer to a created order; `salesOrder` and `deliveries` came with later levels. */
+export const createdOrderSchema = z.looseObject({
+  orderId: z.int(),
+  orderStatus: text,
+  salesOrder: salesOrderSchema.nullish(),
+  deliveries: listOf(createdDeliverySchema),
+});
+export type CreatedOrder = z.infer<typeof createdOrderSchema>;
+
+export const portalLinkSchema = z.looseObject({ url: z.string().min(1), expiresAt: text });
+export type PortalLink = z.infer<typeof portalLinkSchema>;
+
+/** What an answer to a write may change in a delivery or a refund. */
+export type SettableStatus = 'pending' | 'accepted' | 'rejected';

@@ -1,0 +1,271 @@
+/**
+ * Variant lists, however long: as one streamed body or page by page, behind one interface. What
+ * comes out is batches of raw rows in a buffer of their own, cut into small segments, so that the
+ * consumer may digest, parse here, or hand the bytes to a worker without copying them.
+ *
+ * A batch is a checkpoint: give its `next` as `from` and the pull goes on behind it. At the end
+ * stands what the service said about the list as a whole; whether the pull was complete is for
+ * the consumer to prove with it. Throws RetryLaterError when a transfer breaks off.
+ */
+
+import { invariant } from '../../lib/errors.ts';
+import { isJsonObject } from '../../lib/json.ts';
+import { JsonRowsError } from '../../lib/json-rows/structure.ts';
+import {
+  createRowScanner,
+  type RowScanEnd,
+  type RowScanOptions,
+  type RowSegment,
+} from '../../lib/json-rows.ts';
+import { errorOfBrokenAnswer } from '../http/answer.ts';
+import type { AnswerHeaders } from '../http/exchange.ts';
+import type { HttpRequest } from '../http/request.ts';
+import { type CheckedRows, checkSegment } from '../rows.ts';
+import type { Sender } from '../transport.ts';
+import { askedOf, dataOf } from './envelope.ts';
+import { type Variant, variantSchema } from './schemas.ts';
+
+/** A few neighbouring rows: `bytes.subarray(start, end)` of the batch. */
+export interface SegmentSpan {
+  /** Index of its first row in the whole list, from 0; stable over runs in one mode. */
+  readonly firstRow: number;
+  readonly rowCount: number;
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface RowBatch {
+  /** From 1 in both modes; a streamed list counts its batches. */
+  readonly pageNumber: number;
+  readonly firstRow: number;
+  readonly rowCount: number;
+  /** Owns its memory: `postMessage(batch, [batch.bytes.buffer])` moves it. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly segments: readonly SegmentSpan[];
+  /** Epoch ms of the request that brought these rows. */
+  readonly startedAt: number;
+  /** Where a pull goes on behind this batch (a page number or a number of rows to skip). */
+  readonly next: number;
+}
+
+export interface PullEnd {
+  /** The HTTP status that the last envelope repeats. */
+  readonly status: number;
+  /** What the service counted, in the first and the last answer; undefined: it did not say. */
+  readonly countFirst: number | undefined;
+  readonly count: number | undefined;
+  /** Rows from the very first to the last, those before `from` included. */
+  readonly rows: number;
+  /** Pages, apart from the last, that held fewer rows than they should. */
+  readonly shortPages: number;
+}
+
+export interface VariantPull {
+  readonly batches: AsyncGenerator<RowBatch, void, undefined>;
+  /** Only after `batches` has been read to its end. */
+  end(): PullEnd;
+}
+
+export interface VariantListOptions {
+  readonly mode: 'stream' | 'pages';
+  /** `pages`: rows per page, at most 250. */
+  readonly pageRows: number;
+  /** `pages`: how many pages are on their way at the same time. */
+  readonly pagesAheadMax: number;
+  /** `stream`: rows per batch; a multiple of `segmentRows`. */
+  readonly batchRows: number;
+  readonly segmentRows: number;
+  readonly rowBytesMax: number;
+  readonly restBytesMax: number;
+  /** `stream`: the whole transfer. */
+  readonly streamMsMax: number;
+}
+
+export const VARIANT_LIST_DEFAULTS: VariantListOptions = {
+  mode: 'pages',
+  pageRows: 250,
+  pagesAheadMax: 4,
+  batchRows: 512,
+  segmentRows: 16,
+  rowBytesMax: 1_048_576,
+  restBytesMax: 1_048_576,
+  streamMsMax: 7_200_000,
+};
+
+export interface PullRequest {
+  readonly sender: Sender;
+  readonly request: HttpRequest;
+  readonly options: VariantListOptions;
+  /** The `next` of the last batch of an earlier run. */
+  readonly from?: number | undefined;
+}
+
+/** The parsed variants of one segment; bad rows are put aside. Pure, so a worker may call it. */
+export function variantsOf(bytes: Uint8Array): CheckedRows<Variant> {
+  return checkSegment(variantSchema, bytes);
+}
+
+function scanOptions(options: VariantListOptions, skipRows: number): RowScanOptions {
+  const { segmentRows: rowsPerSegment, rowBytesMax, restBytesMax } = options;
+  return { path: ['data', 'variants'], rowsPerSegment, rowBytesMax, restBytesMax, skipRows };
+}
+
+function gathered(
+  segments: readonly RowSegment[],
+  place: { readonly pageNumber: number; readonly offset: number; readonly startedAt: number },
+): Omit<RowBatch, 'next'> {
+  const total = segments.reduce((sum, { bytes }) => sum + bytes.length, 0);
+  const bytes = new Uint8Array(new ArrayBuffer(total));
+  const spans: SegmentSpan[] = [];
+  let start = 0;
+  let rowCount = 0;
+  for (const segment of segments) {
+    const end = start + segment.bytes.length;
+    bytes.set(segment.bytes, start);
+    const firstRow = place.offset + segment.firstRow;
+    spans.push({ firstRow, rowCount: segment.rowCount, start, end });
+    rowCount += segment.rowCount;
+    start = end;
+  }
+  const firstRow = spans[0]?.firstRow ?? place.offset;
+  const { pageNumber, startedAt } = place;
+  return { pageNumber, firstRow, rowCount, bytes, segments: spans, startedAt };
+}
+
+interface Envelope {
+  readonly status: number;
+  readonly count: number | undefined;
+}
+
+/** What the document says around its rows. Throws unless it is a success with a list. */
+function envelopeOf(request: HttpRequest, headers: AnswerHeaders, end: RowScanEnd): Envelope {
+  const data = dataOf(request, end.rest, headers);
+  if (!end.found) throw errorOfBrokenAnswer(askedOf(request), new Error('no data.variants'));
+  const status =
+    isJsonObject(end.rest) && typeof end.rest.status === 'number' ? end.rest.status : 0;
+  const count =
+    isJsonObject(data) && Number.isSafeInteger(data.count) ? Number(data.count) : undefined;
+  return { status, count };
+}
+
+function understood<T>(request: HttpRequest, scan: () => T): T {
+  try {
+    return scan();
+  } catch (error) {
+    if (error instanceof JsonRowsError) throw errorOfBrokenAnswer(askedOf(request), error);
+    throw error;
+  }
+}
+
+async function* streamed(
+  pull: PullRequest,
+  finish: (end: PullEnd) => void,
+): AsyncGenerator<RowBatch, void, undefined> {
+  const { options, request } = pull;
+  const answer = await pull.sender.stream({
+    ...request,
+    deadlines: { totalMs: options.streamMsMax },
+  });
+  const scanner = createRowScanner(scanOptions(options, pull.from ?? 0));
+  const firstPage = Math.floor((pull.from ?? 0) / options.batchRows) + 1;
+  let pageNumber = firstPage;
+  let pending: RowSegment[] = [];
+  const batch = (): RowBatch => {
+    const whole = gathered(pending, { pageNumber, offset: 0, startedAt: answer.startedAt });
+    pending = [];
+    pageNumber += 1;
+    return { ...whole, next: whole.firstRow + whole.rowCount };
+  };
+  for await (const chunk of answer.body) {
+    for (const segment of understood(request, () => scanner.push(chunk))) {
+      pending.push(segment);
+      if ((segment.firstRow + segment.rowCount) % options.batchRows === 0) yield batch();
+    }
+  }
+  const end = understood(request, () => scanner.end());
+  const { status, count } = envelopeOf(request, answer.headers, end);
+  if (pending.length > 0) yield batch();
+  finish({ status, countFirst: count, count, rows: end.rows, shortPages: 0 });
+}
+
+interface Page extends Envelope {
+  readonly batch: RowBatch;
+}
+
+async function fetchPage(pull: PullRequest, page: number, signal: AbortSignal): Promise<Page> {
+  const { options, sender } = pull;
+  const limit = options.pageRows;
+  const request = { ...pull.request, query: { ...pull.request.query, page, limit }, signal };
+  const { value, headers, startedAt } = await sender.send(request, (body) => {
+    const scanner = createRowScanner(scanOptions(options, 0));
+    const segments = scanner.push(body);
+    return { segments, end: scanner.end() };
+  });
+  const { status, count } = envelopeOf(request, headers, value.end);
+  const offset = (page - 1) * limit;
+  const batch = gathered(value.segments, { pageNumber: page, offset, startedAt });
+  return { status, count, batch: { ...batch, next: page + 1 } };
+}
+
+/** The last page that is worth asking for, as far as this page tells. */
+function lastPageAfter(page: Page, pageRows: number): number {
+  const { pageNumber, rowCount } = page.batch;
+  // More than a page: the service does not know `limit` and gave everything at once.
+  if (rowCount === 0 || rowCount > pageRows) return pageNumber;
+  if (page.count !== undefined) return Math.ceil(page.count / pageRows);
+  return rowCount < pageRows ? pageNumber : Number.POSITIVE_INFINITY;
+}
+
+async function* paged(
+  pull: PullRequest,
+  finish: (end: PullEnd) => void,
+): AsyncGenerator<RowBatch, void, undefined> {
+  const { pageRows, pagesAheadMax } = pull.options;
+  const stop = new AbortController();
+  const outer = pull.request.signal;
+  const signal = outer ? AbortSignal.any([outer, stop.signal]) : stop.signal;
+  const ahead: Promise<Page>[] = [];
+  let nextPage = pull.from ?? 1;
+  let lastPage = nextPage;
+  let first: Page | undefined;
+  let shortPages = 0;
+  try {
+    for (;;) {
+      while (ahead.length < pagesAheadMax && nextPage <= lastPage) {
+        const coming = fetchPage(pull, nextPage, signal);
+        // Awaited in its turn; until then a failure must not count as unhandled.
+        coming.catch(() => undefined);
+        ahead.push(coming);
+        nextPage += 1;
+      }
+      const page = await ahead.shift();
+      if (!page) return;
+      first ??= page;
+      const { batch, status, count } = page;
+      lastPage = lastPageAfter(page, pageRows);
+      const isLast = batch.pageNumber >= lastPage;
+      if (!isLast && batch.rowCount < pageRows) shortPages += 1;
+      if (batch.rowCount > 0) yield batch;
+      if (!isLast) continue;
+      const rows = batch.firstRow + batch.rowCount;
+      finish({ status, countFirst: first.count, count, rows, shortPages });
+      return;
+    }
+  } finally {
+    stop.abort(new Error('the pull has ended'));
+  }
+}
+
+export function pullVariants(pull: PullRequest): VariantPull {
+  let end: PullEnd | undefined;
+  const finish = (reached: PullEnd): void => {
+    end = reached;
+  };
+  return {
+    batches: pull.options.mode === 'stream' ? streamed(pull, finish) : paged(pull, finish),
+    end() {
+      invariant(end !== undefined, 'the end of a pull was asked for before it was reached');
+      return end;
+    },
+  };
+}
