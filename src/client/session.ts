@@ -48,15 +48,13 @@ export function createLoginGate(
 ): LoginGate {
   let queue: Promise<void> = Promise.resolve();
   let heldUntil = 0;
-  const waitMs = (): number => {
+  const passNext = async (): Promise<void> => {
     const last = spacing.lastLoginAt();
     const sinceLast = last === undefined ? spacingMs : clock.now() - last;
     // A clock that was set back must not lock us out: never more than one spacing.
-    const spaced = Math.min(Math.max(spacingMs - sinceLast, 0), spacingMs);
-    return Math.max(spaced, heldUntil - clock.monotonic());
-  };
-  const passNext = async (): Promise<void> => {
-    for (let ms = waitMs(); ms > 0; ms = waitMs()) await clock.sleep(ms);
+    const waitMs = Math.min(Math.max(spacingMs - sinceLast, 0), spacingMs);
+    if (waitMs > 0) await clock.sleep(waitMs);
+    while (heldUntil > clock.monotonic()) await clock.sleep(heldUntil - clock.monotonic());
     spacing.recordLogin(clock.now());
   };
   return {
@@ -207,16 +205,16 @@ function loggedIn(credential: LoginCredential, deps: SessionDeps): TokenSource {
   let logins = 0;
 
   const fresh = async (): Promise<string> => {
-    if (refusal && clock.monotonic() < refusal.until) throw refusal.error;
-    refusal = undefined;
     try {
+      if (refusal && clock.monotonic() < refusal.until) throw refusal.error;
+      refusal = undefined;
       token = await logIn(credential, deps);
       logins += 1;
       deps.scrubber.register(token, 'token');
       return token;
     } catch (error) {
       if (error instanceof RetryLaterError && error.code === 'session.login_refused') {
-        refusal = { until: clock.monotonic() + REFUSED_MS, error };
+        refusal ??= { until: clock.monotonic() + REFUSED_MS, error };
       }
       throw error;
     } finally {

@@ -11,6 +11,7 @@
  */
 
 import { toError } from './errors.ts';
+import { RestScanner } from './json-rows/rest-scanner.ts';
 import {
   CLOSE_ARRAY,
   CLOSE_OBJECT,
@@ -21,7 +22,6 @@ import {
   OPEN_OBJECT,
   QUOTE,
 } from './json-rows/structure.ts';
-import { RestScanner } from './json-rows/rest-scanner.ts';
 import { ValueScanner } from './json-rows/value-scanner.ts';
 
 export interface RowSegment {

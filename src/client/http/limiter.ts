@@ -38,12 +38,33 @@ interface Waiter {
   readonly grant: () => void;
 }
 
-export function createLimiter(options: LimiterOptions, clock: Clock): Limiter {
-  const intervalMs = options.requestsPerSecond ? 1_000 / options.requestsPerSecond : 0;
+/** When the next request may start. */
+interface Pace {
+  /** Milliseconds until then; 0 or less: now. */
+  waitMs(): number;
+  take(): void;
+  pause(ms: number): void;
+}
+
+function createPace(requestsPerSecond: number | undefined, clock: Clock): Pace {
+  const intervalMs = requestsPerSecond ? 1_000 / requestsPerSecond : 0;
   const catchUpMs = Math.max(intervalMs, CATCH_UP_MS_MIN);
+  let nextAt = clock.monotonic();
+  return {
+    waitMs: () => nextAt - clock.monotonic(),
+    take() {
+      nextAt = Math.max(nextAt, clock.monotonic() - catchUpMs) + intervalMs;
+    },
+    pause(ms) {
+      nextAt = Math.max(nextAt, clock.monotonic() + Math.min(ms, PAUSE_MS_MAX));
+    },
+  };
+}
+
+export function createLimiter(options: LimiterOptions, clock: Clock): Limiter {
+  const pace = createPace(options.requestsPerSecond, clock);
   const queues: Record<Priority, Waiter[]> = { push: [], read: [], pull: [] };
   let active = 0;
-  let nextAt = clock.monotonic();
   let timer: Timer | undefined;
 
   const nextWaiter = (): Waiter | undefined => {
@@ -55,7 +76,7 @@ export function createLimiter(options: LimiterOptions, clock: Clock): Limiter {
   };
   const pump = (): void => {
     while (!timer) {
-      const waitMs = nextAt - clock.monotonic();
+      const waitMs = pace.waitMs();
       if (waitMs > 0) {
         if (PRIORITIES.every((priority) => queues[priority].length === 0)) return;
         timer = clock.after(waitMs, () => {
@@ -67,7 +88,7 @@ export function createLimiter(options: LimiterOptions, clock: Clock): Limiter {
       const waiter = nextWaiter();
       if (!waiter) return;
       active += 1;
-      nextAt = Math.max(nextAt, clock.monotonic() - catchUpMs) + intervalMs;
+      pace.take();
       waiter.grant();
     }
   };
@@ -101,9 +122,7 @@ export function createLimiter(options: LimiterOptions, clock: Clock): Limiter {
         queues[priority].push(waiter);
         pump();
       }),
-    pause: (ms) => {
-      nextAt = Math.max(nextAt, clock.monotonic() + Math.min(ms, PAUSE_MS_MAX));
-    },
+    pause: pace.pause,
     waiting: () => ({
       push: queues.push.length,
       read: queues.read.length,

@@ -1,0 +1,289 @@
+import { describe, expect, it } from 'vitest';
+import type { HttpRequest } from '../../src/client/http/request.ts';
+import {
+  createLoginGate,
+  createSession,
+  type LoginCredential,
+  type LoginSpacing,
+  type Session,
+} from '../../src/client/session.ts';
+import type { Transport } from '../../src/client/transport.ts';
+import { type Clock, manualClock, systemClock } from '../../src/lib/clock.ts';
+import { InDoubtError, RetryLaterError } from '../../src/lib/errors.ts';
+import { createScrubber, Secret } from '../../src/lib/secret.ts';
+import { answerJson, envelope, impatient, rejection, startFaulty } from './support.ts';
+
+interface Service {
+  readonly url: string;
+  readonly logins: number[];
+  readonly work: string[];
+  valid: string | undefined;
+  acceptsNothing: boolean;
+  /** Answers of the next log-ins in place of a token. */
+  readonly refusals: { status: number; headers?: Record<string, string> }[];
+  close(): Promise<void>;
+}
+
+async function startService(clock: Clock): Promise<Service> {
+  const logins: number[] = [];
+  const work: string[] = [];
+  const server = await startFaulty((request, response) => {
+    if (request.url === '/auth/login') {
+      logins.push(clock.now());
+      const refusal = service.refusals.shift();
+      if (refusal) {
+        for (const [name, value] of Object.entries(refusal.headers ?? {})) {
+          response.setHeader(name, value);
+        }
+        answerJson(response, refusal.status, envelope(refusal.status, {}, 'no'));
+        return;
+      }
+      service.valid = `token-${logins.length}`;
+      answerJson(response, 200, envelope(200, { token: service.valid }));
+      return;
+    }
+    const token = String(request.headers['x-service-authorization']);
+    work.push(`${request.method} ${request.url} ${token}`);
+    const accepted = token === service.valid && !service.acceptsNothing;
+    const status = accepted ? 200 : 401;
+    answerJson(response, status, envelope(status, {}));
+  });
+  const service: Service = {
+    url: server.url,
+    logins,
+    work,
+    valid: undefined,
+    acceptsNothing: false,
+    refusals: [],
+    close: async () => server[Symbol.asyncDispose](),
+  };
+  return service;
+}
+
+function inMemory(last?: number): LoginSpacing & { last: number | undefined } {
+  const kept = {
+    last,
+    lastLoginAt: () => kept.last,
+    recordLogin(at: number) {
+      kept.last = at;
+    },
+  };
+  return kept;
+}
+
+function loginAt(url: string): LoginCredential {
+  return {
+    kind: 'login',
+    url: `${url}/auth/login`,
+    header: 'x-service-authorization',
+    idMember: 'clientID',
+    secretMember: 'clientSecret',
+    clientId: 'erp',
+    clientSecret: new Secret('client secret', 'open sesame'),
+    tokenPaths: ['data.token', 'token', 'access_token'],
+  };
+}
+
+interface House {
+  readonly session: Session;
+  readonly service: Service;
+  readonly transport: Transport;
+  readonly scrub: (text: string) => string;
+}
+
+async function house(
+  use: (house: House) => Promise<void>,
+  options: { clock?: Clock; spacing?: LoginSpacing; inDoubt?: boolean } = {},
+): Promise<void> {
+  const clock = options.clock ?? systemClock();
+  const service = await startService(clock);
+  const transport = impatient({}, clock);
+  const scrubber = createScrubber();
+  // The system clock cannot be stepped: there the spacing is as good as none.
+  const spacingMs = options.clock ? 6_000 : 1;
+  const gate = createLoginGate(clock, options.spacing ?? inMemory(), spacingMs);
+  const credential = loginAt(service.url);
+  const session = createSession(
+    { credential, unauthorizedIsInDoubt: options.inDoubt },
+    { transport, clock, scrubber, gate },
+  );
+  try {
+    await use({ session, service, transport, scrub: scrubber.scrub });
+  } finally {
+    await transport[Symbol.asyncDispose]();
+    await service.close();
+  }
+}
+
+const read = (url: string): HttpRequest => ({ method: 'GET', url: `${url}/r`, priority: 'read' });
+const push = (url: string): HttpRequest => ({
+  method: 'POST',
+  url: `${url}/p`,
+  priority: 'push',
+  json: {},
+});
+
+describe('session', () => {
+  it('logs in once for all who wait, and the token is a secret from then on', async () => {
+    await house(async ({ session, service, scrub }) => {
+      await Promise.all(Array.from({ length: 20 }, () => session.request(read(service.url))));
+      expect(service.logins).toHaveLength(1);
+      expect(service.work).toHaveLength(20);
+      expect(session.logins()).toBe(1);
+      expect(scrub('header token-1!')).toBe('header [secret token]!');
+    });
+  });
+
+  it('logs in once more when the token dies, and repeats reads and writes once', async () => {
+    await house(async ({ session, service }) => {
+      await session.request(read(service.url));
+      service.valid = 'revoked';
+      const calls = [read, read, push, read].map((make) => session.request(make(service.url)));
+      await Promise.all(calls);
+      expect(service.logins).toHaveLength(2);
+      expect(service.work.filter((line) => line.startsWith('POST'))).toEqual([
+        'POST /p token-1',
+        'POST /p token-2',
+      ]);
+    });
+  });
+
+  it('gives up for now when a fresh token is refused as well', async () => {
+    await house(async ({ session, service }) => {
+      service.acceptsNothing = true;
+      const error = await rejection(session.request(push(service.url)));
+      expect(error).toMatchObject({ name: 'RetryLaterError', code: 'session.token_refused' });
+      expect(service.work).toEqual(['POST /p token-1', 'POST /p token-2']);
+    });
+  });
+
+  it('takes a 401 to a write as in doubt when told to', async () => {
+    await house(
+      async ({ session, service }) => {
+        await session.request(read(service.url));
+        service.valid = 'revoked';
+        const error = await rejection(session.request(push(service.url)));
+        expect(error).toBeInstanceOf(InDoubtError);
+        expect(service.work.filter((line) => line.startsWith('POST'))).toHaveLength(1);
+      },
+      { inDoubt: true },
+    );
+  });
+
+  it('keeps log-ins six seconds apart, also after a restart', async () => {
+    const clock = manualClock();
+    const spacing = inMemory(clock.now() - 2_000);
+    await house(
+      async ({ session, service }) => {
+        const first = session.request(read(service.url));
+        await clock.advance(3_999);
+        expect(service.logins).toHaveLength(0);
+        await clock.advance(1);
+        await first;
+        expect(spacing.last).toBe(clock.now());
+        service.valid = 'revoked';
+        const second = session.request(read(service.url));
+        await expect.poll(() => service.work.length).toBe(2);
+        await clock.advance(5_999);
+        expect(service.logins).toHaveLength(1);
+        await clock.advance(1);
+        await second;
+        expect(service.logins).toHaveLength(2);
+      },
+      { clock, spacing },
+    );
+  });
+
+  it('is not locked out by a clock that was set back', async () => {
+    const clock = manualClock();
+    await house(
+      async ({ session, service }) => {
+        const call = session.request(read(service.url));
+        await clock.advance(6_000);
+        await call;
+        expect(service.logins).toHaveLength(1);
+      },
+      { clock, spacing: inMemory(clock.now() + 86_400_000) },
+    );
+  });
+
+  it('waits as long as the service asks before it logs in again', async () => {
+    const clock = manualClock();
+    await house(
+      async ({ session, service }) => {
+        service.refusals.push({ status: 429, headers: { 'retry-after': '20' } });
+        const call = session.request(read(service.url));
+        await expect.poll(() => service.logins.length).toBe(1);
+        await clock.advance(19_000);
+        expect(service.logins).toHaveLength(1);
+        await clock.advance(2_000);
+        await call;
+        expect(service.logins).toHaveLength(2);
+      },
+      { clock },
+    );
+  });
+
+  it('does not try refused credentials again for a minute, and nothing was sent', async () => {
+    const clock = manualClock();
+    await house(
+      async ({ session, service }) => {
+        service.refusals.push({ status: 401 });
+        const error = await rejection(session.request(push(service.url)));
+        expect(error).toBeInstanceOf(RetryLaterError);
+        expect(error).toMatchObject({
+          code: 'session.login_refused',
+          hint: expect.stringContaining('client secret'),
+        });
+        await clock.advance(30_000);
+        await rejection(session.request(read(service.url)));
+        expect(service.logins).toHaveLength(1);
+        await clock.advance(31_000);
+        await session.request(read(service.url));
+        expect(service.logins).toHaveLength(2);
+        expect(service.work).toHaveLength(1);
+      },
+      { clock },
+    );
+  });
+
+  it('lets one waiter leave without stopping the log-in of the others', async () => {
+    const clock = manualClock();
+    await house(
+      async ({ session, service }) => {
+        const stop = new AbortController();
+        const leaves = rejection(session.request({ ...read(service.url), signal: stop.signal }));
+        const stays = session.request(read(service.url));
+        stop.abort(new Error('left'));
+        expect(await leaves).toMatchObject({ message: 'left' });
+        await clock.advance(6_000);
+        await stays;
+        expect(service.logins).toHaveLength(1);
+      },
+      { clock, spacing: inMemory(clock.now()) },
+    );
+  });
+
+  it('sends a static key as it is and says which key was refused', async () => {
+    await house(async ({ service, transport }) => {
+      const clock = systemClock();
+      const session = createSession(
+        {
+          credential: {
+            kind: 'key',
+            header: 'x-service-authorization',
+            key: new Secret('api key', 'key-1'),
+          },
+        },
+        { transport, clock, scrubber: createScrubber(), gate: createLoginGate(clock, inMemory()) },
+      );
+      service.valid = 'key-1';
+      expect((await session.request(read(service.url))).status).toBe(200);
+      service.valid = 'key-2';
+      const error = await rejection(session.request(push(service.url)));
+      expect(error).toBeInstanceOf(RetryLaterError);
+      expect(error).toMatchObject({ code: 'session.key_refused' });
+      expect(service.logins).toHaveLength(0);
+    });
+  });
+});
