@@ -38,7 +38,7 @@ export interface LoginGate {
 }
 
 /** The published limit is one log-in per 6 s; a little more covers clocks that differ. */
-export const LOGIN_SPACING_MS = 6_100;
+const LOGIN_SPACING_MS = 6_100;
 
 /** One gate per system key: every session that logs in with it must share it. */
 export function createLoginGate(
@@ -69,7 +69,7 @@ export function createLoginGate(
   };
 }
 
-export interface KeyCredential {
+interface KeyCredential {
   readonly kind: 'key';
   readonly header: string;
   readonly key: Secret;
@@ -85,8 +85,8 @@ export interface LoginCredential {
   readonly secretMember: string;
   readonly clientId: string;
   readonly clientSecret: Secret;
-  /** Where the token may stand in the answer, tried in order: `data.token`, `access_token`. */
-  readonly tokenPaths: readonly string[];
+  /** Where the token may stand in the answer, as JSON pointers, tried in order. */
+  readonly tokenPointers: readonly string[];
 }
 
 export interface SessionOptions {
@@ -114,15 +114,15 @@ const REFUSED_MS = 60_000;
 /** A log-in that is told to wait longer than this gives up; its waiters try again later. */
 const LOGIN_WAIT_MS_MAX = 60_000;
 
-function memberAt(value: unknown, path: string): unknown {
+function memberAt(value: unknown, pointer: string): unknown {
   let at = value;
-  for (const name of path.split('.')) at = isJsonObject(at) ? at[name] : undefined;
+  for (const name of pointer.split('/').slice(1)) at = isJsonObject(at) ? at[name] : undefined;
   return at;
 }
 
-function tokenIn(json: unknown, paths: readonly string[]): string | undefined {
-  for (const path of paths) {
-    const token = memberAt(json, path);
+function tokenIn(json: unknown, pointers: readonly string[]): string | undefined {
+  for (const pointer of pointers) {
+    const token = memberAt(json, pointer);
     if (typeof token === 'string' && token !== '') return token;
   }
   return undefined;
@@ -142,10 +142,10 @@ async function logIn(credential: LoginCredential, deps: SessionDeps): Promise<st
           [credential.secretMember]: credential.clientSecret.reveal(),
         },
       });
-      const token = tokenIn(answer.json, credential.tokenPaths);
+      const token = tokenIn(answer.json, credential.tokenPointers);
       if (token !== undefined) return token;
       throw new RefusedError('session.no_token', 'the log-in was answered without a token', {
-        hint: `looked at ${credential.tokenPaths.join(', ')}: set the token path in the config`,
+        hint: `looked at ${credential.tokenPointers.join(', ')}: set its pointer in the config`,
       });
     } catch (error) {
       if (!(error instanceof RetryLaterError)) throw refusedLogin(toError(error));
@@ -217,14 +217,14 @@ function loggedIn(credential: LoginCredential, deps: SessionDeps): TokenSource {
         refusal ??= { until: clock.monotonic() + REFUSED_MS, error };
       }
       throw error;
-    } finally {
-      pending = undefined;
     }
   };
   return {
     async current(signal) {
       if (token !== undefined) return token;
-      pending ??= fresh();
+      pending ??= fresh().finally(() => {
+        pending = undefined;
+      });
       return whileWanted(pending, signal);
     },
     drop(refused) {

@@ -21,6 +21,7 @@ import {
   errorOfFailure,
   headerText,
   retryAfterMs,
+  textOf,
 } from './http/answer.ts';
 import {
   type AnswerHeaders,
@@ -77,7 +78,7 @@ export interface StreamAnswer extends Omit<Answer<unknown>, 'value'> {
   readonly body: AsyncGenerator<Buffer, void, undefined>;
 }
 
-export interface TransportStats {
+interface TransportStats {
   readonly requests: number;
   readonly retries: number;
   /** Waiting for a place and between attempts. */
@@ -121,7 +122,18 @@ async function bodyOf(answer: RawAnswer, bytesMax: number): Promise<Buffer> {
 }
 
 function decodeJson(body: Buffer): unknown {
-  return body.length === 0 ? undefined : JSON.parse(body.toString());
+  const text = textOf(body);
+  return text === '' ? undefined : JSON.parse(text);
+}
+
+/**
+ * The waits of a retry schedule: doubling from the smallest, never above the largest.
+ * `attempts` counts the first one as well.
+ */
+export function retrySchedule(attempts: number, delayMsMin: number, delayMsMax: number): number[] {
+  return Array.from({ length: attempts - 1 }, (_, retry) =>
+    Math.min(delayMsMin * 2 ** retry, delayMsMax),
+  );
 }
 
 interface Counters {

@@ -244,7 +244,7 @@ export function createRowScanner(options: RowScanOptions): RowScanner {
   return new ChunkedRows(options);
 }
 
-export interface BrokenRow {
+interface BrokenRow {
   /** Position in the segment, from 0. */
   readonly index: number;
   readonly text: string;

@@ -80,7 +80,7 @@ function loginAt(url: string): LoginCredential {
     secretMember: 'clientSecret',
     clientId: 'erp',
     clientSecret: new Secret('client secret', 'open sesame'),
-    tokenPaths: ['data.token', 'token', 'access_token'],
+    tokenPointers: ['/token', '/data/token'],
   };
 }
 

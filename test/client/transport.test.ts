@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { HttpRequest } from '../../src/client/http/request.ts';
-import { checkedBaseUrl } from '../../src/client/http/request.ts';
+import { retrySchedule } from '../../src/client/transport.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import {
   ConfigError,
@@ -56,7 +56,7 @@ const halfJson: Handler = (_request, response) => {
 };
 
 describe('transport', () => {
-  it('sends query, headers and JSON, and gives status, JSON and the time of the start', async () => {
+  it('sends query, headers and JSON, and tells when it started', async () => {
     await using server = await startFaulty((request, response) => {
       answerJson(response, 201, { headers: request.headers });
     });
@@ -309,13 +309,23 @@ describe('transport', () => {
     expect(transport.limiter.active()).toBe(0);
   });
 
-  it('talks plain HTTP to this machine only', () => {
-    expect(checkedBaseUrl('https://key.example.com/api/v1/')).toBe(
-      'https://key.example.com/api/v1',
-    );
-    expect(checkedBaseUrl('http://127.0.0.1:8080')).toBe('http://127.0.0.1:8080');
-    expect(() => checkedBaseUrl('http://key.example.com')).toThrow(ConfigError);
-    expect(() => checkedBaseUrl('ftp://localhost')).toThrow(ConfigError);
-    expect(() => checkedBaseUrl('nonsense')).toThrow(ConfigError);
+  it('talks plain HTTP to this machine only', async () => {
+    await using transport = impatient();
+    const error = await rejection(transport.request(post('http://key.example.com')));
+    expect(error).toBeInstanceOf(ConfigError);
+    expect(transport.limiter.active()).toBe(0);
+  });
+
+  it('reads over a byte order mark', async () => {
+    await using server = await startFaulty((_request, response) => {
+      response.writeHead(200).end('\ufeff{"fine":true}');
+    });
+    await using transport = impatient();
+    expect((await transport.request(get(server.url))).json).toEqual({ fine: true });
+  });
+
+  it('writes a retry schedule that doubles and has a cap', () => {
+    expect(retrySchedule(5, 500, 3_000)).toEqual([500, 1_000, 2_000, 3_000]);
+    expect(retrySchedule(1, 500, 3_000)).toEqual([]);
   });
 });

@@ -35,6 +35,11 @@ const EXCERPT_CHARS_MAX = 200;
 /** A service that asks for more patience than this is asked again after this. */
 const RETRY_AFTER_MS_MAX = 3_600_000;
 
+/** UTF-8, without a byte order mark. */
+export function textOf(body: Buffer): string {
+  return body.toString().replace(/^\ufeff/, '');
+}
+
 export function headerText(headers: AnswerHeaders, name: string): string | undefined {
   const value = headers[name];
   return typeof value === 'object' ? value.join(', ') : value;
@@ -92,26 +97,26 @@ interface ServiceAnswer {
   readonly lines: readonly string[];
 }
 
-function textOf(value: unknown): string {
+function lineOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 /** What the service itself says (V1 envelope or V2 error list); undefined: a proxy's page. */
 function serviceAnswer(body: Buffer): ServiceAnswer | undefined {
-  const json = tryParseJson(body.toString());
+  const json = tryParseJson(textOf(body));
   if (!isJsonObject(json)) return undefined;
   if (Array.isArray(json.errors)) {
     const lines = json.errors.filter(isJsonObject).map((error) => {
-      const pointer = isJsonObject(error.source) ? textOf(Object.values(error.source)[0]) : '';
+      const pointer = isJsonObject(error.source) ? lineOf(Object.values(error.source)[0]) : '';
       return [pointer, error.detail ?? error.title ?? error.code]
         .filter((part) => part !== '' && part !== undefined)
-        .map(textOf)
+        .map(lineOf)
         .join(': ');
     });
     return { message: lines[0] ?? 'no reason given', lines };
   }
   if (typeof json.status !== 'number' || typeof json.message !== 'string') return undefined;
-  const lines = Array.isArray(json.invalid_data) ? json.invalid_data.map(textOf) : [];
+  const lines = Array.isArray(json.invalid_data) ? json.invalid_data.map(lineOf) : [];
   return { message: json.message, lines };
 }
 

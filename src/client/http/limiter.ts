@@ -7,7 +7,7 @@
 import type { Clock, Timer } from '../../lib/clock.ts';
 
 /** Highest first. */
-export const PRIORITIES = ['push', 'read', 'pull'] as const;
+const PRIORITIES = ['push', 'read', 'pull'] as const;
 export type Priority = (typeof PRIORITIES)[number];
 
 export interface LimiterOptions {

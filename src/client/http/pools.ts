@@ -1,5 +1,6 @@
 /** undici's connection pools by origin: one for reads, one for requests with an effect. */
 import { Pool } from 'undici';
+import { ConfigError } from '../../lib/errors.ts';
 
 export interface PoolOptions {
   readonly connectionsMax: number;
@@ -16,6 +17,18 @@ export interface Pools {
 const RECENT_MS_MAX = 1_000;
 const KEEP_ALIVE_MS = 15_000;
 
+const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
+
+/** Credentials travel in headers: outside of this machine only through TLS. */
+function requireSecrecy(origin: string): void {
+  const url = new URL(origin);
+  if (url.protocol === 'https:') return;
+  if (url.protocol === 'http:' && LOOPBACK.test(url.hostname)) return;
+  throw new ConfigError('config.base_url', `the base URL must be https: ${origin}`, {
+    hint: 'plain http is allowed for this machine itself only',
+  });
+}
+
 export function createPools(options: PoolOptions): Pools {
   const pools = new Map<string, Pool>();
   return {
@@ -23,6 +36,7 @@ export function createPools(options: PoolOptions): Pools {
       const key = `${origin} ${safe}`;
       const known = pools.get(key);
       if (known) return known;
+      requireSecrecy(origin);
       const idleMs = safe ? KEEP_ALIVE_MS : RECENT_MS_MAX;
       const pool = new Pool(origin, {
         connections: options.connectionsMax,

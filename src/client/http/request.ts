@@ -1,6 +1,5 @@
 /** A request as the API clients state it, and as undici takes it. */
 import type { Dispatcher } from 'undici';
-import { ConfigError } from '../../lib/errors.ts';
 import type { Deadlines } from './exchange.ts';
 import type { Priority } from './limiter.ts';
 
@@ -18,22 +17,6 @@ export interface HttpRequest {
   readonly safe?: boolean | undefined;
   /** In place of the transport's own, member by member. */
   readonly deadlines?: Partial<Deadlines> | undefined;
-}
-
-const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
-
-/** The base URL without a trailing slash. Throws ConfigError unless https or loopback. */
-export function checkedBaseUrl(text: string): string {
-  const url = URL.parse(text);
-  if (!url || url.username || url.search || url.hash) {
-    throw new ConfigError('config.base_url', `not a usable base URL: ${text}`);
-  }
-  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && LOOPBACK.test(url.hostname))) {
-    throw new ConfigError('config.base_url', `the base URL must be https: ${text}`, {
-      hint: 'plain http is allowed for this machine itself only',
-    });
-  }
-  return url.href.replace(/\/+$/, '');
 }
 
 function queryText(query: HttpRequest['query']): string {

@@ -2,7 +2,8 @@
  * The shapes of V1 as zod schemas: what we model is typed, what we do not know is kept. Names are
  * the wire's own. Only what the mirror cannot do without is required; everything else may be
  * absent or null, because older levels of the service leave it out. An absent price stays
- * undefined or null, it never becomes 0. Source: docs/wire.md, "V1 shapes".
+ * undefined or null, it never becomes 0; lines that are missing are an error, never no lines.
+ * Source: docs/wire.md, "V1 shapes".
  */
 import { z } from 'zod';
 
@@ -126,7 +127,7 @@ export const salesOrderSchema = z.looseObject({
   status: z.string(),
   completed: flag,
   comment: text,
-  orderLineItems: listOf(orderLineSchema),
+  orderLineItems: z.array(orderLineSchema),
   shippingAddress: addressSchema.nullish(),
   freight: freightSchema.nullish(),
   createdAt: text,
@@ -157,7 +158,7 @@ export const deliverySchema = z.looseObject({
   orderNo: text,
   /** pending, accepted, rejected or canceled. */
   status: z.string(),
-  fulfilledLineItems: listOf(fulfilledLineSchema),
+  fulfilledLineItems: z.array(fulfilledLineSchema),
   trackAndTrace: trackAndTraceSchema.nullish(),
   createdAt: text,
 });
@@ -181,7 +182,7 @@ export const refundSchema = z.looseObject({
   orderNo: text,
   /** pending, accepted, rejected or canceled. */
   status: z.string(),
-  refundedLineItems: listOf(refundedLineSchema),
+  refundedLineItems: z.array(refundedLineSchema),
   /** Only when it came from a pending refund. */
   pendingRefundId: whole,
   createdAt: text,
@@ -204,7 +205,7 @@ export const pendingRefundSchema = z.looseObject({
   status: z.string(),
   comment: text,
   createdAt: text,
-  refundLineItems: listOf(pendingRefundLineSchema),
+  refundLineItems: z.array(pendingRefundLineSchema),
 });
 export type PendingRefund = z.infer<typeof pendingRefundSchema>;
 
@@ -218,8 +219,9 @@ const createdDeliverySchema = z.looseObject({
 export const createdOrderSchema = z.looseObject({
   orderId: z.int(),
   orderStatus: text,
-  salesOrder: salesOrderSchema.nullish(),
-  deliveries: listOf(createdDeliverySchema),
+  // Only a convenience: what is odd in them must not put a created order in doubt.
+  salesOrder: salesOrderSchema.nullish().catch(undefined),
+  deliveries: listOf(createdDeliverySchema).catch([]),
 });
 export type CreatedOrder = z.infer<typeof createdOrderSchema>;
 

@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest';
+import { createLimiter, type Limiter, type Priority } from '../../src/client/http/limiter.ts';
+import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
+
+interface Started {
+  readonly name: string;
+  readonly at: number;
+  readonly release: () => void;
+}
+
+function starter(limiter: Limiter, clock: ManualClock) {
+  const started: Started[] = [];
+  return {
+    started,
+    names: () => started.map(({ name }) => name),
+    ask(name: string, priority: Priority, signal?: AbortSignal): Promise<void> {
+      return limiter.acquire(priority, signal).then((release) => {
+        started.push({ name, at: clock.monotonic(), release });
+      });
+    },
+  };
+}
+
+describe('limiter', () => {
+  it('keeps to the requests per second, however many want to start', async () => {
+    const clock = manualClock();
+    const limiter = createLimiter({ requestsPerSecond: 20, concurrencyMax: 1_000 }, clock);
+    const { started, ask } = starter(limiter, clock);
+    for (let index = 0; index < 400; index += 1) void ask(`r${index}`, 'pull');
+    await clock.advance(19_950);
+    expect(started).toHaveLength(400);
+    for (const { at } of started) {
+      const inSecond = started.filter((other) => other.at > at - 1_000 && other.at <= at);
+      expect(inSecond.length).toBeLessThanOrEqual(21);
+    }
+  });
+
+  it('lets pushes overtake reads and reads overtake pulls, in order inside one', async () => {
+    const clock = manualClock();
+    const limiter = createLimiter({ requestsPerSecond: 10, concurrencyMax: 100 }, clock);
+    const { names, ask } = starter(limiter, clock);
+    void ask('first', 'pull');
+    void ask('pull a', 'pull');
+    void ask('pull b', 'pull');
+    void ask('read a', 'read');
+    void ask('push a', 'push');
+    void ask('push b', 'push');
+    await clock.advance(1_000);
+    expect(names()).toEqual(['first', 'push a', 'push b', 'read a', 'pull a', 'pull b']);
+  });
+
+  it('keeps places free for the hasty while long pulls go on', async () => {
+    const clock = manualClock();
+    const limiter = createLimiter({ requestsPerSecond: undefined, concurrencyMax: 4 }, clock);
+    const { names, started, ask } = starter(limiter, clock);
+    for (const name of ['a', 'b', 'c', 'd']) void ask(`pull ${name}`, 'pull');
+    for (const name of ['a', 'b']) void ask(`read ${name}`, 'read');
+    void ask('push', 'push');
+    await clock.advance(1);
+    expect(names()).toEqual(['pull a', 'pull b', 'read a', 'push']);
+    expect(limiter.waiting()).toEqual({ push: 0, read: 1, pull: 2 });
+    started[0]?.release();
+    started[0]?.release();
+    await clock.advance(1);
+    expect(limiter.active()).toBe(3);
+    started[1]?.release();
+    await clock.advance(1);
+    expect(names().slice(4)).toEqual(['read b']);
+  });
+
+  it('starts nobody while the service asks for a pause', async () => {
+    const clock = manualClock();
+    const limiter = createLimiter({ requestsPerSecond: undefined, concurrencyMax: 4 }, clock);
+    const { names, ask } = starter(limiter, clock);
+    limiter.pause(3_000);
+    void ask('push', 'push');
+    await clock.advance(2_999);
+    expect(names()).toEqual([]);
+    await clock.advance(1);
+    expect(names()).toEqual(['push']);
+  });
+
+  it('forgets a waiter that has given up', async () => {
+    const clock = manualClock();
+    const limiter = createLimiter({ requestsPerSecond: 1, concurrencyMax: 4 }, clock);
+    const { names, ask } = starter(limiter, clock);
+    const stop = new AbortController();
+    void ask('first', 'read');
+    const gone = ask('gone', 'read', stop.signal);
+    void ask('next', 'read');
+    stop.abort(new Error('no longer wanted'));
+    await expect(gone).rejects.toThrow('no longer wanted');
+    await clock.advance(1_000);
+    expect(names()).toEqual(['first', 'next']);
+    expect(limiter.active()).toBe(2);
+    await clock.advance(10_000);
+    expect(clock.pending()).toBe(0);
+  });
+});

@@ -1,0 +1,145 @@
+import { describe, expect, it } from 'vitest';
+import { createV1Client, type V1Client } from '../../src/client/v1/client.ts';
+import { VARIANT_LIST_DEFAULTS, type VariantPull } from '../../src/client/v1/variants.ts';
+import { answerJson, envelope, impatient, rejection, startFaulty } from './support.ts';
+
+/** A client of a service that gives one answer to everything. */
+async function answeredWith(
+  answer: unknown,
+  use: (client: V1Client, seen: readonly string[]) => Promise<void>,
+  mode: 'stream' | 'pages' = 'stream',
+): Promise<void> {
+  await using server = await startFaulty((_request, response) => {
+    if (typeof answer === 'string') response.writeHead(200).end(answer);
+    else answerJson(response, 200, answer);
+  });
+  await using transport = impatient();
+  const variants = { ...VARIANT_LIST_DEFAULTS, mode, pageRows: 2 };
+  const options = { baseUrl: server.url, variants, idempotencyHeader: 'Idempotency-Key' };
+  await use(createV1Client(options, { sender: transport }), server.seen);
+}
+
+async function pulled(pull: VariantPull): Promise<number> {
+  let rows = 0;
+  for await (const batch of pull.batches) rows += batch.rowCount;
+  return rows;
+}
+
+const ORDER = { orderId: 7, status: 'pending', orderLineItems: [{ barcode: 'B', quantity: 1 }] };
+
+describe('V1 answers', () => {
+  it('gives the link to the portal', async () => {
+    const link = { url: 'https://portal/#t=1', expiresAt: '2026-01-01T00:00:00Z' };
+    await answeredWith(envelope(200, link), async (client, seen) => {
+      expect((await client.webhookPortal()).value).toEqual(link);
+      expect(seen).toEqual(['POST /webhook-portal']);
+    });
+  });
+
+  it('keeps members that it does not know', async () => {
+    const order = {
+      ...ORDER,
+      novelty: { a: 1 },
+      orderLineItems: [{ barcode: 'B', quantity: 1, x: 2 }],
+    };
+    await answeredWith(envelope(200, order), async (client) => {
+      expect((await client.order(7)).value).toEqual(order);
+    });
+  });
+
+  it('puts bad rows of a list aside with path and reason', async () => {
+    const rows = [ORDER, { ...ORDER, orderId: 'seven' }, null, { ...ORDER, orderLineItems: null }];
+    await answeredWith(envelope(200, { orders: rows }), async (client) => {
+      const listing = await client.orders();
+      expect(listing.rows).toHaveLength(1);
+      expect(listing.rejects.map(({ raw, path }) => [raw, path])).toEqual([
+        [rows[1], 'orderId'],
+        [null, ''],
+        [rows[3], 'orderLineItems'],
+      ]);
+    });
+  });
+
+  it.each([
+    ['a failure inside a 200', envelope(500, {})],
+    ['no envelope', [1, 2]],
+    ['no list', envelope(200, {})],
+    ['null for the list', envelope(200, { orders: null, variants: null, count: 2 })],
+    ['HTML with a 200', '<html>maintenance</html>'],
+    ['nothing', ''],
+  ])('takes %s for a failed read, never for an empty list', async (_name, answer) => {
+    for (const mode of ['stream', 'pages'] as const) {
+      await answeredWith(
+        answer,
+        async (client) => {
+          expect(await rejection(client.orders())).toMatchObject({ name: 'RetryLaterError' });
+          expect(await rejection(pulled(client.stock({})))).toMatchObject({
+            name: 'RetryLaterError',
+          });
+        },
+        mode,
+      );
+    }
+  });
+
+  it.each([
+    ['a failure inside a 200', envelope(500, {})],
+    ['no envelope', {}],
+    ['no order id', envelope(201, { orderStatus: 'pending' })],
+    ['nothing', ''],
+  ])('is in doubt about a new order after %s', async (_name, answer) => {
+    await answeredWith(answer, async (client, seen) => {
+      const error = await rejection(client.createOrder({ reference: 'R' }));
+      expect(error).toMatchObject({ name: 'InDoubtError' });
+      expect(seen).toHaveLength(1);
+    });
+  });
+
+  it('believes in a new order although the rest of the answer is odd', async () => {
+    const odd = { orderId: 9, salesOrder: { orderId: 'x' }, deliveries: [{ a: 1 }] };
+    await answeredWith(envelope(201, odd), async (client) => {
+      const { value } = await client.createOrder({ reference: 'R' }, { idempotencyKey: 'k' });
+      expect(value).toMatchObject({ orderId: 9, deliveries: [] });
+    });
+  });
+
+  it('ends when pages repeat for ever, at the count of the service', async () => {
+    const page = envelope(200, { count: 7, variants: [{ barcode: 'A', quantity: 1 }, 1] });
+    await answeredWith(
+      page,
+      async (client, seen) => {
+        const pull = client.stock({});
+        expect(await pulled(pull)).toBe(8);
+        expect(seen).toHaveLength(4);
+        expect(pull.end()).toMatchObject({ count: 7, rows: 8 });
+      },
+      'pages',
+    );
+  });
+
+  it('takes a service that does not know pages for one page', async () => {
+    const rows = [1, 2, 3, 4, 5];
+    await answeredWith(
+      envelope(200, { count: 5, variants: rows }),
+      async (client, seen) => {
+        const pull = client.stock({});
+        expect(await pulled(pull)).toBe(5);
+        expect(seen).toHaveLength(1);
+        expect(pull.end()).toMatchObject({ count: 5, rows: 5 });
+      },
+      'pages',
+    );
+  });
+
+  it('counts short pages', async () => {
+    await answeredWith(
+      envelope(200, { count: 5, variants: [1] }),
+      async (client) => {
+        const pull = client.stock({});
+        await pulled(pull);
+        expect(pull.end()).toMatchObject({ count: 5, rows: 5, shortPages: 2 });
+      },
+      'pages',
+    );
+  });
+});
