@@ -1,0 +1,124 @@
+/**
+ * Exact decimals: a whole number of units and a number of decimal places. Nothing is ever rounded,
+ * so a limit of 2 % or of 30000.00 means exactly that. There is no division for the same reason.
+ *
+ * `Money` is a decimal with the currency it is in. Two amounts of different currencies are neither
+ * larger, smaller nor equal: comparing them fails, and the condition becomes unknown.
+ */
+
+interface Exact {
+  readonly units: bigint;
+  readonly places: number;
+}
+
+export class Decimal implements Exact {
+  readonly units: bigint;
+  readonly places: number;
+
+  constructor(units: bigint, places: number) {
+    this.units = units;
+    this.places = places;
+  }
+}
+
+export class Money implements Exact {
+  readonly units: bigint;
+  readonly places: number;
+  /** ISO code, or a name for "the unknown currency of …" that is equal to itself only. */
+  readonly currency: string;
+
+  constructor(units: bigint, places: number, currency: string) {
+    this.units = units;
+    this.places = places;
+    this.currency = currency;
+  }
+}
+
+/** Amounts in two currencies met; the condition that did it cannot be evaluated. */
+export class CurrencyError extends Error {
+  override readonly name = 'CurrencyError';
+}
+
+const DECIMAL_TEXT = /^([+-]?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,2}))?$/;
+
+/** `12`, `-0.5`, `1e3`; undefined for anything else. */
+export function parseDecimal(text: string): Decimal | undefined {
+  const match = DECIMAL_TEXT.exec(text);
+  if (!match) return undefined;
+  const fraction = match[3] ?? '';
+  const exponent = Number(match[4] ?? 0);
+  const units = BigInt(`${match[1] === '-' ? '-' : ''}${match[2] ?? ''}${fraction}`);
+  const places = fraction.length - exponent;
+  return places >= 0 ? new Decimal(units, places) : new Decimal(units * 10n ** BigInt(-places), 0);
+}
+
+/** What an author may compare with: a decimal, an amount, or a number written in a condition. */
+type Operand = Exact | bigint | number;
+
+function exact(value: Operand): Exact {
+  if (typeof value === 'bigint') return { units: value, places: 0 };
+  // The shortest text of a double is the literal that the author wrote.
+  if (typeof value === 'number') return parseDecimal(String(value)) ?? new Decimal(0n, 0);
+  return value;
+}
+
+function aligned(a: Exact, b: Exact): readonly [bigint, bigint, number] {
+  const places = Math.max(a.places, b.places);
+  return [
+    a.units * 10n ** BigInt(places - a.places),
+    b.units * 10n ** BigInt(places - b.places),
+    places,
+  ];
+}
+
+function sameCurrency(a: Operand, b: Operand): string | undefined {
+  const [left, right] = [currencyOf(a), currencyOf(b)];
+  if (left !== undefined && right !== undefined && left !== right) {
+    throw new CurrencyError(`amounts in ${left} and in ${right} cannot be compared`);
+  }
+  return left ?? right;
+}
+
+function currencyOf(value: Operand): string | undefined {
+  return value instanceof Money ? value.currency : undefined;
+}
+
+function made(units: bigint, places: number, currency: string | undefined): Decimal | Money {
+  return currency === undefined ? new Decimal(units, places) : new Money(units, places, currency);
+}
+
+/** Negative, zero or positive as `a` is below, equal to or above `b`. */
+export function compareExact(a: Operand, b: Operand): number {
+  sameCurrency(a, b);
+  const [left, right] = aligned(exact(a), exact(b));
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+export function addExact(a: Operand, b: Operand, sign: 1n | -1n): Decimal | Money {
+  const currency = sameCurrency(a, b);
+  const [left, right, places] = aligned(exact(a), exact(b));
+  return made(left + sign * right, places, currency);
+}
+
+export function multiplyExact(a: Operand, b: Operand): Decimal | Money {
+  const currency = sameCurrency(a, b);
+  const [left, right] = [exact(a), exact(b)];
+  return made(left.units * right.units, left.places + right.places, currency);
+}
+
+/** `1234.5` as `1234.50`: at least the places asked for, never fewer than the value has. */
+export function formatExact(value: Exact, placesMin = 0): string {
+  let { units, places } = value;
+  while (places > placesMin && units % 10n === 0n) {
+    units /= 10n;
+    places -= 1;
+  }
+  if (places < placesMin) {
+    units *= 10n ** BigInt(placesMin - places);
+    places = placesMin;
+  }
+  const digits = String(units < 0n ? -units : units).padStart(places + 1, '0');
+  const whole = digits.slice(0, digits.length - places);
+  const sign = units < 0n ? '-' : '';
+  return places === 0 ? `${sign}${whole}` : `${sign}${whole}.${digits.slice(-places)}`;
+}

@@ -1,0 +1,169 @@
+/**
+ * The CEL environment of one rule set: the fact table as types, the set's lists and tables, exact
+ * arithmetic and the three helper functions. This file and its neighbours `lint.ts` and
+ * `program.ts` are the only ones that know the expression library.
+ */
+import { Environment } from '@marcbachmann/cel-js';
+import type { Duration } from '@marcbachmann/cel-js/evaluator';
+import { celDuration, RECORD_CLASSES } from '../facts/build.ts';
+import {
+  type FieldSpec,
+  fieldsOf,
+  isRecordName,
+  type RecordName,
+  ROOT_NAMES,
+} from '../facts/table.ts';
+import { addExact, compareExact, Decimal, Money, multiplyExact } from './decimal.ts';
+
+const DURATION = 'google.protobuf.Duration';
+const TIMESTAMP = 'google.protobuf.Timestamp';
+
+/** What a list or a table of `settings.yaml` holds. */
+export type ElementType = 'string' | 'Decimal' | 'bool';
+
+export interface SetTypes {
+  /** Element type by list name. */
+  readonly lists: Readonly<Record<string, ElementType>>;
+  /** Value type by table name; keys are always texts. */
+  readonly tables: Readonly<Record<string, ElementType>>;
+}
+
+/** Limits of one condition: far above what a person writes, far below what hurts. */
+const LIMITS = {
+  maxAstNodes: 400,
+  maxDepth: 24,
+  maxListElements: 200,
+  maxMapEntries: 20,
+  maxCallArguments: 4,
+} as const;
+
+const SCALAR_TYPES = {
+  string: 'string',
+  enum: 'string',
+  bool: 'bool',
+  int: 'int',
+  money: 'Money',
+  percent: 'Decimal',
+  duration: DURATION,
+  timestamp: TIMESTAMP,
+  strings: 'list<string>',
+} as const;
+
+/** Name of the CEL type of a record: `delivery` is `Delivery`. */
+export function celTypeOf(record: RecordName): string {
+  return `${record.slice(0, 1).toUpperCase()}${record.slice(1)}`;
+}
+
+function celFieldType(field: FieldSpec): string {
+  if (isRecordName(field.of)) {
+    return field.type === 'records' ? `list<${celTypeOf(field.of)}>` : celTypeOf(field.of);
+  }
+  return field.type === 'record' || field.type === 'records' ? 'dyn' : SCALAR_TYPES[field.type];
+}
+
+function registerRecord(env: Environment, record: RecordName): void {
+  const fields: Record<string, string> = {};
+  for (const [name, field] of Object.entries(fieldsOf(record))) fields[name] = celFieldType(field);
+  env.registerType(celTypeOf(record), { ctor: RECORD_CLASSES[record], fields });
+}
+
+type Number = Decimal | Money | bigint | number;
+
+/** Both ways round, so that `100 < amount` works like `amount > 100`. */
+const COMPARABLE = [
+  ['Money', 'Money'],
+  ['Money', 'Decimal'],
+  ['Decimal', 'Money'],
+  ['Money', 'int'],
+  ['int', 'Money'],
+  ['Money', 'double'],
+  ['double', 'Money'],
+  ['Decimal', 'Decimal'],
+  ['Decimal', 'int'],
+  ['int', 'Decimal'],
+  ['Decimal', 'double'],
+  ['double', 'Decimal'],
+] as const;
+
+/** The library mirrors `==` by itself. */
+const EQUATABLE = COMPARABLE.filter(
+  ([a, b]) => a !== 'int' && a !== 'double' && !(a === 'Decimal' && b === 'Money'),
+);
+
+const FACTORS = COMPARABLE.filter(([a, b]) => !(a === 'Money' && b === 'Money'));
+
+function registerArithmetic(env: Environment): void {
+  for (const [a, b] of COMPARABLE) {
+    env.registerOperator(`${a} < ${b}`, (x: Number, y: Number) => compareExact(x, y) < 0);
+    env.registerOperator(`${a} <= ${b}`, (x: Number, y: Number) => compareExact(x, y) <= 0);
+    env.registerOperator(`${a} > ${b}`, (x: Number, y: Number) => compareExact(x, y) > 0);
+    env.registerOperator(`${a} >= ${b}`, (x: Number, y: Number) => compareExact(x, y) >= 0);
+    const sum = a === 'Money' || b === 'Money' ? 'Money' : 'Decimal';
+    env.registerOperator(`${a} + ${b}: ${sum}`, (x: Number, y: Number) => addExact(x, y, 1n));
+    env.registerOperator(`${a} - ${b}: ${sum}`, (x: Number, y: Number) => addExact(x, y, -1n));
+  }
+  for (const [a, b] of EQUATABLE) {
+    env.registerOperator(`${a} == ${b}`, (x: Number, y: Number) => compareExact(x, y) === 0);
+  }
+  for (const [a, b] of FACTORS) {
+    const product = a === 'Money' || b === 'Money' ? 'Money' : 'Decimal';
+    env.registerOperator(`${a} * ${b}: ${product}`, (x: Number, y: Number) => multiplyExact(x, y));
+  }
+}
+
+/** Milliseconds of the units of the helper functions. */
+const HELPERS = { days: 86_400_000, hours: 3_600_000, minutes: 60_000 } as const;
+
+function registerHelpers(env: Environment): void {
+  for (const [name, ms] of Object.entries(HELPERS)) {
+    env.registerFunction(
+      `${name}(int): ${DURATION}`,
+      (count: bigint): Duration => celDuration(globalThis.Number(count) * ms),
+    );
+  }
+}
+
+class ListsRecord {
+  constructor(values: Readonly<Record<string, unknown>>) {
+    Object.assign(this, values);
+  }
+}
+class TablesRecord extends ListsRecord {}
+
+function mapTypes(
+  types: Readonly<Record<string, ElementType>>,
+  make: (type: string) => string,
+): Record<string, string> {
+  return Object.fromEntries(Object.entries(types).map(([name, type]) => [name, make(type)]));
+}
+
+/** Wraps the values of `lists` and `tables` in the classes that the environment expects. */
+export function setVariables(
+  lists: Readonly<Record<string, unknown>>,
+  tables: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  return { lists: new ListsRecord(lists), tables: new TablesRecord(tables) };
+}
+
+export function createEnvironment(types: SetTypes): Environment {
+  const env = new Environment({ unlistedVariablesAreDyn: false, limits: LIMITS });
+  env.registerType('Decimal', { ctor: Decimal, fields: {} });
+  env.registerType('Money', { ctor: Money, fields: {} });
+  for (const record of ['line', 'credit', 'delivery', 'order', 'customer'] as const) {
+    registerRecord(env, record);
+  }
+  for (const record of ['season', 'clock'] as const) registerRecord(env, record);
+  env.registerType('Lists', {
+    ctor: ListsRecord,
+    fields: mapTypes(types.lists, (type) => `list<${type}>`),
+  });
+  env.registerType('Tables', {
+    ctor: TablesRecord,
+    fields: mapTypes(types.tables, (type) => `map<string, ${type}>`),
+  });
+  for (const root of ROOT_NAMES) env.registerVariable(root, celTypeOf(root));
+  env.registerVariable('lists', 'Lists').registerVariable('tables', 'Tables');
+  registerArithmetic(env);
+  registerHelpers(env);
+  return env;
+}

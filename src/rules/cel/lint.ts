@@ -1,0 +1,279 @@
+/**
+ * What the library's own checker lets through and a rule must not contain. The walk over the
+ * syntax tree also collects what a condition reads, and where it compares an amount with a bare
+ * number, so that the loader can ask for a condition on the currency.
+ */
+import type { ASTNode } from '@marcbachmann/cel-js';
+import { nearestName } from '../../lib/nearest.ts';
+import { bareAmountOwner, type CurrencyOwner } from './currency.ts';
+import type { SetTypes } from './environment.ts';
+import {
+  createResolver,
+  itemShape,
+  type PathProblem,
+  type Resolver,
+  type Scope,
+  type Shape,
+} from './shape.ts';
+import { childrenOf, isLiteral, textOf } from './tree.ts';
+
+export interface CelProblem extends PathProblem {
+  readonly warning?: true;
+}
+
+export interface Read {
+  readonly path: string;
+  /** Where the path ends in the condition; the library reports a missing key there. */
+  readonly end: number;
+}
+
+export interface BareAmount {
+  readonly start: number;
+  readonly end: number;
+  readonly owner: CurrencyOwner;
+}
+
+export interface LintResult {
+  readonly problems: readonly CelProblem[];
+  readonly reads: readonly Read[];
+  /** Amounts that meet a number without a currency. */
+  readonly bareAmounts: readonly BareAmount[];
+  /** True when a loop `all` occurs, which holds for an empty list. */
+  readonly usesAll: boolean;
+}
+
+export const LOOPS: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'filter', 'map']);
+const FUNCTIONS: ReadonlySet<string> = new Set([
+  'has',
+  'size',
+  'days',
+  'hours',
+  'minutes',
+  'duration',
+  'timestamp',
+]);
+const METHODS: ReadonlySet<string> = new Set([
+  'startsWith',
+  'endsWith',
+  'contains',
+  'size',
+  'join',
+  ...LOOPS,
+]);
+const BINARY: ReadonlySet<string> = new Set([
+  '==',
+  '!=',
+  '<',
+  '<=',
+  '>',
+  '>=',
+  'in',
+  '+',
+  '-',
+  '*',
+  '/',
+  '%',
+]);
+const ARITHMETIC: ReadonlySet<string> = new Set(['+', '-', '*', '/', '%']);
+
+/** A day that the calendar has, at a time that the day has. */
+function isRealTimestamp(text: string): boolean {
+  const match = /^(\d{4})-(\d\d)-(\d\d)T/.exec(text);
+  if (!match || Number.isNaN(Date.parse(text))) return false;
+  const [year, month, day] = [Number(match[1]), Number(match[2]), Number(match[3])];
+  return day <= new Date(Date.UTC(year, month, 0)).getUTCDate();
+}
+
+function literalProblem(name: string, argument: ASTNode | undefined): string | undefined {
+  if (name !== 'duration' && name !== 'timestamp') return undefined;
+  const text = textOf(argument);
+  if (text === undefined) return `${name}(…) needs a text in quotes`;
+  if (name === 'timestamp') {
+    return isRealTimestamp(text) ? undefined : `"${text}" is not a point in time`;
+  }
+  const isDuration = /^-?(\d+(\.\d+)?(h|m|s|ms))+$/.test(text);
+  return isDuration ? undefined : `"${text}" is not a duration`;
+}
+
+const DURATION_HINT = 'write days(3), hours(36) or minutes(90)';
+const TIMESTAMP_HINT = 'write timestamp("2026-01-31T00:00:00Z")';
+
+function forbiddenHint(name: string): string | undefined {
+  if (name === 'matches') return 'use startsWith, endsWith or contains';
+  if (name.startsWith('get')) return 'use clock.business_hours, clock.weekday or an age';
+  if (name === 'dyn' || name === 'type') return 'facts have a type already; compare them directly';
+  if (name === 'int' || name === 'double') return 'numbers compare with each other as they are';
+  if (name === 'sum' || name === 'max' || name === 'min') return 'use exists(line, …) or all(…)';
+  return undefined;
+}
+
+/** One walk: what it has found so far, and how it reads paths. */
+interface Walk {
+  readonly problems: CelProblem[];
+  readonly reads: Read[];
+  readonly bareAmounts: BareAmount[];
+  usesAll: boolean;
+  readonly resolver: Resolver;
+  /** Reads paths that were or will be reported elsewhere. */
+  readonly quiet: Resolver;
+}
+
+const NO_SCOPE: Scope = new Map();
+
+interface Place {
+  readonly scope: Scope;
+  /** Loops around this node. */
+  readonly loops: number;
+}
+
+function at(node: ASTNode): { readonly start: number; readonly end: number } {
+  return { start: node.start, end: node.end };
+}
+
+export function lintExpression(root: ASTNode, types: SetTypes, scope: Scope): LintResult {
+  const problems: CelProblem[] = [];
+  const walk: Walk = {
+    problems,
+    reads: [],
+    bareAmounts: [],
+    usesAll: false,
+    resolver: createResolver(types, (problem) => problems.push(problem)),
+    quiet: createResolver(types, () => undefined),
+  };
+  visit(walk, root, { scope, loops: 0 });
+  return walk;
+}
+
+function visit(walk: Walk, node: ASTNode, place: Place): void {
+  if (pathStart(node).op === 'id') visitPath(walk, node, place);
+  else if (node.op === 'rcall') visitMethod(walk, node.args, node, place);
+  else visitPlain(walk, node, place);
+}
+
+function visitPlain(walk: Walk, node: ASTNode, place: Place): void {
+  if (node.op === 'call') visitCall(walk, node.args, node);
+  if (node.op === 'value') visitLiteral(walk, node);
+  const children = childrenOf(node);
+  const [left, right] = children;
+  if (BINARY.has(node.op) && left && right) visitBinary(walk, node, [left, right], place.scope);
+  for (const child of children) visit(walk, child, place);
+}
+
+function visitLiteral(walk: Walk, node: ASTNode): void {
+  if (node.args === null) {
+    const hint = 'write has(order.season), or !has(order.season) for "not known"';
+    walk.problems.push({ ...at(node), message: 'there is no null in a rule', hint });
+  }
+  const text = node.input.slice(node.start, node.end);
+  if (/^\d{1,3}\.000$/.test(text)) {
+    const short = text.slice(0, text.indexOf('.'));
+    const hint = `write ${text.replace('.', '')} without a thousands separator, or ${short}`;
+    walk.problems.push({ ...at(node), message: `${text} means ${short}`, hint });
+  }
+}
+
+function visitPath(walk: Walk, node: ASTNode, place: Place): void {
+  const shape = walk.resolver.shapeOf(node, place.scope);
+  if (shape.kind !== 'other') walk.reads.push({ path: shape.path, end: node.end });
+  let inner = node;
+  while (inner.op === '.' || inner.op === '[]') {
+    if (inner.op === '[]') visit(walk, inner.args[1], place);
+    inner = inner.args[0];
+    const base = walk.quiet.shapeOf(inner, place.scope);
+    if (base.kind !== 'other') walk.reads.push({ path: base.path, end: inner.end });
+  }
+}
+
+function refuse(walk: Walk, node: ASTNode, name: string, known: ReadonlySet<string>): void {
+  const nearest = nearestName(name, known);
+  const hint = nearest === undefined ? `known: ${[...known].join(', ')}` : undefined;
+  walk.problems.push({
+    ...at(node),
+    message: `${name}() cannot be used in a rule`,
+    hint: forbiddenHint(name) ?? hint ?? `did you mean: ${nearest}?`,
+  });
+}
+
+type CallArgs = (ASTNode & { op: 'call' })['args'];
+type MethodArgs = (ASTNode & { op: 'rcall' })['args'];
+
+function visitCall(walk: Walk, [name, args]: CallArgs, node: ASTNode): void {
+  if (!FUNCTIONS.has(name)) refuse(walk, node, name, FUNCTIONS);
+  const message = literalProblem(name, args[0]);
+  if (message === undefined) return;
+  const hint = name === 'timestamp' ? TIMESTAMP_HINT : DURATION_HINT;
+  walk.problems.push({ ...at(args[0] ?? node), message, hint });
+}
+
+function visitMethod(walk: Walk, call: MethodArgs, node: ASTNode, place: Place): void {
+  const [name, receiver, args] = call;
+  if (!METHODS.has(name)) refuse(walk, node, name, METHODS);
+  visit(walk, receiver, place);
+  if (!LOOPS.has(name)) {
+    for (const argument of args) visit(walk, argument, place);
+    return;
+  }
+  if (place.loops > 0) {
+    const hint = 'one loop over delivery.lines is the limit; ask for a fact instead';
+    walk.problems.push({ ...at(node), message: `${name}() inside another loop`, hint });
+    return;
+  }
+  if (name === 'all') walk.usesAll = true;
+  const [variable, ...bodies] = args;
+  if (variable?.op !== 'id') {
+    const hint = `write ${name}(line, …)`;
+    walk.problems.push({ ...at(node), message: `${name}() needs a name for the item`, hint });
+    return;
+  }
+  if (walk.quiet.shapeOf(variable, NO_SCOPE).kind !== 'other') {
+    const hint = `write ${name}(line, …)`;
+    const message = `"${variable.args}" is a fact; the item of a loop needs its own name`;
+    walk.problems.push({ ...at(variable), message, hint });
+    return;
+  }
+  const shape = itemShape(walk.quiet.shapeOf(receiver, place.scope));
+  const scope = new Map([...place.scope, [variable.args, shape] as const]);
+  for (const body of bodies) visit(walk, body, { scope, loops: place.loops + 1 });
+}
+
+function visitBinary(
+  walk: Walk,
+  node: ASTNode,
+  [left, right]: readonly [ASTNode, ASTNode],
+  scope: Scope,
+): void {
+  if (ARITHMETIC.has(node.op) && isLiteral(left) && isLiteral(right)) {
+    walk.problems.push({ ...at(node), message: 'write the result instead of a calculation' });
+  }
+  checkEnum(walk, left, right, scope);
+  checkEnum(walk, right, left, scope);
+  if (node.op === 'in' || node.op === '*') return;
+  const shapeOf = (inner: ASTNode): Shape => walk.quiet.shapeOf(inner, scope);
+  for (const [amount, other] of [
+    [left, right],
+    [right, left],
+  ] as const) {
+    const owner = bareAmountOwner(amount, other, shapeOf);
+    if (owner) walk.bareAmounts.push({ ...at(amount), owner });
+  }
+}
+
+function checkEnum(walk: Walk, path: ASTNode, other: ASTNode, scope: Scope): void {
+  if (path.op !== '.') return;
+  const shape = walk.quiet.shapeOf(path, scope);
+  if (shape.kind !== 'field' || shape.field.type !== 'enum') return;
+  const values = shape.field.values ?? [];
+  for (const literal of other.op === 'list' ? other.args : [other]) {
+    const text = textOf(literal);
+    if (text === undefined || values.includes(text)) continue;
+    const possible = `possible: ${values.join(', ')}`;
+    const message = `"${text}" is never a value of ${shape.path}; ${possible}`;
+    walk.problems.push({ ...at(literal), message });
+  }
+}
+
+function pathStart(node: ASTNode): ASTNode {
+  let inner = node;
+  while (inner.op === '.' || inner.op === '[]') inner = inner.args[0];
+  return inner;
+}

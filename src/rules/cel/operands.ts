@@ -1,0 +1,125 @@
+/**
+ * The values behind a condition. Each operand of a comparison is compiled as a program of its own;
+ * of a loop over lines, the deciding lines are found: for `all` those that fail, else those that
+ * match. This is what "why was it held?" is answered with.
+ */
+import type { ASTNode } from '@marcbachmann/cel-js';
+import { serialize } from '@marcbachmann/cel-js';
+import type { Json } from '../../lib/json.ts';
+import { fieldsOf } from '../facts/table.ts';
+import { celTypeOf } from './environment.ts';
+import { LOOPS } from './lint.ts';
+import { type CelContext, compileExpression, type Language, type Program } from './program.ts';
+import { createResolver } from './shape.ts';
+import { childrenOf, isLiteral } from './tree.ts';
+import { readable } from './values.ts';
+
+/** Lines shown of those that decided a loop. */
+const LOOP_ITEMS_MAX = 3;
+
+export type Operand =
+  | { readonly text: string; readonly value: Json }
+  | { readonly text: string; readonly missing: string }
+  | {
+      readonly text: string;
+      /** Whether `items` fail (`all`) or match (the other loops). */
+      readonly which: 'fail' | 'match';
+      readonly of: number;
+      readonly count: number;
+      readonly unknown: number;
+      readonly items: readonly Json[];
+    };
+
+export type OperandProgram = (context: CelContext) => Operand;
+
+const CONNECTIVES: ReadonlySet<string> = new Set(['&&', '||', '!_', '?:']);
+const COMPARISONS: ReadonlySet<string> = new Set(['==', '!=', '<', '<=', '>', '>=', 'in']);
+
+function valueOperand(node: ASTNode, language: Language): OperandProgram | undefined {
+  const text = serialize(node);
+  const compiled = compileExpression(text, language, 'any');
+  if (!('program' in compiled)) return undefined;
+  return (context) => {
+    const result = compiled.program.run(context);
+    return result.ok ? { text, value: readable(result.value) } : { text, missing: result.missing };
+  };
+}
+
+/** The item as people know it: its barcode and the fields that the condition looks at. */
+function itemView(item: unknown, fields: readonly string[]): Json {
+  if (typeof item !== 'object' || item === null) return readable(item);
+  const members = new Map(Object.entries(item));
+  const names = fields.filter((field) => members.has(field));
+  return Object.fromEntries(names.map((name) => [name, readable(members.get(name))]));
+}
+
+interface Loop {
+  readonly text: string;
+  readonly which: 'fail' | 'match';
+  readonly variable: string;
+  readonly list: Program;
+  readonly body: Program;
+  readonly fields: readonly string[];
+}
+
+function runLoop(loop: Loop, context: CelContext): Operand {
+  const { text, which, variable, list, body, fields } = loop;
+  const result = list.run(context);
+  if (!result.ok) return { text, missing: result.missing };
+  const items: readonly unknown[] = Array.isArray(result.value) ? result.value : [];
+  let unknown = 0;
+  const decisive = items.filter((item) => {
+    const value = body.run({ ...context, [variable]: item });
+    if (!value.ok) unknown += 1;
+    return value.ok && value.value === (which === 'match');
+  });
+  const shown = decisive.slice(0, LOOP_ITEMS_MAX).map((item) => itemView(item, fields));
+  return { text, which, of: items.length, count: decisive.length, unknown, items: shown };
+}
+
+function loopOperand(node: ASTNode, language: Language): OperandProgram | undefined {
+  if (node.op !== 'rcall' || !LOOPS.has(node.args[0])) return undefined;
+  const [name, receiver, [variable, bodyNode]] = node.args;
+  const shape = createResolver(language.types, () => undefined).shapeOf(receiver, new Map());
+  if (shape.kind !== 'records' || variable?.op !== 'id' || !bodyNode) return undefined;
+  const env = language.env.clone().registerVariable(variable.args, celTypeOf(shape.record));
+  const list = compileExpression(serialize(receiver), language, 'any');
+  // The body is known to be sound: it was checked with its loop around it.
+  const scope = new Map([[variable.args, { ...shape, kind: 'record' as const }]]);
+  const body = compileExpression(serialize(bodyNode), { ...language, env, scope }, 'any');
+  if (!('program' in list) || !('program' in body)) return undefined;
+  const read = new Set(body.program.reads.map((path) => path.slice(shape.path.length + 1)));
+  const known = Object.keys(fieldsOf(shape.record));
+  const loop: Loop = {
+    text: shape.path,
+    which: name === 'all' ? 'fail' : 'match',
+    variable: variable.args,
+    list: list.program,
+    body: body.program,
+    fields: known.filter((field) => field === 'barcode' || read.has(field)),
+  };
+  return (context) => runLoop(loop, context);
+}
+
+function operandNodes(node: ASTNode): readonly ASTNode[] {
+  if (isLiteral(node) || (node.op === 'call' && node.args[1].every(isLiteral))) return [];
+  if (CONNECTIVES.has(node.op)) return childrenOf(node).flatMap(operandNodes);
+  if (COMPARISONS.has(node.op)) return childrenOf(node).flatMap(operandNodes);
+  if (node.op === 'rcall' && !LOOPS.has(node.args[0]))
+    return childrenOf(node).flatMap(operandNodes);
+  return [node];
+}
+
+/** One program per operand of the condition, in the order of the text. */
+export function operandsOf(program: Program, language: Language): readonly OperandProgram[] {
+  const seen = new Set<string>();
+  const programs: OperandProgram[] = [];
+  for (const node of operandNodes(program.ast)) {
+    const text = serialize(node);
+    if (seen.has(text)) continue;
+    seen.add(text);
+    const made = loopOperand(node, language) ?? valueOperand(node, language);
+    if (made) programs.push(made);
+  }
+  return programs;
+}

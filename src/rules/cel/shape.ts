@@ -1,0 +1,125 @@
+/**
+ * What a path in a condition means: `delivery.lines` is the list of `line` records, `line.missing`
+ * inside a loop is the field of that record. The library's checker does not look into `has()`, so
+ * every path of every condition is walked here against the fact table.
+ */
+import type { ASTNode } from '@marcbachmann/cel-js';
+import { nearestName } from '../../lib/nearest.ts';
+import {
+  type FieldSpec,
+  fieldsOf,
+  isRecordName,
+  type RecordName,
+  ROOT_NAMES,
+} from '../facts/table.ts';
+import type { SetTypes } from './environment.ts';
+
+export type Shape =
+  | { readonly kind: 'record'; readonly record: RecordName; readonly path: string }
+  | { readonly kind: 'records'; readonly record: RecordName; readonly path: string }
+  | { readonly kind: 'field'; readonly field: FieldSpec; readonly path: string }
+  | { readonly kind: 'lists' | 'tables'; readonly path: string }
+  | { readonly kind: 'list' | 'table' | 'cell' | 'item'; readonly path: string }
+  | { readonly kind: 'other' };
+
+/** Names bound by the loops around a node. */
+export type Scope = ReadonlyMap<string, Shape>;
+
+export interface PathProblem {
+  readonly start: number;
+  readonly end: number;
+  readonly message: string;
+  readonly hint?: string | undefined;
+}
+
+const OTHER: Shape = { kind: 'other' };
+
+function meant(word: string, known: Iterable<string>): string | undefined {
+  const name = nearestName(word, known);
+  return name === undefined ? undefined : `did you mean: ${name}?`;
+}
+
+function rootShape(name: string, scope: Scope): Shape | undefined {
+  const bound = scope.get(name);
+  if (bound) return bound;
+  if (name === 'lists' || name === 'tables') return { kind: name, path: name };
+  const root = ROOT_NAMES.find((known) => known === name);
+  return root === undefined ? undefined : { kind: 'record', record: root, path: root };
+}
+
+function fieldShape(field: FieldSpec, path: string): Shape {
+  if (!isRecordName(field.of)) return { kind: 'field', field, path };
+  const kind = field.type === 'records' ? 'records' : 'record';
+  return { kind, record: field.of, path };
+}
+
+/** The path below a loop variable is the path of its list: `delivery.lines.missing`. */
+export function itemShape(list: Shape): Shape {
+  if (list.kind === 'records') return { ...list, kind: 'record' };
+  return list.kind === 'other' ? OTHER : { kind: 'item', path: list.path };
+}
+
+export interface Resolver {
+  /** The shape of a path; problems are reported once per wrong name. */
+  shapeOf(node: ASTNode, scope: Scope): Shape;
+}
+
+function names(types: Readonly<Record<string, unknown>>): string {
+  const known = Object.keys(types);
+  return known.length === 0 ? 'settings.yaml has none' : `known: ${known.join(', ')}`;
+}
+
+export function createResolver(types: SetTypes, report: (p: PathProblem) => void): Resolver {
+  function member(base: Shape, name: string, node: ASTNode): Shape {
+    const at = { start: node.pos, end: node.end };
+    if (base.kind === 'record') {
+      const fields = fieldsOf(base.record);
+      const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
+      if (field) return fieldShape(field, `${base.path}.${name}`);
+      const owner = base.path === 'delivery.lines' ? 'line' : base.path;
+      const hint = meant(name, Object.keys(fields));
+      report({ ...at, message: `${owner} has no field "${name}"`, hint });
+      return OTHER;
+    }
+    if (base.kind === 'lists' || base.kind === 'tables') {
+      const known = base.kind === 'lists' ? types.lists : types.tables;
+      const kind = base.kind === 'lists' ? 'list' : 'table';
+      if (Object.hasOwn(known, name)) return { kind, path: `${base.path}.${name}` };
+      const hint = meant(name, Object.keys(known)) ?? names(known);
+      report({ ...at, message: `there is no ${kind} "${name}"`, hint });
+      return OTHER;
+    }
+    if (base.kind === 'records') {
+      const message = `${base.path} is a list: a single line has the field, the list has not`;
+      const hint = `write ${base.path}.all(line, …) or ${base.path}.exists(line, …)`;
+      report({ ...at, message, hint });
+    } else if (base.kind !== 'other') {
+      report({ ...at, message: `${base.path} is a single value and has no field "${name}"` });
+    }
+    return OTHER;
+  }
+
+  function shapeOf(node: ASTNode, scope: Scope): Shape {
+    if (node.op === 'id') {
+      const shape = rootShape(node.args, scope);
+      if (shape) return shape;
+      const known = [...ROOT_NAMES, 'lists', 'tables', ...scope.keys()];
+      const hint = node.args === 'line' ? 'line exists inside delivery.lines.all(line, …)' : null;
+      report({
+        start: node.start,
+        end: node.end,
+        message: `there is no fact "${node.args}"`,
+        hint: hint ?? meant(node.args, known) ?? `a condition starts with: ${known.join(', ')}`,
+      });
+      return OTHER;
+    }
+    if (node.op === '.') return member(shapeOf(node.args[0], scope), node.args[1], node);
+    if (node.op === '[]') {
+      const base = shapeOf(node.args[0], scope);
+      if (base.kind === 'records') return { ...base, kind: 'record' };
+      return base.kind === 'table' ? { kind: 'cell', path: base.path } : OTHER;
+    }
+    return OTHER;
+  }
+  return { shapeOf };
+}

@@ -1,0 +1,245 @@
+/** One rule of a file: its conditions compiled, its timing parsed, its hash taken. */
+import { canonicalJson, sha256 } from '../lib/json.ts';
+import { parseDuration } from '../lib/units.ts';
+import type { CelProblem } from './cel/lint.ts';
+import { operandsOf } from './cel/operands.ts';
+import { compileExpression, type Language, type Program } from './cel/program.ts';
+import { compileTemplate } from './cel/template.ts';
+import type { Clause, HoldTiming, MessageTemplate, RejectTiming, Rule } from './rule.ts';
+import type { LoadedSettings } from './settings.ts';
+import type { Problem } from './text/problem.ts';
+import type { RawRule } from './text/schema.ts';
+import type { Settings } from './text/settings-schema.ts';
+import { parseSpan, parseUntil } from './text/timing.ts';
+import {
+  expressionProblem,
+  isCutByComment,
+  offsetInFile,
+  type ProblemDetail,
+  type YamlPath,
+  type YamlSource,
+} from './text/yaml.ts';
+
+export interface RuleSource {
+  readonly raw: RawRule;
+  readonly source: YamlSource;
+  readonly path: YamlPath;
+}
+
+export interface CompiledRule {
+  readonly rule: Rule | undefined;
+  readonly problems: readonly Problem[];
+}
+
+/** Places problems of one rule in its file. */
+interface Reporter {
+  readonly problems: Problem[];
+  /** A problem of the scalar at a path below the rule; `offset` counts in its text. */
+  at(path: YamlPath, detail: ProblemDetail, range?: { start: number; end: number }): void;
+  node(path: YamlPath): ReturnType<YamlSource['nodeAt']>;
+  line(path: YamlPath): number;
+}
+
+function createReporter({ raw, source, path: rulePath }: RuleSource): Reporter {
+  const problems: Problem[] = [];
+  const node = (path: YamlPath) => source.nodeAt([...rulePath, ...path]);
+  function place(path: YamlPath, range?: { start: number; end: number }): [number, number] {
+    const found = node(path);
+    const [start = 0, end = 0] = found?.range ?? [];
+    if (!found || !range) return [start, end];
+    const text = source.file.text;
+    return [offsetInFile(found, text, range.start), offsetInFile(found, text, range.end)];
+  }
+  return {
+    problems,
+    node,
+    at(path, detail, range) {
+      problems.push(source.problem(...place(path, range), { ruleId: raw.id, ...detail }));
+    },
+    line: (path) => source.problem(...place(path), { message: '' }).line,
+  };
+}
+
+const CUT_HINT = 'YAML cut the text at " #": put the whole condition in single quotes';
+
+function compileAt(
+  from: RuleSource,
+  reporter: Reporter,
+  path: YamlPath,
+  text: string,
+  language: Language,
+  expected: 'bool' | 'any',
+): Program | undefined {
+  const node = reporter.node(path);
+  const fileText = from.source.file.text;
+  const unusable = node && expressionProblem(node, fileText);
+  if (unusable) {
+    reporter.at(path, unusable);
+    return undefined;
+  }
+  const compiled = compileExpression(text, language, expected);
+  const found: readonly CelProblem[] =
+    'problems' in compiled ? compiled.problems : compiled.program.warnings;
+  const cut = node !== undefined && isCutByComment(node, fileText);
+  for (const { start, end, message, hint, warning } of found) {
+    reporter.at(path, { message, hint: cut ? CUT_HINT : hint, warning }, { start, end });
+  }
+  return 'program' in compiled ? compiled.program : undefined;
+}
+
+function compileClauses(
+  from: RuleSource,
+  reporter: Reporter,
+  language: Language,
+): readonly Clause[] {
+  return (['when', 'unless'] as const).flatMap((key) =>
+    from.raw[key].flatMap((text, index) => {
+      const path = [key, index];
+      const program = compileAt(from, reporter, path, text, language, 'bool');
+      if (!program) return [];
+      const operands = operandsOf(program, language);
+      const clause = { text: text.trim(), line: reporter.line(path), program, operands };
+      return [{ ...clause, negated: key === 'unless' }];
+    }),
+  );
+}
+
+const CURRENCY_HINTS = {
+  order: 'add the condition: order.currency == "DKK"',
+  credit: 'add the condition: customer.credit.currency == "DKK"',
+} as const;
+
+function checkCurrencies(clauses: readonly Clause[], reporter: Reporter): void {
+  const pins = new Set(clauses.flatMap(({ negated, program }) => (negated ? [] : program.pins)));
+  const index = { when: 0, unless: 0 };
+  for (const { negated, program } of clauses) {
+    const key = negated ? 'unless' : 'when';
+    const path = [key, index[key]];
+    index[key] += 1;
+    for (const { owner, start, end } of program.bareAmounts) {
+      if (pins.has(owner)) continue;
+      const message = 'an amount is compared with a number, but in which currency?';
+      reporter.at(path, { message, hint: CURRENCY_HINTS[owner] }, { start, end });
+    }
+  }
+}
+
+function warnEmptyAll(from: RuleSource, clauses: readonly Clause[], reporter: Reporter): void {
+  if (from.raw.action === 'hold') return;
+  const sized = clauses.some(({ text }) => /\bsize\(/.test(text));
+  const all = clauses.findIndex(({ negated, program }) => !negated && program.usesAll);
+  if (sized || all < 0) return;
+  const message = 'all(…) is also true for a delivery without lines';
+  const hint = 'add the condition: delivery.lines.size() > 0';
+  reporter.at(['when', all], { message, hint, warning: true });
+}
+
+function checkBlocks({ action, hold, reject }: RawRule, reporter: Reporter): void {
+  if (hold && action !== 'hold') {
+    reporter.at(['hold'], { message: `hold: belongs to hold rules, this one is ${action}` });
+  }
+  if (reject && action !== 'reject') {
+    reporter.at(['reject'], { message: `reject: belongs to reject rules, this one is ${action}` });
+  }
+}
+
+const SPAN_DEFAULT = { kind: 'business-days', days: 3 } as const;
+
+function holdTiming({ action, hold }: RawRule): HoldTiming | undefined {
+  if (action !== 'hold') return undefined;
+  return {
+    until: hold?.until === undefined ? undefined : parseUntil(hold.until),
+    atMost: (hold && parseSpan(hold.at_most)) ?? SPAN_DEFAULT,
+    afterwards: hold?.then ?? 'escalate',
+  };
+}
+
+const GRACE_MS_DEFAULT = 86_400_000;
+
+function rejectTiming(raw: RawRule): RejectTiming | undefined {
+  if (raw.action !== 'reject') return undefined;
+  return {
+    graceMs: parseDuration(raw.reject?.grace ?? '24h') ?? GRACE_MS_DEFAULT,
+    maxPerHour: raw.reject?.max_per_hour,
+    maxPerDay: raw.reject?.max_per_day,
+    maxPerCustomerPerDay: raw.reject?.max_per_customer_per_day,
+    maxAmountPerDay: raw.reject?.max_amount_per_day,
+  };
+}
+
+/** Lists and tables that the rule reads: editing one of them is editing the rule. */
+function dataRead(reads: readonly string[], settings: Settings): Record<string, unknown> {
+  const data: Record<string, unknown> = {};
+  for (const path of reads) {
+    const [kind, name = ''] = path.split('.');
+    if (kind === 'lists') data[path] = settings.lists[name];
+    if (kind === 'tables') data[path] = settings.tables[name];
+  }
+  return data;
+}
+
+function ruleHash(raw: RawRule, reads: readonly string[], settings: Settings): string {
+  const { action, when, unless, hold, reject, applies_to: appliesTo } = raw;
+  const data = dataRead(reads, settings);
+  return sha256(canonicalJson({ action, when, unless, hold, reject, appliesTo, data }));
+}
+
+function compileMessage(
+  from: RuleSource,
+  reporter: Reporter,
+  language: Language,
+): MessageTemplate | undefined {
+  const text = from.raw.message;
+  if (text === undefined) return undefined;
+  const { template, problems } = compileTemplate(text, language);
+  for (const { start, end, message, hint } of problems) {
+    reporter.at(['message'], { message, hint }, { start, end });
+  }
+  return template;
+}
+
+function timeOf(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : Date.parse(text);
+}
+
+export function compileRule(
+  from: RuleSource,
+  language: Language,
+  { settings }: LoadedSettings,
+): CompiledRule {
+  const { raw, source } = from;
+  const reporter = createReporter(from);
+  const clauses = compileClauses(from, reporter, language);
+  const complete = clauses.length === raw.when.length + raw.unless.length;
+  if (complete) checkCurrencies(clauses, reporter);
+  warnEmptyAll(from, clauses, reporter);
+  checkBlocks(raw, reporter);
+  const record: Record<string, Program> = {};
+  for (const [name, text] of Object.entries(raw.record)) {
+    const program = compileAt(from, reporter, ['record', name], text, language, 'any');
+    if (program) record[name] = program;
+  }
+  const paths = clauses.flatMap(({ program }) => program.reads);
+  const reads = [...new Set(paths.filter((read) => read.includes('.')))].sort();
+  const rule: Rule = {
+    id: raw.id,
+    title: raw.title,
+    action: raw.action,
+    mode: raw.mode ?? settings.defaults.mode,
+    owner: raw.owner,
+    file: source.file.path,
+    line: reporter.line([]),
+    hash: ruleHash(raw, reads, settings),
+    appliesTo: raw.applies_to,
+    effectiveFrom: timeOf(raw.effective_from),
+    effectiveUntil: timeOf(raw.effective_until),
+    clauses,
+    hold: holdTiming(raw),
+    reject: rejectTiming(raw),
+    message: compileMessage(from, reporter, language),
+    record,
+    reads,
+    tests: raw.tests,
+  };
+  return { rule: complete ? rule : undefined, problems: reporter.problems };
+}

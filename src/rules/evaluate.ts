@@ -1,0 +1,169 @@
+/**
+ * Facts and a rule set in, an evaluation out. Pure: the time is a fact, arming is an input.
+ *
+ * Every rule is evaluated every time, there is no order among them and no short cut between them.
+ * A rule is true when all `when` are true and all `unless` are false; false as soon as one clause
+ * decides so, even if another is unknown; else unknown. Live rules give the live outcome; live and
+ * shadow rules together give the shadow outcome, "what would have happened".
+ */
+import type { Json } from '../lib/json.ts';
+import type { Operand } from './cel/operands.ts';
+import { type CelContext, type Truth, truthOf } from './cel/program.ts';
+import { readable } from './cel/values.ts';
+import { combine, type Outcome, type Verdict } from './combine.ts';
+import { celContext, completeFacts } from './facts/build.ts';
+import type { Facts } from './facts/plain.ts';
+import type { Action, Clause, Mode, Rule, RuleSet } from './rule.ts';
+
+export interface ClauseResult {
+  readonly text: string;
+  readonly line: number;
+  readonly negated: boolean;
+  /** The value of the text itself; an `unless` clause helps its rule when it is false. */
+  readonly value: Truth;
+  /** The fact that is not known, or what else prevented the evaluation. */
+  readonly missing?: string | undefined;
+  readonly operands: readonly Operand[];
+}
+
+export interface RuleResult {
+  readonly id: string;
+  readonly title: string;
+  readonly action: Action;
+  readonly hash: string;
+  /** The weakest of rule, set and global mode; a reject that is not armed is in shadow. */
+  readonly mode: 'shadow' | 'live';
+  /** Reject rules only. */
+  readonly armed?: boolean | undefined;
+  readonly value: Truth;
+  readonly missing: readonly string[];
+  readonly clauses: readonly ClauseResult[];
+  /** Rendered only when the rule is true. */
+  readonly message?: string | undefined;
+  readonly record?: Readonly<Record<string, Json>> | undefined;
+}
+
+export interface Evaluation {
+  /** Number of the delivery, for people. */
+  readonly delivery: string;
+  readonly setHash: string;
+  readonly rules: readonly RuleResult[];
+  readonly live: Outcome;
+  readonly shadow: Outcome;
+}
+
+export interface EvaluateOptions {
+  /** `shadow` is observing: nothing is live. Default `live`. */
+  readonly mode?: Mode | undefined;
+  /** Hashes of the reject rules that a person armed; none when left out. */
+  readonly armed?: ReadonlySet<string> | undefined;
+  /** Whether the values behind the clauses are collected. Default true. */
+  readonly operands?: boolean | undefined;
+}
+
+const STRENGTH: Readonly<Record<Mode, number>> = { off: 0, shadow: 1, live: 2 };
+const NONE_ARMED: ReadonlySet<string> = new Set();
+
+function weakest(modes: readonly Mode[]): Mode {
+  return modes.reduce((weak, mode) => (STRENGTH[mode] < STRENGTH[weak] ? mode : weak));
+}
+
+/** Rules outside of their time, or for deliveries in another state, are as if they were off. */
+function applies(rule: Rule, facts: Facts): boolean {
+  const { status } = facts.delivery;
+  if (!rule.appliesTo.some((state) => state === status)) return false;
+  const { now } = facts.clock;
+  return now >= (rule.effectiveFrom ?? now) && now < (rule.effectiveUntil ?? now + 1);
+}
+
+function evaluateClause(clause: Clause, context: CelContext, operands: boolean): ClauseResult {
+  const result = clause.program.run(context);
+  const value = truthOf(result);
+  const missing = result.ok ? 'its value is neither true nor false' : result.missing;
+  return {
+    text: clause.text,
+    line: clause.line,
+    negated: clause.negated,
+    value,
+    ...(value === 'unknown' ? { missing } : {}),
+    operands: operands ? clause.operands.map((operand) => operand(context)) : [],
+  };
+}
+
+/** The value of a rule from the values of its clauses. */
+export function truthOfClauses(
+  clauses: readonly { readonly value: Truth; readonly negated: boolean }[],
+): Truth {
+  if (clauses.some(({ value, negated }) => value === negated)) return false;
+  return clauses.some(({ value }) => value === 'unknown') ? 'unknown' : true;
+}
+
+/** One rule whatever its mode, its time and the state of the delivery: what rule tests need. */
+export function evaluateRule(
+  rule: Rule,
+  context: CelContext,
+  options: EvaluateOptions = {},
+): Omit<RuleResult, 'mode' | 'armed'> {
+  const clauses = rule.clauses.map((clause) =>
+    evaluateClause(clause, context, options.operands ?? true),
+  );
+  const value = truthOfClauses(clauses);
+  const missing = new Set(clauses.flatMap((clause) => clause.missing ?? []));
+  const { id, title, action, hash } = rule;
+  return {
+    id,
+    title,
+    action,
+    hash,
+    value,
+    missing: value === 'unknown' ? [...missing].sort() : [],
+    clauses,
+    ...(value === true ? extras(rule, context) : {}),
+  };
+}
+
+function extras(rule: Rule, context: CelContext): Pick<RuleResult, 'message' | 'record'> {
+  const record: Record<string, Json> = {};
+  for (const [name, program] of Object.entries(rule.record)) {
+    const result = program.run(context);
+    record[name] = result.ok ? readable(result.value) : null;
+  }
+  return { message: rule.message?.(context) ?? rule.title, record };
+}
+
+/** The variables that the conditions of a set see for these facts. */
+export function contextOf(ruleSet: RuleSet, facts: Facts): CelContext {
+  return { ...celContext(completeFacts(facts)), ...ruleSet.variables };
+}
+
+function verdictOf(result: RuleResult): Verdict {
+  const { id, action, value, missing, message, title } = result;
+  return { id, action, value, missing, text: message ?? title };
+}
+
+export function evaluate(
+  ruleSet: RuleSet,
+  facts: Facts,
+  options: EvaluateOptions = {},
+): Evaluation {
+  const context = contextOf(ruleSet, facts);
+  const armed = options.armed ?? NONE_ARMED;
+  const setMode = weakest([ruleSet.settings.mode, options.mode ?? 'live']);
+  const rules: RuleResult[] = [];
+  for (const rule of ruleSet.rules) {
+    const isArmed = rule.action !== 'reject' || armed.has(rule.hash);
+    const mode = weakest([rule.mode, setMode, isArmed ? 'live' : 'shadow']);
+    if (mode === 'off' || !applies(rule, facts)) continue;
+    const result = evaluateRule(rule, context, options);
+    rules.push({ ...result, mode, ...(rule.action === 'reject' ? { armed: isArmed } : {}) });
+  }
+  const empty = facts.delivery.lines.length === 0;
+  const live = rules.filter(({ mode }) => mode === 'live');
+  return {
+    delivery: facts.delivery.number,
+    setHash: ruleSet.hash,
+    rules,
+    live: combine(live.map(verdictOf), empty && setMode === 'live'),
+    shadow: combine(rules.map(verdictOf), empty),
+  };
+}

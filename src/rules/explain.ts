@@ -1,0 +1,76 @@
+/** An evaluation as text: what was decided, by which rule, and the values behind each clause. */
+import type { Json } from '../lib/json.ts';
+import type { Operand } from './cel/operands.ts';
+import type { Outcome } from './combine.ts';
+import type { ClauseResult, Evaluation, RuleResult } from './evaluate.ts';
+
+const CODES: Readonly<Record<Outcome['code'], string>> = {
+  hold_rule: 'hold rule',
+  empty_delivery: 'no lines',
+  could_not_evaluate: 'could not evaluate',
+  rules_disagree: 'rules disagree',
+  reject_rule: 'reject rule',
+  accept_rule: 'accept rule',
+  no_rule: 'no rule',
+};
+
+function outcomeText({ kind, code, rules }: Outcome): string {
+  return `${kind.toUpperCase()} (${CODES[code]})  ${rules.join(' ')}`.trimEnd();
+}
+
+function valueText(value: Json): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+function itemText(item: Json): string {
+  if (typeof item !== 'object' || item === null || Array.isArray(item)) return valueText(item);
+  return Object.entries(item)
+    .map(([name, value]) => `${name} ${valueText(value ?? null)}`)
+    .join(', ');
+}
+
+function operandText(operand: Operand): string {
+  if ('missing' in operand) return `${operand.text} = ? (${operand.missing} is not known)`;
+  if ('value' in operand) return `${operand.text} = ${valueText(operand.value)}`;
+  const { text, which, count, of, unknown, items } = operand;
+  const shown = items.map((item) => `[${itemText(item)}]`).join(' ');
+  const more = count > items.length ? ' …' : '';
+  const unclear = unknown > 0 ? `, ${unknown} not known` : '';
+  const detail = count > 0 ? ` ${shown}${more}` : '';
+  return `${text} that ${which} = ${count} of ${of}${unclear}${detail}`;
+}
+
+function clauseMark({ value, negated }: ClauseResult): string {
+  if (value === 'unknown') return '?? ';
+  return value === negated ? 'no ' : 'ok ';
+}
+
+function clauseLines(clause: ClauseResult): readonly string[] {
+  const unless = clause.negated ? 'unless ' : '';
+  const head = `  ${clauseMark(clause)} line ${clause.line} ${unless}${clause.text}`;
+  const values = clause.operands.map(operandText).join('; ');
+  return values === '' ? [head] : [head, `         ${values}`];
+}
+
+function ruleLines(rule: RuleResult): readonly string[] {
+  const value = rule.value === 'unknown' ? 'unknown' : rule.value ? 'matches' : 'does not match';
+  const missing = rule.missing.length > 0 ? ` (${rule.missing.join(', ')})` : '';
+  const unarmed = rule.armed === false ? ', not armed' : '';
+  const head = `${rule.id} (${rule.action}, ${rule.mode}${unarmed}): ${value}${missing}`;
+  const message = rule.message === undefined ? [] : [`     ${rule.message}`];
+  return [head, ...message, ...rule.clauses.flatMap(clauseLines)];
+}
+
+/** Deciding rules first, then the others in the order of the files. */
+export function explain(evaluation: Evaluation): string {
+  const { delivery, live, shadow, rules } = evaluation;
+  const decided = new Set([...live.rules, ...shadow.rules]);
+  const same = live.kind === shadow.kind && live.rules.join() === shadow.rules.join();
+  return [
+    `${delivery} => ${outcomeText(live)}`,
+    ...(live.code === 'no_rule' ? [] : [`  ${live.reason}`]),
+    ...(same ? [] : [`  with shadow rules: ${outcomeText(shadow)}`]),
+    ...rules.filter(({ id }) => decided.has(id)).flatMap(ruleLines),
+    ...rules.filter(({ id }) => !decided.has(id)).flatMap(ruleLines),
+  ].join('\n');
+}

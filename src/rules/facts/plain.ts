@@ -1,0 +1,58 @@
+/**
+ * Facts as plain JSON: what callers hand in, what the journal stores and replays read back.
+ *
+ * Money is integer minor units, percentages are decimal text ("2.5"), durations and times are
+ * milliseconds (times since the epoch). A null and an absent member mean the same: not known.
+ */
+import type { RECORDS, RecordName, RootName } from './table.ts';
+
+interface Scalars {
+  string: string;
+  bool: boolean;
+  int: number;
+  money: number;
+  percent: string;
+  duration: number;
+  timestamp: number;
+  strings: readonly string[];
+}
+
+type ValueOf<F> = F extends { type: 'enum'; values: readonly (infer V)[] }
+  ? V
+  : F extends { type: 'record'; of: infer R extends RecordName }
+    ? Plain<R>
+    : F extends { type: 'records'; of: infer R extends RecordName }
+      ? readonly Plain<R>[]
+      : F extends { type: infer T extends keyof Scalars }
+        ? Scalars[T]
+        : never;
+
+type MayBeLeftOut<F> = F extends { optional: true } | { derived: true } ? true : false;
+
+type Plain<R extends RecordName> = {
+  readonly [N in keyof (typeof RECORDS)[R] as MayBeLeftOut<(typeof RECORDS)[R][N]> extends true
+    ? never
+    : N]: ValueOf<(typeof RECORDS)[R][N]>;
+} & {
+  readonly [N in keyof (typeof RECORDS)[R] as MayBeLeftOut<(typeof RECORDS)[R][N]> extends true
+    ? N
+    : never]?: ValueOf<(typeof RECORDS)[R][N]> | null | undefined;
+};
+
+export interface Facts {
+  readonly delivery: Plain<'delivery'>;
+  readonly order: Plain<'order'>;
+  readonly customer?: Plain<'customer'> | null | undefined;
+  readonly season?: Plain<'season'> | null | undefined;
+  readonly clock: Plain<'clock'>;
+}
+
+export type LineFacts = Plain<'line'>;
+export type CreditFacts = Plain<'credit'>;
+
+/** The same data without its type, for code that walks the fact table by name. */
+export type FactRecord = Readonly<Record<string, unknown>>;
+
+export function rootOf(facts: Facts, root: RootName): FactRecord | undefined {
+  return facts[root] ?? undefined;
+}

@@ -1,0 +1,101 @@
+/**
+ * A delivery as most are: packed an hour ago on a Tuesday morning, everything in stock, prices as
+ * ordered, credit fine. Rule tests name only what differs from it.
+ */
+import { isJsonObject } from '../../lib/json.ts';
+import { plainPart } from '../text/given.ts';
+import { completeFacts } from './build.ts';
+import type { Facts, LineFacts } from './plain.ts';
+import { ROOT_NAMES } from './table.ts';
+
+const NOW = Date.UTC(2026, 2, 3, 10, 0);
+const HOUR_MS = 3_600_000;
+
+function typicalLine(barcode: string): LineFacts {
+  return {
+    barcode,
+    quantity: 5,
+    price: 200_00,
+    order_price: 200_00,
+    ordered: 5,
+    stock_free: 40,
+    style_no: 'S-100',
+    brand: 'Northern Thread',
+    noos: false,
+    color_active: true,
+  };
+}
+
+export function typicalFacts(): Facts {
+  return {
+    delivery: {
+      id: 7001,
+      number: 'D-7001',
+      status: 'pending',
+      created_at: NOW - HOUR_MS,
+      lines: [typicalLine('5700000000011'), typicalLine('5700000000028')],
+    },
+    order: {
+      id: 501,
+      number: 'SO-501',
+      reference: 'PO-1',
+      status: 'pending',
+      created_at: NOW - 48 * HOUR_MS,
+      country: 'DK',
+      currency: 'DKK',
+      amount: 2000_00,
+      quantity: 10,
+      freight_amount: 49_00,
+      freight_type: 'Standard',
+      preorder: false,
+      delivery_names: [],
+      other_pending: 0,
+      rejected_before: 0,
+      account_no: 'C-1',
+      company: 'Hansen & Co',
+    },
+    customer: {
+      account_no: 'C-1',
+      blocked: false,
+      credit: {
+        limit: 100_000_00,
+        balance: 20_000_00,
+        overdue_days: 0,
+        currency: 'DKK',
+        as_of: NOW - 5 * HOUR_MS,
+      },
+    },
+    clock: { now: NOW, business_hours: true, weekday: 'tuesday' },
+  };
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+function members(value: unknown): Members {
+  return isJsonObject(value) ? value : {};
+}
+
+/** A given line is the typical line but for what is said; a line alone keeps its own barcode. */
+function mergedLines(written: unknown): unknown {
+  if (!Array.isArray(written)) return undefined;
+  return written.map((line, index) => ({ ...typicalLine(`570000000${index}`), ...members(line) }));
+}
+
+function mergedRoot(base: unknown, part: Members): Members {
+  const merged: Record<string, unknown> = { ...members(base), ...part };
+  const credit = isJsonObject(part.credit);
+  if (credit) merged.credit = { ...members(members(base).credit), ...members(part.credit) };
+  if ('lines' in part) merged.lines = mergedLines(part.lines) ?? [];
+  return merged;
+}
+
+/** The typical delivery with `given:` of a rule test laid over it. */
+export function factsOfTest(given: Members): Facts {
+  const base: Facts = typicalFacts();
+  const roots: Record<string, unknown> = { ...base };
+  for (const root of ROOT_NAMES) {
+    if (given[root] === null) roots[root] = null;
+    else if (root in given) roots[root] = mergedRoot(base[root], plainPart(root, given[root]));
+  }
+  return completeFacts({ ...base, ...roots });
+}

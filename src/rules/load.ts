@@ -1,0 +1,156 @@
+/**
+ * The loader: texts of rule files in, a rule set or all its problems out.
+ *
+ * Reads `{ path, text }` of every file of one rules directory (the caller does the reading):
+ * `settings.yaml` (optional), `scenarios.yaml` (optional), and rule files. Loading is atomic: one
+ * error anywhere and there is no set, so the caller keeps the one it has. Nothing that could make
+ * a rule silently never fire may pass: names, enum values, types and literals are all checked
+ * here, because at the first delivery it is too late.
+ */
+import { canonicalJson, isJsonObject, sha256 } from '../lib/json.ts';
+import { createEnvironment } from './cel/environment.ts';
+import { type CompiledRule, compileRule, type RuleSource } from './compile.ts';
+import { RECORDS } from './facts/table.ts';
+import type { Rule, RuleSet } from './rule.ts';
+import { emptySettings, type LoadedSettings, loadSettings } from './settings.ts';
+import { checkShape } from './text/check.ts';
+import { type Problem, sortProblems } from './text/problem.ts';
+import { type RawScenario, RULE_FILE, SALVAGED_RULE, SCENARIO_FILE } from './text/schema.ts';
+import { type RuleFile, readYaml, type YamlSource } from './text/yaml.ts';
+
+/** Part of every set hash: two engines need not agree on every condition. */
+const ENGINE_VERSION = 'cel-js 8.0.0, rules 1';
+
+/** Files and characters of one rule set; a set beyond them is a mistake, not a policy. */
+const FILES_MAX = 100;
+const FILE_CHARS_MAX = 1_000_000;
+
+export type Loaded =
+  | { readonly ruleSet: RuleSet }
+  /** Errors and warnings, by place. */
+  | { readonly problems: readonly Problem[] };
+
+function baseName(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}
+
+function wholeFile(file: RuleFile, message: string): Problem {
+  const place = { file: file.path, line: 1, column: 1, source: '', length: 1 };
+  return { severity: 'error', ...place, message };
+}
+
+/** One problem per place, and one cause per line that YAML itself could not read as meant. */
+function distinct(problems: readonly Problem[], yaml: readonly Problem[]): readonly Problem[] {
+  const broken = new Set(
+    yaml.flatMap(({ severity, file, line }) => (severity === 'error' ? [`${file}:${line}`] : [])),
+  );
+  const seen = new Set<string>();
+  const later = problems.filter(({ file, line, column }) => {
+    const place = `${file}:${line}:${column}`;
+    return !broken.has(`${file}:${line}`) && !seen.has(place) && seen.add(place);
+  });
+  return sortProblems([...yaml, ...later]);
+}
+
+function ruleSources(source: YamlSource, problems: Problem[]): readonly RuleSource[] {
+  const checked = checkShape(source, RULE_FILE);
+  if ('value' in checked) {
+    return checked.value.rules.map((raw, index) => ({ raw, source, path: ['rules', index] }));
+  }
+  problems.push(...checked.problems);
+  const written = isJsonObject(source.value) ? source.value.rules : undefined;
+  return (Array.isArray(written) ? written : []).flatMap((value, index) => {
+    const salvaged = SALVAGED_RULE.strip().safeParse(value);
+    return salvaged.success ? [{ raw: salvaged.data, source, path: ['rules', index] }] : [];
+  });
+}
+
+function duplicateIds(rules: readonly RuleSource[]): readonly Problem[] {
+  const seen = new Map<string, RuleSource>();
+  const problems: Problem[] = [];
+  for (const rule of rules) {
+    const first = seen.get(rule.raw.id);
+    if (!first) {
+      seen.set(rule.raw.id, rule);
+      continue;
+    }
+    const [start = 0, end = 0] = rule.source.nodeAt([...rule.path, 'id'])?.range ?? [];
+    const message = `the id "${rule.raw.id}" is used twice, also in ${first.source.file.path}`;
+    problems.push(rule.source.problem(start, end, { message, ruleId: rule.raw.id }));
+  }
+  return problems;
+}
+
+function readFiles(files: readonly RuleFile[], problems: Problem[]): readonly YamlSource[] {
+  if (files.length > FILES_MAX) {
+    const last = files.at(-1) ?? { path: '', text: '' };
+    problems.push(wholeFile(last, `more than ${FILES_MAX} rule files`));
+    return [];
+  }
+  return files.flatMap((file) => {
+    if (file.text.length > FILE_CHARS_MAX) {
+      problems.push(wholeFile(file, `the file has more than ${FILE_CHARS_MAX} characters`));
+      return [];
+    }
+    const { source, problems: found, readable } = readYaml(file);
+    problems.push(...found);
+    return readable ? [source] : [];
+  });
+}
+
+function readScenarios(sources: readonly YamlSource[], problems: Problem[]): RawScenario[] {
+  return sources.flatMap((source) => {
+    const checked = checkShape(source, SCENARIO_FILE);
+    if ('value' in checked) return checked.value.scenarios;
+    problems.push(...checked.problems);
+    return [];
+  });
+}
+
+function setHash(rules: readonly Rule[], { settings }: LoadedSettings): string {
+  const effective = rules
+    .map(({ id, hash, mode, effectiveFrom, effectiveUntil }) => ({
+      id,
+      hash,
+      mode,
+      effectiveFrom,
+      effectiveUntil,
+    }))
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
+  return sha256(canonicalJson({ engine: ENGINE_VERSION, facts: RECORDS, settings, effective }));
+}
+
+/** The rule set of these files, or every problem they have. */
+export function loadRules(files: readonly RuleFile[]): Loaded {
+  const problems: Problem[] = [];
+  const yaml: Problem[] = [];
+  const sources = readFiles(files, yaml);
+  const named = (name: string): readonly YamlSource[] =>
+    sources.filter((source) => baseName(source.file.path) === name);
+  const [settingsSource] = named('settings.yaml');
+  const settings = settingsSource ? loadSettings(settingsSource, problems) : emptySettings();
+  const scenarios = readScenarios(named('scenarios.yaml'), problems);
+  const ruleFiles = sources.filter(
+    (source) => !['settings.yaml', 'scenarios.yaml'].includes(baseName(source.file.path)),
+  );
+  const rawRules = ruleFiles.flatMap((source) => ruleSources(source, problems));
+  problems.push(...duplicateIds(rawRules));
+  const language = { env: createEnvironment(settings.types), types: settings.types };
+  const compiled: readonly CompiledRule[] = rawRules.map((rule) =>
+    compileRule(rule, language, settings),
+  );
+  for (const result of compiled) problems.push(...result.problems);
+  const told = distinct(problems, yaml);
+  if (told.some(({ severity }) => severity === 'error')) return { problems: told };
+  const rules = compiled.flatMap(({ rule }) => (rule ? [rule] : []));
+  return {
+    ruleSet: {
+      hash: setHash(rules, settings),
+      rules,
+      settings: settings.settings,
+      scenarios,
+      variables: settings.variables,
+      warnings: told,
+    },
+  };
+}

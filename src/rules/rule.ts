@@ -1,0 +1,76 @@
+/** A loaded rule and a loaded rule set: what the loader promises to everybody who evaluates. */
+import type { OperandProgram } from './cel/operands.ts';
+import type { CelContext, Program } from './cel/program.ts';
+import type { Problem } from './text/problem.ts';
+import type { RawRule, RawScenario } from './text/schema.ts';
+import type { Settings } from './text/settings-schema.ts';
+import type { Span, Until } from './text/timing.ts';
+
+export type Action = RawRule['action'];
+export type Mode = NonNullable<RawRule['mode']>;
+
+export interface Clause {
+  readonly text: string;
+  /** Place in the file, from 1. */
+  readonly line: number;
+  /** `unless` clauses must be false. */
+  readonly negated: boolean;
+  readonly program: Program;
+  readonly operands: readonly OperandProgram[];
+}
+
+/** What a hold waits for and for how long at most. */
+export interface HoldTiming {
+  readonly until?: Until | undefined;
+  readonly atMost: Span;
+  /** What follows when the time is up; never a reject. */
+  readonly afterwards: 'escalate' | 're-evaluate' | 'accept';
+}
+
+/** The rails of one reject rule; the set's own rails hold as well, the tighter one wins. */
+export interface RejectTiming {
+  readonly graceMs: number;
+  readonly maxPerHour?: number | undefined;
+  readonly maxPerDay?: number | undefined;
+  readonly maxPerCustomerPerDay?: number | undefined;
+  /** In the currency of the orders. */
+  readonly maxAmountPerDay?: number | undefined;
+}
+
+/** Text with facts in it; a missing fact is shown as `?`. */
+export type MessageTemplate = (context: CelContext) => string;
+
+export interface Rule {
+  readonly id: string;
+  readonly title: string;
+  readonly action: Action;
+  readonly mode: Mode;
+  readonly owner?: string | undefined;
+  readonly file: string;
+  readonly line: number;
+  /** SHA-256 of what has effect: text of the conditions, timing, and the lists and tables read. */
+  readonly hash: string;
+  readonly appliesTo: readonly ('pending' | 'accepted')[];
+  /** Epoch ms; outside of these the rule is as if it were off. */
+  readonly effectiveFrom?: number | undefined;
+  readonly effectiveUntil?: number | undefined;
+  readonly clauses: readonly Clause[];
+  readonly hold?: HoldTiming | undefined;
+  readonly reject?: RejectTiming | undefined;
+  readonly message?: MessageTemplate | undefined;
+  readonly record: Readonly<Record<string, Program>>;
+  /** Paths of facts, lists and tables that decide: `order.country`, `lists.closed_seasons`. */
+  readonly reads: readonly string[];
+  readonly tests: RawRule['tests'];
+}
+
+export interface RuleSet {
+  /** SHA-256 over rules, modes, settings, lists, tables, fact table and engine version. */
+  readonly hash: string;
+  readonly rules: readonly Rule[];
+  readonly settings: Settings;
+  readonly scenarios: readonly RawScenario[];
+  /** `lists` and `tables` as the conditions see them. */
+  readonly variables: CelContext;
+  readonly warnings: readonly Problem[];
+}

@@ -1,0 +1,104 @@
+/** A parsed file against its schema: each deviation as a problem at its place. */
+import { isNode, isScalar } from 'yaml';
+import { z } from 'zod';
+import { nearestName } from '../../lib/nearest.ts';
+import type { Problem } from './problem.ts';
+import type { YamlPath, YamlSource } from './yaml.ts';
+
+const CONDITION_KEYS: ReadonlySet<unknown> = new Set(['when', 'unless', 'record', 'message']);
+
+function inner(schema: unknown): unknown {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable)
+    return inner(schema.unwrap());
+  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault)
+    return inner(schema.unwrap());
+  return schema;
+}
+
+/** Keys that the schema knows at a path. */
+function knownKeys(schema: unknown, path: YamlPath): readonly string[] {
+  const here = inner(schema);
+  const [step, ...rest] = path;
+  if (here instanceof z.ZodObject) {
+    if (step === undefined) return Object.keys(here.shape);
+    return knownKeys(here.shape[String(step)], rest);
+  }
+  if (here instanceof z.ZodArray && step !== undefined) return knownKeys(here.element, rest);
+  if (here instanceof z.ZodRecord && step !== undefined) return knownKeys(here.valueType, rest);
+  return [];
+}
+
+function valueAt(value: unknown, path: YamlPath): unknown {
+  let here = value;
+  for (const step of path) {
+    if (typeof here !== 'object' || here === null) return undefined;
+    here = new Map<string, unknown>(Object.entries(here)).get(String(step));
+  }
+  return here;
+}
+
+/** The id of the rule that a path is inside of. */
+function ruleIdAt(source: YamlSource, path: YamlPath): string | undefined {
+  if (path[0] !== 'rules' || path.length < 2) return undefined;
+  const found = valueAt(source.value, [...path.slice(0, 2), 'id']);
+  return typeof found === 'string' ? found : undefined;
+}
+
+function hintOf(issue: z.core.$ZodIssue, value: unknown): string | undefined {
+  if (issue.path.some((step) => CONDITION_KEYS.has(step)) && typeof value !== 'string') {
+    return 'put the whole condition in single quotes';
+  }
+  if (issue.code !== 'invalid_value') return undefined;
+  const values = issue.values.map(String);
+  const nearest = nearestName(String(value), values);
+  return nearest === undefined ? undefined : `did you mean: ${nearest}?`;
+}
+
+function messageOf(issue: z.core.$ZodIssue, path: YamlPath, value: unknown): string {
+  const name = path.length === 0 ? 'the file' : String(path.at(-1));
+  if (issue.code === 'invalid_value') {
+    return `${name} is ${JSON.stringify(value)}; possible: ${issue.values.join(', ')}`;
+  }
+  if (issue.code === 'invalid_type' && value === undefined) return `${name} is missing`;
+  return typeof path.at(-1) === 'number' ? issue.message : `${name}: ${issue.message}`;
+}
+
+function issueProblems(
+  source: YamlSource,
+  schema: unknown,
+  issue: z.core.$ZodIssue,
+): readonly Problem[] {
+  const path = issue.path.filter((step) => typeof step !== 'symbol');
+  const ruleId = ruleIdAt(source, path);
+  if (issue.code === 'unrecognized_keys') {
+    const known = knownKeys(schema, path);
+    return issue.keys.map((key) => {
+      const node = source.keyAt(path, key) ?? source.nodeAt(path);
+      const nearest = nearestName(key, known);
+      const hint =
+        nearest === undefined ? `known: ${known.join(', ')}` : `did you mean: ${nearest}?`;
+      const [start = 0, end = 0] = node?.range ?? [];
+      return source.problem(start, end, { message: `there is no key "${key}"`, hint, ruleId });
+    });
+  }
+  const value = valueAt(source.value, path);
+  const node = source.nodeAt(path);
+  const [start = 0, end = 0] = node?.range ?? [];
+  const length = isNode(node) && !isScalar(node) ? 1 : end - start;
+  const message = messageOf(issue, path, value);
+  const hint = hintOf(issue, value);
+  return [source.problem(start, start + length, { message, hint, ruleId })];
+}
+
+export function checkShape<T>(
+  source: YamlSource,
+  schema: z.ZodType<T>,
+): { readonly value: T } | { readonly problems: readonly Problem[] } {
+  const parsed = schema.safeParse(source.value);
+  if (parsed.success) return { value: parsed.data };
+  // A misspelled key explains the missing one, so it comes first where both are at one place.
+  const issues = parsed.error.issues.toSorted(
+    (a, b) => Number(b.code === 'unrecognized_keys') - Number(a.code === 'unrecognized_keys'),
+  );
+  return { problems: issues.flatMap((issue) => issueProblems(source, schema, issue)) };
+}

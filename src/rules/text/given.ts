@@ -1,0 +1,107 @@
+/**
+ * Facts as people write them in rule tests (decimals, "3d", ISO times) and their way to plain
+ * facts. Schema and conversion are both read from the fact table.
+ */
+import { z } from 'zod';
+import { isJsonObject } from '../../lib/json.ts';
+import { minorUnits } from '../../lib/money.ts';
+import { parseDuration } from '../../lib/units.ts';
+import {
+  type FieldSpec,
+  fieldsOf,
+  isRecordName,
+  type RecordName,
+  ROOT_NAMES,
+} from '../facts/table.ts';
+
+const MONEY = z
+  .union([z.number(), z.string().regex(/^-?\d+(\.\d{1,2})?$/)])
+  .refine((value) => /^-?\d+(\.\d{1,2})?$/.test(String(value)), 'at most two decimals');
+const PERCENT = z.union([z.number().nonnegative(), z.string().regex(/^\d+(\.\d+)?$/)]);
+const DURATION = z
+  .string()
+  .refine((text) => parseDuration(text) !== undefined, 'write a duration such as 90m, 36h or 3d');
+const TIMESTAMP = z
+  .string()
+  .refine(
+    (text) => /^\d{4}-\d\d-\d\dT/.test(text) && !Number.isNaN(Date.parse(text)),
+    'write a time such as 2026-03-01T08:00:00Z',
+  );
+
+function fieldSchema(field: FieldSpec): z.ZodType {
+  if (isRecordName(field.of)) {
+    const inner = recordSchema(field.of);
+    return field.type === 'records' ? z.array(inner) : inner;
+  }
+  switch (field.type) {
+    case 'bool':
+      return z.boolean();
+    case 'int':
+      return z.int();
+    case 'money':
+      return MONEY;
+    case 'percent':
+      return PERCENT;
+    case 'duration':
+      return DURATION;
+    case 'timestamp':
+      return TIMESTAMP;
+    case 'strings':
+      return z.array(z.string());
+    case 'enum':
+      return z.enum(field.values ?? []);
+    default:
+      return z.string();
+  }
+}
+
+function recordSchema(record: RecordName): z.ZodType {
+  const shape: Record<string, z.ZodType> = {};
+  for (const [name, field] of Object.entries(fieldsOf(record))) {
+    const schema = fieldSchema(field);
+    const nullable = field.optional || field.derived ? schema.nullable() : schema;
+    shape[name] = nullable.optional().describe(field.about);
+  }
+  return z.strictObject(shape);
+}
+
+/** `given:` of a test: any part of the facts; null takes a fact away. */
+export function givenSchema(): z.ZodObject<Record<string, z.ZodType>> {
+  const shape: Record<string, z.ZodType> = {};
+  for (const root of ROOT_NAMES) shape[root] = recordSchema(root).nullable().optional();
+  return z.strictObject(shape);
+}
+
+function plainScalar(field: FieldSpec, value: unknown): unknown {
+  switch (field.type) {
+    case 'money':
+      return minorUnits(Number(value));
+    case 'percent':
+      return String(value);
+    case 'duration':
+      return parseDuration(String(value));
+    case 'timestamp':
+      return Date.parse(String(value));
+    default:
+      return value;
+  }
+}
+
+/** A checked part of the facts in plain units. */
+export function plainPart(record: RecordName, written: unknown): Record<string, unknown> {
+  const out: Record<string, unknown> = {};
+  const fields = fieldsOf(record);
+  for (const [name, value] of Object.entries(isJsonObject(written) ? written : {})) {
+    const field = fields[name];
+    if (!field) continue;
+    if (value === null || value === undefined) out[name] = null;
+    else if (!isRecordName(field.of)) out[name] = plainScalar(field, value);
+    else {
+      const of = field.of;
+      out[name] = Array.isArray(value)
+        ? value.map((item) => plainPart(of, item))
+        : plainPart(of, value);
+    }
+  }
+  return out;
+}

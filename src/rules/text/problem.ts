@@ -1,0 +1,42 @@
+/** What is wrong with a rule file, and where: one sentence, a hint, the source line. */
+
+export interface Problem {
+  readonly severity: 'error' | 'warning';
+  readonly file: string;
+  /** From 1. */
+  readonly line: number;
+  /** From 1. */
+  readonly column: number;
+  readonly ruleId?: string | undefined;
+  readonly message: string;
+  readonly hint?: string | undefined;
+  /** The whole source line, and how much of it is meant. */
+  readonly source: string;
+  readonly length: number;
+}
+
+/**
+ * ```text
+ * deliveries.yaml:5:15 a: order has no field "contry" - did you mean: country?
+ *       - order.contry == "DK"
+ *               ^^^^^^
+ * ```
+ */
+export function formatProblem(problem: Problem): string {
+  const { file, line, column, ruleId, message, hint, source, length, severity } = problem;
+  const kind = severity === 'warning' ? 'warning: ' : '';
+  const rule = ruleId === undefined ? '' : ` ${ruleId}:`;
+  const tail = hint === undefined ? '' : ` - ${hint}`;
+  const head = `${file}:${line}:${column}${rule} ${kind}${message}${tail}`;
+  if (source.trim() === '') return head;
+  const marked = Math.max(1, Math.min(length, source.length - column + 1));
+  return `${head}\n${source}\n${' '.repeat(column - 1)}${'^'.repeat(marked)}`;
+}
+
+/** By file and place, errors and warnings alike, so that a person reads from top to bottom. */
+export function sortProblems(problems: readonly Problem[]): readonly Problem[] {
+  return problems.toSorted(
+    (a, b) =>
+      (a.file < b.file ? -1 : a.file > b.file ? 1 : 0) || a.line - b.line || a.column - b.column,
+  );
+}

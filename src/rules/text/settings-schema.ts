@@ -1,0 +1,79 @@
+/** The shape of `settings.yaml`. Unknown keys are refused; all but the version may be left out. */
+import { z } from 'zod';
+import { parseDuration } from '../../lib/units.ts';
+
+const duration = z
+  .string()
+  .refine((text) => parseDuration(text) !== undefined, 'write a duration such as 90m, 36h or 3d');
+const count = z.int().positive();
+const mode = z.enum(['off', 'shadow', 'live']);
+
+const cells = z.union([z.string(), z.number(), z.boolean()]);
+const weekday = z.enum([
+  'monday',
+  'tuesday',
+  'wednesday',
+  'thursday',
+  'friday',
+  'saturday',
+  'sunday',
+]);
+
+const calendar = z.strictObject({
+  days: z.array(weekday).default(['monday', 'tuesday', 'wednesday', 'thursday', 'friday']),
+  from: z
+    .string()
+    .regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'write a time such as "08:00"')
+    .default('08:00'),
+  to: z
+    .string()
+    .regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'write a time such as "16:30"')
+    .default('16:30'),
+  holidays: z.array(z.iso.date()).default([]),
+});
+
+const rails = z.strictObject({
+  reject: z
+    .strictObject({
+      max_per_hour: count.default(5),
+      max_per_day: count.default(20),
+      max_per_customer_per_day: count.default(2),
+      max_share_of_day: z.number().positive().max(100).default(3).describe('Percent.'),
+      max_amount_per_day: z.number().positive().optional(),
+    })
+    .prefault({}),
+  freshness: z
+    .strictObject({
+      mirror: duration.default('15m'),
+      credit: duration.default('26h'),
+      stock: duration.default('60m'),
+    })
+    .prefault({}),
+});
+
+export const SETTINGS_FILE = z.strictObject({
+  version: z.literal(1),
+  mode: mode.default('live').describe('The whole set is never stronger than this.'),
+  defaults: z
+    .strictObject({ mode: mode.default('shadow'), settle: duration.default('10m') })
+    .prefault({}),
+  timezone: z
+    .string()
+    .refine((zone) => isTimeZone(zone), 'write an IANA zone such as Europe/Copenhagen')
+    .default('UTC'),
+  calendar: calendar.prefault({}),
+  lists: z.record(z.string().regex(/^[a-z][a-z0-9_]*$/), z.array(cells)).default({}),
+  tables: z.record(z.string().regex(/^[a-z][a-z0-9_]*$/), z.record(z.string(), cells)).default({}),
+  rails: rails.prefault({}),
+});
+
+function isTimeZone(zone: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: zone });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export type Settings = z.output<typeof SETTINGS_FILE>;

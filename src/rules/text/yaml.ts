@@ -1,0 +1,211 @@
+/**
+ * YAML 1.2 in the strict subset that a person can be trusted with: no anchors, aliases, tags or
+ * merge keys, no duplicate keys, every warning of the parser an error. Words that a YAML 1.1 tool
+ * would read as true or false draw a warning.
+ */
+import {
+  type Document,
+  isNode,
+  isPair,
+  isScalar,
+  LineCounter,
+  type Node,
+  parseDocument,
+  Scalar,
+  visit,
+} from 'yaml';
+import type { Problem } from './problem.ts';
+
+export interface RuleFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+export type YamlPath = readonly (string | number)[];
+
+export interface YamlSource {
+  readonly file: RuleFile;
+  readonly value: unknown;
+  /** The node at a path, or the nearest one above it. */
+  nodeAt(path: YamlPath): Node | undefined;
+  /** The node of a key of the map at a path. */
+  keyAt(path: YamlPath, key: string): Node | undefined;
+  problem(start: number, end: number, detail: ProblemDetail): Problem;
+}
+
+export interface ProblemDetail {
+  readonly message: string;
+  readonly hint?: string | undefined;
+  readonly ruleId?: string | undefined;
+  readonly warning?: boolean | undefined;
+}
+
+const QUOTE_HINT = 'put the whole condition in single quotes';
+const BOOLEAN_WORDS = /^(?:no|yes|on|off)$/i;
+
+/** Aliases are refused, and are never followed. */
+function isReadable(doc: Document.Parsed): boolean {
+  let aliases = 0;
+  visit(doc, {
+    Alias: () => {
+      aliases += 1;
+    },
+  });
+  return doc.errors.length === 0 && aliases === 0;
+}
+
+function createSource(file: RuleFile, doc: Document.Parsed, lines: LineCounter): YamlSource {
+  const rows = file.text.split('\n');
+  function nodeAt(path: YamlPath): Node | undefined {
+    for (let length = path.length; length >= 0; length -= 1) {
+      const node = length === 0 ? doc.contents : doc.getIn(path.slice(0, length), true);
+      if (isNode(node)) return node;
+    }
+    return undefined;
+  }
+  return {
+    file,
+    value: isReadable(doc) ? doc.toJS() : undefined,
+    nodeAt,
+    keyAt(path, key) {
+      const map = nodeAt(path);
+      if (!map || !('items' in map)) return undefined;
+      for (const item of map.items) {
+        if (isPair(item) && isScalar(item.key) && String(item.key.value) === key) return item.key;
+      }
+      return undefined;
+    },
+    problem(start, end, { message, hint, ruleId, warning }) {
+      const { line, col } = lines.linePos(start);
+      const source = (rows[line - 1] ?? '').replace(/\r$/, '');
+      const severity = warning ? 'warning' : 'error';
+      const length = Math.max(1, end - start);
+      const place = { file: file.path, line, column: col, source, length };
+      return { severity, ...place, ruleId, message, hint };
+    },
+  };
+}
+
+function parserHint(code: string, text: string): string | undefined {
+  if (code === 'TAG_RESOLVE_FAILED') return `${QUOTE_HINT}, or use unless:`;
+  if (code === 'TAB_AS_INDENT') return 'indent with spaces';
+  if (code === 'DUPLICATE_KEY') return 'remove or rename one of them';
+  return /[?{}&*!|>%@`]/.test(text) ? QUOTE_HINT : undefined;
+}
+
+function parserProblems(source: YamlSource, doc: Document.Parsed): Problem[] {
+  return [...doc.errors, ...doc.warnings].map((error) => {
+    const [start, end] = error.pos;
+    const hint = parserHint(error.code, source.file.text.slice(start, end));
+    const message =
+      error.code === 'TAG_RESOLVE_FAILED'
+        ? 'YAML takes a leading ! for a tag and drops the text'
+        : (error.message.split('\n')[0] ?? '').replace(/ at line \d+.*$/, '');
+    return source.problem(start, end, { message, hint });
+  });
+}
+
+function rangeOf(node: Node): readonly [number, number] {
+  return [node.range?.[0] ?? 0, node.range?.[1] ?? 0];
+}
+
+function subsetProblems(source: YamlSource, doc: Document.Parsed): Problem[] {
+  const problems: Problem[] = [];
+  const add = (node: Node, detail: ProblemDetail): void => {
+    problems.push(source.problem(...rangeOf(node), detail));
+  };
+  visit(doc, {
+    Alias: (_, node) => add(node, { message: 'aliases (*) cannot be used', hint: QUOTE_HINT }),
+    Pair: (_, pair) => {
+      if (isScalar(pair.key) && pair.key.value === '<<') {
+        add(pair.key, { message: 'merge keys (<<) cannot be used' });
+      }
+    },
+    Node: (_, node) => {
+      if (node.anchor) add(node, { message: 'anchors (&) cannot be used', hint: QUOTE_HINT });
+      if (node.tag && doc.warnings.length === 0 && doc.errors.length === 0) {
+        add(node, { message: 'tags (!) cannot be used', hint: `${QUOTE_HINT}, or use unless:` });
+      }
+      if (!isScalar(node) || node.type !== Scalar.PLAIN) return;
+      if (typeof node.value !== 'string' || !BOOLEAN_WORDS.test(node.value)) return;
+      const message = `${node.value} is true or false to older YAML tools`;
+      add(node, { message, hint: `write "${node.value}" in quotes`, warning: true });
+    },
+  });
+  return problems;
+}
+
+/** The parsed file; one that is not `readable` has no structure to go on with. */
+export function readYaml(file: RuleFile): {
+  readonly source: YamlSource;
+  readonly problems: readonly Problem[];
+  readonly readable: boolean;
+} {
+  const lines = new LineCounter();
+  const doc = parseDocument(file.text, {
+    version: '1.2',
+    strict: true,
+    uniqueKeys: true,
+    merge: false,
+    prettyErrors: false,
+    lineCounter: lines,
+  });
+  const source = createSource(file, doc, lines);
+  const problems = [...parserProblems(source, doc), ...subsetProblems(source, doc)];
+  return { source, problems, readable: isReadable(doc) };
+}
+
+/** Why a node cannot hold an expression; undefined when it can. */
+export function expressionProblem(node: Node, text: string): ProblemDetail | undefined {
+  if (!isScalar(node) || typeof node.value !== 'string') {
+    return { message: 'a condition must be a text', hint: QUOTE_HINT };
+  }
+  if (node.type === Scalar.BLOCK_FOLDED) {
+    const hint = 'write it on one line, or use | instead of >';
+    return { message: 'a folded block (>) loses the columns of a condition', hint };
+  }
+  const [start, end] = rangeOf(node);
+  if (node.type !== Scalar.BLOCK_LITERAL && text.slice(start, end).includes('\n')) {
+    const hint = 'write one condition per item, or use |';
+    return { message: 'a condition must be on one line', hint };
+  }
+  return undefined;
+}
+
+/** True when YAML took the rest of the line, from ` #` on, for a comment. */
+export function isCutByComment(node: Node, text: string): boolean {
+  return (
+    isScalar(node) && node.type === Scalar.PLAIN && /^[ \t]+#/.test(text.slice(rangeOf(node)[1]))
+  );
+}
+
+function literalOffset(source: string, value: string, offset: number): number {
+  const before = value.slice(0, offset).split('\n');
+  const rows = source.split('\n');
+  const wanted = before.length;
+  const valueRow = value.split('\n')[wanted - 1] ?? '';
+  const indent = (rows[wanted] ?? '').length - valueRow.length;
+  const start = rows.slice(0, wanted).reduce((sum, row) => sum + row.length + 1, 0);
+  return start + Math.max(0, indent) + (before.at(-1)?.length ?? 0);
+}
+
+function quotedOffset(source: string, offset: number, quote: 'single' | 'double'): number {
+  let at = 1;
+  for (let seen = 0; seen < offset && at < source.length; seen += 1) {
+    const rest = source.slice(at);
+    const escaped = quote === 'single' ? /^''/.exec(rest) : /^\\(?:u[\da-f]{4}|.)/i.exec(rest);
+    at += escaped ? escaped[0].length : 1;
+  }
+  return at;
+}
+
+/** Place in the file of a place in the text that a scalar holds. */
+export function offsetInFile(node: Node, text: string, offset: number): number {
+  const [start, end] = rangeOf(node);
+  if (!isScalar(node) || typeof node.value !== 'string') return start;
+  const source = text.slice(start, end);
+  if (node.type === Scalar.BLOCK_LITERAL) return start + literalOffset(source, node.value, offset);
+  if (node.type === Scalar.QUOTE_SINGLE) return start + quotedOffset(source, offset, 'single');
+  if (node.type === Scalar.QUOTE_DOUBLE) return start + quotedOffset(source, offset, 'double');
+  return start + offset;
+}

@@ -1,0 +1,215 @@
+import { describe, expect, it } from 'vitest';
+import { explain } from '../../src/rules/explain.ts';
+import { decide, rulesOf, ruleText } from './support.ts';
+
+const HOLD = ruleText(['customer.credit.overdue_days > 14'], '', 'hold');
+
+describe('a rule', () => {
+  it('is true when all of when hold and none of unless', () => {
+    const text = ruleText(['order.country == "DK"'], '    unless: [order.preorder]\n');
+    expect(decide(text).live).toMatchObject({ kind: 'accept', rules: ['a'] });
+    expect(decide(text, { order: { preorder: true } }).live.kind).toBe('nothing');
+    expect(decide(text, { order: { country: 'SE' } }).live.kind).toBe('nothing');
+  });
+
+  it('is false as soon as one clause decides so, although another is unknown', () => {
+    const text = ruleText(['customer.credit.overdue_days > 14', 'order.preorder'], '', 'hold');
+    const given = { customer: { credit: null } };
+    expect(decide(text, given).rules[0]?.value).toBe(false);
+    expect(decide(text, { ...given, order: { preorder: true } }).rules[0]?.value).toBe('unknown');
+  });
+
+  it('is unknown when a fact is missing, and names it', () => {
+    expect(decide(HOLD, { customer: { credit: null } }).rules[0]).toMatchObject({
+      value: 'unknown',
+      missing: ['customer.credit'],
+    });
+    expect(decide(HOLD, { customer: null }).rules[0]?.missing).toEqual(['customer.credit']);
+    const loop = ruleText(['delivery.lines.exists(line, line.missing > 0)'], '', 'hold');
+    const lines = [{ stock_free: null }, { stock_free: 5 }];
+    expect(decide(loop, { delivery: { lines } }).rules[0]?.missing).toEqual([
+      'delivery.lines.missing',
+    ]);
+  });
+
+  it('takes has() of a missing fact for false, however deep it is', () => {
+    const text = ruleText(['has(customer.credit)'], '', 'hold');
+    expect(decide(text, { customer: null }).rules[0]?.value).toBe(false);
+    const guarded = ruleText(['has(order.season) && order.season == "AW24"'], '', 'hold');
+    expect(decide(guarded).rules[0]?.value).toBe(false);
+    expect(decide(guarded, { order: { season: 'AW24' } }).rules[0]?.value).toBe(true);
+  });
+
+  it('never takes a null for a value', () => {
+    const text = ruleText(['has(order.season)'], '', 'hold');
+    expect(decide(text, { order: { season: null } }).rules[0]?.value).toBe(false);
+    const compared = ruleText(['order.season != "AW24"'], '', 'hold');
+    expect(decide(compared, { order: { season: null } }).rules[0]?.value).toBe('unknown');
+  });
+
+  it('cannot compare amounts of two currencies', () => {
+    const text = ruleText(['customer.credit.headroom >= delivery.amount']);
+    expect(decide(text).live.kind).toBe('accept');
+    const euro = decide(text, { order: { currency: 'EUR' } });
+    expect(euro.live.kind).toBe('nothing');
+    expect(euro.rules[0]?.missing[0]).toContain('amounts in DKK and in EUR cannot be compared');
+    const unknown = decide(text, { customer: { credit: { currency: null } } });
+    expect(unknown.rules[0]?.value).toBe('unknown');
+  });
+
+  it('is decided exactly at the boundary', () => {
+    const text = ruleText(['order.currency == "DKK"', 'delivery.amount <= 30000']);
+    const kind = (amount: number): string => decide(text, { delivery: { amount } }).live.kind;
+    expect([kind(30_000), kind(30_000.01), kind(29_999.99)]).toEqual([
+      'accept',
+      'nothing',
+      'accept',
+    ]);
+    const percent = ruleText(['delivery.lines.exists(line, line.price_diff_pct > 2)'], '', 'hold');
+    const off = (price: number, order_price: number): unknown =>
+      decide(percent, { delivery: { lines: [{ price, order_price }] } }).rules[0]?.value;
+    expect([off(102, 100), off(102.01, 100), off(98, 100), off(97.99, 100)]).toEqual([
+      false,
+      true,
+      false,
+      true,
+    ]);
+    expect([off(3.06, 3), off(0, 0), off(1, 0)]).toEqual([false, false, 'unknown']);
+  });
+});
+
+describe('modes', () => {
+  it('lets the weakest of rule, set and global mode win', () => {
+    const text = (mode: string): string => HOLD.replace('mode: live', `mode: ${mode}`);
+    const given = { customer: { credit: { overdue_days: 15 } } };
+    expect(decide(text('live'), given).live.kind).toBe('hold');
+    expect(decide(text('live'), given, { mode: 'shadow' }).live.kind).toBe('nothing');
+    expect(decide(text('live'), given, { mode: 'shadow' }).shadow.kind).toBe('hold');
+    expect(decide(text('shadow'), given).live.kind).toBe('nothing');
+    expect(decide(text('shadow'), given).shadow.kind).toBe('hold');
+    expect(decide(text('off'), given).rules).toEqual([]);
+    expect(rulesOf(HOLD.replace('    mode: live\n', '')).rules[0]?.mode).toBe('shadow');
+  });
+
+  it('keeps a reject rule in shadow until its hash is armed', () => {
+    const text = ruleText(['order.country == "SE"'], '', 'reject');
+    const given = { order: { country: 'SE' } };
+    const hash = rulesOf(text).rules[0]?.hash ?? '';
+    expect(decide(text, given)).toMatchObject({
+      live: { kind: 'nothing' },
+      shadow: { kind: 'reject' },
+      rules: [{ mode: 'shadow', armed: false }],
+    });
+    expect(decide(text, given, { armed: new Set([hash]) }).live.kind).toBe('reject');
+    const edited = text.replace('"SE"', '"NO"');
+    expect(decide(edited, { order: { country: 'NO' } }, { armed: new Set([hash]) }).live.kind).toBe(
+      'nothing',
+    );
+  });
+
+  it('applies rules in their time and to deliveries of their state only', () => {
+    const dated = ruleText(
+      ['order.country == "DK"'],
+      '    effective_until: 2026-03-03T10:00:00Z\n',
+    );
+    expect(decide(dated).live.kind).toBe('nothing');
+    const before = { clock: { now: '2026-03-03T09:59:59Z' } };
+    expect(decide(dated, before).live.kind).toBe('accept');
+    const accepted = { delivery: { status: 'accepted' } };
+    expect(decide(HOLD, { ...accepted, customer: { credit: null } }).rules).toEqual([]);
+  });
+});
+
+describe('an evaluation', () => {
+  it('holds a delivery without lines, whatever the rules say', () => {
+    const text = ruleText(['delivery.lines.all(line, line.missing == 0)']);
+    expect(decide(text, { delivery: { lines: [] } }).live).toMatchObject({
+      kind: 'hold',
+      code: 'empty_delivery',
+    });
+  });
+
+  it('renders messages and records extras', () => {
+    const rest =
+      "    message: '{{delivery.quantity}} pcs, {{delivery.amount}} {{delivery.currency}}, " +
+      "{{order.season}}, {{order.age}}'\n    record: { worst: 'order.rejected_before' }\n";
+    const [rule] = decide(ruleText(['order.country == "DK"'], rest)).rules;
+    expect(rule?.message).toBe('10 pcs, 2000.00 DKK, ?, 2d');
+    expect(rule?.record).toEqual({ worst: 0 });
+  });
+
+  it('explains each clause with the values behind it', () => {
+    const text = ruleText(
+      ['has(order.season)', 'delivery.lines.all(line, line.missing == 0)', 'order.age > days(1)'],
+      '    unless: [order.preorder]\n',
+    );
+    const lines = [{ barcode: 'A-1', quantity: 5, stock_free: 4 }, { barcode: 'A-2' }];
+    expect(explain(decide(text, { delivery: { lines }, order: { season: 'AW24' } }))).toBe(
+      [
+        'D-7001 => NOTHING (no rule)',
+        'a (accept, live): does not match',
+        '  ok  line 7 has(order.season)',
+        '         has(order.season) = true',
+        '  no  line 8 delivery.lines.all(line, line.missing == 0)',
+        '         delivery.lines that fail = 1 of 2 [barcode A-1, missing 1]',
+        '  ok  line 9 order.age > days(1)',
+        '         order.age = 2d',
+        '  ok  line 10 unless order.preorder',
+        '         order.preorder = false',
+      ].join('\n'),
+    );
+  });
+
+  it('says what was not known', () => {
+    expect(explain(decide(HOLD, { customer: null }))).toBe(
+      [
+        'D-7001 => HOLD (could not evaluate)  a',
+        '  could not evaluate: customer.credit',
+        'a (hold, live): unknown (customer.credit)',
+        '  ??  line 7 customer.credit.overdue_days > 14',
+        '         customer.credit.overdue_days = ? (customer.credit is not known)',
+      ].join('\n'),
+    );
+  });
+
+  it('knows what each rule reads', () => {
+    const text = ruleText(['delivery.lines.all(line, line.missing == 0)', 'has(order.season)']);
+    expect(rulesOf(text).rules[0]?.reads).toEqual([
+      'delivery.lines',
+      'delivery.lines.missing',
+      'order.season',
+    ]);
+  });
+});
+
+describe('hashes', () => {
+  const base = ruleText(['order.country in lists.nordic'], '', 'reject');
+  const settings = 'version: 1\nlists: { nordic: [DK], other: [x] }\n';
+  const hashes = (text: string, data = settings): readonly [string | undefined, string] => {
+    const set = rulesOf(text, data);
+    return [set.rules[0]?.hash, set.hash];
+  };
+
+  it('change with a condition, and with a list that the rule reads', () => {
+    const [rule, set] = hashes(base);
+    expect(hashes(base.replace('nordic', 'other'))[0]).not.toBe(rule);
+    const [edited, editedSet] = hashes(base, settings.replace('[DK]', '[DK, SE]'));
+    expect(edited).not.toBe(rule);
+    expect(editedSet).not.toBe(set);
+  });
+
+  it('stay with a comment, a title, a test, and a list that the rule does not read', () => {
+    const [rule, set] = hashes(base);
+    expect(hashes(`# note\n${base.replace('title: A', 'title: B')}`)).toEqual([rule, set]);
+    expect(hashes(`${base}    tests: [{ name: x, expect: none }]\n`)).toEqual([rule, set]);
+    expect(hashes(base, settings.replace('[x]', '[y]'))[0]).toBe(rule);
+    expect(hashes(base, settings.replace('[x]', '[y]'))[1]).not.toBe(set);
+  });
+
+  it('let the mode change the set but not the rule', () => {
+    const [rule, set] = hashes(base);
+    const [offRule, offSet] = hashes(base.replace('mode: live', 'mode: off'));
+    expect(offRule).toBe(rule);
+    expect(offSet).not.toBe(set);
+  });
+});

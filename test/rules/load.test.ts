@@ -1,0 +1,150 @@
+import { describe, expect, it } from 'vitest';
+import { complaints, problemsOf, rulesOf, ruleText } from './support.ts';
+
+const DKK = 'order.currency == "DKK"';
+
+describe('the loader', () => {
+  it('tells every problem at once, each at its place with the source line', () => {
+    const text = ruleText([
+      'order.contry == "DK" && delivery.amont > 5',
+      'order.preorder and true',
+    ]);
+    expect(problemsOf(text)).toEqual([
+      'r.yaml:7:15 a: order has no field "contry" - did you mean: country?\n' +
+        '      - order.contry == "DK" && delivery.amont > 5\n' +
+        '              ^^^^^^',
+      'r.yaml:7:42 a: delivery has no field "amont" - did you mean: amount?\n' +
+        '      - order.contry == "DK" && delivery.amont > 5\n' +
+        '                                         ^^^^^',
+      'r.yaml:8:24 a: Unexpected character: \'d\' - did you mean: write && instead of "and"?\n' +
+        '      - order.preorder and true\n' +
+        '                       ^^^',
+    ]);
+  });
+
+  it('checks the conditions of a rule whose keys are wrong, too', () => {
+    const text = ruleText(['order.contry == "DK"'], '    holt: {}\n');
+    expect(problemsOf(text).map((problem) => problem.split('\n')[0])).toEqual([
+      'r.yaml:7:15 a: order has no field "contry" - did you mean: country?',
+      'r.yaml:8:5 a: there is no key "holt" - did you mean: hold?',
+    ]);
+  });
+
+  it('walks the argument of has()', () => {
+    expect(complaints(['has(order.seeson)'])).toEqual([
+      'r.yaml:7:19 a: order has no field "seeson" - did you mean: season?',
+    ]);
+    expect(complaints(['delivery.lines.exists(line, has(line.seeson))'])).toEqual([
+      'r.yaml:7:46 a: line has no field "seeson" - did you mean: season?',
+    ]);
+    expect(complaints(['order.?season == "x"'])).toHaveLength(1);
+  });
+
+  it('knows the values of an enum', () => {
+    const possible = 'possible: pending, accepted, rejected, canceled';
+    const never = `a: "pendng" is never a value of delivery.status; ${possible}`;
+    expect(complaints(['\'delivery.status == "pendng"\''])).toEqual([`r.yaml:7:29 ${never}`]);
+    expect(complaints(['\'"pendng" != delivery.status\''])).toEqual([`r.yaml:7:10 ${never}`]);
+    expect(complaints(['\'delivery.status in ["pending", "pendng"]\''])).toHaveLength(1);
+  });
+
+  it('evaluates literal durations and times at load', () => {
+    expect(complaints(['order.age > duration("3d")'])).toEqual([
+      'r.yaml:7:30 a: "3d" is not a duration - write days(3), hours(36) or minutes(90)',
+    ]);
+    expect(complaints(['clock.now > timestamp("2026-13-01T00:00:00Z")'])).toHaveLength(1);
+    expect(complaints(['clock.now > timestamp("2026-02-30T00:00:00Z")'])).toHaveLength(1);
+    expect(complaints(['clock.now > timestamp(order.reference)'])).toHaveLength(1);
+    expect(complaints(['order.age > duration("2880h")', 'order.age > days(120)'])).toEqual([]);
+  });
+
+  it('demands true or false, and nothing that only might be', () => {
+    expect(complaints(['order.quantity'])[0]).toContain('must be true or false');
+    expect(complaints(['order.reference'])[0]).toContain('must be true or false');
+    expect(complaints(['dyn(order.preorder)'])[0]).toContain('dyn() cannot be used');
+    expect(complaints(['\'"Submit order"\''])[0]).toContain('a condition must be true or false');
+  });
+
+  it('forbids what can hang or mislead', () => {
+    expect(complaints(['order.reference.matches("(a+)+$")'])).toEqual([
+      'r.yaml:7:9 a: matches() cannot be used in a rule - use startsWith, endsWith or contains',
+    ]);
+    expect(complaints(['clock.now.getHours("Europe/Copenhagn") > 17'])).toEqual([
+      'r.yaml:7:9 a: getHours() cannot be used in a rule - ' +
+        'use clock.business_hours, clock.weekday or an age',
+    ]);
+    const nested = 'delivery.lines.all(l, delivery.lines.exists(m, m.barcode == l.barcode))';
+    expect(complaints([nested])[0]).toContain('exists() inside another loop');
+    expect(complaints(['delivery.lines.all(order, true)'])[0]).toContain('needs its own name');
+  });
+
+  it('explains the habits of people who are no programmers', () => {
+    const hint = (condition: string): string | undefined => complaints([condition])[0];
+    expect(hint('order.preorder or true')).toContain('write || instead of "or"');
+    expect(hint('not order.preorder')).toContain('write ! instead of "not"');
+    expect(hint('order.country = "DK"')).toContain('write == to compare');
+    expect(hint('order.country <> "DK"')).toContain('write != for "is not"');
+    expect(hint('delivery.quantity > 5%')).toContain('write 5 without %');
+    expect(hint('delivery.quantity > 50,000')).toContain('write 50000 without');
+    expect(hint('delivery.quantity > 50.000')).toContain('write 50000 without');
+    expect(hint('order.country == “DK”')).toContain('use plain quotes');
+    expect(hint('order.season == null')).toContain('has(order.season)');
+    expect(hint('order.age > 3')).toContain('write days(3)');
+    expect(hint('order.quantity == "3"')).toContain('numbers without');
+    expect(hint('order.preorder == "yes"')).toContain('true or false, without quotes');
+    expect(hint('ordre.preorder')).toContain('did you mean: order?');
+    expect(hint('line.missing == 0')).toContain('delivery.lines.all(line, …)');
+    expect(hint('delivery.lines.missing == 0')).toContain('delivery.lines.exists(line, …)');
+    expect(hint('delivery.lines.exsts(line, true)')).toContain('did you mean: exists?');
+    expect(hint('order.country in lists.nordic')).toContain('settings.yaml has none');
+  });
+
+  it('knows the lists and tables of the settings', () => {
+    const settings = 'version: 1\nlists: { nordic: [DK, SE] }\ntables: { limits: { DK: 5 } }\n';
+    expect(complaints(['order.country in lists.nordic'], settings)).toEqual([]);
+    expect(complaints(['order.country in lists.nordik'], settings)).toEqual([
+      'r.yaml:7:32 a: there is no list "nordik" - did you mean: nordic?',
+    ]);
+    expect(complaints(['order.quantity in lists.nordic'], settings)).toHaveLength(1);
+    const mixed = 'version: 1\nlists: { odd: [DK, 5] }\n';
+    expect(complaints(['order.preorder'], mixed)[0]).toContain('mixes texts, numbers');
+  });
+
+  it('asks in which currency a bare number is meant', () => {
+    expect(complaints(['delivery.amount > 5000'])[0]).toContain('in which currency?');
+    expect(complaints([DKK, 'delivery.amount > 5000'])).toEqual([]);
+    expect(complaints(['delivery.amount > 0'])).toEqual([]);
+    expect(complaints(['delivery.amount <= order.amount'])).toEqual([]);
+    expect(complaints([DKK, 'customer.credit.headroom > 5000'])).toHaveLength(1);
+    const settings = 'version: 1\ntables: { limits: { DKK: 5, EUR: 1 } }\n';
+    expect(complaints(['delivery.amount < tables.limits[order.currency]'], settings)).toEqual([]);
+    expect(complaints(['delivery.amount < tables.limits[order.country]'], settings)).toHaveLength(
+      1,
+    );
+    const sometimes = 'order.currency == "DKK" || order.preorder';
+    expect(complaints([sometimes, 'delivery.amount > 5000'])).toHaveLength(1);
+  });
+
+  it('warns that all() holds for a delivery without lines', () => {
+    const all = 'delivery.lines.all(line, line.missing == 0)';
+    expect(rulesOf(ruleText([all])).warnings).toHaveLength(1);
+    expect(rulesOf(ruleText([all, 'delivery.lines.size() > 0'])).warnings).toEqual([]);
+    expect(rulesOf(ruleText([all], '', 'hold')).warnings).toEqual([]);
+  });
+
+  it('refuses two rules of one name, and timing that belongs to another action', () => {
+    const twice = `${ruleText(['order.preorder'])}${ruleText(['order.preorder']).slice(7)}`;
+    expect(problemsOf(twice)[0]).toContain('the id "a" is used twice');
+    const hold = ruleText(['order.preorder'], '    hold: { at_most: 24h }\n');
+    expect(problemsOf(hold)[0]).toContain('hold: belongs to hold rules');
+  });
+
+  it('checks the expressions of messages and records', () => {
+    const message = ruleText(['order.preorder'], "    message: 'to {{order.contry}}'\n");
+    expect(problemsOf(message)[0]).toContain('r.yaml:8:26 a: order has no field "contry"');
+    const open = ruleText(['order.preorder'], "    message: 'to {{order.country'\n");
+    expect(problemsOf(open)[0]).toContain('{{ and }} must come in pairs');
+    const record = ruleText(['order.preorder'], "    record: { x: 'order.contry' }\n");
+    expect(problemsOf(record)[0]).toContain('order has no field "contry"');
+  });
+});
