@@ -107,6 +107,18 @@ describe('secrets', () => {
     },
   );
 
+  it('may hold the client id too, which may also be plain text', () => {
+    const login = (id: string) =>
+      MINIMAL.replace('apiKey', `login: { clientId: ${id}, clientSecret: { env: API_KEY } } #`);
+    const idIn = (id: string) => configIn(login(id)).config.service.v1.login?.clientId;
+    expect(idIn('erp-1')).toBe('erp-1');
+    expect(String(idIn(`{ file: ${writeSecret('erp-2')} }`))).toBe(
+      '[secret service.v1.login.clientId]',
+    );
+    expect(problemsIn(login('{ file: /nowhere }'))[0]?.message).toMatch(/\/nowhere \(ENOENT\)/);
+    expect(problemsIn(login('5'))[0]?.message).toMatch(/literal/);
+  });
+
   it('in the environment are accepted with a warning', () => {
     const text = `${MINIMAL}\nlistener: { secrets: [{ secret: { env: HOOK } }] }\n`;
     const { warnings } = configIn(text, { env: { ...ENV, HOOK: HOOK_SECRET } });

@@ -3,7 +3,7 @@ import { accessSync, constants } from 'node:fs';
 import { z } from 'zod';
 import { Secret } from '../../lib/secret.ts';
 import { parseReference, type Read, type SecretReference } from '../source/secrets.ts';
-import { text, WRONG_KIND } from './fields.ts';
+import { type FieldMeta, text, WRONG_KIND } from './fields.ts';
 
 /** What the schema needs from outside to turn written values into usable ones. */
 export interface SchemaContext {
@@ -18,7 +18,10 @@ export interface ContextFields {
   path(example: string): z.ZodType<string, string>;
   /** An existing file that can be read. */
   file(example: string): z.ZodType<string, string>;
+  /** `name` is what stands in the place of the value in logs. */
   secret(name: string): z.ZodType<Secret>;
+  /** A text that some keep secret and others do not. */
+  textOrSecret(name: string, expected: string, example: string): z.ZodType<string | Secret>;
   /** A secret that messages are signed with. */
   signingSecret(name: string): z.ZodType<Secret>;
 }
@@ -29,18 +32,62 @@ const SECRET_META = {
   secret: true,
 };
 
+/** Short keys can be guessed; the standard asks for 24 bytes, some senders make them shorter. */
+const SIGNING_KEY_BYTES_MIN = 16;
+
+function findSecret(
+  name: string,
+  written: unknown,
+  context: SchemaContext,
+): Secret | { readonly problem: string; readonly hint?: string } {
+  if (written instanceof Secret) return written;
+  const reference = parseReference(written);
+  if (reference === undefined) {
+    const isLiteral = typeof written === 'string' || typeof written === 'number';
+    const problem = 'is a literal secret; secrets stand outside this file';
+    return { problem: isLiteral ? problem : WRONG_KIND };
+  }
+  const read = context.readSecret(reference);
+  return 'value' in read ? new Secret(name, read.value) : read;
+}
+
+function loadSecret(
+  name: string,
+  written: unknown,
+  context: SchemaContext,
+  ctx: z.RefinementCtx,
+): Secret {
+  const found = findSecret(name, written, context);
+  if (found instanceof Secret) {
+    context.secretLoaded(found);
+    return found;
+  }
+  ctx.addIssue({ code: 'custom', message: found.problem, params: { hint: found.hint } });
+  return z.NEVER;
+}
+
 function pathField(example: string, context: SchemaContext): z.ZodType<string, string> {
   const meta = { expected: 'a path', example };
   return text('a path', example).transform(context.resolvePath).meta(meta);
 }
 
 function secretField(name: string, context: SchemaContext): z.ZodType<Secret> {
-  const loaded = z.unknown().transform((written, ctx): Secret => {
-    const secret = loadSecret(name, written, context, ctx);
-    if (secret !== undefined) context.secretLoaded(secret);
-    return secret ?? z.NEVER;
+  return z
+    .unknown()
+    .transform((written, ctx) => loadSecret(name, written, context, ctx))
+    .meta(SECRET_META);
+}
+
+function textOrSecretField(
+  name: string,
+  meta: FieldMeta,
+  context: SchemaContext,
+): z.ZodType<string | Secret> {
+  const loaded = z.unknown().transform((written, ctx): string | Secret => {
+    const isText = typeof written === 'string' && written.trim() !== '';
+    return isText ? written : loadSecret(name, written, context, ctx);
   });
-  return loaded.meta(SECRET_META);
+  return loaded.meta({ ...meta });
 }
 
 function isReadable(path: string): boolean {
@@ -51,9 +98,6 @@ function isReadable(path: string): boolean {
     return false;
   }
 }
-
-/** Short keys can be guessed; the standard asks for 24 bytes, some senders make them shorter. */
-const SIGNING_KEY_BYTES_MIN = 16;
 
 /** `whsec_` and at least 16 bytes in base64, as relays hand them out. */
 function isSigningSecret(secret: Secret): boolean {
@@ -70,29 +114,11 @@ export function contextFields(context: SchemaContext): ContextFields {
         .refine(isReadable, { error: 'names a file that cannot be read' })
         .meta({ expected: 'the path of a file', example }),
     secret: (name) => secretField(name, context),
+    textOrSecret: (name, expected, example) =>
+      textOrSecretField(name, { expected, example }, context),
     signingSecret: (name) =>
       secretField(name, context)
         .refine(isSigningSecret, { error: 'does not hold a signing secret (whsec_ and base64)' })
         .meta(SECRET_META),
   };
-}
-
-function loadSecret(
-  name: string,
-  written: unknown,
-  context: SchemaContext,
-  ctx: z.RefinementCtx,
-): Secret | undefined {
-  if (written instanceof Secret) return written;
-  const reference = parseReference(written);
-  if (reference === undefined) {
-    const literal = typeof written === 'string' || typeof written === 'number';
-    const message = literal ? 'is a literal secret; secrets stand outside this file' : WRONG_KIND;
-    ctx.addIssue({ code: 'custom', message });
-    return undefined;
-  }
-  const read = context.readSecret(reference);
-  if ('value' in read) return new Secret(name, read.value);
-  ctx.addIssue({ code: 'custom', message: read.problem, params: { hint: read.hint } });
-  return undefined;
 }

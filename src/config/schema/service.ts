@@ -23,9 +23,8 @@ const MEMBER = /^[A-Za-z_]\w{0,63}$/;
 
 /** A log-in, or null while neither of its two credentials is set. */
 function login(fields: ContextFields, name: string) {
-  const clientId = z
-    .union([text('a client id', 'selvedge'), fields.secret(`${name}.clientId`)])
-    .meta({ expected: 'a client id, or a reference to a secret that holds it', example: 'erp-1' });
+  const expected = 'a client id, or a reference to a secret that holds it';
+  const clientId = fields.textOrSecret(`${name}.clientId`, expected, 'erp-1');
   return z
     .strictObject({
       clientId: clientId.nullable(),
