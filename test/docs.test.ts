@@ -1,0 +1,54 @@
+/** The documents say what is there: links lead somewhere, rooms and dependencies are named. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { filesBelow, repositoryRoot } from './support/source.ts';
+
+const documents = [
+  ...filesBelow('docs', ['.md']).map(({ path }) => path),
+  ...readdirSync(repositoryRoot).filter((name) => name.endsWith('.md')),
+];
+
+function read(path: string): string {
+  return readFileSync(join(repositoryRoot, path), 'utf8');
+}
+
+describe('the documents', () => {
+  it('link to files that exist', () => {
+    const broken = documents.flatMap((path) =>
+      [...read(path).matchAll(/\]\((?!https?:|#)([^)#]+)/g)]
+        .map((match) => join(dirname(path), match[1] ?? ''))
+        .filter((target) => !existsSync(join(repositoryRoot, target)))
+        .map((target) => `${path} → ${target}`),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  it('name every room', () => {
+    const text = read('docs/architecture.md');
+    const rooms = readdirSync(join(repositoryRoot, 'src'));
+    expect(rooms.filter((room) => !text.includes(`| \`${room}/\` |`))).toEqual([]);
+  });
+
+  it('give a reason for every dependency', () => {
+    const text = read('docs/decisions.md');
+    const manifest: Record<string, Record<string, string>> = JSON.parse(read('package.json'));
+    const names = ['dependencies', 'devDependencies', 'optionalDependencies'].flatMap((kind) =>
+      Object.keys(manifest[kind] ?? {}),
+    );
+    expect(names.length).toBeGreaterThan(10);
+    expect(names.filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
+  });
+
+  it('name settings that exist', () => {
+    const shipped = read('config/selvedge.yaml');
+    const named = documents.flatMap((path) =>
+      [...read(path).matchAll(/`((?:service|listener|outbox|rules|streams)\.[\w.]+)`/g)].map(
+        (match) => match[1] ?? '',
+      ),
+    );
+    expect(named.length).toBeGreaterThan(10);
+    const lastOf = (name: string): string => name.split('.').at(-1) ?? '';
+    expect(named.filter((name) => !shipped.includes(`${lastOf(name)}:`))).toEqual([]);
+  });
+});
