@@ -26,7 +26,8 @@ interface EndpointInput {
   readonly disabled?: boolean | undefined;
 }
 
-type EndpointPatch = Partial<Omit<EndpointInput, 'secret'>>;
+/** What is absent stays as it is. */
+type EndpointPatch = Omit<EndpointInput, 'secret' | 'url'> & { readonly url?: string | undefined };
 
 export interface EndpointDesk {
   createEndpoint(input: EndpointInput): Endpoint;

@@ -20,6 +20,8 @@ export interface RelayFaults {
   readonly lateMs: number;
   /** The first attempt is signed with a key nobody knows; the retry is right. */
   readonly wrongSignature: number;
+  /** The first attempt carries a time stamp of an hour ago; the retry is right. */
+  readonly staleTimestamp: number;
 }
 
 export const NO_FAULTS: RelayFaults = {
@@ -31,6 +33,7 @@ export const NO_FAULTS: RelayFaults = {
   late: 0,
   lateMs: 60_000,
   wrongSignature: 0,
+  staleTimestamp: 0,
 };
 
 interface FaultPlan {
@@ -61,11 +64,12 @@ export function createFaultPlanner(initial: RelayFaults): FaultPlanner {
       const shuffle = Math.round(random.next() * faults.reorderMsMax);
       const late = random.chance(faults.late);
       const wrong = random.chance(faults.wrongSignature);
+      const stale = random.chance(faults.staleTimestamp);
       return {
         lost,
         duplicated,
         delayMs: (reordered ? shuffle : 0) + (late ? faults.lateMs : 0),
-        fault: wrong ? 'wrong_signature' : null,
+        fault: wrong ? 'wrong_signature' : stale ? 'stale_timestamp' : null,
       };
     },
   };

@@ -13,6 +13,12 @@ const PAYLOAD_BYTES_MAX = 350_000;
 /** How long the sender's own event id is remembered. */
 const EVENT_ID_MS = 24 * 3_600_000;
 
+/** How long a message can be looked at and sent again. */
+const RETENTION_MS = 90 * 24 * 3_600_000;
+
+/** How often old messages are looked for. */
+const FORGET_EVERY_MS = 3_600_000;
+
 /** How far back a recovery may reach. */
 const RECOVER_MS_MAX = 14 * 24 * 3_600_000 + 5 * 60_000;
 
@@ -127,8 +133,15 @@ export function createMessageDesk(deps: MessageDeps): MessageDesk {
     if (!found) throw new RefusedError('relay.message_unknown', 'there is no such message');
     return found;
   };
+  let forgetAt = 0;
+  const forgetOld = (): void => {
+    if (clock.now() < forgetAt) return;
+    forgetAt = clock.now() + FORGET_EVERY_MS;
+    store.forgetMessages(clock.now() - RETENTION_MS);
+  };
   const send = (input: MessageInput): Message => {
     const sent = store.atomically(() => {
+      forgetOld();
       const recorded = record(deps, input);
       fanOut(deps, recorded);
       return recorded;

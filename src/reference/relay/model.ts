@@ -45,7 +45,7 @@ export interface Delivery {
 /** Only a scheduled attempt is tried again by itself. */
 type JobKind = 'scheduled' | 'manual' | 'duplicate';
 
-export type JobFault = 'wrong_signature' | null;
+export type JobFault = 'wrong_signature' | 'stale_timestamp' | null;
 
 /** An attempt that is still to be made; it leaves the queue when its outcome is recorded. */
 export interface Job {

@@ -45,6 +45,8 @@ export interface RelayOptions {
 }
 
 export interface Relay extends EventSink, EndpointDesk, MessageDesk {
+  /** The relay's own time, which may run faster than the wall's. */
+  now(): number;
   messages(filter?: MessageFilter): Page<Message>;
   attempts(filter?: AttemptFilter): Page<Attempt>;
   /** The attempt, or undefined. */
@@ -88,6 +90,7 @@ export function createRelay(options: RelayOptions): Relay {
   return {
     ...endpoints,
     ...messages,
+    now: clock.now,
     messages: (filter) => store.history.messages(filter),
     attempts: (filter) => store.history.attempts(filter),
     attempt: (id) => store.history.attempt(id),

@@ -14,7 +14,7 @@ export interface Bench {
 
 export const DELIVERY = { salesOrderDelivery: { orderDeliveryId: 7, status: 'pending' } };
 
-export function startRelay(clock: ManualClock, options: Partial<RelayOptions> = {}): Relay {
+export function startRelay(clock = manualClock(), options: Partial<RelayOptions> = {}): Relay {
   const relay = createRelay({
     clock,
     wallClock: systemClock(),

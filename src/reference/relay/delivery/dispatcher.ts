@@ -18,6 +18,9 @@ import { createSecret, type HeaderFamily, signedHeaders } from './signature.ts';
 /** Open attempts to one endpoint, so that a slow one does not hold up the others. */
 const IN_FLIGHT_PER_ENDPOINT_MAX = 8;
 
+/** Far outside the five minutes that a receiver tolerates. */
+const STALE_SECONDS = 3_600;
+
 const USER_AGENT = 'Svix-Webhooks/1.0 (selvedge reference relay)';
 
 export interface DispatcherDeps {
@@ -47,7 +50,8 @@ export interface Dispatcher {
 function requestHeaders(deps: DispatcherDeps, job: Job, message: Message): Record<string, string> {
   const keys = deps.store.liveKeys(job.endpointId, deps.clock.now()).map(({ secret }) => secret);
   const secrets = job.fault === 'wrong_signature' ? [createSecret(deps.random)] : keys;
-  const seconds = Math.floor(deps.wallClock.now() / 1_000);
+  const age = job.fault === 'stale_timestamp' ? STALE_SECONDS : 0;
+  const seconds = Math.floor(deps.wallClock.now() / 1_000) - age;
   const signed = signedHeaders(deps.headerFamily, secrets, message.id, seconds, message.body);
   return { 'content-type': 'application/json', 'user-agent': USER_AGENT, ...signed };
 }

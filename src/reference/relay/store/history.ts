@@ -28,6 +28,8 @@ export interface AttemptFilter extends PageQuery {
   readonly messageId?: string | undefined;
   readonly endpointId?: string | undefined;
   readonly status?: Attempt['status'] | undefined;
+  /** 200 for answers from 200 to 299, and so on. */
+  readonly statusClass?: number | undefined;
   readonly eventTypes?: readonly string[] | undefined;
   readonly after?: number | undefined;
   readonly before?: number | undefined;
@@ -71,6 +73,10 @@ function attemptConditions(filter: AttemptFilter): Condition[] {
   if (filter.status) found.push(['a.status = ?', filter.status]);
   if (filter.after !== undefined) found.push(['a.at > ?', filter.after]);
   if (filter.before !== undefined) found.push(['a.at < ?', filter.before]);
+  if (filter.statusClass !== undefined) {
+    const from = filter.statusClass;
+    found.push(['a.response_status BETWEEN ? AND ?', from, from + 99]);
+  }
   if (filter.eventTypes) {
     const [sql, ...values] = anyOf('event_type', filter.eventTypes);
     found.push([`a.message_id IN (SELECT id FROM message WHERE ${sql})`, ...values]);

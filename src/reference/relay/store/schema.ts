@@ -13,6 +13,7 @@ CREATE TABLE IF NOT EXISTS message (
   seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, event_type TEXT NOT NULL, event_id TEXT,
   body BLOB NOT NULL, created_at INTEGER NOT NULL
 ) STRICT;
+CREATE INDEX IF NOT EXISTS message_created ON message (created_at);
 CREATE INDEX IF NOT EXISTS message_event_id ON message (event_id) WHERE event_id IS NOT NULL;
 CREATE TABLE IF NOT EXISTS delivery (
   message_id TEXT NOT NULL, endpoint_id TEXT NOT NULL,
@@ -26,6 +27,7 @@ CREATE TABLE IF NOT EXISTS job (
   due_at INTEGER NOT NULL, fault TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS job_endpoint_due ON job (endpoint_id, due_at, seq);
+CREATE INDEX IF NOT EXISTS job_message ON job (message_id);
 CREATE INDEX IF NOT EXISTS job_due ON job (due_at);
 CREATE TABLE IF NOT EXISTS attempt (
   seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, message_id TEXT NOT NULL,

@@ -244,6 +244,15 @@ export class RelayStore {
       .map(({ id }) => id);
   }
 
+  /** Forgets messages created before `until`, with their deliveries and attempts. */
+  forgetMessages(until: number): void {
+    const old = 'SELECT id FROM message WHERE created_at < ?';
+    for (const table of ['job', 'attempt', 'delivery']) {
+      this.#db.prepare(`DELETE FROM ${table} WHERE message_id IN (${old})`).run(until);
+    }
+    this.#db.prepare('DELETE FROM message WHERE created_at < ?').run(until);
+  }
+
   /** Forgets an attempt whose message or endpoint is gone. */
   drop(job: Job): void {
     this.#db.prepare('DELETE FROM job WHERE seq = ?').run(job.seq);

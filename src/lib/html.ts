@@ -1,0 +1,51 @@
+/**
+ * HTML from a template tag that escapes by default. Values of the service, of webhooks and of
+ * people are hostile text until proven otherwise; the only way to put markup into markup is
+ * another {@link html} template. Attributes must be quoted, and a URL that comes from outside must
+ * not become a link (escaping does not make `javascript:` harmless).
+ */
+
+const MARKUP: unique symbol = Symbol('html');
+
+/** Markup. The member's key is a symbol of this file, so parsed JSON can never pass for it. */
+export interface Html {
+  readonly [MARKUP]: string;
+}
+
+/** What a template takes: text and numbers are escaped; false, null and undefined are nothing. */
+export type HtmlValue = Html | string | number | false | null | undefined | readonly HtmlValue[];
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+/** Also right inside a quoted attribute. */
+export function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? '');
+}
+
+function isList(value: HtmlValue): value is readonly HtmlValue[] {
+  return Array.isArray(value);
+}
+
+function markupOf(value: HtmlValue): string {
+  if (value === null || value === undefined || value === false) return '';
+  if (typeof value === 'string') return escapeHtml(value);
+  if (typeof value === 'number') return String(value);
+  return isList(value) ? value.map(markupOf).join('') : value[MARKUP];
+}
+
+/** The template tag. */
+export function html(parts: TemplateStringsArray, ...values: HtmlValue[]): Html {
+  const markup = parts.reduce((out, part, index) => out + markupOf(values[index - 1]) + part);
+  return { [MARKUP]: markup };
+}
+
+/** The text to send, with content type `text/html; charset=utf-8`. */
+export function renderHtml(page: Html): string {
+  return page[MARKUP];
+}

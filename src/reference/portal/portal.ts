@@ -1,0 +1,103 @@
+/**
+ * Who may open the portal. A link is minted for a customer, carries its token in the fragment (a
+ * link preview never sends that), lives for minutes and is consumed by the first exchange into a
+ * session. Tokens and sessions are kept as hashes, in memory: a restart signs everybody out.
+ */
+import type { Random } from '../../lib/chance.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { invariant } from '../../lib/errors.ts';
+import { sha256 } from '../../lib/json.ts';
+
+const LINK_MS = 5 * 60_000;
+const LINKS_MAX = 1_000;
+const SESSION_IDLE_MS_MAX = 30 * 60_000;
+const SESSION_MS_MAX = 12 * 3_600_000;
+const SESSIONS_MAX = 100;
+const TOKEN_BYTES = 32;
+
+interface PortalLink {
+  readonly url: string;
+  /** ISO 8601, UTC. */
+  readonly expiresAt: string;
+}
+
+export interface Portal {
+  /** A new link, independent of the others; needs the server to be up. */
+  mintLink(): PortalLink;
+  /** The id of a new session, or undefined when the token is used, expired or unknown. */
+  exchange(token: string): string | undefined;
+  /** True while the session lives; each call keeps it from idling out. */
+  isOpen(session: string | undefined): boolean;
+  signOut(session: string | undefined): void;
+  /** Where the portal is reached: told by the server that carries it. */
+  attach(baseUrl: string): void;
+}
+
+export interface PortalOptions {
+  /** Real time, also when the world's clock runs faster: people do not. */
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly linkMs?: number;
+}
+
+interface Session {
+  readonly endsAt: number;
+  readonly seenAt: number;
+}
+
+/** Forgets the oldest entries beyond `max`. */
+function keepNewest(map: Map<string, unknown>, max: number): void {
+  for (const key of map.keys()) {
+    if (map.size <= max) return;
+    map.delete(key);
+  }
+}
+
+export function createPortal({ clock, random, linkMs = LINK_MS }: PortalOptions): Portal {
+  /** Hash of the token to the end of its life. */
+  const links = new Map<string, number>();
+  const sessions = new Map<string, Session>();
+  let base: string | undefined;
+  const secretText = (): string => random.bytes(TOKEN_BYTES).toString('base64url');
+  return {
+    attach(url) {
+      base = url;
+    },
+    mintLink() {
+      invariant(base !== undefined, 'a portal link needs the relay server to be up');
+      const token = secretText();
+      const expiresAt = clock.now() + linkMs;
+      links.set(sha256(token), expiresAt);
+      keepNewest(links, LINKS_MAX);
+      const url = `${base}/portal/login#key=${token}`;
+      return { url, expiresAt: new Date(expiresAt).toISOString() };
+    },
+    exchange(token) {
+      const key = sha256(token);
+      const expiresAt = links.get(key);
+      links.delete(key);
+      const now = clock.now();
+      if (expiresAt === undefined || expiresAt <= now) return undefined;
+      const session = secretText();
+      sessions.set(sha256(session), { endsAt: now + SESSION_MS_MAX, seenAt: now });
+      keepNewest(sessions, SESSIONS_MAX);
+      return session;
+    },
+    isOpen(id) {
+      if (id === undefined) return false;
+      const key = sha256(id);
+      const session = sessions.get(key);
+      const now = clock.now();
+      if (!session) return false;
+      if (session.endsAt <= now || now - session.seenAt > SESSION_IDLE_MS_MAX) {
+        sessions.delete(key);
+        return false;
+      }
+      sessions.set(key, { ...session, seenAt: now });
+      return true;
+    },
+    signOut(id) {
+      if (id !== undefined) sessions.delete(sha256(id));
+    },
+  };
+}

@@ -1,0 +1,115 @@
+/**
+ * The portal's web pages: reading pages, and forms that act and then redirect back. Everything
+ * but signing in needs a session. The server's browser guard has already refused foreign sites.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { type Html, html, renderHtml } from '../../lib/html.ts';
+import type { Relay } from '../relay/relay.ts';
+import { endpointRoutes } from './endpoint-routes.ts';
+import { historyRoutes } from './history-routes.ts';
+import { eventTypesPage } from './pages/event-types.ts';
+import { outsidePage } from './pages/layout.ts';
+import type { Portal } from './portal.ts';
+import { createShow } from './show.ts';
+
+export interface PortalRoutesOptions {
+  readonly relay: Relay;
+  readonly portal: Portal;
+  /** The customer, as shown on every page. */
+  readonly name: string;
+}
+
+const COOKIE = 'selvedge_portal';
+const ASSETS = {
+  'portal.css': 'text/css; charset=utf-8',
+  'portal.js': 'text/javascript; charset=utf-8',
+  'portal.svg': 'image/svg+xml',
+} as const;
+const FORM_BYTES_MAX = 65_536;
+
+/** The link is used or too old: said in the same words, so that tokens cannot be probed. */
+const SPENT = 'This link was used or has expired. Ask for a new one.';
+
+const exchangeBody = z.object({ token: z.string().min(1).max(200) });
+
+function sessionOf({ headers }: FastifyRequest): string | undefined {
+  const cookies = (headers.cookie ?? '').split(';').map((cookie) => cookie.trim().split('='));
+  return cookies.find(([name]) => name === COOKIE)?.[1];
+}
+
+function setSession(reply: FastifyReply, value: string, secondsMax?: number): FastifyReply {
+  const age = secondsMax === undefined ? '' : `; Max-Age=${secondsMax}`;
+  const cookie = `${COOKIE}=${value}; Path=/portal; HttpOnly; SameSite=Strict${age}`;
+  return reply.header('set-cookie', cookie);
+}
+
+function sendPage(reply: FastifyReply, status: number, page: Html): FastifyReply {
+  return reply.code(status).type('text/html; charset=utf-8').send(renderHtml(page));
+}
+
+function assets(app: FastifyInstance): void {
+  for (const [name, type] of Object.entries(ASSETS)) {
+    const content = readFileSync(join(import.meta.dirname, 'assets', name));
+    app.get(`/assets/${name}`, (_request, reply) => reply.type(type).send(content));
+  }
+}
+
+function signing(app: FastifyInstance, portal: Portal): void {
+  app.get('/login', (_request, reply) =>
+    sendPage(
+      reply,
+      200,
+      outsidePage(
+        'Sign in',
+        html`<p data-sign-in role="status">Signing in needs JavaScript, once: the key of the link
+never leaves the browser in an address.</p>`,
+      ),
+    ),
+  );
+  app.post('/session', (request, reply) => {
+    const body = exchangeBody.safeParse(request.body);
+    const session = body.success ? portal.exchange(body.data.token) : undefined;
+    if (session === undefined) return reply.code(410).type('text/plain').send(SPENT);
+    return setSession(reply, session).code(204).send();
+  });
+  app.post('/sign-out', (request, reply) => {
+    portal.signOut(sessionOf(request));
+    setSession(reply, '', 0);
+    const page = outsidePage('Signed out', html`<p>Open the portal again with a fresh link.</p>`);
+    return sendPage(reply, 200, page);
+  });
+}
+
+/** Everything below needs a session. */
+async function inside(app: FastifyInstance, options: PortalRoutesOptions): Promise<void> {
+  const { relay, portal, name } = options;
+  const show = createShow(name);
+  app.addHook('onRequest', async (request, reply) => {
+    if (portal.isOpen(sessionOf(request))) return undefined;
+    const page = outsidePage('No session', html`<p>Open the portal with a fresh link.</p>`);
+    return sendPage(reply, 401, page);
+  });
+  app.setErrorHandler(show.error);
+  app.get('/event-types', (request, reply) =>
+    show.page(request, reply, ['Event types', '/portal/event-types'], eventTypesPage()),
+  );
+  endpointRoutes(app, { relay, show });
+  historyRoutes(app, { relay, show });
+}
+
+export async function portalRoutes(
+  app: FastifyInstance,
+  options: PortalRoutesOptions,
+): Promise<void> {
+  app.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string', bodyLimit: FORM_BYTES_MAX },
+    (_request, body, done) => done(null, new URLSearchParams(String(body))),
+  );
+  assets(app);
+  signing(app, options.portal);
+  await app.register((pages) => inside(pages, options));
+}

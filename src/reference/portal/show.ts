@@ -1,0 +1,83 @@
+/** How routes answer with pages, and how they tell what an action did. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { RefusedError } from '../../lib/errors.ts';
+import { type Html, html, renderHtml } from '../../lib/html.ts';
+import type { Relay } from '../relay/relay.ts';
+import { portalPage } from './pages/layout.ts';
+
+/** What an action did, by the word that the redirect carries: never free text in an address. */
+const DONE = {
+  added: 'The endpoint was added. Its signing secret is shown below.',
+  saved: 'Saved.',
+  enabled: 'The endpoint is enabled. What it missed can be recovered below.',
+  disabled: 'The endpoint is disabled: nothing is sent there.',
+  deleted: 'The endpoint was deleted.',
+  rotated: 'The secret was rotated. Both secrets sign for the next 24 hours.',
+  sent: 'The example was sent.',
+  resent: 'The message was sent again.',
+  recovered: 'What failed is being sent again.',
+  replayed: 'What was never sent is being sent now.',
+  nothing: 'There was nothing to send again.',
+} as const;
+
+export type Done = keyof typeof DONE;
+
+export interface Show {
+  /** Answers with a page; `place` is its title and its entry of the navigation. */
+  page(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    place: readonly [title: string, section: string],
+    content: Html,
+  ): FastifyReply;
+  /** After an action: back to a page that says what was done. */
+  redirect(reply: FastifyReply, path: string, done: Done): FastifyReply;
+  error(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply;
+}
+
+/** What the routes of pages work with. */
+export interface PortalPages {
+  readonly relay: Relay;
+  readonly show: Show;
+}
+
+/** The filters of a page as they stand in its address. */
+export function queryOf({ url }: FastifyRequest): URLSearchParams {
+  return new URL(url, 'http://portal').searchParams;
+}
+
+/** The fields of a form that was sent. */
+export function formOf({ body }: FastifyRequest): URLSearchParams {
+  return body instanceof URLSearchParams ? body : new URLSearchParams();
+}
+
+function doneText(word: string | null): string | undefined {
+  return Object.entries(DONE).find(([known]) => known === word)?.[1];
+}
+
+function send(reply: FastifyReply, page: Html): FastifyReply {
+  return reply.type('text/html; charset=utf-8').send(renderHtml(page));
+}
+
+export function createShow(name: string): Show {
+  return {
+    page(request, reply, [title, section], content) {
+      const done = doneText(queryOf(request).get('done'));
+      return send(reply, portalPage({ name, title, section, done }, content));
+    },
+    redirect(reply, path, done) {
+      const [page = path, anchor] = path.split('#');
+      const joint = page.includes('?') ? '&' : '?';
+      return reply.redirect(`${page}${joint}done=${done}${anchor ? `#${anchor}` : ''}`, 303);
+    },
+    error(error, _request, reply) {
+      const refused = error instanceof RefusedError ? error : undefined;
+      const unknown = refused?.code.endsWith('_unknown') ?? false;
+      reply.code(refused ? (unknown ? 404 : 400) : 500);
+      const title = refused ? refused.message : 'The relay made a mistake';
+      const content = html`<h1>${title}</h1><p class="lead">${refused?.hint}</p>
+<p><a href="/portal/">Back to the endpoints</a></p>`;
+      return send(reply, portalPage({ name, title, section: '' }, content));
+    },
+  };
+}

@@ -1,0 +1,125 @@
+/** The management API's shapes, as Svix has them (names on the wire, camelCase). */
+import { z } from 'zod';
+import type { Json } from '../../../lib/json.ts';
+import type { EventType } from '../event-types.ts';
+import type { Attempt, Delivery, DeliveryStatus, Endpoint, Message, Page } from '../model.ts';
+
+/** Svix: 0 success, 1 pending, 2 fail (3 sending is not told apart from pending here). */
+const STATUS_CODES = { success: 0, pending: 1, failed: 2 } as const;
+const STATUS_TEXTS = { success: 'success', pending: 'pending', failed: 'fail' } as const;
+const TRIGGER_CODES = { scheduled: 0, manual: 1 } as const;
+
+/** What times of a catalogue that never changes say. */
+const CATALOGUE_SINCE = '2026-01-01T00:00:00.000Z';
+
+const jsonSchema: z.ZodType<Json> = z.json();
+
+function iso(at: number): string {
+  return new Date(at).toISOString();
+}
+
+function statusOf(status: DeliveryStatus): { status: number; statusText: string } {
+  return { status: STATUS_CODES[status], statusText: STATUS_TEXTS[status] };
+}
+
+export function applicationOut(app: { readonly uid: string; readonly name: string }) {
+  return {
+    id: `app_${app.uid}`,
+    uid: app.uid,
+    name: app.name,
+    throttleRate: null,
+    metadata: {},
+    createdAt: CATALOGUE_SINCE,
+    updatedAt: CATALOGUE_SINCE,
+  };
+}
+
+export function endpointOut(endpoint: Endpoint) {
+  return {
+    id: endpoint.id,
+    uid: null,
+    url: endpoint.url,
+    version: 1,
+    description: endpoint.description,
+    eventTypes: endpoint.eventTypes,
+    filterTypes: endpoint.eventTypes,
+    channels: null,
+    throttleRate: null,
+    rateLimit: null,
+    disabled: endpoint.disabledReason !== null,
+    metadata: {},
+    createdAt: iso(endpoint.createdAt),
+    updatedAt: iso(endpoint.updatedAt),
+  };
+}
+
+export function messageOut(message: Message, withContent: boolean) {
+  return {
+    id: message.id,
+    eventId: message.eventId,
+    eventType: message.eventType,
+    payload: withContent ? jsonSchema.parse(JSON.parse(message.body.toString('utf8'))) : {},
+    channels: null,
+    tags: null,
+    timestamp: iso(message.createdAt),
+    deliverAt: null,
+  };
+}
+
+export function attemptOut(attempt: Attempt, withContent: boolean) {
+  return {
+    id: attempt.id,
+    msgId: attempt.messageId,
+    endpointId: attempt.endpointId,
+    url: attempt.url,
+    response: withContent ? attempt.response : '',
+    responseStatusCode: attempt.responseStatus,
+    responseDurationMs: attempt.durationMs,
+    ...statusOf(attempt.status),
+    triggerType: TRIGGER_CODES[attempt.trigger],
+    timestamp: iso(attempt.at),
+  };
+}
+
+export function deliveryOut({ status, nextAttemptAt }: Delivery) {
+  return { ...statusOf(status), nextAttempt: nextAttemptAt === null ? null : iso(nextAttemptAt) };
+}
+
+export function eventTypeOut({ name, description }: EventType) {
+  return {
+    name,
+    description,
+    archived: false,
+    deprecated: false,
+    schemas: null,
+    groupName: name.includes('.') ? name.slice(0, name.lastIndexOf('.')) : null,
+    featureFlag: null,
+    featureFlags: null,
+    createdAt: CATALOGUE_SINCE,
+    updatedAt: CATALOGUE_SINCE,
+  };
+}
+
+export function pageOut<T, U>(page: Page<T>, shape: (row: T) => U) {
+  return { ...page, data: page.data.map(shape) };
+}
+
+/** One page of a list that is small enough to be in memory whole. */
+export function pageOfList<T>(
+  rows: readonly T[],
+  idOf: (row: T) => string,
+  query: { readonly limit?: number | undefined; readonly iterator?: string | undefined },
+): Page<T> {
+  const limit = query.limit ?? rows.length;
+  const backwards = query.iterator?.startsWith('-') ?? false;
+  const at = rows.findIndex((row) => idOf(row) === query.iterator?.replace(/^-/, ''));
+  const from = backwards ? Math.max(0, at - limit) : at + 1;
+  const data = rows.slice(from, backwards ? at : from + limit);
+  const [first, last] = [data[0], data.at(-1)];
+  return {
+    data,
+    iterator: last === undefined ? (query.iterator ?? null) : idOf(last),
+    prevIterator: first === undefined ? null : `-${idOf(first)}`,
+    done: backwards ? from === 0 : from + limit >= rows.length,
+  };
+}

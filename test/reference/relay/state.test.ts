@@ -1,0 +1,82 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { describe, expect, it } from 'vitest';
+import { answering } from './receiver.ts';
+import { pass, startBench, startRelay } from './support.ts';
+
+function statePath(): string {
+  return join(mkdtempSync(join(tmpdir(), 'relay-')), 'relay.db');
+}
+
+describe('the state file', () => {
+  it('keeps the queue over a restart: the schedule goes on where it was', async () => {
+    const path = statePath();
+    const bench = await startBench({ statePath: path });
+    const { relay, receiver, clock } = bench;
+    const { id } = relay.createEndpoint({ url: receiver.url });
+    const secret = relay.secret(id);
+    receiver.respond = answering(500);
+    relay.publish('ping', { ping: 1 });
+    await relay.idle();
+    await relay.close();
+    await clock.advance(4_000);
+    const second = startRelay(clock, { statePath: path });
+    expect(second.secret(id)).toBe(secret);
+    await pass({ clock, relay: second }, 999);
+    expect(receiver.requests).toHaveLength(1);
+    receiver.respond = answering(204);
+    await pass({ clock, relay: second }, 1);
+    expect(receiver.requests).toHaveLength(2);
+    expect(receiver.requests[1]?.body).toEqual(receiver.requests[0]?.body);
+    expect(second.attempts().data.map(({ status }) => status)).toEqual(['success', 'failed']);
+  });
+
+  it('sends again what was in flight when the relay stopped', async () => {
+    const path = statePath();
+    const { relay, receiver, clock } = await startBench({ statePath: path });
+    relay.createEndpoint({ url: receiver.url });
+    const asked = new Promise<void>((resolve) => {
+      receiver.respond = () => resolve();
+    });
+    relay.publish('ping', { ping: 1 });
+    await asked;
+    await relay.close();
+    receiver.respond = answering(204);
+    const second = startRelay(clock, { statePath: path });
+    await second.idle();
+    expect(receiver.requests.map(({ headers }) => headers['svix-id'])).toEqual([
+      second.messages().data[0]?.id,
+      second.messages().data[0]?.id,
+    ]);
+    expect(second.attempts().data).toMatchObject([{ status: 'success' }]);
+  });
+
+  it('is refused when it belongs to something else', () => {
+    const path = statePath();
+    const other = new Database(path);
+    other.pragma('application_id = 1234');
+    other.close();
+    expect(() => startRelay(undefined, { statePath: path })).toThrow('no relay state');
+  });
+
+  it('forgets messages that are older than 90 days', async () => {
+    const bench = await startBench();
+    const { relay, clock, receiver } = bench;
+    relay.createEndpoint({ url: receiver.url });
+    relay.publish('ping', { ping: 1 });
+    await relay.idle();
+    await clock.advance(90 * 86_400_000 - 1);
+    relay.publish('ping', { ping: 2 });
+    await relay.idle();
+    expect(relay.messages().data).toHaveLength(2);
+    await clock.advance(3_600_000);
+    relay.publish('ping', { ping: 3 });
+    await relay.idle();
+    expect(relay.messages().data.map(({ body }) => JSON.parse(String(body)).data.ping)).toEqual([
+      3, 2,
+    ]);
+    expect(relay.attempts().data).toHaveLength(2);
+  });
+});
