@@ -1,6 +1,6 @@
 /** The relay's own port: the management API for programs and the portal for people. */
 import type { FastifyInstance } from 'fastify';
-import { guardBrowser } from '../../lib/browser-guard.ts';
+import { guardBrowser } from '../../lib/http-server/browser-guard.ts';
 import { createHttpServer, listenOn } from '../../lib/http-server.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Portal } from '../portal/portal.ts';
