@@ -15,7 +15,12 @@ async function answeredWith(
   });
   await using transport = impatient();
   const variants = { ...VARIANT_LIST_DEFAULTS, mode, pageRows: 2 };
-  const options = { baseUrl: server.url, variants, idempotencyHeader: 'Idempotency-Key' };
+  const options = {
+    baseUrl: server.url,
+    variants,
+    seasonParameter: 'season',
+    idempotencyHeader: 'Idempotency-Key',
+  };
   await use(createV1Client(options, { sender: transport }), server.seen);
 }
 

@@ -1,69 +1,18 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createLoginGate, createSession } from '../../src/client/session.ts';
 import type { Transport } from '../../src/client/transport.ts';
-import { createV1Client, type V1Client } from '../../src/client/v1/client.ts';
+import type { V1Client } from '../../src/client/v1/client.ts';
 import { ORDER_SPELLING_DEFAULTS, orderBody } from '../../src/client/v1/order-body.ts';
-import type { Variant } from '../../src/client/v1/schemas.ts';
-import {
-  type PullEnd,
-  type RowBatch,
-  VARIANT_LIST_DEFAULTS,
-  type VariantListOptions,
-  type VariantPull,
-  variantsOf,
-} from '../../src/client/v1/variants.ts';
-import { systemClock } from '../../src/lib/clock.ts';
-import { createScrubber, Secret } from '../../src/lib/secret.ts';
+import { type VariantListOptions, variantsOf } from '../../src/client/v1/variants.ts';
 import { type Rig, startRig } from '../reference/support.ts';
 import { impatient, rejection } from './support.ts';
-
-interface Read {
-  readonly batches: RowBatch[];
-  readonly variants: Variant[];
-  readonly end: PullEnd;
-}
-
-async function readAll(pull: VariantPull): Promise<Read> {
-  const batches: RowBatch[] = [];
-  for await (const batch of pull.batches) batches.push(batch);
-  return { batches, variants: batches.flatMap(variantsIn), end: pull.end() };
-}
-
-function variantsIn(batch: RowBatch): Variant[] {
-  return batch.segments.flatMap(({ start, end }) => [
-    ...variantsOf(batch.bytes.subarray(start, end)).rows,
-  ]);
-}
+import { readAll, v1Client } from './v1-support.ts';
 
 describe('V1 against the reference service', () => {
   let rig: Rig;
   let transport: Transport;
 
-  const clientWith = (variants: Partial<VariantListOptions> = {}, keyName = 'plain'): V1Client => {
-    const held = rig.reference.credentials[keyName];
-    const clock = systemClock();
-    const gate = createLoginGate(clock, { lastLoginAt: () => undefined, recordLogin() {} });
-    const sender = createSession(
-      {
-        credential: {
-          kind: 'login',
-          url: `${rig.reference.v1Url}/auth/login`,
-          header: 'X-Service-Authorization',
-          idMember: 'clientID',
-          secretMember: 'clientSecret',
-          clientId: held?.clientId ?? '',
-          clientSecret: new Secret('client secret', held?.clientSecret ?? ''),
-          tokenPointers: ['/data/token'],
-        },
-      },
-      { transport, clock, scrubber: createScrubber(), gate },
-    );
-    const lists = { ...VARIANT_LIST_DEFAULTS, ...variants };
-    return createV1Client(
-      { baseUrl: rig.reference.v1Url, variants: lists, idempotencyHeader: undefined },
-      { sender },
-    );
-  };
+  const clientWith = (variants?: Partial<VariantListOptions>, keyName?: string): V1Client =>
+    v1Client(rig, transport, variants, keyName);
   const withFault = (fault: Record<string, unknown>): void => {
     rig.reference.knobs.patch({ faults: [fault] });
   };

@@ -1,0 +1,94 @@
+/** What the V1 methods share: how a request is made, and how a list is read. */
+import { z } from 'zod';
+import type { Priority } from '../http/limiter.ts';
+import type { HttpRequest } from '../http/request.ts';
+import { type CheckedRows, checkRows } from '../rows.ts';
+import type { Sender } from '../transport.ts';
+import { ask } from './envelope.ts';
+import type { VariantListOptions } from './variants.ts';
+
+export interface V1Options {
+  /** Without a trailing slash, for example `https://key.example.com/api/v1`. */
+  readonly baseUrl: string;
+  readonly variants: VariantListOptions;
+  /** Query parameter that names a season in the season lists. */
+  readonly seasonParameter: string;
+  /** Header that carries an idempotency key with a created order; undefined: none is sent. */
+  readonly idempotencyHeader: string | undefined;
+}
+
+export interface V1Wire {
+  readonly options: V1Options;
+  readonly sender: Sender;
+  /** For variants, brands, freight and seasons. */
+  readonly catalog: Sender;
+}
+
+export interface CallOptions {
+  readonly priority?: Priority | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A list: the good rows, the bad ones put aside, and what the service counted. */
+export interface Listing<T> extends CheckedRows<T> {
+  readonly count: number | undefined;
+  /** Epoch ms of the request. */
+  readonly startedAt: number;
+}
+
+/** A GET; `read` unless the call says otherwise. */
+export function get(
+  wire: V1Wire,
+  path: string,
+  call: CallOptions | undefined,
+  query?: HttpRequest['query'],
+): HttpRequest {
+  return {
+    method: 'GET',
+    url: wire.options.baseUrl + path,
+    priority: call?.priority ?? 'read',
+    signal: call?.signal,
+    query,
+  };
+}
+
+/** A GET of a list that belongs to a pull. */
+export function pull(
+  wire: V1Wire,
+  path: string,
+  call: CallOptions | undefined,
+  query?: HttpRequest['query'],
+): HttpRequest {
+  return get(wire, path, { priority: call?.priority ?? 'pull', signal: call?.signal }, query);
+}
+
+export function post(
+  wire: V1Wire,
+  path: string,
+  json: unknown,
+  call: CallOptions | undefined,
+): HttpRequest {
+  return {
+    method: 'POST',
+    url: wire.options.baseUrl + path,
+    priority: call?.priority ?? 'push',
+    signal: call?.signal,
+    json,
+  };
+}
+
+const countSchema = z.int().nullish();
+
+/** A list under `member` of `data`: null and absent are broken answers, not empty lists. */
+export async function list<S extends z.ZodType>(
+  sender: Sender,
+  request: HttpRequest,
+  member: string,
+  schema: S,
+): Promise<Listing<z.infer<S>>> {
+  const shape = z.looseObject({ [member]: z.array(z.unknown()), count: countSchema });
+  const { value, startedAt } = await ask(sender, request, shape);
+  const raws: unknown = value[member];
+  const count = typeof value.count === 'number' ? value.count : undefined;
+  return { ...checkRows(schema, Array.isArray(raws) ? raws : []), count, startedAt };
+}

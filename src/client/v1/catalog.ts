@@ -1,0 +1,100 @@
+/** V1's catalog: brands, freight, seasons and the two kinds of variant lists. */
+import { z } from 'zod';
+import { type CallOptions, get, type Listing, list, pull, type V1Wire } from './calls.ts';
+import { ask, type Read } from './envelope.ts';
+import {
+  type Brand,
+  brandSchema,
+  type FreightOption,
+  freightOptionSchema,
+  type Season,
+  seasonSchema,
+  type Variant,
+  variantSchema,
+} from './schemas.ts';
+import { pullVariants, type VariantPull } from './variants.ts';
+
+/** How much of a variant is asked for. */
+export interface VariantLevel {
+  readonly detailed?: boolean | undefined;
+  readonly detailedPricing?: boolean | undefined;
+}
+
+export interface StockLevel extends VariantLevel {
+  /** Also variants of running orders that are not in stock: quantity 0. */
+  readonly includeVariantsOnOrder?: boolean | undefined;
+}
+
+export interface StockQuery extends StockLevel {
+  readonly brandName?: string | undefined;
+  readonly styleNo?: string | undefined;
+  readonly search?: string | undefined;
+}
+
+export interface SeasonQuery extends VariantLevel {
+  readonly brandName?: string | undefined;
+  readonly styleNo?: string | undefined;
+}
+
+export interface PullOptions extends CallOptions {
+  /** `next` of the last batch that was kept. */
+  readonly from?: number | undefined;
+}
+
+export interface CatalogMethods {
+  brands(call?: CallOptions): Promise<Listing<Brand>>;
+  freight(call?: CallOptions): Promise<Listing<FreightOption>>;
+  seasons(brandName?: string, call?: CallOptions): Promise<Listing<Season>>;
+  stock(query: StockQuery, call?: PullOptions): VariantPull;
+  stockVariant(barcode: string, level: StockLevel, call?: CallOptions): Promise<Read<Variant>>;
+  seasonVariants(seasonName: string, query: SeasonQuery, call?: PullOptions): VariantPull;
+  seasonVariant(
+    seasonName: string,
+    barcode: string,
+    level: VariantLevel,
+    call?: CallOptions,
+  ): Promise<Read<Variant>>;
+}
+
+const oneVariantSchema = z.looseObject({ variant: variantSchema });
+
+export function catalogMethods(wire: V1Wire): CatalogMethods {
+  const { catalog, options } = wire;
+  const one = async (
+    path: string,
+    query: Readonly<Record<string, string | boolean | undefined>>,
+    call: CallOptions | undefined,
+  ): Promise<Read<Variant>> => {
+    const { value, startedAt } = await ask(catalog, get(wire, path, call, query), oneVariantSchema);
+    return { value: value.variant, startedAt };
+  };
+  const many = (
+    path: string,
+    query: Readonly<Record<string, string | boolean | undefined>>,
+    call: PullOptions | undefined,
+  ): VariantPull =>
+    pullVariants({
+      sender: catalog,
+      request: pull(wire, path, call, query),
+      options: options.variants,
+      from: call?.from,
+    });
+  return {
+    brands: (call) => list(catalog, pull(wire, '/brands', call), 'brands', brandSchema),
+    freight: (call) =>
+      list(catalog, pull(wire, '/freight', call), 'freightOptions', freightOptionSchema),
+    seasons: (brandName, call) =>
+      list(catalog, pull(wire, '/seasons', call, { brandName }), 'seasons', seasonSchema),
+    stock: (query, call) => many('/variants/stock', { ...query }, call),
+    stockVariant: (barcode, level, call) =>
+      one(`/variants/stock/${encodeURIComponent(barcode)}`, { ...level }, call),
+    seasonVariants: (seasonName, query, call) =>
+      many('/variants/season', { [options.seasonParameter]: seasonName, ...query }, call),
+    seasonVariant: (seasonName, barcode, level, call) =>
+      one(
+        `/variants/season/${encodeURIComponent(barcode)}`,
+        { [options.seasonParameter]: seasonName, ...level },
+        call,
+      ),
+  };
+}
