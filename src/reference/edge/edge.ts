@@ -35,6 +35,8 @@ export interface Edge {
   readonly faults: FaultTable;
   /** Puts the edge before every route of the server; call it before routes are added. */
   install(app: FastifyInstance): void;
+  /** As at the start: an empty journal, full buckets, faults that have not struck yet. */
+  restart(): void;
 }
 
 interface Passage {
@@ -216,6 +218,11 @@ export function createEdge(deps: EdgeDeps): Edge {
   return {
     journal,
     faults,
+    restart() {
+      journal.clear();
+      faults.restart();
+      rates.clear();
+    },
     install(app) {
       // With a callback and not async: a hook that answered must not let the chain go on.
       app.addHook('onRequest', (request, reply, done) => {

@@ -4,6 +4,7 @@ import type { Clock } from '../../lib/clock.ts';
 export interface RateLimit {
   /** Takes one request of the key: 0 when it may pass, else the seconds to wait (at least 1). */
   take(key: string, perSecond: number): number;
+  clear(): void;
 }
 
 /** Keys beyond this are strangers trying names; the oldest bucket makes room. */
@@ -12,6 +13,7 @@ const BUCKETS_MAX = 1_000;
 export function createRateLimit(clock: Clock): RateLimit {
   const buckets = new Map<string, { tokens: number; at: number }>();
   return {
+    clear: () => buckets.clear(),
     take(key, perSecond) {
       if (perSecond === 0) return 0;
       const holds = Math.max(1, perSecond);
