@@ -59,20 +59,14 @@ function knobRoutes(deps: EdgeRouteDeps): ControlRoute[] {
       summary: 'Change knobs (JSON merge patch: null takes a value back)',
       run({ body }) {
         if (!isJsonObject(body)) throw new ControlError(422, 'The body is no object of knobs');
-        const knobs = changed(deps.knobs, body);
-        deps.edge.faults.set(knobs.faults);
-        return knobs;
+        return changed(deps.knobs, body);
       },
     },
   ];
 }
 
-function faultRoutes({ knobs, edge }: EdgeRouteDeps): ControlRoute[] {
-  const set = (faults: readonly unknown[]) => {
-    const now = changed(knobs, { faults }).faults;
-    edge.faults.set(now);
-    return { faults: now };
-  };
+function faultRoutes({ knobs }: EdgeRouteDeps): ControlRoute[] {
+  const set = (faults: readonly unknown[]) => ({ faults: changed(knobs, { faults }).faults });
   return [
     {
       method: 'POST',

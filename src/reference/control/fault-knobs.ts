@@ -53,3 +53,21 @@ export const faultSchema = z.strictObject({
 });
 
 export type Fault = z.output<typeof faultSchema>;
+
+/** How the relay misbehaves; decided per message when it is published. */
+export const webhookFaultSchema = z.strictObject({
+  seed: z.number().int().min(0).max(4_294_967_295).default(1),
+  /** Share that is recorded and never sent. */
+  lost: share(0),
+  /** Share that is sent a second time with the same id. */
+  duplicated: share(0),
+  /** Share that is held back, so that later ones overtake it… */
+  reordered: share(0),
+  /** …for up to this long. */
+  reorderMax: duration('2s'),
+  /** Share that is held back for long. */
+  late: share(0),
+  lateBy: duration('1m'),
+  /** Share whose first attempt is signed with a key that nobody knows. */
+  wrongSignature: share(0),
+});

@@ -15,8 +15,8 @@ export interface KnobStore {
   given(): Record<string, unknown>;
   /** Merges (JSON merge patch, RFC 7396) into what was given; all of it holds, or nothing does. */
   patch(change: Record<string, unknown>): Knobs;
-  /** Takes the place of all that was given. */
-  replace(given: Record<string, unknown>): Knobs;
+  /** Called after each change, for those that cannot just look. */
+  onChange(listener: (knobs: Knobs) => void): void;
 }
 
 function merged(
@@ -84,18 +84,22 @@ export function knobAssignments(assignments: readonly string[]): Record<string, 
 export function createKnobStore(given: Record<string, unknown> = {}): KnobStore {
   let kept = given;
   let knobs = parseKnobs(given);
+  const listeners: ((knobs: Knobs) => void)[] = [];
   const replace = (next: Record<string, unknown>): Knobs => {
     const parsed = parseKnobs(next);
     kept = next;
     // Unchanged faults stay the same object: they keep their counts and windows.
     const same = canonicalJson(parsed.faults) === canonicalJson(knobs.faults);
     knobs = same ? { ...parsed, faults: knobs.faults } : parsed;
+    for (const listener of listeners) listener(knobs);
     return knobs;
   };
   return {
     current: () => knobs,
     given: () => kept,
     patch: (change) => replace(merged(kept, change)),
-    replace,
+    onChange(listener) {
+      listeners.push(listener);
+    },
   };
 }

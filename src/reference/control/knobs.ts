@@ -6,7 +6,7 @@
  * Times are milliseconds of the service's clock; as text they may carry a unit (`15m`).
  */
 import { z } from 'zod';
-import { faultSchema } from './fault-knobs.ts';
+import { faultSchema, webhookFaultSchema } from './fault-knobs.ts';
 import { count, duration, share, size } from './knob-types.ts';
 
 /**
@@ -112,6 +112,7 @@ export const knobsSchema = z.strictObject({
   /** Refuse what the wire contract does not name, instead of passing over it. */
   strict: z.boolean().default(false),
   faults: z.array(faultSchema).max(100).default([]),
+  webhooks: webhookFaultSchema.prefault({}),
   keys: z
     .array(keyKnobs)
     .min(1)
