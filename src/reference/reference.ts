@@ -16,10 +16,12 @@ import { createHttpServer, listenOn } from '../lib/http-server.ts';
 import type { Logger } from '../lib/log.ts';
 import { createKnobStore, type KnobStore } from './control/knob-store.ts';
 import type { Knobs } from './control/knobs.ts';
+import { createControl } from './control/server.ts';
 import { createEdge, type Edge } from './edge/edge.ts';
 import { type Credentials, createKeyRing, type KeyRing } from './keys.ts';
 import { writeHistory } from './life/history.ts';
 import { createLife, type Life } from './life/life.ts';
+import type { RelayFaults } from './relay/faults.ts';
 import { createRelay, type Relay } from './relay/relay.ts';
 import { installV1, keyOfRequest, V1_PREFIX } from './v1/server.ts';
 import { createPageTokens } from './v2/pages.ts';
@@ -48,6 +50,7 @@ export interface Reference {
   readonly serviceUrl: string;
   readonly v1Url: string;
   readonly v2Url: string;
+  readonly controlUrl: string;
   /** By the name of the key in the knobs. */
   readonly credentials: Readonly<Record<string, Credentials>>;
   readonly knobs: KnobStore;
@@ -76,6 +79,10 @@ function publishTo(sinks: readonly (EventSink | undefined)[]): EventSink {
   };
 }
 
+function relayFaults({ reorderMax, lateBy, ...shares }: Knobs['webhooks']): RelayFaults {
+  return { ...shares, reorderMsMax: reorderMax, lateMs: lateBy };
+}
+
 /** Starts the listeners and the life of the world; resolves when all of them answer. */
 export async function startReference(options: ReferenceOptions): Promise<Reference> {
   const { host, ports, clock, wallClock = clock, secrets = systemRandom() } = options;
@@ -83,7 +90,9 @@ export async function startReference(options: ReferenceOptions): Promise<Referen
   const log = options.log.child({ room: 'reference' });
   const store = createKnobStore(options.knobs);
   const knobs = store.current;
-  const relay = createRelay({ clock, wallClock, random: secrets, log, allowLoopback: true });
+  const faults = relayFaults(knobs().webhooks);
+  const relayDeps = { clock, wallClock, random: secrets, log, faults, allowLoopback: true };
+  const relay = createRelay(relayDeps);
   const worldDeps = { events: publishTo([options.events, relay]), clock, knobs };
   const world = createWorld(worldDeps);
   writeHistory(world, worldDeps);
@@ -100,18 +109,27 @@ export async function startReference(options: ReferenceOptions): Promise<Referen
   const lifetime = (): number => knobs().paging.tokenLifetime;
   const tokens = createPageTokens({ clock, random: secrets, lifetime });
   await installV2(service, { pdm, tokens, keys });
+  store.onChange((now, before) => {
+    edge.faults.set(now.faults);
+    if (now.webhooks !== before.webhooks) relay.setFaults(relayFaults(now.webhooks));
+  });
+  const parts = { world, pdm, pageTokens: tokens, edge, keys, knobs: store, clock };
+  const control = createControl(log, parts);
   const { url } = await listenOn(service, host, ports.service);
+  const { url: controlUrl } = await listenOn(control, host, ports.control);
   life.start();
   log.info({ url }, 'reference service listens');
   return {
     serviceUrl: url,
     v1Url: url + V1_PREFIX,
     v2Url: url + V2_PREFIX,
+    controlUrl,
     credentials: keys.credentials(),
     ...{ knobs: store, world, pdm, keys, life, edge, relay },
     async close() {
       life.stop();
       await service.close();
+      await control.close();
       await relay.close();
     },
   };

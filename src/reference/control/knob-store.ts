@@ -8,6 +8,9 @@ import { canonicalJson, isJsonObject, tryParseJson } from '../../lib/json.ts';
 import { nearestName } from '../../lib/nearest.ts';
 import { type Knobs, knobsSchema } from './knobs.ts';
 
+/** Faults and webhooks that did not change are the same objects before and after. */
+export type KnobListener = (knobs: Knobs, before: Knobs) => void;
+
 export interface KnobStore {
   /** What holds now. */
   current(): Knobs;
@@ -16,7 +19,7 @@ export interface KnobStore {
   /** Merges (JSON merge patch, RFC 7396) into what was given; all of it holds, or nothing does. */
   patch(change: Record<string, unknown>): Knobs;
   /** Called after each change, for those that cannot just look. */
-  onChange(listener: (knobs: Knobs) => void): void;
+  onChange(listener: KnobListener): void;
 }
 
 function merged(
@@ -81,17 +84,23 @@ export function knobAssignments(assignments: readonly string[]): Record<string, 
   return out;
 }
 
+/** What did not change stays the same object: faults keep their counts and windows. */
+function keepingSame(next: Knobs, before: Knobs): Knobs {
+  const same = <K extends keyof Knobs>(name: K): Knobs[K] =>
+    canonicalJson(next[name]) === canonicalJson(before[name]) ? before[name] : next[name];
+  return { ...next, faults: same('faults'), webhooks: same('webhooks') };
+}
+
 export function createKnobStore(given: Record<string, unknown> = {}): KnobStore {
   let kept = given;
   let knobs = parseKnobs(given);
-  const listeners: ((knobs: Knobs) => void)[] = [];
+  const listeners: KnobListener[] = [];
   const replace = (next: Record<string, unknown>): Knobs => {
     const parsed = parseKnobs(next);
     kept = next;
-    // Unchanged faults stay the same object: they keep their counts and windows.
-    const same = canonicalJson(parsed.faults) === canonicalJson(knobs.faults);
-    knobs = same ? { ...parsed, faults: knobs.faults } : parsed;
-    for (const listener of listeners) listener(knobs);
+    const before = knobs;
+    knobs = keepingSame(parsed, before);
+    for (const listener of listeners) listener(knobs, before);
     return knobs;
   };
   return {

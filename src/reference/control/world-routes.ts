@@ -17,9 +17,13 @@ const pricesBody = z.strictObject({
   wholesale: amount,
   preOrder: amount,
 });
+const day = z.iso.date();
 const seasonBody = z.strictObject({
   name: z.string().trim().min(1).max(40),
-  deliveries: z.array(z.string().trim().min(1).max(80)).min(1).max(12),
+  deliveries: z
+    .array(z.strictObject({ name: z.string().trim().min(1).max(80), from: day, to: day }))
+    .min(1)
+    .max(12),
 });
 
 function refuse(condition: boolean, why: string): void {
@@ -134,15 +138,13 @@ function catalogRoutes({ catalog, stock }: World): ControlRoute[] {
     {
       method: 'POST',
       path: '/seasons',
-      summary: 'Add a season: {name, deliveries: [name]}; it has no variants of its own',
+      summary: 'Add a season, which has the NOOS styles: {name, deliveries: [{name, from, to}]}',
       run({ body }) {
-        const { name, deliveries } = read(seasonBody, body);
-        refuse(
-          catalog.seasons.some((season) => season.name === name),
-          `Season ${name} exists`,
-        );
-        catalog.addSeason(name, deliveries);
-        return { seasonName: name, deliveryNames: deliveries };
+        const season = read(seasonBody, body);
+        const exists = catalog.seasons.some(({ name }) => name === season.name);
+        refuse(exists, `Season ${season.name} exists`);
+        catalog.replaceSeasons([...catalog.seasons, season]);
+        return season;
       },
     },
   ];

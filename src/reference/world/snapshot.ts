@@ -1,5 +1,6 @@
 /** The whole state of a world as plain data: kept by an operator, brought back, or started over. */
 import type { Catalog, Style } from './catalog/catalog.ts';
+import type { Season } from './catalog/seasons.ts';
 import type { Stock } from './catalog/stock.ts';
 import type { Agenda, Entry } from './trade/agenda.ts';
 import type { Delivery, Order, OrderBook, PendingRefund, Refund } from './trade/orders.ts';
@@ -11,6 +12,7 @@ export interface WorldSnapshot {
   readonly stock: readonly (readonly [number, number])[];
   readonly preOrdered: readonly (readonly [number, number])[];
   readonly styles: readonly Style[];
+  readonly seasons: readonly Season[];
   readonly orders: readonly Order[];
   readonly deliveries: readonly Delivery[];
   readonly refunds: readonly Refund[];
@@ -33,6 +35,7 @@ export function takeSnapshot({ catalog, stock, book, agenda }: Parts): WorldSnap
     stock: stock.changes(),
     preOrdered: [...stock.preOrdered()],
     styles: catalog.changes(),
+    seasons: catalog.seasons,
     orders: book.orders.all,
     deliveries: book.deliveries.all,
     refunds: book.refunds.all,
@@ -47,6 +50,7 @@ export function restoreSnapshot(parts: Parts, snapshot: WorldSnapshot): void {
   const { catalog, stock, book, agenda } = parts;
   const copy = structuredClone(snapshot);
   catalog.replaceChanges(copy.styles);
+  catalog.replaceSeasons(copy.seasons);
   stock.restore(copy.stock, copy.preOrdered);
   book.orders.replace(copy.orders);
   book.deliveries.replace(copy.deliveries);

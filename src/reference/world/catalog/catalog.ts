@@ -174,7 +174,8 @@ function placeAt(size: CatalogSize, variant: number): VariantPlace {
 
 export function createCatalog(size: CatalogSize) {
   const barcodes = createBarcodes(size.seed);
-  const seasons: readonly Season[] = generateSeasons(size.seasons);
+  const seasons: Season[] = generateSeasons(size.seasons);
+  const shown: readonly Season[] = seasons;
   const changed = new Map<number, Style>();
   const variantCount = size.styles * size.colors * size.sizes;
   const style = (index: number): Style => changed.get(index) ?? generateStyle(size, index);
@@ -185,8 +186,12 @@ export function createCatalog(size: CatalogSize) {
     size,
     variantCount,
     rowsPerStyle: size.colors * size.sizes,
-    seasons,
+    seasons: shown,
+    /** Of the generated ones: styles belong to no season that was added. */
     newestSeason: size.seasons - 1,
+    replaceSeasons(next: readonly Season[]): void {
+      seasons.splice(0, seasons.length, ...next);
+    },
     style,
     barcodeOf: barcodes.of,
     /** The variant's index, or undefined when this world has no such barcode. */
