@@ -70,4 +70,6 @@ export const webhookFaultSchema = z.strictObject({
   lateBy: duration('1m'),
   /** Share whose first attempt is signed with a key that nobody knows. */
   wrongSignature: share(0),
+  /** Share whose first attempt carries a time that is long past. */
+  staleTimestamp: share(0),
 });
