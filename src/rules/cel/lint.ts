@@ -5,6 +5,7 @@
  */
 import type { ASTNode } from '@marcbachmann/cel-js';
 import { nearestName } from '../../lib/nearest.ts';
+import type { FieldSpec } from '../facts/table.ts';
 import { bareAmountOwner, type CurrencyOwner } from './currency.ts';
 import type { SetTypes } from './environment.ts';
 import {
@@ -15,7 +16,7 @@ import {
   type Scope,
   type Shape,
 } from './shape.ts';
-import { childrenOf, isLiteral, textOf } from './tree.ts';
+import { childrenOf, isLiteral, pathStart, textOf } from './tree.ts';
 
 export interface CelProblem extends PathProblem {
   readonly warning?: true;
@@ -119,6 +120,8 @@ interface Walk {
 }
 
 const NO_SCOPE: Scope = new Map();
+
+type ProblemText = Pick<CelProblem, 'message' | 'hint'>;
 
 interface Place {
   readonly scope: Scope;
@@ -245,8 +248,9 @@ function visitBinary(
   if (ARITHMETIC.has(node.op) && isLiteral(left) && isLiteral(right)) {
     walk.problems.push({ ...at(node), message: 'write the result instead of a calculation' });
   }
-  checkEnum(walk, left, right, scope);
-  checkEnum(walk, right, left, scope);
+  checkLiteral(walk, left, right, scope);
+  checkLiteral(walk, right, left, scope);
+  if (node.op === 'in') checkIn(walk, right, scope);
   if (node.op === 'in' || node.op === '*') return;
   const shapeOf = (inner: ASTNode): Shape => walk.quiet.shapeOf(inner, scope);
   for (const [amount, other] of [
@@ -258,22 +262,37 @@ function visitBinary(
   }
 }
 
-function checkEnum(walk: Walk, path: ASTNode, other: ASTNode, scope: Scope): void {
+const CODES = {
+  country: { form: /^[A-Z]{2}$/, hint: 'a country is two capital letters such as "DK"' },
+  currency: { form: /^[A-Z]{3}$/, hint: 'a currency is three capital letters such as "DKK"' },
+} as const;
+
+/** Why a text can never be the value of a field. */
+function impossible(field: FieldSpec, path: string, text: string): ProblemText | undefined {
+  const never = `"${text}" is never a value of ${path}`;
+  if (field.values && !field.values.includes(text)) {
+    return { message: `${never}; possible: ${field.values.join(', ')}` };
+  }
+  const code = field.code && CODES[field.code];
+  return !code || code.form.test(text) ? undefined : { message: never, hint: code.hint };
+}
+
+function checkLiteral(walk: Walk, path: ASTNode, other: ASTNode, scope: Scope): void {
   if (path.op !== '.') return;
   const shape = walk.quiet.shapeOf(path, scope);
-  if (shape.kind !== 'field' || shape.field.type !== 'enum') return;
-  const values = shape.field.values ?? [];
+  if (shape.kind !== 'field') return;
   for (const literal of other.op === 'list' ? other.args : [other]) {
     const text = textOf(literal);
-    if (text === undefined || values.includes(text)) continue;
-    const possible = `possible: ${values.join(', ')}`;
-    const message = `"${text}" is never a value of ${shape.path}; ${possible}`;
-    walk.problems.push({ ...at(literal), message });
+    const problem = text === undefined ? undefined : impossible(shape.field, shape.path, text);
+    if (problem) walk.problems.push({ ...at(literal), ...problem });
   }
 }
 
-function pathStart(node: ASTNode): ASTNode {
-  let inner = node;
-  while (inner.op === '.' || inner.op === '[]') inner = inner.args[0];
-  return inner;
+/** `"D" in "DK"` is a search in a text, which is never what was meant. */
+function checkIn(walk: Walk, right: ASTNode, scope: Scope): void {
+  const shape = right.op === '.' ? walk.quiet.shapeOf(right, scope) : undefined;
+  const isText = shape?.kind === 'field' && shape.field.type !== 'strings';
+  if (textOf(right) === undefined && !isText) return;
+  const hint = 'write == for one value, or in ["DK", "SE"] for several';
+  walk.problems.push({ ...at(right), message: 'in needs a list on its right side', hint });
 }

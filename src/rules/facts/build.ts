@@ -124,7 +124,8 @@ interface Currencies {
 }
 
 function celScalar(field: FieldSpec, value: unknown, currency: string): unknown {
-  if (typeof value === 'number') {
+  // What is no whole number keeps its type, which the engine refuses: the condition is unknown.
+  if (Number.isSafeInteger(value) && typeof value === 'number') {
     if (field.type === 'int') return BigInt(value);
     if (field.type === 'money') return new Money(BigInt(value), 2, currency);
     if (field.type === 'duration') return celDuration(value);

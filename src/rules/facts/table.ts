@@ -27,6 +27,8 @@ export interface FieldSpec {
   readonly derived?: true;
   /** Possible values of an `enum`. */
   readonly values?: readonly string[];
+  /** Form of a `string` that is a code; literals of another form can never match. */
+  readonly code?: 'country' | 'currency';
   /** Name of the record of a `record` or `records` field. */
   readonly of?: string;
   readonly unit?: string;
@@ -81,6 +83,7 @@ const delivery = {
   },
   currency: {
     type: 'string',
+    code: 'currency',
     optional: true,
     derived: true,
     about: 'Currency of every amount of the delivery (ISO code such as DKK).',
@@ -186,12 +189,14 @@ const order = {
   },
   country: {
     type: 'string',
+    code: 'country',
     optional: true,
     about: 'Country the goods go to (two letters; always write "NO" in quotes).',
     source: 'shippingAddress.countryCode',
   },
   currency: {
     type: 'string',
+    code: 'currency',
     optional: true,
     about: 'Currency of every amount of the order (ISO code such as DKK).',
     source: 'currency',
@@ -309,6 +314,7 @@ const credit = {
   },
   currency: {
     type: 'string',
+    code: 'currency',
     optional: true,
     about: 'Currency of the credit figures (ISO code such as DKK).',
     source: 'erp_customer.currency',

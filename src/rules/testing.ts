@@ -1,0 +1,131 @@
+/**
+ * The tests that live beside the rules, and the scenarios of the whole set.
+ *
+ * A test lays `given` over a typical delivery and looks at one rule, whatever its mode; a scenario
+ * looks at the combined live outcome. A clause that no test shows to matter is reported: without
+ * it every test would end the same, so either a test is missing or the clause is.
+ */
+import type { Truth } from './cel/program.ts';
+import type { Outcome } from './combine.ts';
+import { contextOf, evaluate, evaluateRule, type RuleResult, truthOfClauses } from './evaluate.ts';
+import { factsOfTest } from './facts/typical.ts';
+import type { Rule, RuleSet } from './rule.ts';
+
+export type Expectation = 'accept' | 'hold' | 'reject' | 'none' | 'unknown';
+
+export interface TestResult {
+  readonly ruleId: string;
+  readonly name: string;
+  readonly expected: Expectation;
+  readonly actual: Expectation;
+  readonly ok: boolean;
+  /** The values behind it, to explain a failure. */
+  readonly result: Omit<RuleResult, 'mode' | 'armed'>;
+}
+
+export interface ScenarioResult {
+  readonly name: string;
+  readonly expected: string;
+  readonly actual: string;
+  readonly ok: boolean;
+  readonly outcome: Outcome;
+}
+
+export interface UnprovedClause {
+  readonly ruleId: string;
+  readonly file: string;
+  readonly line: number;
+  readonly text: string;
+  /** Reject rules must prove every clause; for the others it is advice. */
+  readonly required: boolean;
+}
+
+export interface TestReport {
+  readonly tests: readonly TestResult[];
+  readonly scenarios: readonly ScenarioResult[];
+  readonly unproved: readonly UnprovedClause[];
+  /** All tests and scenarios pass, and every reject rule proves its clauses. */
+  readonly ok: boolean;
+}
+
+function expectationOf(rule: Rule, value: Truth): Expectation {
+  if (value === 'unknown') return 'unknown';
+  return value ? rule.action : 'none';
+}
+
+function runTest(ruleSet: RuleSet, rule: Rule, test: Rule['tests'][number]): TestResult {
+  const result = evaluateRule(rule, contextOf(ruleSet, factsOfTest(test.given)));
+  const actual = expectationOf(rule, result.value);
+  const { name, expect: expected } = test;
+  return { ruleId: rule.id, name, expected, actual, ok: actual === expected, result };
+}
+
+/** Clauses whose removal would change the result of none of the tests. */
+function unprovedClauses(rule: Rule, tests: readonly TestResult[]): readonly UnprovedClause[] {
+  return rule.clauses.flatMap((clause, index) => {
+    const matters = tests.some(({ result }) => {
+      const without = result.clauses.filter((_, at) => at !== index);
+      return truthOfClauses(without) !== result.value;
+    });
+    if (matters) return [];
+    const { line, negated, text } = clause;
+    const place = { ruleId: rule.id, file: rule.file, line };
+    const shown = negated ? `unless ${text}` : text;
+    return [{ ...place, text: shown, required: rule.action === 'reject' }];
+  });
+}
+
+function runScenario(ruleSet: RuleSet, scenario: RuleSet['scenarios'][number]): ScenarioResult {
+  const armed = new Set(
+    ruleSet.rules.flatMap(({ id, hash }) => (scenario.armed.includes(id) ? [hash] : [])),
+  );
+  const facts = factsOfTest(scenario.given);
+  const { live } = evaluate(ruleSet, facts, { armed, operands: false });
+  const told = (kind: string, rules: readonly string[] | undefined): string =>
+    rules === undefined ? kind : `${kind} by ${rules.toSorted().join(', ') || 'no rule'}`;
+  const expected = told(scenario.expect, scenario.rules);
+  const actual = told(live.kind, scenario.rules === undefined ? undefined : live.rules);
+  return { name: scenario.name, expected, actual, ok: expected === actual, outcome: live };
+}
+
+export function runRuleTests(ruleSet: RuleSet): TestReport {
+  const tests: TestResult[] = [];
+  const unproved: UnprovedClause[] = [];
+  for (const rule of ruleSet.rules) {
+    const results = rule.tests.map((test) => runTest(ruleSet, rule, test));
+    tests.push(...results);
+    unproved.push(...unprovedClauses(rule, results));
+  }
+  const scenarios = ruleSet.scenarios.map((scenario) => runScenario(ruleSet, scenario));
+  const ok =
+    tests.every((test) => test.ok) &&
+    scenarios.every((scenario) => scenario.ok) &&
+    unproved.every(({ required }) => !required);
+  return { tests, scenarios, unproved, ok };
+}
+
+/** The report for people; failures with what decided, then what no test proves. */
+export function formatTestReport(report: TestReport): string {
+  const { tests, scenarios, unproved } = report;
+  const lines: string[] = [];
+  for (const { ruleId, name, expected, actual, ok, result } of tests) {
+    lines.push(`${ok ? 'ok  ' : 'FAIL'} ${ruleId}: ${name}`);
+    if (ok) continue;
+    lines.push(`       expected ${expected}, got ${actual}`);
+    for (const { text, line, negated, value } of result.clauses) {
+      lines.push(`       line ${line} ${negated ? 'unless ' : ''}${text} is ${value}`);
+    }
+  }
+  for (const { name, expected, actual, ok, outcome } of scenarios) {
+    lines.push(`${ok ? 'ok  ' : 'FAIL'} scenario: ${name}`);
+    if (!ok) lines.push(`       expected ${expected}, got ${actual}: ${outcome.reason}`);
+  }
+  for (const { ruleId, file, line, text, required } of unproved) {
+    const kind = required ? 'FAIL' : 'note';
+    lines.push(`${kind} ${file}:${line} ${ruleId}: no test shows that this matters: ${text}`);
+  }
+  const failed = [...tests, ...scenarios].filter((test) => !test.ok).length;
+  const passed = tests.length + scenarios.length - failed;
+  lines.push(`${passed} passed, ${failed} failed, ${unproved.length} clauses not shown to matter`);
+  return lines.join('\n');
+}
