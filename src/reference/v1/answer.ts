@@ -32,8 +32,11 @@ export function invalid(lines: readonly string[]): V1Error {
   return new V1Error(422, 'The request is invalid', { invalidData: lines });
 }
 
-/** What a handler gives back: a value for the envelope, or the envelope's text piece by piece. */
-export type Answer = { readonly data: JsonObject } | { readonly text: Iterable<string> };
+/** What a handler gives back: a value for the envelope, or the envelope already encoded. */
+export type Answer =
+  | { readonly data: JsonObject }
+  | { readonly bytes: Buffer }
+  | { readonly pieces: Iterable<Buffer> };
 
 export function envelope(status: number, message: string, data: JsonObject): JsonObject {
   return { status, message, data };

@@ -4,10 +4,13 @@
  */
 import type { Range } from '../world/catalog/catalog.ts';
 import type { Stock } from '../world/catalog/stock.ts';
+import { createByteSink } from './bytes.ts';
 import type { RowWriter } from './variant-rows.ts';
 
-/** Rows per piece of a whole list: some 250 kB of detailed rows. */
-const PIECE_ROWS = 250;
+/** A whole list leaves in pieces of this size. */
+const PIECE_BYTES = 262_144;
+/** A detailed row is smaller than this, mostly; a larger one only costs a copy. */
+const ROW_BYTES = 1_024;
 const LIST_HEAD = '{"status":200,"message":"OK","data":{"count":';
 const LIST_TAIL = ']}}';
 
@@ -87,22 +90,23 @@ export function* wholeList(
   source: RowSource,
   ranges: readonly Range[],
   write: RowWriter,
-): Generator<string> {
+): Generator<Buffer> {
   const then = source.frozen();
-  let piece = `${LIST_HEAD}${total(source, ranges)},"variants":[`;
-  let rows = 0;
+  const sink = createByteSink(PIECE_BYTES + ROW_BYTES);
+  sink.ascii(`${LIST_HEAD}${total(source, ranges)},"variants":[`);
+  let comma = '';
   for (const [from, to] of ranges) {
     for (let variant = from; variant < to; variant += 1) {
       const quantity = then.quantity(variant);
       if (quantity === undefined) continue;
-      piece += rows === 0 ? write(variant, quantity) : `,${write(variant, quantity)}`;
-      rows += 1;
-      if (rows % PIECE_ROWS !== 0) continue;
-      yield piece;
-      piece = '';
+      sink.ascii(comma);
+      comma = ',';
+      write(sink, variant, quantity);
+      if (sink.length() >= PIECE_BYTES) yield sink.take();
     }
   }
-  yield piece + LIST_TAIL;
+  sink.ascii(LIST_TAIL);
+  yield sink.take();
 }
 
 /** The envelope with one page of rows; `page` counts from 1, `count` is of all pages. */
@@ -111,22 +115,27 @@ export function onePage(
   ranges: readonly Range[],
   write: RowWriter,
   { page, limit }: { readonly page: number; readonly limit: number },
-): string {
-  const rows: string[] = [];
+): Buffer {
+  const sink = createByteSink((limit + 1) * ROW_BYTES);
+  sink.ascii(`${LIST_HEAD}${total(source, ranges)},"variants":[`);
   let skip = (page - 1) * limit;
-  let count = 0;
+  let rows = 0;
   for (const range of ranges) {
-    const listed = source.count(range);
-    count += listed;
-    const skipped = Math.min(skip, listed);
-    skip -= skipped;
-    if (skipped === listed || rows.length === limit) continue;
-    for (let at = source.nth(range, skipped); at >= 0 && at < range[1]; at += 1) {
+    if (rows === limit) break;
+    const listed = skip > 0 ? source.count(range) : 0;
+    if (skip > 0 && skip >= listed) {
+      skip -= listed;
+      continue;
+    }
+    for (let at = source.nth(range, skip); at >= 0 && at < range[1] && rows < limit; at += 1) {
       const quantity = source.quantity(at);
       if (quantity === undefined) continue;
-      rows.push(write(at, quantity));
-      if (rows.length === limit) break;
+      if (rows > 0) sink.ascii(',');
+      write(sink, at, quantity);
+      rows += 1;
     }
+    skip = 0;
   }
-  return `${LIST_HEAD}${count},"variants":[${rows.join(',')}${LIST_TAIL}`;
+  sink.ascii(LIST_TAIL);
+  return sink.take();
 }

@@ -67,16 +67,12 @@ function authorize(keys: KeyRing, access: Access, request: FastifyRequest): Key 
   return key;
 }
 
-function* bytesOf(text: Iterable<string>): Generator<Buffer> {
-  for (const piece of text) yield Buffer.from(piece);
-}
-
 function send(reply: FastifyReply, answer: Answer): FastifyReply {
   reply.type(JSON_TYPE);
   if ('data' in answer) return reply.send(envelope(200, 'OK', answer.data));
-  if (Array.isArray(answer.text)) return reply.send(answer.text.join(''));
+  if ('bytes' in answer) return reply.send(answer.bytes);
   const options = { objectMode: false, highWaterMark: STREAM_BUFFER_BYTES };
-  return reply.send(Readable.from(bytesOf(answer.text), options));
+  return reply.send(Readable.from(answer.pieces, options));
 }
 
 function sendError(reply: FastifyReply, error: V1Error): FastifyReply {

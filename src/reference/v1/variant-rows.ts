@@ -1,13 +1,14 @@
 /**
- * Rows of the variant lists as JSON text. What a style or a color has in common is written once
- * and reused for its rows; only barcode, quantity and size are put in per row. That is several
- * times faster than serializing objects, and a list is a million rows long.
+ * Rows of the variant lists as JSON. What a style or a color has in common is encoded once and
+ * reused for its rows; only barcode, quantity and size are put in per row. That is several times
+ * faster than serializing objects, and a list is a million rows long.
  */
 import { fromMinorUnits } from '../../lib/money.ts';
 import { inCurrency, type Style } from '../world/catalog/catalog.ts';
 import { elementAt } from '../world/catalog/hash.ts';
 import { COLOR_NAMES, type Currency, GENDERS, STYLE_TYPES } from '../world/catalog/words.ts';
 import type { World } from '../world/world.ts';
+import type { ByteSink } from './bytes.ts';
 
 export interface RowOptions {
   readonly detailed: boolean;
@@ -18,17 +19,34 @@ export interface RowOptions {
   readonly season: string | undefined;
 }
 
-export type RowWriter = (variant: number, quantity: number) => string;
+/** Appends one row. */
+export type RowWriter = (sink: ByteSink, variant: number, quantity: number) => void;
 
-function colorHead(world: World, style: Style, color: number, options: RowOptions): string {
-  const { catalog } = world;
-  const palette = catalog.colorOf(style.index, color);
+/** JSON texts of one style, cut where color and size come in. */
+interface StyleText {
+  readonly style: Style;
+  /** Members of the row, up to the opening brace of `details`. */
+  readonly row: string;
+  /** Members of `details`, without braces. */
+  readonly details: string;
+  /** `,"pricing":{…}`, or nothing. */
+  readonly pricing: string;
+  /** By row of the style: kind of variant, and what follows the color's part. */
+  readonly kinds: readonly string[];
+  readonly ends: readonly string[];
+}
+
+const COLOR_CODE_FIRST = 1_000;
+
+function members(value: object): string {
+  return JSON.stringify(value).slice(1, -1);
+}
+
+function rowMembers(world: World, style: Style, options: RowOptions): string {
   const money = (minor: number): number => fromMinorUnits(inCurrency(minor, options.currency));
   const { prices, care } = style;
-  const kind = elementAt(STYLE_TYPES, style.type);
-  const head = JSON.stringify({
-    seasonName: options.season ?? catalog.seasons[style.season]?.name,
-    colorCode: String(1_000 + palette),
+  return members({
+    seasonName: options.season ?? world.catalog.seasons[style.season]?.name,
     b2cSalePrice: money(prices.sale),
     priceOriginal: money(prices.retail),
     wspPrice: money(options.season === undefined ? prices.wholesale : prices.preOrder),
@@ -37,46 +55,76 @@ function colorHead(world: World, style: Style, color: number, options: RowOption
     careLabelDry: care.dry,
     careLabelDryClean: care.dryClean,
     careLabelBleach: care.bleach,
-    details: {
-      styleNo: style.styleNo,
-      brandName: catalog.brandName(style.brand),
-      styleName: style.styleName,
-      styleNameWebshop: `${style.styleName} ${style.styleNo}`,
-      colorName: COLOR_NAMES[palette],
-      price: money(prices.retail),
-      wspPrice: money(prices.wholesale),
-      currency: options.currency,
-      designer: style.designer,
-      styleDescription: style.description,
-      wash: `Wash ${care.wash}`,
-      category: kind.category,
-      quality: style.quality,
-      type: kind.name,
-      gender: elementAt(GENDERS, style.gender),
-      b2bHidden: style.b2bHidden,
-      colorActive: catalog.isColorActive(style.index, color),
-      tags: style.noos ? ['NOOS'] : [],
-      customsTariffNumber: kind.tariff,
-      countryOfOrigin: style.origin,
-      weight: style.grams,
-      images: [`https://images.example/${style.styleNo}/${1_000 + palette}.jpg`],
-    },
   });
-  // Without the braces at both ends: the row puts its size in front of the closing ones.
-  return head.slice(1, -2);
+}
+
+function detailMembers(world: World, style: Style, options: RowOptions): string {
+  const money = (minor: number): number => fromMinorUnits(inCurrency(minor, options.currency));
+  const kind = elementAt(STYLE_TYPES, style.type);
+  return members({
+    styleNo: style.styleNo,
+    brandName: world.catalog.brandName(style.brand),
+    styleName: style.styleName,
+    styleNameWebshop: `${style.styleName} ${style.styleNo}`,
+    price: money(style.prices.retail),
+    wspPrice: money(style.prices.wholesale),
+    currency: options.currency,
+    designer: style.designer,
+    styleDescription: style.description,
+    wash: `Wash ${style.care.wash}`,
+    category: kind.category,
+    quality: style.quality,
+    type: kind.name,
+    gender: elementAt(GENDERS, style.gender),
+    b2bHidden: style.b2bHidden,
+    tags: style.noos ? ['NOOS'] : [],
+    customsTariffNumber: kind.tariff,
+    countryOfOrigin: style.origin,
+    weight: style.grams,
+  });
 }
 
 function pricingText(style: Style, options: RowOptions): string {
-  if (options.discountPercentage === undefined) return '';
+  const { discountPercentage, currency, season } = options;
+  if (discountPercentage === undefined) return '';
   const { wholesale, preOrder } = style.prices;
-  const list = inCurrency(options.season === undefined ? wholesale : preOrder, options.currency);
+  const list = inCurrency(season === undefined ? wholesale : preOrder, currency);
+  const discounted = Math.round(list * (1 - discountPercentage / 100));
   const pricing = JSON.stringify({
-    currency: options.currency,
+    currency,
     wspPriceOriginal: fromMinorUnits(list),
-    discountPercentage: options.discountPercentage,
-    wspPriceWithDiscount: fromMinorUnits(Math.round(list * (1 - options.discountPercentage / 100))),
+    discountPercentage,
+    wspPriceWithDiscount: fromMinorUnits(discounted),
   });
   return `,"pricing":${pricing}`;
+}
+
+function styleText(world: World, index: number, options: RowOptions): StyleText {
+  const { catalog } = world;
+  const style = catalog.style(index);
+  const rows = Array.from({ length: catalog.size.sizes }, (_, row) => row);
+  const pricing = pricingText(style, options);
+  if (!options.detailed) return { style, row: '', details: '', pricing, kinds: [], ends: [] };
+  return {
+    style,
+    pricing,
+    row: rowMembers(world, style, options),
+    details: detailMembers(world, style, options),
+    kinds: rows.map((row) => (catalog.isAssortment(style, row) ? 'assortment' : 'size')),
+    ends: rows.map((row) => `,"size":${JSON.stringify(catalog.sizeLabel(style, row))}}${pricing}}`),
+  };
+}
+
+/** The part of a row that all sizes of a color share, encoded. */
+function colorBytes({ catalog }: World, text: StyleText, color: number): Uint8Array {
+  const { style } = text;
+  const palette = catalog.colorOf(style.index, color);
+  const code = COLOR_CODE_FIRST + palette;
+  const name = JSON.stringify(COLOR_NAMES[palette]);
+  const active = catalog.isColorActive(style.index, color);
+  const image = JSON.stringify(`https://images.example/${style.styleNo}/${code}.jpg`);
+  const own = `"colorName":${name},"colorActive":${active},"images":[${image}]`;
+  return Buffer.from(`${text.row},"colorCode":"${code}","details":{${text.details},${own}`);
 }
 
 /** Writes rows in any order, fastest when neighbours follow each other. */
@@ -84,31 +132,33 @@ export function createRowWriter(world: World, options: RowOptions): RowWriter {
   const { catalog } = world;
   const { rowsPerStyle } = catalog;
   const { sizes } = catalog.size;
-  let current = { style: -1, color: -1, head: '', pricing: '', labels: [''], kinds: [''] };
+  const isPlain = !options.detailed && options.discountPercentage === undefined;
+  let text: StyleText | undefined;
+  let shared: Uint8Array = Buffer.alloc(0);
+  let sharedColor = -1;
 
-  const turnTo = (styleIndex: number, color: number): void => {
-    const style = catalog.style(styleIndex);
-    const rows = Array.from({ length: sizes }, (_, row) => row);
-    current = {
-      style: styleIndex,
-      color,
-      head: options.detailed ? colorHead(world, style, color, options) : '',
-      pricing: pricingText(style, options),
-      labels: rows.map((row) => JSON.stringify(catalog.sizeLabel(style, row))),
-      kinds: rows.map((row) => (catalog.isAssortment(style, row) ? 'assortment' : 'size')),
-    };
-  };
-
-  return (variant, quantity) => {
+  return (sink, variant, quantity) => {
     const start = `{"barcode":"${catalog.barcodeOf(variant)}","quantity":${quantity}`;
-    if (!options.detailed && options.discountPercentage === undefined) return `${start}}`;
+    if (isPlain) {
+      sink.ascii(`${start}}`);
+      return;
+    }
     const style = Math.floor(variant / rowsPerStyle);
+    if (text?.style.index !== style) {
+      text = styleText(world, style, options);
+      sharedColor = -1;
+    }
+    if (!options.detailed) {
+      sink.ascii(`${start}${text.pricing}}`);
+      return;
+    }
     const inStyle = variant - style * rowsPerStyle;
     const color = Math.floor(inStyle / sizes);
-    if (style !== current.style || color !== current.color) turnTo(style, color);
-    if (!options.detailed) return `${start}${current.pricing}}`;
+    if (color !== sharedColor) shared = colorBytes(world, text, color);
+    sharedColor = color;
     const row = inStyle - color * sizes;
-    const { kinds, head, labels, pricing } = current;
-    return `${start},"variantType":"${kinds[row]}",${head},"size":${labels[row]}}${pricing}}`;
+    sink.ascii(`${start},"variantType":"${text.kinds[row]}",`);
+    sink.bytes(shared);
+    sink.ascii(text.ends[row] ?? '');
   };
 }

@@ -5,6 +5,7 @@ import type { Key } from '../keys.ts';
 import { selectVariants, type VariantFilter } from '../world/catalog/listing.ts';
 import type { World } from '../world/world.ts';
 import { type Answer, invalid, notFound } from './answer.ts';
+import { createByteSink } from './bytes.ts';
 import {
   onePage,
   onOrderSource,
@@ -17,6 +18,7 @@ import { defineRoute, flag, type Route, wholeNumber } from './route.ts';
 import { createRowWriter, type RowOptions } from './variant-rows.ts';
 
 const PAGE_ROWS_MAX = 250;
+const ONE_ROW_BYTES = 2_048;
 
 export interface VariantDeps {
   readonly world: World;
@@ -88,10 +90,10 @@ function answerList(
   const write = createRowWriter(deps.world, options);
   const limit = query.limit ?? deps.knobs().paging.variantsDefault;
   if (limit !== null) {
-    return { text: [onePage(source, ranges, write, { page: query.page ?? 1, limit })] };
+    return { bytes: onePage(source, ranges, write, { page: query.page ?? 1, limit }) };
   }
   if (query.page !== undefined) throw invalid(['page: needs limit']);
-  return { text: wholeList(source, ranges, write) };
+  return { pieces: wholeList(source, ranges, write) };
 }
 
 function answerOne(
@@ -102,8 +104,11 @@ function answerOne(
 ): Answer {
   const quantity = variant === undefined ? undefined : source.quantity(variant);
   if (variant === undefined || quantity === undefined) throw notFound('The variant was');
-  const row = createRowWriter(world, options)(variant, quantity);
-  return { text: [`{"status":200,"message":"OK","data":{"variant":${row}}}`] };
+  const sink = createByteSink(ONE_ROW_BYTES);
+  sink.ascii('{"status":200,"message":"OK","data":{"variant":');
+  createRowWriter(world, options)(sink, variant, quantity);
+  sink.ascii('}}');
+  return { bytes: sink.take() };
 }
 
 /** The stock pair of routes, also under its deprecated name. */

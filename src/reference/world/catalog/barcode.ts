@@ -9,15 +9,25 @@ const NUMBER_DIGITS = 9;
 const SEED_STRIDE = 2_500_000;
 const SEED_PLACES = 390;
 
-/** The check digit of the first twelve digits (weights 1 and 3 in turn). */
-function checkDigit(twelve: string): number {
+/** Numbers are put together from a head and their last three digits, which come from a table. */
+const TAIL_SIZE = 1_000;
+
+/** The digits weighted 1 and 3 in turn, beginning with `weight`. */
+function weighted(digits: string, weight: number): number {
   let sum = 0;
-  for (let at = 0; at < 12; at += 1) sum += (twelve.charCodeAt(at) - 48) * (at % 2 === 0 ? 1 : 3);
+  for (let at = 0; at < digits.length; at += 1) {
+    sum += (digits.charCodeAt(at) - 48) * (at % 2 === 0 ? weight : 4 - weight);
+  }
+  return sum;
+}
+
+/** The check digit of the first twelve digits. */
+function checkDigit(sum: number): number {
   return (10 - (sum % 10)) % 10;
 }
 
 export function isEan13(text: string): boolean {
-  return /^\d{13}$/.test(text) && checkDigit(text) === Number(text[12]);
+  return /^\d{13}$/.test(text) && checkDigit(weighted(text.slice(0, 12), 1)) === Number(text[12]);
 }
 
 export interface Barcodes {
@@ -28,10 +38,20 @@ export interface Barcodes {
 
 export function createBarcodes(seed: number): Barcodes {
   const first = (seed % SEED_PLACES) * SEED_STRIDE;
+  const tails = Array.from({ length: TAIL_SIZE }, (_, number) => {
+    const digits = String(number).padStart(3, '0');
+    return { digits, sum: weighted(digits, 3) };
+  });
+  let head = { number: -1, digits: '', sum: 0 };
   return {
     of(variant) {
-      const twelve = PREFIX + String(first + variant).padStart(NUMBER_DIGITS, '0');
-      return twelve + checkDigit(twelve);
+      const number = Math.floor((first + variant) / TAIL_SIZE);
+      if (number !== head.number) {
+        const digits = PREFIX + String(number).padStart(NUMBER_DIGITS - 3, '0');
+        head = { number, digits, sum: weighted(digits, 1) };
+      }
+      const tail = tails[(first + variant) % TAIL_SIZE];
+      return head.digits + tail?.digits + checkDigit(head.sum + (tail?.sum ?? 0));
     },
     indexOf(barcode) {
       if (!barcode.startsWith(PREFIX) || !isEan13(barcode)) return undefined;

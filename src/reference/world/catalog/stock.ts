@@ -2,10 +2,11 @@
  * Stock: one number per variant in a typed array, with a count of stocked variants per block, so
  * that the n-th row of a list is found without walking the list.
  */
-import type { Catalog } from './catalog.ts';
+import type { Catalog, Range } from './catalog.ts';
 import { numberAt } from './hash.ts';
 
 const BLOCK_SHIFT = 10;
+const BLOCK_ROWS = 1 << BLOCK_SHIFT;
 const SALT_STOCK = 40;
 const SALT_PRE_ORDER = 41;
 
@@ -56,22 +57,47 @@ function countBlocks(quantities: Int32Array): Uint16Array {
   return blocks;
 }
 
-/** Visits [from, to) in whole blocks where it can: `visit(from, to, stocked or undefined)`. */
-function* spans(from: number, to: number, blocks: Uint16Array) {
-  let at = from;
-  while (at < to) {
-    const block = at >> BLOCK_SHIFT;
-    const end = Math.min((block + 1) << BLOCK_SHIFT, to);
-    const whole = at === block << BLOCK_SHIFT && end === (block + 1) << BLOCK_SHIFT;
-    yield { at, end, stocked: whole ? (blocks[block] ?? 0) : undefined };
-    at = end;
-  }
-}
-
 function countStocked(quantities: Int32Array, from: number, to: number): number {
   let count = 0;
   for (let at = from; at < to; at += 1) if ((quantities[at] ?? 0) > 0) count += 1;
   return count;
+}
+
+/** Counts whole blocks where it can. */
+function countIn(quantities: Int32Array, blocks: Uint16Array, from: number, to: number): number {
+  const firstWhole = (from + BLOCK_ROWS - 1) >> BLOCK_SHIFT;
+  const endWhole = to >> BLOCK_SHIFT;
+  if (firstWhole >= endWhole) return countStocked(quantities, from, to);
+  let count = countStocked(quantities, from, firstWhole << BLOCK_SHIFT);
+  for (let block = firstWhole; block < endWhole; block += 1) count += blocks[block] ?? 0;
+  return count + countStocked(quantities, endWhole << BLOCK_SHIFT, to);
+}
+
+/** Skips whole blocks where it can. */
+function findNth(
+  quantities: Int32Array,
+  blocks: Uint16Array,
+  [from, to]: Range,
+  n: number,
+): number {
+  let left = n;
+  let at = from;
+  while (at < to) {
+    const block = at >> BLOCK_SHIFT;
+    const stocked = blocks[block] ?? 0;
+    const isWhole = at === block << BLOCK_SHIFT && at + BLOCK_ROWS <= to;
+    if (isWhole && stocked <= left) {
+      left -= stocked;
+      at += BLOCK_ROWS;
+      continue;
+    }
+    if ((quantities[at] ?? 0) > 0) {
+      if (left === 0) return at;
+      left -= 1;
+    }
+    at += 1;
+  }
+  return -1;
 }
 
 export function createStock(catalog: Catalog): Stock {
@@ -96,28 +122,8 @@ export function createStock(catalog: Catalog): Stock {
     },
     preOrdered: () => new Map(taken),
     frozen: () => quantities.slice(),
-    stockedIn(from, to) {
-      let count = 0;
-      for (const span of spans(from, to, blocks)) {
-        count += span.stocked ?? countStocked(quantities, span.at, span.end);
-      }
-      return count;
-    },
-    nth(from, to, n) {
-      let left = n;
-      for (const span of spans(from, to, blocks)) {
-        if (span.stocked !== undefined && span.stocked <= left) {
-          left -= span.stocked;
-          continue;
-        }
-        for (let at = span.at; at < span.end; at += 1) {
-          if ((quantities[at] ?? 0) <= 0) continue;
-          if (left === 0) return at;
-          left -= 1;
-        }
-      }
-      return -1;
-    },
+    stockedIn: (from, to) => countIn(quantities, blocks, from, to),
+    nth: (from, to, n) => findNth(quantities, blocks, [from, to], n),
     changes() {
       const out: [number, number][] = [];
       for (const [variant, first] of firstStock(catalog).entries()) {
