@@ -9,6 +9,7 @@
  * What can go wrong: a port that is taken (the start fails, nothing stays open), a host that is
  * not loopback (refused: this service has no defences and random secrets are its only lock).
  */
+import type { FastifyInstance } from 'fastify';
 import { type Random, systemRandom } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
 import { ConfigError } from '../lib/errors.ts';
@@ -17,18 +18,22 @@ import type { Logger } from '../lib/log.ts';
 import { createKnobStore, type KnobStore } from './control/knob-store.ts';
 import type { Knobs } from './control/knobs.ts';
 import { createControl } from './control/server.ts';
-import { createEdge, type Edge } from './edge/edge.ts';
+import { createEdge, type Edge, type EdgeDeps } from './edge/edge.ts';
 import { type Credentials, createKeyRing, type KeyRing } from './keys.ts';
 import { writeHistory } from './life/history.ts';
 import { createLife, type Life } from './life/life.ts';
+import { createPortal } from './portal/portal.ts';
 import type { RelayFaults } from './relay/faults.ts';
 import { createRelay, type Relay } from './relay/relay.ts';
+import { startRelayServer } from './relay/server.ts';
 import { installV1, keyOfRequest, V1_PREFIX } from './v1/server.ts';
 import { createPageTokens } from './v2/pages.ts';
 import { createPdm, type Pdm } from './v2/pdm/pdm.ts';
 import { installV2, V2_PREFIX } from './v2/server.ts';
 import type { EventSink } from './world/events.ts';
 import { createWorld, type World } from './world/world.ts';
+
+const RELAY_TOKEN_BYTES = 24;
 
 export interface ReferenceOptions {
   /** A loopback address. */
@@ -50,7 +55,10 @@ export interface Reference {
   readonly serviceUrl: string;
   readonly v1Url: string;
   readonly v2Url: string;
+  readonly relayUrl: string;
   readonly controlUrl: string;
+  /** Bearer token of the relay's management API. */
+  readonly relayToken: string;
   /** By the name of the key in the knobs. */
   readonly credentials: Readonly<Record<string, Credentials>>;
   readonly knobs: KnobStore;
@@ -83,54 +91,81 @@ function relayFaults({ reorderMax, lateBy, ...shares }: Knobs['webhooks']): Rela
   return { ...shares, reorderMsMax: reorderMax, lateMs: lateBy };
 }
 
-/** Starts the listeners and the life of the world; resolves when all of them answer. */
-export async function startReference(options: ReferenceOptions): Promise<Reference> {
-  const { host, ports, clock, wallClock = clock, secrets = systemRandom() } = options;
-  requireLoopback(host);
+/** Everything that does not listen yet. */
+function compose(options: ReferenceOptions) {
+  const { clock, wallClock = clock, secrets = systemRandom() } = options;
   const log = options.log.child({ room: 'reference' });
   const store = createKnobStore(options.knobs);
   const knobs = store.current;
   const faults = relayFaults(knobs().webhooks);
   const relayDeps = { clock, wallClock, random: secrets, log, faults, allowLoopback: true };
   const relay = createRelay(relayDeps);
+  const portal = createPortal({ clock: wallClock, random: secrets });
   const worldDeps = { events: publishTo([options.events, relay]), clock, knobs };
   const world = createWorld(worldDeps);
   writeHistory(world, worldDeps);
   const keys = createKeyRing({ knobs, clock, secrets });
   const life = createLife({ world, clock, knobs });
-
-  const keyOf: Parameters<typeof createEdge>[0]['keyOf'] = (request) =>
-    keyOfRequest(keys, request)?.name;
+  const keyOf: EdgeDeps['keyOf'] = (request) => keyOfRequest(keys, request)?.name;
   const edge = createEdge({ clock, knobs, keyOf });
-  const service = createHttpServer(log);
-  edge.install(service);
-  await installV1(service, { world, keys, knobs, clock });
   const pdm = createPdm(world.catalog, clock);
   const lifetime = (): number => knobs().paging.tokenLifetime;
-  const tokens = createPageTokens({ clock, random: secrets, lifetime });
-  await installV2(service, { pdm, tokens, keys });
+  const pageTokens = createPageTokens({ clock, random: secrets, lifetime });
+  const relayToken = secrets.bytes(RELAY_TOKEN_BYTES).toString('base64url');
   store.onChange((now, before) => {
     edge.faults.set(now.faults);
     if (now.webhooks !== before.webhooks) relay.setFaults(relayFaults(now.webhooks));
   });
-  const parts = { world, pdm, pageTokens: tokens, edge, keys, knobs: store, clock };
-  const control = createControl(log, parts);
+  return {
+    ...{ log, clock, store, knobs, relay, relayToken, portal },
+    ...{ world, keys, life, edge, pdm, pageTokens },
+  };
+}
+
+type Parts = ReturnType<typeof compose>;
+
+async function createService(parts: Parts): Promise<FastifyInstance> {
+  const { log, edge, world, keys, knobs, clock, pdm, pageTokens: tokens, portal } = parts;
+  const portalLink = portal.mintLink;
+  const service = createHttpServer(log);
+  edge.install(service);
+  await installV1(service, { world, keys, knobs, clock, portalLink });
+  await installV2(service, { pdm, tokens, keys, portalLink });
+  return service;
+}
+
+/** Starts the listeners and the life of the world; resolves when all of them answer. */
+export async function startReference(options: ReferenceOptions): Promise<Reference> {
+  const { host, ports } = options;
+  requireLoopback(host);
+  const parts = compose(options);
+  const { log, store, relay, relayToken, portal, world, keys, life, edge, pdm } = parts;
+  await using opened = new AsyncDisposableStack();
+  opened.defer(() => relay.close());
+  opened.defer(() => life.stop());
+  const service = await createService(parts);
+  opened.defer(() => service.close());
   const { url } = await listenOn(service, host, ports.service);
-  const { url: controlUrl } = await listenOn(control, host, ports.control);
+  const relayServer = await startRelayServer({
+    ...{ relay, portal, host, log },
+    port: ports.relay,
+    authToken: relayToken,
+  });
+  opened.defer(() => relayServer.close());
   life.start();
-  log.info({ url }, 'reference service listens');
+  const control = createControl(log, { ...parts, knobs: store });
+  opened.defer(() => control.close());
+  const { url: controlUrl } = await listenOn(control, host, ports.control);
+  log.info({ url, relayUrl: relayServer.url, controlUrl }, 'reference service listens');
+  const running = opened.move();
   return {
     serviceUrl: url,
     v1Url: url + V1_PREFIX,
     v2Url: url + V2_PREFIX,
+    relayUrl: relayServer.url,
     controlUrl,
     credentials: keys.credentials(),
-    ...{ knobs: store, world, pdm, keys, life, edge, relay },
-    async close() {
-      life.stop();
-      await service.close();
-      await control.close();
-      await relay.close();
-    },
+    ...{ relayToken, knobs: store, world, pdm, keys, life, edge, relay },
+    close: () => running.disposeAsync(),
   };
 }

@@ -70,7 +70,7 @@ describe('V1 prices, seasons and what is on order', () => {
     expect(await priced('b2bDetailed', '&detailedPricing=true')).toBe(240);
   });
 
-  it('prices stock and season each with its own list, two decimals, list price untouched', async () => {
+  it('prices stock and season each by its own list, to two decimals', async () => {
     const query = 'detailed=true&detailedPricing=true';
     const [stock] = await rows(`/variants/stock?${query}`, 'b2bDetailed');
     const { pricing } = stock ?? {};

@@ -1,5 +1,5 @@
 /** V2: every route of the wire contract, section 5. */
-import type { Key, KeyRing } from '../keys.ts';
+import type { KeyRing } from '../keys.ts';
 import type { NamedType } from './pdm/pdm.ts';
 import { kindOf, type ResourceType, resourceTypes } from './pdm/resources.ts';
 import { ProblemError } from './problem.ts';
@@ -18,8 +18,8 @@ import {
 } from './schemas.ts';
 import { createName, createStyle, parseBody, patchName, patchStyle, removeName } from './writes.ts';
 
-/** A new portal link for the key. */
-export type PortalLink = (key: Key) => { readonly url: string; readonly expiresAt: number };
+/** A new link into the portal that opens once; `expiresAt` in ISO 8601. */
+export type PortalLink = () => { readonly url: string; readonly expiresAt: string };
 
 export interface RouteDeps extends ReadDeps {
   readonly keys: KeyRing;
@@ -66,11 +66,7 @@ function portalRoute(portalLink: PortalLink): V2Route {
     tag: 'Access',
     status: 200,
     answer: portalAnswer,
-    run({ key }) {
-      if (!key) throw new ProblemError({ status: 401, code: 'unauthorized', detail: 'No key' });
-      const { url, expiresAt } = portalLink(key);
-      return { status: 200, document: { data: { url, expiresAt: iso(expiresAt) } } };
-    },
+    run: () => ({ status: 200, document: { data: { ...portalLink() } } }),
   };
 }
 
