@@ -40,6 +40,9 @@ export function createHttpServer(
 ): FastifyInstance {
   const app = Fastify({
     bodyLimit: limits.bodyBytesMax,
+    // Fastify sets these two on the server itself, over what `http` below would say.
+    requestTimeout: limits.requestMs,
+    keepAliveTimeout: limits.keepAliveMs,
     forceCloseConnections: false,
     return503OnClosing: false,
     // A URL that cannot be decoded: fastify's own answer would repeat it.
@@ -49,8 +52,6 @@ export function createHttpServer(
     http: {
       maxHeaderSize: HEADER_BYTES_MAX,
       headersTimeout: limits.headersMs,
-      requestTimeout: limits.requestMs,
-      keepAliveTimeout: limits.keepAliveMs,
       connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
     },
   });

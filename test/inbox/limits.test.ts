@@ -1,0 +1,135 @@
+import { connect, type Socket } from 'node:net';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { seededRandom } from '../../src/lib/chance.ts';
+import { deliveryCreated, type Inbox, sign, startInbox, talk } from './support.ts';
+
+/** A signed request as it goes over the wire. */
+function wire(body: string | Buffer, extra: readonly string[] = []): Buffer {
+  const headers = Object.entries(sign(body)).map(([name, value]) => `${name}: ${value}`);
+  const length = `Content-Length: ${Buffer.byteLength(body)}`;
+  const head = ['POST /events HTTP/1.1', 'Host: a', ...headers, length, ...extra, '', ''];
+  return Buffer.concat([Buffer.from(head.join('\r\n')), Buffer.from(body)]);
+}
+
+async function alive(inbox: Inbox): Promise<void> {
+  expect((await inbox.post(deliveryCreated(1))).status).toBe(204);
+}
+
+/** Connections that say nothing; gives how many of them the server has kept. */
+async function openSilent(port: number, count: number): Promise<() => number> {
+  const open = new Set<Socket>();
+  const sockets = Array.from({ length: count }, () => {
+    const socket = connect(port, '127.0.0.1', () => open.add(socket));
+    socket.on('error', () => undefined);
+    socket.on('close', () => open.delete(socket));
+    return socket;
+  });
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+  });
+  await vi.waitFor(() => expect(sockets.every((socket) => !socket.connecting)).toBe(true));
+  return () => open.size;
+}
+
+describe('size', () => {
+  it('of a body is limited with and without a declared length', async () => {
+    const inbox = await startInbox({ limits: { bodyBytesMax: 1_000 } });
+    const fits = JSON.stringify('x'.repeat(998));
+    const over = JSON.stringify('x'.repeat(999));
+    expect((await inbox.post(fits)).status).toBe(204);
+    expect((await inbox.post(over)).status).toBe(413);
+    const headers = Object.entries(sign(over)).map(([name, value]) => `${name}: ${value}`);
+    const chunked = [
+      ...['POST /events HTTP/1.1', 'Host: a', ...headers, 'Transfer-Encoding: chunked', ''],
+      ...[Buffer.byteLength(over).toString(16), over, '0', '', ''],
+    ].join('\r\n');
+    expect(await talk(inbox.port, chunked)).toMatch(/^HTTP\/1\.1 413 /);
+    await alive(inbox);
+  });
+
+  it('of all bodies together is limited, and given back', async () => {
+    const inbox = await startInbox({ limits: { inFlightBytesMax: 1_500, bodyBytesMax: 1_000 } });
+    const body = JSON.stringify('x'.repeat(900));
+    const bytes = wire(body, ['Connection: close']);
+    const slow = connect(inbox.port, '127.0.0.1');
+    slow.write(bytes.subarray(0, bytes.length - 10));
+    await vi.waitFor(async () => {
+      const answer = await inbox.post(body);
+      expect(answer.status).toBe(503);
+      expect(answer.headers.get('retry-after')).toBe('30');
+    });
+    const answered = new Promise((resolve) => slow.once('data', (data) => resolve(String(data))));
+    slow.write(bytes.subarray(bytes.length - 10));
+    expect(await answered).toMatch(/^HTTP\/1\.1 204 /);
+    await vi.waitFor(async () => expect((await inbox.post(body)).status).toBe(204));
+  });
+
+  it('of a body that never ends is given back when the sender goes away', async () => {
+    const inbox = await startInbox({ limits: { inFlightBytesMax: 1_500, bodyBytesMax: 1_000 } });
+    const body = JSON.stringify('x'.repeat(900));
+    const slow = connect(inbox.port, '127.0.0.1');
+    slow.write(wire(body).subarray(0, 500));
+    await vi.waitFor(async () => expect((await inbox.post(body)).status).toBe(503));
+    slow.destroy();
+    await vi.waitFor(async () => expect((await inbox.post(body)).status).toBe(204));
+  });
+});
+
+describe('time', () => {
+  it.each([
+    ['headers', 'POST /events HTTP/1.1\r\nHost: a\r\nX-'],
+    ['a body', wire('x'.repeat(100)).subarray(0, -50)],
+    ['anything at all', ''],
+  ])('for %s is limited', async (_what, bytes) => {
+    const inbox = await startInbox({ limits: { headersMs: 200, requestMs: 400 } });
+    expect(await talk(inbox.port, bytes)).toMatch(/^HTTP\/1\.1 408 /);
+    await alive(inbox);
+  });
+});
+
+describe('connections', () => {
+  it('beyond the limit are closed at once, the others stay', async () => {
+    const inbox = await startInbox({ limits: { connectionsMax: 16 } });
+    const kept = await openSilent(inbox.port, 24);
+    await vi.waitFor(() => expect(kept()).toBe(16));
+  });
+
+  it('are told to end after their share of requests', async () => {
+    const inbox = await startInbox({ limits: { requestsPerSocketMax: 3 } });
+    const socket = connect(inbox.port, '127.0.0.1');
+    onTestFinished(() => {
+      socket.destroy();
+    });
+    for (const answered of [/ 204 .*keep-alive/s, / 204 .*keep-alive/s, / 204 .*close/s, / 503 /]) {
+      const answer = new Promise((resolve) => socket.once('data', resolve));
+      socket.write(wire('{}'));
+      expect(String(await answer)).toMatch(answered);
+    }
+  });
+
+  it('without a request on them end after a while', async () => {
+    const inbox = await startInbox({ limits: { keepAliveMs: 100 } });
+    expect(await talk(inbox.port, wire('{}'))).toMatch(/^HTTP\/1\.1 204 /);
+  });
+});
+
+describe('noise', () => {
+  it('of any kind ends no process and holds no connection', async () => {
+    const inbox = await startInbox({ limits: { headersMs: 500, requestMs: 1_000 } });
+    const random = seededRandom(7);
+    const good = wire(deliveryCreated(1));
+    const noise = (): Buffer => {
+      if (random.chance(0.3)) return random.bytes(random.int(1, 400));
+      const bytes = Buffer.from(good);
+      for (let flips = random.int(1, 20); flips > 0; flips -= 1) {
+        bytes[random.int(0, bytes.length - 1)] = random.int(0, 255);
+      }
+      return bytes.subarray(0, random.int(1, bytes.length));
+    };
+    for (let round = 0; round < 20; round += 1) {
+      await Promise.all(Array.from({ length: 50 }, () => talk(inbox.port, noise(), { end: true })));
+    }
+    await alive(inbox);
+    expect(Object.keys(inbox.meter.stats().refused)).toContain('no http');
+  });
+});
