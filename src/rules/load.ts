@@ -8,6 +8,7 @@
  * here, because at the first delivery it is too late.
  */
 import { canonicalJson, isJsonObject, sha256 } from '../lib/json.ts';
+import { nearestName } from '../lib/nearest.ts';
 import { createEnvironment } from './cel/environment.ts';
 import { type CompiledRule, compileRule, type RuleSource } from './compile.ts';
 import { RECORDS } from './facts/table.ts';
@@ -98,12 +99,29 @@ function readFiles(files: readonly RuleFile[], problems: Problem[]): readonly Ya
   });
 }
 
-function readScenarios(sources: readonly YamlSource[], problems: Problem[]): RawScenario[] {
+function readScenarios(
+  sources: readonly YamlSource[],
+  ids: readonly string[],
+  problems: Problem[],
+): RawScenario[] {
   return sources.flatMap((source) => {
     const checked = checkShape(source, SCENARIO_FILE);
-    if ('value' in checked) return checked.value.scenarios;
-    problems.push(...checked.problems);
-    return [];
+    if ('problems' in checked) {
+      problems.push(...checked.problems);
+      return [];
+    }
+    for (const [index, scenario] of checked.value.scenarios.entries()) {
+      for (const key of ['armed', 'rules'] as const) {
+        for (const [at, id] of (scenario[key] ?? []).entries()) {
+          if (ids.includes(id)) continue;
+          const [start = 0, end = 0] = source.nodeAt(['scenarios', index, key, at])?.range ?? [];
+          const nearest = nearestName(id, ids);
+          const hint = nearest ? `did you mean: ${nearest}?` : `known: ${ids.join(', ')}`;
+          problems.push(source.problem(start, end, { message: `there is no rule "${id}"`, hint }));
+        }
+      }
+    }
+    return checked.value.scenarios;
   });
 }
 
@@ -129,12 +147,13 @@ export function loadRules(files: readonly RuleFile[]): Loaded {
     sources.filter((source) => baseName(source.file.path) === name);
   const [settingsSource] = named('settings.yaml');
   const settings = settingsSource ? loadSettings(settingsSource, problems) : emptySettings();
-  const scenarios = readScenarios(named('scenarios.yaml'), problems);
   const ruleFiles = sources.filter(
     (source) => !['settings.yaml', 'scenarios.yaml'].includes(baseName(source.file.path)),
   );
   const rawRules = ruleFiles.flatMap((source) => ruleSources(source, problems));
   problems.push(...duplicateIds(rawRules));
+  const ids = rawRules.map(({ raw }) => raw.id);
+  const scenarios = readScenarios(named('scenarios.yaml'), ids, problems);
   const language = { env: createEnvironment(settings.types), types: settings.types };
   const compiled: readonly CompiledRule[] = rawRules.map((rule) =>
     compileRule(rule, language, settings),

@@ -35,8 +35,8 @@ here is checked when rules are loaded.
   \`delivery.amount <= tables.limits[order.currency]\`.
 - Durations are written \`days(3)\`, \`hours(36)\`, \`minutes(90)\`; points in time
   \`timestamp("2026-01-31T00:00:00Z")\`.
-- In rule tests, amounts are written as decimals (\`1234.50\`), durations as \`3d\`, \`36h\`, \`90m\`,
-  times as \`2026-01-31T08:00:00Z\`.
+- In rule tests, amounts are written as decimals (\`1234.50\`), durations as \`3d\`, \`36h\`,
+  \`90m\`, times as \`2026-01-31T08:00:00Z\`.
 - \`lists.<name>\` and \`tables.<name>[key]\` come from \`settings.yaml\`.
 `;
 

@@ -1,0 +1,129 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { combine, type Verdict } from '../../src/rules/combine.ts';
+
+function verdict(id: string, action: Verdict['action'], value: Verdict['value']): Verdict {
+  return {
+    id,
+    action,
+    value,
+    missing: value === 'unknown' ? [`fact.${id}`] : [],
+    text: `is ${id}`,
+  };
+}
+
+const [accept, hold, reject] = [
+  verdict('acc', 'accept', true),
+  verdict('hol', 'hold', true),
+  verdict('rej', 'reject', true),
+];
+
+describe('the combination of rules', () => {
+  it('follows the table', () => {
+    expect(combine([accept, hold, reject], false)).toEqual({
+      kind: 'hold',
+      code: 'hold_rule',
+      rules: ['hol'],
+      reason: 'is hol',
+      missing: [],
+    });
+    expect(combine([accept, reject], false)).toMatchObject({
+      kind: 'hold',
+      code: 'rules_disagree',
+      rules: ['acc', 'rej'],
+      reason: 'rules disagree: acc says accept, rej says reject',
+    });
+    expect(combine([reject], false)).toMatchObject({ kind: 'reject', rules: ['rej'] });
+    expect(combine([accept], false)).toMatchObject({ kind: 'accept', rules: ['acc'] });
+    expect(combine([], false)).toMatchObject({ kind: 'nothing', code: 'no_rule', rules: [] });
+    const no = [verdict('a', 'hold', false), verdict('b', 'accept', false)];
+    expect(combine(no, false).kind).toBe('nothing');
+  });
+
+  it('holds when a hold or reject rule could not be evaluated, and names the fact', () => {
+    for (const action of ['hold', 'reject'] as const) {
+      expect(combine([accept, verdict('x', action, 'unknown')], false)).toEqual({
+        kind: 'hold',
+        code: 'could_not_evaluate',
+        rules: ['x'],
+        reason: 'could not evaluate: fact.x',
+        missing: ['fact.x'],
+      });
+    }
+    expect(combine([reject, verdict('x', 'hold', 'unknown')], false).kind).toBe('hold');
+  });
+
+  it('takes an unknown accept rule for no accept', () => {
+    expect(combine([verdict('x', 'accept', 'unknown')], false).kind).toBe('nothing');
+    expect(combine([verdict('x', 'accept', 'unknown'), reject], false).kind).toBe('reject');
+    expect(combine([verdict('x', 'accept', 'unknown'), accept], false).rules).toEqual(['acc']);
+  });
+
+  it('holds a delivery without lines', () => {
+    expect(combine([accept], true)).toMatchObject({ kind: 'hold', code: 'empty_delivery' });
+    expect(combine([], true).kind).toBe('hold');
+    expect(combine([hold], true).code).toBe('hold_rule');
+  });
+});
+
+const verdicts = fc.uniqueArray(
+  fc.record({
+    id: fc.string({ minLength: 1, maxLength: 3 }),
+    action: fc.constantFrom<Verdict['action']>('accept', 'hold', 'reject'),
+    value: fc.constantFrom<Verdict['value']>(true, false, 'unknown'),
+  }),
+  { selector: ({ id }) => id, maxLength: 8 },
+);
+
+/** The table once more, read from the strongest row down. */
+function tableKind(all: readonly Pick<Verdict, 'action' | 'value'>[]): string {
+  const has = (action: string, value: unknown): boolean =>
+    all.some((one) => one.action === action && one.value === value);
+  if (has('hold', true) || has('hold', 'unknown') || has('reject', 'unknown')) return 'hold';
+  if (has('reject', true)) return has('accept', true) ? 'hold' : 'reject';
+  return has('accept', true) ? 'accept' : 'nothing';
+}
+
+describe('any combination', () => {
+  it('agrees with the table', () => {
+    fc.assert(
+      fc.property(verdicts, (drawn) => {
+        const all = drawn.map(({ id, action, value }) => verdict(id, action, value));
+        expect(combine(all, false).kind).toBe(tableKind(all));
+      }),
+    );
+  });
+
+  it('does not depend on the order of the rules', () => {
+    const shuffled = verdicts.chain((drawn) =>
+      fc.tuple(
+        fc.constant(drawn),
+        fc.shuffledSubarray(drawn, { minLength: drawn.length, maxLength: drawn.length }),
+      ),
+    );
+    fc.assert(
+      fc.property(shuffled, ([drawn, other]) => {
+        const of = (list: typeof drawn) =>
+          combine(
+            list.map(({ id, action, value }) => verdict(id, action, value)),
+            false,
+          );
+        expect(of(other)).toEqual(of(drawn));
+      }),
+    );
+  });
+
+  it('never becomes milder by a rule more, but for an accept where nothing applied', () => {
+    const safety: Readonly<Record<string, number>> = { nothing: 1, accept: 0, reject: 0, hold: 2 };
+    const extra = fc.constantFrom<Verdict['action']>('hold', 'reject');
+    fc.assert(
+      fc.property(verdicts, extra, (drawn, action) => {
+        const all = drawn.map(({ id, action: a, value }) => verdict(id, a, value));
+        const before = combine(all, false).kind;
+        const after = combine([...all, verdict('more', action, 'unknown')], false).kind;
+        expect(safety[after]).toBeGreaterThanOrEqual(safety[before] ?? 0);
+        expect(after).toBe('hold');
+      }),
+    );
+  });
+});

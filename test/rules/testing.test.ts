@@ -1,0 +1,108 @@
+import { describe, expect, it } from 'vitest';
+import { loadRules } from '../../src/rules/load.ts';
+import { formatTestReport, runRuleTests, type TestReport } from '../../src/rules/testing.ts';
+import { formatProblem } from '../../src/rules/text/problem.ts';
+import { problemsOf, rulesOf, ruleText } from './support.ts';
+
+function report(when: readonly string[], tests: string, action = 'accept'): TestReport {
+  return runRuleTests(rulesOf(ruleText(when, `    tests:\n${tests}`, action)));
+}
+
+const DANISH = '      - { name: at home, given: { order: { country: DK } }, expect: accept }\n';
+const SWEDISH = '      - { name: abroad, given: { order: { country: SE } }, expect: none }\n';
+
+describe('rule tests', () => {
+  it('lay given over a typical delivery and look at their rule, whatever its mode', () => {
+    const text = ruleText(['order.country == "DK"'], `    tests:\n${DANISH}${SWEDISH}`);
+    const off = runRuleTests(rulesOf(text.replace('mode: live', 'mode: off')));
+    expect(off.tests.map(({ ok }) => ok)).toEqual([true, true]);
+    expect(off.ok).toBe(true);
+  });
+
+  it('say what they got when they fail', () => {
+    const wrong = report(['order.country == "DK"'], SWEDISH.replace('none', 'unknown'));
+    expect(wrong.ok).toBe(false);
+    expect(formatTestReport(wrong)).toBe(
+      [
+        'FAIL a: abroad',
+        '       expected unknown, got none',
+        '       line 7 order.country == "DK" is false',
+        '0 passed, 1 failed, 0 clauses not shown to matter',
+      ].join('\n'),
+    );
+  });
+
+  it('report the clauses that no test shows to matter', () => {
+    const twice = ['order.country == "DK"', 'order.country in ["DK", "NO"]'];
+    const found = report(twice, `${DANISH}${SWEDISH}`);
+    expect(found.unproved.map(({ line, required }) => [line, required])).toEqual([
+      [7, false],
+      [8, false],
+    ]);
+    expect(found.ok).toBe(true);
+    const norway = '      - { name: n, given: { order: { country: "NO" } }, expect: none }\n';
+    expect(report(twice, `${DANISH}${norway}`).unproved).toMatchObject([{ line: 8 }]);
+  });
+
+  it('demand of reject rules that every clause is shown to matter', () => {
+    const none = `${SWEDISH.replace('none', 'reject')}${DANISH.replace('accept', 'none')}`;
+    expect(report(['order.country == "SE"'], none, 'reject').ok).toBe(true);
+    expect(report(['order.country == "SE"', 'order.quantity > 0'], none, 'reject').ok).toBe(false);
+  });
+
+  it('merge a credit row, and take one away with null', () => {
+    const tests =
+      '      - { name: l, given: { customer: { credit: { overdue_days: 15 } } }, expect: hold }\n' +
+      '      - { name: fine, expect: none }\n' +
+      '      - { name: no, given: { customer: { credit: null } }, expect: unknown }\n' +
+      '      - { name: nobody, given: { customer: null }, expect: unknown }\n';
+    const when = ['customer.credit.overdue_days > 14 && customer.credit.limit > 0'];
+    const pinned = ['customer.credit.currency == "DKK"', ...when];
+    expect(report(pinned, tests, 'hold').tests.map(({ ok }) => ok)).toEqual(Array(4).fill(true));
+  });
+
+  it('refuse facts that do not exist or cannot be', () => {
+    const problem = (given: string): string =>
+      problemsOf(
+        ruleText(['order.preorder'], `    tests: [{ name: x, given: ${given}, expect: none }]\n`),
+      ).join();
+    expect(problem('{ order: { contry: DK } }')).toContain('did you mean: country?');
+    expect(problem('{ ordre: { country: DK } }')).toContain('did you mean: order?');
+    expect(problem('{ order: { preorder: yes } }')).toContain('preorder');
+    expect(problem('{ delivery: { amount: 1.005 } }')).toContain('at most two decimals');
+    expect(problem('{ delivery: { status: pendng } }')).toContain('did you mean: pending?');
+    expect(problem('{ delivery: { age: 3 days } }')).toContain('write a duration');
+    expect(problem('{ clock: { now: yesterday } }')).toContain('write a time');
+    expect(problem('{ delivery: { id: null } }')).toContain('id');
+  });
+});
+
+describe('scenarios', () => {
+  const rules = { path: 'rules/r.yaml', text: ruleText(['order.country == "DK"']) };
+
+  function run(scenario: string): TestReport {
+    const text = `scenarios:\n  - ${scenario}\n`;
+    const loaded = loadRules([rules, { path: 'rules/scenarios.yaml', text }]);
+    if ('problems' in loaded) expect.fail(loaded.problems.map(formatProblem).join('\n'));
+    return runRuleTests(loaded.ruleSet);
+  }
+
+  it('look at the combined outcome and at the rules that decided', () => {
+    expect(run('{ name: x, expect: accept, rules: [a] }').ok).toBe(true);
+    expect(run('{ name: x, expect: nothing }').scenarios).toMatchObject([
+      { ok: false, expected: 'nothing', actual: 'accept' },
+    ]);
+    const abroad = '{ name: x, given: { order: { country: SE } }, expect: accept, rules: [a] }';
+    expect(formatTestReport(run(abroad))).toContain('expected accept by a, got nothing by no rule');
+  });
+
+  it('refuse rules that do not exist', () => {
+    const text = 'scenarios:\n  - { name: x, expect: accept, rules: [b] }\n';
+    const loaded = loadRules([rules, { path: 'rules/scenarios.yaml', text }]);
+    expect('problems' in loaded && loaded.problems.map(formatProblem)).toEqual([
+      'rules/scenarios.yaml:2:40 there is no rule "b" - did you mean: a?\n' +
+        '  - { name: x, expect: accept, rules: [b] }\n' +
+        '                                       ^',
+    ]);
+  });
+});
