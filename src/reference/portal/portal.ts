@@ -38,6 +38,15 @@ export interface PortalOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly linkMs?: number;
+  /** Hears of links that were refused: a strict service counts them as mistakes of the client. */
+  readonly onRefused?: (reason: RefusedLink) => void;
+}
+
+type RefusedLink = 'used' | 'expired' | 'unknown';
+
+interface Link {
+  readonly expiresAt: number;
+  readonly used: boolean;
 }
 
 interface Session {
@@ -53,9 +62,17 @@ function keepNewest(map: Map<string, unknown>, max: number): void {
   }
 }
 
-export function createPortal({ clock, random, linkMs = LINK_MS }: PortalOptions): Portal {
-  /** Hash of the token to the end of its life. */
-  const links = new Map<string, number>();
+/** Why a link opens nothing, or undefined when it does. */
+function refusalOf(link: Link | undefined, now: number): RefusedLink | undefined {
+  if (!link) return 'unknown';
+  if (link.used) return 'used';
+  return link.expiresAt <= now ? 'expired' : undefined;
+}
+
+export function createPortal(options: PortalOptions): Portal {
+  const { clock, random, linkMs = LINK_MS } = options;
+  /** By the hash of the token. */
+  const links = new Map<string, Link>();
   const sessions = new Map<string, Session>();
   let base: string | undefined;
   const secretText = (): string => random.bytes(TOKEN_BYTES).toString('base64url');
@@ -67,17 +84,21 @@ export function createPortal({ clock, random, linkMs = LINK_MS }: PortalOptions)
       invariant(base !== undefined, 'a portal link needs the relay server to be up');
       const token = secretText();
       const expiresAt = clock.now() + linkMs;
-      links.set(sha256(token), expiresAt);
+      links.set(sha256(token), { expiresAt, used: false });
       keepNewest(links, LINKS_MAX);
       const url = `${base}/portal/login#key=${token}`;
       return { url, expiresAt: new Date(expiresAt).toISOString() };
     },
     exchange(token) {
       const key = sha256(token);
-      const expiresAt = links.get(key);
-      links.delete(key);
+      const link = links.get(key);
       const now = clock.now();
-      if (expiresAt === undefined || expiresAt <= now) return undefined;
+      const refusal = refusalOf(link, now);
+      if (link) links.set(key, { ...link, used: true });
+      if (refusal) {
+        options.onRefused?.(refusal);
+        return undefined;
+      }
       const session = secretText();
       sessions.set(sha256(session), { endsAt: now + SESSION_MS_MAX, seenAt: now });
       keepNewest(sessions, SESSIONS_MAX);

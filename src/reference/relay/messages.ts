@@ -16,8 +16,12 @@ const EVENT_ID_MS = 24 * 3_600_000;
 /** How long a message can be looked at and sent again. */
 const RETENTION_MS = 90 * 24 * 3_600_000;
 
-/** How often old messages are looked for. */
+/** Older ones are forgotten earlier: a fast world makes many. */
+const MESSAGES_MAX = 50_000;
+
+/** How often old messages are looked for, in time and in messages. */
 const FORGET_EVERY_MS = 3_600_000;
+const FORGET_EVERY_MESSAGES = 5_000;
 
 /** How far back a recovery may reach. */
 const RECOVER_MS_MAX = 14 * 24 * 3_600_000 + 5 * 60_000;
@@ -126,6 +130,19 @@ function again(
   return ids.length;
 }
 
+/** Called before each message; keeps the history within its limits. */
+function createForgetter({ store, clock }: MessageDeps): () => void {
+  let dueAt = Number.NEGATIVE_INFINITY;
+  let sinceThen = 0;
+  return () => {
+    sinceThen += 1;
+    if (clock.now() < dueAt && sinceThen < FORGET_EVERY_MESSAGES) return;
+    dueAt = clock.now() + FORGET_EVERY_MS;
+    sinceThen = 0;
+    store.forgetMessages(clock.now() - RETENTION_MS, MESSAGES_MAX);
+  };
+}
+
 export function createMessageDesk(deps: MessageDeps): MessageDesk {
   const { store, clock, wake } = deps;
   const message = (id: string): Message => {
@@ -133,12 +150,7 @@ export function createMessageDesk(deps: MessageDeps): MessageDesk {
     if (!found) throw new RefusedError('relay.message_unknown', 'there is no such message');
     return found;
   };
-  let forgetAt = 0;
-  const forgetOld = (): void => {
-    if (clock.now() < forgetAt) return;
-    forgetAt = clock.now() + FORGET_EVERY_MS;
-    store.forgetMessages(clock.now() - RETENTION_MS);
-  };
+  const forgetOld = createForgetter(deps);
   const send = (input: MessageInput): Message => {
     const sent = store.atomically(() => {
       forgetOld();

@@ -1,5 +1,6 @@
 /** The relay's own port: the management API for programs and the portal for people. */
 import type { FastifyInstance } from 'fastify';
+import { ConfigError } from '../../lib/errors.ts';
 import { guardBrowser } from '../../lib/http-server/browser-guard.ts';
 import { createHttpServer, listenOn } from '../../lib/http-server.ts';
 import type { Logger } from '../../lib/log.ts';
@@ -19,7 +20,7 @@ export interface RelayServerOptions {
   readonly authToken: string;
   /** The one customer: its uid in the API's paths (usually the system key) and its name. */
   readonly app?: { readonly uid: string; readonly name: string };
-  /** Host names besides the loopback ones that lead here. */
+  /** Host names besides the loopback ones that lead here; without them only loopback will do. */
   readonly hosts?: readonly string[];
 }
 
@@ -30,10 +31,17 @@ export interface RelayServer {
   close(): Promise<void>;
 }
 
+const LOOPBACK = /^(?:127\.\d+\.\d+\.\d+|::1|localhost)$/;
+
 const DEFAULT_APP = { uid: 'reference', name: 'Reference service' };
 
 export async function startRelayServer(options: RelayServerOptions): Promise<RelayServer> {
   const { relay, portal, log, authToken, app: customer = DEFAULT_APP } = options;
+  if (!LOOPBACK.test(options.host) && !options.hosts?.length) {
+    throw new ConfigError('relay.public_bind', `the relay must not listen on ${options.host}`, {
+      hint: 'stay on 127.0.0.1, or name the hosts that may lead to this stand-in',
+    });
+  }
   const app = createHttpServer(log);
   guardBrowser(app, { hosts: options.hosts ?? [] });
   await app.register(

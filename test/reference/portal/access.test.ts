@@ -1,5 +1,7 @@
 import { request } from 'node:http';
 import { describe, expect, it } from 'vitest';
+import { silentLogger } from '../../../src/lib/log.ts';
+import { startRelayServer } from '../../../src/reference/relay/server.ts';
 import { type PortalBench, startPortal } from './support.ts';
 
 const MINUTE = 60_000;
@@ -59,6 +61,7 @@ describe('a portal link', () => {
       /^selvedge_portal=[\w-]{43}; Path=\/portal; HttpOnly; SameSite=Strict$/,
     );
     expect(await exchange(bench, url)).toMatchObject({ status: 410 });
+    expect(bench.refused).toEqual(['used']);
   });
 
   it('is not burnt by a preview that only fetches its address', async () => {
@@ -78,6 +81,7 @@ describe('a portal link', () => {
     expect((await exchange(bench, links[0]?.url ?? '')).status).toBe(204);
     await bench.wall.advance(1);
     expect((await exchange(bench, links[1]?.url ?? '')).status).toBe(410);
+    expect(bench.refused).toEqual(['expired']);
   });
 
   it('cannot be guessed', async () => {
@@ -86,6 +90,7 @@ describe('a portal link', () => {
     expect((await exchange(bench, `${bench.url}/portal/login#key=guess`)).status).toBe(410);
     const headers = { ...OWN, ...JSON_TYPE };
     expect((await ask(bench, '/portal/session', headers, '{"token":7}')).status).toBe(410);
+    expect(bench.refused).toEqual(['unknown']);
   });
 });
 
@@ -145,6 +150,14 @@ describe('the server', () => {
     expect(await status(`[::1]:${port}`)).toBe(200);
     expect(await status(`rebound.example:${port}`)).toBe(421);
     expect(await status('127.0.0.1.nip.example')).toBe(421);
+  });
+
+  it('does not listen to the world unless hosts are named', async () => {
+    const { relay, portal } = await startPortal();
+    const rest = { relay, portal, port: 0, log: silentLogger(), authToken: 'x' };
+    await expect(startRelayServer({ ...rest, host: '0.0.0.0' })).rejects.toThrow('must not listen');
+    const named = await startRelayServer({ ...rest, host: '0.0.0.0', hosts: ['relay.example'] });
+    await named.close();
   });
 
   it('sends the headers that keep a page to itself', async () => {

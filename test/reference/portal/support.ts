@@ -12,12 +12,19 @@ export interface PortalBench extends Bench {
   /** People's time: links and sessions. */
   readonly wall: ManualClock;
   readonly url: string;
+  /** Why links were refused, in order. */
+  readonly refused: readonly string[];
 }
 
 export async function startPortal(): Promise<PortalBench> {
   const bench = await startBench();
   const wall = manualClock();
-  const portal = createPortal({ clock: wall, random: seededRandom(2) });
+  const refused: string[] = [];
+  const portal = createPortal({
+    clock: wall,
+    random: seededRandom(2),
+    onRefused: (reason) => refused.push(reason),
+  });
   const { url, close } = await startRelayServer({
     relay: bench.relay,
     portal,
@@ -28,5 +35,5 @@ export async function startPortal(): Promise<PortalBench> {
     app: { uid: 'acme', name: 'Acme Fashion' },
   });
   onTestFinished(close);
-  return { ...bench, portal, wall, url };
+  return { ...bench, portal, wall, url, refused };
 }

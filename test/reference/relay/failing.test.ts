@@ -89,6 +89,25 @@ describe('an endpoint', () => {
     expect([relay.recover(id, since), relay.replayMissing(id, since)]).toEqual([0, 0]);
   });
 
+  it('that is deleted while a message is on its way leaves nothing behind', async () => {
+    const bench = await startBench();
+    const { relay, receiver } = bench;
+    const { id } = relay.createEndpoint({ url: receiver.url });
+    relay.publish('ping', { ping: 1 });
+    const asked = new Promise<void>((resolve) => {
+      receiver.respond = (response) => {
+        relay.deleteEndpoint(id);
+        response.writeHead(500).end();
+        resolve();
+      };
+    });
+    await asked;
+    await pass(bench, 100 * HOUR);
+    expect(receiver.requests).toHaveLength(1);
+    expect(relay.attempts().data).toEqual([]);
+    expect(relay.messages().data).toHaveLength(1);
+  });
+
   it('may steer the relay: give up a message, or disable', async () => {
     const bench = await startBench();
     const { relay, receiver } = bench;

@@ -2,7 +2,8 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { RelayStore } from '../../../src/reference/relay/store/store.ts';
 import { answering } from './receiver.ts';
 import { pass, startBench, startRelay } from './support.ts';
 
@@ -78,5 +79,23 @@ describe('the state file', () => {
       3, 2,
     ]);
     expect(relay.attempts().data).toHaveLength(2);
+  });
+
+  it('keeps the newest messages when there are too many', () => {
+    const store = new RelayStore(undefined);
+    onTestFinished(() => store.close());
+    for (let number = 1; number <= 10; number += 1) {
+      const id = `msg_${number}`;
+      const body = Buffer.from('{}');
+      store.insertMessage({ id, eventType: 'ping', eventId: null, body, createdAt: 1_000 });
+      const job = { messageId: id, endpointId: 'ep_1', number: 0, dueAt: 0, fault: null };
+      store.enqueue({ ...job, kind: 'scheduled' });
+    }
+    store.forgetMessages(0, 3);
+    const kept = store.history.messages().data.map(({ id }) => id);
+    expect(kept).toEqual(['msg_10', 'msg_9', 'msg_8']);
+    expect(store.dueJobs('ep_1', 0, 100)).toHaveLength(3);
+    store.forgetMessages(1_001, 3);
+    expect(store.history.messages().data).toEqual([]);
   });
 });

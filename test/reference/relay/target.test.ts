@@ -1,9 +1,21 @@
+import { isIP } from 'node:net';
 import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { createSender } from '../../../src/reference/relay/delivery/sender.ts';
 import { createTargetGuard } from '../../../src/reference/relay/delivery/target.ts';
 import { startBench } from './support.ts';
 
 const closed = createTargetGuard({ allowLoopback: false });
 const open = createTargetGuard({ allowLoopback: true });
+
+/** A guard whose resolver knows every name by these addresses. */
+function guardWith(...addresses: string[]) {
+  const answer = addresses.map((address) => ({ address, family: isIP(address) }));
+  return createTargetGuard({
+    allowLoopback: false,
+    resolve: (_name, _options, done) => done(null, answer),
+  });
+}
 
 function resolve(guard: typeof open, name: string): Promise<string> {
   return new Promise((done) => {
@@ -61,6 +73,20 @@ describe('the guard of targets', () => {
   it('refuses a name that leads to this machine', async () => {
     expect(await resolve(closed, 'localhost')).toMatch(/^refused: .*not public/);
     expect(await resolve(open, 'localhost')).toMatch(/127\.0\.0\.1|::1/);
+  });
+
+  it('refuses a name when any of its addresses is not public', async () => {
+    expect(await resolve(guardWith('8.8.8.8', '2606:4700::1'), 'erp.example.com')).toMatch(/8.8.8/);
+    for (const address of ['127.0.0.1', '10.0.0.1', '::1', '::ffff:192.168.0.1', 'fd00::1'])
+      expect(await resolve(guardWith('8.8.8.8', address), 'erp.example.com')).toMatch(/^refused/);
+    expect(await resolve(guardWith(), 'erp.example.com')).toMatch(/no address/);
+  });
+
+  it('stands between a public name and the connection', async () => {
+    const sender = createSender(guardWith('127.0.0.1'), systemClock());
+    const answer = await sender.send('http://erp.example.com/', {}, Buffer.from('{}'));
+    expect(answer).toMatchObject({ status: 0, body: expect.stringMatching(/not public/) });
+    await sender.close();
   });
 
   it('stands before every attempt, also when the endpoint was entered earlier', async () => {

@@ -3,7 +3,7 @@
  * could be used to reach machines behind it. Names are resolved here, *all* their addresses are
  * checked, and the connection goes to a checked address, so a name cannot change in between.
  */
-import { type LookupAddress, lookup as systemLookup } from 'node:dns';
+import { type LookupAddress, type LookupOptions, lookup as systemLookup } from 'node:dns';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 import { RefusedError } from '../../../lib/errors.ts';
 
@@ -14,9 +14,17 @@ export interface TargetGuard {
   readonly lookup: LookupFunction;
 }
 
+type Resolve = (
+  name: string,
+  options: LookupOptions & { readonly all: true },
+  done: (error: NodeJS.ErrnoException | null, found: LookupAddress[]) => void,
+) => void;
+
 export interface TargetOptions {
   /** Lets messages go to this machine, on any port: for the demo and for tests. */
   readonly allowLoopback: boolean;
+  /** Resolves names: the system's resolver unless a test stands in for it. */
+  readonly resolve?: Resolve;
 }
 
 const PORTS = new Set(['', '80', '443']);
@@ -58,6 +66,7 @@ function isLoopbackName(host: string): boolean {
 }
 
 export function createTargetGuard(options: TargetOptions): TargetGuard {
+  const resolve: Resolve = options.resolve ?? systemLookup;
   const { loopback, others } = blockLists();
   const family = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
   const onLoopback = (address: string): boolean => loopback.check(address, family(address));
@@ -79,7 +88,7 @@ export function createTargetGuard(options: TargetOptions): TargetGuard {
       return url;
     },
     lookup(hostname, lookupOptions, done) {
-      systemLookup(hostname, { ...lookupOptions, all: true }, (error, found: LookupAddress[]) => {
+      resolve(hostname, { ...lookupOptions, all: true }, (error, found) => {
         const [first] = found ?? [];
         if (error || !first) return done(error ?? refuse('its name has no address'), '', 0);
         if (!found.every(({ address }) => allowed(address))) {
