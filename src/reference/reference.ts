@@ -22,13 +22,15 @@ import { createEdge, type Edge, type EdgeDeps } from './edge/edge.ts';
 import { type Credentials, createKeyRing, type KeyRing } from './keys.ts';
 import { writeHistory } from './life/history.ts';
 import { createLife, type Life } from './life/life.ts';
+import { installDescriptions } from './openapi/server.ts';
 import { createPortal } from './portal/portal.ts';
 import type { RelayFaults } from './relay/faults.ts';
 import { createRelay, type Relay } from './relay/relay.ts';
 import { startRelayServer } from './relay/server.ts';
-import { installV1, keyOfRequest, V1_PREFIX } from './v1/server.ts';
+import { installV1, keyOfRequest, V1_PREFIX, v1Routes } from './v1/server.ts';
 import { createPageTokens } from './v2/pages.ts';
 import { createPdm, type Pdm } from './v2/pdm/pdm.ts';
+import { v2Routes } from './v2/routes.ts';
 import { installV2, V2_PREFIX } from './v2/server.ts';
 import type { EventSink } from './world/events.ts';
 import { createWorld, type World } from './world/world.ts';
@@ -127,10 +129,16 @@ type Parts = ReturnType<typeof compose>;
 async function createService(parts: Parts): Promise<FastifyInstance> {
   const { log, edge, world, keys, knobs, clock, pdm, pageTokens: tokens, portal } = parts;
   const portalLink = portal.mintLink;
+  const v1 = { world, keys, knobs, clock, portalLink };
+  const v2 = { pdm, tokens, keys, portalLink };
   const service = createHttpServer(log);
   edge.install(service);
-  await installV1(service, { world, keys, knobs, clock, portalLink });
-  await installV2(service, { pdm, tokens, keys, portalLink });
+  await installV1(service, v1);
+  await installV2(service, v2);
+  installDescriptions(service, {
+    v1: { prefix: V1_PREFIX, routes: v1Routes(v1) },
+    v2: { prefix: V2_PREFIX, routes: v2Routes(v2) },
+  });
   return service;
 }
 

@@ -1,10 +1,12 @@
 /** A reference service on free ports with a clock that a test steps. */
+import { expect } from 'vitest';
 import { seededRandom } from '../../src/lib/chance.ts';
 import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
 import type { JsonObject } from '../../src/lib/json.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { knobsSchema } from '../../src/reference/control/knobs.ts';
 import { type Reference, startReference } from '../../src/reference/reference.ts';
+import { problemOfAnswer } from '../support/answers.ts';
 
 export const SMALL_WORLD = { brands: 3, styles: 30, colors: 2, sizes: 5, orders: 0 };
 
@@ -67,6 +69,10 @@ export async function startRig(knobs: Record<string, unknown> = {}): Promise<Rig
       const text = await response.text();
       const isJson = response.headers.get('content-type')?.includes('json') ?? false;
       const parsed = isJson ? JSON.parse(text) : undefined;
+      if (isJson) {
+        const url = reference.v1Url + path;
+        expect(problemOfAnswer(method, url, response.status, parsed)).toBeUndefined();
+      }
       return { status: response.status, headers: response.headers, text, body: parsed };
     },
   };

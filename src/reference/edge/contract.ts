@@ -42,6 +42,7 @@ const V1_ROWS: readonly ContractRow[] = [
   ...row('GET', '/variants/{barcode}', ON_ORDER),
   ...row('POST', '/webhook-portal'),
   ...row('GET', '/openapi.json'),
+  ...row('GET', '/docs'),
 ];
 
 const V2_RESOURCE = '/pdm/(?:styles|colors|style-colors|brands|types|genders|countries)';
@@ -51,6 +52,7 @@ const V2_ROWS: readonly ContractRow[] = [
   ...row('POST', '/auth/login'),
   ...row('POST', '/webhook-portal'),
   ...row('GET', '/openapi.json'),
+  ...row('GET', '/docs'),
   ...row('GET', V2_RESOURCE),
   ...row('GET', `${V2_RESOURCE}/{id}`),
   ...row('GET', '/pdm/styles/{id}/style-colors'),

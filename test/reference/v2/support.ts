@@ -1,4 +1,6 @@
 /** A V2 client as thin as curl: logs in once, asks, gives back what came. */
+import { expect } from 'vitest';
+import { problemOfAnswer } from '../../support/answers.ts';
 import type { Answered, Rig } from '../support.ts';
 
 export interface V2Client {
@@ -10,10 +12,12 @@ export interface V2Client {
   follow(link: string): Promise<Answered>;
 }
 
-async function answered(response: Response): Promise<Answered> {
+async function answered(response: Response, method = 'GET'): Promise<Answered> {
   const text = await response.text();
   const { status, headers } = response;
-  return { status, headers, text, body: text === '' ? undefined : JSON.parse(text) };
+  const body = text === '' ? undefined : JSON.parse(text);
+  expect(problemOfAnswer(method, response.url, status, body)).toBeUndefined();
+  return { status, headers, text, body };
 }
 
 async function logIn(rig: Rig, name: string): Promise<string> {
@@ -23,7 +27,7 @@ async function logIn(rig: Rig, name: string): Promise<string> {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ clientId, clientSecret }),
   });
-  return (await answered(response)).body.data.token;
+  return (await answered(response, 'POST')).body.data.token;
 }
 
 export async function v2Client(rig: Rig, name = 'plain'): Promise<V2Client> {
@@ -33,7 +37,7 @@ export async function v2Client(rig: Rig, name = 'plain'): Promise<V2Client> {
     get: async (path) => answered(await fetch(base + path, { headers })),
     follow: async (link) => answered(await fetch(link, { headers })),
     raw: async (method, path, only) =>
-      answered(await fetch(base + path, { method, headers: only })),
+      answered(await fetch(base + path, { method, headers: only }), method),
     async send(method, path, body) {
       const response = await fetch(base + path, {
         method,
@@ -41,7 +45,7 @@ export async function v2Client(rig: Rig, name = 'plain'): Promise<V2Client> {
           body === undefined ? headers : { ...headers, 'content-type': 'application/vnd.api+json' },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
-      return answered(response);
+      return answered(response, method);
     },
   };
 }
