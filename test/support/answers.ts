@@ -46,7 +46,7 @@ function v2Described(): Described[] {
     pdm: createPdm(createCatalog({ ...knobs().world, styles: 1, brands: 1 }), clock),
     tokens: createPageTokens({ clock, random, lifetime: () => 1 }),
     keys: createKeyRing({ knobs, clock, secrets: random }),
-    portalLink: () => ({ url: 'https://portal.example/#x', expiresAt: 0 }),
+    portalLink: () => ({ url: 'https://portal.example/#x', expiresAt: '' }),
   });
   return routes.map(({ method, path, answer }) => described(method, `/api/v2${path}`, answer));
 }

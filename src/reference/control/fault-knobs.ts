@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { duration, share } from './knob-types.ts';
 
 /** What goes wrong. Kinds of body act on the answer, so their effect has already happened. */
-export const FAULT_KINDS = [
+const FAULT_KINDS = [
   'latency',
   'tooMany',
   'serverError',

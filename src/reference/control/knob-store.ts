@@ -9,7 +9,7 @@ import { nearestName } from '../../lib/nearest.ts';
 import { type Knobs, knobsSchema } from './knobs.ts';
 
 /** Faults and webhooks that did not change are the same objects before and after. */
-export type KnobListener = (knobs: Knobs, before: Knobs) => void;
+type KnobListener = (knobs: Knobs, before: Knobs) => void;
 
 export interface KnobStore {
   /** What holds now. */

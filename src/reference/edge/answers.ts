@@ -7,7 +7,7 @@ export interface EdgeAnswer {
   readonly body: string;
 }
 
-export const V2_MEDIA_TYPE = 'application/vnd.api+json';
+const V2_MEDIA_TYPE = 'application/vnd.api+json';
 
 /** The V1 envelope or the JSON:API errors document. */
 export function errorAnswer(path: string, status: number, detail: string): EdgeAnswer {

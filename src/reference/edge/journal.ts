@@ -26,7 +26,7 @@ export interface JournalEntry {
   readonly mistakes: string[];
 }
 
-export interface JournalFilter {
+interface JournalFilter {
   readonly method?: string | undefined;
   /** Path pattern, `*` stands for any characters. */
   readonly path?: string | undefined;

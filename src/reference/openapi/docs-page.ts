@@ -52,14 +52,15 @@ function contentBlocks(title: string, holder: Members): Html[] {
 
 function parameterTable(parameters: readonly Members[]): Html | undefined {
   if (parameters.length === 0) return undefined;
-  const rows = parameters.map(
-    (one) => html`<tr>
+  const rows = parameters.map((one) => {
+    const { description: _shownBeside, ...schema } = members(one.schema);
+    return html`<tr>
       <td><code>${text(one.name)}</code></td>
       <td>${text(one.in)}${one.required === true ? ', required' : ''}</td>
-      <td><code>${JSON.stringify({ ...members(one.schema), description: undefined })}</code></td>
+      <td><code>${JSON.stringify(schema)}</code></td>
       <td>${text(one.description)}</td>
-    </tr>`,
-  );
+    </tr>`;
+  });
   return html`<table>
     <thead><tr><th>Parameter</th><th>In</th><th>Schema</th><th>Meaning</th></tr></thead>
     <tbody>${rows}</tbody>

@@ -6,7 +6,7 @@ import type { Random } from '../../lib/chance.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { badParameter, ProblemError } from './problem.ts';
 
-export interface PageRows {
+interface PageRows {
   readonly token: string;
   readonly ids: readonly string[];
 }

@@ -1,7 +1,7 @@
 /** What V2 answers when it refuses: the members of one JSON:API error object. */
 import { STATUS_CODES } from 'node:http';
 
-export interface ProblemSource {
+interface ProblemSource {
   readonly parameter?: string;
   readonly pointer?: string;
 }

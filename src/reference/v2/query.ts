@@ -9,7 +9,7 @@ import {
 } from './pdm/resources.ts';
 import { badParameter, type Problem, ProblemError } from './problem.ts';
 
-export interface PageQuery {
+interface PageQuery {
   readonly limit: number;
   readonly offset: number;
   readonly token: string | undefined;

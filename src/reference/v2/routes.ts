@@ -19,7 +19,7 @@ import {
 import { createName, createStyle, parseBody, patchName, patchStyle, removeName } from './writes.ts';
 
 /** A new link into the portal that opens once; `expiresAt` in ISO 8601. */
-export type PortalLink = () => { readonly url: string; readonly expiresAt: string };
+type PortalLink = () => { readonly url: string; readonly expiresAt: string };
 
 export interface RouteDeps extends ReadDeps {
   readonly keys: KeyRing;

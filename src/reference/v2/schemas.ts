@@ -25,7 +25,7 @@ function resource<A extends z.ZodRawShape, R extends z.ZodRawShape>(
 
 const name = z.string().trim().min(1).max(200);
 
-export const resourceSchemas = {
+const resourceSchemas = {
   style: resource(
     'style',
     {

@@ -29,7 +29,7 @@ export interface PdmState {
 export type StyleInput = Omit<StyleRecord, 'updatedAt'>;
 export type NamedType = 'brand' | 'type';
 /** Name and wanted value of each filter. */
-export type Filters = readonly (readonly [name: string, value: string])[];
+type Filters = readonly (readonly [name: string, value: string])[];
 
 export interface Pdm {
   get(type: ResourceType, id: string): Resource | undefined;

@@ -27,7 +27,7 @@ export interface ResourceKind {
   readonly toMany: Readonly<Record<string, string>>;
 }
 
-export const RESOURCES = {
+const RESOURCES = {
   style: {
     path: 'styles',
     attributes: ['styleNo', 'styleName', 'description', 'designer', 'active', 'updatedAt'],
