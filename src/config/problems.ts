@@ -35,6 +35,7 @@ export function showPlace({ source, file, line, column }: Place): string {
 export function showValue(tree: Tree): string {
   if (tree.kind === 'map') return tree.members.size === 0 ? '{}' : 'a section';
   if (tree.kind === 'list') return `[${tree.items.map(showValue).join(', ')}]`;
+  if (tree.isUnclear) return 'a text that is not shown';
   const text = typeof tree.value === 'string' ? tree.value : JSON.stringify(tree.value);
   const safe = String(text).replace(/\/\/[^/@]*@/, '//…@');
   return safe.length > VALUE_CHARS_MAX ? `${safe.slice(0, VALUE_CHARS_MAX - 1)}…` : safe;

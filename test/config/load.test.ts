@@ -156,6 +156,7 @@ describe('settings that depend on each other', () => {
     ['http://localhost/api/v1', undefined],
     ['http://localhost.example.com/api/v1', 'must begin with https://'],
     ['ftp://key.example.com', 'must be the address of an API'],
+    ['https://key.example.com/api v1', 'must be the address of an API'],
     ['https://key.example.com/api?x=1', 'must end with the path'],
     ['https://user:canary@key.example.com/', 'must not hold a user'],
   ])('judges the base address %s', (address, message) => {

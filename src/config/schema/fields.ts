@@ -118,7 +118,8 @@ export function baseUrl() {
     .string()
     .transform((written, ctx): string => {
       const url = URL.parse(written);
-      if (url === null || !/^https?:$/.test(url.protocol)) return refuse(ctx, WRONG_KIND);
+      const isAddress = url !== null && /^https?:$/.test(url.protocol) && !/\s/.test(written);
+      if (!isAddress) return refuse(ctx, WRONG_KIND);
       if (url.username !== '' || url.password !== '') {
         return refuse(ctx, 'must not hold a user or a password; use the login settings');
       }

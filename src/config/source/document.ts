@@ -44,6 +44,9 @@ function adviceFor(code: string): Advice {
   return code === 'BAD_ALIAS' ? NO_ALIAS : (ADVICE[code] ?? NO_ADVICE);
 }
 
+/** A value that is surely one value, even in a file whose quotes do not match. */
+const PLAIN_VALUE = /^[\w./:-]{0,60}$/;
+
 interface Reading {
   readonly lines: LineCounter;
   readonly place: Pick<Place, 'source' | 'file'>;
@@ -87,7 +90,11 @@ function treeOf(node: unknown, nameOffset: number, reading: Reading): Tree {
     const items = node.items.map((item) => treeOf(item, offset, reading));
     return { ...placed, kind: 'list', items };
   }
-  return { ...placed, kind: 'leaf', value: isScalar(node) ? node.value : null };
+  if (!isScalar(node)) return { ...placed, kind: 'leaf', value: null };
+  const end = placeOf(node.range?.[1] ?? offset, reading);
+  const isPlain = PLAIN_VALUE.test(String(node.value));
+  const isUnclear = end.line !== placed.at.line || (reading.problems.length > 0 && !isPlain);
+  return { ...placed, kind: 'leaf', value: node.value, isUnclear };
 }
 
 /** The tree of a file; an empty file is an empty map. All problems, not only the first. */

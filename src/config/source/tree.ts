@@ -20,17 +20,28 @@ export type Tree = Placed &
   (
     | { readonly kind: 'map'; readonly members: ReadonlyMap<string, Tree> }
     | { readonly kind: 'list'; readonly items: readonly Tree[] }
-    | { readonly kind: 'leaf'; readonly value: unknown }
+    | {
+        readonly kind: 'leaf';
+        readonly value: unknown;
+        /** A quote that was not closed may have swallowed other settings: better not shown. */
+        readonly isUnclear?: boolean;
+      }
   );
 
 export type Path = readonly (string | number)[];
 
 export const COMMAND_LINE: Place = { source: 'command line' };
 
-/** `listener.secrets[0].secret`. */
+/** What a setting could be called. In a damaged file anything may end up as a name, even a key. */
+const PLAIN_NAME = /^[A-Za-z_]{1,40}\d{0,2}$/;
+
+/** `listener.secrets[0].secret`; a name that is none is left out. */
 export function showPath(path: Path): string {
   return path
-    .map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`))
+    .map((step) => {
+      if (typeof step === 'number') return `[${step}]`;
+      return PLAIN_NAME.test(step) ? `.${step}` : '.(…)';
+    })
     .join('')
     .replace(/^\./, '');
 }

@@ -1,0 +1,73 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { describeConfig } from '../../src/config/describe.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { showProblem } from '../../src/config/problems.ts';
+import { ENV, MINIMAL, writeConfig } from './support.ts';
+
+const CANARY = 'canary-9c41f0';
+const SOUND = `# My account.
+service:
+  v1:
+    baseUrl: https://key.example.com/api/v1
+    apiKey: ${CANARY}
+    login: { clientId: null, idMember: clientID }
+listener:
+  port: 8790
+  secrets: [{ secret: ${CANARY} }]
+streams:
+  stock: { schedule: "*/15 * * * *", fuse: { share: 0.1 } }
+`;
+
+/** The file with some places overwritten: what a slip of the hand or a bad merge leaves. */
+const damaged = fc
+  .array(
+    fc.record({
+      at: fc.nat(SOUND.length),
+      length: fc.nat(12),
+      text: fc.constantFrom(
+        '',
+        ' ',
+        '\n',
+        ':',
+        '- ',
+        '{',
+        '}',
+        '[',
+        '"',
+        "'",
+        '\t',
+        '&a ',
+        '*a',
+        '!',
+      ),
+    }),
+    { minLength: 1, maxLength: 6 },
+  )
+  .map((slips) =>
+    slips.reduce(
+      (text, { at, length, text: put }) => text.slice(0, at) + put + text.slice(at + length),
+      SOUND,
+    ),
+  )
+  // What was moved out of the place of a secret is beyond us; what still stands there is not.
+  .filter((text) => text.split(/(?:apiKey|secret).{0,4}canary-9c41f0/).length === 3);
+
+it('reports a damaged file with places, and never repeats a secret in it', () => {
+  fc.assert(
+    fc.property(damaged, (text) => {
+      const file = writeConfig(text);
+      const loaded = loadConfig({ file, env: ENV });
+      const problems = 'problems' in loaded ? loaded.problems : [];
+      expect(problems.length).toBeGreaterThan(0);
+      const said = problems.map(showProblem).join('\n');
+      const shown = describeConfig({ file, env: ENV });
+      expect(`${said}\n${JSON.stringify(shown)}`).not.toContain(CANARY);
+    }),
+    { numRuns: 40 },
+  );
+});
+
+it('needs no more than what it says', () => {
+  expect('problems' in loadConfig({ file: writeConfig(MINIMAL), env: ENV })).toBe(false);
+});
