@@ -16,11 +16,15 @@ export interface CheckedRows<T> {
   readonly rejects: readonly Reject[];
 }
 
-export function checkRows<S extends z.ZodType>(
-  schema: S,
-  raws: readonly unknown[],
-): CheckedRows<z.infer<S>> {
-  const rows: z.infer<S>[] = [];
+/** Where and why a schema refused something. */
+export function firstProblem(error: z.core.$ZodError): Omit<Reject, 'raw'> {
+  const issue = error.issues[0];
+  const path = issue?.path.map(String).join('.') ?? '';
+  return { path, reason: issue?.message ?? 'not the shape of the contract' };
+}
+
+export function checkRows<T>(schema: z.ZodType<T>, raws: readonly unknown[]): CheckedRows<T> {
+  const rows: T[] = [];
   const rejects: Reject[] = [];
   for (const raw of raws) {
     const parsed = schema.safeParse(raw);
@@ -28,18 +32,13 @@ export function checkRows<S extends z.ZodType>(
       rows.push(parsed.data);
       continue;
     }
-    const issue = parsed.error.issues[0];
-    const path = issue?.path.map(String).join('.') ?? '';
-    rejects.push({ raw, path, reason: issue?.message ?? 'not the shape of the contract' });
+    rejects.push({ raw, ...firstProblem(parsed.error) });
   }
   return { rows, rejects };
 }
 
 /** The rows in the bytes of one segment (lib/json-rows.ts), parsed and checked. */
-export function checkSegment<S extends z.ZodType>(
-  schema: S,
-  bytes: Uint8Array,
-): CheckedRows<z.infer<S>> {
+export function checkSegment<T>(schema: z.ZodType<T>, bytes: Uint8Array): CheckedRows<T> {
   const parsed = rowsOf(bytes);
   const checked = checkRows(schema, parsed.rows);
   if (parsed.broken.length === 0) return checked;

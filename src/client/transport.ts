@@ -32,7 +32,7 @@ import {
 } from './http/exchange.ts';
 import { createLimiter, type Limiter, type LimiterOptions } from './http/limiter.ts';
 import { createPools, type Pools } from './http/pools.ts';
-import { encoded, type HttpRequest, isSafe } from './http/request.ts';
+import { askedOf, encoded, type HttpRequest } from './http/request.ts';
 
 export interface TransportOptions extends LimiterOptions {
   readonly deadlines: Deadlines;
@@ -173,7 +173,7 @@ async function placeFor(wire: Wire, request: HttpRequest): Promise<() => void> {
 /** One attempt up to the head of a 2xx answer; throws the caller's error otherwise. */
 async function open(wire: Wire, request: HttpRequest, bytesMax: number): Promise<Opened> {
   const { options, deps, counters } = wire;
-  const asked = { method: request.method, url: request.url, safe: isSafe(request) };
+  const asked = askedOf(request);
   let release = (): void => undefined;
   try {
     release = await placeFor(wire, request);

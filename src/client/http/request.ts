@@ -1,5 +1,6 @@
 /** A request as the API clients state it, and as undici takes it. */
 import type { Dispatcher } from 'undici';
+import type { Asked } from './answer.ts';
 import type { Deadlines } from './exchange.ts';
 import type { Priority } from './limiter.ts';
 
@@ -29,6 +30,11 @@ function queryText(query: HttpRequest['query']): string {
 
 export function isSafe(request: HttpRequest): boolean {
   return request.safe ?? request.method === 'GET';
+}
+
+/** The part of a request that failures talk about. */
+export function askedOf(request: HttpRequest): Asked {
+  return { method: request.method, url: request.url, safe: isSafe(request) };
 }
 
 /** The request in undici's terms, and the origin whose pool takes it. */

@@ -1,6 +1,6 @@
 /** What the V1 methods share: how a request is made, and how a list is read. */
 import { z } from 'zod';
-import type { Priority } from '../http/limiter.ts';
+import type { CallOptions } from '../calls.ts';
 import type { HttpRequest } from '../http/request.ts';
 import { type CheckedRows, checkRows } from '../rows.ts';
 import type { Sender } from '../transport.ts';
@@ -22,11 +22,6 @@ export interface V1Wire {
   readonly sender: Sender;
   /** For variants, brands, freight and seasons. */
   readonly catalog: Sender;
-}
-
-export interface CallOptions {
-  readonly priority?: Priority | undefined;
-  readonly signal?: AbortSignal | undefined;
 }
 
 /** A list: the good rows, the bad ones put aside, and what the service counted. */
@@ -80,12 +75,12 @@ export function post(
 const countSchema = z.int().nullish();
 
 /** A list under `member` of `data`: null and absent are broken answers, not empty lists. */
-export async function list<S extends z.ZodType>(
+export async function list<T>(
   sender: Sender,
   request: HttpRequest,
   member: string,
-  schema: S,
-): Promise<Listing<z.infer<S>>> {
+  schema: z.ZodType<T>,
+): Promise<Listing<T>> {
   const shape = z.looseObject({ [member]: z.array(z.unknown()), count: countSchema });
   const { value, startedAt } = await ask(sender, request, shape);
   const raws: unknown = value[member];

@@ -1,7 +1,8 @@
 /** V1's catalog: brands, freight, seasons and the two kinds of variant lists. */
 import { z } from 'zod';
-import { type CallOptions, get, type Listing, list, pull, type V1Wire } from './calls.ts';
-import { ask, type Read } from './envelope.ts';
+import type { CallOptions, Read } from '../calls.ts';
+import { get, type Listing, list, pull, type V1Wire } from './calls.ts';
+import { ask } from './envelope.ts';
 import {
   type Brand,
   brandSchema,

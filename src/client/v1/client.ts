@@ -6,10 +6,12 @@
  * the transport and the session; a write whose answer cannot be understood is InDoubtError.
  * A read-only credential may stand in for the catalog (variants, brands, freight, seasons).
  */
+
+import type { CallOptions, Read } from '../calls.ts';
 import type { Sender } from '../transport.ts';
-import { type CallOptions, post, type V1Options, type V1Wire } from './calls.ts';
+import { post, type V1Options, type V1Wire } from './calls.ts';
 import { type CatalogMethods, catalogMethods } from './catalog.ts';
-import { ask, type Read } from './envelope.ts';
+import { ask } from './envelope.ts';
 import { type OrderMethods, orderMethods } from './orders.ts';
 import { type RefundMethods, refundMethods } from './refunds.ts';
 import { type PortalLink, portalLinkSchema } from './schemas.ts';

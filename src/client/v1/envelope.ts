@@ -1,26 +1,17 @@
 /** V1's envelope: `{status, message, data}` around everything, `data` checked by a schema. */
 import { z } from 'zod';
-import { type Asked, errorOfAnswer, errorOfBrokenAnswer } from '../http/answer.ts';
+import type { Read } from '../calls.ts';
+import { errorOfAnswer, errorOfBrokenAnswer } from '../http/answer.ts';
 import type { AnswerHeaders } from '../http/exchange.ts';
-import type { HttpRequest } from '../http/request.ts';
-import { isSafe } from '../http/request.ts';
+import { askedOf, type HttpRequest } from '../http/request.ts';
+import { firstProblem } from '../rows.ts';
 import type { Sender } from '../transport.ts';
-
-/** A checked answer; `startedAt` (epoch ms) says how old the knowledge is. */
-export interface Read<T> {
-  readonly value: T;
-  readonly startedAt: number;
-}
 
 const envelopeSchema = z.looseObject({
   status: z.int(),
   message: z.string().nullish(),
-  data: z.unknown(),
+  data: z.unknown().optional(),
 });
-
-export function askedOf(request: HttpRequest): Asked {
-  return { method: request.method, url: request.url, safe: isSafe(request) };
-}
 
 /** The `data` of a parsed answer. Throws when the envelope tells of a failure under a 2xx. */
 export function dataOf(request: HttpRequest, json: unknown, headers: AnswerHeaders): unknown {
@@ -34,15 +25,14 @@ export function dataOf(request: HttpRequest, json: unknown, headers: AnswerHeade
 }
 
 /** Sends the request and gives its `data` in the shape of the schema. */
-export async function ask<S extends z.ZodType>(
+export async function ask<T>(
   sender: Sender,
   request: HttpRequest,
-  schema: S,
-): Promise<Read<z.infer<S>>> {
+  schema: z.ZodType<T>,
+): Promise<Read<T>> {
   const { json, headers, startedAt } = await sender.request(request);
   const parsed = schema.safeParse(dataOf(request, json, headers));
   if (parsed.success) return { value: parsed.data, startedAt };
-  const issue = parsed.error.issues[0];
-  const where = ['data', ...(issue?.path ?? [])].map(String).join('.');
-  throw errorOfBrokenAnswer(askedOf(request), new Error(`${where}: ${issue?.message}`));
+  const { path, reason } = firstProblem(parsed.error);
+  throw errorOfBrokenAnswer(askedOf(request), new Error(`data.${path}: ${reason}`));
 }

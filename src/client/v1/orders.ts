@@ -1,6 +1,8 @@
 /** V1's orders and their deliveries. */
-import { type CallOptions, get, type Listing, list, post, pull, type V1Wire } from './calls.ts';
-import { ask, type Read } from './envelope.ts';
+
+import type { CallOptions, Read } from '../calls.ts';
+import { get, type Listing, list, post, pull, type V1Wire } from './calls.ts';
+import { ask } from './envelope.ts';
 import {
   type CreatedOrder,
   createdOrderSchema,

@@ -1,8 +1,9 @@
 /** V1's refunds, and the pending refunds that ask for one. */
 import type { JsonObject } from '../../lib/json.ts';
 import { fromMinorUnits } from '../../lib/money.ts';
-import { type CallOptions, get, type Listing, list, post, type V1Wire } from './calls.ts';
-import { ask, type Read } from './envelope.ts';
+import type { CallOptions, Read } from '../calls.ts';
+import { get, type Listing, list, post, type V1Wire } from './calls.ts';
+import { ask } from './envelope.ts';
 import {
   type PendingRefund,
   pendingRefundSchema,

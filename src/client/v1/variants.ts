@@ -19,10 +19,10 @@ import {
 } from '../../lib/json-rows.ts';
 import { errorOfBrokenAnswer } from '../http/answer.ts';
 import type { AnswerHeaders } from '../http/exchange.ts';
-import type { HttpRequest } from '../http/request.ts';
+import { askedOf, type HttpRequest } from '../http/request.ts';
 import { type CheckedRows, checkSegment } from '../rows.ts';
 import type { Sender } from '../transport.ts';
-import { askedOf, dataOf } from './envelope.ts';
+import { dataOf } from './envelope.ts';
 import { type Variant, variantSchema } from './schemas.ts';
 
 /** A few neighbouring rows: `bytes.subarray(start, end)` of the batch. */

@@ -1,0 +1,193 @@
+/**
+ * V2, the style and product data (JSON:API): collections, single resources and writes for every
+ * resource type of docs/wire.md, "V2 (JSON:API)". Errors are those of the transport and the
+ * session, and those of paging (pages.ts).
+ */
+import { z } from 'zod';
+import type { CallOptions, Read } from '../calls.ts';
+import { errorOfBrokenAnswer } from '../http/answer.ts';
+import { askedOf, type HttpRequest } from '../http/request.ts';
+import { checkRows } from '../rows.ts';
+import type { Sender } from '../transport.ts';
+import { documentOf, type Included, readIncluded, singleSchema } from './document.ts';
+import { pullCollection, type V2Paging, type V2Pull } from './pages.ts';
+import {
+  RESOURCE_PATHS,
+  type ResourceId,
+  type ResourceOf,
+  type ResourceType,
+  resourceSchemas,
+} from './resources.ts';
+
+export interface V2Options {
+  /** Without a trailing slash, for example `https://key.example.com/api/v2`. */
+  readonly baseUrl: string;
+  readonly paging: V2Paging;
+}
+
+export interface V2Query {
+  /** Relationship paths: `brand`, `styleColors.color`. */
+  readonly include?: readonly string[] | undefined;
+  /** By type, for primary and included resources alike; a type that is left out comes whole. */
+  readonly fields?: Readonly<Partial<Record<ResourceType, readonly string[]>>> | undefined;
+  readonly filter?: Readonly<Record<string, string | boolean>> | undefined;
+}
+
+export interface V2PullOptions extends CallOptions {
+  /** `next` of the last page that was kept. */
+  readonly from?: string | undefined;
+}
+
+export interface V2Read<R> extends Read<R> {
+  readonly included: Included;
+}
+
+/** What is written of a resource. */
+export interface ResourceInput {
+  readonly attributes?: Readonly<Record<string, unknown>> | undefined;
+  readonly relationships?:
+    | Readonly<Record<string, { readonly data: ResourceId | readonly ResourceId[] | null }>>
+    | undefined;
+}
+
+export interface V2Client {
+  collection<T extends ResourceType>(
+    type: T,
+    query?: V2Query,
+    call?: V2PullOptions,
+  ): V2Pull<ResourceOf<T>>;
+  styleColors(
+    styleId: string,
+    query?: V2Query,
+    call?: V2PullOptions,
+  ): V2Pull<ResourceOf<'styleColor'>>;
+  resource<T extends ResourceType>(
+    type: T,
+    id: string,
+    query?: V2Query,
+    call?: CallOptions,
+  ): Promise<V2Read<ResourceOf<T>>>;
+  create<T extends 'style' | 'brand' | 'type'>(
+    type: T,
+    input: ResourceInput,
+    call?: CallOptions,
+  ): Promise<V2Read<ResourceOf<T>>>;
+  update<T extends 'style' | 'brand' | 'type'>(
+    type: T,
+    id: string,
+    input: ResourceInput,
+    call?: CallOptions,
+  ): Promise<V2Read<ResourceOf<T>>>;
+  remove(type: 'brand' | 'type', id: string, call?: CallOptions): Promise<void>;
+  /** A new link each time; it is a secret and works once. */
+  webhookPortal(call?: CallOptions): Promise<Read<V2PortalLink>>;
+}
+
+const portalSchema = z.looseObject({
+  data: z.looseObject({ url: z.string().min(1), expiresAt: z.string().nullish() }),
+});
+export type V2PortalLink = z.infer<typeof portalSchema>['data'];
+
+const MEDIA_TYPE = 'application/vnd.api+json';
+
+function parametersOf(query: V2Query | undefined): Record<string, string> {
+  const parameters: Record<string, string> = {};
+  if (query?.include?.length) parameters.include = query.include.join(',');
+  for (const [type, fields] of Object.entries(query?.fields ?? {})) {
+    parameters[`fields_${type}`] = fields.join(',');
+  }
+  for (const [name, value] of Object.entries(query?.filter ?? {})) {
+    parameters[`filter[${name}]`] = String(value);
+  }
+  return parameters;
+}
+
+/** The one resource of a document. */
+function singleOf<T extends ResourceType>(
+  request: HttpRequest,
+  type: T,
+  answer: { readonly json: unknown; readonly startedAt: number },
+): V2Read<ResourceOf<T>> {
+  const document = documentOf(request, singleSchema, answer.json);
+  const { rows, rejects } = checkRows(resourceSchemas[type], [document.data]);
+  const [value] = rows;
+  if (value !== undefined) {
+    return { value, startedAt: answer.startedAt, included: readIncluded(document.included) };
+  }
+  const [reject] = rejects;
+  const problem = new Error(`data.${reject?.path}: ${reject?.reason}`);
+  throw errorOfBrokenAnswer(askedOf(request), problem);
+}
+
+type WriteMethods = Pick<V2Client, 'create' | 'update' | 'remove' | 'webhookPortal'>;
+
+function writeMethods(options: V2Options, sender: Sender): WriteMethods {
+  const write = (
+    method: 'POST' | 'PATCH' | 'DELETE',
+    path: string,
+    data: unknown,
+    call: CallOptions | undefined,
+  ): HttpRequest => ({
+    method,
+    url: options.baseUrl + path,
+    priority: call?.priority ?? 'push',
+    signal: call?.signal,
+    ...(data === undefined ? {} : { json: { data }, headers: { 'content-type': MEDIA_TYPE } }),
+  });
+  const at = (type: ResourceType, id: string): string =>
+    `/pdm/${RESOURCE_PATHS[type]}/${encodeURIComponent(id)}`;
+  return {
+    async create(type, input, call) {
+      const request = write('POST', `/pdm/${RESOURCE_PATHS[type]}`, { type, ...input }, call);
+      return singleOf(request, type, await sender.request(request));
+    },
+    async update(type, id, input, call) {
+      const request = write('PATCH', at(type, id), { type, id, ...input }, call);
+      return singleOf(request, type, await sender.request(request));
+    },
+    async remove(type, id, call) {
+      await sender.request(write('DELETE', at(type, id), undefined, call));
+    },
+    async webhookPortal(call) {
+      // Each call makes a new link and changes nothing else: never in doubt.
+      const request = { ...write('POST', '/webhook-portal', undefined, call), safe: true };
+      const { json, startedAt } = await sender.request(request);
+      return { value: documentOf(request, portalSchema, json).data, startedAt };
+    },
+  };
+}
+
+export function createV2Client(options: V2Options, sender: Sender): V2Client {
+  const get = (
+    path: string,
+    query: V2Query | undefined,
+    call: CallOptions | undefined,
+    priority: 'read' | 'pull',
+  ): HttpRequest => ({
+    method: 'GET',
+    url: `${options.baseUrl}/pdm/${path}`,
+    query: parametersOf(query),
+    priority: call?.priority ?? priority,
+    signal: call?.signal,
+  });
+  const pull = <T extends ResourceType>(
+    type: T,
+    path: string,
+    query: V2Query | undefined,
+    call: V2PullOptions | undefined,
+  ): V2Pull<ResourceOf<T>> => {
+    const request = get(path, query, call, 'pull');
+    return pullCollection({ sender, type, request, paging: options.paging, from: call?.from });
+  };
+  return {
+    collection: (type, query, call) => pull(type, RESOURCE_PATHS[type], query, call),
+    styleColors: (styleId, query, call) =>
+      pull('styleColor', `styles/${encodeURIComponent(styleId)}/style-colors`, query, call),
+    async resource(type, id, query, call) {
+      const path = `${RESOURCE_PATHS[type]}/${encodeURIComponent(id)}`;
+      const request = get(path, query, call, 'read');
+      return singleOf(request, type, await sender.request(request));
+    },
+    ...writeMethods(options, sender),
+  };
+}

@@ -1,0 +1,204 @@
+/**
+ * Collections of V2, page by page. The first answer gives a token that pins the rows; the next
+ * pages are asked for with token and offset (or by the service's own `links.next`), all other
+ * parameters frozen. The collection ends where `links.next` is null.
+ *
+ * Of a link only the query is used: credentials never follow a link to another host. What can go
+ * wrong: the token expires (RetryLaterError `v2.page_token_expired`: the run starts over), the
+ * links go round in circles (`v2.page_loop`), a page is broken (`transport.broken_answer`).
+ */
+import { BugError, invariant, RefusedError, RetryLaterError } from '../../lib/errors.ts';
+import { errorOfBrokenAnswer } from '../http/answer.ts';
+import { askedOf, type HttpRequest } from '../http/request.ts';
+import { type CheckedRows, checkRows } from '../rows.ts';
+import type { Sender } from '../transport.ts';
+import { collectionSchema, documentOf, type Included, readIncluded } from './document.ts';
+import { type ResourceOf, type ResourceType, resourceSchemas } from './resources.ts';
+
+export interface V2Page<R> extends CheckedRows<R> {
+  /** From 1 in each pull, also in one that goes on from an earlier one. */
+  readonly pageNumber: number;
+  readonly included: Included;
+  /** Epoch ms of the request. */
+  readonly startedAt: number;
+  /** Where a pull goes on behind this page; undefined: it was the last. */
+  readonly next: string | undefined;
+}
+
+export interface V2PullEnd {
+  readonly pages: number;
+  /** Good and bad rows of this pull. */
+  readonly rows: number;
+}
+
+export interface V2Pull<R> {
+  readonly pages: AsyncGenerator<V2Page<R>, void, undefined>;
+  /** Only after `pages` has been read to its end. */
+  end(): V2PullEnd;
+}
+
+export interface V2Paging {
+  /** Rows per page, at most 250. */
+  readonly pageRows: number;
+  /** How the next page is asked for. */
+  readonly follow: 'token' | 'links';
+}
+
+export interface V2PullRequest<T extends ResourceType> {
+  readonly sender: Sender;
+  readonly type: T;
+  /** Of the first page, without `page[…]`. */
+  readonly request: HttpRequest;
+  readonly paging: V2Paging;
+  /** The `next` of the last page of an earlier run. */
+  readonly from?: string | undefined;
+}
+
+/** Beyond this the service pages for ever. */
+const PAGES_MAX = 100_000;
+
+/** What a request that carries a dead token is answered with. */
+const DEAD_TOKEN_CODES = new Set(['service.bad_request', 'service.not_found', 'service.gone']);
+
+function isPaging(name: string): boolean {
+  return name.startsWith('page[');
+}
+
+function queryOf(parameters: URLSearchParams): Readonly<Record<string, string>> {
+  return Object.fromEntries(parameters);
+}
+
+/** All parameters but those of the page, in one spelling. */
+function frozen(parameters: URLSearchParams): string {
+  return [...parameters]
+    .filter(([name]) => !isPaging(name))
+    .map(([name, value]) => `${name}=${value}`)
+    .sort()
+    .join('&');
+}
+
+function firstQuery<T extends ResourceType>(pull: V2PullRequest<T>): URLSearchParams {
+  const first = new URLSearchParams();
+  for (const [name, value] of Object.entries(pull.request.query ?? {})) {
+    if (value !== undefined) first.set(name, String(value));
+  }
+  first.set('page[limit]', String(pull.paging.pageRows));
+  if (pull.from === undefined) return first;
+  const from = new URLSearchParams(pull.from);
+  if (frozen(from) === frozen(first)) return from;
+  throw new RetryLaterError('v2.page_token_expired', 'the checkpoint belongs to another query', {
+    hint: 'the run starts over',
+  });
+}
+
+interface PageAnswer {
+  readonly rows: readonly unknown[];
+  readonly included: unknown;
+  readonly nextLink: string | null | undefined;
+  readonly token: string | undefined;
+  readonly startedAt: number;
+}
+
+async function fetchPage(
+  sender: Sender,
+  request: HttpRequest,
+  query: URLSearchParams,
+): Promise<PageAnswer> {
+  try {
+    const asked = { ...request, query: queryOf(query) };
+    const { json, startedAt } = await sender.request(asked);
+    const document = documentOf(asked, collectionSchema, json);
+    const token = document.meta?.pageToken ?? query.get('page[token]') ?? undefined;
+    const { data: rows, included, links } = document;
+    return { rows, included, nextLink: links ? links.next : undefined, token, startedAt };
+  } catch (error) {
+    const carried = query.has('page[token]') || query.has('page[offset]');
+    if (!(error instanceof RefusedError) || !carried || !DEAD_TOKEN_CODES.has(error.code)) {
+      throw error;
+    }
+    throw new RetryLaterError('v2.page_token_expired', `the page is gone: ${error.message}`, {
+      cause: error,
+      hint: 'the run starts over',
+    });
+  }
+}
+
+/** The query of the page behind this one; undefined: this was the last. */
+function nextQuery(
+  request: HttpRequest,
+  paging: V2Paging,
+  query: URLSearchParams,
+  page: PageAnswer,
+): URLSearchParams | undefined {
+  const { nextLink, token, rows } = page;
+  if (nextLink === null) return undefined;
+  // Without links at all, a page that is not full is the last one.
+  if (nextLink === undefined && (token === undefined || rows.length < paging.pageRows)) {
+    return undefined;
+  }
+  if (token !== undefined && (paging.follow === 'token' || nextLink === undefined)) {
+    const next = new URLSearchParams(query);
+    const offset = Number(query.get('page[offset]') ?? 0) + rows.length;
+    next.set('page[token]', token);
+    next.set('page[offset]', String(offset));
+    return next;
+  }
+  const next = new URL(nextLink ?? '', request.url).searchParams;
+  if (frozen(next) === frozen(query)) return next;
+  const problem = new Error('links.next changes parameters other than the page');
+  throw errorOfBrokenAnswer(askedOf(request), problem);
+}
+
+async function* paged<T extends ResourceType>(
+  pull: V2PullRequest<T>,
+  finish: (end: V2PullEnd) => void,
+): AsyncGenerator<V2Page<ResourceOf<T>>, void, undefined> {
+  const stop = new AbortController();
+  const outer = pull.request.signal;
+  const signal = outer ? AbortSignal.any([outer, stop.signal]) : stop.signal;
+  const request = { ...pull.request, signal };
+  const seen = new Set<string>();
+  let query = firstQuery(pull);
+  let coming = fetchPage(pull.sender, request, query);
+  let rows = 0;
+  try {
+    for (let pageNumber = 1; pageNumber <= PAGES_MAX; pageNumber += 1) {
+      const page = await coming;
+      const next = nextQuery(request, pull.paging, query, page);
+      seen.add(query.toString());
+      if (next && seen.has(next.toString())) break;
+      if (next) {
+        query = next;
+        coming = fetchPage(pull.sender, request, next);
+        // Awaited in its turn; until then a failure must not count as unhandled.
+        coming.catch(() => undefined);
+      }
+      rows += page.rows.length;
+      const checked: CheckedRows<ResourceOf<T>> = checkRows(resourceSchemas[pull.type], page.rows);
+      const included = readIncluded(page.included);
+      const { startedAt } = page;
+      yield { ...checked, included, pageNumber, startedAt, next: next?.toString() };
+      if (next) continue;
+      finish({ pages: pageNumber, rows });
+      return;
+    }
+    throw new RetryLaterError('v2.page_loop', `${request.url}: the pages go round in circles`);
+  } finally {
+    stop.abort(new BugError('bug.pull_ended', 'the pull has ended'));
+  }
+}
+
+export function pullCollection<T extends ResourceType>(
+  pull: V2PullRequest<T>,
+): V2Pull<ResourceOf<T>> {
+  let end: V2PullEnd | undefined;
+  return {
+    pages: paged(pull, (reached) => {
+      end = reached;
+    }),
+    end() {
+      invariant(end !== undefined, 'the end of a pull was asked for before it was reached');
+      return end;
+    },
+  };
+}

@@ -1,0 +1,105 @@
+/**
+ * The resource types of V2 and what of them is modelled: attributes and relationships by name.
+ * Members that are not modelled are kept. Every modelled one may be absent, because sparse
+ * fieldsets leave members out. Source: docs/wire.md, "V2 (JSON:API)".
+ */
+import { z } from 'zod';
+
+const identitySchema = z.looseObject({ type: z.string().min(1), id: z.string().min(1) });
+export type ResourceId = z.infer<typeof identitySchema>;
+
+const text = z.string().nullish();
+const flag = z.boolean().nullish();
+const toOne = z.looseObject({ data: identitySchema.nullish() }).nullish();
+const id = z.string().min(1);
+const toMany = z.looseObject({ data: z.array(identitySchema).nullish() }).nullish();
+
+const schemas = {
+  style: z.looseObject({
+    type: z.literal('style'),
+    id,
+    attributes: z
+      .looseObject({
+        styleNo: text,
+        styleName: text,
+        description: text,
+        designer: text,
+        active: flag,
+        updatedAt: text,
+      })
+      .prefault({}),
+    relationships: z
+      .looseObject({
+        brand: toOne,
+        type: toOne,
+        gender: toOne,
+        countryOfOrigin: toOne,
+        styleColors: toMany,
+      })
+      .prefault({}),
+  }),
+  /** `noosType`: none or noos. */
+  styleColor: z.looseObject({
+    type: z.literal('styleColor'),
+    id,
+    attributes: z.looseObject({ active: flag, noosType: text }).prefault({}),
+    relationships: z.looseObject({ color: toOne }).prefault({}),
+  }),
+  color: z.looseObject({
+    type: z.literal('color'),
+    id,
+    attributes: z.looseObject({ active: flag, name: text, code: text }).prefault({}),
+    relationships: z.looseObject({}).prefault({}),
+  }),
+  brand: z.looseObject({
+    type: z.literal('brand'),
+    id,
+    attributes: z.looseObject({ name: text }).prefault({}),
+    relationships: z.looseObject({}).prefault({}),
+  }),
+  type: z.looseObject({
+    type: z.literal('type'),
+    id,
+    attributes: z.looseObject({ name: text }).prefault({}),
+    relationships: z.looseObject({}).prefault({}),
+  }),
+  gender: z.looseObject({
+    type: z.literal('gender'),
+    id,
+    attributes: z.looseObject({ name: text }).prefault({}),
+    relationships: z.looseObject({}).prefault({}),
+  }),
+  country: z.looseObject({
+    type: z.literal('country'),
+    id,
+    attributes: z.looseObject({ name: text, code: text }).prefault({}),
+    relationships: z.looseObject({}).prefault({}),
+  }),
+} as const;
+
+export type ResourceType = keyof typeof schemas;
+export type ResourceOf<T extends ResourceType> = z.infer<(typeof schemas)[T]>;
+
+/** By type. */
+export const resourceSchemas: { readonly [T in ResourceType]: z.ZodType<ResourceOf<T>> } = schemas;
+
+export function isResourceType(name: string): name is ResourceType {
+  return Object.hasOwn(schemas, name);
+}
+
+/** Below `/pdm`. */
+export const RESOURCE_PATHS: Readonly<Record<ResourceType, string>> = {
+  style: 'styles',
+  styleColor: 'style-colors',
+  color: 'colors',
+  brand: 'brands',
+  type: 'types',
+  gender: 'genders',
+  country: 'countries',
+};
+
+/** Names of the modelled attributes and relationships: what a sparse fieldset asks for. */
+export function modelledFields(type: ResourceType): readonly string[] {
+  const { attributes, relationships } = schemas[type].shape;
+  return [attributes, relationships].flatMap((members) => Object.keys(members.unwrap().shape));
+}
