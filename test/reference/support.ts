@@ -1,4 +1,7 @@
 /** A reference service on free ports with a clock that a test steps. */
+
+import { once } from 'node:events';
+import type { Server } from 'node:http';
 import { expect } from 'vitest';
 import { seededRandom } from '../../src/lib/chance.ts';
 import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
@@ -76,4 +79,12 @@ export async function startRig(knobs: Record<string, unknown> = {}): Promise<Rig
       return { status: response.status, headers: response.headers, text, body: parsed };
     },
   };
+}
+
+/** Listens on any free port of this machine. */
+export async function listeningPort(server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
 }

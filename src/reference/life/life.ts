@@ -87,9 +87,11 @@ function run(deps: LifeDeps, task: Task): void {
       if (pending) trade.confirmRefund(pending);
       return;
     }
-    case 'commit':
-      trade.place(task.order);
+    case 'commit': {
+      const { made } = task.order;
+      if (made === undefined || !book.made.has(made)) trade.place(task.order);
       return;
+    }
     case 'restock':
       restock(deps);
   }

@@ -116,13 +116,12 @@ function createOrder(deps: OrderDeps, key: Key, input: NewOrder, idempotencyKey?
     const taken = book.orders.all.some(({ reference }) => reference === input.reference);
     if (taken) throw new V1Error(409, `There is already an order with that reference`);
   }
+  const order = honoured === undefined ? input : { ...input, made: honoured };
   if (commitsLate(deps)) {
-    agenda.add(clock.now() + rules.lateCommitAfter, { kind: 'commit', order: input });
+    agenda.add(clock.now() + rules.lateCommitAfter, { kind: 'commit', order });
     throw new V1Error(504, 'The service did not answer in time');
   }
-  const order = trade.place(input);
-  if (honoured !== undefined) book.made.set(honoured, order.orderId);
-  return createdAnswer(world, order);
+  return createdAnswer(world, trade.place(order));
 }
 
 function createOrderRoute(deps: OrderDeps): Route {

@@ -83,7 +83,7 @@ function sendError(reply: FastifyReply, error: V1Error): FastifyReply {
 /** Errors of fastify itself: unreadable JSON is invalid data, anything else keeps its status. */
 function asV1Error(error: FastifyError): V1Error {
   const status = error.statusCode ?? 500;
-  if (status === 400) {
+  if (status === 400 || status === 415) {
     return new V1Error(422, 'The request is invalid', { invalidData: ['body: is no JSON'] });
   }
   return new V1Error(status, status >= 500 ? 'Internal error' : error.message);

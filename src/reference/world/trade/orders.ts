@@ -19,7 +19,7 @@ export interface OrderLine {
   readonly price: number;
   readonly season?: string;
   readonly delivery?: string;
-  /** Units in deliveries that are pending, accepted or shipped. */
+  /** Units in deliveries that were not rejected; what was canceled is not packed again. */
   packed: number;
   /** Units that have shipped. */
   fulfilled: number;

@@ -38,6 +38,8 @@ export interface NewOrder {
   readonly account: number;
   readonly season?: string;
   readonly key?: string;
+  /** Name under which a repeated request finds this order again. */
+  readonly made?: string;
 }
 
 const SALT = { jitter: 60, split: 61, cancel: 62, give: 63 } as const;
@@ -95,7 +97,7 @@ function placeOrder(deps: TradeDeps, input: NewOrder): Order {
   const { book, catalog, stock, clock, agenda } = deps;
   const orderId = book.orders.nextId();
   const now = clock.now();
-  const { lines, ...rest } = input;
+  const { lines, made, ...rest } = input;
   const order: Order = {
     ...rest,
     orderId,
@@ -110,6 +112,7 @@ function placeOrder(deps: TradeDeps, input: NewOrder): Order {
     }),
   };
   book.orders.add(order);
+  if (made !== undefined) book.made.set(made, orderId);
   if (order.season !== undefined) {
     for (const line of order.lines) stock.takePreOrder(line.variant, line.quantity);
   }
@@ -186,7 +189,7 @@ function moveDelivery(
   delivery.status = to;
   if (to === 'accepted') delivery.acceptedAt = now;
   else delete delivery.acceptedAt;
-  if (to === 'rejected' || to === 'canceled') unpack(order, delivery);
+  if (to === 'rejected') unpack(order, delivery);
   const name = to === 'canceled' ? 'delivery_canceled' : 'delivery_updated';
   publishDelivery(deps, name, order, delivery);
   if (to === 'accepted') {
@@ -196,7 +199,7 @@ function moveDelivery(
   if (to === 'rejected') {
     agenda.add(now + life.repackAfter, { kind: 'pack', orderId: order.orderId });
   }
-  if (to === 'canceled') closeOrder(deps, order);
+  if (to === 'canceled') settle(deps, order);
   return verdict;
 }
 
@@ -207,15 +210,22 @@ function unpack(order: Order, delivery: Delivery): void {
   }
 }
 
-/** A delivery that the service cancels is not packed again: the order ends with what it has. */
-function closeOrder(deps: TradeDeps, order: Order): void {
-  const open = deps.book.deliveries
+/**
+ * Completes the order when nothing is left to pack, to decide or to ship. What the service canceled
+ * is not packed again: the order then ends with what it has.
+ */
+function settle(deps: TradeDeps, order: Order): void {
+  const isOpen = deps.book.deliveries
     .ofOrder(order.orderId)
     .some(({ status, shippedAt }) => status === 'pending' || (status === 'accepted' && !shippedAt));
-  if (open || order.completed) return;
+  const { lines } = order;
+  const isDone = !isOpen && lines.every(({ packed, quantity }) => packed >= quantity);
+  const isWhole = lines.every(({ fulfilled, quantity }) => fulfilled >= quantity);
+  if (isWhole) order.status = 'fulfilled';
+  else if (lines.some(({ fulfilled }) => fulfilled > 0)) order.status = 'partially_fulfilled';
+  else if (isDone) order.status = 'canceled';
+  if (!isDone || order.completed) return;
   order.completed = true;
-  const shipped = order.lines.some((line) => line.fulfilled > 0);
-  order.status = shipped ? 'partially_fulfilled' : 'canceled';
   publishOrder(deps, 'order_completed', order);
 }
 
@@ -234,10 +244,7 @@ function ship(deps: TradeDeps, delivery: Delivery): boolean {
     stock.set(line.variant, Math.max(0, stock.of(line.variant) - quantity));
   }
   publishDelivery(deps, 'delivery_updated', order, delivery);
-  const whole = order.lines.every((line) => line.fulfilled >= line.quantity);
-  order.status = whole ? 'fulfilled' : 'partially_fulfilled';
-  order.completed = whole;
-  if (whole) publishOrder(deps, 'order_completed', order);
+  settle(deps, order);
   if (shareOf(deps, id, SALT.give) < life.refundShare) {
     agenda.add(clock.now() + life.refundAfter, { kind: 'return', orderDeliveryId: id });
   }
