@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { complaints, problemsOf, rulesOf, ruleText } from './support.ts';
 
@@ -46,6 +47,38 @@ describe('the loader', () => {
     expect(complaints(['\'delivery.status == "pendng"\''])).toEqual([`r.yaml:7:29 ${never}`]);
     expect(complaints(['\'"pendng" != delivery.status\''])).toEqual([`r.yaml:7:10 ${never}`]);
     expect(complaints(['\'delivery.status in ["pending", "pendng"]\''])).toHaveLength(1);
+  });
+
+  it('knows the form of country and currency codes', () => {
+    expect(complaints(['order.country == "dk"'])).toEqual([
+      'r.yaml:7:26 a: "dk" is never a value of order.country - ' +
+        'a country is two capital letters such as "DK"',
+    ]);
+    expect(complaints(['order.currency in ["DKK", "Euro"]'])).toHaveLength(1);
+  });
+
+  it('does not search in a text where a list was meant', () => {
+    expect(complaints(['order.country in "DK"'])[0]).toContain('in needs a list');
+    expect(complaints(['\'"DK" in order.country\''])[0]).toContain('in needs a list');
+    expect(complaints(['order.country in ["DK"]'])).toEqual([]);
+    expect(complaints(['\'"A" in order.delivery_names\''])).toEqual([]);
+  });
+
+  it('bounds the size of a condition', () => {
+    const long = Array(300).fill('order.preorder').join(' && ');
+    expect(complaints([long])).toHaveLength(1);
+    const deep = `'${'!('.repeat(60)}order.preorder${')'.repeat(60)}'`;
+    expect(complaints([deep])).toHaveLength(1);
+  });
+
+  it('takes any text for a rule file without failing', () => {
+    fc.assert(
+      fc.property(fc.string({ maxLength: 40 }), (text) => {
+        complaints([text.replaceAll('\n', ' ')]);
+        complaints([`'${text.replaceAll(/[\n']/g, ' ')}'`]);
+        problemsOf(text);
+      }),
+    );
   });
 
   it('evaluates literal durations and times at load', () => {

@@ -17,6 +17,11 @@ describe('the strict YAML subset', () => {
     expect(complaints(["'order.preorder ? true : false'"])).toEqual([]);
   });
 
+  it('explains a condition that begins with a quoted text', () => {
+    expect(complaints(['"DK" == order.country'])[0]).toContain('whole condition in single quotes');
+    expect(complaints(['\'"DK" == order.country\''])).toEqual([]);
+  });
+
   it('explains a text that was cut at " #"', () => {
     expect(complaints(['order.reference == "PO #12"'])[0]).toContain('YAML cut the text at " #"');
     expect(complaints(['\'order.reference == "PO #12"\''])).toEqual([]);

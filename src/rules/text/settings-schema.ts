@@ -29,7 +29,7 @@ const calendar = z.strictObject({
     .string()
     .regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'write a time such as "16:30"')
     .default('16:30'),
-  holidays: z.array(z.iso.date()).default([]),
+  holidays: z.array(z.iso.date('write a date such as 2026-12-24')).default([]),
 });
 
 const rails = z.strictObject({

@@ -86,11 +86,19 @@ function createSource(file: RuleFile, doc: Document.Parsed, lines: LineCounter):
   };
 }
 
+/** What the parser finds where a condition was not one text to it. */
+const SCALAR_CODES: ReadonlySet<string> = new Set([
+  'UNEXPECTED_TOKEN',
+  'BLOCK_AS_IMPLICIT_KEY',
+  'MULTILINE_IMPLICIT_KEY',
+  'BAD_SCALAR_START',
+]);
+
 function parserHint(code: string, text: string): string | undefined {
   if (code === 'TAG_RESOLVE_FAILED') return `${QUOTE_HINT}, or use unless:`;
   if (code === 'TAB_AS_INDENT') return 'indent with spaces';
   if (code === 'DUPLICATE_KEY') return 'remove or rename one of them';
-  return /[?{}&*!|>%@`]/.test(text) ? QUOTE_HINT : undefined;
+  return SCALAR_CODES.has(code) || /[?{}&*!|>%@`]/.test(text) ? QUOTE_HINT : undefined;
 }
 
 function parserProblems(source: YamlSource, doc: Document.Parsed): Problem[] {

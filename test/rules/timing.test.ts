@@ -1,0 +1,96 @@
+import { describe, expect, it } from 'vitest';
+import { factPaths, parseSpan, parseUntil } from '../../src/rules/text/timing.ts';
+import { problemsOf, rulesOf, ruleText } from './support.ts';
+
+const HOUR_MS = 3_600_000;
+
+function holdOf(hold: string) {
+  return rulesOf(ruleText(['order.preorder'], `    hold: ${hold}\n`, 'hold')).rules[0]?.hold;
+}
+
+describe('the timing of a hold', () => {
+  it('has an end, also when nobody wrote one', () => {
+    const days = { kind: 'business-days', days: 3 };
+    const plain = rulesOf(ruleText(['order.preorder'], '', 'hold')).rules[0]?.hold;
+    expect(plain).toEqual({ until: undefined, atMost: days, afterwards: 'escalate' });
+    expect(holdOf('{ then: accept }')).toEqual({
+      until: undefined,
+      atMost: days,
+      afterwards: 'accept',
+    });
+  });
+
+  it('reads durations, business time, the next opening and a change of a fact', () => {
+    expect(holdOf('{ until: next business open, at_most: 48h, then: re-evaluate }')).toEqual({
+      until: { kind: 'business-open' },
+      atMost: { kind: 'duration', ms: 48 * HOUR_MS },
+      afterwards: 're-evaluate',
+    });
+    expect(parseUntil('customer.credit changes')).toEqual({
+      kind: 'changes',
+      path: 'customer.credit',
+    });
+    expect(parseUntil('90m')).toEqual({ kind: 'duration', ms: 1.5 * HOUR_MS });
+    expect(parseSpan('1 business day')).toEqual({ kind: 'business-days', days: 1 });
+    expect(parseSpan('4 business hours')).toEqual({ kind: 'business-hours', hours: 4 });
+  });
+
+  it('refuses what it does not understand, and a reject after a hold', () => {
+    for (const text of ['3', 'tomorrow', '0 business days', '0h', '']) {
+      expect(parseSpan(text)).toBeUndefined();
+    }
+    expect(parseUntil('customer.credti changes')).toBeUndefined();
+    expect(factPaths()).toContain('delivery.lines.missing');
+    const problem = (hold: string): string =>
+      problemsOf(ruleText(['order.preorder'], `    hold: ${hold}\n`, 'hold')).join();
+    expect(problem('{ until: customer.credti changes }')).toContain('customer.credit changes');
+    expect(problem('{ at_most: soon }')).toContain('write 48h or "2 business days"');
+    expect(problem('{ then: reject }')).toContain('possible: escalate, re-evaluate, accept');
+  });
+});
+
+describe('the rails of a reject', () => {
+  const rest = (reject: string): string => `    reject: ${reject}\n`;
+
+  it('wait a day unless something else is written', () => {
+    const rule = rulesOf(ruleText(['order.preorder'], '', 'reject')).rules[0];
+    expect(rule?.reject?.graceMs).toBe(24 * HOUR_MS);
+    const text = ruleText(['order.preorder'], rest('{ grace: 2h, max_per_day: 3 }'), 'reject');
+    expect(rulesOf(text).rules[0]?.reject).toMatchObject({ graceMs: 2 * HOUR_MS, maxPerDay: 3 });
+  });
+
+  it('never wait less than an hour', () => {
+    const text = ruleText(['order.preorder'], rest('{ grace: 59m }'), 'reject');
+    expect(problemsOf(text)[0]).toContain('the grace is at least 1h');
+  });
+
+  it('are part of the hash: a shorter grace disarms', () => {
+    const hash = (grace: string): string | undefined =>
+      rulesOf(ruleText(['order.preorder'], rest(`{ grace: ${grace} }`), 'reject')).rules[0]?.hash;
+    expect(hash('2h')).not.toBe(hash('3h'));
+  });
+});
+
+describe('the settings', () => {
+  const rule = ruleText(['order.preorder']);
+  const problem = (settings: string): string => problemsOf(rule, settings).join();
+
+  it('are checked with nearest names and places', () => {
+    expect(problem('version: 1\ntimezon: UTC\n')).toContain(
+      'settings.yaml:2:1 there is no key "timezon" - did you mean: timezone?',
+    );
+    expect(problem('version: 1\ntimezone: Europe/Copenhagn\n')).toContain('write an IANA zone');
+    expect(problem('version: 2\n')).toContain('settings.yaml:1:10');
+    expect(problem('version: 1\ncalendar: { from: 8 }\n')).toContain('from');
+    expect(problem('version: 1\ncalendar: { holidays: [24.12.2026] }\n')).toContain(
+      'settings.yaml:2:24 write a date such as 2026-12-24',
+    );
+    expect(problem('version: 1\nrails: { freshness: { stock: 60 } }\n')).toContain('stock');
+  });
+
+  it('keep decimals of tables exact', () => {
+    const settings = 'version: 1\ntables: { limits: { DKK: 0.1, EUR: 30000.01 } }\n';
+    const text = ruleText(['delivery.amount <= tables.limits[order.currency]']);
+    expect(rulesOf(text, settings).rules[0]?.reads).toContain('tables.limits');
+  });
+});
