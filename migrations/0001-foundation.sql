@@ -307,7 +307,9 @@ CREATE TABLE evaluation (
   decision_id INTEGER NOT NULL,
   delivery_hash TEXT NOT NULL,
   order_hash TEXT NOT NULL,
-  rule_set_hash TEXT NOT NULL,
+  -- Mode and hash of the rule set: another mode is another decision.
+  rules_key TEXT NOT NULL,
+  -- The facts without the clock.
   facts_digest TEXT NOT NULL,
   evaluated_at INTEGER NOT NULL,
   due_at INTEGER

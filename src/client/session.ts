@@ -27,7 +27,8 @@ import type { Answer, JsonAnswer, Sender, StreamAnswer } from './transport.ts';
 export interface LoginSpacing {
   /** Epoch ms, or undefined when there was none. */
   lastLoginAt(): number | undefined;
-  recordLogin(at: number): void;
+  /** Resolves when the time is durable: only then is the log-in sent. */
+  recordLogin(at: number): Promise<void> | void;
 }
 
 export interface LoginGate {
@@ -55,7 +56,7 @@ export function createLoginGate(
     const waitMs = Math.min(Math.max(spacingMs - sinceLast, 0), spacingMs);
     if (waitMs > 0) await clock.sleep(waitMs);
     while (heldUntil > clock.monotonic()) await clock.sleep(heldUntil - clock.monotonic());
-    spacing.recordLogin(clock.now());
+    await spacing.recordLogin(clock.now());
   };
   return {
     pass() {

@@ -180,7 +180,10 @@ function readHeaders(headers: IncomingHttpHeaders): SignedHeaders | undefined {
 }
 
 /** Throws a ConfigError for a secret that cannot be one. The first of the list is preferred. */
-export function createVerifier(secrets: readonly SigningSecret[]): Verifier {
+export function createVerifier(
+  secrets: readonly SigningSecret[],
+  toleranceMs: number = TOLERANCE_MS,
+): Verifier {
   const keys = secrets.map(prepareKey);
   return {
     verify(headers, body, now) {
@@ -199,7 +202,7 @@ export function createVerifier(secrets: readonly SigningSecret[]): Verifier {
         if (retired === undefined) return { ok: false, reason: 'forged' };
         return { ok: false, reason: 'retired', sentAt, secretName: retired };
       }
-      if (Math.abs(now - sentAt) > TOLERANCE_MS) {
+      if (Math.abs(now - sentAt) > toleranceMs) {
         return { ok: false, reason: 'stale', sentAt, secretName: live };
       }
       return { ok: true, eventId: signed.eventId, sentAt, secretName: live };

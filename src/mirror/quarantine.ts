@@ -4,8 +4,8 @@ import type { Tx } from '../store/store.ts';
 import type { Provenance } from './entity.ts';
 
 export interface RejectedRow {
-  /** The row as it came, JSON text. */
-  readonly raw: string;
+  /** The row as it came: parsed, or text when it was no JSON. */
+  readonly raw: unknown;
   /** The member that is wrong, e.g. `details.price`. */
   readonly path: string;
   readonly reason: string;
@@ -18,12 +18,13 @@ export async function quarantineRows(
   provenance: Provenance,
 ): Promise<void> {
   for (const row of rejected) {
+    const raw = typeof row.raw === 'string' ? row.raw : JSON.stringify(row.raw);
     await tx
       .insertInto('quarantine')
       .values({
         entity,
-        raw: row.raw,
-        raw_hash: sha256(row.raw),
+        raw,
+        raw_hash: sha256(raw),
         path: row.path,
         reason: row.reason,
         source: provenance.source,

@@ -10,7 +10,11 @@ import type { Clock } from '../lib/clock.ts';
 import { StoreError } from '../lib/errors.ts';
 import type { Store } from './store.ts';
 
-export interface InstanceLock {
+export interface FolderLock {
+  release(): void;
+}
+
+export interface Lease {
   readonly holder: string;
   readonly fencing: number;
   /** Extends the lease; throws `store.lease_lost` when somebody else has taken it. */
@@ -18,15 +22,15 @@ export interface InstanceLock {
   release(): Promise<void>;
 }
 
-export const LEASE_MS = 30_000;
 const LEASE_NAME = 'daemon';
 
-function lockFile(path: string): Database.Database {
+/** Takes the lock, or throws `store.locked` at once. Take it before the database is opened. */
+export function lockFolder(path: string): FolderLock {
   const database = new Database(path, { timeout: 0 });
   try {
     database.pragma('journal_mode = delete');
     database.exec('begin exclusive');
-    return database;
+    return { release: () => database.close() };
   } catch (cause) {
     database.close();
     throw new StoreError('store.locked', `another daemon runs on this data folder (${path})`, {
@@ -36,7 +40,12 @@ function lockFile(path: string): Database.Database {
   }
 }
 
-async function takeLease(store: Store, holder: string, clock: Clock): Promise<number> {
+async function takeLease(
+  store: Store,
+  holder: string,
+  leaseMs: number,
+  clock: Clock,
+): Promise<number> {
   return store.transaction(async (tx) => {
     const row = await tx
       .selectFrom('lease')
@@ -48,7 +57,7 @@ async function takeLease(store: Store, holder: string, clock: Clock): Promise<nu
       holder,
       fencing,
       acquired_at: clock.now(),
-      expires_at: clock.now() + LEASE_MS,
+      expires_at: clock.now() + leaseMs,
     };
     await tx
       .insertInto('lease')
@@ -59,37 +68,29 @@ async function takeLease(store: Store, holder: string, clock: Clock): Promise<nu
   });
 }
 
-/** Takes the lock beside the database, or throws `store.locked` at once. */
-export async function acquireInstanceLock(
-  store: Store,
-  lockPath: string,
-  clock: Clock,
-): Promise<InstanceLock> {
-  const file = lockFile(lockPath);
+/** Takes the lease over from whoever had it; the folder's lock says that nobody uses it. */
+export async function acquireLease(store: Store, leaseMs: number, clock: Clock): Promise<Lease> {
   const holder = `${hostname()}:${process.pid}`;
-  const fencing = await takeLease(store, holder, clock);
+  const fencing = await takeLease(store, holder, leaseMs, clock);
+  const extend = async (expiresAt: number): Promise<bigint> => {
+    const result = await store.db
+      .updateTable('lease')
+      .set({ expires_at: expiresAt })
+      .where('name', '=', LEASE_NAME)
+      .where('fencing', '=', fencing)
+      .executeTakeFirst();
+    return result.numUpdatedRows;
+  };
   return {
     holder,
     fencing,
     async renew() {
-      const result = await store.db
-        .updateTable('lease')
-        .set({ expires_at: clock.now() + LEASE_MS })
-        .where('name', '=', LEASE_NAME)
-        .where('fencing', '=', fencing)
-        .executeTakeFirst();
-      if (result.numUpdatedRows === 0n) {
+      if ((await extend(clock.now() + leaseMs)) === 0n) {
         throw new StoreError('store.lease_lost', 'another daemon has taken this database over');
       }
     },
     async release() {
-      await store.db
-        .updateTable('lease')
-        .set({ expires_at: clock.now() })
-        .where('name', '=', LEASE_NAME)
-        .where('fencing', '=', fencing)
-        .execute();
-      file.close();
+      await extend(clock.now());
     },
   };
 }

@@ -222,7 +222,7 @@ interface EvaluationTable {
   decision_id: number;
   delivery_hash: string;
   order_hash: string;
-  rule_set_hash: string;
+  rules_key: string;
   facts_digest: string;
   evaluated_at: number;
   due_at: number | null;

@@ -5,7 +5,7 @@ import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { openReader, openWriter, verifyPragmas } from '../../src/store/connection.ts';
-import { acquireInstanceLock, LEASE_MS } from '../../src/store/lock.ts';
+import { acquireLease, lockFolder } from '../../src/store/lock.ts';
 import { type Migration, migrate, readMigrations } from '../../src/store/migrate.ts';
 import { createReadSequence, readState, writeState } from '../../src/store/state.ts';
 import { openReadOnlyStore, openStore } from '../../src/store/store.ts';
@@ -169,36 +169,16 @@ describe('the read sequence', () => {
 });
 
 describe('the instance lock', () => {
-  it('lets one daemon in, tells the other why, and is free after a release', async () => {
-    const clock = manualClock();
-    const store = await temporaryStore(clock);
-    const path = `${store.path}.lock`;
-    const lock = await acquireInstanceLock(store, path, clock);
-    await expect(acquireInstanceLock(store, path, clock)).rejects.toMatchObject({
-      code: 'store.locked',
-    });
-    await lock.renew();
-    await lock.release();
-    const next = await acquireInstanceLock(store, path, clock);
-    expect(next.fencing).toBe(lock.fencing + 1);
-    await next.release();
+  it('lets one daemon in, tells the other why, and is free after a release', () => {
+    const path = join(temporaryFolder(), 'daemon.lock');
+    const lock = lockFolder(path);
+    expect(() => lockFolder(path)).toThrow(/another daemon runs on this data folder/);
+    lock.release();
+    lockFolder(path).release();
   });
 
-  it('tells a daemon that slept too long that its lease is gone', async () => {
-    const clock = manualClock();
-    const store = await temporaryStore(clock);
-    const sleeper = await acquireInstanceLock(store, `${store.path}.lock`, clock);
-    await clock.advance(LEASE_MS * 2);
-    const other = await acquireInstanceLock(store, `${store.path}.other-lock`, clock);
-    await expect(sleeper.renew()).rejects.toMatchObject({ code: 'store.lease_lost' });
-    await other.release();
-    await sleeper.release();
-  });
-
-  it('is dropped by the kernel when the process is killed', async () => {
-    const clock = manualClock();
-    const store = await temporaryStore(clock);
-    const path = `${store.path}.lock`;
+  it('is dropped by the kernel when the process is killed', () => {
+    const path = join(temporaryFolder(), 'daemon.lock');
     const script = `
       const Database = require('better-sqlite3');
       const db = new Database(${JSON.stringify(path)});
@@ -206,7 +186,18 @@ describe('the instance lock', () => {
       process.kill(process.pid, 'SIGKILL');
     `;
     expect(() => execFileSync(process.execPath, ['-e', script], { stdio: 'ignore' })).toThrow();
-    const lock = await acquireInstanceLock(store, path, clock);
-    await lock.release();
+    lockFolder(path).release();
+  });
+
+  it('tells a daemon that slept too long that somebody took its lease over', async () => {
+    const clock = manualClock();
+    const store = await temporaryStore(clock);
+    const sleeper = await acquireLease(store, 30_000, clock);
+    await sleeper.renew();
+    const other = await acquireLease(store, 30_000, clock);
+    expect(other.fencing).toBe(sleeper.fencing + 1);
+    await expect(sleeper.renew()).rejects.toMatchObject({ code: 'store.lease_lost' });
+    await sleeper.release();
+    await other.renew();
   });
 });

@@ -1,0 +1,202 @@
+/**
+ * The composition root: everything the daemon consists of is constructed here, in the order in
+ * which data flows, and nowhere else. `openDaemon` opens and checks; `run` works until the signal
+ * aborts, then stops in the reverse order and closes the database.
+ *
+ * Start: lock → rules → database (migrated, durability proved) → what was on its way becomes doubt
+ * → service → workers. A start that fails leaves nothing behind and says why.
+ */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Config } from '../config/schema.ts';
+import { createDecider, type Decided } from '../decisions/decider.ts';
+import { type LoadedRuleSet, loadRuleSet } from '../decisions/rule-files.ts';
+import type { Random } from '../lib/chance.ts';
+import type { Clock } from '../lib/clock.ts';
+import { RefusedError } from '../lib/errors.ts';
+import type { Logger } from '../lib/log.ts';
+import type { Scrubber } from '../lib/secret.ts';
+import { createDispatcher, type Dispatcher } from '../outbox/dispatcher.ts';
+import type { OutboxItem } from '../outbox/item.ts';
+import { createDeliveryStatusKind } from '../outbox/kinds/delivery-status.ts';
+import { doubtWhatWasSending } from '../outbox/ledger.ts';
+import { acquireLease, type FolderLock, type Lease, lockFolder } from '../store/lock.ts';
+import { createReadSequence } from '../store/state.ts';
+import { openStore, type SqliteStore } from '../store/store.ts';
+import { createPlanner } from '../sync/planner.ts';
+import { createOrderReader, type ReadOrder } from '../sync/read-order.ts';
+import type { RunResult } from '../sync/stream.ts';
+import { createInbox } from './inbox.ts';
+import { createService, type Service } from './service.ts';
+import { plannedStreams } from './streams.ts';
+import { createSupervisor, type Supervisor, type Worker } from './supervisor.ts';
+
+/** Told as things happen; the live view of the demo hangs on it. */
+export interface DaemonEvents {
+  runEnded(result: RunResult): void;
+  decided(decided: Decided): void;
+  pushEnded(item: OutboxItem, state: string): void;
+}
+
+export interface DaemonDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly scrubber: Scrubber;
+  readonly events?: Partial<DaemonEvents>;
+}
+
+export interface Daemon {
+  readonly store: SqliteStore;
+  /** Where events are received, once the listener has started. */
+  readonly listenerUrl: Promise<string | undefined>;
+  health: Supervisor['health'];
+  /** Works until the signal aborts; closes everything before it resolves. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+const STOP_MS_MAX = 20_000;
+
+const DISPATCHER_LIMITS = { concurrency: 4, idleMsMax: 30_000 };
+
+function leaseKeeper(lease: Lease, leaseMs: number, clock: Clock): Worker {
+  return {
+    name: 'lease',
+    async run(signal) {
+      while (!signal.aborted) {
+        await clock.sleep(leaseMs / 3, signal).catch(() => undefined);
+        if (!signal.aborted) await lease.renew();
+      }
+    },
+  };
+}
+
+function createOutbox(
+  config: Config['outbox'],
+  deps: DaemonDeps,
+  parts: { readonly store: SqliteStore; readonly service: Service; readonly readOrder: ReadOrder },
+): Dispatcher {
+  const { v1 } = parts.service;
+  const deliveryStatus = createDeliveryStatusKind({
+    async readDelivery(orderId, orderDeliveryId, signal) {
+      const request = { cause: 'outbox', priority: 'push', signal } as const;
+      try {
+        const { deliveries } = await parts.readOrder(orderId, request);
+        return deliveries.find((delivery) => delivery.orderDeliveryId === orderDeliveryId);
+      } catch (error) {
+        if (error instanceof RefusedError) return undefined;
+        throw error;
+      }
+    },
+    async setDeliveryStatus(orderId, orderDeliveryId, status, signal) {
+      const call = { priority: 'push', signal } as const;
+      return (await v1.setDeliveryStatus(orderId, orderDeliveryId, status, call)).value;
+    },
+  });
+  return createDispatcher({
+    store: parts.store,
+    clock: deps.clock,
+    random: deps.random,
+    log: deps.log.child({ room: 'outbox' }),
+    kinds: [deliveryStatus],
+    limits: { ...DISPATCHER_LIMITS, retryMsMin: config.delayMin, retryMsMax: config.delayMax },
+    stopped: () => config.stop || config.dryRun,
+    onEnded: (item, state) => deps.events?.pushEnded?.(item, state),
+  });
+}
+
+function createWorkers(
+  config: Config,
+  deps: DaemonDeps,
+  parts: {
+    readonly store: SqliteStore;
+    readonly lease: Lease;
+    readonly service: Service;
+    readonly rules: LoadedRuleSet;
+  },
+): { readonly workers: readonly Worker[]; readonly listenerUrl: Promise<string | undefined> } {
+  const { store, service, rules } = parts;
+  const { clock, random, log, events } = deps;
+  const sequence = createReadSequence(store, clock);
+  const readOrder = createOrderReader({ store, v1: service.v1, sequence, clock });
+  const outbox = createOutbox(config.outbox, deps, { store, service, readOrder });
+  const decider = createDecider({
+    store,
+    clock,
+    log: log.child({ room: 'decisions' }),
+    rules: () => rules,
+    mode: config.rules.mode,
+    settleMs: config.decisions.settle,
+    reconsiderMs: config.decisions.reconsider,
+    onDecided: (decided) => events?.decided?.(decided),
+    onPush: () => outbox.nudge(),
+  });
+  const inbox = createInbox(config.listener, {
+    ...{ store, clock, random, log, readOrder },
+    onRead: () => decider.nudge(),
+  });
+  const planner = createPlanner({
+    ...{ store, clock, random, sequence },
+    log: log.child({ room: 'sync' }),
+    streams: plannedStreams(config, store, service.v1, () => inbox.refresher.nudge()),
+    onRunEnded: (result) => events?.runEnded?.(result),
+  });
+  const lease = leaseKeeper(parts.lease, config.store.lockLease, clock);
+  return {
+    workers: [lease, outbox, decider, inbox.refresher, inbox.listener, planner],
+    listenerUrl: inbox.url,
+  };
+}
+
+async function open(config: Config, deps: DaemonDeps, folder: FolderLock): Promise<Daemon> {
+  const { clock } = deps;
+  const log = deps.log.child({ room: 'daemon' });
+  const rules = loadRuleSet(config.rules.directory);
+  const path = join(config.dataDir, 'mirror.db');
+  const { store, migrated } = await openStore(
+    { path, busyTimeoutMs: config.store.busyTimeout },
+    clock,
+  );
+  try {
+    const lease = await acquireLease(store, config.store.lockLease, clock);
+    if (migrated.applied.length > 0) log.info({ ...migrated }, 'schema migrated');
+    const inDoubt = await doubtWhatWasSending(store, clock.now());
+    if (inDoubt > 0) log.warn({ inDoubt }, 'pushes were cut off by the last stop');
+    const service = await createService(config.service, { ...deps, store });
+    const { workers, listenerUrl } = createWorkers(config, deps, { store, lease, service, rules });
+    const supervisor = createSupervisor(workers, { clock, log, stopMsMax: STOP_MS_MAX });
+    return {
+      store,
+      listenerUrl,
+      health: supervisor.health,
+      async run(signal) {
+        const { hash } = rules.ruleSet;
+        log.info({ instance: config.instance, rules: hash.slice(0, 12) }, 'started');
+        try {
+          await supervisor.run(signal);
+        } finally {
+          await service.transport[Symbol.asyncDispose]();
+          await lease.release();
+          await store.close();
+          folder.release();
+          log.info('stopped');
+        }
+      },
+    };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+/** Opens and checks everything; a start that fails leaves nothing open. */
+export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daemon> {
+  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+  const folder = lockFolder(join(config.dataDir, 'daemon.lock'));
+  try {
+    return await open(config, deps, folder);
+  } catch (error) {
+    folder.release();
+    throw error;
+  }
+}

@@ -1,0 +1,104 @@
+/** The inbox as the configuration describes it: listener and refresher. */
+import type { Config } from '../config/schema.ts';
+import { createJournal } from '../inbox/journal.ts';
+import { createListener, LISTENER_LIMITS } from '../inbox/listener.ts';
+import { createMeter, type Meter } from '../inbox/meter.ts';
+import { createRefresher, type Refresher } from '../inbox/refresher.ts';
+import { createVerifier } from '../inbox/signature.ts';
+import type { Random } from '../lib/chance.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { RefusedError } from '../lib/errors.ts';
+import type { Logger } from '../lib/log.ts';
+import type { Store } from '../store/store.ts';
+import type { ReadOrder } from '../sync/read-order.ts';
+import type { Worker } from './supervisor.ts';
+
+export interface Inbox {
+  readonly listener: Worker;
+  readonly refresher: Refresher;
+  readonly meter: Meter;
+  /** The address that events are received at, once the listener has started. */
+  readonly url: Promise<string | undefined>;
+}
+
+export interface InboxDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly readOrder: ReadOrder;
+  /** An order was read again: its deliveries may be due. */
+  readonly onRead: (orderId: number) => void;
+}
+
+/** How long the listener may take to answer what is on its way. */
+const DRAIN_MS = 5_000;
+
+/** An order that the service does not have (any more): nothing to read, somebody should know. */
+async function recordRefused(deps: InboxDeps, orderId: number, error: RefusedError): Promise<void> {
+  await deps.store.db
+    .insertInto('incident')
+    .values({
+      at: deps.clock.now(),
+      kind: 'order_unreadable',
+      entity: 'sales_order',
+      key: String(orderId),
+      detail: JSON.stringify({ code: error.code, message: error.message }),
+      resolved_at: null,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+export function createInbox(config: Config['listener'], deps: InboxDeps): Inbox {
+  const { store, clock, random } = deps;
+  const log = deps.log.child({ room: 'inbox' });
+  const refresher = createRefresher({
+    store,
+    clock,
+    random,
+    log,
+    readOrder: async (orderId, request) => {
+      await deps.readOrder(orderId, request);
+    },
+    onRead: deps.onRead,
+    onRefused: (orderId, error) => recordRefused(deps, orderId, error),
+  });
+  const meter = createMeter(clock, log);
+  const journal = createJournal({ store, clock, meter, onAccepted: () => refresher.nudge() });
+  const verifier = createVerifier(
+    config.secrets.map(({ secret, notAfter }, index) => ({
+      name: `listener.secrets[${index}]`,
+      secret,
+      notAfter: notAfter ?? undefined,
+    })),
+    config.tolerance,
+  );
+  const limits = {
+    ...LISTENER_LIMITS,
+    bodyBytesMax: config.bodyMax,
+    connectionsMax: config.connectionsMax,
+    headersMs: config.headersTimeout,
+    requestMs: config.requestTimeout,
+    keepAliveMs: config.keepAlive,
+  };
+  const started = Promise.withResolvers<string | undefined>();
+  const listener: Worker = {
+    name: 'listener',
+    async run(signal) {
+      const server = createListener(
+        { verifier, journal, meter, clock, log, writable: () => true },
+        { path: config.path, limits },
+      );
+      const { url } = await server.start({ host: config.host, port: config.port });
+      log.info({ url: `${url}${config.path}` }, 'listening for events');
+      started.resolve(url === undefined ? undefined : url + config.path);
+      await new Promise<void>((resolve) => {
+        if (signal.aborted) resolve();
+        else signal.addEventListener('abort', () => resolve(), { once: true });
+      });
+      await server.close(DRAIN_MS);
+    },
+  };
+  return { listener, refresher, meter, url: started.promise };
+}

@@ -1,0 +1,130 @@
+/** The way to the service as the configuration describes it: transport, session, V1. */
+import { readFileSync } from 'node:fs';
+import {
+  createLoginGate,
+  createSession,
+  type LoginSpacing,
+  type SessionOptions,
+} from '../client/session.ts';
+import { createTransport, TRANSPORT_DEFAULTS, type Transport } from '../client/transport.ts';
+import { createV1Client, type V1Client } from '../client/v1/client.ts';
+import { VARIANT_LIST_DEFAULTS } from '../client/v1/variants.ts';
+import type { Config } from '../config/schema.ts';
+import type { Random } from '../lib/chance.ts';
+import type { Clock } from '../lib/clock.ts';
+import { ConfigError } from '../lib/errors.ts';
+import { type Scrubber, Secret } from '../lib/secret.ts';
+import { readState, writeState } from '../store/state.ts';
+import type { Store } from '../store/store.ts';
+
+const LOGIN_KEY = 'last_login_at';
+
+/** Rows written between two turns of the event loop; more would make events wait. */
+const BATCH_ROWS = 256;
+
+/** Keeps the time of the last log-in in the database: it outlives a crash loop. */
+async function loginSpacing(store: Store, clock: Clock): Promise<LoginSpacing> {
+  let last = Number((await readState(store.db, LOGIN_KEY)) ?? Number.NaN);
+  return {
+    lastLoginAt: () => (Number.isNaN(last) ? undefined : last),
+    async recordLogin(at) {
+      last = at;
+      await writeState(store.db, LOGIN_KEY, String(at), clock);
+    },
+  };
+}
+
+/** `/data/token` as the client writes it: `data.token`. */
+function tokenPath(pointer: string): string {
+  return pointer.slice(1).replaceAll('/', '.');
+}
+
+function v1Credential(v1: Config['service']['v1']): Credential {
+  const header = v1.tokenHeader;
+  if (v1.apiKey !== null) return { kind: 'key', header, key: v1.apiKey };
+  if (v1.login === null) {
+    throw new ConfigError('config.no_credential', 'service.v1 has neither login nor apiKey');
+  }
+  const { clientId, clientSecret, idMember, secretMember } = v1.login;
+  return {
+    kind: 'login',
+    url: `${v1.baseUrl}/auth/login`,
+    header,
+    idMember,
+    secretMember,
+    clientId: clientId instanceof Secret ? clientId.reveal() : clientId,
+    clientSecret,
+    tokenPaths: [tokenPath(v1.tokenPointer)],
+  };
+}
+
+/** Doubling waits from `delayMin` up to `delayMax`, one for each repetition. */
+function retryWaits({ attempts, delayMin, delayMax }: Config['service']['retry']): number[] {
+  return Array.from({ length: attempts - 1 }, (_, index) =>
+    Math.min(delayMax, delayMin * 2 ** index),
+  );
+}
+
+type Credential = SessionOptions['credential'];
+
+export interface Service {
+  readonly transport: Transport;
+  readonly v1: V1Client;
+}
+
+export interface ServiceDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly scrubber: Scrubber;
+}
+
+export async function createService(
+  config: Config['service'],
+  deps: ServiceDeps,
+): Promise<Service> {
+  const { clock, random, scrubber } = deps;
+  const { timeouts, limits } = config;
+  const transport = createTransport(
+    {
+      ...TRANSPORT_DEFAULTS,
+      requestsPerSecond: limits.requestsPerSecond,
+      concurrencyMax: limits.concurrency,
+      bodyBytesMax: limits.bodyMax,
+      deadlines: {
+        connectMs: timeouts.connect,
+        firstByteMs: timeouts.firstByte,
+        idleMs: timeouts.idle,
+        totalMs: timeouts.total,
+      },
+      retryWaitsMs: retryWaits(config.retry),
+      caText: config.caFile === null ? undefined : readFileSync(config.caFile, 'utf8'),
+    },
+    { clock, random },
+  );
+  const gate = createLoginGate(clock, await loginSpacing(deps.store, clock), limits.loginSpacing);
+  const session = (credential: Credential) =>
+    createSession({ credential }, { transport, clock, scrubber, gate });
+  const { readToken, readTokenHeader, paging, pageLimit, baseUrl } = config.v1;
+  const v1 = createV1Client(
+    {
+      baseUrl,
+      idempotencyHeader: undefined,
+      variants: {
+        ...VARIANT_LIST_DEFAULTS,
+        mode: paging,
+        pageRows: pageLimit,
+        batchRows: BATCH_ROWS,
+        streamMsMax: timeouts.pullTotal,
+      },
+    },
+    {
+      sender: session(v1Credential(config.v1)),
+      catalogSender:
+        readToken === null
+          ? undefined
+          : session({ kind: 'key', header: readTokenHeader, key: readToken }),
+    },
+  );
+  return { transport, v1 };
+}

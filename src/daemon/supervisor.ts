@@ -1,0 +1,129 @@
+/**
+ * Runs the workers. A worker is `{ name, run(signal) }`: it works until the signal aborts. They
+ * start in the written order and stop last-in-first-out inside one deadline. One that fails is
+ * started again after a growing pause, and its last error stays visible; a failure that only a
+ * person can mend (the database, the lease) stops the whole daemon with its own exit code.
+ */
+import type { Clock } from '../lib/clock.ts';
+import { StoreError, toError } from '../lib/errors.ts';
+import type { Logger } from '../lib/log.ts';
+
+export interface Worker {
+  readonly name: string;
+  run(signal: AbortSignal): Promise<void>;
+}
+
+export interface WorkerHealth {
+  readonly name: string;
+  readonly state: 'running' | 'waiting' | 'stopped';
+  readonly restarts: number;
+  readonly lastError: string | undefined;
+}
+
+export interface Supervisor {
+  /** Resolves when all workers have stopped; rejects with what only a person can mend. */
+  run(signal: AbortSignal): Promise<void>;
+  health(): readonly WorkerHealth[];
+}
+
+const RESTART_MS_MIN = 500;
+const RESTART_MS_MAX = 60_000;
+/** A worker that ran this long without failing starts over with the short pause. */
+const HEALTHY_MS = 60_000;
+
+interface Entry {
+  readonly worker: Worker;
+  readonly stop: AbortController;
+  state: WorkerHealth['state'];
+  restarts: number;
+  lastError: string | undefined;
+  done: Promise<void>;
+}
+
+async function keepRunning(
+  entry: Entry,
+  clock: Clock,
+  log: Logger,
+  onFatal: (error: Error) => void,
+): Promise<void> {
+  const { worker, stop } = entry;
+  let pause = RESTART_MS_MIN;
+  while (!stop.signal.aborted) {
+    const startedAt = clock.monotonic();
+    entry.state = 'running';
+    try {
+      await worker.run(stop.signal);
+    } catch (thrown) {
+      const error = toError(thrown);
+      entry.lastError = error.message;
+      if (error instanceof StoreError) {
+        onFatal(error);
+        break;
+      }
+      if (!stop.signal.aborted) log.error({ worker: worker.name, err: error }, 'worker failed');
+    }
+    if (stop.signal.aborted) break;
+    if (clock.monotonic() - startedAt > HEALTHY_MS) pause = RESTART_MS_MIN;
+    entry.restarts += 1;
+    entry.state = 'waiting';
+    await clock.sleep(pause, stop.signal).catch(() => undefined);
+    pause = Math.min(RESTART_MS_MAX, pause * 2);
+  }
+  entry.state = 'stopped';
+}
+
+export function createSupervisor(
+  workers: readonly Worker[],
+  deps: { readonly clock: Clock; readonly log: Logger; readonly stopMsMax: number },
+): Supervisor {
+  const { clock, log, stopMsMax } = deps;
+  const entries: Entry[] = workers.map((worker) => ({
+    worker,
+    stop: new AbortController(),
+    state: 'stopped',
+    restarts: 0,
+    lastError: undefined,
+    done: Promise.resolve(),
+  }));
+
+  const stopAll = async (): Promise<void> => {
+    const deadline = clock.monotonic() + stopMsMax;
+    for (const entry of entries.toReversed()) {
+      entry.stop.abort(new Error('stopping'));
+      const left = Math.max(0, deadline - clock.monotonic());
+      const late = new AbortController();
+      const timeUp = clock.sleep(left, late.signal).then(
+        () => log.warn({ worker: entry.worker.name }, 'worker did not stop in time'),
+        () => undefined,
+      );
+      await Promise.race([entry.done, timeUp]);
+      late.abort();
+    }
+  };
+
+  return {
+    health: () =>
+      entries.map(({ worker, state, restarts, lastError }) => ({
+        name: worker.name,
+        state,
+        restarts,
+        lastError,
+      })),
+    async run(signal) {
+      const fatal = Promise.withResolvers<never>();
+      for (const entry of entries) {
+        entry.done = keepRunning(entry, clock, log, fatal.reject);
+      }
+      const stopped = new Promise<void>((resolve) => {
+        if (signal.aborted) resolve();
+        else signal.addEventListener('abort', () => resolve(), { once: true });
+      });
+      try {
+        await Promise.race([stopped, fatal.promise]);
+      } finally {
+        fatal.promise.catch(() => undefined);
+        await stopAll();
+      }
+    },
+  };
+}

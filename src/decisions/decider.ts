@@ -1,0 +1,254 @@
+/**
+ * Decides pending deliveries. For each one that is due it builds the facts, asks the rules (pure
+ * functions) and writes one journal entry and, for an accept, the push, all in one transaction:
+ * after a kill either everything of a decision is there or nothing is.
+ *
+ * Nothing is decided twice on the same facts by the same rules; a delivery with a push on its way
+ * is left alone; one that somebody put back to pending is held for a person. What cannot be
+ * decided stays pending, the only state that harms nobody.
+ */
+import type { Clock } from '../lib/clock.ts';
+import { StoreError, toError } from '../lib/errors.ts';
+import type { Logger } from '../lib/log.ts';
+import { enqueueDeliveryStatus } from '../outbox/enqueue.ts';
+import type { Outcome } from '../rules/combine.ts';
+import { type Evaluation, evaluate } from '../rules/evaluate.ts';
+import type { Store, Tx } from '../store/store.ts';
+import { clockFacts } from './calendar.ts';
+import { type DueDelivery, dueDeliveries, nextDueDelivery, wasPutBack } from './due.ts';
+import { readSubject, type Subject } from './facts.ts';
+import { appendDecision, factsDigest } from './journal.ts';
+import type { LoadedRuleSet } from './rule-files.ts';
+
+export type DecisionMode = 'observe' | 'shadow' | 'live';
+
+export interface Decided {
+  readonly decisionId: number;
+  readonly orderDeliveryId: number;
+  readonly outcome: Outcome;
+}
+
+export interface DeciderDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly rules: () => LoadedRuleSet;
+  /** `observe` decides and journals but pushes nothing; `shadow` lets no rule be live. */
+  readonly mode: DecisionMode;
+  readonly settleMs: number;
+  /** Rules may read the clock: every pending delivery is looked at again this often. */
+  readonly reconsiderMs: number;
+  readonly onDecided: (decided: Decided) => void;
+  /** A push was put into the outbox. */
+  readonly onPush: () => void;
+}
+
+export interface Decider {
+  readonly name: string;
+  run(signal: AbortSignal): Promise<void>;
+  /** A delivery may have become due. */
+  nudge(): void;
+}
+
+/** Deliveries decided between two looks at the table. */
+const BATCH = 50;
+const SLEEP_MS_MAX = 30_000;
+/** How long a delivery that could not be decided is left alone. */
+const ASIDE_MS = 60_000;
+
+function rulesKey(deps: DeciderDeps): string {
+  return `${deps.mode}:${deps.rules().ruleSet.hash}`;
+}
+
+const PUT_BACK: Outcome = {
+  kind: 'hold',
+  code: 'hold_rule',
+  rules: [],
+  reason: 'somebody put it back to pending; it is left to people',
+  missing: [],
+};
+
+async function storeRuleSet(tx: Tx, { ruleSet, files }: LoadedRuleSet, now: number): Promise<void> {
+  await tx
+    .insertInto('rule_set')
+    .values({ hash: ruleSet.hash, first_used_at: now, files: JSON.stringify(files) })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+/** Whether this is what was decided last time, on facts that differ in the clock alone. */
+async function isRepetition(
+  tx: Tx,
+  orderDeliveryId: number,
+  key: string,
+  digest: string,
+  outcome: Outcome,
+): Promise<boolean> {
+  const last = await tx
+    .selectFrom('evaluation as e')
+    .innerJoin('decision as d', 'd.decision_id', 'e.decision_id')
+    .select(['e.rules_key', 'e.facts_digest', 'd.outcome', 'd.rules'])
+    .where('e.order_delivery_id', '=', orderDeliveryId)
+    .executeTakeFirst();
+  return (
+    last !== undefined &&
+    last.rules_key === key &&
+    last.facts_digest === digest &&
+    last.outcome === outcome.kind &&
+    last.rules === JSON.stringify(outcome.rules)
+  );
+}
+
+async function rememberEvaluation(
+  deps: DeciderDeps,
+  tx: Tx,
+  subject: Subject,
+  digest: string,
+  decisionId: number | undefined,
+): Promise<void> {
+  const now = deps.clock.now();
+  const values = {
+    delivery_hash: subject.delivery.content_hash,
+    order_hash: subject.orderHash,
+    rules_key: rulesKey(deps),
+    facts_digest: digest,
+    evaluated_at: now,
+    due_at: now + deps.reconsiderMs,
+    ...(decisionId === undefined ? {} : { decision_id: decisionId }),
+  };
+  const id = subject.delivery.order_delivery_id;
+  if (decisionId === undefined) {
+    await tx.updateTable('evaluation').set(values).where('order_delivery_id', '=', id).execute();
+    return;
+  }
+  await tx
+    .insertInto('evaluation')
+    .values({ order_delivery_id: id, ...values, decision_id: decisionId })
+    .onConflict((conflict) => conflict.column('order_delivery_id').doUpdateSet(values))
+    .execute();
+}
+
+async function journal(
+  deps: DeciderDeps,
+  tx: Tx,
+  due: DueDelivery,
+  subject: Subject,
+  evaluation: Evaluation,
+  outcome: Outcome,
+): Promise<number> {
+  const rules = deps.rules();
+  const now = deps.clock.now();
+  await storeRuleSet(tx, rules, now);
+  return appendDecision(tx, {
+    orderDeliveryId: due.orderDeliveryId,
+    orderId: subject.delivery.order_id,
+    at: now,
+    trigger: due.trigger,
+    actor: 'daemon',
+    ruleSetHash: rules.ruleSet.hash,
+    facts: subject.facts,
+    mode: deps.mode,
+    outcome: outcome.kind,
+    reason: outcome.reason,
+    rules: outcome.rules,
+    shadow: evaluation.shadow,
+    evaluation,
+  });
+}
+
+/** One delivery, one transaction. Undefined when there was nothing new to decide. */
+async function decideOne(
+  deps: DeciderDeps,
+  due: DueDelivery,
+  signalPush: () => void,
+): Promise<Decided | undefined> {
+  const { store, clock, mode } = deps;
+  return store.transaction(async (tx, onCommit) => {
+    const { ruleSet } = deps.rules();
+    const now = clock.now();
+    const subject = await readSubject(tx, due.orderDeliveryId, clockFacts(now, ruleSet.settings));
+    if (subject?.delivery.status !== 'pending') return undefined;
+    const evaluation = evaluate(ruleSet, subject.facts, {
+      mode: mode === 'shadow' ? 'shadow' : 'live',
+    });
+    const putBack = await wasPutBack(tx, due.orderDeliveryId);
+    const outcome = putBack && evaluation.live.kind !== 'hold' ? PUT_BACK : evaluation.live;
+    const digest = factsDigest(subject.facts);
+    if (await isRepetition(tx, due.orderDeliveryId, rulesKey(deps), digest, outcome)) {
+      await rememberEvaluation(deps, tx, subject, digest, undefined);
+      return undefined;
+    }
+    const decisionId = await journal(deps, tx, due, subject, evaluation, outcome);
+    await rememberEvaluation(deps, tx, subject, digest, decisionId);
+    if (outcome.kind === 'accept' && mode === 'live') {
+      const { order_id: orderId, status } = subject.delivery;
+      const { orderDeliveryId } = due;
+      const change = {
+        orderId,
+        orderDeliveryId,
+        from: status,
+        to: 'accepted',
+        decisionId,
+      } as const;
+      await enqueueDeliveryStatus(tx, change, now);
+      onCommit(signalPush);
+    }
+    return { decisionId, orderDeliveryId: due.orderDeliveryId, outcome };
+  });
+}
+
+function report(deps: DeciderDeps, trigger: string, decided: Decided): void {
+  const { outcome, orderDeliveryId, decisionId } = decided;
+  const { kind, rules, reason } = outcome;
+  deps.log.info(
+    { delivery: orderDeliveryId, decisionId, trigger, rules, reason },
+    `delivery ${orderDeliveryId}: ${kind}`,
+  );
+  deps.onDecided(decided);
+}
+
+/** Decides a batch. A delivery that cannot be decided is put aside for a while, with its error. */
+async function decideDue(
+  deps: DeciderDeps,
+  aside: Map<number, number>,
+  signal: AbortSignal,
+): Promise<number> {
+  const now = deps.clock.now();
+  for (const [id, until] of aside) if (until <= now) aside.delete(id);
+  const query = { rulesKey: rulesKey(deps), now, settleMs: deps.settleMs };
+  const due = await dueDeliveries(deps.store.db, query, [...aside.keys()], BATCH);
+  for (const delivery of due) {
+    if (signal.aborted) break;
+    try {
+      const decided = await decideOne(deps, delivery, deps.onPush);
+      if (decided) report(deps, delivery.trigger, decided);
+    } catch (thrown) {
+      if (thrown instanceof StoreError) throw thrown;
+      aside.set(delivery.orderDeliveryId, now + ASIDE_MS);
+      const { orderDeliveryId } = delivery;
+      deps.log.error({ delivery: orderDeliveryId, err: toError(thrown) }, 'cannot decide');
+    }
+  }
+  return due.length;
+}
+
+export function createDecider(deps: DeciderDeps): Decider {
+  let wake = new AbortController();
+  return {
+    name: 'decisions',
+    nudge: () => wake.abort(),
+    async run(signal) {
+      const aside = new Map<number, number>();
+      while (!signal.aborted) {
+        wake = new AbortController();
+        const decided = await decideDue(deps, aside, signal);
+        if (decided > 0 || wake.signal.aborted) continue;
+        const next = await nextDueDelivery(deps.store.db, deps.settleMs, [...aside.keys()]);
+        const wait = Math.max(1, (next ?? Infinity) - deps.clock.now());
+        await deps.clock
+          .sleep(Math.min(SLEEP_MS_MAX, wait), AbortSignal.any([signal, wake.signal]))
+          .catch(() => undefined);
+      }
+    },
+  };
+}

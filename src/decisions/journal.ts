@@ -1,0 +1,108 @@
+/**
+ * The decision journal: append-only and chained by hash, so that a missing or altered entry
+ * shows. A decision, its facts and, when it has one, its push are one transaction.
+ */
+import { deflateSync, inflateSync } from 'node:zlib';
+import { canonicalJson, sha256 } from '../lib/json.ts';
+import type { Facts } from '../rules/facts/plain.ts';
+import type { Db, Tx } from '../store/store.ts';
+import type { DecisionOutcome } from '../store/tables.ts';
+
+export interface DecisionEntry {
+  readonly orderDeliveryId: number;
+  readonly orderId: number;
+  readonly at: number;
+  readonly trigger: string;
+  readonly actor: string;
+  readonly ruleSetHash: string;
+  readonly facts: Facts;
+  readonly mode: string;
+  readonly outcome: DecisionOutcome;
+  readonly reason: string;
+  /** Ids of the rules that made the outcome. */
+  readonly rules: readonly string[];
+  /** What the shadow rules would have made of it. */
+  readonly shadow: unknown;
+  readonly evaluation: unknown;
+}
+
+/** The hash that the first entry is chained to. */
+const GENESIS = '0'.repeat(64);
+
+/** Facts without the clock: what must change for a delivery to be decided anew. */
+export function factsDigest(facts: Facts): string {
+  return sha256(canonicalJson({ ...facts, clock: null }));
+}
+
+async function storeFacts(tx: Tx, facts: Facts, at: number): Promise<string> {
+  const text = canonicalJson(facts);
+  const digest = sha256(text);
+  await tx
+    .insertInto('fact_snapshot')
+    .values({ digest, at, facts: deflateSync(text) })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  return digest;
+}
+
+/** Appends an entry and gives its id. */
+export async function appendDecision(tx: Tx, entry: DecisionEntry): Promise<number> {
+  const last = await tx
+    .selectFrom('decision')
+    .select('hash')
+    .orderBy('decision_id', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  const values = {
+    order_delivery_id: entry.orderDeliveryId,
+    order_id: entry.orderId,
+    at: entry.at,
+    trigger: entry.trigger,
+    actor: entry.actor,
+    rule_set_hash: entry.ruleSetHash,
+    facts_digest: await storeFacts(tx, entry.facts, entry.at),
+    mode: entry.mode,
+    outcome: entry.outcome,
+    reason: entry.reason,
+    rules: JSON.stringify(entry.rules),
+    shadow: JSON.stringify(entry.shadow),
+    evaluation: JSON.stringify(entry.evaluation),
+    previous_hash: last?.hash ?? GENESIS,
+  };
+  const row = await tx
+    .insertInto('decision')
+    .values({ ...values, hash: sha256(canonicalJson(values)) })
+    .returning('decision_id')
+    .executeTakeFirstOrThrow();
+  return row.decision_id;
+}
+
+export interface ChainReport {
+  readonly entries: number;
+  /** The first entry whose hash or link is wrong, if any. */
+  readonly brokenAt: number | undefined;
+}
+
+/** Recomputes the whole chain. */
+export async function verifyChain(db: Db): Promise<ChainReport> {
+  let previous = GENESIS;
+  let entries = 0;
+  const rows = await db.selectFrom('decision').selectAll().orderBy('decision_id').execute();
+  for (const { decision_id: id, hash, ...values } of rows) {
+    const right = values.previous_hash === previous && hash === sha256(canonicalJson(values));
+    if (!right) return { entries, brokenAt: id };
+    previous = hash;
+    entries += 1;
+  }
+  return { entries, brokenAt: undefined };
+}
+
+/** The facts that a decision saw, as JSON. */
+export async function readFacts(db: Db, digest: string): Promise<unknown> {
+  const row = await db
+    .selectFrom('fact_snapshot')
+    .select('facts')
+    .where('digest', '=', digest)
+    .executeTakeFirst();
+  return row ? JSON.parse(inflateSync(row.facts).toString()) : undefined;
+}

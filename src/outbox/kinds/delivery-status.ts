@@ -1,0 +1,76 @@
+/**
+ * `delivery_status`: a decision on its way to the service. Compare before write: the status is
+ * read first and the push is sent only from the status the decision was made on. Setting a status
+ * that is already there is a no-op at the service, so that repeating it within one decision is
+ * safe; between decisions it is not, because a person may have changed it.
+ */
+import { BugError } from '../../lib/errors.ts';
+import type { JsonObject } from '../../lib/json.ts';
+import { DELIVERY_STATUS_KIND, type DeliveryStatus } from '../enqueue.ts';
+import type { Finding, OutboxItem, OutboxKind } from '../item.ts';
+
+interface DeliveryState {
+  readonly orderDeliveryId: number;
+  readonly status: string;
+}
+
+export interface DeliveryStatusApi {
+  /** Reads the order and its deliveries into the mirror and gives the delivery, if it exists. */
+  readDelivery(
+    orderId: number,
+    orderDeliveryId: number,
+    signal: AbortSignal,
+  ): Promise<DeliveryState | undefined>;
+  setDeliveryStatus(
+    orderId: number,
+    orderDeliveryId: number,
+    status: DeliveryStatus,
+    signal: AbortSignal,
+  ): Promise<DeliveryState>;
+}
+
+interface Target {
+  readonly orderId: number;
+  readonly orderDeliveryId: number;
+  readonly status: DeliveryStatus;
+}
+
+function targetOf(item: OutboxItem): Target {
+  const { orderId, orderDeliveryId, status } = item.body;
+  if (
+    typeof orderId !== 'number' ||
+    typeof orderDeliveryId !== 'number' ||
+    (status !== 'pending' && status !== 'accepted' && status !== 'rejected')
+  ) {
+    throw new BugError('bug.outbox_body', `outbox ${item.outboxId}: the body is not a status`);
+  }
+  return { orderId, orderDeliveryId, status };
+}
+
+export function createDeliveryStatusKind(api: DeliveryStatusApi): OutboxKind {
+  return {
+    kind: DELIVERY_STATUS_KIND,
+    async look(item, signal): Promise<Finding> {
+      const target = targetOf(item);
+      const found = await api.readDelivery(target.orderId, target.orderDeliveryId, signal);
+      const detail: JsonObject = { status: found?.status ?? null, wanted: target.status };
+      if (!found) {
+        return { found: 'overtaken', reason: 'the delivery is gone at the service', detail };
+      }
+      if (found.status === target.status) return { found: 'yes', detail };
+      if (found.status === item.expectedFrom) return { found: 'no', detail };
+      const reason = `decided elsewhere: it was ${item.expectedFrom} and is now ${found.status}`;
+      return { found: 'overtaken', reason, detail };
+    },
+    async send(item, signal) {
+      const target = targetOf(item);
+      const answer = await api.setDeliveryStatus(
+        target.orderId,
+        target.orderDeliveryId,
+        target.status,
+        signal,
+      );
+      return { orderDeliveryId: answer.orderDeliveryId, status: answer.status };
+    },
+  };
+}

@@ -1,0 +1,122 @@
+/**
+ * Runs each stream when it is due. Due times live in the database, so that a stream that missed
+ * its time while the daemon was down is caught up once at the start; the cron pattern only says
+ * when it is due next. Streams run beside each other and never wait for one another.
+ */
+import type { Random } from '../lib/chance.ts';
+import { toError } from '../lib/errors.ts';
+import { nextRunAfter } from './schedule.ts';
+import { type RunnerDeps, type RunResult, runStream, type Stream } from './stream.ts';
+
+export interface PlannedStream {
+  readonly stream: Stream;
+  /** Cron pattern, UTC. */
+  readonly schedule: string;
+  readonly jitterMs: number;
+}
+
+export interface PlannerDeps extends RunnerDeps {
+  readonly random: Random;
+  readonly streams: readonly PlannedStream[];
+  readonly onRunEnded: (result: RunResult) => void;
+}
+
+export interface Planner {
+  readonly name: string;
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** Sleeps are short, so that a suspended machine or a jumping clock delays nothing for long. */
+const SLEEP_MS_MAX = 30_000;
+const FAR_FUTURE_MS = 10 * 365 * 86_400_000;
+
+function nextDue(deps: PlannerDeps, planned: PlannedStream): number {
+  const now = deps.clock.now();
+  const next = nextRunAfter(planned.schedule, now) ?? now + FAR_FUTURE_MS;
+  return next + Math.floor(deps.random.next() * planned.jitterMs);
+}
+
+async function ensureState(deps: PlannerDeps): Promise<void> {
+  for (const { stream } of deps.streams) {
+    await deps.store.db
+      .insertInto('stream_state')
+      .values({
+        stream: stream.name,
+        due_at: deps.clock.now(),
+        last_run_id: null,
+        complete_at: null,
+        complete_rows: null,
+        last_error: null,
+      })
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
+  }
+}
+
+/** Runs that a stop cut off go on at once: they do not wait for their stream's next time. */
+async function bringOpenRunsForward(deps: PlannerDeps): Promise<void> {
+  await deps.store.db
+    .updateTable('stream_state')
+    .set({ due_at: deps.clock.now() })
+    .where('stream', 'in', (eb) =>
+      eb.selectFrom('sync_run').select('stream').where('outcome', '=', 'running'),
+    )
+    .execute();
+}
+
+async function runOne(
+  deps: PlannerDeps,
+  planned: PlannedStream,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    const due = nextDue(deps, planned);
+    deps.onRunEnded(await runStream(deps, planned.stream, 'schedule', due, signal));
+  } catch (thrown) {
+    if (signal.aborted) return;
+    deps.log.error({ stream: planned.stream.name, err: toError(thrown) }, 'run broke');
+    await deps.store.db
+      .updateTable('stream_state')
+      .set({ due_at: nextDue(deps, planned), last_error: toError(thrown).message })
+      .where('stream', '=', planned.stream.name)
+      .execute();
+  }
+}
+
+export function createPlanner(deps: PlannerDeps): Planner {
+  const { store, clock, streams } = deps;
+  return {
+    name: 'sync',
+    async run(signal) {
+      await ensureState(deps);
+      await bringOpenRunsForward(deps);
+      const running = new Map<string, Promise<void>>();
+      let wake = new AbortController();
+      while (!signal.aborted) {
+        wake = new AbortController();
+        const states = await store.db
+          .selectFrom('stream_state')
+          .select(['stream', 'due_at'])
+          .where('paused', '=', 0)
+          .execute();
+        const waiting = streams.flatMap((planned) => {
+          const { name } = planned.stream;
+          const state = states.find((row) => row.stream === name);
+          return state && !running.has(name) ? [{ planned, dueAt: state.due_at }] : [];
+        });
+        for (const { planned } of waiting.filter(({ dueAt }) => dueAt <= clock.now())) {
+          const { name } = planned.stream;
+          const work = runOne(deps, planned, signal).finally(() => {
+            running.delete(name);
+            wake.abort();
+          });
+          running.set(name, work);
+        }
+        const later = waiting.map(({ dueAt }) => dueAt).filter((dueAt) => dueAt > clock.now());
+        const wait = Math.min(SLEEP_MS_MAX, ...later.map((dueAt) => dueAt - clock.now()));
+        await clock.sleep(wait, AbortSignal.any([signal, wake.signal])).catch(() => undefined);
+      }
+      await Promise.allSettled(running.values());
+    },
+  };
+}

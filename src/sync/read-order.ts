@@ -1,0 +1,54 @@
+/**
+ * Reads one order with its deliveries, fresh, and writes both into the mirror in one
+ * transaction. Events, sweeps, decisions and pushes all look at an order through here. The read's
+ * sequence is taken before the first request leaves, so that a slow answer cannot overwrite what
+ * a later read has found.
+ */
+import type { V1Client } from '../client/v1/client.ts';
+import type { SalesOrder, SalesOrderDelivery } from '../client/v1/schemas.ts';
+import type { Clock } from '../lib/clock.ts';
+import { writeDeliveries } from '../mirror/delivery.ts';
+import { quarantineRows } from '../mirror/quarantine.ts';
+import { writeOrders } from '../mirror/sales-order.ts';
+import type { ReadSequence } from '../store/state.ts';
+import type { Store } from '../store/store.ts';
+
+export interface OrderRequest {
+  /** What asked for the read, e.g. `event:msg_1` or `outbox:17`. */
+  readonly cause: string;
+  readonly priority: 'push' | 'read' | 'pull';
+  readonly signal: AbortSignal;
+}
+
+export interface OrderReading {
+  readonly order: SalesOrder;
+  readonly deliveries: readonly SalesOrderDelivery[];
+}
+
+export type ReadOrder = (orderId: number, request: OrderRequest) => Promise<OrderReading>;
+
+export interface OrderReaderDeps {
+  readonly store: Store;
+  readonly v1: Pick<V1Client, 'order' | 'deliveries'>;
+  readonly sequence: ReadSequence;
+  readonly clock: Clock;
+}
+
+export function createOrderReader(deps: OrderReaderDeps): ReadOrder {
+  const { store, v1, sequence, clock } = deps;
+  return async (orderId, { cause, priority, signal }) => {
+    const readSeq = await sequence.next();
+    const call = { priority, signal };
+    const [order, deliveries] = await Promise.all([
+      v1.order(orderId, call),
+      v1.deliveries(orderId, call),
+    ]);
+    await store.transaction(async (tx) => {
+      const provenance = { source: `refresh:${cause}`, readSeq, at: clock.now() };
+      await writeOrders(tx, [order.value], provenance);
+      await writeDeliveries(tx, deliveries.rows, provenance);
+      await quarantineRows(tx, 'delivery', deliveries.rejects, provenance);
+    });
+    return { order: order.value, deliveries: deliveries.rows };
+  };
+}

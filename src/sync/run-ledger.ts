@@ -1,0 +1,191 @@
+/**
+ * Runs of streams (`sync_run`) and what they leave behind (`stream_state`). A page and the
+ * checkpoint after it are one transaction: a kill at any point loses at most one page of work.
+ * Only `complete` moves a stream's clock.
+ */
+import { canonicalJson, isJsonObject, type JsonObject } from '../lib/json.ts';
+import type { Db, Store, Tx } from '../store/store.ts';
+import type { RunOutcome } from '../store/tables.ts';
+
+export interface Run {
+  readonly runId: number;
+  readonly stream: string;
+  readonly readSeq: number;
+  readonly startedAt: number;
+  /** Where to go on; `{}` at the start of a new run. */
+  readonly checkpoint: JsonObject;
+  readonly resumed: boolean;
+}
+
+/** What one page did. */
+export interface PageCounts {
+  readonly rows: number;
+  readonly changed: number;
+  readonly unchanged: number;
+  readonly quarantined: number;
+  readonly bytes: number;
+}
+
+export type EndedOutcome = Exclude<RunOutcome, 'running'>;
+
+export interface RunEnd {
+  readonly outcome: EndedOutcome;
+  readonly reason: string | null;
+  readonly rowsDeleted: number;
+}
+
+export interface RunRequest {
+  readonly stream: string;
+  readonly cause: string;
+  /** A run with other options does not go on where this one stopped. */
+  readonly options: JsonObject;
+  readonly readSeq: number;
+  readonly now: number;
+}
+
+function checkpointOf(text: string): JsonObject {
+  const value: unknown = JSON.parse(text);
+  return isJsonObject(value) ? JSON.parse(text) : {};
+}
+
+async function resumable(tx: Tx, request: RunRequest, options: string): Promise<Run | undefined> {
+  const open = await tx
+    .selectFrom('sync_run')
+    .select(['run_id', 'read_seq', 'started_at', 'checkpoint', 'options'])
+    .where('stream', '=', request.stream)
+    .where('outcome', '=', 'running')
+    .orderBy('run_id', 'desc')
+    .executeTakeFirst();
+  if (!open) return undefined;
+  if (open.options !== options) {
+    await tx
+      .updateTable('sync_run')
+      .set({ outcome: 'failed', ended_at: request.now, reason: 'its options were changed' })
+      .where('run_id', '=', open.run_id)
+      .execute();
+    return undefined;
+  }
+  await tx
+    .updateTable('sync_run')
+    .set((eb) => ({ resumes: eb('resumes', '+', 1) }))
+    .where('run_id', '=', open.run_id)
+    .execute();
+  return {
+    runId: open.run_id,
+    stream: request.stream,
+    readSeq: open.read_seq,
+    startedAt: open.started_at,
+    checkpoint: checkpointOf(open.checkpoint),
+    resumed: true,
+  };
+}
+
+/** Goes on with the stream's unfinished run, or starts a new one. */
+export async function openRun(store: Store, request: RunRequest): Promise<Run> {
+  const options = canonicalJson(request.options);
+  return store.transaction(async (tx) => {
+    const open = await resumable(tx, request, options);
+    if (open) return open;
+    const row = await tx
+      .insertInto('sync_run')
+      .values({
+        stream: request.stream,
+        cause: request.cause,
+        started_at: request.now,
+        ended_at: null,
+        read_seq: request.readSeq,
+        options,
+        checkpoint: '{}',
+        reason: null,
+      })
+      .returning('run_id')
+      .executeTakeFirstOrThrow();
+    return {
+      runId: row.run_id,
+      stream: request.stream,
+      readSeq: request.readSeq,
+      startedAt: request.now,
+      checkpoint: {},
+      resumed: false,
+    };
+  });
+}
+
+/** Adds a page to its run, in the page's own transaction. */
+export async function recordPage(
+  tx: Tx,
+  run: Run,
+  checkpoint: JsonObject,
+  counts: PageCounts,
+): Promise<void> {
+  await tx
+    .updateTable('sync_run')
+    .set((eb) => ({
+      checkpoint: JSON.stringify(checkpoint),
+      pages: eb('pages', '+', 1),
+      rows_seen: eb('rows_seen', '+', counts.rows),
+      rows_changed: eb('rows_changed', '+', counts.changed),
+      rows_unchanged: eb('rows_unchanged', '+', counts.unchanged),
+      rows_quarantined: eb('rows_quarantined', '+', counts.quarantined),
+      bytes: eb('bytes', '+', counts.bytes),
+    }))
+    .where('run_id', '=', run.runId)
+    .execute();
+}
+
+export interface RunTotals {
+  readonly rows: number;
+  readonly changed: number;
+  readonly quarantined: number;
+  readonly pages: number;
+}
+
+export async function runTotals(db: Db | Tx, runId: number): Promise<RunTotals> {
+  const row = await db
+    .selectFrom('sync_run')
+    .select(['rows_seen', 'rows_changed', 'rows_quarantined', 'pages'])
+    .where('run_id', '=', runId)
+    .executeTakeFirstOrThrow();
+  return {
+    rows: row.rows_seen,
+    changed: row.rows_changed,
+    quarantined: row.rows_quarantined,
+    pages: row.pages,
+  };
+}
+
+/** Ends a run and writes the stream's state; `dueAt` is when the stream runs next. */
+export async function endRun(
+  store: Store,
+  run: Run,
+  end: RunEnd,
+  now: number,
+  dueAt: number,
+): Promise<RunTotals> {
+  return store.transaction(async (tx) => {
+    await tx
+      .updateTable('sync_run')
+      .set({
+        outcome: end.outcome,
+        reason: end.reason,
+        ended_at: now,
+        rows_deleted: end.rowsDeleted,
+      })
+      .where('run_id', '=', run.runId)
+      .execute();
+    const totals = await runTotals(tx, run.runId);
+    const complete = end.outcome === 'complete';
+    await tx
+      .updateTable('stream_state')
+      .set((eb) => ({
+        due_at: dueAt,
+        last_run_id: run.runId,
+        failures: complete ? 0 : eb('failures', '+', 1),
+        last_error: end.reason,
+        ...(complete ? { complete_at: run.startedAt, complete_rows: totals.rows } : {}),
+      }))
+      .where('stream', '=', run.stream)
+      .execute();
+    return totals;
+  });
+}

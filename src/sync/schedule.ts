@@ -1,0 +1,35 @@
+/**
+ * When a stream is due. Cron patterns are UTC; the next time is computed from the injected clock,
+ * so that missed times are caught up after downtime and nothing depends on a timer that fired.
+ */
+import { createTask, parse } from 'node-cron';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
+/** A pattern without a time in this span (the 31st of February) never comes. */
+const SEARCH_MS_MAX = 400 * 24 * HOUR_MS;
+
+/** The first time after `after` (epoch ms) that the pattern names, if it names one. */
+export function nextRunAfter(pattern: string, after: number): number | undefined {
+  const fields = parse(pattern);
+  const task = createTask(pattern, () => undefined, { timezone: 'UTC' });
+  const seconds = [...fields.second].sort((a, b) => a - b);
+  try {
+    let minute = Math.floor(after / MINUTE_MS) * MINUTE_MS;
+    while (minute - after <= SEARCH_MS_MAX) {
+      const at = new Date(minute);
+      if (!fields.hour.includes(at.getUTCHours())) {
+        minute = (Math.floor(minute / HOUR_MS) + 1) * HOUR_MS;
+        continue;
+      }
+      for (const second of seconds) {
+        const candidate = minute + second * 1_000;
+        if (candidate > after && task.match(new Date(candidate))) return candidate;
+      }
+      minute += MINUTE_MS;
+    }
+    return undefined;
+  } finally {
+    void task.destroy();
+  }
+}
