@@ -34,11 +34,6 @@ async function loginSpacing(store: Store, clock: Clock): Promise<LoginSpacing> {
   };
 }
 
-/** `/data/token` as the client writes it: `data.token`. */
-function tokenPath(pointer: string): string {
-  return pointer.slice(1).replaceAll('/', '.');
-}
-
 function v1Credential(v1: Config['service']['v1']): Credential {
   const header = v1.tokenHeader;
   if (v1.apiKey !== null) return { kind: 'key', header, key: v1.apiKey };
@@ -54,7 +49,7 @@ function v1Credential(v1: Config['service']['v1']): Credential {
     secretMember,
     clientId: clientId instanceof Secret ? clientId.reveal() : clientId,
     clientSecret,
-    tokenPaths: [tokenPath(v1.tokenPointer)],
+    tokenPointers: [v1.tokenPointer],
   };
 }
 

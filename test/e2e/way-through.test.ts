@@ -1,0 +1,37 @@
+import { execFileSync } from 'node:child_process';
+import { describe, expect, it } from 'vitest';
+import { verifyChain } from '../../src/decisions/journal.ts';
+import { startTestDaemon, startTestReference, testConfig, until } from '../support/house.ts';
+
+describe('the way through', () => {
+  it('goes from a packed order to a confirmed accept and to a hold with its reason', async () => {
+    const reference = await startTestReference({
+      world: { styles: 20, orders: 0 },
+      life: { ordersPerMinute: 1200, packAfter: '50ms', shipAfter: '1h', cancelShare: 0 },
+    });
+    const daemon = await startTestDaemon(reference, testConfig(reference));
+    const { db, path } = daemon.store;
+    const confirmed = await until('a confirmed push', () =>
+      db.selectFrom('outbox').selectAll().where('state', '=', 'confirmed').executeTakeFirst(),
+    );
+    expect(confirmed).toMatchObject({ kind: 'delivery_status', attempts: 1 });
+    const held = await until('a held delivery', () =>
+      db.selectFrom('decision').selectAll().where('outcome', '=', 'hold').executeTakeFirst(),
+    );
+    expect(held.rules).toBe('["hold-large"]');
+    expect(held.reason).toMatch(/^\d+ pieces$/);
+    const decision = await db
+      .selectFrom('decision')
+      .selectAll()
+      .where('outcome', '=', 'accept')
+      .executeTakeFirstOrThrow();
+    expect(decision).toMatchObject({ rules: '["accept-small"]', mode: 'live', actor: 'daemon' });
+    expect(await verifyChain(db)).toMatchObject({ brokenAt: undefined });
+    const accepted = execFileSync(
+      'sqlite3',
+      [path, "select count(*) from delivery where status = 'accepted'"],
+      { encoding: 'utf8' },
+    );
+    expect(Number(accepted)).toBeGreaterThan(0);
+  });
+});

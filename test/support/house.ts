@@ -1,0 +1,135 @@
+/** A whole constellation: the reference service and a daemon, over loopback HTTP, real files. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { requireConfig } from '../../src/config/load.ts';
+import type { Config } from '../../src/config/schema.ts';
+import { type Daemon, openDaemon } from '../../src/daemon/daemon.ts';
+import { systemRandom } from '../../src/lib/chance.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { createLogger, type Logger, silentLogger } from '../../src/lib/log.ts';
+import { createScrubber, Secret } from '../../src/lib/secret.ts';
+import { parseKnobs } from '../../src/reference/control/knob-store.ts';
+import { type Reference, startReference } from '../../src/reference/reference.ts';
+import { temporaryFolder } from './store.ts';
+
+/** 24 bytes: what the relay and the listener share in these tests. */
+export const WEBHOOK_SECRET = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
+
+/** Accepts what goes to Denmark in small numbers and holds the rest with a reason. */
+export const SIMPLE_RULES = `
+rules:
+  - id: accept-small
+    title: Small deliveries
+    action: accept
+    mode: live
+    when:
+      - delivery.quantity <= 20
+  - id: hold-large
+    title: Large deliveries
+    action: hold
+    mode: live
+    when:
+      - delivery.quantity > 20
+    message: '{{delivery.quantity}} pieces'
+`;
+
+export function testLogger(): Logger {
+  if (process.env.SELVEDGE_TEST_LOG === undefined) return silentLogger();
+  const write = (line: string): boolean => process.stderr.write(line);
+  return createLogger({ level: 'debug', format: 'human', scrubber: createScrubber(), write });
+}
+
+/** A reference service with little life of its own, unless the knobs say otherwise. */
+export async function startTestReference(knobs: Record<string, unknown> = {}): Promise<Reference> {
+  const quiet = { world: { styles: 20, orders: 0 }, life: { ordersPerMinute: 0 } };
+  const reference = await startReference({
+    host: '127.0.0.1',
+    ports: { service: 0, relay: 0, control: 0 },
+    knobs: parseKnobs({ ...quiet, ...knobs }),
+    clock: systemClock(),
+    log: testLogger(),
+  });
+  onTestFinished(() => reference.close());
+  return reference;
+}
+
+export interface ConfigParts {
+  readonly folder?: string;
+  readonly rules?: string;
+  readonly overrides?: readonly { readonly path: string; readonly value: unknown }[];
+}
+
+/** The configuration of a daemon for this reference, in a folder of its own. */
+export function testConfig(reference: Reference, parts: ConfigParts = {}): Config {
+  const folder = parts.folder ?? temporaryFolder();
+  const rules = join(folder, 'rules');
+  mkdirSync(rules, { recursive: true });
+  writeFileSync(join(rules, 'rules.yaml'), parts.rules ?? SIMPLE_RULES);
+  const [credentials] = Object.values(reference.credentials);
+  if (!credentials) throw new Error('the reference has no key');
+  const set = (path: string, value: unknown) => ({ path, value });
+  const { config } = requireConfig({
+    env: {},
+    overrides: [
+      set('dataDir', join(folder, 'data')),
+      set('rules.directory', rules),
+      set('rules.mode', 'live'),
+      set('service.v1.baseUrl', reference.v1Url),
+      set('service.v1.login.clientId', credentials.clientId),
+      set('service.v1.login.clientSecret', new Secret('clientSecret', credentials.clientSecret)),
+      set('service.limits.requestsPerSecond', 1000),
+      set('listener.port', 0),
+      set('listener.secrets', [{ secret: new Secret('webhook', WEBHOOK_SECRET) }]),
+      set('local.port', 0),
+      set('decisions.settle', '0s'),
+      ...(parts.overrides ?? []),
+    ],
+  });
+  return config;
+}
+
+export interface RunningDaemon extends Daemon {
+  stop(): Promise<void>;
+}
+
+/** A daemon in this process, subscribed at the relay; stops with the test. */
+export async function startTestDaemon(
+  reference: Reference,
+  config: Config,
+): Promise<RunningDaemon> {
+  const daemon = await openDaemon(config, {
+    clock: systemClock(),
+    random: systemRandom(),
+    log: testLogger(),
+    scrubber: createScrubber(),
+  });
+  const stop = new AbortController();
+  const done = daemon.run(stop.signal);
+  const url = await daemon.listenerUrl;
+  if (url !== undefined) {
+    for (const old of reference.relay.listEndpoints()) reference.relay.deleteEndpoint(old.id);
+    reference.relay.createEndpoint({ url, secret: WEBHOOK_SECRET });
+  }
+  const close = async (): Promise<void> => {
+    stop.abort();
+    await done;
+  };
+  onTestFinished(close);
+  return { ...daemon, stop: close };
+}
+
+/** Waits until `look` gives something, asking again every few milliseconds; fails after 15 s. */
+export async function until<T>(
+  what: string,
+  look: () => Promise<T | undefined> | T | undefined,
+): Promise<T> {
+  const clock = systemClock();
+  const deadline = clock.monotonic() + 15_000;
+  for (;;) {
+    const found = await look();
+    if (found !== undefined) return found;
+    if (clock.monotonic() > deadline) throw new Error(`waited 15 s in vain for: ${what}`);
+    await clock.sleep(10);
+  }
+}
