@@ -105,6 +105,7 @@ export async function createService(
     {
       baseUrl,
       idempotencyHeader: undefined,
+      seasonParameter: config.v1.seasonParameter,
       variants: {
         ...VARIANT_LIST_DEFAULTS,
         mode: paging,

@@ -21,6 +21,15 @@ interface Arrival {
   readonly preOrderShare: number;
 }
 
+/** The first style of the newest season from `start` on; a small world may have none. */
+function styleAhead({ catalog }: World, start: number): number | undefined {
+  for (let step = 0; step < catalog.size.styles; step += 1) {
+    const style = (start + step) % catalog.size.styles;
+    if (catalog.style(style).season === catalog.newestSeason) return style;
+  }
+  return undefined;
+}
+
 /** Styles that can be ordered now: of the newest season, or of any other that is in stock. */
 function pickVariant(world: World, arrival: Arrival, nth: number, ahead: boolean): number {
   const { catalog, stock } = world;
@@ -29,10 +38,7 @@ function pickVariant(world: World, arrival: Arrival, nth: number, ahead: boolean
     const stocked = stock.stockedIn(0, catalog.variantCount);
     return Math.max(0, stock.nth(0, catalog.variantCount, draw % Math.max(1, stocked)));
   }
-  let style = draw % catalog.size.styles;
-  while (catalog.style(style).season !== catalog.newestSeason) {
-    style = (style + 1) % catalog.size.styles;
-  }
+  const style = styleAhead(world, draw % catalog.size.styles) ?? 0;
   return style * catalog.rowsPerStyle + (Math.floor(draw / 7) % catalog.rowsPerStyle);
 }
 
@@ -73,7 +79,8 @@ export function drawOrder(world: World, arrival: Arrival): NewOrder {
   const ahead =
     season !== undefined &&
     catalog.size.seasons > 1 &&
-    numberAt(seed, orderId, SALT.ahead, 1_000) < arrival.preOrderShare * 1_000;
+    numberAt(seed, orderId, SALT.ahead, 1_000) < arrival.preOrderShare * 1_000 &&
+    styleAhead(world, 0) !== undefined;
   const country = account.address.countryCode;
   const freightEur = FREIGHT_EUR_MINOR[country] ?? FREIGHT_EUR_MINOR_ELSEWHERE;
   return {

@@ -2,7 +2,8 @@
  * The stream `stock`: every variant that can be sold now. The list may hold a million rows; it
  * comes in batches, each of which is a page and a checkpoint.
  */
-import type { V1Client, VariantLevel } from '../../client/v1/client.ts';
+import type { StockLevel } from '../../client/v1/catalog.ts';
+import type { V1Client } from '../../client/v1/client.ts';
 import { type RowBatch, variantsOf } from '../../client/v1/variants.ts';
 import type { Provenance } from '../../mirror/entity.ts';
 import { quarantineRows } from '../../mirror/quarantine.ts';
@@ -12,7 +13,7 @@ import type { PageCounts } from '../run-ledger.ts';
 import type { Stream } from '../stream.ts';
 
 export interface StockOptions {
-  readonly level: Required<VariantLevel>;
+  readonly level: Required<StockLevel>;
   readonly mode: 'stream' | 'pages';
   readonly pageRows: number;
 }
