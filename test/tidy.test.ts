@@ -9,14 +9,9 @@ const LINE_CHARS_MAX = 100;
 const FOLDER_FILES_MAX = 12;
 const ASSERTIONS_MAX = 30;
 
-const FUNCTION_HEAD = new RegExp(
-  [
-    String.raw`^(\s*)(?:export )?(?:async )?(?:function\b`,
-    String.raw`(?:const|let) \w+.*=> \{$`,
-    String.raw`(?:static |readonly |async |#|get |set |\*)*[\w#[\].]+\([^;]*$`,
-    String.raw`.*=> \{$)`,
-  ].join('|'),
-);
+/** A line that opens the body of a function, a method or an arrow function. */
+const BODY_OPENS = /^(\s*).*(?:=> \{|\)(?:: [^=]+)? \{)$/;
+const CONTROL_FLOW = /^\s*(?:\} )?(?:if|else|for|while|switch|catch|do)\b/;
 
 const sources = filesBelow('src', ['.ts']);
 const everything = [
@@ -28,20 +23,17 @@ const everything = [
 ];
 
 /**
- * The lines of each function that has a body in braces. The sources are formatted, so a body ends
- * at the first line that has the indentation of its head and starts with a closing brace.
+ * The lines of each body. The sources are formatted, so a body ends at the first line with the
+ * indentation of its head that starts with a closing brace; a head whose parameters take several
+ * lines is found at the line that closes them.
  */
 function functionsOf(file: SourceFile): { readonly at: string; readonly lines: number }[] {
   const found: { at: string; lines: number }[] = [];
   for (const [index, line] of file.lines.entries()) {
-    const match = FUNCTION_HEAD.exec(line);
-    if (!match || /^\s*(?:if|for|while|switch|return|await|expect|import|export \{)\b/.test(line))
-      continue;
+    const match = BODY_OPENS.exec(line);
+    if (!match || CONTROL_FLOW.test(line)) continue;
     const indent = match[1] ?? '';
-    const end = file.lines.findIndex(
-      (other, at) =>
-        at > index && other.startsWith(`${indent}}`) && !other.startsWith(`${indent} `),
-    );
+    const end = file.lines.findIndex((other, at) => at > index && other.startsWith(`${indent}}`));
     if (end > index) found.push({ at: `${file.path}:${index + 1}`, lines: end - index + 1 });
   }
   return found;
