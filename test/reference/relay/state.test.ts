@@ -1,8 +1,11 @@
+import { spawn } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { manualClock } from '../../../src/lib/clock.ts';
 import { RelayStore } from '../../../src/reference/relay/store/store.ts';
 import { answering } from './receiver.ts';
 import { pass, startBench, startRelay } from './support.ts';
@@ -52,6 +55,34 @@ describe('the state file', () => {
       second.messages().data[0]?.id,
     ]);
     expect(second.attempts().data).toMatchObject([{ status: 'success' }]);
+  });
+
+  it('loses nothing when the process is killed in the middle of sending', async () => {
+    const path = statePath();
+    const { receiver } = await startBench();
+    const program = fileURLToPath(new URL('./killed-relay.ts', import.meta.url));
+    const child = spawn(process.execPath, [program, path, receiver.url, '300'], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const gone = new Promise((resolve) => child.once('exit', resolve));
+    await new Promise((resolve) => child.stdout.once('data', resolve));
+    let killed = false;
+    receiver.respond = (response) => {
+      if (receiver.requests.length >= 100 && !killed) killed = child.kill('SIGKILL');
+      if (!killed) response.writeHead(204).end();
+    };
+    await gone;
+    const before = receiver.requests.length;
+    expect([killed, before >= 100 && before < 200]).toEqual([true, true]);
+    receiver.respond = answering(204);
+    const relay = startRelay(manualClock(Date.now()), { statePath: path });
+    await relay.idle();
+    const numbers = receiver.requests.map(({ body }) => JSON.parse(String(body)).data.ping);
+    expect(new Set(numbers).size).toBe(300);
+    // Only what was on its way when it died comes twice.
+    expect(numbers.length - 300).toBeLessThanOrEqual(16);
+    expect(relay.messages({ status: 'success', limit: 1 }).data).toHaveLength(1);
+    expect(relay.messages({ status: 'pending' }).data).toEqual([]);
   });
 
   it('is refused when it belongs to something else', () => {

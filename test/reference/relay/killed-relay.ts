@@ -1,0 +1,21 @@
+/**
+ * A relay in a process of its own, for the test that kills it: publishes messages to an endpoint,
+ * says so, and sends until it dies. Arguments: state file, URL of the receiver, number of messages.
+ */
+import { systemRandom } from '../../../src/lib/chance.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { silentLogger } from '../../../src/lib/log.ts';
+import { createRelay } from '../../../src/reference/relay/relay.ts';
+
+const [statePath = '', url = '', count = '0'] = process.argv.slice(2);
+const relay = createRelay({
+  clock: systemClock(),
+  random: systemRandom(),
+  log: silentLogger(),
+  statePath,
+  allowLoopback: true,
+});
+relay.createEndpoint({ url });
+for (let number = 0; number < Number(count); number += 1) relay.publish('ping', { ping: number });
+process.stdout.write('published\n');
+await relay.idle();
