@@ -24,7 +24,7 @@ export function attemptTable(
       : html`<code>${url}</code>`;
   const row = (attempt: Attempt): Html => html`<tr>
 <td class="time">${time(attempt.at)}</td>
-<td><a href="/portal/messages/${attempt.messageId}"><code>${attempt.messageId}</code></a>
+<td class="id"><a href="/portal/messages/${attempt.messageId}"><code>${attempt.messageId}</code></a>
 ${answer(attempt)}</td>
 <td>${target(attempt)}</td>
 <td>${answerBadge(attempt.responseStatus)}</td>

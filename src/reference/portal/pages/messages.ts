@@ -45,7 +45,7 @@ export function messagesPage(
   const row = ({ message, deliveries }: MessageRow): Html => html`<tr>
 <td class="time">${time(message.createdAt)}</td>
 <td>${message.eventType}</td>
-<td><a href="/portal/messages/${message.id}"><code>${message.id}</code></a></td>
+<td class="id"><a href="/portal/messages/${message.id}"><code>${message.id}</code></a></td>
 <td>${summary(deliveries)}</td></tr>`;
   const table = html`<table><thead><tr><th scope="col">Time (UTC)</th>
 <th scope="col">Event type</th><th scope="col">Message</th><th scope="col">Deliveries</th></tr>
