@@ -32,7 +32,10 @@ export interface LoginSpacing {
 }
 
 export interface LoginGate {
-  /** Resolves when the next log-in may be sent, and records it. First come, first served. */
+  /**
+   * Resolves when the next log-in may be sent, and records it. First come, first served. Throws
+   * RetryLaterError `session.login_held` when the service asked for a wait of minutes.
+   */
   pass(): Promise<void>;
   /** The service asked for patience. */
   hold(ms: number): void;
@@ -40,6 +43,15 @@ export interface LoginGate {
 
 /** The published limit is one log-in per 6 s; a little more covers clocks that differ. */
 const LOGIN_SPACING_MS = 6_100;
+
+/** A log-in that has to wait longer than this gives up; its waiters try again later. */
+const LOGIN_WAIT_MS_MAX = 60_000;
+
+function held(ms: number): RetryLaterError {
+  return new RetryLaterError('session.login_held', 'the service asked to wait with the log-in', {
+    retryAfterMs: ms,
+  });
+}
 
 /** One gate per system key: every session that logs in with it must share it. */
 export function createLoginGate(
@@ -49,13 +61,17 @@ export function createLoginGate(
 ): LoginGate {
   let queue: Promise<void> = Promise.resolve();
   let heldUntil = 0;
+  const heldMs = (): number => heldUntil - clock.monotonic();
   const passNext = async (): Promise<void> => {
     const last = spacing.lastLoginAt();
     const sinceLast = last === undefined ? spacingMs : clock.now() - last;
     // A clock that was set back must not lock us out: never more than one spacing.
     const waitMs = Math.min(Math.max(spacingMs - sinceLast, 0), spacingMs);
     if (waitMs > 0) await clock.sleep(waitMs);
-    while (heldUntil > clock.monotonic()) await clock.sleep(heldUntil - clock.monotonic());
+    for (let ms = heldMs(); ms > 0; ms = heldMs()) {
+      if (ms > LOGIN_WAIT_MS_MAX) throw held(ms);
+      await clock.sleep(ms);
+    }
     await spacing.recordLogin(clock.now());
   };
   return {
@@ -112,8 +128,6 @@ export interface Session extends Sender {
 const LOGIN_ATTEMPTS_MAX = 3;
 /** Refused credentials are not tried again before this. */
 const REFUSED_MS = 60_000;
-/** A log-in that is told to wait longer than this gives up; its waiters try again later. */
-const LOGIN_WAIT_MS_MAX = 60_000;
 
 function memberAt(value: unknown, pointer: string): unknown {
   let at = value;

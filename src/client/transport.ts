@@ -84,6 +84,8 @@ interface TransportStats {
   /** Waiting for a place and between attempts. */
   readonly waitMs: number;
   readonly bytesReceived: number;
+  /** The service's clock minus ours, by the last `Date` header; undefined: none was seen. */
+  readonly clockOffsetMs: number | undefined;
 }
 
 /** What the API clients need of a transport; a session is one as well. */
@@ -141,6 +143,7 @@ interface Counters {
   retries: number;
   waitMs: number;
   bytesReceived: number;
+  clockOffsetMs: number | undefined;
 }
 
 interface Wire {
@@ -189,6 +192,8 @@ async function open(wire: Wire, request: HttpRequest, bytesMax: number): Promise
         counters.bytesReceived += count;
       },
     });
+    const dateMs = Date.parse(headerText(answer.headers, 'date') ?? '');
+    if (!Number.isNaN(dateMs)) counters.clockOffsetMs = dateMs - deps.clock.now();
     if (answer.status >= 200 && answer.status < 300) {
       const encoding = headerText(answer.headers, 'content-encoding') ?? 'identity';
       if (encoding === 'identity') return { ...answer, asked, startedAt, release };
@@ -264,7 +269,13 @@ export function createTransport(options: TransportOptions, deps: TransportDeps):
     connectMs: options.deadlines.connectMs,
     caText: options.caText,
   });
-  const counters: Counters = { requests: 0, retries: 0, waitMs: 0, bytesReceived: 0 };
+  const counters: Counters = {
+    requests: 0,
+    retries: 0,
+    waitMs: 0,
+    bytesReceived: 0,
+    clockOffsetMs: undefined,
+  };
   const wire: Wire = { options, deps, pools, limiter, counters };
   const send: Sender['send'] = (request, decode) =>
     repeated(wire, request, () => sendOnce(wire, request, decode));

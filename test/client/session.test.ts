@@ -224,6 +224,22 @@ describe('session', () => {
     );
   });
 
+  it('tells its waiters when the service asks for a long wait, instead of hanging', async () => {
+    const clock = manualClock();
+    await house(
+      async ({ session, service }) => {
+        service.refusals.push({ status: 429, headers: { 'retry-after': '600' } });
+        const first = await rejection(session.request(read(service.url)));
+        expect(first).toMatchObject({ code: 'service.too_fast', retryAfterMs: 600_000 });
+        const next = rejection(session.request(push(service.url)));
+        await clock.advance(6_000);
+        expect(await next).toMatchObject({ code: 'session.login_held', retryAfterMs: 594_000 });
+        expect(service.logins).toHaveLength(1);
+      },
+      { clock },
+    );
+  });
+
   it('does not try refused credentials again for a minute, and nothing was sent', async () => {
     const clock = manualClock();
     await house(

@@ -324,6 +324,17 @@ describe('transport', () => {
     expect((await transport.request(get(server.url))).json).toEqual({ fine: true });
   });
 
+  it('measures how far the clock of the service is off', async () => {
+    const clock = manualClock();
+    await using server = await startFaulty((_request, response) => {
+      response.setHeader('date', new Date(clock.now() + 90_000).toUTCString());
+      answerJson(response, 200, {});
+    });
+    await using transport = impatient({}, clock);
+    await transport.request(get(server.url));
+    expect(transport.stats().clockOffsetMs).toBe(90_000);
+  });
+
   it('writes a retry schedule that doubles and has a cap', () => {
     expect(retrySchedule(5, 500, 3_000)).toEqual([500, 1_000, 2_000, 3_000]);
     expect(retrySchedule(1, 500, 3_000)).toEqual([]);

@@ -131,6 +131,9 @@ const REFUSALS: Readonly<Record<number, string>> = {
   422: 'service.invalid',
 };
 
+/** Request Timeout and Too Early: below 500, and nothing that a person must change. */
+const PASSING: ReadonlySet<number> = new Set([408, 425]);
+
 const NOT_PROCESSED: Readonly<Record<number, string>> = {
   429: 'service.too_fast',
   503: 'service.unavailable',
@@ -152,7 +155,8 @@ export function errorOfAnswer(asked: Asked, answer: BadAnswer, nowMs: number): S
   const notProcessed = NOT_PROCESSED[status];
   if (notProcessed) return new RetryLaterError(notProcessed, text, { retryAfterMs: waitMs });
   if (!asked.safe) return new InDoubtError('transport.in_doubt', text);
-  if (status >= 500) return new RetryLaterError('service.fault', text, { retryAfterMs: waitMs });
+  if (status >= 500 || PASSING.has(status))
+    return new RetryLaterError('service.fault', text, { retryAfterMs: waitMs });
   const hint = status < 400 ? 'redirects are not followed: check the base URL' : undefined;
   return new RefusedError('service.unexpected_status', text, { hint });
 }

@@ -225,8 +225,5 @@ export const createdOrderSchema = z.looseObject({
 });
 export type CreatedOrder = z.infer<typeof createdOrderSchema>;
 
-export const portalLinkSchema = z.looseObject({ url: z.string().min(1), expiresAt: text });
-export type PortalLink = z.infer<typeof portalLinkSchema>;
-
 /** What an answer to a write may change in a delivery or a refund. */
 export type SettableStatus = 'pending' | 'accepted' | 'rejected';

@@ -7,6 +7,7 @@ import { z } from 'zod';
 import type { CallOptions, Read } from '../calls.ts';
 import { errorOfBrokenAnswer } from '../http/answer.ts';
 import { askedOf, type HttpRequest } from '../http/request.ts';
+import { type PortalLink, portalLinkSchema } from '../portal-link.ts';
 import { checkRows } from '../rows.ts';
 import type { Sender } from '../transport.ts';
 import { documentOf, type Included, readIncluded, singleSchema } from './document.ts';
@@ -80,13 +81,10 @@ export interface V2Client {
   ): Promise<V2Read<ResourceOf<T>>>;
   remove(type: 'brand' | 'type', id: string, call?: CallOptions): Promise<void>;
   /** A new link each time; it is a secret and works once. */
-  webhookPortal(call?: CallOptions): Promise<Read<V2PortalLink>>;
+  webhookPortal(call?: CallOptions): Promise<Read<PortalLink>>;
 }
 
-const portalSchema = z.looseObject({
-  data: z.looseObject({ url: z.string().min(1), expiresAt: z.string().nullish() }),
-});
-export type V2PortalLink = z.infer<typeof portalSchema>['data'];
+const portalSchema = z.looseObject({ data: portalLinkSchema });
 
 const MEDIA_TYPE = 'application/vnd.api+json';
 
