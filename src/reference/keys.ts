@@ -26,7 +26,7 @@ export interface Credentials {
   readonly readToken?: string;
 }
 
-export type LoginAnswer =
+type LoginAnswer =
   | { readonly kind: 'token'; readonly token: string; readonly expiresAt: number }
   | { readonly kind: 'refused' }
   | { readonly kind: 'tooFast'; readonly retryAfterMs: number };

@@ -1,7 +1,7 @@
 /** A reference service on free ports with a clock that a test steps. */
 
 import { once } from 'node:events';
-import type { Server } from 'node:http';
+import type { Server } from 'node:net';
 import { expect } from 'vitest';
 import { seededRandom } from '../../src/lib/chance.ts';
 import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
@@ -11,7 +11,7 @@ import { knobsSchema } from '../../src/reference/control/knobs.ts';
 import { type Reference, startReference } from '../../src/reference/reference.ts';
 import { problemOfAnswer } from '../support/answers.ts';
 
-export const SMALL_WORLD = { brands: 3, styles: 30, colors: 2, sizes: 5, orders: 0 };
+const SMALL_WORLD = { brands: 3, styles: 30, colors: 2, sizes: 5, orders: 0 };
 
 export interface Answered {
   readonly status: number;

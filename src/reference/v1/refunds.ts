@@ -26,7 +26,7 @@ const pendingLine = z.object({
   refundType: z.enum(REFUND_TYPES).optional(),
   restock: z.boolean().optional(),
 });
-export const pendingRefundBody = z.object({
+const pendingRefundBody = z.object({
   reference: z.string().min(1).max(1_000),
   comment: z.string().max(1_000).optional(),
   refundLineItems: z.array(pendingLine).min(1).max(LINES_MAX),

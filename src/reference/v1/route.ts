@@ -9,7 +9,7 @@ import { type Answer, invalid } from './answer.ts';
 /** `open` needs no key, `catalog` is also good for read tokens, `webhooks` needs that right. */
 export type Access = 'open' | 'catalog' | 'full' | 'webhooks';
 
-export interface RawCall {
+interface RawCall {
   readonly key: Key | undefined;
   readonly params: unknown;
   readonly query: unknown;
@@ -31,7 +31,7 @@ export interface Route {
   run(call: RawCall): Answer | Promise<Answer>;
 }
 
-export interface Call<P, Q, B> {
+interface Call<P, Q, B> {
   readonly key: Key;
   readonly params: P;
   readonly query: Q;

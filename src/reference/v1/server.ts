@@ -29,8 +29,8 @@ export interface V1Deps {
 }
 
 export const V1_PREFIX = '/api/v1';
-export const TOKEN_HEADER = 'x-service-authorization';
-export const READ_TOKEN_HEADER = 'x-service-readtoken';
+const TOKEN_HEADER = 'x-service-authorization';
+const READ_TOKEN_HEADER = 'x-service-readtoken';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const pathParams = z.record(z.string(), z.string());

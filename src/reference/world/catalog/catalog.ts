@@ -34,7 +34,7 @@ export interface CatalogSize {
 }
 
 /** Amounts are hundredths of a euro. */
-export interface StylePrices {
+interface StylePrices {
   readonly retail: number;
   readonly sale: number;
   readonly wholesale: number;

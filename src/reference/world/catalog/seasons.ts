@@ -1,6 +1,6 @@
 /** Seasons: spring/summer and autumn/winter in turn, the newest one open for pre-order. */
 
-export interface DeliveryWindow {
+interface DeliveryWindow {
   readonly name: string;
   /** Calendar days, UTC, `YYYY-MM-DD`. */
   readonly from: string;

@@ -5,7 +5,7 @@
 import type { ShippingAddress } from '../accounts.ts';
 import type { Currency } from '../catalog/words.ts';
 
-export type OrderStatus = 'pending' | 'fulfilled' | 'partially_fulfilled' | 'canceled';
+type OrderStatus = 'pending' | 'fulfilled' | 'partially_fulfilled' | 'canceled';
 /** Of deliveries and of refunds alike. */
 export type DecisionStatus = 'pending' | 'accepted' | 'rejected' | 'canceled';
 
@@ -100,7 +100,7 @@ export interface PendingRefund {
 }
 
 /** Records in order of their ascending ids, found by id and by order. */
-export interface Shelf<T> {
+interface Shelf<T> {
   readonly all: readonly T[];
   nextId(): number;
   add(record: T): void;
