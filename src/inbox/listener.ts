@@ -91,6 +91,8 @@ const ANSWERS: Readonly<Record<number, string>> = {
 interface Refusal {
   readonly status: number;
   readonly reason: string;
+  /** Whose signature it bears, when it bears a right one. */
+  readonly secretName?: string | undefined;
 }
 
 const NO_BODY = Buffer.alloc(0);
@@ -183,8 +185,8 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
   const budget = createBodyBudget(limits);
   let stopping = false;
 
-  const refuse = (reply: FastifyReply, { status, reason }: Refusal): void => {
-    meter.refused(reason);
+  const refuse = (reply: FastifyReply, { status, reason, secretName }: Refusal): void => {
+    meter.refused(reason, { from: reply.request.ip, ...(secretName ? { secretName } : {}) });
     if (status === 405) reply.header('allow', 'POST');
     if (status === 503) reply.header('retry-after', String(limits.retryAfterSeconds));
     reply.code(status).type('application/json').send(ANSWERS[status]);
@@ -195,7 +197,8 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
     const verdict = verifier.verify(request.headers, body, clock.now());
     if (verdict.secretName && verdict.sentAt) meter.signed(verdict.secretName, verdict.sentAt);
     if (!verdict.ok) {
-      refuse(reply, { status: verdict.reason === 'malformed' ? 400 : 401, reason: verdict.reason });
+      const { reason, secretName } = verdict;
+      refuse(reply, { status: reason === 'malformed' ? 400 : 401, reason, secretName });
       return;
     }
     try {

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { seededRandom } from '../../src/lib/chance.ts';
-import { deliveryCreated, type Inbox, sign, startInbox, talk } from './support.ts';
+import { deliveryCreated, eventually, type Inbox, sign, startInbox, talk } from './support.ts';
 
 /** A signed request as it goes over the wire. */
 function wire(body: string | Buffer, extra: readonly string[] = []): Buffer {
@@ -27,7 +27,7 @@ async function openSilent(port: number, count: number): Promise<() => number> {
   onTestFinished(() => {
     for (const socket of sockets) socket.destroy();
   });
-  await vi.waitFor(() => expect(sockets.every((socket) => !socket.connecting)).toBe(true));
+  await eventually(() => expect(sockets.every((socket) => !socket.connecting)).toBe(true));
   return () => open.size;
 }
 
@@ -47,13 +47,22 @@ describe('size', () => {
     await alive(inbox);
   });
 
+  it('of a body is agreed on first with a sender that asks', async () => {
+    const inbox = await startInbox();
+    const answer = await talk(
+      inbox.port,
+      wire('{}', ['Expect: 100-continue', 'Connection: close']),
+    );
+    expect(answer).toMatch(/^HTTP\/1\.1 100 .*HTTP\/1\.1 204 /s);
+  });
+
   it('of all bodies together is limited, and given back', async () => {
     const inbox = await startInbox({ limits: { inFlightBytesMax: 1_500, bodyBytesMax: 1_000 } });
     const body = JSON.stringify('x'.repeat(900));
     const bytes = wire(body, ['Connection: close']);
     const slow = connect(inbox.port, '127.0.0.1');
     slow.write(bytes.subarray(0, bytes.length - 10));
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const answer = await inbox.post(body);
       expect(answer.status).toBe(503);
       expect(answer.headers.get('retry-after')).toBe('30');
@@ -61,7 +70,7 @@ describe('size', () => {
     const answered = new Promise((resolve) => slow.once('data', (data) => resolve(String(data))));
     slow.write(bytes.subarray(bytes.length - 10));
     expect(await answered).toMatch(/^HTTP\/1\.1 204 /);
-    await vi.waitFor(async () => expect((await inbox.post(body)).status).toBe(204));
+    await eventually(async () => expect((await inbox.post(body)).status).toBe(204));
   });
 
   it('of a body that never ends is given back when the sender goes away', async () => {
@@ -69,9 +78,9 @@ describe('size', () => {
     const body = JSON.stringify('x'.repeat(900));
     const slow = connect(inbox.port, '127.0.0.1');
     slow.write(wire(body).subarray(0, 500));
-    await vi.waitFor(async () => expect((await inbox.post(body)).status).toBe(503));
+    await eventually(async () => expect((await inbox.post(body)).status).toBe(503));
     slow.destroy();
-    await vi.waitFor(async () => expect((await inbox.post(body)).status).toBe(204));
+    await eventually(async () => expect((await inbox.post(body)).status).toBe(204));
   });
 });
 
@@ -91,7 +100,7 @@ describe('connections', () => {
   it('beyond the limit are closed at once, the others stay', async () => {
     const inbox = await startInbox({ limits: { connectionsMax: 16 } });
     const kept = await openSilent(inbox.port, 24);
-    await vi.waitFor(() => expect(kept()).toBe(16));
+    await eventually(() => expect(kept()).toBe(16));
   });
 
   it('are told to end after their share of requests', async () => {

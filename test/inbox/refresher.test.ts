@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import {
   createRefresher,
   REFRESHER_LIMITS,
@@ -12,6 +12,7 @@ import { silentLogger } from '../../src/lib/log.ts';
 import { requestRefreshes } from '../../src/mirror/refresh.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { temporaryStore } from '../support/store.ts';
+import { eventually } from './support.ts';
 
 type ReadOrder = (orderId: number, request: ReadRequest) => Promise<void>;
 
@@ -85,7 +86,7 @@ describe('the refresher', () => {
       requests.push(request);
     });
     await bench.request(7);
-    await vi.waitFor(() => expect(bench.read).toEqual([7]));
+    await eventually(() => expect(bench.read).toEqual([7]));
     expect(requests).toMatchObject([{ cause: 'event:msg_7', priority: 'read' }]);
     expect(await left(bench)).toEqual([]);
   });
@@ -96,7 +97,7 @@ describe('the refresher', () => {
     await bench.request(1, 2);
     const abort = new AbortController();
     const again = bench.refresher.run(abort.signal);
-    await vi.waitFor(() => expect(bench.read.toSorted()).toEqual([1, 2]));
+    await eventually(() => expect(bench.read.toSorted()).toEqual([1, 2]));
     abort.abort();
     await again;
   });
@@ -109,21 +110,21 @@ describe('the refresher', () => {
     const sweep = [{ orderId: 1, cause: 'sweep' }];
     await bench.store.transaction((tx) => requestRefreshes(tx, sweep, bench.clock.now()));
     bench.refresher.nudge();
-    await vi.waitFor(() => expect(requests).toMatchObject([{ priority: 'pull' }]));
+    await eventually(() => expect(requests).toMatchObject([{ priority: 'pull' }]));
   });
 
   it('makes one read of ten requests, and one more for those that came meanwhile', async () => {
     const { readOrder, open } = gate();
     const bench = await startRefresher(readOrder);
     await bench.request(7);
-    await vi.waitFor(() => expect(bench.started).toEqual([7]));
+    await eventually(() => expect(bench.started).toEqual([7]));
     for (let again = 0; again < 10; again += 1) await bench.request(7);
     expect(bench.started).toEqual([7]);
     open(7);
-    await vi.waitFor(() => expect(bench.started).toEqual([7, 7]));
+    await eventually(() => expect(bench.started).toEqual([7, 7]));
     expect(await left(bench)).toMatchObject([{ order_id: 7, generation: 11 }]);
     open(7);
-    await vi.waitFor(async () => expect(await left(bench)).toEqual([]));
+    await eventually(async () => expect(await left(bench)).toEqual([]));
     expect(bench.started).toEqual([7, 7]);
   });
 
@@ -131,11 +132,11 @@ describe('the refresher', () => {
     const { readOrder, open } = gate();
     const bench = await startRefresher(readOrder);
     await bench.request(1, 2, 3, 4, 5, 6);
-    await vi.waitFor(() => expect(bench.started).toEqual([1, 2, 3, 4]));
+    await eventually(() => expect(bench.started).toEqual([1, 2, 3, 4]));
     expect(bench.refresher.stats().reading).toBe(REFRESHER_LIMITS.concurrency);
     await bench.request(1, 2, 3, 4, 5, 6);
     open(2);
-    await vi.waitFor(() => expect(bench.started).toHaveLength(5));
+    await eventually(() => expect(bench.started).toHaveLength(5));
     expect(bench.started.filter((orderId) => orderId !== 2)).toHaveLength(
       new Set(bench.started.filter((orderId) => orderId !== 2)).size,
     );
@@ -148,7 +149,7 @@ describe('the refresher', () => {
           // It is not being read right now.
         }
       }
-      await vi.waitFor(async () =>
+      await eventually(async () =>
         expect(bench.started.length > now || (await left(bench)).length === 0).toBe(true),
       );
     }
@@ -163,7 +164,7 @@ describe('the refresher', () => {
       throw new RetryLaterError('client.unavailable', 'no answer');
     });
     await bench.request(7);
-    await vi.waitFor(async () => expect(await left(bench)).toMatchObject([{ attempts: 1 }]));
+    await eventually(async () => expect(await left(bench)).toMatchObject([{ attempts: 1 }]));
     const delays: number[] = [];
     for (let attempt = 1; attempt <= 12; attempt += 1) {
       const row = await bench.store.db
@@ -177,7 +178,7 @@ describe('the refresher', () => {
       expect(delay).toBeGreaterThanOrEqual(full / 2);
       expect(delay).toBeLessThanOrEqual(full);
       await bench.clock.advance(delay);
-      await vi.waitFor(async () =>
+      await eventually(async () =>
         expect(await left(bench)).toMatchObject([{ attempts: attempt + 1 }]),
       );
     }
@@ -190,7 +191,7 @@ describe('the refresher', () => {
       throw new RetryLaterError('client.busy', 'slow down', { retryAfterMs: 60_000 });
     });
     await bench.request(7);
-    await vi.waitFor(async () =>
+    await eventually(async () =>
       expect(await left(bench)).toMatchObject([{ due_at: bench.clock.now() + 60_000 }]),
     );
   });
@@ -201,10 +202,10 @@ describe('the refresher', () => {
       if (broken) throw new RetryLaterError('client.unavailable', 'no answer');
     });
     await bench.request(7);
-    await vi.waitFor(async () => expect(await left(bench)).toMatchObject([{ attempts: 1 }]));
+    await eventually(async () => expect(await left(bench)).toMatchObject([{ attempts: 1 }]));
     broken = false;
     await bench.request(7);
-    await vi.waitFor(() => expect(bench.read).toEqual([7]));
+    await eventually(() => expect(bench.read).toEqual([7]));
     expect(await left(bench)).toEqual([]);
   });
 
@@ -213,7 +214,7 @@ describe('the refresher', () => {
       throw new RefusedError('client.not_found', 'no such order');
     });
     await bench.request(7);
-    await vi.waitFor(async () => expect(await left(bench)).toEqual([]));
+    await eventually(async () => expect(await left(bench)).toEqual([]));
     expect(bench.refused).toEqual([7]);
     expect(bench.read).toEqual([]);
     expect(bench.refresher.stats()).toMatchObject({ refused: 1 });
@@ -224,8 +225,8 @@ describe('the refresher', () => {
       if (orderId === 1) throw new TypeError('undefined is not a function');
     });
     await bench.request(1, 2);
-    await vi.waitFor(() => expect(bench.read).toEqual([2]));
-    await vi.waitFor(async () =>
+    await eventually(() => expect(bench.read).toEqual([2]));
+    await eventually(async () =>
       expect(await left(bench)).toMatchObject([{ order_id: 1, attempts: 1 }]),
     );
   });
@@ -238,7 +239,7 @@ describe('the refresher', () => {
         }),
     );
     await bench.request(7);
-    await vi.waitFor(() => expect(bench.started).toEqual([7]));
+    await eventually(() => expect(bench.started).toEqual([7]));
     await bench.stop();
     expect(await left(bench)).toMatchObject([{ order_id: 7, attempts: 0 }]);
     expect(bench.clock.pending()).toBe(0);
@@ -246,11 +247,11 @@ describe('the refresher', () => {
 
   it('looks by itself after half a minute, because another process may have asked', async () => {
     const bench = await startRefresher(async () => undefined);
-    await vi.waitFor(() => expect(bench.clock.pending()).toBe(1));
+    await eventually(() => expect(bench.clock.pending()).toBe(1));
     const requests = [{ orderId: 7, cause: 'replay' }];
     await bench.store.transaction((tx) => requestRefreshes(tx, requests, bench.clock.now()));
     await bench.clock.advance(REFRESHER_LIMITS.idleMsMax);
-    await vi.waitFor(() => expect(bench.read).toEqual([7]));
+    await eventually(() => expect(bench.read).toEqual([7]));
   });
 
   it('ends with the error when the database fails, so that it is started again', async () => {

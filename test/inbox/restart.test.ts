@@ -4,12 +4,12 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { seededRandom } from '../../src/lib/chance.ts';
 import { manualClock, systemClock } from '../../src/lib/clock.ts';
 import { openStore } from '../../src/store/store.ts';
 import { temporaryFolder } from '../support/store.ts';
-import { deliveryCreated, sign, startInbox } from './support.ts';
+import { deliveryCreated, eventually, sign, startInbox } from './support.ts';
 
 const CHILD = fileURLToPath(new URL('./child.ts', import.meta.url));
 const clock = systemClock();
@@ -62,7 +62,7 @@ function startLoad(url: string, prefix: string, senders: number): Load {
     failures,
     async progress(count) {
       const goal = acknowledged.length + count;
-      await vi.waitFor(() => expect(acknowledged.length).toBeGreaterThanOrEqual(goal), 20_000);
+      await eventually(() => expect(acknowledged.length).toBeGreaterThanOrEqual(goal));
     },
     async stop() {
       stopped = true;
@@ -153,7 +153,7 @@ describe('a stop', () => {
     const inbox = await startInbox({ clock: time });
     const half = await open(inbox.port);
     half.write(request(time.now()).slice(0, -20));
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       expect((await inbox.post(deliveryCreated(2))).status).toBe(204);
     });
     const closed = inbox.listener.close(10_000);

@@ -1,7 +1,7 @@
 /** A whole inbox on a real port over a real database, and a relay's hand to sign with. */
 import { createHmac, randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { onTestFinished, vi } from 'vitest';
 import { createJournal, type Journal } from '../../src/inbox/journal.ts';
 import {
   createListener,
@@ -128,4 +128,9 @@ export function talk(port: number, bytes: string | Buffer, options: { end?: bool
     socket.on('error', () => undefined);
     socket.on('close', () => resolve(received));
   });
+}
+
+/** Waits until `check` passes; a busy machine gets its time. */
+export async function eventually(check: () => void | Promise<void>): Promise<void> {
+  await vi.waitFor(check, { timeout: 15_000, interval: 5 });
 }
