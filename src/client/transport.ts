@@ -128,16 +128,6 @@ function decodeJson(body: Buffer): unknown {
   return text === '' ? undefined : JSON.parse(text);
 }
 
-/**
- * The waits of a retry schedule: doubling from the smallest, never above the largest.
- * `attempts` counts the first one as well.
- */
-export function retrySchedule(attempts: number, delayMsMin: number, delayMsMax: number): number[] {
-  return Array.from({ length: attempts - 1 }, (_, retry) =>
-    Math.min(delayMsMin * 2 ** retry, delayMsMax),
-  );
-}
-
 interface Counters {
   requests: number;
   retries: number;

@@ -2,7 +2,6 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { HttpRequest } from '../../src/client/http/request.ts';
-import { retrySchedule } from '../../src/client/transport.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import {
   ConfigError,
@@ -333,10 +332,5 @@ describe('transport', () => {
     await using transport = impatient({}, clock);
     await transport.request(get(server.url));
     expect(transport.stats().clockOffsetMs).toBe(90_000);
-  });
-
-  it('writes a retry schedule that doubles and has a cap', () => {
-    expect(retrySchedule(5, 500, 3_000)).toEqual([500, 1_000, 2_000, 3_000]);
-    expect(retrySchedule(1, 500, 3_000)).toEqual([]);
   });
 });

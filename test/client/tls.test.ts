@@ -1,0 +1,75 @@
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { HttpRequest } from '../../src/client/http/request.ts';
+import { impatient, rejection } from './support.ts';
+
+/** For localhost and 127.0.0.1, of this test alone, good until the year 2126. */
+const CERTIFICATE = `-----BEGIN CERTIFICATE-----
+MIIBnDCCAUGgAwIBAgIUZrKFSFJ14SOCUt9PsYZF+SkdV3cwCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMTE1MzAxM1oYDzIxMjYxMDI4
+MTUzMDEzWjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAARqUIP18WShdB60LJWJcAGlT+GI7l3yOjkVkEsdhFU9m7rTcVGNT3RK
+BDaxeJnQYK5AflVVcaKROOID7+4heo5/o28wbTAdBgNVHQ4EFgQUuLFZ8EOaWuaC
++KfF/m22+yRfMVUwHwYDVR0jBBgwFoAUuLFZ8EOaWuaC+KfF/m22+yRfMVUwDwYD
+VR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgglsb2NhbGhvc3SHBH8AAAEwCgYIKoZI
+zj0EAwIDSQAwRgIhAMTNOZrj3yC/vFYFfhXfyWk70Ft9ggfr9VkeiYF/CIGnAiEA
+6m2uqWRWf7382HFAjb5XmxpJ+T7jrCGVa06ZIwTRrbY=
+-----END CERTIFICATE-----`;
+
+const KEY = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgFMR0gEsQRh17IfMf
+XFsWcvu8fj/R6aALNjonofgMf0qhRANCAARqUIP18WShdB60LJWJcAGlT+GI7l3y
+OjkVkEsdhFU9m7rTcVGNT3RKBDaxeJnQYK5AflVVcaKROOID7+4heo5/
+-----END PRIVATE KEY-----`;
+
+describe('transport over TLS', () => {
+  const server = createServer({ cert: CERTIFICATE, key: KEY }, (request, response) => {
+    response.end(JSON.stringify({ path: request.url }));
+  });
+  let port = 0;
+  let connections = 0;
+  beforeAll(async () => {
+    server.on('secureConnection', () => {
+      connections += 1;
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    port = (server.address() as AddressInfo).port;
+  });
+  afterAll(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  const post = (host: string): HttpRequest => ({
+    method: 'POST',
+    url: `https://${host}:${port}/x`,
+    priority: 'push',
+    json: {},
+  });
+
+  it('sends nothing to a service whose certificate nobody vouches for', async () => {
+    await using transport = impatient();
+    const error = await rejection(transport.request(post('localhost')));
+    expect(error).toMatchObject({ name: 'RetryLaterError', code: 'transport.not_sent' });
+    expect(error).toMatchObject({ hint: expect.stringContaining('CA file') });
+  });
+
+  it('trusts the CA that the configuration names, and only for its host names', async () => {
+    await using transport = impatient({ caText: CERTIFICATE });
+    expect((await transport.request(post('localhost'))).json).toEqual({ path: '/x' });
+    const error = await rejection(transport.request(post('127.0.0.2')));
+    expect(error).toMatchObject({ code: 'transport.not_sent' });
+  });
+
+  it('keeps connections, those of writes apart from those of reads', async () => {
+    await using transport = impatient({ caText: CERTIFICATE });
+    const before = connections;
+    for (let nth = 0; nth < 20; nth += 1) await transport.request(post('localhost'));
+    const ofWrites = connections - before;
+    expect(ofWrites).toBeLessThanOrEqual(2);
+    const get: HttpRequest = { ...post('localhost'), method: 'GET', json: undefined };
+    await transport.request(get);
+    expect(connections - before).toBe(ofWrites + 1);
+  });
+});
