@@ -11,7 +11,8 @@ import type { Operand } from './cel/operands.ts';
 import { type CelContext, type Truth, truthOf } from './cel/program.ts';
 import { readable } from './cel/values.ts';
 import { combine, type Outcome, type Verdict } from './combine.ts';
-import { celContext, completeFacts } from './facts/build.ts';
+import { celContext } from './facts/build.ts';
+import { completeFacts } from './facts/derive.ts';
 import type { Facts } from './facts/plain.ts';
 import type { Action, Clause, Mode, Rule, RuleSet } from './rule.ts';
 
@@ -133,7 +134,7 @@ function extras(rule: Rule, context: CelContext): Pick<RuleResult, 'message' | '
 
 /** The variables that the conditions of a set see for these facts. */
 export function contextOf(ruleSet: RuleSet, facts: Facts): CelContext {
-  return { ...celContext(completeFacts(facts)), ...ruleSet.variables };
+  return { ...celContext(completeFacts(facts), ruleSet.extra), ...ruleSet.variables };
 }
 
 function verdictOf(result: RuleResult): Verdict {

@@ -169,6 +169,7 @@ export function loadRules(files: readonly RuleFile[]): Loaded {
       settings: settings.settings,
       scenarios,
       variables: settings.variables,
+      extra: settings.types.extra,
       warnings: told,
     },
   };

@@ -1,4 +1,5 @@
 /** A loaded rule and a loaded rule set: what the loader promises to everybody who evaluates. */
+import type { SetTypes } from './cel/environment.ts';
 import type { OperandProgram } from './cel/operands.ts';
 import type { CelContext, Program } from './cel/program.ts';
 import type { Problem } from './text/problem.ts';
@@ -72,5 +73,7 @@ export interface RuleSet {
   readonly scenarios: readonly RawScenario[];
   /** `lists` and `tables` as the conditions see them. */
   readonly variables: CelContext;
+  /** Types of the fields below `customer.extra`. */
+  readonly extra: SetTypes['extra'];
   readonly warnings: readonly Problem[];
 }

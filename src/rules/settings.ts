@@ -1,6 +1,6 @@
 /** `settings.yaml`: modes, calendar, rails, and the lists and tables that conditions name. */
 import { isScalar } from 'yaml';
-import { Decimal, parseDecimal } from './cel/decimal.ts';
+import { compareExact, Decimal, parseDecimal } from './cel/decimal.ts';
 import { type ElementType, type SetTypes, setVariables } from './cel/environment.ts';
 import type { CelContext } from './cel/program.ts';
 import { checkShape } from './text/check.ts';
@@ -33,12 +33,21 @@ function typeOfCell(cell: Cell): ElementType {
   return typeof cell === 'boolean' ? 'bool' : 'string';
 }
 
-/** Numbers are read from their text in the file: 0.1 is one tenth, not a binary fraction. */
-function cellValue(cell: Cell, source: YamlSource | undefined, path: YamlPath): unknown {
-  if (typeof cell !== 'number') return cell;
-  const node = source?.nodeAt(path);
-  const written = isScalar(node) && typeof node.source === 'string' ? node.source : undefined;
-  return parseDecimal(written ?? String(cell)) ?? parseDecimal(String(cell)) ?? new Decimal(0n, 0);
+/** A number as it is written: 0.1 is one tenth, not a binary fraction. */
+function cellValue(cell: Cell): unknown {
+  // The shortest text of a double is the text in the file, up to the digits a double can tell.
+  return typeof cell === 'number' ? (parseDecimal(String(cell)) ?? new Decimal(0n, 0)) : cell;
+}
+
+/** Numbers with more digits than can be told apart; two of them would share a hash. */
+function checkDigits(source: YamlSource, path: YamlPath, cell: Cell, problems: Problem[]): void {
+  const node = source.nodeAt(path);
+  if (typeof cell !== 'number' || !isScalar(node) || typeof node.source !== 'string') return;
+  const [written, read] = [parseDecimal(node.source), parseDecimal(String(cell))];
+  if (written && read && compareExact(written, read) === 0) return;
+  const [start = 0, end = 0] = node.range ?? [];
+  const message = 'a number of at most 15 digits, such as 30000.01, is needed here';
+  problems.push(source.problem(start, end, { message }));
 }
 
 function elementType(
@@ -49,12 +58,26 @@ function elementType(
 ): ElementType {
   const first = cells[0] ? typeOfCell(cells[0][1]) : 'string';
   for (const [key, cell] of cells) {
+    if (source) checkDigits(source, [...path, key], cell, problems);
     if (typeOfCell(cell) === first || !source) continue;
     const [start = 0, end = 0] = source.nodeAt([...path, key])?.range ?? [];
     const message = `${path.join('.')} mixes texts, numbers or true/false`;
     problems.push(source.problem(start, end, { message, hint: 'use one kind of value' }));
   }
   return first;
+}
+
+const EXTRA_TYPES = {
+  text: 'string',
+  'true/false': 'bool',
+  'whole number': 'int',
+  decimal: 'Decimal',
+} as const;
+
+function extraTypes({ customer_fields: fields }: Settings): SetTypes['extra'] {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, word]) => [name, EXTRA_TYPES[word]]),
+  );
 }
 
 function build(
@@ -68,19 +91,18 @@ function build(
   for (const [name, cells] of Object.entries(settings.lists)) {
     const path = ['lists', name];
     types.lists.set(name, elementType([...cells.entries()], path, source, problems));
-    lists[name] = cells.map((cell, index) => cellValue(cell, source, [...path, index]));
+    lists[name] = cells.map(cellValue);
   }
   for (const [name, cells] of Object.entries(settings.tables)) {
     const path = ['tables', name];
     const rows = Object.entries(cells);
     types.tables.set(name, elementType(rows, path, source, problems));
-    tables[name] = new Map(
-      rows.map(([key, cell]) => [key, cellValue(cell, source, [...path, key])]),
-    );
+    tables[name] = new Map(rows.map(([key, cell]) => [key, cellValue(cell)]));
   }
   return {
     settings,
     types: {
+      extra: extraTypes(settings),
       lists: Object.fromEntries(types.lists),
       tables: Object.fromEntries(types.tables),
     },

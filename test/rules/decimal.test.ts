@@ -10,7 +10,7 @@ import {
   multiplyExact,
   parseDecimal,
 } from '../../src/rules/cel/decimal.ts';
-import { completeFacts, percentDifference } from '../../src/rules/facts/build.ts';
+import { completeFacts, percentDifference } from '../../src/rules/facts/derive.ts';
 import { typicalFacts } from '../../src/rules/facts/typical.ts';
 
 const cents = fc.bigInt({ min: -(10n ** 15n), max: 10n ** 15n });

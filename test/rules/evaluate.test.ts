@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { evaluate } from '../../src/rules/evaluate.ts';
 import { explain } from '../../src/rules/explain.ts';
-import { decide, rulesOf, ruleText } from './support.ts';
+import { factsOfTest } from '../../src/rules/facts/typical.ts';
+import { complaints, decide, rulesOf, ruleText } from './support.ts';
 
 const HOLD = ruleText(['customer.credit.overdue_days > 14'], '', 'hold');
 
@@ -75,6 +77,39 @@ describe('a rule', () => {
       true,
     ]);
     expect([off(3.06, 3), off(0, 0), off(1, 0)]).toEqual([false, false, 'unknown']);
+  });
+});
+
+describe('fields that the ERP adds', () => {
+  const settings =
+    'version: 1\ncustomer_fields: ' +
+    '{ group: text, level: whole number, share: decimal, vip: true/false }\n';
+  const value = (condition: string, extra: unknown): unknown => {
+    const set = rulesOf(ruleText([condition]), settings);
+    return evaluate(set, factsOfTest({ customer: { extra } })).rules[0]?.value;
+  };
+
+  it('have the types that the settings declare', () => {
+    const extra = { group: 'A', level: 3, share: '0.1', vip: true, other: 1 };
+    expect(value('\'customer.extra.group == "A"\'', extra)).toBe(true);
+    expect(value('customer.extra.level > 2', extra)).toBe(true);
+    expect(value('customer.extra.share == 0.1', extra)).toBe(true);
+    expect(value('customer.extra.vip', extra)).toBe(true);
+  });
+
+  it('are unknown when they are missing or of another type', () => {
+    expect(value('customer.extra.level > 2', {})).toBe('unknown');
+    expect(value('customer.extra.level > 2', null)).toBe('unknown');
+    expect(value('customer.extra.level > 2', { level: 'three' })).toBe('unknown');
+    expect(value('customer.extra.vip', { vip: 1 })).toBe('unknown');
+  });
+
+  it('must be declared', () => {
+    expect(complaints(['customer.extra.grup == "A"'], settings)).toEqual([
+      'r.yaml:7:24 a: customer.extra has no field "grup" - did you mean: group?',
+    ]);
+    expect(complaints(['customer.extra.group == "A"'])[0]).toContain('declare it under');
+    expect(complaints(['has(customer.extra.grup)'], settings)).toHaveLength(1);
   });
 });
 

@@ -6,7 +6,7 @@ import { truthOfClauses } from '../../src/rules/evaluate.ts';
 import { celContext } from '../../src/rules/facts/build.ts';
 import { factsOfTest } from '../../src/rules/facts/typical.ts';
 
-const types = { lists: {}, tables: {} };
+const types = { lists: {}, tables: {}, extra: {} };
 const language = { env: createEnvironment(types), types };
 
 /** The value of a condition by the engine. */

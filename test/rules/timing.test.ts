@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { evaluate } from '../../src/rules/evaluate.ts';
+import { factsOfTest } from '../../src/rules/facts/typical.ts';
 import { factPaths, parseSpan, parseUntil } from '../../src/rules/text/timing.ts';
 import { problemsOf, rulesOf, ruleText } from './support.ts';
 
@@ -91,6 +93,14 @@ describe('the settings', () => {
   it('keep decimals of tables exact', () => {
     const settings = 'version: 1\ntables: { limits: { DKK: 0.1, EUR: 30000.01 } }\n';
     const text = ruleText(['delivery.amount <= tables.limits[order.currency]']);
-    expect(rulesOf(text, settings).rules[0]?.reads).toContain('tables.limits');
+    const set = rulesOf(text, settings);
+    expect(set.rules[0]?.reads).toContain('tables.limits');
+    const value = (amount: number): unknown =>
+      evaluate(set, factsOfTest({ delivery: { amount }, order: { currency: 'EUR' } })).rules[0]
+        ?.value;
+    expect([value(30_000.01), value(30_000.02)]).toEqual([true, false]);
+    expect(problem('version: 1\ntables: { t: { DKK: 0.10000000000000000001 } }\n')).toContain(
+      'a number of at most 15 digits',
+    );
   });
 });

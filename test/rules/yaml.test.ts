@@ -77,6 +77,12 @@ describe('the strict YAML subset', () => {
     expect(problemsOf('ruls: []\n')[0]).toContain('did you mean: rules?');
   });
 
+  it('survives a file that is nested without end', () => {
+    for (const open of ['[', '{a: ', '- ']) {
+      expect(problemsOf(`rules: ${open.repeat(20_000)}`).length).toBeGreaterThan(0);
+    }
+  });
+
   it('survives a file that is no mapping at all', () => {
     for (const text of ['', '- 1\n', 'hello', 'rules: 5\n', 'rules: [5, null]\n', '{', '\0']) {
       expect(problemsOf(text).length).toBeGreaterThan(0);

@@ -5,7 +5,7 @@
  */
 import { Environment } from '@marcbachmann/cel-js';
 import type { Duration } from '@marcbachmann/cel-js/evaluator';
-import { celDuration, RECORD_CLASSES } from '../facts/build.ts';
+import { celDuration, ExtraRecord, RECORD_CLASSES } from '../facts/build.ts';
 import {
   type FieldSpec,
   fieldsOf,
@@ -21,7 +21,12 @@ const TIMESTAMP = 'google.protobuf.Timestamp';
 /** What a list or a table of `settings.yaml` holds. */
 export type ElementType = 'string' | 'Decimal' | 'bool';
 
+/** Type of a field that the ERP adds to its customers. */
+export type ExtraType = 'string' | 'bool' | 'int' | 'Decimal';
+
 export interface SetTypes {
+  /** Type by name of the fields below `customer.extra`. */
+  readonly extra: Readonly<Record<string, ExtraType>>;
   /** Element type by list name. */
   readonly lists: Readonly<Record<string, ElementType>>;
   /** Value type by table name; keys are always texts. */
@@ -47,6 +52,7 @@ const SCALAR_TYPES = {
   duration: DURATION,
   timestamp: TIMESTAMP,
   strings: 'list<string>',
+  extra: 'Extra',
 } as const;
 
 /** Name of the CEL type of a record: `delivery` is `Delivery`. */
@@ -149,6 +155,7 @@ export function createEnvironment(types: SetTypes): Environment {
   const env = new Environment({ unlistedVariablesAreDyn: false, limits: LIMITS });
   env.registerType('Decimal', { ctor: Decimal, fields: {} });
   env.registerType('Money', { ctor: Money, fields: {} });
+  env.registerType('Extra', { ctor: ExtraRecord, fields: { ...types.extra } });
   for (const record of ['line', 'credit', 'delivery', 'order', 'customer'] as const) {
     registerRecord(env, record);
   }

@@ -18,7 +18,7 @@ export type Shape =
   | { readonly kind: 'record'; readonly record: RecordName; readonly path: string }
   | { readonly kind: 'records'; readonly record: RecordName; readonly path: string }
   | { readonly kind: 'field'; readonly field: FieldSpec; readonly path: string }
-  | { readonly kind: 'lists' | 'tables'; readonly path: string }
+  | { readonly kind: 'lists' | 'tables' | 'extra'; readonly path: string }
   | { readonly kind: 'list' | 'table' | 'cell' | 'item'; readonly path: string }
   | { readonly kind: 'other' };
 
@@ -48,6 +48,7 @@ function rootShape(name: string, scope: Scope): Shape | undefined {
 }
 
 function fieldShape(field: FieldSpec, path: string): Shape {
+  if (field.type === 'extra') return { kind: 'extra', path };
   if (!isRecordName(field.of)) return { kind: 'field', field, path };
   const kind = field.type === 'records' ? 'records' : 'record';
   return { kind, record: field.of, path };
@@ -87,6 +88,13 @@ export function createResolver(types: SetTypes, report: (p: PathProblem) => void
       if (Object.hasOwn(known, name)) return { kind, path: `${base.path}.${name}` };
       const hint = meant(name, Object.keys(known)) ?? names(known);
       report({ ...at, message: `there is no ${kind} "${name}"`, hint });
+      return OTHER;
+    }
+    if (base.kind === 'extra') {
+      if (Object.hasOwn(types.extra, name)) return { kind: 'item', path: `${base.path}.${name}` };
+      const known = Object.keys(types.extra);
+      const hint = meant(name, known) ?? 'declare it under customer_fields in settings.yaml';
+      report({ ...at, message: `${base.path} has no field "${name}"`, hint });
       return OTHER;
     }
     if (base.kind === 'records') {

@@ -18,6 +18,7 @@ const TYPE_WORDS: Readonly<Record<FieldSpec['type'], string>> = {
   timestamp: 'point in time',
   enum: 'one of',
   strings: 'list of texts',
+  extra: 'group',
   record: 'group',
   records: 'list',
 };

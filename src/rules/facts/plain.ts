@@ -15,6 +15,7 @@ interface Scalars {
   duration: number;
   timestamp: number;
   strings: readonly string[];
+  extra: Readonly<Record<string, string | number | boolean | null>>;
 }
 
 type ValueOf<F> = F extends { type: 'enum'; values: readonly (infer V)[] }

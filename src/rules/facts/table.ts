@@ -5,7 +5,7 @@
  * A record is a group of fields (`delivery`, one of its `line`s, `credit` …). A field is optional
  * when the mirror or the ERP may not know it: reading an absent field makes a condition unknown,
  * which is neither true nor false. A derived field may be left out of the plain data; it is then
- * computed from the others in `build.ts`, in one place for live decisions, tests and replays.
+ * computed from the others in `derive.ts`, in one place for live decisions, tests and replays.
  */
 
 export type FactType =
@@ -18,6 +18,7 @@ export type FactType =
   | 'timestamp'
   | 'enum'
   | 'strings'
+  | 'extra'
   | 'record'
   | 'records';
 
@@ -279,6 +280,12 @@ const customer = {
     optional: true,
     about: 'What the ERP says of the customer’s credit; absent when it says nothing.',
     source: 'erp_customer',
+  },
+  extra: {
+    type: 'extra',
+    optional: true,
+    about: 'More fields of the ERP, declared under customer_fields in settings.yaml.',
+    source: 'erp_customer.extra',
   },
 } as const;
 

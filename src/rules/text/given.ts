@@ -21,6 +21,7 @@ const PERCENT = z.union([z.number().nonnegative(), z.string().regex(/^\d+(\.\d+)
 const DURATION = z
   .string()
   .refine((text) => parseDuration(text) !== undefined, 'write a duration such as 90m, 36h or 3d');
+const EXTRA = z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()]));
 const TIMESTAMP = z
   .string()
   .refine(
@@ -46,6 +47,8 @@ function fieldSchema(field: FieldSpec): z.ZodType {
       return DURATION;
     case 'timestamp':
       return TIMESTAMP;
+    case 'extra':
+      return EXTRA;
     case 'strings':
       return z.array(z.string());
     case 'enum':

@@ -2,12 +2,22 @@
 import { z } from 'zod';
 import { parseDuration } from '../../lib/units.ts';
 
+function isTimeZone(zone: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: zone });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 const duration = z
   .string()
   .refine((text) => parseDuration(text) !== undefined, 'write a duration such as 90m, 36h or 3d');
 const count = z.int().positive();
 const mode = z.enum(['off', 'shadow', 'live']);
 
+const name = z.string().regex(/^[a-z][a-z0-9_]*$/, 'a name is lower-case letters, digits and _');
 const cells = z.union([z.string(), z.number(), z.boolean()]);
 const weekday = z.enum([
   'monday',
@@ -62,18 +72,13 @@ export const SETTINGS_FILE = z.strictObject({
     .refine((zone) => isTimeZone(zone), 'write an IANA zone such as Europe/Copenhagen')
     .default('UTC'),
   calendar: calendar.prefault({}),
-  lists: z.record(z.string().regex(/^[a-z][a-z0-9_]*$/), z.array(cells)).default({}),
-  tables: z.record(z.string().regex(/^[a-z][a-z0-9_]*$/), z.record(z.string(), cells)).default({}),
+  lists: z.record(name, z.array(cells)).default({}),
+  tables: z.record(name, z.record(z.string(), cells)).default({}),
+  customer_fields: z
+    .record(name, z.enum(['text', 'true/false', 'whole number', 'decimal']))
+    .default({})
+    .describe('Fields that the ERP adds to its customers, read as customer.extra.<name>.'),
   rails: rails.prefault({}),
 });
-
-function isTimeZone(zone: string): boolean {
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: zone });
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 export type Settings = z.output<typeof SETTINGS_FILE>;

@@ -1,0 +1,76 @@
+/**
+ * Facts that follow from other facts: ages, totals, missing pieces, price differences, credit left.
+ * They are computed here for live decisions, tests and replays alike; a value that was given wins.
+ */
+import type { CreditFacts, Facts, LineFacts } from './plain.ts';
+
+/** Decimal places of a computed percentage. */
+const PERCENT_PLACES = 4;
+
+/**
+ * Distance of two prices in percent of the second, as decimal text. What does not end within four
+ * places is rounded up, so a difference above a limit never looks equal to it. Undefined when it
+ * has no meaning: a price is missing, or the second is zero and the first is not.
+ */
+export function percentDifference(
+  price: number | null | undefined,
+  orderPrice: number | null | undefined,
+): string | undefined {
+  if (price === null || price === undefined) return undefined;
+  if (orderPrice === null || orderPrice === undefined) return undefined;
+  const difference = BigInt(Math.abs(price - orderPrice));
+  if (difference === 0n) return '0';
+  const base = BigInt(Math.abs(orderPrice));
+  if (base === 0n) return undefined;
+  const scaled = difference * 100n * 10n ** BigInt(PERCENT_PLACES);
+  const digits = String((scaled + base - 1n) / base).padStart(PERCENT_PLACES + 1, '0');
+  return `${digits.slice(0, -PERCENT_PLACES)}.${digits.slice(-PERCENT_PLACES)}`;
+}
+
+function completeLine(line: LineFacts): LineFacts {
+  const free = line.stock_free ?? undefined;
+  return {
+    ...line,
+    missing: line.missing ?? (free === undefined ? null : Math.max(0, line.quantity - free)),
+    price_diff_pct: line.price_diff_pct ?? percentDifference(line.price, line.order_price) ?? null,
+  };
+}
+
+function completeCredit(credit: CreditFacts, now: number): CreditFacts {
+  const { limit, balance, as_of: asOf } = credit;
+  const known = typeof limit === 'number' && typeof balance === 'number';
+  return {
+    ...credit,
+    headroom: credit.headroom ?? (known ? limit - balance : null),
+    age: credit.age ?? (typeof asOf === 'number' ? Math.max(0, now - asOf) : null),
+  };
+}
+
+function amountOf(lines: readonly LineFacts[]): number | null {
+  let sum = 0;
+  for (const line of lines) {
+    if (typeof line.price !== 'number') return null;
+    sum += line.price * line.quantity;
+  }
+  return sum;
+}
+
+/** The same facts with every derived field that can be computed; idempotent. */
+export function completeFacts(facts: Facts): Facts {
+  const { delivery, order, customer, clock } = facts;
+  const lines = delivery.lines.map(completeLine);
+  const credit = customer?.credit ? completeCredit(customer.credit, clock.now) : undefined;
+  return {
+    ...facts,
+    delivery: {
+      ...delivery,
+      age: delivery.age ?? Math.max(0, clock.now - delivery.created_at),
+      quantity: delivery.quantity ?? lines.reduce((sum, line) => sum + line.quantity, 0),
+      amount: delivery.amount ?? amountOf(lines),
+      currency: delivery.currency ?? order.currency ?? null,
+      lines,
+    },
+    order: { ...order, age: order.age ?? Math.max(0, clock.now - order.created_at) },
+    ...(customer ? { customer: { ...customer, ...(credit ? { credit } : {}) } } : {}),
+  };
+}

@@ -1,0 +1,44 @@
+/** Every fact of one delivery with its value: the quickest way to find the right name. */
+import { isJsonObject } from '../../lib/json.ts';
+import { formatMinorUnits } from '../../lib/money.ts';
+import { formatDuration } from '../../lib/units.ts';
+import { completeFacts } from './derive.ts';
+import { type Facts, rootOf } from './plain.ts';
+import { type FieldSpec, fieldsOf, isRecordName, type RecordName, ROOT_NAMES } from './table.ts';
+
+export interface FactRow {
+  /** As a condition names it; items of a list are numbered: `delivery.lines[0].missing`. */
+  readonly path: string;
+  /** Undefined when the fact is not known. */
+  readonly value: string | undefined;
+  readonly about: string;
+}
+
+function shown(field: FieldSpec, value: unknown): string | undefined {
+  if (value === null || value === undefined) return undefined;
+  if (typeof value === 'number') {
+    if (field.type === 'money') return formatMinorUnits(value);
+    if (field.type === 'duration') return formatDuration(value);
+    if (field.type === 'timestamp') return new Date(value).toISOString();
+  }
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+function recordRows(record: RecordName, path: string, plain: unknown): readonly FactRow[] {
+  const members = isJsonObject(plain) ? plain : {};
+  return Object.entries(fieldsOf(record)).flatMap(([name, field]) => {
+    const value = members[name];
+    const at = `${path}.${name}`;
+    const of = field.of;
+    if (!isRecordName(of)) return [{ path: at, value: shown(field, value), about: field.about }];
+    if (!Array.isArray(value)) return recordRows(of, at, value);
+    const count = { path: `${at}.size()`, value: String(value.length), about: field.about };
+    return [count, ...value.flatMap((item, index) => recordRows(of, `${at}[${index}]`, item))];
+  });
+}
+
+/** In the order of the fact table, what is not known included. */
+export function factRows(facts: Facts): readonly FactRow[] {
+  const complete = completeFacts(facts);
+  return ROOT_NAMES.flatMap((root) => recordRows(root, root, rootOf(complete, root)));
+}
