@@ -1,0 +1,42 @@
+/** `selvedge migrate`: bring the database to this program's schema without starting the daemon. */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { Command } from 'commander';
+import { systemClock } from '../lib/clock.ts';
+import { lockFolder } from '../store/lock.ts';
+import { openStore } from '../store/store.ts';
+import { type CliContext, configOf, examples } from './command.ts';
+
+export function migrate(context: CliContext): Command {
+  return new Command('migrate')
+    .summary('bring the database to the newest schema')
+    .description(
+      'Applies the schema migrations that the database lacks, each as a whole or not at all, and\n' +
+        'keeps a copy of the database as it was. The daemon does the same at its start.',
+    )
+    .option('--json', 'the result as JSON')
+    .addHelpText('after', examples([['migrate', 'after an upgrade, before the start']]))
+    .action(async (options: { json?: boolean }, command: Command) => {
+      const { config } = configOf(command, context);
+      mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+      const folder = lockFolder(join(config.dataDir, 'daemon.lock'));
+      try {
+        const path = join(config.dataDir, 'mirror.db');
+        const { store, migrated } = await openStore(
+          { path, busyTimeoutMs: config.store.busyTimeout },
+          systemClock(),
+        );
+        await store.close();
+        if (options.json === true) context.output.json({ path, ...migrated });
+        else if (migrated.applied.length === 0) {
+          context.output.line(`${path}: schema ${migrated.to}, nothing to do`);
+        } else {
+          const list = migrated.applied.join(', ');
+          context.output.line(`${path}: schema ${migrated.from} -> ${migrated.to} (${list})`);
+          if (migrated.backup !== undefined) context.output.line(`copy: ${migrated.backup}`);
+        }
+      } finally {
+        folder.release();
+      }
+    });
+}

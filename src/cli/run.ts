@@ -1,0 +1,27 @@
+/** `selvedge run`: the daemon. */
+import { Command } from 'commander';
+import { openDaemon } from '../daemon/daemon.ts';
+import { runUntilSignal } from '../daemon/lifecycle.ts';
+import { systemRandom } from '../lib/chance.ts';
+import { systemClock } from '../lib/clock.ts';
+import { type CliContext, configOf, examples } from './command.ts';
+import { commandLogger } from './logging.ts';
+
+export function run(context: CliContext): Command {
+  return new Command('run')
+    .summary('run the daemon')
+    .description(
+      'Pulls the streams on their schedules, receives events, decides deliveries by the rules\n' +
+        'and pushes what was decided, until SIGTERM or Ctrl-C. A second signal forces the stop.',
+    )
+    .addHelpText('after', examples([['run --config /etc/selvedge/selvedge.yaml', 'in the front']]))
+    .action(async (_options: object, command: Command) => {
+      const { config, warnings } = configOf(command, context);
+      const log = commandLogger(context, config.log);
+      for (const warning of warnings) log.warn(warning.message);
+      const { scrubber } = context;
+      const deps = { clock: systemClock(), random: systemRandom(), log, scrubber };
+      const daemon = await openDaemon(config, deps);
+      await runUntilSignal((signal) => daemon.run(signal), log);
+    });
+}

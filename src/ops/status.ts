@@ -1,0 +1,121 @@
+/** How the installation is, read from the database alone: works beside a daemon and without one. */
+import type { Db } from '../store/store.ts';
+
+export interface StreamStatus {
+  readonly stream: string;
+  /** Milliseconds since the start of the last complete run; null: there was none. */
+  readonly ageMs: number | null;
+  readonly rows: number | null;
+  readonly running: boolean;
+  readonly paused: boolean;
+  readonly dueInMs: number;
+  readonly lastError: string | null;
+}
+
+export interface Status {
+  /** Whether a daemon holds the lease now. */
+  readonly daemon: { readonly running: boolean; readonly holder: string | null };
+  readonly schema: number;
+  readonly streams: readonly StreamStatus[];
+  readonly deliveries: Readonly<Record<string, number>>;
+  /** Latest outcome of the deliveries that are still pending. */
+  readonly pending: Readonly<Record<string, number>>;
+  readonly outbox: Readonly<Record<string, number>>;
+  readonly events: { readonly count: number; readonly lastAgeMs: number | null };
+  readonly refreshWaiting: number;
+  readonly quarantined: number;
+  readonly openIncidents: number;
+}
+
+type Counted = { readonly name: string; readonly count: number };
+
+function asRecord(rows: readonly Counted[]): Record<string, number> {
+  return Object.fromEntries(rows.map((row) => [row.name, Number(row.count)]));
+}
+
+async function streamStatuses(db: Db, now: number): Promise<StreamStatus[]> {
+  const states = await db.selectFrom('stream_state').selectAll().orderBy('stream').execute();
+  const running = await db
+    .selectFrom('sync_run')
+    .select('stream')
+    .where('outcome', '=', 'running')
+    .execute();
+  const open = new Set(running.map((row) => row.stream));
+  return states.map((state) => ({
+    stream: state.stream,
+    ageMs: state.complete_at === null ? null : now - state.complete_at,
+    rows: state.complete_rows,
+    running: open.has(state.stream),
+    paused: state.paused === 1,
+    dueInMs: state.due_at - now,
+    lastError: state.last_error,
+  }));
+}
+
+async function countDeliveries(db: Db) {
+  const deliveries = await db
+    .selectFrom('delivery')
+    .select((eb) => ['status as name', eb.fn.countAll<number>().as('count')])
+    .where('deleted_at', 'is', null)
+    .groupBy('status')
+    .execute();
+  const pending = await db
+    .selectFrom('delivery as d')
+    .leftJoin('evaluation as e', 'e.order_delivery_id', 'd.order_delivery_id')
+    .leftJoin('decision as n', 'n.decision_id', 'e.decision_id')
+    .select((eb) => [
+      eb.fn.coalesce('n.outcome', eb.val('undecided')).as('name'),
+      eb.fn.countAll<number>().as('count'),
+    ])
+    .where('d.status', '=', 'pending')
+    .where('d.deleted_at', 'is', null)
+    .groupBy('name')
+    .execute();
+  return { deliveries: asRecord(deliveries), pending: asRecord(pending) };
+}
+
+async function countOf(db: Db, table: 'refresh' | 'quarantine'): Promise<number> {
+  const row = await db
+    .selectFrom(table)
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow();
+  return Number(row.count);
+}
+
+export async function readStatus(db: Db, now: number): Promise<Status> {
+  const lease = await db
+    .selectFrom('lease')
+    .selectAll()
+    .where('name', '=', 'daemon')
+    .executeTakeFirst();
+  const schema = await db
+    .selectFrom('schema_migration')
+    .select((eb) => eb.fn.max('version').as('version'))
+    .executeTakeFirst();
+  const outbox = await db
+    .selectFrom('outbox')
+    .select((eb) => ['state as name', eb.fn.countAll<number>().as('count')])
+    .groupBy('state')
+    .execute();
+  const events = await db
+    .selectFrom('webhook_event')
+    .select((eb) => [eb.fn.countAll<number>().as('count'), eb.fn.max('received_at').as('last_at')])
+    .executeTakeFirstOrThrow();
+  const incidents = await db
+    .selectFrom('incident')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('resolved_at', 'is', null)
+    .executeTakeFirstOrThrow();
+  const lastAt: number | null = events.last_at;
+  return {
+    daemon: { running: (lease?.expires_at ?? 0) > now, holder: lease?.holder ?? null },
+    schema: schema?.version ?? 0,
+    streams: await streamStatuses(db, now),
+    ...(await countDeliveries(db)),
+    outbox: asRecord(outbox),
+    events: { count: Number(events.count), lastAgeMs: lastAt === null ? null : now - lastAt },
+    refreshWaiting: await countOf(db, 'refresh'),
+    quarantined: await countOf(db, 'quarantine'),
+    openIncidents: Number(incidents.count),
+  };
+}
