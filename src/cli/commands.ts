@@ -2,6 +2,12 @@
 import type { CommandFactory } from './command.ts';
 import { configCheck } from './config/check.ts';
 import { configShow } from './config/show.ts';
+import { deliveriesExplain } from './deliveries/explain.ts';
+import { deliveriesList } from './deliveries/list.ts';
+import { demo } from './demo/demo.ts';
+import { migrate } from './migrate.ts';
+import { run } from './run.ts';
+import { status } from './status.ts';
 
 export interface CommandGroup {
   readonly name: string;
@@ -10,7 +16,7 @@ export interface CommandGroup {
 }
 
 /** Commands that stand alone, such as `selvedge run`. */
-export const COMMANDS: readonly CommandFactory[] = [];
+export const COMMANDS: readonly CommandFactory[] = [run, demo, migrate, status];
 
 /** Commands below a noun, such as `selvedge config check`. */
 export const COMMAND_GROUPS: readonly CommandGroup[] = [
@@ -18,5 +24,10 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     name: 'config',
     description: 'check and show the configuration',
     commands: [configCheck, configShow],
+  },
+  {
+    name: 'deliveries',
+    description: 'packed deliveries and what was decided about them',
+    commands: [deliveriesList, deliveriesExplain],
   },
 ];

@@ -1,0 +1,96 @@
+/** `selvedge demo`: both sides in one process, with a seeded world, in a folder of its own. */
+import { Command } from 'commander';
+import { requireConfig } from '../../config/load.ts';
+import { openDaemon } from '../../daemon/daemon.ts';
+import { runUntilSignal } from '../../daemon/lifecycle.ts';
+import { systemRandom } from '../../lib/chance.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { createLogger, type Logger } from '../../lib/log.ts';
+import { parseKnobs } from '../../reference/control/knob-store.ts';
+import { type Reference, startReference } from '../../reference/reference.ts';
+import { type CliContext, examples } from '../command.ts';
+import { type DemoFolder, prepareDemoFolder } from './folder.ts';
+import { createLiveView, type LiveView } from './live-view.ts';
+
+interface DemoOptions {
+  readonly dir: string;
+  readonly seed: string;
+  readonly plain?: boolean;
+}
+
+const WEBHOOK_SECRET_BYTES = 24;
+
+function introduction(folder: DemoFolder, reference: Reference): string[] {
+  const command = `selvedge --config ${folder.configFile}`;
+  return [
+    `reference service  ${reference.v1Url}  (keys: ${folder.keysFile})`,
+    `control API        ${reference.controlUrl}`,
+    `database           ${folder.path}/data/mirror.db`,
+    `in another shell   ${command} deliveries list --held`,
+    `                   ${command} deliveries explain <id>`,
+    `                   ${command} status`,
+  ];
+}
+
+function demoLogger(context: CliContext, view: LiveView | undefined): Logger {
+  const { output, scrubber } = context;
+  const write = (line: string): void =>
+    view ? view.say(line.trimEnd()) : output.line(line.trimEnd());
+  // The live view tells the outcomes itself; only trouble is added to it.
+  return createLogger({ level: view ? 'warn' : 'info', format: 'human', scrubber, write });
+}
+
+async function runDemo(context: CliContext, options: DemoOptions): Promise<void> {
+  const { output, scrubber } = context;
+  const clock = systemClock();
+  const random = systemRandom();
+  const view =
+    output.isTerminal && options.plain !== true ? createLiveView(output, clock) : undefined;
+  const log = demoLogger(context, view);
+  const webhookSecret = `whsec_${random.bytes(WEBHOOK_SECRET_BYTES).toString('base64')}`;
+  await runUntilSignal(async (signal) => {
+    const reference = await startReference({
+      host: '127.0.0.1',
+      ports: { service: 0, relay: 0, control: 0 },
+      knobs: parseKnobs({ world: { seed: Number(options.seed) } }),
+      clock,
+      log,
+    });
+    try {
+      const folder = prepareDemoFolder(options.dir, reference, webhookSecret);
+      for (const line of introduction(folder, reference)) output.line(line);
+      const { config } = requireConfig({ file: folder.configFile, env: context.env, scrubber });
+      const events = view?.events ?? {};
+      const daemon = await openDaemon(config, { clock, random, log, scrubber, events });
+      const running = daemon.run(signal);
+      const subscribed = daemon.listenerUrl.then((url) => {
+        if (url !== undefined) reference.relay.createEndpoint({ url, secret: webhookSecret });
+      });
+      const watching = view?.run(daemon.store.db, signal);
+      await Promise.all([running, subscribed, watching]);
+    } finally {
+      await reference.close();
+    }
+  }, log);
+}
+
+export function demo(context: CliContext): Command {
+  return new Command('demo')
+    .summary('run the daemon against an embedded service, without an account')
+    .description(
+      'Starts the reference service with a seeded world (some 20,000 variants, orders that are\n' +
+        'packed every few seconds) and the daemon with the example rules, and shows what happens.\n' +
+        'Everything is in one folder, which is emptied at the start.',
+    )
+    .option('--dir <folder>', 'the folder of the demo', '.selvedge-demo')
+    .option('--seed <number>', 'the seed of the world', '7')
+    .option('--plain', 'log lines instead of the live view')
+    .addHelpText(
+      'after',
+      examples([
+        ['demo', 'until Ctrl-C'],
+        ['demo --seed 8 --dir /tmp/demo', 'another world, elsewhere'],
+      ]),
+    )
+    .action((options: DemoOptions) => runDemo(context, options));
+}

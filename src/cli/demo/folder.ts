@@ -1,0 +1,74 @@
+/**
+ * The demo's own folder: the configuration of the daemon, its secrets and its database, written
+ * as an administrator would write them, so that every other command works on the demo as well.
+ */
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { stringify } from 'yaml';
+import { ConfigError } from '../../lib/errors.ts';
+import type { Reference } from '../../reference/reference.ts';
+
+const EXAMPLE_RULES = fileURLToPath(new URL('../../../config/rules/', import.meta.url));
+
+/** Says that the folder is ours to empty. */
+const MARKER = 'this-is-a-selvedge-demo';
+
+export interface DemoFolder {
+  readonly path: string;
+  readonly configFile: string;
+  /** Where the keys of the reference service stand, for curl. */
+  readonly keysFile: string;
+}
+
+/** An empty folder of the demo's; an earlier demo's content goes, anything else is refused. */
+function emptied(path: string): void {
+  if (existsSync(path) && readdirSync(path).length > 0 && !existsSync(join(path, MARKER))) {
+    throw new ConfigError('demo.foreign_folder', `${path} holds something that is no demo`, {
+      hint: 'name another folder with --dir',
+    });
+  }
+  rmSync(path, { recursive: true, force: true });
+  mkdirSync(join(path, 'secrets'), { recursive: true, mode: 0o700 });
+  writeFileSync(join(path, MARKER), '');
+}
+
+/** Writes configuration and secrets for a daemon of this reference service. */
+export function prepareDemoFolder(
+  dir: string,
+  reference: Reference,
+  webhookSecret: string,
+): DemoFolder {
+  const path = resolve(dir);
+  emptied(path);
+  const [credentials] = Object.values(reference.credentials);
+  if (!credentials) throw new ConfigError('demo.no_key', 'the reference service has no key');
+  const secret = (name: string, value: string): { readonly file: string } => {
+    writeFileSync(join(path, 'secrets', name), `${value}\n`, { mode: 0o600 });
+    return { file: `secrets/${name}` };
+  };
+  const config = {
+    instance: 'demo',
+    dataDir: 'data',
+    service: {
+      v1: {
+        baseUrl: reference.v1Url,
+        login: {
+          clientId: secret('client-id', credentials.clientId),
+          clientSecret: secret('client-secret', credentials.clientSecret),
+        },
+      },
+    },
+    listener: { port: 0, secrets: [{ secret: secret('webhook-secret', webhookSecret) }] },
+    local: { port: 0 },
+    rules: { directory: EXAMPLE_RULES, mode: 'live' },
+    decisions: { settle: '0s', reconsider: '1m' },
+    streams: { stock: { schedule: '* * * * *' }, orders: { schedule: '* * * * *' } },
+  };
+  const configFile = join(path, 'selvedge.yaml');
+  writeFileSync(configFile, `# Written by "selvedge demo" at its start.\n${stringify(config)}`);
+  const keysFile = join(path, 'secrets', 'reference.json');
+  const keys = { v1: reference.v1Url, v2: reference.v2Url, keys: reference.credentials };
+  writeFileSync(keysFile, `${JSON.stringify(keys, null, 2)}\n`, { mode: 0o600 });
+  return { path, configFile, keysFile };
+}
