@@ -1,0 +1,100 @@
+/**
+ * Drift: what the service sends and we do not model. Nothing of it is lost (unknown members are
+ * kept with their row) and nothing of it is an error, but it is counted, so that the operator
+ * sees a change of the service before it hurts.
+ */
+import { z } from 'zod';
+import { isJsonObject } from '../lib/json.ts';
+
+export interface DriftReport {
+  /** Member path → rows it was seen in: `details.newMember`. Members of lists carry no index. */
+  readonly unknownMembers: Readonly<Record<string, number>>;
+  /** `path=value` → times: `status=on_hold`. */
+  readonly newValues: Readonly<Record<string, number>>;
+}
+
+export interface DriftMeter {
+  note(rows: readonly unknown[]): void;
+  report(): DriftReport;
+}
+
+/** Member path → the values that the contract lists. */
+export type KnownValues = Readonly<Record<string, readonly string[]>>;
+
+/** Different paths or values that are told apart; more would only be noise. */
+const ENTRIES_MAX = 200;
+const VALUE_CHARS_MAX = 60;
+
+type Members = ReadonlyMap<string, z.core.$ZodType>;
+
+/** The schema without what says only whether the member must be there. */
+function bare(schema: z.core.$ZodType): z.core.$ZodType {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) {
+    return bare(schema.unwrap());
+  }
+  if (schema instanceof z.ZodPrefault || schema instanceof z.ZodCatch) return bare(schema.unwrap());
+  return schema instanceof z.ZodPipe ? bare(schema.in) : schema;
+}
+
+/** What is below a member: one object, or each object of a list. */
+function membersOf(schema: z.core.$ZodType): Members | undefined {
+  const inner = bare(schema);
+  if (inner instanceof z.ZodArray) return membersOf(inner.element);
+  if (!(inner instanceof z.ZodObject)) return undefined;
+  return new Map(Object.entries<z.core.$ZodType>(inner.shape));
+}
+
+interface Shape {
+  readonly path: string;
+  readonly children: ReadonlyMap<string, Shape | undefined>;
+  readonly known: ReadonlyMap<string, ReadonlySet<string>>;
+}
+
+function shapeOf(members: Members, path: string, values: KnownValues): Shape {
+  const children = new Map<string, Shape | undefined>();
+  const known = new Map<string, ReadonlySet<string>>();
+  for (const [name, schema] of members) {
+    const at = path === '' ? name : `${path}.${name}`;
+    const below = membersOf(schema);
+    children.set(name, below && shapeOf(below, at, values));
+    const listed = values[at];
+    if (listed) known.set(name, new Set(listed));
+  }
+  return { path, children, known };
+}
+
+function count(counts: Map<string, number>, key: string): void {
+  const known = counts.get(key);
+  if (known !== undefined || counts.size < ENTRIES_MAX) counts.set(key, (known ?? 0) + 1);
+}
+
+export function createDriftMeter(schema: z.ZodType, values: KnownValues = {}): DriftMeter {
+  const root = shapeOf(membersOf(schema) ?? new Map(), '', values);
+  const unknownMembers = new Map<string, number>();
+  const newValues = new Map<string, number>();
+  const compare = (value: unknown, shape: Shape): void => {
+    if (Array.isArray(value)) {
+      for (const element of value) compare(element, shape);
+      return;
+    }
+    if (!isJsonObject(value)) return;
+    for (const name of Object.keys(value)) {
+      const member = value[name];
+      const at = (): string => (shape.path === '' ? name : `${shape.path}.${name}`);
+      if (!shape.children.has(name)) count(unknownMembers, at());
+      const below = shape.children.get(name);
+      if (below) compare(member, below);
+      const listed = shape.known.get(name);
+      if (listed && typeof member === 'string' && !listed.has(member)) {
+        count(newValues, `${at()}=${member.slice(0, VALUE_CHARS_MAX)}`);
+      }
+    }
+  };
+  return {
+    note: (rows) => compare(rows, root),
+    report: () => ({
+      unknownMembers: Object.fromEntries(unknownMembers),
+      newValues: Object.fromEntries(newValues),
+    }),
+  };
+}

@@ -1,0 +1,49 @@
+/** A drift meter for each V1 shape, with the values that the contract lists. */
+import { createDriftMeter, type DriftMeter, type KnownValues } from '../drift.ts';
+import {
+  brandSchema,
+  deliverySchema,
+  freightOptionSchema,
+  pendingRefundSchema,
+  refundSchema,
+  salesOrderSchema,
+  seasonSchema,
+  variantSchema,
+} from './schemas.ts';
+
+const SCHEMAS = {
+  brand: brandSchema,
+  freightOption: freightOptionSchema,
+  season: seasonSchema,
+  variant: variantSchema,
+  salesOrder: salesOrderSchema,
+  delivery: deliverySchema,
+  refund: refundSchema,
+  pendingRefund: pendingRefundSchema,
+} as const;
+
+const REFUND_TYPES = [
+  'claim/credit',
+  'claim/replace',
+  'claim/price_reduction',
+  'return/credit',
+  'price_reduction/credit',
+] as const;
+
+const VALUES: Readonly<Partial<Record<keyof typeof SCHEMAS, KnownValues>>> = {
+  variant: { variantType: ['size', 'assortment'] },
+  salesOrder: { status: ['pending', 'fulfilled', 'partially_fulfilled', 'canceled'] },
+  delivery: { status: ['pending', 'accepted', 'rejected', 'canceled'] },
+  refund: {
+    status: ['pending', 'accepted', 'rejected', 'canceled'],
+    'refundedLineItems.refundType': REFUND_TYPES,
+  },
+  pendingRefund: {
+    status: ['pending', 'confirmed', 'canceled'],
+    'refundLineItems.refundType': REFUND_TYPES,
+  },
+};
+
+export function v1DriftMeter(kind: keyof typeof SCHEMAS): DriftMeter {
+  return createDriftMeter(SCHEMAS[kind], VALUES[kind]);
+}

@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest';
+import { v1DriftMeter } from '../../src/client/v1/drift.ts';
+import { v2DriftMeter } from '../../src/client/v2/drift.ts';
+import { startRig } from '../reference/support.ts';
+import { impatient } from './support.ts';
+import { readAll, v1Client } from './v1-support.ts';
+
+describe('drift', () => {
+  it('counts unknown members at any depth and values that the contract does not list', () => {
+    const meter = v1DriftMeter('salesOrder');
+    const line = { barcode: 'B', quantity: 1, gift: true };
+    const order = { orderId: 1, status: 'pending', orderLineItems: [line, line] };
+    meter.note([order, { ...order, status: 'on_hold', shippingAddress: { planet: 'Mars' } }, 7]);
+    expect(meter.report()).toEqual({
+      unknownMembers: { 'orderLineItems.gift': 4, 'shippingAddress.planet': 1 },
+      newValues: { 'status=on_hold': 1 },
+    });
+  });
+
+  it('looks into resources of V2, and leaves unknown relationships apart', () => {
+    const meter = v2DriftMeter('styleColor');
+    const color = { data: { type: 'color', id: '1' } };
+    const attributes = { active: true, noosType: 'sometimes', shine: 3 };
+    meter.note([
+      { type: 'styleColor', id: '7', attributes, relationships: { color, mood: color } },
+    ]);
+    expect(meter.report()).toEqual({
+      unknownMembers: { 'attributes.shine': 1, 'relationships.mood': 1 },
+      newValues: { 'attributes.noosType=sometimes': 1 },
+    });
+  });
+
+  it('stays bounded whatever the service invents', () => {
+    const meter = v1DriftMeter('brand');
+    for (let index = 0; index < 1_000; index += 1) meter.note([{ [`new${index}`]: 1 }]);
+    expect(Object.keys(meter.report().unknownMembers)).toHaveLength(200);
+  });
+
+  it('finds nothing in what the contract describes, and what a changed service adds', async () => {
+    const rig = await startRig({ auth: { loginSpacing: '0s' } });
+    const transport = impatient();
+    try {
+      const client = v1Client(rig, transport, { mode: 'stream' });
+      const query = { detailed: true, detailedPricing: true };
+      const calm = v1DriftMeter('variant');
+      calm.note((await readAll(client.stock(query))).variants);
+      expect(calm.report()).toEqual({ unknownMembers: {}, newValues: {} });
+      rig.reference.knobs.patch({ faults: [{ kind: 'unknownMember' }] });
+      const changed = v1DriftMeter('variant');
+      changed.note((await readAll(client.stock(query))).variants);
+      expect(Object.keys(changed.report().unknownMembers).length).toBeGreaterThan(0);
+    } finally {
+      await transport[Symbol.asyncDispose]();
+      await rig.reference.close();
+    }
+  });
+});
