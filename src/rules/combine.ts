@@ -15,7 +15,7 @@ export interface Verdict {
   readonly text: string;
 }
 
-export type OutcomeCode =
+type OutcomeCode =
   | 'hold_rule'
   | 'empty_delivery'
   | 'could_not_evaluate'

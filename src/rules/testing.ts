@@ -11,9 +11,9 @@ import { contextOf, evaluate, evaluateRule, type RuleResult, truthOfClauses } fr
 import { factsOfTest } from './facts/typical.ts';
 import type { Rule, RuleSet } from './rule.ts';
 
-export type Expectation = 'accept' | 'hold' | 'reject' | 'none' | 'unknown';
+type Expectation = 'accept' | 'hold' | 'reject' | 'none' | 'unknown';
 
-export interface TestResult {
+interface TestResult {
   readonly ruleId: string;
   readonly name: string;
   readonly expected: Expectation;
@@ -23,7 +23,7 @@ export interface TestResult {
   readonly result: Omit<RuleResult, 'mode' | 'armed'>;
 }
 
-export interface ScenarioResult {
+interface ScenarioResult {
   readonly name: string;
   readonly expected: string;
   readonly actual: string;
@@ -31,7 +31,7 @@ export interface ScenarioResult {
   readonly outcome: Outcome;
 }
 
-export interface UnprovedClause {
+interface UnprovedClause {
   readonly ruleId: string;
   readonly file: string;
   readonly line: number;

@@ -22,7 +22,7 @@ const TIMESTAMP = 'google.protobuf.Timestamp';
 export type ElementType = 'string' | 'Decimal' | 'bool';
 
 /** Type of a field that the ERP adds to its customers. */
-export type ExtraType = 'string' | 'bool' | 'int' | 'Decimal';
+type ExtraType = 'string' | 'bool' | 'int' | 'Decimal';
 
 export interface SetTypes {
   /** Type by name of the fields below `customer.extra`. */

@@ -8,7 +8,7 @@
  * computed from the others in `derive.ts`, in one place for live decisions, tests and replays.
  */
 
-export type FactType =
+type FactType =
   | 'string'
   | 'bool'
   | 'int'
