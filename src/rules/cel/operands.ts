@@ -68,8 +68,10 @@ function runLoop(loop: Loop, context: CelContext): Operand {
   if (!result.ok) return { text, missing: result.missing };
   const items: readonly unknown[] = Array.isArray(result.value) ? result.value : [];
   let unknown = 0;
+  const inner: Record<string, unknown> = { ...context };
   const decisive = items.filter((item) => {
-    const value = body.run({ ...context, [variable]: item });
+    inner[variable] = item;
+    const value = body.run(inner);
     if (!value.ok) unknown += 1;
     return value.ok && value.value === (which === 'match');
   });
