@@ -2,7 +2,7 @@
  * What the rules cost: loading a set, one evaluation, and a backtest of 10,000 deliveries with 40
  * lines each under 20 rules (all copies of the example rules).
  *
- * `node bench/rules.ts [deliveries]`; medians, with the first, cold run beside them where it differs.
+ * `node bench/rules.ts [deliveries]`; medians, the first, cold run beside them where it differs.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
