@@ -6,7 +6,7 @@
 import { z } from 'zod';
 import { isJsonObject } from '../lib/json.ts';
 
-export interface DriftReport {
+interface DriftReport {
   /** Member path → rows it was seen in: `details.newMember`. Members of lists carry no index. */
   readonly unknownMembers: Readonly<Record<string, number>>;
   /** `path=value` → times: `status=on_hold`. */

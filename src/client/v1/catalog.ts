@@ -16,7 +16,7 @@ import {
 import { pullVariants, type VariantPull } from './variants.ts';
 
 /** How much of a variant is asked for. */
-export interface VariantLevel {
+interface VariantLevel {
   readonly detailed?: boolean | undefined;
   readonly detailedPricing?: boolean | undefined;
 }
@@ -26,18 +26,18 @@ export interface StockLevel extends VariantLevel {
   readonly includeVariantsOnOrder?: boolean | undefined;
 }
 
-export interface StockQuery extends StockLevel {
+interface StockQuery extends StockLevel {
   readonly brandName?: string | undefined;
   readonly styleNo?: string | undefined;
   readonly search?: string | undefined;
 }
 
-export interface SeasonQuery extends VariantLevel {
+interface SeasonQuery extends VariantLevel {
   readonly brandName?: string | undefined;
   readonly styleNo?: string | undefined;
 }
 
-export interface PullOptions extends CallOptions {
+interface PullOptions extends CallOptions {
   /** `next` of the last batch that was kept. */
   readonly from?: number | undefined;
 }

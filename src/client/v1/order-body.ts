@@ -5,7 +5,7 @@
 import type { JsonObject } from '../../lib/json.ts';
 import { fromMinorUnits } from '../../lib/money.ts';
 
-export interface NewOrderLine {
+interface NewOrderLine {
   readonly barcode: string;
   readonly quantity: number;
   /** Hundredths of the order's currency. */
@@ -14,7 +14,7 @@ export interface NewOrderLine {
   readonly deliveryName?: string | undefined;
 }
 
-export interface NewOrderAddress {
+interface NewOrderAddress {
   readonly firstName: string;
   readonly lastName: string;
   readonly address: string;
@@ -29,7 +29,7 @@ export interface NewOrderAddress {
   readonly accountNo?: string | undefined;
 }
 
-export interface NewOrderFreight {
+interface NewOrderFreight {
   /** Hundredths. */
   readonly freightAmountMinor: number;
   readonly freightType?: string | undefined;

@@ -13,7 +13,7 @@ import {
   salesOrderSchema,
 } from './schemas.ts';
 
-export interface CreateOrderOptions extends CallOptions {
+interface CreateOrderOptions extends CallOptions {
   readonly idempotencyKey?: string | undefined;
 }
 

@@ -26,7 +26,7 @@ import { dataOf } from './envelope.ts';
 import { type Variant, variantSchema } from './schemas.ts';
 
 /** A few neighbouring rows: `bytes.subarray(start, end)` of the batch. */
-export interface SegmentSpan {
+interface SegmentSpan {
   /** Index of its first row in the whole list, from 0; stable over runs in one mode. */
   readonly firstRow: number;
   readonly rowCount: number;

@@ -26,7 +26,7 @@ export interface V2Options {
   readonly paging: V2Paging;
 }
 
-export interface V2Query {
+interface V2Query {
   /** Relationship paths: `brand`, `styleColors.color`. */
   readonly include?: readonly string[] | undefined;
   /** By type, for primary and included resources alike; a type that is left out comes whole. */
@@ -34,7 +34,7 @@ export interface V2Query {
   readonly filter?: Readonly<Record<string, string | boolean>> | undefined;
 }
 
-export interface V2PullOptions extends CallOptions {
+interface V2PullOptions extends CallOptions {
   /** `next` of the last page that was kept. */
   readonly from?: string | undefined;
 }
@@ -44,7 +44,7 @@ export interface V2Read<R> extends Read<R> {
 }
 
 /** What is written of a resource. */
-export interface ResourceInput {
+interface ResourceInput {
   readonly attributes?: Readonly<Record<string, unknown>> | undefined;
   readonly relationships?:
     | Readonly<Record<string, { readonly data: ResourceId | readonly ResourceId[] | null }>>

@@ -25,7 +25,7 @@ export interface V2Page<R> extends CheckedRows<R> {
   readonly next: string | undefined;
 }
 
-export interface V2PullEnd {
+interface V2PullEnd {
   readonly pages: number;
   /** Good and bad rows of this pull. */
   readonly rows: number;
