@@ -6,6 +6,7 @@ import { deliveriesExplain } from './deliveries/explain.ts';
 import { deliveriesList } from './deliveries/list.ts';
 import { demo } from './demo/demo.ts';
 import { migrate } from './migrate.ts';
+import { reference } from './reference/reference.ts';
 import { run } from './run.ts';
 import { status } from './status.ts';
 
@@ -16,7 +17,7 @@ export interface CommandGroup {
 }
 
 /** Commands that stand alone, such as `selvedge run`. */
-export const COMMANDS: readonly CommandFactory[] = [run, demo, migrate, status];
+export const COMMANDS: readonly CommandFactory[] = [run, demo, reference, migrate, status];
 
 /** Commands below a noun, such as `selvedge config check`. */
 export const COMMAND_GROUPS: readonly CommandGroup[] = [

@@ -1,4 +1,4 @@
-/** `selvedge migrate`: bring the database to this program's schema without starting the daemon. */
+/** `selvedge migrate`: bring the database to this program's schema without the daemon. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command } from 'commander';
@@ -11,8 +11,8 @@ export function migrate(context: CliContext): Command {
   return new Command('migrate')
     .summary('bring the database to the newest schema')
     .description(
-      'Applies the schema migrations that the database lacks, each as a whole or not at all, and\n' +
-        'keeps a copy of the database as it was. The daemon does the same at its start.',
+      'Applies the schema migrations that the database lacks, each as a whole or not at all,\n' +
+        'and keeps a copy of the database as it was. The daemon does the same at its start.',
     )
     .option('--json', 'the result as JSON')
     .addHelpText('after', examples([['migrate', 'after an upgrade, before the start']]))

@@ -26,7 +26,8 @@ export interface DeliveryRow {
 }
 
 /** The reference that a decision's push has in the outbox. */
-const PUSH_REFERENCE = sql<string>`'delivery/' || n.order_delivery_id || '/decision/' || n.decision_id`;
+const PUSH_REFERENCE = sql<string>`
+  'delivery/' || n.order_delivery_id || '/decision/' || n.decision_id`;
 
 function rulesOf(text: string | null): string[] {
   return text === null ? [] : JSON.parse(text);

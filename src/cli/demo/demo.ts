@@ -79,8 +79,8 @@ export function demo(context: CliContext): Command {
     .summary('run the daemon against an embedded service, without an account')
     .description(
       'Starts the reference service with a seeded world (some 20,000 variants, orders that are\n' +
-        'packed every few seconds) and the daemon with the example rules, and shows what happens.\n' +
-        'Everything is in one folder, which is emptied at the start.',
+        'packed every few seconds) and the daemon with the example rules, and shows what\n' +
+        'happens. Everything is in one folder, which is emptied at the start.',
     )
     .option('--dir <folder>', 'the folder of the demo', '.selvedge-demo')
     .option('--seed <number>', 'the seed of the world', '7')

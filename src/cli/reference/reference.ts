@@ -1,0 +1,115 @@
+/** `selvedge reference`: the whole remote side alone, for curl, tests and rule trials. */
+import { writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { Command } from 'commander';
+import { runUntilSignal } from '../../daemon/lifecycle.ts';
+import { type Clock, manualClock, scaledClock, systemClock } from '../../lib/clock.ts';
+import { ConfigError } from '../../lib/errors.ts';
+import { type Reference, startReference } from '../../reference/reference.ts';
+import { type CliContext, examples } from '../command.ts';
+import { commandLogger } from '../logging.ts';
+import { type KnobFlags, knobsOf } from './settings.ts';
+
+interface ReferenceFlags extends KnobFlags {
+  readonly host: string;
+  readonly port: string;
+  readonly relayPort: string;
+  readonly controlPort: string;
+  readonly speed: string;
+  readonly stepped?: boolean;
+  readonly keys: string;
+  readonly webhook?: string;
+}
+
+function portOf(text: string): number {
+  const port = Number(text);
+  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
+  throw new ConfigError('reference.port', `${text} is no port (0 to 65535; 0: any free one)`);
+}
+
+function clockOf(flags: ReferenceFlags, real: Clock): Clock {
+  if (flags.stepped === true) return manualClock(real.now());
+  const speed = Number(flags.speed);
+  if (!(speed > 0)) throw new ConfigError('reference.speed', `${flags.speed} is no speed`);
+  return speed === 1 ? real : scaledClock(real, speed);
+}
+
+/** Keys are drawn anew at each start; they are handed over in a file that only we can read. */
+function writeKeys(file: string, reference: Reference, webhookSecret: string | undefined): string {
+  const path = resolve(file);
+  const { v1Url, v2Url, relayUrl, controlUrl, relayToken, credentials } = reference;
+  const urls = { v1: v1Url, v2: v2Url, relay: relayUrl, control: controlUrl };
+  const text = JSON.stringify({ urls, keys: credentials, relayToken, webhookSecret }, null, 2);
+  writeFileSync(path, `${text}\n`, { mode: 0o600 });
+  return path;
+}
+
+async function runReference(context: CliContext, flags: ReferenceFlags): Promise<void> {
+  const real = systemClock();
+  const log = commandLogger(context, { level: 'info', format: 'auto' });
+  await runUntilSignal(async (signal) => {
+    const reference = await startReference({
+      host: flags.host,
+      ports: {
+        service: portOf(flags.port),
+        relay: portOf(flags.relayPort),
+        control: portOf(flags.controlPort),
+      },
+      knobs: knobsOf(flags),
+      clock: clockOf(flags, real),
+      wallClock: real,
+      log,
+    });
+    try {
+      const { relay } = reference;
+      const endpoint = flags.webhook && relay.createEndpoint({ url: flags.webhook });
+      const secret = endpoint ? relay.secret(endpoint.id) : undefined;
+      const keys = writeKeys(flags.keys, reference, secret);
+      const { output } = context;
+      output.line(`V1       ${reference.v1Url}  (description: /openapi.json, /docs)`);
+      output.line(`V2       ${reference.v2Url}`);
+      output.line(`relay    ${reference.relayUrl}  (portal: POST /webhook-portal at V1)`);
+      output.line(`control  ${reference.controlUrl}`);
+      output.line(`keys     ${keys}`);
+      await new Promise<void>((done) => signal.addEventListener('abort', () => done()));
+    } finally {
+      await reference.close();
+    }
+  }, log);
+}
+
+function collect(value: string, earlier: readonly string[]): readonly string[] {
+  return [...earlier, value];
+}
+
+export function reference(context: CliContext): Command {
+  return new Command('reference')
+    .summary('run the remote side alone: V1, V2, relay and portal, with a seeded world')
+    .description(
+      'A stand-in for the service, for curl, tests and rule trials. Loopback only; nothing of\n' +
+        'the world is kept. The same seed gives the same world. Knobs: docs/reference-service.md',
+    )
+    .option('--host <address>', 'a loopback address', '127.0.0.1')
+    .option('--port <port>', 'V1 and V2; 0 is any free port', '8790')
+    .option('--relay-port <port>', 'relay and portal', '8791')
+    .option('--control-port <port>', 'control API', '8792')
+    .option('--seed <number>', 'the seed of the world')
+    .option('--brands <number>', 'brands in the world')
+    .option('--styles <number>', 'styles in the world')
+    .option('--knobs <file>', 'knobs from a YAML file')
+    .option('--set <knob=value>', 'one knob, e.g. life.packAfter=2s; may be repeated', collect, [])
+    .option('--strict', 'refuse whatever the wire contract does not allow')
+    .option('--speed <factor>', 'how fast its clock runs', '1')
+    .option('--stepped', 'its clock stands still and is stepped through the control API')
+    .option('--keys <file>', 'where the keys are written', 'selvedge-reference.json')
+    .option('--webhook <url>', 'subscribe this endpoint to every event')
+    .addHelpText(
+      'after',
+      examples([
+        ['reference --seed 7', 'the default world'],
+        ['reference --set life.ordersPerMinute=120 --speed 10', 'a busy one'],
+        ['reference --stepped --strict', 'for exact trials'],
+      ]),
+    )
+    .action((flags: ReferenceFlags) => runReference(context, flags));
+}

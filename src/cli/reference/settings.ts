@@ -1,0 +1,58 @@
+/** The knobs of a `selvedge reference` call: a file, then flags, then single settings on top. */
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import { ConfigError, toError } from '../../lib/errors.ts';
+import { isJsonObject } from '../../lib/json.ts';
+import { createKnobStore, parseKnobs } from '../../reference/control/knob-store.ts';
+import type { Knobs } from '../../reference/control/knobs.ts';
+
+export interface KnobFlags {
+  readonly knobs?: string;
+  readonly set: readonly string[];
+  readonly seed?: string;
+  readonly brands?: string;
+  readonly styles?: string;
+  readonly strict?: boolean;
+}
+
+function readKnobFile(file: string): Record<string, unknown> {
+  try {
+    const knobs: unknown = parse(readFileSync(file, 'utf8'));
+    if (isJsonObject(knobs)) return knobs;
+    throw new Error('it must hold names and values');
+  } catch (thrown) {
+    throw new ConfigError('reference.knob_file', `${file}: ${toError(thrown).message}`, {
+      hint: 'the file is YAML, for example:  life: { ordersPerMinute: 60 }',
+      cause: thrown,
+    });
+  }
+}
+
+/** `life.packAfter=2s` as a patch. Values are read as YAML: 5, true, "text". */
+function patchOf(setting: string): Record<string, unknown> {
+  const at = setting.indexOf('=');
+  if (at < 1) {
+    throw new ConfigError('reference.setting', `--set ${setting}: no value`, {
+      hint: 'write --set life.packAfter=2s',
+    });
+  }
+  const value: unknown = parse(setting.slice(at + 1));
+  const path = setting.slice(0, at).split('.');
+  return path.reduceRight<Record<string, unknown>>(
+    (inner, name, index) => ({ [name]: index === path.length - 1 ? value : inner }),
+    {},
+  );
+}
+
+/** All settings together; throws a ConfigError that names each wrong one. */
+export function knobsOf(flags: KnobFlags): Knobs {
+  const store = createKnobStore(parseKnobs({}));
+  if (flags.knobs !== undefined) store.patch(readKnobFile(flags.knobs));
+  const world = { seed: flags.seed, brands: flags.brands, styles: flags.styles };
+  for (const [name, value] of Object.entries(world)) {
+    if (value !== undefined) store.patch({ world: { [name]: Number(value) } });
+  }
+  if (flags.strict === true) store.patch({ strict: true });
+  for (const setting of flags.set) store.patch(patchOf(setting));
+  return store.current();
+}
