@@ -74,7 +74,7 @@ export interface JsonAnswer extends Omit<Answer<unknown>, 'value'> {
 }
 
 export interface StreamAnswer extends Omit<Answer<unknown>, 'value'> {
-  /** Read to its end or return it early; throws RetryLaterError when it breaks off. */
+  /** Begin to read it at once, to its end or a `break`; RetryLaterError when it breaks off. */
   readonly body: AsyncGenerator<Buffer, void, undefined>;
 }
 
@@ -187,7 +187,7 @@ async function open(wire: Wire, request: HttpRequest, bytesMax: number): Promise
     if (answer.status >= 200 && answer.status < 300) {
       const encoding = headerText(answer.headers, 'content-encoding') ?? 'identity';
       if (encoding === 'identity') return { ...answer, asked, startedAt, release };
-      await answer.body.return();
+      answer.discard();
       throw errorOfBrokenAnswer(asked, new Error(`unexpected content-encoding ${encoding}`));
     }
     const body = await bodyOf(answer, ERROR_BYTES_MAX);

@@ -253,6 +253,22 @@ describe('transport', () => {
     expect(server.seen).toHaveLength(1);
   });
 
+  it('refuses compression that it did not ask for, and lets the connection go', async () => {
+    let closed = 0;
+    await using server = await startFaulty((_request, response) => {
+      response.on('close', () => {
+        closed += 1;
+      });
+      response.writeHead(200, { 'content-encoding': 'gzip' });
+      response.write('x'.repeat(1_000));
+    });
+    await using transport = impatient();
+    const error = await rejection(transport.request(get(server.url)));
+    expect(error).toMatchObject({ code: 'transport.broken_answer' });
+    await expect.poll(() => closed).toBe(3);
+    expect(transport.limiter.active()).toBe(0);
+  });
+
   it('does not follow redirects', async () => {
     await using server = await startFaulty((_request, response) => {
       response.writeHead(302, { location: '/elsewhere' }).end();

@@ -45,8 +45,10 @@ export type AnswerHeaders = Readonly<Record<string, string | string[] | undefine
 export interface RawAnswer {
   readonly status: number;
   readonly headers: AnswerHeaders;
-  /** Must be read to its end or returned early; both give the connection back. */
+  /** Must be read to its end or left early; both free the connection. */
   readonly body: AsyncGenerator<Buffer, void, undefined>;
+  /** For a body that nobody begins to read: closes the connection. */
+  readonly discard: () => void;
 }
 
 export interface ExchangeOptions {
@@ -114,7 +116,8 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (status < 200) return;
     this.#phase.cancel();
     this.#watchProgress();
-    this.#resolveHead({ status, headers, body: this.#read() });
+    const discard = (): void => this.#fail('aborted', new Error('the body was not wanted'));
+    this.#resolveHead({ status, headers, body: this.#read(), discard });
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {

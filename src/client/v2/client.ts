@@ -39,7 +39,7 @@ interface V2PullOptions extends CallOptions {
   readonly from?: string | undefined;
 }
 
-export interface V2Read<R> extends Read<R> {
+interface V2Read<R> extends Read<R> {
   readonly included: Included;
 }
 

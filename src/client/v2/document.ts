@@ -16,7 +16,7 @@ import {
 } from './resources.ts';
 
 /** Resources of one type that came along with the primary ones. */
-export interface IncludedRows<R> {
+interface IncludedRows<R> {
   readonly byId: ReadonlyMap<string, R>;
   readonly rejects: readonly Reject[];
 }
