@@ -102,7 +102,6 @@ function compose(options: ReferenceOptions) {
   const faults = relayFaults(knobs().webhooks);
   const relayDeps = { clock, wallClock, random: secrets, log, faults, allowLoopback: true };
   const relay = createRelay(relayDeps);
-  const portal = createPortal({ clock: wallClock, random: secrets });
   const worldDeps = { events: publishTo([options.events, relay]), clock, knobs };
   const world = createWorld(worldDeps);
   writeHistory(world, worldDeps);
@@ -110,6 +109,12 @@ function compose(options: ReferenceOptions) {
   const life = createLife({ world, clock, knobs });
   const keyOf: EdgeDeps['keyOf'] = (request) => keyOfRequest(keys, request)?.name;
   const edge = createEdge({ clock, knobs, keyOf });
+  const portal = createPortal({
+    clock: wallClock,
+    random: secrets,
+    onRefused: (reason) =>
+      edge.mistake('POST', '/portal/session', 410, `The portal link is ${reason}`),
+  });
   const pdm = createPdm(world.catalog, clock);
   const lifetime = (): number => knobs().paging.tokenLifetime;
   const pageTokens = createPageTokens({ clock, random: secrets, lifetime });

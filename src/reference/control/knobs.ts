@@ -6,6 +6,7 @@
  * Times are milliseconds of the service's clock; as text they may carry a unit (`15m`).
  */
 import { z } from 'zod';
+import { deviationSchema } from './deviation-knobs.ts';
 import { faultSchema, webhookFaultSchema } from './fault-knobs.ts';
 import { count, duration, share, size } from './knob-types.ts';
 
@@ -113,6 +114,7 @@ export const knobsSchema = z.strictObject({
   strict: z.boolean().default(false),
   faults: z.array(faultSchema).max(100).default([]),
   webhooks: webhookFaultSchema.prefault({}),
+  deviations: deviationSchema.prefault({}),
   keys: z
     .array(keyKnobs)
     .min(1)

@@ -19,6 +19,7 @@ import type { CurrentKnobs } from '../control/knobs.ts';
 import { type EdgeAnswer, errorAnswer, gatewayAnswer } from './answers.ts';
 import { spoil } from './bodies.ts';
 import { contractBreaches } from './contract.ts';
+import { deviate, deviates, readTokenFrom } from './deviations.ts';
 import { createFaultTable, type FaultTable, type Strike } from './faults.ts';
 import { createJournal, type Journal, type JournalEntry } from './journal.ts';
 import { createRateLimit } from './rates.ts';
@@ -33,6 +34,8 @@ export interface EdgeDeps {
 export interface Edge {
   readonly journal: Journal;
   readonly faults: FaultTable;
+  /** Lists what a client did elsewhere that the contract does not allow; strict mode only. */
+  mistake(method: string, path: string, status: number, what: string): void;
   /** Puts the edge before every route of the server; call it before routes are added. */
   install(app: FastifyInstance): void;
   /** As at the start: an empty journal, full buckets, faults that have not struck yet. */
@@ -84,14 +87,24 @@ function replacement(path: string, fault: Fault): EdgeAnswer | undefined {
   return undefined;
 }
 
-/** What an after-fault turns the answer into. */
+type Body = string | Buffer | Readable;
+
+function isBody(payload: unknown): payload is Body {
+  return typeof payload === 'string' || Buffer.isBuffer(payload) || payload instanceof Readable;
+}
+
+/** What deviations, and faults after the effect, turn the answer into. */
 async function seeOut(
   deps: EdgeDeps,
   passage: Passage,
   reply: FastifyReply,
-  payload: string | Buffer | Readable,
-): Promise<string | Buffer | Readable> {
+  payload: Body,
+): Promise<Body> {
+  const { deviations } = deps.knobs();
   let out = payload;
+  if (!(payload instanceof Readable) && deviates(deviations)) {
+    out = deviate(deviations, passage.entry, reply, payload);
+  }
   for (const strike of passage.strikes) {
     const { fault } = strike;
     if (BODY_KINDS.has(fault.kind)) {
@@ -182,6 +195,8 @@ export function createEdge(deps: EdgeDeps): Edge {
   /** True when the request ends here. */
   const enter = async (request: FastifyRequest, reply: FastifyReply): Promise<boolean> => {
     const { path, query } = splitUrl(request.url);
+    const { tokenHeader } = deps.knobs().deviations;
+    if (tokenHeader !== null) readTokenFrom(tokenHeader, request);
     const entry = journal.open(request.method, path, query);
     const key = deps.keyOf(request);
     entry.keyId = key ?? null;
@@ -208,9 +223,7 @@ export function createEdge(deps: EdgeDeps): Edge {
       cutConnection(request, reply);
       return payload;
     }
-    const isBody =
-      typeof payload === 'string' || Buffer.isBuffer(payload) || payload instanceof Readable;
-    const out = isBody ? await seeOut(deps, passage, reply, payload) : payload;
+    const out = isBody(payload) ? await seeOut(deps, passage, reply, payload) : payload;
     close(deps, passage, request, reply.statusCode);
     return out;
   };
@@ -218,6 +231,13 @@ export function createEdge(deps: EdgeDeps): Edge {
   return {
     journal,
     faults,
+    mistake(method, path, status, what) {
+      if (!deps.knobs().strict) return;
+      const entry = journal.open(method, path, '');
+      entry.status = status;
+      entry.durationMs = 0;
+      entry.mistakes.push(what);
+    },
     restart() {
       journal.clear();
       faults.restart();

@@ -178,6 +178,24 @@ describe('control of requests', () => {
     expect(await list('')).toEqual([]);
   });
 
+  it('lists a portal link that is used twice as a mistake', async () => {
+    const rig = await controlled({ strict: true });
+    const { url } = (await rig.call('POST', '/webhook-portal', { body: {} })).body.data;
+    const exchange = async () => {
+      const token = new URL(url).hash.replace('#key=', '');
+      const answer = await fetch(new URL('/portal/session', url), {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: 'Bearer none' },
+        body: JSON.stringify({ token }),
+      });
+      return answer.status;
+    };
+    expect([await exchange(), await exchange()]).toEqual([204, 410]);
+    expect((await rig.control('GET', '/journal?mistakes=true')).body.requests).toMatchObject([
+      { path: '/portal/session', status: 410, mistakes: ['The portal link is used'] },
+    ]);
+  });
+
   it('steps the clock and lets happen what falls due', async () => {
     const rig = await controlled({ life: { packAfter: '6s', packJitter: 0 } });
     const id = await rig.order(1);

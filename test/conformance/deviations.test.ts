@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest';
+import { runInProcess } from './in-process.ts';
+import { conforms, report } from './report.ts';
+
+/** A knob, and every case that sees it; the first one names the knob as a remedy. */
+const PLANTED: readonly (readonly [knob: Record<string, object>, seenBy: readonly string[]])[] = [
+  [{ deviations: { tokenHeader: 'x-auth-token' } }, ['v1-token-header', 'v2-token-header']],
+  [{ deviations: { v2TokenFlat: true } }, ['v2-login-token']],
+  [{ deviations: { envelopeStatusText: true } }, ['v1-envelope-status']],
+  [{ deviations: { ordersOldestFirst: true } }, ['v1-orders-newest']],
+  [{ deviations: { countOfPage: true } }, ['v1-stock-count']],
+  [{ deviations: { pricingForEveryone: true } }, ['v1-pricing']],
+  [{ deviations: { invalidDataMissing: true } }, ['v1-invalid-data']],
+  [{ deviations: { deprecationHidden: true } }, ['v1-deprecated']],
+  [{ deviations: { retryAfterMissing: true } }, ['login-retry-after']],
+  [{ deviations: { includedArray: true } }, ['v2-included']],
+  [{ deviations: { pageTokenMissing: true } }, ['v2-page-token']],
+  [{ deviations: { prevOnFirstPage: true } }, ['v2-prev-first']],
+  [{ deviations: { plainMediaType: true } }, ['v2-media-type']],
+  [{ orders: { duplicateReference: 'conflict' } }, ['v1-duplicate']],
+  [{ orders: { rejectFromAccepted: 'allow' } }, ['v1-reject-accepted']],
+  [{ paging: { orders: 20 } }, ['v1-orders-page']],
+  [{ paging: { variantsDefault: 100 } }, ['v1-stock-whole']],
+  [{ rates: { perSecond: 0 } }, ['rate-limit']],
+];
+
+describe('the conformance suite against accounts that differ', () => {
+  it.each(PLANTED)('sees %j', async (knobs, seenBy) => {
+    const { run } = await runInProcess(knobs);
+    const differing = run.results.filter(({ outcome }) => outcome === 'differs');
+    // What one knob moved is seen as that one thing, not as the end of the world.
+    expect(differing.map(({ id }) => id)).toEqual(seenBy);
+    const [first = ''] = seenBy;
+    const remedy = differing.find(({ id }) => id === first)?.remedy;
+    const named = Object.keys(remedy?.knobs ?? {});
+    const [[group, members] = ['', {}]] = Object.entries(knobs);
+    expect(named).toEqual(Object.keys(members).map((name) => `${group}.${name}`));
+  });
+
+  it('tells what to write into which file, and fails only for what is more than a choice', async () => {
+    const chosen = await runInProcess({ paging: { variantsDefault: 100 } });
+    expect(conforms(chosen.run)).toBe(true);
+    expect(report(chosen.run)).toContain('service:\n  v1:\n    paging: pages');
+    expect(report(chosen.run)).toContain('paging:\n  variantsDefault: 100');
+    const stated = await runInProcess({ deviations: { includedArray: true } });
+    expect(conforms(stated.run)).toBe(false);
+    expect(report(stated.run)).toContain('DIFFERS  v2-included (stated)');
+  });
+
+  it('writes nothing and runs into no limit unless it may', async () => {
+    const { journal } = await runInProcess({}, 'plain', { writes: false, limits: false });
+    const posts = journal.filter(({ method }) => method !== 'GET');
+    expect(posts.map(({ path }) => path)).toEqual(['/api/v1/auth/login', '/api/v2/auth/login']);
+    expect(journal.some(({ status }) => status === 429)).toBe(false);
+  });
+});

@@ -1,0 +1,73 @@
+/** Section 1 of the wire contract: limits, which these cases run into on purpose. */
+import type { Answer, Api } from './api.ts';
+import { type Case, define, demand } from './case.ts';
+
+/** More than a second's worth of requests at once. */
+const BURST = 40;
+
+async function logIn({ account, v1 }: Api): Promise<Answer> {
+  const { clientId: clientID, clientSecret } = account;
+  return v1('/auth/login', { method: 'POST', headers: {}, body: { clientID, clientSecret } });
+}
+
+function requireRetryAfter(answer: Answer): void {
+  const seconds = answer.headers.get('retry-after') ?? '';
+  const knobs = { 'deviations.retryAfterMissing': true };
+  demand(/^[1-9]\d*$/.test(seconds), `Retry-After ${seconds || 'is missing'}`, { knobs });
+}
+
+export const limitCases: readonly Case[] = [
+  define(
+    'login-limit',
+    'P',
+    'a second log-in within 6 s is answered 429',
+    async (api) => {
+      await api.wait(6_100);
+      const first = await logIn(api);
+      const second = await logIn(api);
+      demand(first.status === 200, `the first: status ${first.status}`);
+      demand(second.status === 429, `the second: status ${second.status}`);
+    },
+    'limits',
+  ),
+  define(
+    'login-retry-after',
+    'P',
+    'it says in Retry-After how many seconds to wait',
+    async (api) => {
+      await logIn(api);
+      const answer = await logIn(api);
+      demand(answer.status === 429, `status ${answer.status}`);
+      requireRetryAfter(answer);
+      const seconds = Number(answer.headers.get('retry-after'));
+      const config = { 'service.limits.loginSpacing': `${seconds}s` };
+      demand(seconds <= 6, `${seconds} s`, { config });
+    },
+    'limits',
+  ),
+  define(
+    'rate-limit',
+    'C',
+    '20 requests a second pass, then 429 with Retry-After',
+    async (api) => {
+      const { header, token } = await api.session('v1');
+      const url = `${api.account.v1}/freight`;
+      const burst = Array.from({ length: BURST }, () =>
+        fetch(url, { headers: { [header]: token } }),
+      );
+      const answers = await Promise.all(burst);
+      const passed = answers.filter(({ status }) => status === 200).length;
+      const slow = answers.find(({ status }) => status === 429);
+      demand(passed < BURST, `${passed} of ${BURST} at once passed`, {
+        knobs: { 'rates.perSecond': 0 },
+      });
+      demand(passed >= 20, `${passed} of ${BURST} at once passed`, {
+        config: { 'service.limits.requestsPerSecond': passed },
+        knobs: { 'rates.perSecond': passed },
+      });
+      demand(slow !== undefined, 'none was answered 429');
+      await api.wait(2_000);
+    },
+    'limits',
+  ),
+];
