@@ -37,7 +37,7 @@ describe('the conformance suite against accounts that differ', () => {
     expect(named).toEqual(Object.keys(members).map((name) => `${group}.${name}`));
   });
 
-  it('tells what to write into which file, and fails only for what is more than a choice', async () => {
+  it('says what to write into which file, and fails for more than a choice', async () => {
     const chosen = await runInProcess({ paging: { variantsDefault: 100 } });
     expect(conforms(chosen.run)).toBe(true);
     expect(report(chosen.run)).toContain('service:\n  v1:\n    paging: pages');

@@ -46,7 +46,11 @@ export function report(run: Run): string {
   );
   const notTried = of('not tried').map(({ id, observed }) => `not tried  ${id}: ${observed}`);
   const news = extras.map((member) => `unknown member  ${member}`);
-  const counts = `${of('as stated').length} as stated, ${differing.length} different, ${notTried.length} not tried`;
+  const counts = [
+    `${of('as stated').length} as stated`,
+    `${differing.length} different`,
+    `${notTried.length} not tried`,
+  ].join(', ');
   return [
     ...lines,
     ...notTried,
