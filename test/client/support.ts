@@ -1,4 +1,4 @@
-/** A bare HTTP server that misbehaves on demand, and a transport with short patience. */
+/** A bare HTTP server that misbehaves on demand, and a transport that hardly waits to retry. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {
@@ -60,7 +60,6 @@ export function impatient(
   const merged: TransportOptions = {
     ...TRANSPORT_DEFAULTS,
     requestsPerSecond: undefined,
-    deadlines: { connectMs: 2_000, firstByteMs: 200, idleMs: 200, totalMs: 2_000 },
     retryWaitsMs: [1, 1],
     ...options,
   };
