@@ -3,8 +3,9 @@
  * which data flows, and nowhere else. `openDaemon` opens and checks; `run` works until the signal
  * aborts, then stops in the reverse order and closes the database.
  *
- * Start: lock → rules → database (migrated, durability proved) → what was on its way becomes doubt
- * → service → workers. A start that fails leaves nothing behind and says why.
+ * Start: lock → rules → database (migrated, durability proved) → service → workers, of which the
+ * outbox first turns what was on its way into doubt. A start that fails leaves nothing behind and
+ * says why.
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,13 +14,12 @@ import { createDecider, type Decided } from '../decisions/decider.ts';
 import { type LoadedRuleSet, loadRuleSet } from '../decisions/rule-files.ts';
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
-import { RefusedError } from '../lib/errors.ts';
+import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Scrubber } from '../lib/secret.ts';
 import { createDispatcher, type Dispatcher } from '../outbox/dispatcher.ts';
 import type { OutboxItem } from '../outbox/item.ts';
 import { createDeliveryStatusKind } from '../outbox/kinds/delivery-status.ts';
-import { doubtWhatWasSending } from '../outbox/ledger.ts';
 import { acquireLease, type FolderLock, type Lease, lockFolder } from '../store/lock.ts';
 import { createReadSequence } from '../store/state.ts';
 import { openStore, type SqliteStore } from '../store/store.ts';
@@ -57,6 +57,9 @@ export interface Daemon {
 
 const STOP_MS_MAX = 20_000;
 
+/** Codes by which the service says that it has no such order. */
+const GONE = new Set(['service.not_found', 'service.gone']);
+
 const DISPATCHER_LIMITS = { concurrency: 4, idleMsMax: 30_000 };
 
 function leaseKeeper(lease: Lease, leaseMs: number, clock: Clock): Worker {
@@ -82,9 +85,13 @@ function createOutbox(
       const request = { cause: 'outbox', priority: 'push', signal } as const;
       try {
         const { deliveries } = await parts.readOrder(orderId, request);
-        return deliveries.find((delivery) => delivery.orderDeliveryId === orderDeliveryId);
+        const found = deliveries.find((one) => one.orderDeliveryId === orderDeliveryId);
+        if (found) return found;
+        // Deliveries are never removed: the list was cut short, or its row could not be read.
+        const text = `order ${orderId} is shown without its delivery ${orderDeliveryId}`;
+        throw new RetryLaterError('outbox.delivery_missing', text);
       } catch (error) {
-        if (error instanceof RefusedError) return undefined;
+        if (error instanceof RefusedError && GONE.has(error.code)) return undefined;
         throw error;
       }
     },
@@ -99,7 +106,12 @@ function createOutbox(
     random: deps.random,
     log: deps.log.child({ room: 'outbox' }),
     kinds: [deliveryStatus],
-    limits: { ...DISPATCHER_LIMITS, retryMsMin: config.delayMin, retryMsMax: config.delayMax },
+    limits: {
+      ...DISPATCHER_LIMITS,
+      attemptsMax: config.attemptsMax,
+      retryMsMin: config.delayMin,
+      retryMsMax: config.delayMax,
+    },
     stopped: () => config.stop || config.dryRun,
     onEnded: (item, state) => deps.events?.pushEnded?.(item, state),
   });
@@ -160,8 +172,6 @@ async function open(config: Config, deps: DaemonDeps, folder: FolderLock): Promi
   try {
     const lease = await acquireLease(store, config.store.lockLease, clock);
     if (migrated.applied.length > 0) log.info({ ...migrated }, 'schema migrated');
-    const inDoubt = await doubtWhatWasSending(store, clock.now());
-    if (inDoubt > 0) log.warn({ inDoubt }, 'pushes were cut off by the last stop');
     const service = await createService(config.service, { ...deps, store });
     const { workers, listenerUrl } = createWorkers(config, deps, { store, lease, service, rules });
     const supervisor = createSupervisor(workers, { clock, log, stopMsMax: STOP_MS_MAX });

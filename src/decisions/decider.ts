@@ -20,7 +20,7 @@ import { readSubject, type Subject } from './facts.ts';
 import { appendDecision, factsDigest } from './journal.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
 
-export type DecisionMode = 'observe' | 'shadow' | 'live';
+type DecisionMode = 'observe' | 'shadow' | 'live';
 
 export interface Decided {
   readonly decisionId: number;

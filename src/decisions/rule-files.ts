@@ -6,7 +6,7 @@ import { loadRules } from '../rules/load.ts';
 import type { RuleSet } from '../rules/rule.ts';
 import { formatProblem } from '../rules/text/problem.ts';
 
-export interface RuleFile {
+interface RuleFile {
   readonly path: string;
   readonly text: string;
 }

@@ -3,14 +3,17 @@
  * and reads back:
  *
  *   queued ── look: not there ──▶ sending ── answered ──▶ sent ── look: there ──▶ confirmed
- *      │  ▲                          │ │                    │
- *      │  └── provably not processed ┘ └ ambiguous ─▶ in_doubt ── look: there ──▶ confirmed
- *      │                                                    ├── look: not there ▶ queued
- *      └── look: there ▶ confirmed                          └── overtaken ──────▶ refused
+ *      │  ▲                          │ │                    └── look: not there ─▶ in_doubt
+ *      │  └── provably not processed ┘ └ ambiguous, 409 ─▶ in_doubt
+ *      ├── look: there ───▶ confirmed                         ├── look: there ───▶ confirmed
+ *      └── look: overtaken ▶ refused                          ├── look: overtaken ▶ refused
+ *                                                             ├── look: not there ▶ queued
+ *                                                             └── tried too often ▶ dead
  *
- * `sending` is durable before the first byte leaves; after a crash it is doubt, never `queued`.
- * What may be retried is decided by the class of the error, never by its text. A row that cannot
- * be settled now is put off with a growing delay; the row stays, so that nothing is lost.
+ * `sending` is durable before the first byte leaves; whatever is still `sending` when a run begins
+ * is doubt, never `queued`. What may be retried is decided by the class of the error, never by its
+ * text. A row that cannot be settled now is put off with a growing delay; the row stays, so that
+ * nothing is lost. When the database fails, `run` rejects and the supervisor starts it again.
  */
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -25,9 +28,11 @@ import {
 } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Store } from '../store/store.ts';
-import type { OutboxItem, OutboxKind } from './item.ts';
+import type { Finding, OutboxItem, OutboxKind } from './item.ts';
 import {
   type AttemptClass,
+  type AttemptEnd,
+  doubtWhatWasSending,
   dueItems,
   endAttempt,
   markSending,
@@ -36,8 +41,10 @@ import {
   settle,
 } from './ledger.ts';
 
-export interface DispatcherLimits {
+interface DispatcherLimits {
   readonly concurrency: number;
+  /** After so many attempts without a clear answer a person is asked. */
+  readonly attemptsMax: number;
   readonly retryMsMin: number;
   readonly retryMsMax: number;
   /** The longest sleep between two looks at the table, whatever the clock does. */
@@ -66,12 +73,8 @@ export interface Dispatcher {
 
 function classOf(error: unknown): AttemptClass {
   if (error instanceof RetryLaterError || error instanceof LoginAgainError) return 'not_processed';
-  if (error instanceof RefusedError || error instanceof ConflictError) return 'refused';
-  return 'ambiguous';
-}
-
-function codeOf(error: unknown): string | null {
-  return error instanceof SelvedgeError ? error.code : null;
+  if (error instanceof ConflictError) return 'conflict';
+  return error instanceof RefusedError ? 'refused' : 'ambiguous';
 }
 
 function wordsOf(error: unknown): string {
@@ -79,12 +82,33 @@ function wordsOf(error: unknown): string {
   return toError(error).message;
 }
 
-/** Doubles from `retryMsMin` up to `retryMsMax`, with up to 20 % added by chance. */
-function retryDelay(deps: DispatcherDeps, attempts: number, error: unknown): number {
+/** Doubles with each failure, from `retryMsMin` up to `retryMsMax`; up to 20 % more by chance. */
+function retryDelay(deps: DispatcherDeps, failures: number, error?: unknown): number {
   const { retryMsMin, retryMsMax } = deps.limits;
   const asked = error instanceof RetryLaterError ? (error.retryAfterMs ?? 0) : 0;
-  const backOff = Math.min(retryMsMax, retryMsMin * 2 ** Math.min(attempts, 20));
-  return Math.max(asked, backOff * (1 + deps.random.next() * 0.2));
+  const backOff = Math.min(retryMsMax, retryMsMin * 2 ** Math.min(failures, 20));
+  return Math.max(asked, Math.round(backOff * (1 + deps.random.next() * 0.2)));
+}
+
+/** Sends once and says how that ended; what is in doubt is looked at without delay. */
+async function attemptOnce(
+  deps: DispatcherDeps,
+  kind: OutboxKind,
+  item: OutboxItem,
+  signal: AbortSignal,
+): Promise<Omit<AttemptEnd, 'attempt'> & { readonly waitMs: number }> {
+  try {
+    const answer = JSON.stringify(await kind.send(item, signal));
+    return { class: 'done', errorCode: null, answer, waitMs: 0 };
+  } catch (error) {
+    const errorClass = classOf(error);
+    return {
+      class: errorClass,
+      errorCode: error instanceof SelvedgeError ? error.code : null,
+      answer: wordsOf(error),
+      waitMs: errorClass === 'not_processed' ? retryDelay(deps, item.attempts, error) : 0,
+    };
+  }
 }
 
 /** Sends a row that a look has cleared, and records how that ended. */
@@ -96,76 +120,103 @@ async function sendItem(
 ): Promise<void> {
   const { store, clock } = deps;
   const attempt = await markSending(store, item, clock.now());
-  try {
-    const answer = await kind.send(item, signal);
-    const end = {
-      attempt,
-      class: 'done',
-      errorCode: null,
-      answer: JSON.stringify(answer),
-    } as const;
-    await endAttempt(store, item, end, clock.now(), clock.now());
-  } catch (error) {
-    const end = {
-      attempt,
-      class: classOf(error),
-      errorCode: codeOf(error),
-      answer: wordsOf(error),
-    };
-    const wait = end.class === 'ambiguous' ? 0 : retryDelay(deps, item.attempts, error);
-    await endAttempt(store, item, end, clock.now(), clock.now() + wait);
-    const { outboxId, reference } = item;
-    deps.log.warn({ outboxId, reference, class: end.class, error: end.answer }, 'push not done');
-    if (end.class === 'refused') deps.onEnded(item, 'refused');
-  }
+  const { waitMs, ...end } = await attemptOnce(deps, kind, item, signal);
+  const now = clock.now();
+  await endAttempt(store, item, { attempt, ...end }, now, now + waitMs);
+  if (end.class === 'done') return;
+  const { outboxId, reference } = item;
+  deps.log.warn({ outboxId, reference, class: end.class, error: end.answer }, 'push not done');
+  if (end.class === 'refused') deps.onEnded(item, 'refused');
 }
 
-/** One step of one row: a look, then what the look leads to. */
-async function step(deps: DispatcherDeps, item: OutboxItem, signal: AbortSignal): Promise<void> {
-  const kind = deps.kinds.find((candidate) => candidate.kind === item.kind);
-  if (!kind) throw new BugError('bug.outbox_kind', `no such outbox kind: ${item.kind}`);
+/** What the service shows now; throws when that cannot be told, or must not be acted on yet. */
+async function lookAt(
+  deps: DispatcherDeps,
+  kind: OutboxKind,
+  item: OutboxItem,
+  signal: AbortSignal,
+): Promise<Finding> {
   const finding = await kind.look(item, signal);
-  if (item.state === 'queued' && finding.found === 'no') {
-    if (deps.stopped()) {
-      throw new RetryLaterError('outbox.stopped', 'pushes are stopped by configuration');
-    }
-    await sendItem(deps, kind, item, signal);
-    return;
+  if (item.state === 'queued' && finding.found === 'no' && deps.stopped()) {
+    throw new RetryLaterError('outbox.stopped', 'pushes are stopped by configuration');
   }
-  const state = await settle(deps.store, item, finding, deps.clock.now());
-  if (state === 'queued') return;
-  const reason = finding.found === 'overtaken' ? finding.reason : undefined;
-  deps.log.info(
-    { outboxId: item.outboxId, reference: item.reference, state, reason },
-    'push settled',
-  );
+  return finding;
+}
+
+/** Failed looks in a row, by outbox id; forgotten with the process, which costs a short wait. */
+type PutOffs = Map<number, number>;
+
+async function putOff(
+  deps: DispatcherDeps,
+  item: OutboxItem,
+  putOffs: PutOffs,
+  error: unknown,
+): Promise<void> {
+  const { outboxId, reference } = item;
+  const failures = putOffs.get(outboxId) ?? 0;
+  putOffs.set(outboxId, failures + 1);
+  const retryMs = retryDelay(deps, failures, error);
+  await postpone(deps.store, item, deps.clock.now() + retryMs, wordsOf(error));
+  deps.log.warn({ outboxId, reference, error: wordsOf(error), retryMs }, 'push put off');
+}
+
+async function settleItem(deps: DispatcherDeps, item: OutboxItem, finding: Finding): Promise<void> {
+  const { attemptsMax } = deps.limits;
+  const again = { attemptsMax, waitMs: retryDelay(deps, item.attempts - 1) };
+  const { state, ended, reason } = await settle(deps.store, item, finding, deps.clock.now(), again);
+  if (!ended) return;
+  const fields = { outboxId: item.outboxId, reference: item.reference, state, reason };
+  if (state === 'dead') deps.log.error(fields, 'push left to a person');
+  else deps.log.info(fields, 'push settled');
   deps.onEnded(item, state);
 }
 
-async function stepOrPostpone(
+/** One step of one row: a look, then what the look leads to. Rejects when the database fails. */
+async function step(
   deps: DispatcherDeps,
   item: OutboxItem,
+  putOffs: PutOffs,
   signal: AbortSignal,
 ): Promise<void> {
+  const kind = deps.kinds.find((candidate) => candidate.kind === item.kind);
+  if (!kind) throw new BugError('bug.outbox_kind', `no such outbox kind: ${item.kind}`);
+  let finding: Finding;
   try {
-    await step(deps, item, signal);
+    finding = await lookAt(deps, kind, item, signal);
   } catch (error) {
-    if (signal.aborted) return;
-    const wait = retryDelay(deps, item.attempts, error);
-    await postpone(deps.store, item, deps.clock.now() + wait, wordsOf(error));
-    deps.log.warn(
-      { outboxId: item.outboxId, reference: item.reference, error: wordsOf(error), retryMs: wait },
-      'push put off',
-    );
+    if (!signal.aborted) await putOff(deps, item, putOffs, error);
+    return;
   }
+  putOffs.delete(item.outboxId);
+  if (signal.aborted) return;
+  if (item.state === 'queued' && finding.found === 'no') await sendItem(deps, kind, item, signal);
+  else await settleItem(deps, item, finding);
 }
 
 export function createDispatcher(deps: DispatcherDeps): Dispatcher {
-  const { store, clock, limits } = deps;
+  const { store, clock, limits, log } = deps;
   let wake = new AbortController();
 
-  const pause = async (lanes: ReadonlySet<string>, signal: AbortSignal): Promise<void> => {
-    const due = await nextDueAt(store.db, lanes);
+  const start = async (
+    busy: Map<string, Promise<void>>,
+    work: (item: OutboxItem) => Promise<void>,
+  ): Promise<void> => {
+    const free = limits.concurrency - busy.size;
+    if (free === 0) return;
+    const items = await dueItems(store.db, clock.now(), new Set(busy.keys()), free);
+    for (const item of items) {
+      const done = work(item).finally(() => {
+        busy.delete(item.lane);
+        wake.abort();
+      });
+      busy.set(item.lane, done);
+    }
+  };
+
+  /** Until a row falls due, a step ends or a nudge comes; with every hand busy, the last two. */
+  const pause = async (busy: ReadonlyMap<string, unknown>, signal: AbortSignal): Promise<void> => {
+    const hasHand = busy.size < limits.concurrency;
+    const due = hasHand ? await nextDueAt(store.db, new Set(busy.keys())) : undefined;
     const wait = Math.min(limits.idleMsMax, Math.max(1, (due ?? Infinity) - clock.now()));
     await clock.sleep(wait, AbortSignal.any([signal, wake.signal])).catch(() => undefined);
   };
@@ -174,24 +225,22 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     name: 'outbox',
     nudge: () => wake.abort(),
     async run(signal) {
+      const inDoubt = await doubtWhatWasSending(store, clock.now());
+      if (inDoubt > 0) log.warn({ inDoubt }, 'pushes were cut off by the last stop');
       const busy = new Map<string, Promise<void>>();
-      while (!signal.aborted) {
+      const putOffs: PutOffs = new Map();
+      let failure: { readonly error: unknown } | undefined;
+      while (!signal.aborted && !failure) {
         wake = new AbortController();
-        const lanes = new Set(busy.keys());
-        const free = limits.concurrency - busy.size;
-        const items = free > 0 ? await dueItems(store.db, clock.now(), lanes, free) : [];
-        for (const item of items) {
-          const work = stepOrPostpone(deps, item, signal).finally(() => {
-            busy.delete(item.lane);
-            wake.abort();
-          });
-          busy.set(item.lane, work);
-        }
-        if (items.length === 0 && !wake.signal.aborted) await pause(lanes, signal);
-        else if (busy.size >= limits.concurrency) await Promise.race(busy.values());
-        else await Promise.resolve();
+        await start(busy, (item) =>
+          step(deps, item, putOffs, signal).catch((error: unknown) => {
+            failure ??= { error };
+          }),
+        );
+        await pause(busy, signal);
       }
-      await Promise.allSettled(busy.values());
+      await Promise.all(busy.values());
+      if (failure) throw failure.error;
     },
   };
 }

@@ -11,6 +11,8 @@ export interface OutboxItem {
   readonly expectedFrom: string | null;
   readonly state: OutboxState;
   readonly attempts: number;
+  /** The service has answered that it took it. */
+  readonly answered: boolean;
   readonly cause: string;
 }
 

@@ -17,6 +17,7 @@ const COLUMNS = [
   'expected_from',
   'state',
   'attempts',
+  'result',
   'cause',
 ] as const;
 
@@ -45,6 +46,7 @@ export async function dueItems(
 ): Promise<OutboxItem[]> {
   const rows = await firstOfLanes(db)
     .select(COLUMNS)
+    .where('state', '!=', 'sending')
     .where('due_at', '<=', now)
     .where('lane', 'not in', [...busy])
     .orderBy('outbox_id')
@@ -59,6 +61,7 @@ export async function dueItems(
     expectedFrom: row.expected_from,
     state: row.state,
     attempts: row.attempts,
+    answered: row.result !== null,
     cause: row.cause,
   }));
 }
@@ -67,14 +70,15 @@ export async function dueItems(
 export async function nextDueAt(db: Db, busy: ReadonlySet<string>): Promise<number | undefined> {
   const row = await firstOfLanes(db)
     .select((eb) => eb.fn.min('due_at').as('due_at'))
+    .where('state', '!=', 'sending')
     .where('lane', 'not in', [...busy])
     .executeTakeFirst();
   return row?.due_at ?? undefined;
 }
 
 /**
- * After a stop: whatever was on its way may or may not have arrived. Call it once, before the
- * dispatcher starts. Gives the number of rows it put in doubt.
+ * After a stop or a failure: whatever was on its way may or may not have arrived. Call it while
+ * nothing is being sent. Gives the number of rows it put in doubt.
  */
 export async function doubtWhatWasSending(store: Store, now: number): Promise<number> {
   return store.transaction(async (tx) => {
@@ -147,7 +151,8 @@ export async function markSending(store: Store, item: OutboxItem, now: number): 
   return attempt;
 }
 
-export type AttemptClass = 'done' | 'not_processed' | 'refused' | 'ambiguous';
+/** `conflict`: the state at the service forbids it (409); a look tells what that state is. */
+export type AttemptClass = 'done' | 'not_processed' | 'refused' | 'conflict' | 'ambiguous';
 
 export interface AttemptEnd {
   readonly attempt: number;
@@ -161,6 +166,7 @@ const STATE_AFTER: Readonly<Record<AttemptClass, OutboxState>> = {
   done: 'sent',
   not_processed: 'queued',
   refused: 'refused',
+  conflict: 'in_doubt',
   ambiguous: 'in_doubt',
 };
 
@@ -183,22 +189,58 @@ export async function endAttempt(
       due_at: dueAt,
       last_error: end.class === 'done' ? null : end.answer,
       ...(end.class === 'done' ? { result: end.answer } : {}),
-      ...(end.class === 'ambiguous' ? { in_doubt_since: now } : {}),
+      ...(STATE_AFTER[end.class] === 'in_doubt' ? { in_doubt_since: now } : {}),
       ...(end.class === 'refused' ? { ended_at: now } : {}),
     });
   });
 }
 
-/** Stores what was found and moves the row to where the finding leads. */
+export interface Settled {
+  readonly state: OutboxState;
+  /** Nothing more will be done about it. */
+  readonly ended: boolean;
+  readonly reason: string | undefined;
+}
+
+const PUT_BACK = 'the service took it and shows the status of before: somebody put it back';
+
+/** Where a finding leads. */
+async function verdictOf(
+  tx: Tx,
+  item: OutboxItem,
+  finding: Finding,
+  attemptsMax: number,
+): Promise<Settled> {
+  if (finding.found === 'yes') return { state: 'confirmed', ended: true, reason: undefined };
+  if (finding.found === 'overtaken') {
+    return { state: 'refused', ended: true, reason: finding.reason };
+  }
+  // Looked at once more: an answer may come from a copy that lags behind.
+  if (item.state === 'sent') return { state: 'in_doubt', ended: false, reason: undefined };
+  if (item.answered) return { state: 'refused', ended: true, reason: PUT_BACK };
+  const row = await tx
+    .selectFrom('outbox_attempt')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('outbox_id', '=', item.outboxId)
+    .where('class', '!=', 'not_processed')
+    .executeTakeFirstOrThrow();
+  const tried = Number(row.count);
+  if (tried < attemptsMax) return { state: 'queued', ended: false, reason: undefined };
+  return { state: 'dead', ended: true, reason: `tried ${tried} times without an effect` };
+}
+
+/**
+ * Stores what was found and moves the row to where the finding leads: to its end, or to another
+ * look or attempt after `waitMs`.
+ */
 export async function settle(
   store: Store,
   item: OutboxItem,
   finding: Finding,
   now: number,
-): Promise<OutboxState> {
-  const state: OutboxState =
-    finding.found === 'yes' ? 'confirmed' : finding.found === 'no' ? 'queued' : 'refused';
-  await store.transaction(async (tx) => {
+  again: { readonly attemptsMax: number; readonly waitMs: number },
+): Promise<Settled> {
+  return store.transaction(async (tx) => {
     await tx
       .insertInto('outbox_evidence')
       .values({
@@ -209,20 +251,19 @@ export async function settle(
         detail: JSON.stringify(finding),
       })
       .execute();
-    // A sent row that is not found was overwritten by somebody else: from doubt it is looked at
-    // again rather than sent again.
-    if (item.state === 'sent' && state !== 'confirmed') {
-      await move(tx, item, 'in_doubt', { in_doubt_since: now, due_at: now });
-      if (state === 'queued') return;
+    const settled = await verdictOf(tx, item, finding, again.attemptsMax);
+    const { state, ended, reason } = settled;
+    // An answered push that was overtaken goes through doubt: no other way leads there.
+    if (item.state === 'sent' && state === 'refused') {
+      await move(tx, item, 'in_doubt', { in_doubt_since: now });
     }
     await move(tx, item, state, {
-      due_at: now,
-      in_doubt_since: null,
-      ...(state === 'queued' ? {} : { ended_at: now }),
-      ...(finding.found === 'overtaken' ? { last_error: finding.reason } : {}),
+      in_doubt_since: state === 'in_doubt' ? now : null,
+      ...(ended ? { ended_at: now, due_at: now } : { due_at: now + again.waitMs }),
+      ...(reason === undefined ? {} : { last_error: reason }),
     });
+    return settled;
   });
-  return state;
 }
 
 /** Puts a row off that could not be looked at or sent now. */

@@ -15,7 +15,10 @@ interface DeliveryState {
 }
 
 export interface DeliveryStatusApi {
-  /** Reads the order and its deliveries into the mirror and gives the delivery, if it exists. */
+  /**
+   * Reads the order and its deliveries into the mirror and gives the delivery; undefined when the
+   * service does not know the order. Throws RetryLaterError when it cannot tell.
+   */
   readDelivery(
     orderId: number,
     orderDeliveryId: number,

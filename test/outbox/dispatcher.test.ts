@@ -1,0 +1,235 @@
+import { sql } from 'kysely';
+import { describe, expect, it } from 'vitest';
+import {
+  ConflictError,
+  InDoubtError,
+  RefusedError,
+  RetryLaterError,
+} from '../../src/lib/errors.ts';
+import { createBench, NO, OVERTAKEN, YES } from './support.ts';
+
+const HOUR = 3_600_000;
+
+function fail(error: Error) {
+  return () => {
+    throw error;
+  };
+}
+
+describe('one push', () => {
+  it('is looked at, sent, looked at again and confirmed', async () => {
+    const bench = await createBench();
+    const id = await bench.add(1);
+    bench.script.look = () => (bench.sends.length === 0 ? NO : YES);
+    bench.start();
+    await bench.clock.advance(10);
+    expect(await bench.row(id)).toMatchObject({ state: 'confirmed', attempts: 1 });
+    expect(await bench.attempts(id)).toEqual(['done']);
+    expect(bench.ends).toEqual([`${id} confirmed`]);
+    const evidence = await bench.store.db.selectFrom('outbox_evidence').selectAll().execute();
+    expect(evidence).toMatchObject([{ outbox_id: id, found: 'yes' }]);
+  });
+
+  it('whose effect is there already is confirmed without being sent', async () => {
+    const bench = await createBench();
+    const id = await bench.add(1);
+    bench.script.look = () => YES;
+    bench.start();
+    await bench.clock.advance(10);
+    expect(await bench.row(id)).toMatchObject({ state: 'confirmed', attempts: 0 });
+    expect(bench.sends).toEqual([]);
+  });
+
+  it('that the world has overtaken is refused without being sent', async () => {
+    const bench = await createBench();
+    const id = await bench.add(1);
+    bench.script.look = () => OVERTAKEN;
+    bench.start();
+    await bench.clock.advance(10);
+    expect(await bench.row(id)).toMatchObject({
+      state: 'refused',
+      last_error: 'decided elsewhere',
+    });
+    expect(bench.sends).toEqual([]);
+  });
+
+  it('that the service refuses ends with the words of the service', async () => {
+    const bench = await createBench();
+    const id = await bench.add(1);
+    bench.script.send = fail(new RefusedError('service.invalid', 'no', { lines: ['a: b'] }));
+    bench.start();
+    await bench.clock.advance(HOUR);
+    expect(await bench.row(id)).toMatchObject({ state: 'refused', last_error: 'a: b' });
+    expect(await bench.attempts(id)).toEqual(['refused']);
+  });
+
+  it('that meets a conflict is looked at, and closed as decided elsewhere', async () => {
+    const bench = await createBench();
+    const id = await bench.add(1);
+    bench.script.look = () => (bench.sends.length === 0 ? NO : OVERTAKEN);
+    bench.script.send = fail(new ConflictError('service.conflict', 'rejected is final'));
+    bench.start();
+    await bench.clock.advance(10);
+    expect(await bench.row(id)).toMatchObject({
+      state: 'refused',
+      last_error: 'decided elsewhere',
+    });
+    expect(await bench.attempts(id)).toEqual(['conflict']);
+  });
+
+  it('that was not processed is sent again after the wait that was asked for', async () => {
+    const bench = await createBench();
+    const id = await bench.add(1);
+    bench.script.look = () => (bench.sends.length < 2 ? NO : YES);
+    bench.script.send = () => {
+      if (bench.sends.length > 1) return {};
+      throw new RetryLaterError('service.too_fast', '429', { retryAfterMs: 20_000 });
+    };
+    bench.start();
+    await bench.clock.advance(19_000);
+    expect(bench.sends).toHaveLength(1);
+    expect(await bench.row(id)).toMatchObject({ state: 'queued', last_error: '429' });
+    await bench.clock.advance(2_000);
+    expect(await bench.row(id)).toMatchObject({ state: 'confirmed', attempts: 2 });
+  });
+});
+
+describe('a push in doubt', () => {
+  const lost = new InDoubtError('transport.in_doubt', 'reset');
+
+  it('whose effect is found is confirmed and never sent again', async () => {
+    const bench = await createBench();
+    const id = await bench.add(1);
+    bench.script.look = () => (bench.sends.length === 0 ? NO : YES);
+    bench.script.send = fail(lost);
+    bench.start();
+    await bench.clock.advance(HOUR);
+    expect(await bench.row(id)).toMatchObject({ state: 'confirmed', in_doubt_since: null });
+    expect(bench.sends).toHaveLength(1);
+    expect(await bench.attempts(id)).toEqual(['ambiguous']);
+  });
+
+  it('is sent again with growing pauses, and after five attempts left to a person', async () => {
+    const bench = await createBench();
+    const id = await bench.add(1);
+    bench.script.send = fail(lost);
+    bench.start();
+    await bench.clock.advance(900);
+    expect(bench.sends).toHaveLength(1);
+    await bench.clock.advance(1_000);
+    expect(bench.sends).toHaveLength(2);
+    await bench.clock.advance(1_000);
+    expect(bench.sends).toHaveLength(2);
+    await bench.clock.advance(HOUR);
+    expect(bench.sends).toHaveLength(5);
+    expect(await bench.row(id)).toMatchObject({
+      state: 'dead',
+      last_error: 'tried 5 times without an effect',
+    });
+    expect(bench.ends).toEqual([`${id} dead`]);
+  });
+
+  it('waits for as long as nothing can be found out, without a busy loop', async () => {
+    const bench = await createBench();
+    const id = await bench.add(1);
+    bench.script.look = () => {
+      if (bench.sends.length === 0) return NO;
+      throw new RetryLaterError('transport.timeout', 'no answer');
+    };
+    bench.script.send = fail(lost);
+    bench.start();
+    await bench.clock.advance(HOUR);
+    expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', last_error: 'no answer' });
+    expect(bench.sends).toHaveLength(1);
+    // Pauses of 1, 2, 4 … 60 s: some 65 looks in an hour.
+    expect(bench.looks.length).toBeGreaterThan(40);
+    expect(bench.looks.length).toBeLessThan(75);
+    expect(bench.sleeps()).toBeLessThan(250);
+  });
+
+  it('is what a push becomes that a stop cut off while it was sent', async () => {
+    const bench = await createBench();
+    const id = await bench.add(1);
+    bench.script.send = (_item, signal) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(lost), { once: true });
+      });
+    const first = bench.start();
+    await bench.clock.advance(10);
+    expect(await bench.row(id)).toMatchObject({ state: 'sending' });
+    await first.stop();
+    expect(await bench.row(id)).toMatchObject({ state: 'in_doubt' });
+  });
+
+  it('is what a push becomes that was on its way when the process died', async () => {
+    const bench = await createBench();
+    const id = await bench.add(1);
+    bench.script.send = (_item, signal) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(lost), { once: true });
+      });
+    bench.start();
+    await bench.clock.advance(10);
+    bench.script.look = () => YES;
+    // The first dispatcher never hears of it again, as after a kill.
+    bench.start();
+    await bench.clock.advance(10);
+    expect(await bench.row(id)).toMatchObject({ state: 'confirmed', attempts: 1 });
+    expect(await bench.attempts(id)).toEqual(['interrupted']);
+    expect(bench.sends).toHaveLength(1);
+  });
+});
+
+describe('a push that was answered', () => {
+  it('and is undone by somebody is not sent again', async () => {
+    const bench = await createBench();
+    const id = await bench.add(1);
+    bench.start();
+    await bench.clock.advance(HOUR);
+    expect(bench.sends).toHaveLength(1);
+    expect(await bench.row(id)).toMatchObject({ state: 'refused' });
+    expect((await bench.row(id)).last_error).toContain('somebody put it back');
+  });
+
+  it('is confirmed when the service shows it a moment later', async () => {
+    const bench = await createBench();
+    const id = await bench.add(1);
+    bench.script.look = () => (bench.looks.length < 3 ? NO : YES);
+    bench.start();
+    await bench.clock.advance(HOUR);
+    expect(bench.sends).toHaveLength(1);
+    expect(await bench.row(id)).toMatchObject({ state: 'confirmed' });
+  });
+
+  it('and then overtaken is refused', async () => {
+    const bench = await createBench();
+    const id = await bench.add(1);
+    bench.script.look = () => (bench.sends.length === 0 ? NO : OVERTAKEN);
+    bench.start();
+    await bench.clock.advance(10);
+    expect(await bench.row(id)).toMatchObject({
+      state: 'refused',
+      last_error: 'decided elsewhere',
+    });
+  });
+});
+
+describe('a failing database', () => {
+  it('ends the run, and the next run settles what was on its way without sending it', async () => {
+    const bench = await createBench();
+    const id = await bench.add(1);
+    bench.script.look = () => (bench.sends.length === 0 ? NO : YES);
+    await sql`create trigger broken before update on outbox_attempt
+      begin select raise(abort, 'the disk is full'); end`.execute(bench.store.db);
+    const first = bench.start();
+    const ended = expect(first.done).rejects.toThrow('the disk is full');
+    await bench.clock.advance(10);
+    await ended;
+    expect(await bench.row(id)).toMatchObject({ state: 'sending' });
+    await sql`drop trigger broken`.execute(bench.store.db);
+    bench.start();
+    await bench.clock.advance(10);
+    expect(await bench.row(id)).toMatchObject({ state: 'confirmed' });
+    expect(bench.sends).toHaveLength(1);
+  });
+});

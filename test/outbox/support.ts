@@ -1,0 +1,123 @@
+/** A dispatcher on a real database and a stepped clock; the service is a scripted one. */
+import { onTestFinished } from 'vitest';
+import { seededRandom } from '../../src/lib/chance.ts';
+import { type Clock, type ManualClock, manualClock } from '../../src/lib/clock.ts';
+import type { JsonObject } from '../../src/lib/json.ts';
+import { silentLogger } from '../../src/lib/log.ts';
+import { createDispatcher, type Dispatcher } from '../../src/outbox/dispatcher.ts';
+import { enqueueDeliveryStatus } from '../../src/outbox/enqueue.ts';
+import type { Finding, OutboxItem, OutboxKind } from '../../src/outbox/item.ts';
+import type { SqliteStore } from '../../src/store/store.ts';
+import { temporaryStore } from '../support/store.ts';
+
+export const YES: Finding = { found: 'yes', detail: {} };
+export const NO: Finding = { found: 'no', detail: {} };
+export const OVERTAKEN: Finding = { found: 'overtaken', reason: 'decided elsewhere', detail: {} };
+
+const LIMITS = {
+  concurrency: 4,
+  attemptsMax: 5,
+  retryMsMin: 1_000,
+  retryMsMax: 60_000,
+  idleMsMax: 30_000,
+};
+
+/** What the other side does; a test replaces what it is about. */
+interface Script {
+  look(item: OutboxItem): Promise<Finding> | Finding;
+  send(item: OutboxItem, signal: AbortSignal): Promise<JsonObject> | JsonObject;
+}
+
+export interface Bench {
+  readonly clock: ManualClock;
+  readonly store: SqliteStore;
+  readonly script: Script;
+  readonly looks: number[];
+  readonly sends: number[];
+  /** How often the dispatcher went to sleep: more than it has reasons for is a busy loop. */
+  sleeps(): number;
+  /** Ends as the dispatcher reported them, `1 confirmed`. */
+  readonly ends: string[];
+  readonly limits: { concurrency: number; attemptsMax: number };
+  brake: boolean;
+  /** Puts a push of a delivery into the outbox. */
+  add(orderDeliveryId: number, decisionId?: number): Promise<number>;
+  /** Starts a dispatcher, as a new process would; stops it again. */
+  start(): { readonly dispatcher: Dispatcher; stop(): Promise<void>; done: Promise<void> };
+  row(outboxId: number): ReturnType<typeof readRow>;
+  attempts(outboxId: number): Promise<(string | null)[]>;
+}
+
+async function readRow(store: SqliteStore, outboxId: number) {
+  return store.db
+    .selectFrom('outbox')
+    .selectAll()
+    .where('outbox_id', '=', outboxId)
+    .executeTakeFirstOrThrow();
+}
+
+function kindOf(bench: Pick<Bench, 'script' | 'looks' | 'sends'>): OutboxKind {
+  return {
+    kind: 'delivery_status',
+    async look(item) {
+      bench.looks.push(item.outboxId);
+      return bench.script.look(item);
+    },
+    async send(item, signal) {
+      bench.sends.push(item.outboxId);
+      return bench.script.send(item, signal);
+    },
+  };
+}
+
+export async function createBench(): Promise<Bench> {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  let sleeps = 0;
+  const counted: Clock = {
+    ...clock,
+    sleep: (ms, signal) => {
+      sleeps += 1;
+      return clock.sleep(ms, signal);
+    },
+  };
+  const bench: Bench = {
+    ...{ clock, store, looks: [], sends: [], ends: [], brake: false },
+    limits: { concurrency: LIMITS.concurrency, attemptsMax: LIMITS.attemptsMax },
+    sleeps: () => sleeps,
+    script: { look: () => NO, send: () => ({ status: 'accepted' }) },
+    add: (orderDeliveryId, decisionId = orderDeliveryId) =>
+      store.transaction((tx) => {
+        const change = { orderId: 1, orderDeliveryId, from: 'pending', decisionId } as const;
+        return enqueueDeliveryStatus(tx, { ...change, to: 'accepted' }, clock.now());
+      }),
+    start() {
+      const dispatcher = createDispatcher({
+        ...{ store, clock: counted, random: seededRandom(3), log: silentLogger() },
+        kinds: [kindOf(bench)],
+        limits: { ...LIMITS, ...bench.limits },
+        stopped: () => bench.brake,
+        onEnded: (item, state) => bench.ends.push(`${item.outboxId} ${state}`),
+      });
+      const stop = new AbortController();
+      const done = dispatcher.run(stop.signal);
+      const close = async (): Promise<void> => {
+        stop.abort();
+        await done.catch(() => undefined);
+      };
+      onTestFinished(close);
+      return { dispatcher, stop: close, done };
+    },
+    row: (outboxId) => readRow(store, outboxId),
+    async attempts(outboxId) {
+      const rows = await store.db
+        .selectFrom('outbox_attempt')
+        .select('class')
+        .where('outbox_id', '=', outboxId)
+        .orderBy('attempt')
+        .execute();
+      return rows.map((row) => row.class);
+    },
+  };
+  return bench;
+}
