@@ -53,24 +53,35 @@ function held(ms: number): RetryLaterError {
   });
 }
 
-/** One gate per system key: every session that logs in with it must share it. */
+/**
+ * One gate per system key: every session that logs in with it must share it. `stop` ends the
+ * waiting when the process ends; a log-in belongs to no single caller whose signal could do it.
+ */
 export function createLoginGate(
   clock: Clock,
   spacing: LoginSpacing,
   spacingMs = LOGIN_SPACING_MS,
+  stop?: AbortSignal,
 ): LoginGate {
   let queue: Promise<void> = Promise.resolve();
   let heldUntil = 0;
   const heldMs = (): number => heldUntil - clock.monotonic();
+  const wait = async (ms: number): Promise<void> => {
+    try {
+      await clock.sleep(ms, stop);
+    } catch (cause) {
+      throw new RetryLaterError('session.stopped', 'the log-in was called off', { cause });
+    }
+  };
   const passNext = async (): Promise<void> => {
     const last = spacing.lastLoginAt();
     const sinceLast = last === undefined ? spacingMs : clock.now() - last;
     // A clock that was set back must not lock us out: never more than one spacing.
     const waitMs = Math.min(Math.max(spacingMs - sinceLast, 0), spacingMs);
-    if (waitMs > 0) await clock.sleep(waitMs);
+    if (waitMs > 0) await wait(waitMs);
     for (let ms = heldMs(); ms > 0; ms = heldMs()) {
       if (ms > LOGIN_WAIT_MS_MAX) throw held(ms);
-      await clock.sleep(ms);
+      await wait(ms);
     }
     await spacing.recordLogin(clock.now());
   };

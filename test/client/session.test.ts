@@ -263,6 +263,17 @@ describe('session', () => {
     );
   });
 
+  it('stops waiting for a log-in when the process stops', async () => {
+    const clock = manualClock();
+    const stop = new AbortController();
+    const gate = createLoginGate(clock, inMemory(clock.now()), 6_000, stop.signal);
+    const passing = rejection(gate.pass());
+    await clock.advance(1_000);
+    stop.abort(new Error('SIGTERM'));
+    expect(await passing).toMatchObject({ name: 'RetryLaterError', code: 'session.stopped' });
+    expect(clock.pending()).toBe(0);
+  });
+
   it('lets one waiter leave without stopping the log-in of the others', async () => {
     const clock = manualClock();
     await house(
