@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { stockSource, wholeList } from '../../src/reference/v1/lists.ts';
+import { createRowWriter } from '../../src/reference/v1/variant-rows.ts';
 import { isEan13 } from '../../src/reference/world/catalog/barcode.ts';
 import { type Rig, startRig } from './support.ts';
 
@@ -82,6 +84,37 @@ describe('V1 log-in and catalog of the reference service', () => {
     expect(whole.variants.every((row: { barcode: string }) => isEan13(row.barcode))).toBe(true);
     const beyond = (await rig.call('GET', '/variants/stock?page=9&limit=70')).body.data;
     expect(beyond).toEqual({ count: 240, variants: [] });
+  });
+
+  it('gives each of many pages asked for at once its own rows', async () => {
+    const whole = (await rig.call('GET', '/variants/stock?detailed=true')).body.data.variants;
+    const asked = Array.from({ length: 60 }, (_, nth) => 1 + (nth % 24));
+    const pages = await Promise.all(
+      asked.map(async (page) => {
+        const path = `/variants/stock?detailed=true&page=${page}&limit=10`;
+        return (await rig.call('GET', path)).body.data.variants;
+      }),
+    );
+    for (const [nth, page] of asked.entries()) {
+      expect(pages[nth]).toEqual(whole.slice((page - 1) * 10, page * 10));
+    }
+  });
+
+  it('does not let stock that moves into a list that has begun', async () => {
+    const { stock } = rig.reference.world;
+    const source = stockSource(stock);
+    const kept = stock.of(200);
+    const write = createRowWriter(rig.reference.world, {
+      ...{ detailed: true, currency: 'EUR', discountPercentage: undefined, season: undefined },
+    });
+    const list = wholeList(source, [[0, 300]], write, 1_000);
+    const first = list.next().value ?? Buffer.alloc(0);
+    stock.set(200, 0);
+    const text = Buffer.concat([first, ...list]).toString();
+    stock.set(200, kept);
+    const { data } = JSON.parse(text);
+    expect(data.variants).toHaveLength(data.count);
+    expect(data.count).toBe(240);
   });
 
   it('shows details when asked, and the single row is the row of the list', async () => {

@@ -35,7 +35,8 @@ export function invalid(lines: readonly string[]): V1Error {
 /** What a handler gives back: a value for the envelope, or the envelope already encoded. */
 export type Answer =
   | { readonly data: JsonObject }
-  | { readonly bytes: Buffer }
+  /** `sent` is called when the bytes have left and may be overwritten. */
+  | { readonly bytes: Buffer; readonly sent?: () => void }
   | { readonly pieces: Iterable<Buffer> };
 
 export function envelope(status: number, message: string, data: JsonObject): JsonObject {

@@ -1,6 +1,6 @@
 /**
- * A growing piece of output. Long lists are put together as bytes: what rows have in common is
- * encoded once and copied, which is several times faster than encoding the text of every row.
+ * Output put together as bytes: what the rows of a list have in common is encoded once and
+ * copied, which is several times faster than encoding the text of every row.
  */
 
 const GROWTH = 2;
@@ -10,35 +10,52 @@ export interface ByteSink {
   ascii(text: string): void;
   bytes(piece: Uint8Array): void;
   length(): number;
-  /** What was collected; the sink is empty afterwards. */
+  /** What was collected; the sink begins anew in the next buffer. */
   take(): Buffer;
 }
 
-export function createByteSink(capacity: number): ByteSink {
-  let buffer = Buffer.allocUnsafe(capacity);
+/** A sink that fills the buffers which `next` gives, and grows them where they are too small. */
+export function createByteSink(next: () => Buffer): ByteSink {
+  let buffer: Buffer | undefined;
   let length = 0;
-  const make = (room: number): void => {
-    if (length + room <= buffer.length) return;
-    const larger = Buffer.allocUnsafe(Math.max(buffer.length * GROWTH, length + room));
+  const room = (bytes: number): Buffer => {
+    buffer ??= next();
+    if (length + bytes <= buffer.length) return buffer;
+    const larger = Buffer.allocUnsafe(Math.max(buffer.length * GROWTH, length + bytes));
     buffer.copy(larger, 0, 0, length);
     buffer = larger;
+    return larger;
   };
   return {
     ascii(text) {
-      make(text.length);
-      length += buffer.write(text, length, 'latin1');
+      length += room(text.length).write(text, length, 'latin1');
     },
     bytes(piece) {
-      make(piece.length);
-      buffer.set(piece, length);
+      room(piece.length).set(piece, length);
       length += piece.length;
     },
     length: () => length,
     take() {
-      const taken = buffer.subarray(0, length);
-      buffer = Buffer.allocUnsafe(capacity);
+      const taken = room(0).subarray(0, length);
+      buffer = undefined;
       length = 0;
       return taken;
+    },
+  };
+}
+
+/** Buffers of one size that are used again: a fresh one for each page costs more than its rows. */
+export interface BufferPool {
+  take(): Buffer;
+  give(buffer: Buffer): void;
+}
+
+export function createBufferPool(bufferBytes: number, keptMax: number): BufferPool {
+  const kept: Buffer[] = [];
+  return {
+    take: () => kept.pop() ?? Buffer.allocUnsafeSlow(bufferBytes),
+    give(buffer) {
+      if (kept.length < keptMax) kept.push(buffer);
     },
   };
 }

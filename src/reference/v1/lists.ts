@@ -9,8 +9,8 @@ import type { RowWriter } from './variant-rows.ts';
 
 /** A whole list leaves in pieces of this size. */
 const PIECE_BYTES = 262_144;
-/** A detailed row is smaller than this, mostly; a larger one only costs a copy. */
-const ROW_BYTES = 1_024;
+/** The row that fills a piece may reach over its end. */
+const SLACK_BYTES = 2_048;
 const LIST_HEAD = '{"status":200,"message":"OK","data":{"count":';
 const LIST_TAIL = ']}}';
 
@@ -90,9 +90,10 @@ export function* wholeList(
   source: RowSource,
   ranges: readonly Range[],
   write: RowWriter,
-): Generator<Buffer> {
+  pieceBytes = PIECE_BYTES,
+): Generator<Buffer, void> {
   const then = source.frozen();
-  const sink = createByteSink(PIECE_BYTES + ROW_BYTES);
+  const sink = createByteSink(() => Buffer.allocUnsafe(PIECE_BYTES + SLACK_BYTES));
   sink.ascii(`${LIST_HEAD}${total(source, ranges)},"variants":[`);
   let comma = '';
   for (const [from, to] of ranges) {
@@ -102,21 +103,29 @@ export function* wholeList(
       sink.ascii(comma);
       comma = ',';
       write(sink, variant, quantity);
-      if (sink.length() >= PIECE_BYTES) yield sink.take();
+      if (sink.length() >= pieceBytes) yield sink.take();
     }
   }
   sink.ascii(LIST_TAIL);
   yield sink.take();
 }
 
-/** The envelope with one page of rows; `page` counts from 1, `count` is of all pages. */
+export interface PageRequest {
+  /** From 1. */
+  readonly page: number;
+  readonly limit: number;
+  /** Where to write it, if it is large enough. */
+  readonly buffer: Buffer;
+}
+
+/** The envelope with one page of rows; `count` is of all pages. */
 export function onePage(
   source: RowSource,
   ranges: readonly Range[],
   write: RowWriter,
-  { page, limit }: { readonly page: number; readonly limit: number },
+  { page, limit, buffer }: PageRequest,
 ): Buffer {
-  const sink = createByteSink((limit + 1) * ROW_BYTES);
+  const sink = createByteSink(() => buffer);
   sink.ascii(`${LIST_HEAD}${total(source, ranges)},"variants":[`);
   let skip = (page - 1) * limit;
   let rows = 0;

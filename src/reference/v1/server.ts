@@ -70,7 +70,10 @@ function authorize(keys: KeyRing, access: Access, request: FastifyRequest): Key 
 function send(reply: FastifyReply, answer: Answer): FastifyReply {
   reply.type(JSON_TYPE);
   if ('data' in answer) return reply.send(envelope(200, 'OK', answer.data));
-  if ('bytes' in answer) return reply.send(answer.bytes);
+  if ('bytes' in answer) {
+    if (answer.sent) reply.raw.once('close', answer.sent);
+    return reply.send(answer.bytes);
+  }
   const options = { objectMode: false, highWaterMark: STREAM_BUFFER_BYTES };
   return reply.send(Readable.from(answer.pieces, options));
 }

@@ -127,22 +127,25 @@ function colorBytes({ catalog }: World, text: StyleText, color: number): Uint8Ar
   return Buffer.from(`${text.row},"colorCode":"${code}","details":{${text.details},${own}`);
 }
 
+/** Bare rows: barcode and quantity. */
+function plainWriter({ catalog }: World): RowWriter {
+  return (sink, variant, quantity) => {
+    sink.ascii(`{"barcode":"${catalog.barcodeOf(variant)}","quantity":${quantity}}`);
+  };
+}
+
 /** Writes rows in any order, fastest when neighbours follow each other. */
 export function createRowWriter(world: World, options: RowOptions): RowWriter {
   const { catalog } = world;
   const { rowsPerStyle } = catalog;
   const { sizes } = catalog.size;
-  const isPlain = !options.detailed && options.discountPercentage === undefined;
+  if (!options.detailed && options.discountPercentage === undefined) return plainWriter(world);
   let text: StyleText | undefined;
   let shared: Uint8Array = Buffer.alloc(0);
   let sharedColor = -1;
 
   return (sink, variant, quantity) => {
     const start = `{"barcode":"${catalog.barcodeOf(variant)}","quantity":${quantity}`;
-    if (isPlain) {
-      sink.ascii(`${start}}`);
-      return;
-    }
     const style = Math.floor(variant / rowsPerStyle);
     if (text?.style.index !== style) {
       text = styleText(world, style, options);

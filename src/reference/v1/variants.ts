@@ -5,7 +5,7 @@ import type { Key } from '../keys.ts';
 import { selectVariants, type VariantFilter } from '../world/catalog/listing.ts';
 import type { World } from '../world/world.ts';
 import { type Answer, invalid, notFound } from './answer.ts';
-import { createByteSink } from './bytes.ts';
+import { type BufferPool, createBufferPool, createByteSink } from './bytes.ts';
 import {
   onePage,
   onOrderSource,
@@ -18,7 +18,11 @@ import { defineRoute, flag, type Route, wholeNumber } from './route.ts';
 import { createRowWriter, type RowOptions } from './variant-rows.ts';
 
 const PAGE_ROWS_MAX = 250;
-const ONE_ROW_BYTES = 2_048;
+/** Holds a page of detailed rows with prices. */
+const PAGE_BYTES = 262_144;
+/** Pages that wait to be sent at once, as far as their buffers are kept. */
+const PAGES_KEPT = 16;
+const ONE_BYTES = 2_048;
 
 export interface VariantDeps {
   readonly world: World;
@@ -43,6 +47,10 @@ const stockListQuery = stockOneQuery.extend({ ...listed, search: z.string().opti
 const seasonOneQuery = z.object({ ...shows, seasonName: z.string() });
 const seasonListQuery = seasonOneQuery.extend(listed);
 const barcodeParams = z.object({ barcode: z.string() });
+
+interface ListDeps extends VariantDeps {
+  readonly pages: BufferPool;
+}
 
 interface Shows {
   readonly detailed: boolean;
@@ -80,17 +88,14 @@ function stockRows(world: World, key: Key, includeVariantsOnOrder: boolean): Row
     : stockSource(world.stock);
 }
 
-function answerList(
-  deps: VariantDeps,
-  source: RowSource,
-  query: Listed,
-  options: RowOptions,
-): Answer {
+function answerList(deps: ListDeps, source: RowSource, query: Listed, options: RowOptions): Answer {
   const ranges = selectVariants(deps.world.catalog, query);
   const write = createRowWriter(deps.world, options);
   const limit = query.limit ?? deps.knobs().paging.variantsDefault;
   if (limit !== null) {
-    return { bytes: onePage(source, ranges, write, { page: query.page ?? 1, limit }) };
+    const buffer = deps.pages.take();
+    const bytes = onePage(source, ranges, write, { page: query.page ?? 1, limit, buffer });
+    return { bytes, sent: () => deps.pages.give(buffer) };
   }
   if (query.page !== undefined) throw invalid(['page: needs limit']);
   return { pieces: wholeList(source, ranges, write) };
@@ -104,7 +109,7 @@ function answerOne(
 ): Answer {
   const quantity = variant === undefined ? undefined : source.quantity(variant);
   if (variant === undefined || quantity === undefined) throw notFound('The variant was');
-  const sink = createByteSink(ONE_ROW_BYTES);
+  const sink = createByteSink(() => Buffer.allocUnsafe(ONE_BYTES));
   sink.ascii('{"status":200,"message":"OK","data":{"variant":');
   createRowWriter(world, options)(sink, variant, quantity);
   sink.ascii('}}');
@@ -112,7 +117,7 @@ function answerOne(
 }
 
 /** The stock pair of routes, also under its deprecated name. */
-function stockRoutes(deps: VariantDeps, path: string, successor?: string): Route[] {
+function stockRoutes(deps: ListDeps, path: string, successor?: string): Route[] {
   const { world } = deps;
   return [
     defineRoute({
@@ -152,7 +157,7 @@ function seasonIndex({ catalog }: World, seasonName: string): number {
   return index;
 }
 
-function seasonRoutes(deps: VariantDeps): Route[] {
+function seasonRoutes(deps: ListDeps): Route[] {
   const { world } = deps;
   const source = seasonSource(world.stock);
   return [
@@ -187,9 +192,8 @@ function seasonRoutes(deps: VariantDeps): Route[] {
 }
 
 export function variantRoutes(deps: VariantDeps): Route[] {
-  return [
-    ...stockRoutes(deps, '/variants/stock'),
-    ...seasonRoutes(deps),
-    ...stockRoutes(deps, '/variants', '/variants/stock'),
-  ];
+  const list = { ...deps, pages: createBufferPool(PAGE_BYTES, PAGES_KEPT) };
+  const current = stockRoutes(list, '/variants/stock');
+  const deprecated = stockRoutes(list, '/variants', '/variants/stock');
+  return [...current, ...seasonRoutes(list), ...deprecated];
 }
