@@ -1,0 +1,62 @@
+/**
+ * A whole daemon that pulls the stock once, in a process of its own, so that its memory and its
+ * event loop are its own. Tells its parent what it saw.
+ */
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
+import { requireConfig } from '../../src/config/load.ts';
+import { openDaemon } from '../../src/daemon/daemon.ts';
+import { systemRandom } from '../../src/lib/chance.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { silentLogger } from '../../src/lib/log.ts';
+import { createScrubber, Secret } from '../../src/lib/secret.ts';
+
+const [folder = '', v1Url = '', clientId = '', clientSecret = '', paging = 'stream'] =
+  process.argv.slice(2);
+const set = (path: string, value: unknown) => ({ path, value });
+const { config } = requireConfig({
+  env: {},
+  overrides: [
+    set('dataDir', folder),
+    set('rules.directory', new URL('../../config/rules', import.meta.url).pathname),
+    set('service.v1.baseUrl', v1Url),
+    set('service.v1.login.clientId', clientId),
+    set('service.v1.login.clientSecret', new Secret('clientSecret', clientSecret)),
+    set('service.v1.paging', paging),
+    set('service.limits.requestsPerSecond', 10_000),
+    set('listener.port', 0),
+    set('local.port', 0),
+    set('streams.orders.enabled', false),
+    set('streams.stock.schedule', '* * * * * *'),
+  ],
+});
+
+const stop = new AbortController();
+const delay = monitorEventLoopDelay({ resolution: 5 });
+const daemon = await openDaemon(config, {
+  clock: systemClock(),
+  random: systemRandom(),
+  log: silentLogger(),
+  scrubber: createScrubber(),
+  events: {
+    runEnded(result) {
+      if (result.stream === 'stock') stop.abort(result);
+    },
+  },
+});
+delay.enable();
+const startedAt = performance.now();
+await daemon.run(stop.signal);
+const seconds = (performance.now() - startedAt) / 1000;
+delay.disable();
+const peakKiB = Number(/VmHWM:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]);
+process.send?.({
+  result: stop.signal.reason,
+  seconds,
+  peakMiB: peakKiB / 1024,
+  delayP99Ms: delay.percentile(99) / 1e6,
+  delayMaxMs: delay.max / 1e6,
+  databaseMiB: statSync(join(folder, 'mirror.db')).size / 2 ** 20,
+});
+process.disconnect?.();
