@@ -13,7 +13,7 @@ export interface Worker {
   run(signal: AbortSignal): Promise<void>;
 }
 
-export interface WorkerHealth {
+interface WorkerHealth {
   readonly name: string;
   readonly state: 'running' | 'waiting' | 'stopped';
   readonly restarts: number;

@@ -16,7 +16,7 @@ export interface HttpServerLimits {
   readonly keepAliveMs: number;
 }
 
-export const HTTP_SERVER_LIMITS: HttpServerLimits = {
+const HTTP_SERVER_LIMITS: HttpServerLimits = {
   bodyBytesMax: 1_048_576,
   connectionsMax: 256,
   headersMs: 5_000,
