@@ -71,7 +71,7 @@ function detailMembers(world: World, style: Style, options: RowOptions): string 
     currency: options.currency,
     designer: style.designer,
     styleDescription: style.description,
-    wash: `Wash ${style.care.wash}`,
+    wash: style.care.text,
     category: kind.category,
     quality: style.quality,
     type: kind.name,

@@ -7,7 +7,6 @@ import {
   LAST_NAMES,
   SHOP_KINDS,
   SHOP_WORDS,
-  STREETS,
 } from './catalog/words.ts';
 
 export interface ShippingAddress {
@@ -51,7 +50,7 @@ export function accountAt(seed: number, index: number): Account {
     currency: country.currency,
     discountPercentage: elementAt(DISCOUNTS, Math.floor(more / 7)),
     address: {
-      address: `${elementAt(STREETS, draw(SALT.street))} ${1 + (more % 140)}`,
+      address: `${elementAt(country.streets, draw(SALT.street))} ${1 + (more % 140)}`,
       address2: '',
       city,
       company: `${word} ${elementAt(SHOP_KINDS, draw(SALT.kind))}`,

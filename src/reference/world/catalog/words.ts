@@ -84,10 +84,31 @@ export const DESIGNERS = [
   'R. Okafor',
 ] as const;
 export const CARE = [
-  { wash: '30', iron: 'low', dry: 'no', dryClean: 'no', bleach: 'no' },
-  { wash: '40', iron: 'medium', dry: 'low', dryClean: 'no', bleach: 'no' },
-  { wash: 'hand', iron: 'low', dry: 'flat', dryClean: 'yes', bleach: 'no' },
-  { wash: 'no', iron: 'low', dry: 'no', dryClean: 'yes', bleach: 'no' },
+  {
+    text: 'Machine wash at 30°, inside out',
+    wash: '30',
+    iron: 'low',
+    dry: 'no',
+    dryClean: 'no',
+    bleach: 'no',
+  },
+  {
+    text: 'Machine wash at 40°',
+    wash: '40',
+    iron: 'medium',
+    dry: 'low',
+    dryClean: 'no',
+    bleach: 'no',
+  },
+  {
+    text: 'Hand wash, dry flat',
+    wash: 'hand',
+    iron: 'low',
+    dry: 'flat',
+    dryClean: 'yes',
+    bleach: 'no',
+  },
+  { text: 'Dry clean only', wash: 'no', iron: 'low', dry: 'no', dryClean: 'yes', bleach: 'no' },
 ] as const;
 
 /** Where things are made. */
@@ -122,17 +143,58 @@ export const CURRENCY_RATES = { EUR: 1, DKK: 7.46, SEK: 11.2, NOK: 11.6, GBP: 0.
 export type Currency = keyof typeof CURRENCY_RATES;
 
 export const COUNTRIES = [
-  { code: 'DK', currency: 'DKK', phone: '+45', cities: ['København', 'Aarhus', 'Odense'] },
-  { code: 'SE', currency: 'SEK', phone: '+46', cities: ['Stockholm', 'Malmö', 'Göteborg'] },
-  { code: 'NO', currency: 'NOK', phone: '+47', cities: ['Oslo', 'Bergen', 'Tromsø'] },
-  { code: 'DE', currency: 'EUR', phone: '+49', cities: ['Hamburg', 'Köln', 'München'] },
-  { code: 'NL', currency: 'EUR', phone: '+31', cities: ['Amsterdam', 'Utrecht', 'Haarlem'] },
-  { code: 'FR', currency: 'EUR', phone: '+33', cities: ['Paris', 'Lyon', 'Nîmes'] },
-  { code: 'GB', currency: 'GBP', phone: '+44', cities: ['London', 'Leeds', 'Bath'] },
+  {
+    code: 'DK',
+    currency: 'DKK',
+    phone: '+45',
+    cities: ['København', 'Aarhus', 'Odense'],
+    streets: ['Strandvejen', 'Østergade'],
+  },
+  {
+    code: 'SE',
+    currency: 'SEK',
+    phone: '+46',
+    cities: ['Stockholm', 'Malmö', 'Göteborg'],
+    streets: ['Kungsgatan', 'Storgatan'],
+  },
+  {
+    code: 'NO',
+    currency: 'NOK',
+    phone: '+47',
+    cities: ['Oslo', 'Bergen', 'Tromsø'],
+    streets: ['Karl Johans gate', 'Bryggen'],
+  },
+  {
+    code: 'DE',
+    currency: 'EUR',
+    phone: '+49',
+    cities: ['Hamburg', 'Köln', 'München'],
+    streets: ['Hafenstraße', 'Lindenallee'],
+  },
+  {
+    code: 'NL',
+    currency: 'EUR',
+    phone: '+31',
+    cities: ['Amsterdam', 'Utrecht', 'Haarlem'],
+    streets: ['Herengracht', 'Kerkstraat'],
+  },
+  {
+    code: 'FR',
+    currency: 'EUR',
+    phone: '+33',
+    cities: ['Paris', 'Lyon', 'Nîmes'],
+    streets: ['Rue du Bac', 'Rue de la République'],
+  },
+  {
+    code: 'GB',
+    currency: 'GBP',
+    phone: '+44',
+    cities: ['London', 'Leeds', 'Bath'],
+    streets: ['High Street', 'Mill Lane'],
+  },
 ] as const;
 
 export const SHOP_WORDS = ['Nord', 'Torvet', 'Havn', 'Linden', 'Corner', 'Blå', 'Petit', 'Union'];
 export const SHOP_KINDS = ['Concept Store', 'Tøjhus', 'Boutique', 'Outfitters', 'Mode'] as const;
 export const FIRST_NAMES = ['Anna', 'Lars', 'Mette', 'Jörg', 'Élise', 'Tom', 'Ingrid', 'Sven'];
 export const LAST_NAMES = ['Holm', 'Lindgren', 'Schäfer', 'Dubois', 'Hansen', 'Baker', 'Visser'];
-export const STREETS = ['Strandvejen', 'Kungsgatan', 'Hafenstraße', 'Rue du Bac', 'High Street'];
