@@ -1,7 +1,7 @@
 /**
  * The conformance suite as a command:
  *
- *   npm run conformance -- --v1 URL --v2 URL --key ID:SECRET [--read-token TOKEN] [--priced]
+ *   npm run conformance -- --v1 URL --v2 URL --key=ID:SECRET [--read-token=TOKEN] [--priced]
  *
  * It reads only. --writes lets it create orders, styles and brands and decide deliveries; --limits
  * lets it log in too fast and ask too fast, once each. Exits 0 when nothing differs that is more
@@ -28,7 +28,7 @@ const [, clientId, clientSecret] = /^([^:]+):(.+)$/s.exec(values.key ?? '') ?? [
 const base = (url: string): string => url.replace(/\/+$/, '');
 
 if (values.v1 === undefined || clientId === undefined || clientSecret === undefined) {
-  process.stderr.write('usage: npm run conformance -- --v1 URL [--v2 URL] --key ID:SECRET\n');
+  process.stderr.write('usage: npm run conformance -- --v1 URL [--v2 URL] --key=ID:SECRET\n');
   process.exitCode = 2;
 } else {
   const run = await runCases({

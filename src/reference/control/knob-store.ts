@@ -4,7 +4,7 @@
  */
 import type { z } from 'zod';
 import { ConfigError } from '../../lib/errors.ts';
-import { canonicalJson, isJsonObject, tryParseJson } from '../../lib/json.ts';
+import { canonicalJson, isJsonObject } from '../../lib/json.ts';
 import { nearestName } from '../../lib/nearest.ts';
 import { type Knobs, knobsSchema } from './knobs.ts';
 
@@ -63,25 +63,6 @@ export function parseKnobs(given: unknown): Knobs {
   throw new ConfigError('reference.knobs', `The knobs are wrong: ${problems}`, {
     hint: 'docs/reference-service.md lists every knob',
   });
-}
-
-/**
- * `life.packAfter=2s` and `keys=[{"name":"a"}]`, as given on the command line, as one object to
- * merge. A value that is no JSON is text.
- */
-export function knobAssignments(assignments: readonly string[]): Record<string, unknown> {
-  let out: Record<string, unknown> = {};
-  for (const assignment of assignments) {
-    const [, path, text] = /^([A-Za-z]+(?:\.[A-Za-z]+)*)=(.*)$/s.exec(assignment) ?? [];
-    if (path === undefined || text === undefined) {
-      throw new ConfigError('reference.knobs', `${assignment}: no knob=value`);
-    }
-    const parsed = tryParseJson(text);
-    let value: unknown = parsed === undefined ? text : parsed;
-    for (const name of path.split('.').reverse()) value = { [name]: value };
-    if (isJsonObject(value)) out = merged(out, value);
-  }
-  return out;
 }
 
 /** What did not change stays the same object: faults keep their counts and windows. */

@@ -1,9 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import {
-  createKnobStore,
-  knobAssignments,
-  parseKnobs,
-} from '../../../src/reference/control/knob-store.ts';
+import { createKnobStore, parseKnobs } from '../../../src/reference/control/knob-store.ts';
 
 describe('knobs', () => {
   it('have a default each and take durations with a unit', () => {
@@ -18,13 +14,6 @@ describe('knobs', () => {
     );
     expect(() => parseKnobs({ auth: { tokenLifetime: 'soon' } })).toThrow(/auth\.tokenLifetime/);
     expect(() => parseKnobs({ faults: [{ kind: 'gremlin' }] })).toThrow(/faults\.0\.kind/);
-  });
-
-  it('come from flags, the later ones over the earlier ones', () => {
-    const given = knobAssignments(['life.packAfter=2s', 'strict=true', 'life.packAfter=3s']);
-    expect(given).toEqual({ life: { packAfter: '3s' }, strict: true });
-    expect(knobAssignments(['keys=[{"name":"a"}]'])).toEqual({ keys: [{ name: 'a' }] });
-    expect(() => knobAssignments(['strict'])).toThrow('strict: no knob=value');
   });
 
   it('are patched at run time, wholly or not at all, and null takes a value back', () => {
