@@ -7,6 +7,7 @@
  * is left alone; one that somebody put back to pending is held for a person. What cannot be
  * decided stays pending, the only state that harms nobody.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../lib/clock.ts';
 import { StoreError, toError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
@@ -55,6 +56,7 @@ const BATCH = 50;
 const SLEEP_MS_MAX = 30_000;
 /** How long a delivery that could not be decided is left alone. */
 const ASIDE_MS = 60_000;
+const UNDECIDABLE = 'undecidable';
 
 function rulesKey(deps: DeciderDeps): string {
   return `${deps.mode}:${deps.rules().ruleSet.hash}`;
@@ -174,6 +176,7 @@ async function decideOne(
     const putBack = await wasPutBack(tx, due.orderDeliveryId);
     const outcome = putBack && evaluation.live.kind !== 'hold' ? PUT_BACK : evaluation.live;
     const digest = factsDigest(subject.facts);
+    await resolveUndecidable(tx, due.orderDeliveryId, now);
     if (await isRepetition(tx, due.orderDeliveryId, rulesKey(deps), digest, outcome)) {
       await rememberEvaluation(deps, tx, subject, digest, undefined);
       return undefined;
@@ -195,6 +198,34 @@ async function decideOne(
     }
     return { decisionId, orderDeliveryId: due.orderDeliveryId, outcome };
   });
+}
+
+/** What cannot be decided is told to people, once, and taken back when it can be decided. */
+async function recordUndecidable(deps: DeciderDeps, id: number, error: Error): Promise<void> {
+  await deps.store.db
+    .insertInto('incident')
+    .values({
+      at: deps.clock.now(),
+      kind: UNDECIDABLE,
+      entity: 'delivery',
+      key: String(id),
+      detail: JSON.stringify({ message: error.message }),
+      resolved_at: null,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  deps.log.error({ delivery: id, err: error }, 'cannot decide');
+}
+
+async function resolveUndecidable(tx: Tx, id: number, now: number): Promise<void> {
+  await tx
+    .updateTable('incident')
+    .set({ resolved_at: now })
+    .where('kind', '=', UNDECIDABLE)
+    .where('entity', '=', 'delivery')
+    .where('key', '=', String(id))
+    .where('resolved_at', 'is', null)
+    .execute();
 }
 
 function report(deps: DeciderDeps, trigger: string, decided: Decided): void {
@@ -225,9 +256,10 @@ async function decideDue(
     } catch (thrown) {
       if (thrown instanceof StoreError) throw thrown;
       aside.set(delivery.orderDeliveryId, now + ASIDE_MS);
-      const { orderDeliveryId } = delivery;
-      deps.log.error({ delivery: orderDeliveryId, err: toError(thrown) }, 'cannot decide');
+      await recordUndecidable(deps, delivery.orderDeliveryId, toError(thrown));
     }
+    // The driver is synchronous: without this a backlog would keep the listener from its turn.
+    await nextTurn();
   }
   return due.length;
 }

@@ -4,7 +4,9 @@
  * Level-triggered: it follows from the database alone and is safe to ask at any moment.
  */
 import { sql } from 'kysely';
+import { inKeys } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
+import { hasOpenPush, wasUndone } from './push.ts';
 
 export interface DueQuery {
   readonly rulesKey: string;
@@ -25,18 +27,28 @@ function candidates(db: Db, aside: readonly number[]) {
     .leftJoin('evaluation as e', 'e.order_delivery_id', 'd.order_delivery_id')
     .where('d.status', '=', 'pending')
     .where('d.deleted_at', 'is', null)
-    .where('d.order_delivery_id', 'not in', aside)
-    .where((eb) =>
-      eb.not(
-        eb.exists(
-          eb
-            .selectFrom('outbox')
-            .select('outbox_id')
-            .where('lane', '=', sql<string>`'delivery/' || d.order_delivery_id`)
-            .where('ended_at', 'is', null),
-        ),
-      ),
-    );
+    .where((eb) => eb.not(inKeys('d.order_delivery_id', aside)))
+    .where((eb) => eb.not(hasOpenPush('d.order_delivery_id')));
+}
+
+interface Compared {
+  readonly content_hash: string;
+  readonly order_content_hash: string;
+  readonly changed_at: number;
+  readonly delivery_hash: string | null;
+  readonly order_hash: string | null;
+  readonly evaluated_at: number | null;
+  readonly rules_key: string | null;
+}
+
+function triggerOf(row: Compared, rulesKey: string): DueDelivery['trigger'] {
+  if (row.evaluated_at === null) return 'new';
+  const changed =
+    row.delivery_hash !== row.content_hash ||
+    row.order_hash !== row.order_content_hash ||
+    row.changed_at > row.evaluated_at;
+  if (changed) return 'changed';
+  return row.rules_key === rulesKey ? 'tick' : 'rules';
 }
 
 /** The oldest deliveries first: budgets are used up in a fixed order. */
@@ -53,6 +65,8 @@ export async function dueDeliveries(
       'o.content_hash as order_content_hash',
       'e.delivery_hash',
       'e.order_hash',
+      'd.changed_at',
+      'e.evaluated_at',
       'e.rules_key',
     ])
     .where('d.changed_at', '<=', query.now - query.settleMs)
@@ -60,6 +74,8 @@ export async function dueDeliveries(
       eb.or([
         eb('e.order_delivery_id', 'is', null),
         eb('e.delivery_hash', '!=', eb.ref('d.content_hash')),
+        // Changed and changed back: somebody did something, though the row looks as before.
+        eb('d.changed_at', '>', eb.ref('e.evaluated_at')),
         eb('e.order_hash', '!=', eb.ref('o.content_hash')),
         eb('e.rules_key', '!=', query.rulesKey),
         eb('e.due_at', '<=', query.now),
@@ -70,14 +86,7 @@ export async function dueDeliveries(
     .execute();
   return rows.map((row) => ({
     orderDeliveryId: row.order_delivery_id,
-    trigger:
-      row.delivery_hash === null
-        ? 'new'
-        : row.delivery_hash !== row.content_hash || row.order_hash !== row.order_content_hash
-          ? 'changed'
-          : row.rules_key !== query.rulesKey
-            ? 'rules'
-            : 'tick',
+    trigger: triggerOf(row, query.rulesKey),
   }));
 }
 
@@ -92,7 +101,8 @@ export async function nextDueDelivery(
       eb.fn
         .min(
           sql<number>`case when e.order_delivery_id is null
-            or e.delivery_hash <> d.content_hash then d.changed_at + ${settleMs}
+            or e.delivery_hash <> d.content_hash or d.changed_at > e.evaluated_at
+            or e.due_at < d.changed_at + ${settleMs} then d.changed_at + ${settleMs}
             else e.due_at end`,
         )
         .as('due_at'),
@@ -104,6 +114,8 @@ export async function nextDueDelivery(
 /**
  * Whether somebody else put the delivery back to pending. The daemon itself never does, so a
  * change from another status to pending is a person's, and what a person touched is left alone.
+ * It shows in the change feed, or, when it came before we read the accept back, in a push that
+ * was answered and refused.
  */
 export async function wasPutBack(tx: Tx, orderDeliveryId: number): Promise<boolean> {
   const row = await tx
@@ -115,5 +127,5 @@ export async function wasPutBack(tx: Tx, orderDeliveryId: number): Promise<boole
     .where(sql<string>`diff->>'$.status[1]'`, '=', 'pending')
     .limit(1)
     .executeTakeFirst();
-  return row !== undefined;
+  return row !== undefined || (await wasUndone(tx, orderDeliveryId));
 }

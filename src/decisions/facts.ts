@@ -3,12 +3,14 @@
  * that needs other rows (free stock, other deliveries, earlier rejects) is done here, in SQL;
  * what follows from the facts alone is computed by the rules.
  *
- * Free stock of a line = mirrored stock, less what we accepted since that stock was read, less
- * what older pending deliveries want: two deliveries cannot both count on the last piece.
+ * Free stock of a line = mirrored stock, less what was accepted since that stock was read, less
+ * what older pending deliveries want and younger ones are being accepted for, less what earlier
+ * lines of this delivery take: nobody counts on the same last piece twice.
  */
 import type { Facts, LineFacts } from '../rules/facts/plain.ts';
 import { inKeys } from '../store/bulk.ts';
 import type { Tx } from '../store/store.ts';
+import { hasOpenPush } from './push.ts';
 
 const DELIVERY_STATUSES = ['pending', 'accepted', 'rejected', 'canceled'] as const;
 const ORDER_STATUSES = ['pending', 'fulfilled', 'partially_fulfilled', 'canceled'] as const;
@@ -56,6 +58,7 @@ async function reservedPieces(
           eb('other.order_delivery_id', '<', orderDeliveryId),
         ]),
         eb.and([eb('other.status', '=', 'accepted'), eb('other.changed_at', '>=', stockReadAt)]),
+        eb.and([eb('other.status', '=', 'pending'), hasOpenPush('other.order_delivery_id')]),
       ]),
     )
     .groupBy('line.barcode')
@@ -70,6 +73,10 @@ async function stockReadAt(tx: Tx): Promise<number> {
     .where('stream', '=', 'stock')
     .executeTakeFirst();
   return row?.complete_at ?? 0;
+}
+
+function flagOf(value: number | null): boolean | null {
+  return value === null ? null : value === 1;
 }
 
 interface OrderLine {
@@ -99,8 +106,11 @@ async function lineFacts(
     .execute();
   const stock = new Map(variants.map((variant) => [variant.barcode, variant]));
   const reserved = await reservedPieces(tx, orderDeliveryId, barcodes, await stockReadAt(tx));
+  const taken = new Map(reserved);
   return lines.map((line) => {
     const variant = stock.get(line.barcode);
+    const others = taken.get(line.barcode) ?? 0;
+    taken.set(line.barcode, others + line.fulfilled_quantity);
     const ordered = orderLines.filter((other) => other.barcode === line.barcode);
     return {
       barcode: line.barcode,
@@ -108,13 +118,11 @@ async function lineFacts(
       price: line.price,
       order_price: ordered[0]?.price ?? null,
       ordered: ordered.length > 0 ? ordered.reduce((sum, o) => sum + o.quantity, 0) : null,
-      stock_free: variant
-        ? Math.max(0, variant.quantity - (reserved.get(line.barcode) ?? 0))
-        : null,
+      stock_free: variant ? Math.max(0, variant.quantity - others) : null,
       style_no: variant?.style_no ?? null,
       brand: variant?.brand_name ?? null,
       season: line.season_name ?? variant?.season_name ?? null,
-      color_active: variant?.color_active === null ? null : variant?.color_active === 1,
+      color_active: flagOf(variant?.color_active ?? null),
     };
   });
 }

@@ -45,6 +45,11 @@ async function enqueue(tx: Tx, intent: Intent, now: number): Promise<number> {
 
 export const DELIVERY_STATUS_KIND = 'delivery_status';
 
+/** Pushes of one delivery go out one after the other. */
+export function deliveryLane(orderDeliveryId: number | ''): string {
+  return `delivery/${orderDeliveryId}`;
+}
+
 export type DeliveryStatus = 'pending' | 'accepted' | 'rejected';
 
 export interface DeliveryStatusChange {
@@ -65,7 +70,7 @@ export function enqueueDeliveryStatus(
   const { orderId, orderDeliveryId, from, to, decisionId } = change;
   const intent = {
     kind: DELIVERY_STATUS_KIND,
-    lane: `delivery/${orderDeliveryId}`,
+    lane: deliveryLane(orderDeliveryId),
     reference: `delivery/${orderDeliveryId}/decision/${decisionId}`,
     body: { orderId, orderDeliveryId, status: to },
     expectedFrom: from,

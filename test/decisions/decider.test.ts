@@ -1,0 +1,192 @@
+import { sql } from 'kysely';
+import { describe, expect, it } from 'vitest';
+import { ACCEPT_COVERED, ACCEPT_SMALL, createHouse, loadedRules } from './support.ts';
+
+const MINUTE = 60_000;
+
+describe('a pending delivery', () => {
+  it('is decided once on the same facts, however often it is looked at', async () => {
+    const house = await createHouse();
+    await house.delivery({ id: 1, lines: [['a', 30]] });
+    expect(await house.decide()).toEqual(['1 hold']);
+    expect(await house.decide()).toEqual([]);
+    await house.clock.advance(20 * MINUTE);
+    expect(await house.decide()).toEqual([]);
+    await house.delivery({ id: 1, lines: [['a', 30]] });
+    expect(await house.decide()).toEqual([]);
+    expect(await house.decisions()).toEqual([{ id: 1, outcome: 'hold', trigger: 'new' }]);
+  });
+
+  it('is decided again when it, its order or the rules have changed', async () => {
+    const house = await createHouse();
+    await house.delivery({ id: 1, lines: [['a', 30]] });
+    await house.decide();
+    await house.delivery({ id: 1, lines: [['a', 40]] });
+    expect(await house.decide()).toEqual(['1 hold']);
+    await house.order(1, { comment: 'please hurry' });
+    expect(await house.decide()).toEqual(['1 hold']);
+    const stricter = loadedRules(ACCEPT_SMALL.replaceAll('20', '10'));
+    expect(await house.decide({ rules: () => stricter })).toEqual(['1 hold']);
+    const triggers = (await house.decisions()).map(({ trigger }) => trigger);
+    expect(triggers).toEqual(['new', 'changed', 'changed', 'rules']);
+  });
+
+  it('is decided again at the next tick when facts outside of it have changed', async () => {
+    const house = await createHouse();
+    const rules = loadedRules(ACCEPT_COVERED);
+    await house.stock({ a: 1 });
+    await house.delivery({ id: 1, lines: [['a', 2]] });
+    expect(await house.decide({ rules: () => rules })).toEqual(['1 hold']);
+    await house.stock({ a: 2 });
+    expect(await house.decide({ rules: () => rules })).toEqual([]);
+    await house.clock.advance(15 * MINUTE);
+    expect(await house.decide({ rules: () => rules })).toEqual(['1 accept']);
+    expect((await house.decisions()).at(-1)).toMatchObject({ trigger: 'tick' });
+  });
+
+  it('is left alone while it may still be growing', async () => {
+    const house = await createHouse();
+    await house.delivery({ id: 1 });
+    await house.clock.advance(9_000);
+    expect(await house.decide({ settleMs: 10_000 })).toEqual([]);
+    await house.delivery({ id: 1, lines: [['a', 3]] });
+    await house.clock.advance(9_000);
+    expect(await house.decide({ settleMs: 10_000 })).toEqual([]);
+    await house.clock.advance(1_000);
+    expect(await house.decide({ settleMs: 10_000 })).toEqual(['1 accept']);
+  });
+
+  it('is left alone while a push of it is on its way', async () => {
+    const house = await createHouse();
+    await house.delivery({ id: 1 });
+    expect(await house.decide()).toEqual(['1 accept']);
+    await house.delivery({ id: 1, lines: [['a', 30]] });
+    expect(await house.decide()).toEqual([]);
+    const now = house.clock.now();
+    const ended = { state: 'canceled', ended_at: now } as const;
+    await house.store.db.updateTable('outbox').set(ended).execute();
+    expect(await house.decide()).toEqual(['1 hold']);
+  });
+
+  it('without lines is held, whatever the rules say', async () => {
+    const house = await createHouse();
+    await house.delivery({ id: 1, lines: [] });
+    expect(await house.decide()).toEqual(['1 hold']);
+    expect(await house.pushes()).toEqual([]);
+  });
+
+  it('that no rule is about is journaled and left pending', async () => {
+    const house = await createHouse();
+    const rules = loadedRules(ACCEPT_SMALL.replaceAll('20', '-1').replaceAll('> -1', '< -1'));
+    await house.delivery({ id: 1 });
+    expect(await house.decide({ rules: () => rules })).toEqual(['1 nothing']);
+    expect(await house.pushes()).toEqual([]);
+  });
+});
+
+describe('what a person did', () => {
+  it('is left alone: a delivery that was put back to pending is held', async () => {
+    const house = await createHouse();
+    await house.delivery({ id: 1 });
+    expect(await house.decide()).toEqual(['1 accept']);
+    await house.store.db
+      .updateTable('outbox')
+      .set({ state: 'confirmed', ended_at: house.clock.now() })
+      .execute();
+    await house.clock.advance(1_000);
+    await house.delivery({ id: 1, status: 'accepted' });
+    await house.delivery({ id: 1, status: 'pending' });
+    expect(await house.decide()).toEqual(['1 hold']);
+    await house.delivery({ id: 1, lines: [['a', 3]] });
+    expect(await house.decide()).toEqual(['1 hold']);
+    expect(await house.pushes()).toHaveLength(1);
+  });
+
+  it('counts as well when it came before the accept was read back', async () => {
+    const house = await createHouse();
+    await house.delivery({ id: 1 });
+    await house.decide();
+    for (const state of ['sending', 'in_doubt', 'refused'] as const) {
+      await house.store.db.updateTable('outbox').set({ state, result: '{}' }).execute();
+    }
+    await house.store.db.updateTable('outbox').set({ ended_at: house.clock.now() }).execute();
+    await house.delivery({ id: 1, lines: [['a', 3]] });
+    expect(await house.decide()).toEqual(['1 hold']);
+  });
+});
+
+describe('modes', () => {
+  it('push nothing in observe and shadow, and decide again when they become live', async () => {
+    const house = await createHouse();
+    await house.delivery({ id: 1 });
+    expect(await house.decide({ mode: 'shadow' })).toEqual(['1 nothing']);
+    expect(await house.decide({ mode: 'observe' })).toEqual(['1 accept']);
+    expect(await house.pushes()).toEqual([]);
+    expect(await house.decide({ mode: 'live' })).toEqual(['1 accept']);
+    expect(await house.pushes()).toEqual(['delivery/1/decision/3']);
+    const row = await house.store.db
+      .selectFrom('decision')
+      .select(['mode', 'shadow'])
+      .where('mode', '=', 'shadow')
+      .executeTakeFirstOrThrow();
+    expect(row.shadow).toContain('accept-small');
+  });
+});
+
+describe('many deliveries', () => {
+  it('use up the stock oldest first, whatever the order in which they became known', async () => {
+    const house = await createHouse();
+    const rules = loadedRules(ACCEPT_COVERED);
+    await house.stock({ a: 5 });
+    for (const id of [3, 1, 2]) await house.delivery({ id, order: id, lines: [['a', 2]] });
+    const decided = await house.decide({ rules: () => rules });
+    expect(decided).toEqual(['1 accept', '2 accept', '3 hold']);
+  });
+
+  it('are decided although one of them cannot be, which is told once', async () => {
+    const house = await createHouse();
+    await house.order(1, { status: 'sleeping' });
+    for (const id of [1, 2, 3]) await house.delivery({ id, order: id });
+    expect(await house.decide()).toEqual(['2 accept', '3 accept']);
+    await house.clock.advance(2 * MINUTE);
+    expect(await house.decide()).toEqual([]);
+    const incidents = () =>
+      house.store.db.selectFrom('incident').select(['key', 'detail', 'resolved_at']).execute();
+    expect(await incidents()).toMatchObject([{ key: '1', resolved_at: null }]);
+    await house.order(1);
+    expect(await house.decide()).toEqual(['1 accept']);
+    expect((await incidents())[0]?.resolved_at).not.toBeNull();
+  });
+
+  it('let others have their turn in between', async () => {
+    const house = await createHouse();
+    for (let id = 1; id <= 60; id += 1) await house.delivery({ id, order: id });
+    let turns = 0;
+    let deciding = true;
+    const tick = (): void => {
+      turns += 1;
+      if (deciding) setImmediate(tick);
+    };
+    setImmediate(tick);
+    await house.decide();
+    deciding = false;
+    expect(turns).toBeGreaterThan(60);
+  });
+});
+
+describe('a decision and its push', () => {
+  it('are one transaction: neither is there without the other', async () => {
+    const house = await createHouse();
+    const { db } = house.store;
+    await house.delivery({ id: 1 });
+    await sql`create trigger broken before insert on outbox
+      begin select raise(abort, 'the disk is full'); end`.execute(db);
+    expect(await house.decide()).toEqual([]);
+    for (const table of ['decision', 'evaluation', 'fact_snapshot', 'rule_set'] as const) {
+      expect(await db.selectFrom(table).selectAll().execute()).toEqual([]);
+    }
+    await sql`drop trigger broken`.execute(db);
+    expect(await house.decide()).toEqual(['1 accept']);
+    expect(await house.pushes()).toHaveLength(1);
+  });
+});

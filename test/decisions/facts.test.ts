@@ -1,0 +1,158 @@
+import { describe, expect, it } from 'vitest';
+import { clockFacts } from '../../src/decisions/calendar.ts';
+import { readSubject } from '../../src/decisions/facts.ts';
+import { enqueueDeliveryStatus } from '../../src/outbox/enqueue.ts';
+import { rulesOf } from '../rules/support.ts';
+import { ACCEPT_SMALL, createHouse, type House } from './support.ts';
+
+const { settings } = rulesOf(ACCEPT_SMALL);
+
+async function factsOf(house: House, id: number) {
+  const clock = clockFacts(house.clock.now(), settings);
+  const subject = await house.store.transaction((tx) => readSubject(tx, id, clock));
+  if (!subject) throw new Error(`no delivery ${id}`);
+  return subject.facts;
+}
+
+async function freeOf(house: House, id: number): Promise<(number | null | undefined)[]> {
+  return (await factsOf(house, id)).delivery.lines.map((line) => line.stock_free);
+}
+
+describe('free stock', () => {
+  it('is the stock less what older pending deliveries want', async () => {
+    const house = await createHouse();
+    await house.stock({ a: 10 });
+    await house.delivery({ id: 1, lines: [['a', 3]] });
+    await house.delivery({ id: 2, lines: [['a', 4]] });
+    await house.delivery({ id: 3, lines: [['a', 5]] });
+    expect(await freeOf(house, 1)).toEqual([10]);
+    expect(await freeOf(house, 2)).toEqual([7]);
+    expect(await freeOf(house, 3)).toEqual([3]);
+  });
+
+  it('is never below nothing', async () => {
+    const house = await createHouse();
+    await house.stock({ a: 1 });
+    await house.delivery({ id: 1, lines: [['a', 3]] });
+    await house.delivery({ id: 2, lines: [['a', 1]] });
+    expect(await freeOf(house, 2)).toEqual([0]);
+  });
+
+  it('is less what was accepted since the stock was read, and not what was before', async () => {
+    const house = await createHouse();
+    await house.delivery({ id: 1, status: 'accepted', lines: [['a', 3]] });
+    await house.clock.advance(1_000);
+    await house.stock({ a: 10 });
+    await house.clock.advance(1_000);
+    await house.delivery({ id: 2, status: 'accepted', lines: [['a', 4]] });
+    await house.delivery({ id: 3, lines: [['a', 1]] });
+    expect(await freeOf(house, 3)).toEqual([6]);
+    await house.clock.advance(1_000);
+    await house.stock({ a: 6 });
+    expect(await freeOf(house, 3)).toEqual([6]);
+  });
+
+  it('leaves rejected and canceled deliveries alone', async () => {
+    const house = await createHouse();
+    await house.stock({ a: 10 });
+    await house.delivery({ id: 1, status: 'rejected', lines: [['a', 3]] });
+    await house.delivery({ id: 2, status: 'canceled', lines: [['a', 3]] });
+    await house.delivery({ id: 3, lines: [['a', 1]] });
+    expect(await freeOf(house, 3)).toEqual([10]);
+  });
+
+  it('counts a younger delivery whose accept is on its way', async () => {
+    const house = await createHouse();
+    await house.stock({ a: 10 });
+    await house.delivery({ id: 1, lines: [['a', 1]] });
+    await house.delivery({ id: 2, lines: [['a', 8]] });
+    const change = { orderId: 1, orderDeliveryId: 2, from: 'pending', decisionId: 1 } as const;
+    await house.store.transaction((tx) =>
+      enqueueDeliveryStatus(tx, { ...change, to: 'accepted' }, house.clock.now()),
+    );
+    expect(await freeOf(house, 1)).toEqual([2]);
+  });
+
+  it('is counted once for two lines of one barcode', async () => {
+    const house = await createHouse();
+    await house.stock({ a: 5 });
+    await house.delivery({
+      id: 1,
+      lines: [
+        ['a', 3],
+        ['a', 3],
+      ],
+    });
+    expect(await freeOf(house, 1)).toEqual([5, 2]);
+  });
+
+  it('is not known for a barcode that the stock does not have', async () => {
+    const house = await createHouse();
+    await house.stock({ b: 5 });
+    await house.delivery({ id: 1, lines: [['a', 3]] });
+    const [line] = (await factsOf(house, 1)).delivery.lines;
+    expect(line).toMatchObject({ stock_free: null, brand: null, color_active: null });
+  });
+});
+
+describe('the facts of an order', () => {
+  it('have no amount while a price is not known', async () => {
+    const house = await createHouse();
+    const priced = { barcode: 'a', quantity: 2, price: 10.5 };
+    await house.order(1, { orderLineItems: [priced, { barcode: 'b', quantity: 1, price: null }] });
+    await house.delivery({ id: 1 });
+    expect((await factsOf(house, 1)).order).toMatchObject({ amount: null, quantity: 3 });
+    await house.order(1, { orderLineItems: [priced] });
+    expect((await factsOf(house, 1)).order).toMatchObject({ amount: 2_100, quantity: 2 });
+  });
+
+  it('count the other deliveries of the order', async () => {
+    const house = await createHouse();
+    await house.delivery({ id: 1 });
+    await house.delivery({ id: 2 });
+    await house.delivery({ id: 3, status: 'rejected' });
+    await house.delivery({ id: 4, order: 2 });
+    const { order } = await factsOf(house, 1);
+    expect(order).toMatchObject({ other_pending: 1, rejected_before: 1 });
+  });
+});
+
+describe('the business clock', () => {
+  const { settings: danish } = rulesOf(
+    ACCEPT_SMALL,
+    `version: 1
+timezone: Europe/Copenhagen
+calendar:
+  days: [monday, tuesday, wednesday, thursday, friday, sunday]
+  from: '08:00'
+  to: '16:00'
+  holidays: ['2026-12-24']
+`,
+  );
+  const at = (iso: string) => clockFacts(Date.parse(iso), danish);
+
+  it('opens at the same wall time on both sides of a change of the clocks', () => {
+    // Standard time ends on 29 March 2026 at 01:00 UTC, and comes back on 25 October.
+    expect(at('2026-03-27T06:59:00Z').business_hours).toBe(false);
+    expect(at('2026-03-27T07:00:00Z').business_hours).toBe(true);
+    expect(at('2026-03-29T05:59:00Z').business_hours).toBe(false);
+    expect(at('2026-03-29T06:00:00Z').business_hours).toBe(true);
+    expect(at('2026-10-23T06:00:00Z').business_hours).toBe(true);
+    expect(at('2026-10-25T06:00:00Z').business_hours).toBe(false);
+    expect(at('2026-10-25T07:00:00Z').business_hours).toBe(true);
+  });
+
+  it('closes at its end, on days off and on holidays', () => {
+    expect(at('2026-03-27T14:59:00Z').business_hours).toBe(true);
+    expect(at('2026-03-27T15:00:00Z').business_hours).toBe(false);
+    expect(at('2026-03-28T10:00:00Z')).toMatchObject({
+      business_hours: false,
+      weekday: 'saturday',
+    });
+    expect(at('2026-12-24T10:00:00Z').business_hours).toBe(false);
+  });
+
+  it('knows the weekday of the business, not that of Greenwich', () => {
+    expect(at('2026-03-29T22:30:00Z').weekday).toBe('monday');
+  });
+});

@@ -1,0 +1,69 @@
+import { sql } from 'kysely';
+import { describe, expect, it } from 'vitest';
+import { readFacts, verifyChain } from '../../src/decisions/journal.ts';
+import { createHouse, type House } from './support.ts';
+
+async function houseWith(deliveries: number): Promise<House> {
+  const house = await createHouse();
+  for (let id = 1; id <= deliveries; id += 1) await house.delivery({ id, order: id });
+  await house.decide();
+  return house;
+}
+
+/** What somebody with a SQLite client of his own could do. */
+async function tamper(house: House, statement: string): Promise<void> {
+  const { db } = house.store;
+  await sql`drop trigger if exists decision_is_final`.execute(db);
+  await sql`drop trigger if exists decision_stays`.execute(db);
+  await sql.raw(statement).execute(db);
+}
+
+describe('the decision journal', () => {
+  it('is a chain that holds over many entries', async () => {
+    const house = await houseWith(210);
+    expect(await verifyChain(house.store.db)).toEqual({ entries: 210, brokenAt: undefined });
+  });
+
+  it('refuses to be changed or shortened', async () => {
+    const { db } = (await houseWith(1)).store;
+    await expect(db.updateTable('decision').set({ reason: 'x' }).execute()).rejects.toThrow(
+      'append-only',
+    );
+    await expect(db.deleteFrom('decision').execute()).rejects.toThrow('append-only');
+  });
+
+  it.each([
+    ['a changed reason', "update decision set reason = 'x' where decision_id = 2"],
+    ['a changed outcome', "update decision set outcome = 'hold' where decision_id = 2"],
+    ['a changed time', 'update decision set at = at + 1 where decision_id = 2'],
+    [
+      'changed facts',
+      "update fact_snapshot set facts = x'00' where digest = " +
+        '(select facts_digest from decision where decision_id = 2)',
+    ],
+    [
+      'lost facts',
+      'delete from fact_snapshot where digest = ' +
+        '(select facts_digest from decision where decision_id = 2)',
+    ],
+  ])('shows %s', async (_what, statement) => {
+    const house = await houseWith(3);
+    await tamper(house, statement);
+    expect(await verifyChain(house.store.db)).toEqual({ entries: 1, brokenAt: 2 });
+  });
+
+  it('shows a missing entry at the one that follows it', async () => {
+    const house = await houseWith(3);
+    await tamper(house, 'delete from decision where decision_id = 2');
+    expect(await verifyChain(house.store.db)).toEqual({ entries: 1, brokenAt: 3 });
+  });
+
+  it('keeps the facts of a decision and the text of its rules', async () => {
+    const { db } = (await houseWith(1)).store;
+    const decision = await db.selectFrom('decision').selectAll().executeTakeFirstOrThrow();
+    expect(await readFacts(db, decision.facts_digest)).toMatchObject({ delivery: { id: 1 } });
+    const rules = await db.selectFrom('rule_set').selectAll().executeTakeFirstOrThrow();
+    expect(rules.hash).toBe(decision.rule_set_hash);
+    expect(rules.files).toContain('accept-small');
+  });
+});

@@ -1,0 +1,174 @@
+/** A decider on a real database and a stepped clock; tests write the mirror as the pulls do. */
+import { onTestFinished } from 'vitest';
+import { createDecider, type DeciderDeps } from '../../src/decisions/decider.ts';
+import type { LoadedRuleSet } from '../../src/decisions/rule-files.ts';
+import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
+import { silentLogger } from '../../src/lib/log.ts';
+import { writeDeliveries } from '../../src/mirror/delivery.ts';
+import { writeOrders } from '../../src/mirror/sales-order.ts';
+import { writeStockVariants } from '../../src/mirror/stock-variant.ts';
+import type { SqliteStore } from '../../src/store/store.ts';
+import { rulesOf } from '../rules/support.ts';
+import { temporaryStore } from '../support/store.ts';
+
+export const ACCEPT_SMALL = `
+rules:
+  - id: accept-small
+    title: Small deliveries
+    action: accept
+    mode: live
+    when:
+      - delivery.quantity <= 20
+  - id: hold-large
+    title: Large deliveries
+    action: hold
+    mode: live
+    when:
+      - delivery.quantity > 20
+    message: '{{delivery.quantity}} pieces'
+`;
+
+/** Accepts what is in stock and holds the rest. */
+export const ACCEPT_COVERED = `
+rules:
+  - id: accept-covered
+    title: In stock
+    action: accept
+    mode: live
+    when:
+      - delivery.lines.all(line, line.stock_free >= line.quantity)
+  - id: hold-short
+    title: Not in stock
+    action: hold
+    mode: live
+    when:
+      - delivery.lines.exists(line, line.stock_free < line.quantity)
+`;
+
+export function loadedRules(text: string, settings?: string): LoadedRuleSet {
+  return { ruleSet: rulesOf(text, settings), files: [{ path: 'r.yaml', text }] };
+}
+
+export interface DeliveryInput {
+  readonly id: number;
+  readonly order?: number;
+  readonly status?: string;
+  /** Barcodes with their pieces. */
+  readonly lines?: readonly (readonly [string, number])[];
+  readonly more?: Readonly<Record<string, unknown>>;
+}
+
+export interface House {
+  readonly clock: ManualClock;
+  readonly store: SqliteStore;
+  /** The service told us about an order. */
+  order(id: number, more?: Readonly<Record<string, unknown>>): Promise<void>;
+  /** The service told us about a delivery; its order comes with it unless it is known. */
+  delivery(input: DeliveryInput): Promise<void>;
+  /** A complete stock pull that started now. */
+  stock(levels: Readonly<Record<string, number>>): Promise<void>;
+  /** Runs a decider until nothing is due; gives what it decided, `7 accept`. */
+  decide(parts?: Partial<DeciderDeps>): Promise<string[]>;
+  decisions(): Promise<
+    { readonly id: number; readonly outcome: string; readonly trigger: string }[]
+  >;
+  pushes(): Promise<string[]>;
+}
+
+function orderRecord(orderId: number, more: Readonly<Record<string, unknown>> = {}) {
+  return {
+    orderId,
+    reference: `PO-${orderId}`,
+    orderNo: `SO-${orderId}`,
+    status: 'pending',
+    completed: false,
+    createdAt: '2026-01-05T08:00:00Z',
+    currency: 'DKK',
+    orderLineItems: [{ barcode: 'a', quantity: 10, price: 100 }],
+    ...more,
+  };
+}
+
+export async function createHouse(): Promise<House> {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  let seq = 0;
+  const now = () => {
+    seq += 1;
+    return { source: `run:${seq}`, readSeq: seq, at: clock.now() };
+  };
+  const order: House['order'] = async (id, more) => {
+    await store.transaction((tx) => writeOrders(tx, [orderRecord(id, more)], now()));
+  };
+  return {
+    ...{ clock, store, order },
+    async delivery({ id, order: orderId = 1, status = 'pending', lines = [['a', 2]], more }) {
+      const known = await store.db
+        .selectFrom('sales_order')
+        .select('order_id')
+        .where('order_id', '=', orderId)
+        .executeTakeFirst();
+      if (!known) await order(orderId);
+      const fulfilledLineItems = lines.map(([barcode, fulfilledQuantity]) => ({
+        ...{ barcode, fulfilledQuantity, price: 100 },
+      }));
+      const record = { orderDeliveryId: id, orderId, status, fulfilledLineItems, ...more };
+      await store.transaction((tx) => writeDeliveries(tx, [record], now()));
+    },
+    async stock(levels) {
+      const records = Object.entries(levels).map(([barcode, quantity]) => ({ barcode, quantity }));
+      await store.transaction((tx) => writeStockVariants(tx, records, now()));
+      const state = { complete_at: clock.now(), due_at: clock.now() };
+      await store.db
+        .insertInto('stream_state')
+        .values({
+          stream: 'stock',
+          ...state,
+          last_run_id: null,
+          complete_rows: 1,
+          last_error: null,
+        })
+        .onConflict((conflict) => conflict.column('stream').doUpdateSet(state))
+        .execute();
+    },
+    async decide(parts = {}) {
+      const rules = loadedRules(ACCEPT_SMALL);
+      const decided: string[] = [];
+      const decider = createDecider({
+        ...{ store, clock, log: silentLogger(), mode: 'live', settleMs: 0, reconsiderMs: 900_000 },
+        rules: () => rules,
+        onDecided: ({ orderDeliveryId, outcome }) =>
+          decided.push(`${orderDeliveryId} ${outcome.kind}`),
+        onPush: () => undefined,
+        ...parts,
+      });
+      const stop = new AbortController();
+      const done = decider.run(stop.signal);
+      const close = async (): Promise<void> => {
+        stop.abort();
+        await done.catch(() => undefined);
+      };
+      onTestFinished(close);
+      for (let before = -1; before < decided.length; ) {
+        before = decided.length;
+        await clock.advance(0);
+        await clock.advance(0);
+      }
+      stop.abort();
+      await done;
+      return decided;
+    },
+    async decisions() {
+      const rows = await store.db
+        .selectFrom('decision')
+        .select(['order_delivery_id as id', 'outcome', 'trigger'])
+        .orderBy('decision_id')
+        .execute();
+      return rows;
+    },
+    async pushes() {
+      const rows = await store.db.selectFrom('outbox').select('reference').execute();
+      return rows.map((row) => row.reference);
+    },
+  };
+}
