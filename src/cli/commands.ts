@@ -7,6 +7,11 @@ import { deliveriesList } from './deliveries/list.ts';
 import { demo } from './demo/demo.ts';
 import { migrate } from './migrate.ts';
 import { reference } from './reference/reference.ts';
+import { rulesCheck } from './rules/check.ts';
+import { rulesExplain } from './rules/explain.ts';
+import { rulesFacts } from './rules/facts.ts';
+import { rulesSchema } from './rules/schema.ts';
+import { rulesTest } from './rules/test.ts';
 import { run } from './run.ts';
 import { status } from './status.ts';
 
@@ -30,5 +35,10 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     name: 'deliveries',
     description: 'packed deliveries and what was decided about them',
     commands: [deliveriesList, deliveriesExplain],
+  },
+  {
+    name: 'rules',
+    description: 'check rules and try them out; nothing here decides or changes anything',
+    commands: [rulesCheck, rulesTest, rulesFacts, rulesExplain, rulesSchema],
   },
 ];

@@ -1,13 +1,13 @@
 /** A reading command's way to the database: read-only, beside the daemon or without one. */
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { type Db, openReadOnlyStore } from '../store/store.ts';
+import { type Db, openReadOnlyStore, type Store } from '../store/store.ts';
 import { type CliContext, configOf } from './command.ts';
 
 export async function withMirror<T>(
   command: Command,
   context: CliContext,
-  read: (db: Db) => Promise<T>,
+  read: (db: Db, store: Store) => Promise<T>,
 ): Promise<T> {
   const { config } = configOf(command, context);
   const store = await openReadOnlyStore({
@@ -15,7 +15,7 @@ export async function withMirror<T>(
     busyTimeoutMs: config.store.busyTimeout,
   });
   try {
-    return await read(store.db);
+    return await read(store.db, store);
   } finally {
     await store.close();
   }

@@ -172,8 +172,7 @@ async function open(config: Config, deps: DaemonDeps, folder: FolderLock): Promi
   try {
     const lease = await acquireLease(store, config.store.lockLease, clock);
     if (migrated.applied.length > 0) log.info({ ...migrated }, 'schema migrated');
-    const stopping = new AbortController();
-    const service = await createService(config.service, { ...deps, store, stop: stopping.signal });
+    const service = await createService(config.service, { ...deps, store });
     const { workers, listenerUrl } = createWorkers(config, deps, { store, lease, service, rules });
     const supervisor = createSupervisor(workers, { clock, log, stopMsMax: STOP_MS_MAX });
     return {
@@ -183,7 +182,6 @@ async function open(config: Config, deps: DaemonDeps, folder: FolderLock): Promi
       async run(signal) {
         const { hash } = rules.ruleSet;
         log.info({ instance: config.instance, rules: hash.slice(0, 12) }, 'started');
-        signal.addEventListener('abort', () => stopping.abort(signal.reason), { once: true });
         try {
           await supervisor.run(signal);
         } finally {

@@ -72,8 +72,6 @@ export interface ServiceDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly scrubber: Scrubber;
-  /** Ends the wait for a log-in that nobody needs any more. */
-  readonly stop: AbortSignal;
 }
 
 export async function createService(
@@ -99,15 +97,14 @@ export async function createService(
     },
     { clock, random },
   );
-  const spacing = await loginSpacing(deps.store, clock);
-  const gate = createLoginGate(clock, spacing, limits.loginSpacing, deps.stop);
+  const gate = createLoginGate(clock, await loginSpacing(deps.store, clock), limits.loginSpacing);
   const session = (credential: Credential) =>
     createSession({ credential }, { transport, clock, scrubber, gate });
   const { readToken, readTokenHeader, paging, pageLimit, baseUrl } = config.v1;
   const v1 = createV1Client(
     {
       baseUrl,
-      idempotencyHeader: config.v1.idempotencyHeader ?? undefined,
+      idempotencyHeader: undefined,
       seasonParameter: config.v1.seasonParameter,
       variants: {
         ...VARIANT_LIST_DEFAULTS,

@@ -17,7 +17,8 @@ export interface LoadedRuleSet {
   readonly files: readonly RuleFile[];
 }
 
-function readRuleFiles(directory: string): RuleFile[] {
+/** The texts of the directory's rule files, by name. */
+export function readRuleFiles(directory: string): RuleFile[] {
   try {
     return readdirSync(directory)
       .filter((name) => name.endsWith('.yaml'))
@@ -27,7 +28,7 @@ function readRuleFiles(directory: string): RuleFile[] {
     throw new ConfigError(
       'rules.unreadable',
       `the rules cannot be read: ${toError(thrown).message}`,
-      { hint: 'check rules.directory in the configuration' },
+      { hint: 'name the directory that holds them, or check rules.directory' },
     );
   }
 }

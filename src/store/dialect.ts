@@ -1,5 +1,5 @@
 /**
- * Kysely over better-sqlite3, with two changes to the stock dialect: a transaction begins
+ * Kysely over better-sqlite3, with two changes to the stock dialect: a writing transaction begins
  * IMMEDIATE (a deferred one fails at once with SQLITE_BUSY_SNAPSHOT when another connection has
  * written since its first read; no timeout helps), and statements are prepared once.
  */
@@ -11,14 +11,19 @@ import {
   type SqliteDatabase,
   SqliteDialect,
   SqliteDriver,
+  type TransactionSettings,
 } from 'kysely';
 
 /** More distinct statements than the program has; a query built from data would push others out. */
 const STATEMENTS_MAX = 512;
 
 class ImmediateDriver extends SqliteDriver {
-  override async beginTransaction(connection: DatabaseConnection): Promise<void> {
-    await connection.executeQuery(CompiledQuery.raw('begin immediate'));
+  override async beginTransaction(
+    connection: DatabaseConnection,
+    settings?: TransactionSettings,
+  ): Promise<void> {
+    const begin = settings?.accessMode === 'read only' ? 'begin' : 'begin immediate';
+    await connection.executeQuery(CompiledQuery.raw(begin));
   }
 }
 

@@ -6,7 +6,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type Database from 'better-sqlite3';
-import { Kysely, type Transaction } from 'kysely';
+import { Kysely, type Transaction, type TransactionBuilder } from 'kysely';
 import type { Clock } from '../lib/clock.ts';
 import { BugError } from '../lib/errors.ts';
 import { openReader, openWriter, verifyPragmas } from './connection.ts';
@@ -29,6 +29,8 @@ export interface Store {
   readonly path: string;
   /** Runs `work` in one IMMEDIATE transaction, one transaction at a time. */
   transaction<T>(work: (tx: Tx, onCommit: (effect: () => void) => void) => Promise<T>): Promise<T>;
+  /** Reads that belong together: all of them see the database as it was at the first one. */
+  snapshot<T>(read: (tx: Tx) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
@@ -52,15 +54,23 @@ export class SqliteStore implements Store {
   async transaction<T>(
     work: (tx: Tx, onCommit: (effect: () => void) => void) => Promise<T>,
   ): Promise<T> {
-    if (this.#inside.getStore()) {
-      throw new BugError('bug.nested_transaction', 'a transaction was begun inside another one');
-    }
     const effects: (() => void)[] = [];
-    const result = await this.#inside.run(true, () =>
-      this.#db.transaction().execute((tx) => work(tx, (effect) => effects.push(effect))),
+    const result = await this.#run(this.#db.transaction(), (tx) =>
+      work(tx, (effect) => effects.push(effect)),
     );
     for (const effect of effects) effect();
     return result;
+  }
+
+  snapshot<T>(read: (tx: Tx) => Promise<T>): Promise<T> {
+    return this.#run(this.#db.transaction().setAccessMode('read only'), read);
+  }
+
+  async #run<T>(transaction: TransactionBuilder<Tables>, work: (tx: Tx) => Promise<T>): Promise<T> {
+    if (this.#inside.getStore()) {
+      throw new BugError('bug.nested_transaction', 'a transaction was begun inside another one');
+    }
+    return this.#inside.run(true, () => transaction.execute(work));
   }
 
   async close(): Promise<void> {

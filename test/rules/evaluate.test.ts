@@ -217,6 +217,22 @@ describe('an evaluation', () => {
   });
 });
 
+describe('the values behind a condition', () => {
+  it('tell a list of lines by its length, however long it is', () => {
+    const clause = (lines: number) => {
+      const given = { delivery: { lines: Array.from({ length: lines }, () => ({})) } };
+      return decide(ruleText(['delivery.lines.size() > 0']), given).rules[0]?.clauses[0];
+    };
+    expect(clause(40)).toMatchObject({
+      value: true,
+      operands: [{ text: 'delivery.lines', value: '40 lines' }],
+    });
+    expect(clause(1)?.operands).toEqual([{ text: 'delivery.lines', value: '1 line' }]);
+    const [rule] = rulesOf(ruleText(['delivery.lines.size() > 0'])).rules;
+    expect(rule?.reads).toEqual(['delivery.lines']);
+  });
+});
+
 describe('hashes', () => {
   const base = ruleText(['order.country in lists.nordic'], '', 'reject');
   const settings = 'version: 1\nlists: { nordic: [DK], other: [x] }\n';

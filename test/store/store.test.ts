@@ -8,10 +8,12 @@ import { openReader, openWriter, verifyPragmas } from '../../src/store/connectio
 import { acquireLease, lockFolder } from '../../src/store/lock.ts';
 import { type Migration, migrate, readMigrations } from '../../src/store/migrate.ts';
 import { createReadSequence, readState, writeState } from '../../src/store/state.ts';
-import { openReadOnlyStore, openStore } from '../../src/store/store.ts';
+import { openReadOnlyStore, openStore, type Tx } from '../../src/store/store.ts';
 import { temporaryFolder, temporaryStore } from '../support/store.ts';
 
 const options = { busyTimeoutMs: 1_000 };
+const INCIDENT =
+  "insert into incident (at, kind, entity, key, detail) values (1, 'a', 'b', 'c', '{}')";
 
 describe('opening the database', () => {
   it('keeps synchronous=FULL after the first write, where the driver would drop it', async () => {
@@ -52,6 +54,20 @@ describe('opening the database', () => {
       .insertInto('daemon_state')
       .values({ key: 'a', value: 'b', updated_at: 1 });
     await expect(write.execute()).rejects.toThrow(/readonly/);
+    await reader.close();
+  });
+
+  it('lets a reader see one state of the database while the writer goes on', async () => {
+    const store = await temporaryStore();
+    const reader = await openReadOnlyStore({ path: store.path, ...options });
+    const count = (tx: Tx) => tx.selectFrom('incident').select('entity').execute();
+    const seen = await reader.snapshot(async (tx) => {
+      const before = await count(tx);
+      execFileSync('sqlite3', [store.path, INCIDENT]);
+      return [before.length, (await count(tx)).length];
+    });
+    expect(seen).toEqual([0, 0]);
+    expect(await reader.snapshot(count)).toHaveLength(1);
     await reader.close();
   });
 });

@@ -15,6 +15,7 @@ import { createLiveView, type LiveView } from './live-view.ts';
 interface DemoOptions {
   readonly dir: string;
   readonly seed: string;
+  readonly rules?: string;
   readonly plain?: boolean;
 }
 
@@ -57,7 +58,7 @@ async function runDemo(context: CliContext, options: DemoOptions): Promise<void>
       log,
     });
     try {
-      const folder = prepareDemoFolder(options.dir, reference, webhookSecret);
+      const folder = prepareDemoFolder(options.dir, reference, webhookSecret, options.rules);
       for (const line of introduction(folder, reference)) output.line(line);
       const { config } = requireConfig({ file: folder.configFile, env: context.env, scrubber });
       const events = view?.events ?? {};
@@ -84,12 +85,14 @@ export function demo(context: CliContext): Command {
     )
     .option('--dir <folder>', 'the folder of the demo', '.selvedge-demo')
     .option('--seed <number>', 'the seed of the world', '7')
+    .option('--rules <dir>', 'your own rules (default: the example rules)')
     .option('--plain', 'log lines instead of the live view')
     .addHelpText(
       'after',
       examples([
         ['demo', 'until Ctrl-C'],
         ['demo --seed 8 --dir /tmp/demo', 'another world, elsewhere'],
+        ['demo --rules my-rules', 'under rules that you write'],
       ]),
     )
     .action((options: DemoOptions) => runDemo(context, options));

@@ -33,11 +33,12 @@ function emptied(path: string): void {
   writeFileSync(join(path, MARKER), '');
 }
 
-/** Writes configuration and secrets for a daemon of this reference service. */
+/** Writes configuration and secrets for a daemon of this reference service and these rules. */
 export function prepareDemoFolder(
   dir: string,
   reference: Reference,
   webhookSecret: string,
+  rulesDirectory: string = EXAMPLE_RULES,
 ): DemoFolder {
   const path = resolve(dir);
   emptied(path);
@@ -61,7 +62,7 @@ export function prepareDemoFolder(
     },
     listener: { port: 0, secrets: [{ secret: secret('webhook-secret', webhookSecret) }] },
     local: { port: 0 },
-    rules: { directory: EXAMPLE_RULES, mode: 'live' },
+    rules: { directory: resolve(rulesDirectory), mode: 'live' },
     decisions: { settle: '0s', reconsider: '1m' },
     streams: { stock: { schedule: '* * * * *' }, orders: { schedule: '* * * * *' } },
   };

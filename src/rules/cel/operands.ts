@@ -35,13 +35,22 @@ export type OperandProgram = (context: CelContext) => Operand;
 const CONNECTIVES: ReadonlySet<string> = new Set(['&&', '||', '!_', '?:']);
 const COMPARISONS: ReadonlySet<string> = new Set(['==', '!=', '<', '<=', '>', '>=', 'in']);
 
+/** A list of records is told by its length: whole, it would fill the journal and say no more. */
+function countText(value: unknown, record: string): string {
+  const count = Array.isArray(value) ? value.length : 0;
+  return `${count} ${record}${count === 1 ? '' : 's'}`;
+}
+
 function valueOperand(node: ASTNode, language: Language): OperandProgram | undefined {
   const text = serialize(node);
   const compiled = compileExpression(text, language, 'any');
   if (!('program' in compiled)) return undefined;
+  const shape = createResolver(language.types, () => undefined).shapeOf(node, new Map());
+  const shown = (value: unknown): Json =>
+    shape.kind === 'records' ? countText(value, shape.record) : readable(value);
   return (context) => {
     const result = compiled.program.run(context);
-    return result.ok ? { text, value: readable(result.value) } : { text, missing: result.missing };
+    return result.ok ? { text, value: shown(result.value) } : { text, missing: result.missing };
   };
 }
 

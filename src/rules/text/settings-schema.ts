@@ -64,9 +64,7 @@ const rails = z.strictObject({
 export const SETTINGS_FILE = z.strictObject({
   version: z.literal(1),
   mode: mode.default('live').describe('The whole set is never stronger than this.'),
-  defaults: z
-    .strictObject({ mode: mode.default('shadow'), settle: duration.default('10m') })
-    .prefault({}),
+  defaults: z.strictObject({ mode: mode.default('shadow') }).prefault({}),
   timezone: z
     .string()
     .refine((zone) => isTimeZone(zone), 'write an IANA zone such as Europe/Copenhagen')

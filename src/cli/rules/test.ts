@@ -1,0 +1,27 @@
+/** `selvedge rules test`: runs the tests that stand beside the rules. */
+import { Command } from 'commander';
+import { loadRuleSet } from '../../decisions/rule-files.ts';
+import { EXIT } from '../../lib/errors.ts';
+import { formatTestReport, runRuleTests } from '../../rules/testing.ts';
+import { type CliContext, examples } from '../command.ts';
+import { rulesDirectory } from './rule-sets.ts';
+
+export function rulesTest(context: CliContext): Command {
+  return new Command('test')
+    .summary('run the tests that stand beside the rules')
+    .description(
+      'Runs the tests of every rule and the scenarios of the whole set, and names conditions\n' +
+        'that no test shows to matter. Exits with 1 when a test fails, or when a reject rule\n' +
+        'has a condition that no test needs.',
+    )
+    .argument('[dir]', 'the directory of the rules (default: the configured one)')
+    .option('--json', 'the report as JSON')
+    .addHelpText('after', examples([['rules test my-rules', 'rules that are being written']]))
+    .action((dir: string | undefined, options: { json?: boolean }, command: Command) => {
+      const { ruleSet } = loadRuleSet(rulesDirectory(command, context, dir));
+      const report = runRuleTests(ruleSet);
+      if (!report.ok) context.setExitCode(EXIT.failure.code);
+      if (options.json === true) context.output.json(report);
+      else context.output.line(formatTestReport(report));
+    });
+}

@@ -1,0 +1,49 @@
+/**
+ * The rule sets that can be tried: those of a directory, and those that decided before, which are
+ * kept by hash with their exact texts.
+ */
+import { ConfigError, SelvedgeError } from '../../lib/errors.ts';
+import { loadRules } from '../../rules/load.ts';
+import type { RuleSet } from '../../rules/rule.ts';
+import { formatProblem } from '../../rules/text/problem.ts';
+import type { Db } from '../../store/store.ts';
+
+/** Shorter beginnings of a hash are too easily those of another set. */
+const PREFIX_CHARS_MIN = 6;
+
+/** Whether a text can be (the beginning of) the hash of a rule set. */
+export function isRuleSetHash(text: string): boolean {
+  return text.length >= PREFIX_CHARS_MIN && /^[0-9a-f]{1,64}$/.test(text);
+}
+
+async function hashBeginning(db: Db, prefix: string): Promise<string> {
+  const rows = await db
+    .selectFrom('rule_set')
+    .select('hash')
+    .where('hash', '>=', prefix)
+    .where('hash', '<', `${prefix}g`)
+    .limit(2)
+    .execute();
+  const [first, second] = rows;
+  if (first === undefined || second !== undefined) {
+    const what = first === undefined ? 'no rule set' : 'more than one rule set';
+    throw new SelvedgeError('rules.unknown_set', `${what} in the journal begins with ${prefix}`, {
+      hint: 'name a directory, or more of the hash (selvedge deliveries explain shows it)',
+    });
+  }
+  return first.hash;
+}
+
+/** The set that decided before, by its hash or the beginning of it. */
+export async function storedRuleSet(db: Db, prefix: string): Promise<RuleSet> {
+  const hash = await hashBeginning(db, prefix);
+  const row = await db
+    .selectFrom('rule_set')
+    .select('files')
+    .where('hash', '=', hash)
+    .executeTakeFirstOrThrow();
+  const loaded = loadRules(JSON.parse(row.files));
+  if ('ruleSet' in loaded) return loaded.ruleSet;
+  const list = loaded.problems.map((problem) => `\n${formatProblem(problem)}`).join('');
+  throw new ConfigError('rules.outdated', `this version cannot read rule set ${hash}:${list}`);
+}

@@ -1,0 +1,81 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Installation, installation } from './support.ts';
+
+let house: Installation;
+let delivery: { readonly orderDeliveryId: number; readonly deliveryNo: string };
+
+beforeAll(async () => {
+  house = await installation();
+  const { stdout } = await house.run('deliveries', 'list', '--json');
+  delivery = JSON.parse(stdout)[0];
+});
+afterAll(() => house.remove());
+
+const HOLD_ALL = `rules:
+  - id: hold-all
+    title: Nothing goes out today
+    action: hold
+    mode: live
+    when: [ 'delivery.lines.size() > 0' ]
+`;
+
+describe('rules facts', () => {
+  it('prints every name with its present value, also of what is not known', async () => {
+    const { code, stdout } = await house.run('rules', 'facts', String(delivery.orderDeliveryId));
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^FACT +VALUE +MEANING\n/);
+    expect(stdout).toMatch(new RegExp(`delivery.number +${delivery.deliveryNo} +Number that`));
+    expect(stdout).toMatch(/delivery\.lines\[0\]\.stock_free +\d+ /);
+    expect(stdout).toMatch(/customer\.credit\.headroom +\? /);
+  });
+
+  it('finds a delivery by its number and gives the same to programs', async () => {
+    const { stdout } = await house.run('rules', 'facts', delivery.deliveryNo, '--json');
+    const rows: { path: string; value: string | null }[] = JSON.parse(stdout);
+    const value = (path: string) => rows.find((row) => row.path === path)?.value;
+    expect(value('delivery.id')).toBe(String(delivery.orderDeliveryId));
+    expect(value('customer.credit.headroom')).toBeNull();
+  });
+
+  it('says that there is no such delivery', async () => {
+    const { code, stderr } = await house.run('rules', 'facts', 'D-nothing');
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^selvedge: there is no delivery D-nothing\nhint: /);
+  });
+});
+
+describe('rules explain', () => {
+  it('asks the configured rules about the present facts, and writes nothing', async () => {
+    const before = (await house.run('deliveries', 'list', '--json')).stdout;
+    const { code, stdout } = await house.run('rules', 'explain', delivery.deliveryNo);
+    expect(code).toBe(0);
+    expect(stdout.startsWith(`${delivery.deliveryNo} => `)).toBe(true);
+    expect(stdout).toMatch(/ {2}(ok|no|\?\?) {2}line \d+ /);
+    expect((await house.run('deliveries', 'list', '--json')).stdout).toBe(before);
+  });
+
+  it('asks other rules, of a directory or of the journal', async () => {
+    const rules = join(house.folder, 'hold-all');
+    mkdirSync(rules, { recursive: true });
+    writeFileSync(join(rules, 'rules.yaml'), HOLD_ALL);
+    const { rows } = {
+      rows: JSON.parse((await house.run('deliveries', 'list', '--pending', '--json')).stdout),
+    };
+    const [pending] = rows;
+    const held = await house.run('rules', 'explain', pending.deliveryNo, '--rules', rules);
+    expect(held.stdout).toContain('=> HOLD (hold rule)  hold-all\n  Nothing goes out today\n');
+    expect(held.stdout).toMatch(/ {9}delivery\.lines = \d+ lines?\n/);
+    const id = String(pending.orderDeliveryId);
+    const told = await house.run('deliveries', 'explain', id, '--json');
+    const { ruleSetHash } = JSON.parse(told.stdout)[0];
+    const again = ['rules', 'explain', id, '--json', '--rules', ruleSetHash.slice(0, 12)];
+    expect(JSON.parse((await house.run(...again)).stdout).setHash).toBe(ruleSetHash);
+    const unknown = await house.run('rules', 'explain', id, '--rules', '0123456789ab');
+    expect([unknown.code, unknown.stderr]).toEqual([
+      1,
+      expect.stringMatching(/^selvedge: no rule set in the journal begins with 0123456789ab\n/),
+    ]);
+  });
+});

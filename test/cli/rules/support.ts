@@ -1,0 +1,64 @@
+/**
+ * An installation as the demo makes it: the reference service and a daemon that decided a few
+ * deliveries and stopped. Commands then find a configuration, a database and nothing that moves.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { prepareDemoFolder } from '../../../src/cli/demo/folder.ts';
+import { requireConfig } from '../../../src/config/load.ts';
+import { openDaemon } from '../../../src/daemon/daemon.ts';
+import { systemRandom } from '../../../src/lib/chance.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { createScrubber } from '../../../src/lib/secret.ts';
+import { parseKnobs } from '../../../src/reference/control/knob-store.ts';
+import { startReference } from '../../../src/reference/reference.ts';
+import type { Db } from '../../../src/store/store.ts';
+import { testLogger, until, WEBHOOK_SECRET } from '../../support/house.ts';
+import { type CliRun, selvedge } from '../support.ts';
+
+export interface Installation {
+  readonly folder: string;
+  /** Runs a command with the configuration of this installation. */
+  run(...args: readonly string[]): Promise<CliRun>;
+  remove(): void;
+}
+
+const KNOBS = {
+  world: { styles: 20, orders: 0 },
+  life: { ordersPerMinute: 1200, packAfter: '50ms', shipAfter: '1h', cancelShare: 0 },
+};
+
+async function decidedDeliveries(db: Db, wanted: number): Promise<true | undefined> {
+  const row = await db
+    .selectFrom('decision')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow();
+  return Number(row.count) >= wanted || undefined;
+}
+
+/** Runs both sides under these rules until so many decisions are journaled. */
+export async function installation(rules?: string, decisions = 30): Promise<Installation> {
+  const folder = mkdtempSync(join(tmpdir(), 'selvedge-test-'));
+  const [clock, log, scrubber] = [systemClock(), testLogger(), createScrubber()];
+  const ports = { service: 0, relay: 0, control: 0 };
+  const knobs = parseKnobs(KNOBS);
+  const reference = await startReference({ host: '127.0.0.1', ports, knobs, clock, log });
+  const demo = join(folder, 'demo');
+  const { configFile } = prepareDemoFolder(demo, reference, WEBHOOK_SECRET, rules);
+  const { config } = requireConfig({ file: configFile, env: {}, scrubber });
+  const stop = new AbortController();
+  const daemon = await openDaemon(config, { clock, random: systemRandom(), log, scrubber });
+  const done = daemon.run(stop.signal);
+  const url = await daemon.listenerUrl;
+  if (url !== undefined) reference.relay.createEndpoint({ url, secret: WEBHOOK_SECRET });
+  await until('decisions', () => decidedDeliveries(daemon.store.db, decisions));
+  stop.abort();
+  await done;
+  await reference.close();
+  return {
+    folder,
+    run: (...args) => selvedge(['--config', configFile, ...args]),
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}

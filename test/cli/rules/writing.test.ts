@@ -1,0 +1,112 @@
+import { cpSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { repositoryRoot } from '../../support/source.ts';
+import { temporaryFolder } from '../../support/store.ts';
+import { selvedge } from '../support.ts';
+
+const EXAMPLES = join(repositoryRoot, 'config/rules');
+
+const RULE = `rules:
+  - id: accept-danish
+    title: Danish deliveries
+    action: accept
+    when: [ order.country == "DK" ]
+    tests:
+      - { name: at home, expect: accept }
+      - { name: abroad, given: { order: { country: SE } }, expect: none }
+`;
+
+function rulesWith(text: string): string {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, 'deliveries.yaml'), text);
+  return folder;
+}
+
+describe('rules check', () => {
+  it('praises rules that can be used, without a configuration or a database', async () => {
+    const { code, stdout, stderr } = await selvedge(['rules', 'check', EXAMPLES]);
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(
+      /: \d+ rules can be used, 0 errors, 0 warnings, rule set [0-9a-f]{16}\n/,
+    );
+  });
+
+  it('lists every mistake with its place and exits with 78', async () => {
+    const broken = RULE.replace('order.country', 'order.contry').replace('{ country:', '{ contry:');
+    const { code, stdout, stderr } = await selvedge(['rules', 'check', rulesWith(broken)]);
+    expect(code).toBe(78);
+    expect(stdout).toContain(
+      'deliveries.yaml:5:19 accept-danish: order has no field "contry" - did you mean: country?\n',
+    );
+    expect(stdout).toContain('deliveries.yaml:8:');
+    expect(stderr).toBe('2 errors, 0 warnings\n');
+  });
+
+  it('shows warnings of rules that can be used', async () => {
+    const risky = RULE.replace(
+      'order.country == "DK"',
+      '"delivery.lines.all(line, line.missing == 0)"',
+    );
+    const { code, stdout } = await selvedge(['rules', 'check', rulesWith(risky)]);
+    expect(code).toBe(0);
+    expect(stdout).toContain('warning: all(…) is also true for a delivery without lines');
+    expect(stdout).toContain('1 rule can be used, 0 errors, 1 warning');
+  });
+
+  it('gives the same to programs', async () => {
+    const broken = rulesWith(RULE.replace('order.country', 'order.contry'));
+    const { code, stdout } = await selvedge(['rules', 'check', '--json', broken]);
+    expect(code).toBe(78);
+    expect(JSON.parse(stdout)).toMatchObject({
+      ok: false,
+      hash: null,
+      problems: [{ file: 'deliveries.yaml', line: 5, column: 19, hint: 'did you mean: country?' }],
+    });
+    const right = await selvedge(['rules', 'check', '--json', rulesWith(RULE)]);
+    expect(JSON.parse(right.stdout)).toMatchObject({
+      ok: true,
+      rules: [{ id: 'accept-danish', action: 'accept', mode: 'shadow' }],
+      problems: [],
+    });
+  });
+
+  it('says that a directory cannot be read, or has no rules', async () => {
+    const { code, stderr } = await selvedge(['rules', 'check', '/nowhere']);
+    expect(code).toBe(78);
+    expect(stderr).toMatch(/^selvedge: the rules cannot be read: .*nowhere/);
+    expect((await selvedge(['rules', 'check', temporaryFolder()])).stderr).toContain('no file');
+  });
+});
+
+describe('rules test', () => {
+  it('runs the tests of the example rules', async () => {
+    const { code, stdout } = await selvedge(['rules', 'test', EXAMPLES]);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/\d+ passed, 0 failed, 0 clauses not shown to matter\n$/);
+  });
+
+  it('exits with 1 when a test fails, and with 78 when the rules cannot be used', async () => {
+    const wrong = rulesWith(RULE.replace('expect: none', 'expect: accept'));
+    const failed = await selvedge(['rules', 'test', wrong]);
+    expect(failed.code).toBe(1);
+    expect(failed.stdout).toContain(
+      'FAIL accept-danish: abroad\n       expected accept, got none\n',
+    );
+    const json = await selvedge(['rules', 'test', '--json', wrong]);
+    expect([json.code, JSON.parse(json.stdout).ok]).toEqual([1, false]);
+    const broken = await selvedge(['rules', 'test', rulesWith('rules: 1\n')]);
+    expect(broken.code).toBe(78);
+  });
+});
+
+describe('rules schema', () => {
+  it('prints the schema that lies beside the example rules', async () => {
+    const { stdout } = await selvedge(['rules', 'schema']);
+    const copy = join(temporaryFolder(), 'rules');
+    cpSync(EXAMPLES, copy, { recursive: true });
+    writeFileSync(join(copy, 'rules.schema.json'), stdout);
+    expect(JSON.parse(stdout)).toMatchObject({ title: 'Selvedge rules', type: 'object' });
+    expect((await selvedge(['rules', 'check', copy])).code).toBe(0);
+  });
+});

@@ -1,0 +1,15 @@
+import { describe, expect, it } from 'vitest';
+import { nearestName } from '../../src/lib/nearest.ts';
+
+describe('the nearest name', () => {
+  it('prefers two swapped letters to any other slip, in any order of the names', () => {
+    const names = ['hod', 'hold', 'hole', 'hoodl'];
+    expect(nearestName('hodl', names)).toBe('hold');
+    expect(nearestName('hodl', names.toReversed())).toBe('hold');
+  });
+
+  it('is none when no name is near enough', () => {
+    expect(nearestName('accept', ['hold', 'reject'])).toBeUndefined();
+    expect(nearestName('x', ['y'])).toBe('y');
+  });
+});
