@@ -23,9 +23,10 @@ import { createDeliveryStatusKind } from '../outbox/kinds/delivery-status.ts';
 import { acquireLease, type FolderLock, type Lease, lockFolder } from '../store/lock.ts';
 import { createReadSequence } from '../store/state.ts';
 import { openStore, type SqliteStore } from '../store/store.ts';
+import { createVariantPages } from '../sync/bulk/variant-pages.ts';
 import { createPlanner } from '../sync/planner.ts';
 import { createOrderReader, type ReadOrder } from '../sync/read-order.ts';
-import type { RunResult } from '../sync/stream.ts';
+import type { RunResult } from '../sync/run/run-stream.ts';
 import { createInbox } from './inbox.ts';
 import { createService, type Service } from './service.ts';
 import { plannedStreams } from './streams.ts';
@@ -130,7 +131,10 @@ function createWorkers(
   const { store, service, rules } = parts;
   const { clock, random, log, events } = deps;
   const sequence = createReadSequence(store, clock);
-  const readOrder = createOrderReader({ store, v1: service.v1, sequence, clock });
+  const readOrder = createOrderReader({
+    ...{ store, v1: service.v1, sequence, clock },
+    also: config.streams.orders,
+  });
   const outbox = createOutbox(config.outbox, deps, { store, service, readOrder });
   const decider = createDecider({
     store,
@@ -150,7 +154,11 @@ function createWorkers(
   const planner = createPlanner({
     ...{ store, clock, random, sequence },
     log: log.child({ room: 'sync' }),
-    streams: plannedStreams(config, store, service.v1, () => inbox.refresher.nudge()),
+    variants: createVariantPages({ store, clock }),
+    streams: plannedStreams(config, {
+      ...{ store, v1: service.v1, v2: service.v2 },
+      onRefreshRequested: () => inbox.refresher.nudge(),
+    }),
     onRunEnded: (result) => events?.runEnded?.(result),
   });
   const lease = leaseKeeper(parts.lease, config.store.lockLease, clock);

@@ -4,11 +4,13 @@ import {
   createLoginGate,
   createSession,
   type LoginSpacing,
+  type Session,
   type SessionOptions,
 } from '../client/session.ts';
 import { createTransport, TRANSPORT_DEFAULTS, type Transport } from '../client/transport.ts';
 import { createV1Client, type V1Client } from '../client/v1/client.ts';
 import { VARIANT_LIST_DEFAULTS } from '../client/v1/variants.ts';
+import { createV2Client, type V2Client } from '../client/v2/client.ts';
 import type { Config } from '../config/schema.ts';
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -65,6 +67,8 @@ type Credential = SessionOptions['credential'];
 export interface Service {
   readonly transport: Transport;
   readonly v1: V1Client;
+  /** Undefined while V2 is not enabled. */
+  readonly v2: V2Client | undefined;
 }
 
 export interface ServiceDeps {
@@ -72,6 +76,23 @@ export interface ServiceDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly scrubber: Scrubber;
+}
+
+function createV2(
+  { enabled, baseUrl, login, tokenHeader, tokenPointers, pageLimit }: Config['service']['v2'],
+  session: (credential: Credential) => Session,
+): V2Client | undefined {
+  if (!enabled || baseUrl === null || login === null) return undefined;
+  const { clientId, clientSecret, idMember, secretMember } = login;
+  const credential: Credential = {
+    kind: 'login',
+    url: `${baseUrl}/auth/login`,
+    header: tokenHeader,
+    ...{ idMember, secretMember, tokenPointers, clientSecret },
+    clientId: clientId instanceof Secret ? clientId.reveal() : clientId,
+  };
+  const paging = { pageRows: pageLimit, follow: 'token' } as const;
+  return createV2Client({ baseUrl, paging }, session(credential));
 }
 
 export async function createService(
@@ -100,6 +121,7 @@ export async function createService(
   const gate = createLoginGate(clock, await loginSpacing(deps.store, clock), limits.loginSpacing);
   const session = (credential: Credential) =>
     createSession({ credential }, { transport, clock, scrubber, gate });
+  const v2 = createV2(config.v2, session);
   const { readToken, readTokenHeader, paging, pageLimit, baseUrl } = config.v1;
   const v1 = createV1Client(
     {
@@ -122,5 +144,5 @@ export async function createService(
           : session({ kind: 'key', header: readTokenHeader, key: readToken }),
     },
   );
-  return { transport, v1 };
+  return { transport, v1, v2 };
 }

@@ -1,34 +1,99 @@
 /** Which streams the configuration asks for, and when. */
 import type { V1Client } from '../client/v1/client.ts';
+import type { V2Client } from '../client/v2/client.ts';
 import type { Config } from '../config/schema.ts';
+import { BRAND, FREIGHT_OPTION, SEASON } from '../mirror/catalog/names.ts';
 import type { Store } from '../store/store.ts';
 import type { PlannedStream } from '../sync/planner.ts';
 import type { Stream } from '../sync/stream.ts';
-import { createBrandsStream } from '../sync/streams/brands.ts';
 import { createOrdersStream } from '../sync/streams/orders.ts';
+import { createPdmStream } from '../sync/streams/pdm.ts';
+import { createSeasonStream } from '../sync/streams/season.ts';
+import { createShortListStream } from '../sync/streams/short-list.ts';
 import { createStockStream } from '../sync/streams/stock.ts';
 
-export function plannedStreams(
-  config: Config,
-  store: Store,
-  v1: V1Client,
-  onRefreshRequested: () => void,
-): PlannedStream[] {
-  const { brands, stock, orders } = config.streams;
-  const { detailed, detailedPricing, includeVariantsOnOrder } = stock;
-  const { paging, pageLimit } = config.service.v1;
-  const planned = (stream: Stream, settings: Config['streams']['brands']) =>
-    settings.enabled ? [{ stream, schedule: settings.schedule, jitterMs: settings.jitter }] : [];
+type Streams = Config['streams'];
+
+export interface StreamSources {
+  readonly store: Store;
+  readonly v1: V1Client;
+  /** Undefined while V2 is not enabled. */
+  readonly v2: V2Client | undefined;
+  readonly onRefreshRequested: () => void;
+}
+
+function planned(stream: Stream, settings: Streams['brands']): PlannedStream[] {
+  const { enabled, schedule, jitter } = settings;
+  return enabled ? [{ stream, schedule, jitterMs: jitter }] : [];
+}
+
+function orderStreams(streams: Streams, sources: StreamSources): PlannedStream[] {
+  const { store, v1, onRefreshRequested } = sources;
+  const deps = { v1, db: () => store.db, onRefreshRequested };
+  const { orders, ordersFull } = streams;
   return [
-    ...planned(createOrdersStream({ v1, db: () => store.db, onRefreshRequested }), orders),
+    ...planned(createOrdersStream(deps, 'orders'), orders),
+    ...planned(createOrdersStream(deps, 'ordersFull'), ordersFull),
+  ];
+}
+
+function catalogStreams(config: Config, v1: V1Client): PlannedStream[] {
+  const { brands, freight, seasons, stock, season } = config.streams;
+  const { paging: mode, pageLimit: pageRows } = config.service.v1;
+  const { detailed, detailedPricing, includeVariantsOnOrder } = stock;
+  const short = (
+    settings: Streams['brands'],
+    parts: Omit<Parameters<typeof createShortListStream>[0], 'fuse'>,
+  ) => planned(createShortListStream({ ...parts, fuse: settings.fuse }), settings);
+  return [
     ...planned(
       createStockStream(v1, {
         level: { detailed, detailedPricing, includeVariantsOnOrder },
-        mode: paging,
-        pageRows: pageLimit,
+        fuse: stock.fuse,
+        ...{ mode, pageRows },
       }),
       stock,
     ),
-    ...planned(createBrandsStream(v1), brands),
+    ...planned(
+      createSeasonStream(v1, {
+        level: { detailed: season.detailed, detailedPricing: season.detailedPricing },
+        fuse: season.fuse,
+        ...{ mode, pageRows },
+      }),
+      season,
+    ),
+    ...short(brands, { name: 'brands', entity: BRAND, read: (call) => v1.brands(call) }),
+    ...short(freight, {
+      name: 'freight',
+      entity: FREIGHT_OPTION,
+      read: (call) => v1.freight(call),
+    }),
+    ...short(seasons, {
+      name: 'seasons',
+      entity: SEASON,
+      read: (call) => v1.seasons(undefined, call),
+    }),
+  ];
+}
+
+const PDM_STREAMS = [
+  'styles',
+  'styleColors',
+  'colors',
+  'pdmBrands',
+  'types',
+  'genders',
+  'countries',
+] as const;
+
+export function plannedStreams(config: Config, sources: StreamSources): PlannedStream[] {
+  const { streams } = config;
+  const { v1, v2 } = sources;
+  return [
+    ...orderStreams(streams, sources),
+    ...catalogStreams(config, v1),
+    ...PDM_STREAMS.flatMap((name) =>
+      v2 ? planned(createPdmStream(v2, name, streams[name].fuse), streams[name]) : [],
+    ),
   ];
 }

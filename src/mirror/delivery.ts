@@ -16,9 +16,10 @@ import type { DeliveryRecord } from './records.ts';
 
 const FINAL = new Set<unknown>(['rejected', 'canceled']);
 
-function contradiction(before: SqlRow, after: SqlRow): string | undefined {
+/** Why `after` cannot follow `before`, in words; undefined: it can. */
+export function contradicts(what: string, before: SqlRow, after: SqlRow): string | undefined {
   if (!FINAL.has(before.status) || before.status === after.status) return undefined;
-  return `the delivery was ${before.status}, which is final; the service now says ${after.status}`;
+  return `the ${what} was ${before.status}, which is final; the service now says ${after.status}`;
 }
 
 export const DELIVERY: EntityDefinition = {
@@ -49,7 +50,7 @@ export const DELIVERY: EntityDefinition = {
       'extra',
     ],
   },
-  contradiction,
+  contradiction: (before, after) => contradicts('delivery', before, after),
 };
 
 function toRow(record: DeliveryRecord): MirrorRow {

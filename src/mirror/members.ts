@@ -14,6 +14,8 @@ export interface Members {
   time(name: string): number | null;
   /** A member that is an object, as members; a missing one has no members. */
   object(name: string): Members;
+  /** A member that is an array; a missing one is empty. */
+  list(name: string): readonly unknown[];
   /** A member as JSON text, or the given text when it is missing. */
   json(name: string, missing: string): string;
   /** What nobody asked for, nested objects included: nothing unknown is lost. */
@@ -59,6 +61,7 @@ export function membersOf(record: unknown): Members {
       nested.set(name, members);
       return members;
     },
+    list: (name) => takeIf(name, (value) => (Array.isArray(value) ? value : undefined)) ?? [],
     json(name, missing) {
       const value = take(name);
       return value === undefined ? missing : JSON.stringify(value);

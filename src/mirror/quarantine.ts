@@ -11,15 +11,17 @@ export interface RejectedRow {
   readonly reason: string;
 }
 
+/** Keeps the rows; gives how many of them were never seen before. */
 export async function quarantineRows(
   tx: Tx,
   entity: string,
   rejected: readonly RejectedRow[],
   provenance: Provenance,
-): Promise<void> {
+): Promise<number> {
+  let added = 0;
   for (const row of rejected) {
     const raw = typeof row.raw === 'string' ? row.raw : JSON.stringify(row.raw);
-    await tx
+    const stored = await tx
       .insertInto('quarantine')
       .values({
         entity,
@@ -40,6 +42,9 @@ export async function quarantineRows(
           times: eb('quarantine.times', '+', 1),
         })),
       )
-      .execute();
+      .returning('times')
+      .executeTakeFirstOrThrow();
+    if (stored.times === 1) added += 1;
   }
+  return added;
 }

@@ -8,15 +8,6 @@ interface Open {
   readonly [member: string]: unknown;
 }
 
-export interface BrandRecord extends Open {
-  readonly brandName: string;
-}
-
-export interface VariantRecord extends Open {
-  readonly barcode: string;
-  readonly quantity: number;
-}
-
 export interface OrderLineRecord extends Open {
   readonly barcode: string;
   readonly quantity: number;
@@ -40,4 +31,18 @@ export interface DeliveryRecord extends Open {
   readonly orderId: number;
   readonly status: string;
   readonly fulfilledLineItems: readonly DeliveryLineRecord[];
+}
+
+export interface RefundRecord extends Open {
+  readonly orderRefundId: number;
+  readonly orderId: number;
+  readonly status: string;
+  readonly refundedLineItems: readonly Open[];
+}
+
+export interface PendingRefundRecord extends Open {
+  readonly pendingRefundId: number;
+  readonly orderId: number;
+  readonly status: string;
+  readonly refundLineItems: readonly Open[];
 }

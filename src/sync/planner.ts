@@ -5,8 +5,9 @@
  */
 import type { Random } from '../lib/chance.ts';
 import { toError } from '../lib/errors.ts';
+import { type RunnerDeps, type RunResult, runStream } from './run/run-stream.ts';
 import { nextRunAfter } from './schedule.ts';
-import { type RunnerDeps, type RunResult, runStream, type Stream } from './stream.ts';
+import type { Stream } from './stream.ts';
 
 export interface PlannedStream {
   readonly stream: Stream;
@@ -23,6 +24,8 @@ export interface PlannerDeps extends RunnerDeps {
 
 export interface Planner {
   readonly name: string;
+  /** A due time or a pause was changed: look now. */
+  nudge(): void;
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -47,6 +50,7 @@ async function ensureState(deps: PlannerDeps): Promise<void> {
         complete_at: null,
         complete_rows: null,
         last_error: null,
+        requested: null,
       })
       .onConflict((conflict) => conflict.doNothing())
       .execute();
@@ -64,14 +68,36 @@ async function bringOpenRunsForward(deps: PlannerDeps): Promise<void> {
     .execute();
 }
 
+/** What the operator asked of the stream; asked once, done once. */
+async function takeRequest(deps: PlannerDeps, stream: string): Promise<'run' | 'full' | null> {
+  return deps.store.transaction(async (tx) => {
+    const row = await tx
+      .selectFrom('stream_state')
+      .select('requested')
+      .where('stream', '=', stream)
+      .executeTakeFirst();
+    await tx
+      .updateTable('stream_state')
+      .set({ requested: null })
+      .where('stream', '=', stream)
+      .execute();
+    return row?.requested ?? null;
+  });
+}
+
 async function runOne(
   deps: PlannerDeps,
   planned: PlannedStream,
   signal: AbortSignal,
 ): Promise<void> {
   try {
-    const due = nextDue(deps, planned);
-    deps.onRunEnded(await runStream(deps, planned.stream, 'schedule', due, signal));
+    const requested = await takeRequest(deps, planned.stream.name);
+    const ask = {
+      cause: requested === null ? 'schedule' : 'operator',
+      dueAt: nextDue(deps, planned),
+      full: requested === 'full',
+    };
+    deps.onRunEnded(await runStream(deps, planned.stream, ask, signal));
   } catch (thrown) {
     if (signal.aborted) return;
     deps.log.error({ stream: planned.stream.name, err: toError(thrown) }, 'run broke');
@@ -85,13 +111,14 @@ async function runOne(
 
 export function createPlanner(deps: PlannerDeps): Planner {
   const { store, clock, streams } = deps;
+  let wake = new AbortController();
   return {
     name: 'sync',
+    nudge: () => wake.abort(),
     async run(signal) {
       await ensureState(deps);
       await bringOpenRunsForward(deps);
       const running = new Map<string, Promise<void>>();
-      let wake = new AbortController();
       while (!signal.aborted) {
         wake = new AbortController();
         const states = await store.db

@@ -1,6 +1,6 @@
 /**
- * Reads one order with its deliveries, fresh, and writes both into the mirror in one
- * transaction. Events, sweeps, decisions and pushes all look at an order through here. The read's
+ * Reads one order with its deliveries (and its refunds, unless a push waits for the answer),
+ * fresh, and writes all of it into the mirror in one transaction. Events, sweeps, decisions and pushes all look at an order through here. The read's
  * sequence is taken before the first request leaves, so that a slow answer cannot overwrite what
  * a later read has found.
  */
@@ -9,6 +9,7 @@ import type { SalesOrder, SalesOrderDelivery } from '../client/v1/schemas.ts';
 import type { Clock } from '../lib/clock.ts';
 import { writeDeliveries } from '../mirror/delivery.ts';
 import { quarantineRows } from '../mirror/quarantine.ts';
+import { writePendingRefunds, writeRefunds } from '../mirror/refund.ts';
 import { writeOrders } from '../mirror/sales-order.ts';
 import type { ReadSequence } from '../store/state.ts';
 import type { Store } from '../store/store.ts';
@@ -29,25 +30,38 @@ export type ReadOrder = (orderId: number, request: OrderRequest) => Promise<Orde
 
 export interface OrderReaderDeps {
   readonly store: Store;
-  readonly v1: Pick<V1Client, 'order' | 'deliveries'>;
+  readonly v1: Pick<V1Client, 'order' | 'deliveries' | 'refunds' | 'pendingRefunds'>;
+  /** What is read besides the deliveries. */
+  readonly also: { readonly refunds: boolean; readonly pendingRefunds: boolean };
   readonly sequence: ReadSequence;
   readonly clock: Clock;
 }
 
 export function createOrderReader(deps: OrderReaderDeps): ReadOrder {
-  const { store, v1, sequence, clock } = deps;
+  const { store, v1, sequence, clock, also } = deps;
   return async (orderId, { cause, priority, signal }) => {
     const readSeq = await sequence.next();
     const call = { priority, signal };
-    const [order, deliveries] = await Promise.all([
+    const isPush = priority === 'push';
+    const [order, deliveries, refunds, pendingRefunds] = await Promise.all([
       v1.order(orderId, call),
       v1.deliveries(orderId, call),
+      also.refunds && !isPush ? v1.refunds(orderId, call) : undefined,
+      also.pendingRefunds && !isPush ? v1.pendingRefunds(orderId, call) : undefined,
     ]);
     await store.transaction(async (tx) => {
       const provenance = { source: `refresh:${cause}`, readSeq, at: clock.now() };
       await writeOrders(tx, [order.value], provenance);
       await writeDeliveries(tx, deliveries.rows, provenance);
       await quarantineRows(tx, 'delivery', deliveries.rejects, provenance);
+      if (refunds) {
+        await writeRefunds(tx, refunds.rows, provenance);
+        await quarantineRows(tx, 'refund', refunds.rejects, provenance);
+      }
+      if (pendingRefunds) {
+        await writePendingRefunds(tx, pendingRefunds.rows, provenance);
+        await quarantineRows(tx, 'pending_refund', pendingRefunds.rejects, provenance);
+      }
     });
     return { order: order.value, deliveries: deliveries.rows };
   };

@@ -17,13 +17,21 @@ function stream() {
 }
 
 export function streamsSection() {
+  const priced = { detailed: flag(), detailedPricing: flag() };
   return z.strictObject({
     brands: stream(),
-    stock: stream().extend({
-      detailed: flag(),
-      detailedPricing: flag(),
-      includeVariantsOnOrder: flag(),
-    }),
-    orders: stream(),
+    freight: stream(),
+    seasons: stream(),
+    stock: stream().extend({ ...priced, includeVariantsOnOrder: flag() }),
+    season: stream().extend(priced),
+    orders: stream().extend({ refunds: flag(), pendingRefunds: flag() }),
+    ordersFull: stream(),
+    styles: stream(),
+    styleColors: stream(),
+    colors: stream(),
+    pdmBrands: stream(),
+    types: stream(),
+    genders: stream(),
+    countries: stream(),
   });
 }

@@ -4,55 +4,49 @@
  */
 import type { StockLevel } from '../../client/v1/catalog.ts';
 import type { V1Client } from '../../client/v1/client.ts';
-import { type RowBatch, variantsOf } from '../../client/v1/variants.ts';
-import type { Provenance } from '../../mirror/entity.ts';
-import { quarantineRows } from '../../mirror/quarantine.ts';
-import { writeStockVariants } from '../../mirror/stock-variant.ts';
-import type { Tx } from '../../store/store.ts';
-import type { PageCounts } from '../run-ledger.ts';
-import type { Stream } from '../stream.ts';
+import type { PullEnd } from '../../client/v1/variants.ts';
+import { STOCK_VARIANT } from '../../mirror/catalog/variant.ts';
+import type { Fuse, Stream } from '../stream.ts';
 
-export interface StockOptions {
-  readonly level: Required<StockLevel>;
+export interface ListPaging {
   readonly mode: 'stream' | 'pages';
   readonly pageRows: number;
 }
 
-async function writeBatch(tx: Tx, batch: RowBatch, provenance: Provenance): Promise<PageCounts> {
-  const parsed = batch.segments.map(({ start, end }) =>
-    variantsOf(batch.bytes.subarray(start, end)),
-  );
-  const rejects = parsed.flatMap((segment) => segment.rejects);
-  const rows = parsed.flatMap((segment) => segment.rows);
-  const counts = await writeStockVariants(tx, rows, provenance);
-  await quarantineRows(tx, 'stock_variant', rejects, provenance);
-  return {
-    rows: batch.rowCount,
-    changed: counts.inserted + counts.changed,
-    unchanged: counts.unchanged,
-    quarantined: rejects.length,
-    bytes: batch.bytes.length,
-  };
+export interface StockOptions extends ListPaging {
+  readonly level: Required<StockLevel>;
+  readonly fuse: Fuse;
+}
+
+/** What speaks against having seen the whole list as it was at one moment. */
+export function doubtsOfPull(end: PullEnd, what: string): string[] {
+  const doubts: string[] = [];
+  if (end.shortPages > 0) doubts.push(`${end.shortPages} pages of ${what} were short`);
+  if (end.countFirst !== end.count) {
+    doubts.push(`${what} went from ${end.countFirst} to ${end.count} rows meanwhile`);
+  }
+  if (end.count !== undefined && end.count !== end.rows) {
+    doubts.push(`the service counts ${end.count} rows of ${what}, ${end.rows} came`);
+  }
+  return doubts;
 }
 
 export function createStockStream(v1: Pick<V1Client, 'stock'>, options: StockOptions): Stream {
+  const { mode, pageRows, level, fuse } = options;
   return {
     name: 'stock',
-    options: { ...options.level, mode: options.mode, pageRows: options.pageRows },
-    async pull({ run, page, signal }) {
+    options: { ...level, mode, pageRows },
+    list: { entity: STOCK_VARIANT, fuse, isPaged: mode === 'pages', isLong: true },
+    async pull({ run, variantPage, signal }) {
       const { next } = run.checkpoint;
       const from = typeof next === 'number' ? next : undefined;
-      const list = v1.stock(options.level, { signal, priority: 'pull', from });
+      const list = v1.stock(level, { signal, priority: 'pull', from });
       for await (const batch of list.batches) {
-        await page({ next: batch.next }, (tx, provenance) => writeBatch(tx, batch, provenance));
+        await variantPage({ next: batch.next }, { kind: 'stock' }, batch);
       }
       const end = list.end();
-      const doubts: string[] = [];
-      if (end.shortPages > 0) doubts.push(`${end.shortPages} pages were short`);
-      if (end.countFirst !== end.count) {
-        doubts.push(`the list went from ${end.countFirst} to ${end.count} rows meanwhile`);
-      }
-      return { expectedRows: end.count, doubts };
+      const doubts = doubtsOfPull(end, 'the stock');
+      return { expectedRows: end.rows, doubts, parts: new Map([['', end.rows]]) };
     },
   };
 }

@@ -3,9 +3,9 @@
  * checkpoint after it are one transaction: a kill at any point loses at most one page of work.
  * Only `complete` moves a stream's clock.
  */
-import { canonicalJson, isJsonObject, type JsonObject } from '../lib/json.ts';
-import type { Db, Store, Tx } from '../store/store.ts';
-import type { RunOutcome } from '../store/tables.ts';
+import { canonicalJson, isJsonObject, type JsonObject } from '../../lib/json.ts';
+import type { Db, Store, Tx } from '../../store/store.ts';
+import type { RunOutcome } from '../../store/tables.ts';
 
 export interface Run {
   readonly runId: number;
@@ -24,6 +24,10 @@ export interface PageCounts {
   readonly unchanged: number;
   readonly quarantined: number;
   readonly bytes: number;
+  /** Rows whose key cannot be read; absent: none. */
+  readonly keyless?: number;
+  /** Rows that had to be compared one by one; absent: all of them. */
+  readonly reread?: number;
 }
 
 export type EndedOutcome = Exclude<RunOutcome, 'running'>;
@@ -32,6 +36,8 @@ export interface RunEnd {
   readonly outcome: EndedOutcome;
   readonly reason: string | null;
   readonly rowsDeleted: number;
+  /** Rows that would have been deleted, had the fuse allowed it. */
+  readonly rowsHeld: number;
 }
 
 export interface RunRequest {
@@ -97,6 +103,7 @@ export async function openRun(store: Store, request: RunRequest): Promise<Run> {
         options,
         checkpoint: '{}',
         reason: null,
+        released_at: null,
       })
       .returning('run_id')
       .executeTakeFirstOrThrow();
@@ -170,6 +177,7 @@ export async function endRun(
         reason: end.reason,
         ended_at: now,
         rows_deleted: end.rowsDeleted,
+        rows_held: end.rowsHeld,
       })
       .where('run_id', '=', run.runId)
       .execute();
@@ -180,12 +188,28 @@ export async function endRun(
       .set((eb) => ({
         due_at: dueAt,
         last_run_id: run.runId,
-        failures: complete ? 0 : eb('failures', '+', 1),
-        last_error: end.reason,
+        failures: complete || end.outcome === 'skipped' ? 0 : eb('failures', '+', 1),
+        last_error: complete ? null : end.reason,
         ...(complete ? { complete_at: run.startedAt, complete_rows: totals.rows } : {}),
       }))
       .where('stream', '=', run.stream)
       .execute();
     return totals;
   });
+}
+
+/** Starts an open run over: what it has counted so far belongs to a list that is no more. */
+export async function restartRun(tx: Tx, runId: number): Promise<void> {
+  await tx
+    .updateTable('sync_run')
+    .set({
+      checkpoint: '{}',
+      pages: 0,
+      rows_seen: 0,
+      rows_changed: 0,
+      rows_unchanged: 0,
+      rows_quarantined: 0,
+    })
+    .where('run_id', '=', runId)
+    .execute();
 }

@@ -1,0 +1,45 @@
+/** `brand`, `freight_option` and `season`: the short lists of V1. */
+import type { ListEntity } from '../list.ts';
+import { membersOf } from '../members.ts';
+
+export const BRAND: ListEntity = {
+  entity: 'brand',
+  table: 'brand',
+  key: 'brand_name',
+  wireKey: 'brandName',
+  columns: ['brand_name'],
+  toRow(record) {
+    const members = membersOf(record);
+    return { values: { brand_name: members.text('brandName') }, extra: members.rest() };
+  },
+};
+
+export const FREIGHT_OPTION: ListEntity = {
+  entity: 'freight_option',
+  table: 'freight_option',
+  key: 'freight_type',
+  wireKey: 'freightType',
+  columns: ['freight_type'],
+  toRow(record) {
+    const members = membersOf(record);
+    return { values: { freight_type: members.text('freightType') }, extra: members.rest() };
+  },
+};
+
+export const SEASON: ListEntity = {
+  entity: 'season',
+  table: 'season',
+  key: 'season_name',
+  wireKey: 'seasonName',
+  columns: ['season_name'],
+  lines: { table: 'season_delivery', columns: ['line_no', 'delivery_name'] },
+  toRow(record) {
+    const members = membersOf(record);
+    const lines = members.list('deliveryNames').map((name, index) => ({
+      line_no: index + 1,
+      delivery_name: String(name),
+    }));
+    const values = { season_name: members.text('seasonName') };
+    return { values, extra: members.rest(), lines };
+  },
+};

@@ -1,0 +1,103 @@
+/** The resources of V2: `style`, `style_color`, `color`, `pdm_brand`, `style_type`, … */
+import type { MirroredTable, SqlRow } from '../../store/bulk.ts';
+import type { ListEntity } from '../list.ts';
+import { type Members, membersOf } from '../members.ts';
+
+type Columns = (attributes: Members, relationships: Members) => SqlRow;
+
+/** The id that a to-one relationship points to. */
+function toOne(relationships: Members, name: string): string | null {
+  const data = relationships.object(name).object('data');
+  data.text('type');
+  return data.text('id');
+}
+
+function toMany(relationships: Members, name: string): string {
+  const ids = relationships
+    .object(name)
+    .list('data')
+    .map((one) => membersOf(one).text('id'));
+  return JSON.stringify(ids.filter((id) => id !== null));
+}
+
+function resource(
+  table: MirroredTable,
+  key: string,
+  columns: readonly string[],
+  read: Columns,
+): ListEntity {
+  return {
+    entity: table,
+    table,
+    key,
+    wireKey: 'id',
+    columns: [key, ...columns],
+    toRow(record) {
+      const members = membersOf(record);
+      members.text('type');
+      const values = {
+        [key]: members.text('id'),
+        ...read(members.object('attributes'), members.object('relationships')),
+      };
+      return { values, extra: members.rest() };
+    },
+  };
+}
+
+const named: Columns = (attributes) => ({ name: attributes.text('name') });
+
+/** By the stream that pulls them. */
+export const PDM = {
+  styles: resource(
+    'style',
+    'style_id',
+    [
+      'style_no',
+      'style_name',
+      'description',
+      'designer',
+      'active',
+      'updated_at',
+      'brand_id',
+      'type_id',
+      'gender_id',
+      'country_id',
+      'style_color_ids',
+    ],
+    (attributes, relationships) => ({
+      style_no: attributes.text('styleNo'),
+      style_name: attributes.text('styleName'),
+      description: attributes.text('description'),
+      designer: attributes.text('designer'),
+      active: attributes.flag('active'),
+      updated_at: attributes.time('updatedAt'),
+      brand_id: toOne(relationships, 'brand'),
+      type_id: toOne(relationships, 'type'),
+      gender_id: toOne(relationships, 'gender'),
+      country_id: toOne(relationships, 'countryOfOrigin'),
+      style_color_ids: toMany(relationships, 'styleColors'),
+    }),
+  ),
+  styleColors: resource(
+    'style_color',
+    'style_color_id',
+    ['active', 'noos_type', 'color_id'],
+    (attributes, relationships) => ({
+      active: attributes.flag('active'),
+      noos_type: attributes.text('noosType'),
+      color_id: toOne(relationships, 'color'),
+    }),
+  ),
+  colors: resource('color', 'color_id', ['name', 'code', 'active'], (attributes) => ({
+    name: attributes.text('name'),
+    code: attributes.text('code'),
+    active: attributes.flag('active'),
+  })),
+  pdmBrands: resource('pdm_brand', 'brand_id', ['name'], named),
+  types: resource('style_type', 'type_id', ['name'], named),
+  genders: resource('gender', 'gender_id', ['name'], named),
+  countries: resource('country', 'country_id', ['name', 'code'], (attributes) => ({
+    name: attributes.text('name'),
+    code: attributes.text('code'),
+  })),
+} as const;

@@ -1,0 +1,273 @@
+/**
+ * Lists of the service in the mirror. A list arrives in segments of a few neighbouring rows. A
+ * segment whose digest is the one of the last time is proved unchanged: none of its rows is
+ * parsed, compared or written. The others are compared row by row, and their keys are kept, so
+ * that a run that saw the whole list knows what is gone ({@link missingKeys}).
+ *
+ * Only the stream itself writes the tables of its lists; else an equal digest would prove nothing.
+ */
+import { createHash } from 'node:crypto';
+import { sql } from 'kysely';
+import { isJsonObject } from '../lib/json.ts';
+import { insertRows, type SqlValue } from '../store/bulk.ts';
+import type { Db, Tx } from '../store/store.ts';
+import { type EntityDefinition, type MirrorRow, type Provenance, writeRows } from './entity.ts';
+import { quarantineRows, type RejectedRow } from './quarantine.ts';
+
+export interface ListEntity extends EntityDefinition {
+  /** The member of a record that tells rows apart. */
+  readonly wireKey: string;
+  /** The table's key for the member's value, when they differ. */
+  readonly keyOf?: (value: SqlValue) => SqlValue;
+  readonly toRow: (record: unknown) => MirrorRow;
+}
+
+export interface ListPlace {
+  readonly stream: string;
+  /** '' for a list in one piece, else the name of the part. */
+  readonly part: string;
+}
+
+export interface ListRows {
+  readonly rows: readonly unknown[];
+  readonly rejects: readonly RejectedRow[];
+}
+
+export interface ListSegment {
+  /** Place in the whole list, from 0; the same in every run. */
+  readonly firstRow: number;
+  readonly rowCount: number;
+  readonly digest: Buffer;
+  /** Called only when the digest is not the known one. */
+  readonly read: () => ListRows;
+}
+
+interface ReadSegment extends ListSegment {
+  readonly told: ListRows;
+}
+
+export interface ComparedPage {
+  readonly rows: number;
+  readonly sameRows: number;
+  readonly changed: readonly ReadSegment[];
+}
+
+export interface ListCounts {
+  readonly rows: number;
+  readonly changed: number;
+  readonly unchanged: number;
+  readonly quarantined: number;
+  /** Quarantined for the first time. */
+  readonly newlyQuarantined: number;
+  /** Rows whose key cannot be read: with one of them nothing can be said to be gone. */
+  readonly keyless: number;
+  /** Rows that had to be compared one by one. */
+  readonly reread: number;
+}
+
+export function digestOf(bytes: Uint8Array | string): Buffer {
+  return createHash('sha256').update(bytes).digest().subarray(0, 16);
+}
+
+/** Finds out which segments must be read, and reads them; outside of any transaction. */
+export async function compareSegments(
+  db: Db,
+  place: ListPlace,
+  segments: readonly ListSegment[],
+): Promise<ComparedPage> {
+  const [first, last] = [segments[0], segments.at(-1)];
+  const known = new Map<number, Buffer | null>();
+  if (first && last) {
+    const rows = await db
+      .selectFrom('segment')
+      .select(['first_row', 'digest'])
+      .where('stream', '=', place.stream)
+      .where('part', '=', place.part)
+      .where('first_row', '>=', first.firstRow)
+      .where('first_row', '<=', last.firstRow)
+      .execute();
+    for (const row of rows) known.set(row.first_row, row.digest);
+  }
+  const changed = segments
+    .filter(({ firstRow, digest }) => !known.get(firstRow)?.equals(digest))
+    .map((segment) => ({ ...segment, told: segment.read() }));
+  const rows = segments.reduce((sum, { rowCount }) => sum + rowCount, 0);
+  const changedRows = changed.reduce((sum, { rowCount }) => sum + rowCount, 0);
+  return { rows, sameRows: rows - changedRows, changed };
+}
+
+function keyOfReject(entity: ListEntity, { raw }: RejectedRow): SqlValue {
+  const value = isJsonObject(raw) ? raw[entity.wireKey] : undefined;
+  if (typeof value !== 'string' || value === '') return null;
+  return entity.keyOf ? entity.keyOf(value) : value;
+}
+
+async function replaceSegments(
+  tx: Tx,
+  place: ListPlace,
+  segments: readonly {
+    readonly firstRow: number;
+    readonly rowCount: number;
+    readonly digest: Buffer | null;
+    readonly keys: readonly SqlValue[];
+  }[],
+): Promise<void> {
+  // A list that is cut otherwise than the last time leaves no piece of an old segment behind.
+  let from = -1;
+  let to = -1;
+  const clear = async (): Promise<void> => {
+    if (from < 0) return;
+    await tx
+      .deleteFrom('segment')
+      .where('stream', '=', place.stream)
+      .where('part', '=', place.part)
+      .where('first_row', '>=', from)
+      .where('first_row', '<', to)
+      .execute();
+  };
+  for (const { firstRow, rowCount } of segments) {
+    if (firstRow !== to) {
+      await clear();
+      from = firstRow;
+    }
+    to = firstRow + rowCount;
+  }
+  await clear();
+  const data = segments.map((segment) => ({
+    ...place,
+    first_row: segment.firstRow,
+    row_count: segment.rowCount,
+    digest: segment.digest?.toString('hex') ?? null,
+    keys: JSON.stringify(segment.keys),
+  }));
+  await sql`insert into segment (stream, part, first_row, row_count, digest, keys)
+    select value->>'stream', value->>'part', value->>'first_row', value->>'row_count',
+      unhex(value->>'digest'), value->>'keys'
+    from json_each(${JSON.stringify(data)})`.execute(tx);
+}
+
+/** Writes what {@link compareSegments} found. */
+export async function writeCompared(
+  tx: Tx,
+  entity: ListEntity,
+  place: ListPlace,
+  page: ComparedPage,
+  provenance: Provenance,
+): Promise<ListCounts> {
+  const read = page.changed.map((segment) => ({
+    segment,
+    rows: segment.told.rows.map(entity.toRow),
+    badKeys: segment.told.rejects.map((reject) => keyOfReject(entity, reject)),
+  }));
+  const rows = read.flatMap((one) => one.rows);
+  const counts = await writeRows(tx, entity, rows, provenance);
+  const rejects = page.changed.flatMap(({ told }) => told.rejects);
+  const newlyQuarantined = await quarantineRows(tx, entity.entity, rejects, provenance);
+  const segments = read.map(({ segment, rows: own, badKeys }) => ({
+    firstRow: segment.firstRow,
+    rowCount: segment.rowCount,
+    // Bad rows are looked at every time; so is what was older than what the mirror has.
+    digest: badKeys.length > 0 || counts.stale > 0 ? null : segment.digest,
+    keys: [
+      ...own.map(({ values }) => values[entity.key] ?? null),
+      ...badKeys.filter((key) => key !== null),
+    ],
+  }));
+  if (segments.length > 0) await replaceSegments(tx, place, segments);
+  return {
+    rows: page.rows,
+    changed: counts.inserted + counts.changed,
+    unchanged: page.sameRows + counts.unchanged,
+    quarantined: rejects.length,
+    newlyQuarantined,
+    keyless: read.flatMap(({ badKeys }) => badKeys).filter((key) => key === null).length,
+    reread: page.rows - page.sameRows,
+  };
+}
+
+/** Takes off what stands behind the end of each part, and parts that are no more. */
+export async function endList(
+  tx: Tx,
+  stream: string,
+  rowsOfParts: ReadonlyMap<string, number>,
+): Promise<void> {
+  for (const [part, rows] of rowsOfParts) {
+    await tx
+      .deleteFrom('segment')
+      .where('stream', '=', stream)
+      .where('part', '=', part)
+      .where('first_row', '>=', rows)
+      .execute();
+  }
+  await sql`delete from segment where stream = ${stream}
+    and part not in (select value from json_each(${JSON.stringify([...rowsOfParts.keys()])}))`.execute(
+    tx,
+  );
+}
+
+export interface ListCensus {
+  /** Rows of the mirror that are not deleted. */
+  readonly live: number;
+  /** Rows of the list beyond the first of their key. */
+  readonly duplicates: number;
+  /** Keys of live rows that the list does not have. */
+  readonly missing: readonly SqlValue[];
+}
+
+/** Compares the list as a whole with the mirror; call it when every part has been seen. */
+export async function takeCensus(
+  db: Db | Tx,
+  entity: ListEntity,
+  stream: string,
+): Promise<ListCensus> {
+  const { table, key } = entity;
+  const live = await sql<{ readonly n: number }>`select
+    (select count(*) from ${sql.table(table)})
+    - (select count(*) from ${sql.table(table)} where deleted_at is not null) as n`.execute(db);
+  const listed = await sql<{ readonly n: number; readonly keys: number }>`
+    select count(*) as n, count(distinct k.value) as keys
+    from segment, json_each(segment.keys) as k where stream = ${stream}`.execute(db);
+  const missing = await sql<{ readonly key: SqlValue }>`
+    select ${sql.ref(key)} as key from ${sql.table(table)}
+    where deleted_at is null and ${sql.ref(key)} not in (
+      select k.value from segment, json_each(segment.keys) as k where stream = ${stream}
+    )`.execute(db);
+  const [count] = listed.rows;
+  return {
+    live: live.rows[0]?.n ?? 0,
+    duplicates: (count?.n ?? 0) - (count?.keys ?? 0),
+    missing: missing.rows.map((row) => row.key),
+  };
+}
+
+/** Marks rows as deleted: softly, a row that comes again is restored. Gives how many it marked. */
+export async function markDeleted(
+  tx: Tx,
+  entity: EntityDefinition,
+  keys: readonly SqlValue[],
+  provenance: Provenance,
+): Promise<number> {
+  const { at, readSeq, source } = provenance;
+  const marked = await sql<{ readonly key: SqlValue }>`
+    update ${sql.table(entity.table)}
+    set deleted_at = ${at}, changed_at = ${at}, read_seq = ${readSeq}, source = ${source}
+    where ${sql.ref(entity.key)} in (select value from json_each(${JSON.stringify(keys)}))
+      and deleted_at is null and read_seq <= ${readSeq}
+    returning ${sql.ref(entity.key)} as key`.execute(tx);
+  const entries = marked.rows.map(({ key }) => ({
+    at,
+    entity: entity.entity,
+    key: String(key),
+    op: 'delete',
+    diff: '{}',
+    cause: source,
+  }));
+  await insertRows(tx, 'change', ['at', 'entity', 'key', 'op', 'diff', 'cause'], entries);
+  return entries.length;
+}
+
+/** Makes the next run compare every row of the stream. */
+export async function forgetDigests(tx: Tx, stream?: string): Promise<void> {
+  const query = tx.updateTable('segment').set({ digest: null });
+  await (stream === undefined ? query : query.where('stream', '=', stream)).execute();
+}

@@ -1,0 +1,126 @@
+/**
+ * `refund` and `pending_refund` with their lines. Like a delivery, a rejected or canceled refund
+ * is final: an answer that says otherwise is recorded as an incident and changes nothing.
+ */
+import type { SqlRow } from '../store/bulk.ts';
+import type { Tx } from '../store/store.ts';
+import { contradicts } from './delivery.ts';
+import {
+  type EntityDefinition,
+  type MirrorRow,
+  type Provenance,
+  type WriteCounts,
+  writeRows,
+} from './entity.ts';
+import { membersOf } from './members.ts';
+import type { PendingRefundRecord, RefundRecord } from './records.ts';
+
+const REFUND: EntityDefinition = {
+  entity: 'refund',
+  table: 'refund',
+  key: 'order_refund_id',
+  columns: [
+    'order_refund_id',
+    'refund_no',
+    'order_id',
+    'reference',
+    'order_no',
+    'status',
+    'pending_refund_id',
+    'created_at',
+  ],
+  lines: {
+    table: 'refund_line',
+    columns: [
+      'line_no',
+      'barcode',
+      'refunded_quantity',
+      'refunded_size_quantity',
+      'price',
+      'restock',
+      'refund_type',
+      'extra',
+    ],
+  },
+  contradiction: (before, after) => contradicts('refund', before, after),
+};
+
+const PENDING_REFUND: EntityDefinition = {
+  entity: 'pending_refund',
+  table: 'pending_refund',
+  key: 'pending_refund_id',
+  columns: ['pending_refund_id', 'order_id', 'reference', 'status', 'comment', 'created_at'],
+  lines: {
+    table: 'pending_refund_line',
+    columns: ['line_no', 'barcode', 'quantity', 'price', 'restock', 'refund_type', 'extra'],
+  },
+};
+
+function refundRow({ refundedLineItems, ...head }: RefundRecord): MirrorRow {
+  const lines = refundedLineItems.map((item, index): SqlRow => {
+    const line = membersOf(item);
+    const columns = {
+      line_no: index + 1,
+      barcode: line.text('barcode'),
+      refunded_quantity: line.integer('refundedQuantity'),
+      refunded_size_quantity: line.integer('refundedSizeQuantity'),
+      price: line.money('price'),
+      restock: line.flag('restock'),
+      refund_type: line.text('refundType'),
+    };
+    return { ...columns, extra: JSON.stringify(line.rest()) };
+  });
+  const refund = membersOf(head);
+  const values = {
+    order_refund_id: refund.integer('orderRefundId'),
+    refund_no: refund.text('refundNo'),
+    order_id: refund.integer('orderId'),
+    reference: refund.text('reference'),
+    order_no: refund.text('orderNo'),
+    status: refund.text('status'),
+    pending_refund_id: refund.integer('pendingRefundId'),
+    created_at: refund.time('createdAt'),
+  };
+  return { values, extra: refund.rest(), lines };
+}
+
+function pendingRefundRow({ refundLineItems, ...head }: PendingRefundRecord): MirrorRow {
+  const lines = refundLineItems.map((item, index): SqlRow => {
+    const line = membersOf(item);
+    const columns = {
+      line_no: index + 1,
+      barcode: line.text('barcode'),
+      quantity: line.integer('quantity'),
+      price: line.money('price'),
+      restock: line.flag('restock'),
+      refund_type: line.text('refundType'),
+    };
+    return { ...columns, extra: JSON.stringify(line.rest()) };
+  });
+  const pending = membersOf(head);
+  const values = {
+    pending_refund_id: pending.integer('pendingRefundId'),
+    order_id: pending.integer('orderId'),
+    reference: pending.text('reference'),
+    status: pending.text('status'),
+    comment: pending.text('comment'),
+    created_at: pending.time('createdAt'),
+  };
+  return { values, extra: pending.rest(), lines };
+}
+
+export function writeRefunds(
+  tx: Tx,
+  records: readonly RefundRecord[],
+  provenance: Provenance,
+): Promise<WriteCounts> {
+  return writeRows(tx, REFUND, records.map(refundRow), provenance);
+}
+
+export function writePendingRefunds(
+  tx: Tx,
+  records: readonly PendingRefundRecord[],
+  provenance: Provenance,
+): Promise<WriteCounts> {
+  return writeRows(tx, PENDING_REFUND, records.map(pendingRefundRow), provenance);
+}

@@ -1,0 +1,264 @@
+/** Kysely's view of the ledgers: what we did with what the service told us. */
+import type { Generated } from 'kysely';
+
+interface ChangeTable {
+  seq: Generated<number>;
+  at: number;
+  entity: string;
+  key: string;
+  op: 'insert' | 'update' | 'delete' | 'restore';
+  diff: string;
+  cause: string;
+}
+
+export type RunOutcome = 'running' | 'complete' | 'partial' | 'skipped' | 'suspicious' | 'failed';
+
+interface SyncRunTable {
+  run_id: Generated<number>;
+  stream: string;
+  cause: string;
+  started_at: number;
+  ended_at: number | null;
+  read_seq: number;
+  options: string;
+  checkpoint: string;
+  pages: Generated<number>;
+  rows_seen: Generated<number>;
+  rows_changed: Generated<number>;
+  rows_unchanged: Generated<number>;
+  rows_deleted: Generated<number>;
+  rows_quarantined: Generated<number>;
+  rows_held: Generated<number>;
+  released_at: number | null;
+  bytes: Generated<number>;
+  resumes: Generated<number>;
+  outcome: Generated<RunOutcome>;
+  reason: string | null;
+}
+
+interface StreamStateTable {
+  stream: string;
+  due_at: number;
+  paused: Generated<number>;
+  last_run_id: number | null;
+  complete_at: number | null;
+  complete_rows: number | null;
+  failures: Generated<number>;
+  last_error: string | null;
+  requested: 'run' | 'full' | null;
+}
+
+interface QuarantineTable {
+  id: Generated<number>;
+  entity: string;
+  raw: string;
+  raw_hash: string;
+  path: string;
+  reason: string;
+  source: string;
+  first_seen_at: number;
+  last_seen_at: number;
+  times: Generated<number>;
+}
+
+interface WebhookEventTable {
+  event_id: string;
+  received_at: number;
+  sent_at: number;
+  type: string | null;
+  order_id: number | null;
+  body: Buffer;
+  secret_name: string;
+  duplicates: Generated<number>;
+  last_duplicate_at: number | null;
+  outcome: 'refresh' | 'stored';
+}
+
+interface RefreshTable {
+  order_id: number;
+  generation: Generated<number>;
+  requested_at: number;
+  due_at: number;
+  attempts: Generated<number>;
+  cause: string;
+  last_error: string | null;
+}
+
+interface IncidentTable {
+  id: Generated<number>;
+  at: number;
+  kind: string;
+  entity: string;
+  key: string;
+  detail: string;
+  resolved_at: number | null;
+}
+
+interface RuleSetTable {
+  hash: string;
+  first_used_at: number;
+  files: string;
+}
+
+interface FactSnapshotTable {
+  digest: string;
+  at: number;
+  facts: Buffer;
+}
+
+export type DecisionOutcome = 'accept' | 'hold' | 'reject' | 'nothing';
+
+interface DecisionTable {
+  decision_id: Generated<number>;
+  order_delivery_id: number;
+  order_id: number;
+  at: number;
+  trigger: string;
+  actor: string;
+  rule_set_hash: string;
+  facts_digest: string;
+  mode: string;
+  outcome: DecisionOutcome;
+  reason: string;
+  rules: string;
+  shadow: string;
+  evaluation: string;
+  previous_hash: string;
+  hash: string;
+}
+
+interface EvaluationTable {
+  order_delivery_id: number;
+  decision_id: number;
+  delivery_hash: string;
+  order_hash: string;
+  rules_key: string;
+  facts_digest: string;
+  evaluated_at: number;
+  due_at: number | null;
+}
+
+export type OutboxState =
+  | 'queued'
+  | 'sending'
+  | 'sent'
+  | 'confirmed'
+  | 'refused'
+  | 'in_doubt'
+  | 'dead'
+  | 'canceled';
+
+interface OutboxTable {
+  outbox_id: Generated<number>;
+  kind: string;
+  lane: string;
+  reference: string;
+  body: string;
+  body_hash: string;
+  state: Generated<OutboxState>;
+  expected_from: string | null;
+  due_at: number;
+  attempts: Generated<number>;
+  in_doubt_since: number | null;
+  created_at: number;
+  ended_at: number | null;
+  cause: string;
+  result: string | null;
+  last_error: string | null;
+}
+
+interface OutboxTransitionTable {
+  from_state: string;
+  to_state: string;
+}
+
+interface OutboxAttemptTable {
+  outbox_id: number;
+  attempt: number;
+  started_at: number;
+  max_order_id_before: number | null;
+  ended_at: number | null;
+  class: string | null;
+  http_status: number | null;
+  error_code: string | null;
+  answer: string | null;
+}
+
+interface OutboxEvidenceTable {
+  id: Generated<number>;
+  outbox_id: number;
+  at: number;
+  source: string;
+  found: 'yes' | 'no' | 'unclear';
+  detail: string;
+}
+
+interface AuditTable {
+  id: Generated<number>;
+  at: number;
+  actor: string;
+  action: string;
+  subject: string;
+  reason: string;
+  detail: string;
+}
+
+interface DaemonStateTable {
+  key: string;
+  value: string;
+  updated_at: number;
+}
+
+interface LeaseTable {
+  name: string;
+  holder: string;
+  fencing: number;
+  acquired_at: number;
+  expires_at: number;
+}
+
+interface SchemaMigrationTable {
+  version: number;
+  name: string;
+  checksum: string;
+  applied_at: number;
+}
+
+interface SegmentTable {
+  stream: string;
+  part: string;
+  first_row: number;
+  row_count: number;
+  digest: Buffer | null;
+  keys: string;
+}
+
+interface AbsenceTable {
+  stream: string;
+  key: string;
+  run_id: number;
+}
+
+export interface LedgerTables {
+  absence: AbsenceTable;
+  audit: AuditTable;
+  change: ChangeTable;
+  daemon_state: DaemonStateTable;
+  decision: DecisionTable;
+  evaluation: EvaluationTable;
+  fact_snapshot: FactSnapshotTable;
+  incident: IncidentTable;
+  lease: LeaseTable;
+  outbox: OutboxTable;
+  outbox_attempt: OutboxAttemptTable;
+  outbox_evidence: OutboxEvidenceTable;
+  outbox_transition: OutboxTransitionTable;
+  quarantine: QuarantineTable;
+  refresh: RefreshTable;
+  rule_set: RuleSetTable;
+  schema_migration: SchemaMigrationTable;
+  segment: SegmentTable;
+  stream_state: StreamStateTable;
+  sync_run: SyncRunTable;
+  webhook_event: WebhookEventTable;
+}

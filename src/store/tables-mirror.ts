@@ -1,0 +1,248 @@
+/** Kysely's view of the mirrored tables: what the service told us. */
+
+/** What every mirrored row carries besides its own columns. */
+export interface MirroredColumns {
+  extra: string;
+  content_hash: string;
+  first_seen_at: number;
+  changed_at: number;
+  deleted_at: number | null;
+  read_seq: number;
+  source: string;
+}
+
+interface BrandTable extends MirroredColumns {
+  brand_name: string;
+}
+
+interface StockVariantTable extends MirroredColumns {
+  barcode: string;
+  quantity: number;
+  variant_type: string | null;
+  season_name: string | null;
+  style_no: string | null;
+  style_name: string | null;
+  brand_name: string | null;
+  color_code: string | null;
+  color_name: string | null;
+  size: string | null;
+  currency: string | null;
+  price: number | null;
+  wsp_price: number | null;
+  price_original: number | null;
+  b2c_sale_price: number | null;
+  category: string | null;
+  gender: string | null;
+  b2b_hidden: number | null;
+  color_active: number | null;
+}
+
+interface SalesOrderTable extends MirroredColumns {
+  order_id: number;
+  reference: string | null;
+  order_no: string | null;
+  status: string;
+  completed: number;
+  comment: string | null;
+  created_at: number | null;
+  currency: string | null;
+  season_name: string | null;
+  country_code: string | null;
+  company: string | null;
+  account_no: string | null;
+  shipping_address: string;
+  freight_type: string | null;
+  freight_amount: number | null;
+}
+
+interface SalesOrderLineTable {
+  order_id: number;
+  line_no: number;
+  barcode: string;
+  quantity: number;
+  fulfilled_quantity: number | null;
+  size_quantity: number | null;
+  fulfilled_size_quantity: number | null;
+  price: number | null;
+  season_name: string | null;
+  delivery_name: string | null;
+  extra: string;
+}
+
+interface DeliveryTable extends MirroredColumns {
+  order_delivery_id: number;
+  delivery_no: string | null;
+  order_id: number;
+  reference: string | null;
+  order_no: string | null;
+  status: string;
+  created_at: number | null;
+  tracking_numbers: string;
+  tracking_links: string;
+}
+
+interface DeliveryLineTable {
+  order_delivery_id: number;
+  line_no: number;
+  barcode: string;
+  fulfilled_quantity: number;
+  fulfilled_size_quantity: number | null;
+  price: number | null;
+  season_name: string | null;
+  delivery_name: string | null;
+  extra: string;
+}
+
+interface FreightOptionTable extends MirroredColumns {
+  freight_type: string;
+}
+
+interface SeasonTable extends MirroredColumns {
+  season_name: string;
+}
+
+interface SeasonVariantTable extends MirroredColumns {
+  season_barcode: string;
+  season_name: string;
+  barcode: string;
+  quantity: number;
+  variant_type: string | null;
+  style_no: string | null;
+  style_name: string | null;
+  brand_name: string | null;
+  color_code: string | null;
+  color_name: string | null;
+  size: string | null;
+  currency: string | null;
+  price: number | null;
+  wsp_price: number | null;
+  price_original: number | null;
+  b2c_sale_price: number | null;
+  category: string | null;
+  gender: string | null;
+  b2b_hidden: number | null;
+  color_active: number | null;
+}
+
+interface StyleTable extends MirroredColumns {
+  style_id: string;
+  style_no: string | null;
+  style_name: string | null;
+  description: string | null;
+  designer: string | null;
+  active: number | null;
+  updated_at: number | null;
+  brand_id: string | null;
+  type_id: string | null;
+  gender_id: string | null;
+  country_id: string | null;
+  style_color_ids: string;
+}
+
+interface StyleColorTable extends MirroredColumns {
+  style_color_id: string;
+  active: number | null;
+  noos_type: string | null;
+  color_id: string | null;
+}
+
+interface ColorTable extends MirroredColumns {
+  color_id: string;
+  name: string | null;
+  code: string | null;
+  active: number | null;
+}
+
+interface PdmBrandTable extends MirroredColumns {
+  brand_id: string;
+  name: string | null;
+}
+
+interface StyleTypeTable extends MirroredColumns {
+  type_id: string;
+  name: string | null;
+}
+
+interface GenderTable extends MirroredColumns {
+  gender_id: string;
+  name: string | null;
+}
+
+interface CountryTable extends MirroredColumns {
+  country_id: string;
+  name: string | null;
+  code: string | null;
+}
+
+interface RefundTable extends MirroredColumns {
+  order_refund_id: number;
+  refund_no: string | null;
+  order_id: number;
+  reference: string | null;
+  order_no: string | null;
+  status: string;
+  pending_refund_id: number | null;
+  created_at: number | null;
+}
+
+interface PendingRefundTable extends MirroredColumns {
+  pending_refund_id: number;
+  order_id: number;
+  reference: string | null;
+  status: string;
+  comment: string | null;
+  created_at: number | null;
+}
+
+interface SeasonDeliveryTable {
+  season_name: string;
+  line_no: number;
+  delivery_name: string;
+}
+
+interface RefundLineTable {
+  order_refund_id: number;
+  line_no: number;
+  barcode: string;
+  refunded_quantity: number;
+  refunded_size_quantity: number | null;
+  price: number | null;
+  restock: number | null;
+  refund_type: string | null;
+  extra: string;
+}
+
+interface PendingRefundLineTable {
+  pending_refund_id: number;
+  line_no: number;
+  barcode: string;
+  quantity: number;
+  price: number | null;
+  restock: number | null;
+  refund_type: string | null;
+  extra: string;
+}
+
+export interface MirrorTables {
+  brand: BrandTable;
+  color: ColorTable;
+  country: CountryTable;
+  delivery: DeliveryTable;
+  delivery_line: DeliveryLineTable;
+  freight_option: FreightOptionTable;
+  gender: GenderTable;
+  pdm_brand: PdmBrandTable;
+  pending_refund: PendingRefundTable;
+  pending_refund_line: PendingRefundLineTable;
+  refund: RefundTable;
+  refund_line: RefundLineTable;
+  sales_order: SalesOrderTable;
+  sales_order_line: SalesOrderLineTable;
+  season: SeasonTable;
+  season_delivery: SeasonDeliveryTable;
+  season_variant: SeasonVariantTable;
+  stock_variant: StockVariantTable;
+  style: StyleTable;
+  style_color: StyleColorTable;
+  style_type: StyleTypeTable;
+}

@@ -1,0 +1,81 @@
+/**
+ * Pages of the lists of variants, from the bytes of the wire into the mirror: the work that a
+ * thread of its own does ({@link ./thread.ts}). Segments that are as they were the last time are
+ * proved by their digest; the others are parsed and checked before the transaction begins, which
+ * holds SQL only, because writers of one database wait for each other.
+ */
+import { variantsOf } from '../../client/v1/variants.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { JsonObject } from '../../lib/json.ts';
+import { STOCK_VARIANT, seasonVariants } from '../../mirror/catalog/variant.ts';
+import {
+  compareSegments,
+  digestOf,
+  type ListCensus,
+  type ListEntity,
+  takeCensus,
+  writeCompared,
+} from '../../mirror/list.ts';
+import type { Store } from '../../store/store.ts';
+import { type PageCounts, type Run, recordPage } from '../run/ledger.ts';
+
+/** Which list: the stock, or what can be ordered ahead of one season. */
+export type VariantList =
+  | { readonly kind: 'stock' }
+  | { readonly kind: 'season'; readonly seasonName: string };
+
+/** The part of the client's batches that is needed here. */
+export interface VariantBatch {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly segments: readonly {
+    readonly firstRow: number;
+    readonly rowCount: number;
+    readonly start: number;
+    readonly end: number;
+  }[];
+}
+
+/** Plain data: it travels between threads. */
+export interface VariantPage {
+  readonly run: Run;
+  readonly list: VariantList;
+  readonly checkpoint: JsonObject;
+  readonly batch: VariantBatch;
+}
+
+export interface VariantPages {
+  write(page: VariantPage): Promise<PageCounts>;
+  census(stream: string, kind: VariantList['kind']): Promise<ListCensus>;
+}
+
+export function entityOfList(list: VariantList): ListEntity {
+  return list.kind === 'stock' ? STOCK_VARIANT : seasonVariants(list.seasonName);
+}
+
+export function createVariantPages(deps: {
+  readonly store: Store;
+  readonly clock: Clock;
+}): VariantPages {
+  const { store, clock } = deps;
+  return {
+    async write({ run, list, checkpoint, batch }) {
+      const entity = entityOfList(list);
+      const place = { stream: run.stream, part: list.kind === 'stock' ? '' : list.seasonName };
+      const segments = batch.segments.map(({ firstRow, rowCount, start, end }) => {
+        const bytes = batch.bytes.subarray(start, end);
+        return { firstRow, rowCount, digest: digestOf(bytes), read: () => variantsOf(bytes) };
+      });
+      const compared = await compareSegments(store.db, place, segments);
+      return store.transaction(async (tx) => {
+        const at = clock.now();
+        const provenance = { source: `run:${run.runId}`, readSeq: run.readSeq, at };
+        const written = await writeCompared(tx, entity, place, compared, provenance);
+        const counts = { ...written, bytes: batch.bytes.length };
+        await recordPage(tx, run, checkpoint, counts);
+        return counts;
+      });
+    },
+    census: (stream, kind) =>
+      takeCensus(store.db, kind === 'stock' ? STOCK_VARIANT : seasonVariants(''), stream),
+  };
+}

@@ -1,0 +1,159 @@
+/**
+ * What a person may do to the pulls: run now, pause, resume, release a suspicious run, try
+ * quarantined rows again. All of it is state in the database; the planner sees it at its next
+ * look. Throws RefusedError when the request makes no sense.
+ */
+import { RefusedError } from '../lib/errors.ts';
+import { nearestName } from '../lib/nearest.ts';
+import type { Store } from '../store/store.ts';
+import { retryQuarantine } from './quarantine.ts';
+import { censusOf, deleteRows, type SettleDeps } from './run/settle.ts';
+import type { Stream } from './stream.ts';
+
+export interface OperationsDeps extends SettleDeps {
+  readonly streams: readonly Stream[];
+  /** Something is due or no longer paused. */
+  readonly nudge: () => void;
+}
+
+/** Who asks, and why: goes into the audit. */
+export interface Asker {
+  readonly actor: string;
+  readonly reason: string;
+}
+
+export interface Released {
+  readonly stream: string;
+  readonly runId: number;
+  readonly rowsDeleted: number;
+}
+
+export interface SyncOperations {
+  runNow(stream: string, full: boolean, asker: Asker): Promise<void>;
+  setPaused(stream: string, paused: boolean, asker: Asker): Promise<void>;
+  /** Carries out what a suspicious run held back, and counts it as complete. */
+  release(runId: number, asker: Asker): Promise<Released>;
+  /** Gives how many rows can be understood now; their sources are read again. */
+  retryQuarantine(asker: Asker): Promise<{ readonly understood: number; readonly left: number }>;
+}
+
+async function audit(
+  deps: OperationsDeps,
+  asker: Asker,
+  action: string,
+  subject: string,
+  detail: object = {},
+): Promise<void> {
+  await deps.store.db
+    .insertInto('audit')
+    .values({
+      at: deps.clock.now(),
+      actor: asker.actor,
+      action,
+      subject,
+      reason: asker.reason,
+      detail: JSON.stringify(detail),
+    })
+    .execute();
+}
+
+function known(deps: OperationsDeps, name: string): Stream {
+  const stream = deps.streams.find((one) => one.name === name);
+  if (stream) return stream;
+  const names = deps.streams.map((one) => one.name);
+  const near = nearestName(name, names);
+  const hint = near === undefined ? `the streams are ${names.join(', ')}` : `did you mean ${near}?`;
+  throw new RefusedError('sync.unknown_stream', `there is no stream ${name}`, { hint });
+}
+
+async function suspiciousRun(store: Store, runId: number) {
+  const run = await store.db
+    .selectFrom('sync_run')
+    .select(['stream', 'outcome', 'read_seq', 'started_at', 'rows_seen', 'rows_deleted'])
+    .where('run_id', '=', runId)
+    .executeTakeFirst();
+  if (!run) throw new RefusedError('sync.unknown_run', `there is no run ${runId}`);
+  if (run.outcome !== 'suspicious') {
+    throw new RefusedError('sync.not_held', `run ${runId} is ${run.outcome}, not suspicious`);
+  }
+  const newer = await store.db
+    .selectFrom('sync_run')
+    .select(['run_id', 'outcome'])
+    .where('stream', '=', run.stream)
+    .where('run_id', '>', runId)
+    .orderBy('run_id', 'desc')
+    .executeTakeFirst();
+  if (newer) {
+    throw new RefusedError('sync.newer_run', `run ${newer.run_id} of ${run.stream} is newer`, {
+      hint: `it is ${newer.outcome}; see: selvedge sync runs ${run.stream}`,
+    });
+  }
+  return run;
+}
+
+async function release(deps: OperationsDeps, runId: number, asker: Asker): Promise<Released> {
+  const { store, clock } = deps;
+  const run = await suspiciousRun(store, runId);
+  const stream = known(deps, run.stream);
+  const { missing } = await censusOf(deps, stream);
+  const deleted = await deleteRows(deps, stream, { runId, readSeq: run.read_seq }, missing);
+  await store.transaction(async (tx) => {
+    await tx
+      .updateTable('sync_run')
+      .set({
+        outcome: 'complete',
+        reason: `released by ${asker.actor}: ${asker.reason}`,
+        released_at: clock.now(),
+        rows_deleted: run.rows_deleted + deleted,
+        rows_held: 0,
+      })
+      .where('run_id', '=', runId)
+      .execute();
+    await tx.deleteFrom('absence').where('stream', '=', run.stream).execute();
+    await tx
+      .updateTable('stream_state')
+      .set({
+        complete_at: run.started_at,
+        complete_rows: run.rows_seen,
+        failures: 0,
+        last_error: null,
+      })
+      .where('stream', '=', run.stream)
+      .execute();
+  });
+  await audit(deps, asker, 'sync.release', `run:${runId}`, { deleted });
+  return { stream: run.stream, runId, rowsDeleted: deleted };
+}
+
+export function createSyncOperations(deps: OperationsDeps): SyncOperations {
+  const { store, clock } = deps;
+  return {
+    async runNow(name, full, asker) {
+      const stream = known(deps, name);
+      await store.db
+        .updateTable('stream_state')
+        .set({ requested: full ? 'full' : 'run', due_at: clock.now(), failures: 0 })
+        .where('stream', '=', stream.name)
+        .execute();
+      await audit(deps, asker, full ? 'sync.run_full' : 'sync.run', name);
+      deps.nudge();
+    },
+    async setPaused(name, paused, asker) {
+      const stream = known(deps, name);
+      await store.db
+        .updateTable('stream_state')
+        .set({ paused: Number(paused) })
+        .where('stream', '=', stream.name)
+        .execute();
+      await audit(deps, asker, paused ? 'sync.pause' : 'sync.resume', name);
+      deps.nudge();
+    },
+    release: (runId, asker) => release(deps, runId, asker),
+    async retryQuarantine(asker) {
+      const result = await retryQuarantine(deps);
+      await audit(deps, asker, 'sync.retry_quarantine', 'quarantine', result);
+      deps.nudge();
+      return result;
+    },
+  };
+}

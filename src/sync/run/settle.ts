@@ -1,0 +1,186 @@
+/**
+ * What a run is worth. `complete`: every row is accounted for, so that rows which the list no
+ * longer has are deleted (softly). `partial`: something fell short, nothing is deleted.
+ * `suspicious`: what came cannot be right (nothing where there was something, or more deletions
+ * than the fuse allows); nothing is deleted until a person has released the run.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import { endList, type ListCensus, markDeleted, takeCensus } from '../../mirror/list.ts';
+import type { SqlValue } from '../../store/bulk.ts';
+import type { Store } from '../../store/store.ts';
+import type { VariantPages } from '../bulk/variant-pages.ts';
+import type { Stream, StreamEnd } from '../stream.ts';
+import type { Run, RunEnd } from './ledger.ts';
+
+export interface SettleDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly variants: VariantPages;
+}
+
+/** What was counted while the pages came. */
+export interface RunSums {
+  rows: number;
+  quarantined: number;
+  keyless: number;
+  reread: number;
+}
+
+/** Rows that are marked in one transaction. */
+const SLICE = 1_000;
+
+const NOTHING = { rowsDeleted: 0, rowsHeld: 0 };
+
+async function newlyQuarantined(store: Store, run: Run): Promise<number> {
+  const row = await store.db
+    .selectFrom('quarantine')
+    .select((eb) => eb.fn.countAll<number>().as('n'))
+    .where('source', '=', `run:${run.runId}`)
+    .where('times', '=', 1)
+    .executeTakeFirstOrThrow();
+  return row.n;
+}
+
+async function doubtsOf(
+  deps: SettleDeps,
+  run: Run,
+  end: StreamEnd,
+  sums: Readonly<RunSums>,
+): Promise<string[]> {
+  const doubts = [...end.doubts];
+  if (end.expectedRows !== undefined && end.expectedRows !== sums.rows) {
+    doubts.push(`the service counts ${end.expectedRows} rows, ${sums.rows} came`);
+  }
+  const bad = await newlyQuarantined(deps.store, run);
+  if (bad > 0) doubts.push(`${bad} rows were quarantined`);
+  else if (sums.keyless > 0) doubts.push(`${sums.keyless} rows have no key that can be read`);
+  return doubts;
+}
+
+/** Whether the run before this one ended well: then an unchanged list means unchanged rows. */
+async function lastWasComplete(store: Store, run: Run): Promise<boolean> {
+  const last = await store.db
+    .selectFrom('sync_run')
+    .select('outcome')
+    .where('stream', '=', run.stream)
+    .where('run_id', '<', run.runId)
+    .orderBy('run_id', 'desc')
+    .executeTakeFirst();
+  const waiting = await store.db
+    .selectFrom('absence')
+    .select('key')
+    .where('stream', '=', run.stream)
+    .limit(1)
+    .executeTakeFirst();
+  return last?.outcome === 'complete' && waiting === undefined;
+}
+
+export function censusOf(deps: SettleDeps, stream: Stream): Promise<ListCensus> {
+  const { list, name } = stream;
+  if (!list) return Promise.resolve({ live: 0, duplicates: 0, missing: [] });
+  const { entity, isLong } = list;
+  if (!isLong) return takeCensus(deps.store.db, entity, name);
+  return deps.variants.census(name, entity.table === 'stock_variant' ? 'stock' : 'season');
+}
+
+/** Marks the rows as deleted, a slice at a time, so that nobody waits long. */
+export async function deleteRows(
+  deps: SettleDeps,
+  stream: Stream,
+  run: Pick<Run, 'runId' | 'readSeq'>,
+  keys: readonly SqlValue[],
+): Promise<number> {
+  const { list } = stream;
+  if (!list) return 0;
+  let deleted = 0;
+  for (let start = 0; start < keys.length; start += SLICE) {
+    deleted += await deps.store.transaction((tx) =>
+      markDeleted(tx, list.entity, keys.slice(start, start + SLICE), {
+        source: `run:${run.runId}`,
+        readSeq: run.readSeq,
+        at: deps.clock.now(),
+      }),
+    );
+  }
+  return deleted;
+}
+
+/** Of the missing rows those that an earlier complete run missed as well; notes the others. */
+async function missingTwice(
+  store: Store,
+  run: Run,
+  missing: readonly SqlValue[],
+): Promise<readonly SqlValue[]> {
+  return store.transaction(async (tx) => {
+    const known = await tx
+      .selectFrom('absence')
+      .select('key')
+      .where('stream', '=', run.stream)
+      .where('run_id', '<', run.runId)
+      .execute();
+    const before = new Set(known.map(({ key }) => key));
+    await tx.deleteFrom('absence').where('stream', '=', run.stream).execute();
+    for (const key of missing.filter((one) => !before.has(String(one)))) {
+      const row = { stream: run.stream, key: String(key), run_id: run.runId };
+      await tx.insertInto('absence').values(row).execute();
+    }
+    return missing.filter((key) => before.has(String(key)));
+  });
+}
+
+function heldReason(run: Run, missing: number, live: number): string {
+  return (
+    `it would delete ${missing} of ${live} rows, more than the fuse allows; ` +
+    `look at the service, then: selvedge sync release ${run.runId}`
+  );
+}
+
+async function settleList(deps: SettleDeps, stream: Stream, run: Run): Promise<RunEnd> {
+  const { list } = stream;
+  if (!list) return { outcome: 'complete', reason: null, ...NOTHING };
+  const { live, duplicates, missing } = await censusOf(deps, stream);
+  if (duplicates > 0) {
+    const reason = `${duplicates} rows came twice: the list moved while it was read`;
+    return { outcome: 'partial', reason, ...NOTHING };
+  }
+  const { absolute, share } = list.fuse;
+  if (missing.length > absolute || missing.length > share * live) {
+    const reason = heldReason(run, missing.length, live);
+    return { outcome: 'suspicious', reason, rowsDeleted: 0, rowsHeld: missing.length };
+  }
+  const gone = list.isPaged ? await missingTwice(deps.store, run, missing) : missing;
+  const rowsDeleted = await deleteRows(deps, stream, run, gone);
+  return { outcome: 'complete', reason: null, rowsDeleted, rowsHeld: 0 };
+}
+
+/** Judges the run and deletes what may be deleted. */
+export async function settleRun(
+  deps: SettleDeps,
+  stream: Stream,
+  run: Run,
+  end: StreamEnd,
+  sums: Readonly<RunSums>,
+  rowsBefore: number,
+): Promise<RunEnd> {
+  const { parts } = end;
+  const isEmpty = sums.rows === 0 && rowsBefore > 0;
+  const doubts = await doubtsOf(deps, run, end, sums);
+  if (end.skipped !== undefined) return { outcome: 'skipped', reason: end.skipped, ...NOTHING };
+  if (doubts.length > 0 && !isEmpty) {
+    return { outcome: 'partial', reason: doubts.join('; '), ...NOTHING };
+  }
+  if (stream.list && parts) {
+    await deps.store.transaction((tx) => endList(tx, stream.name, parts));
+  }
+  if (isEmpty) {
+    const { missing } = await censusOf(deps, stream);
+    const how = stream.list ? `; if that is right: selvedge sync release ${run.runId}` : '';
+    const reason = `no rows came; the last complete run had ${rowsBefore}${how}`;
+    return { outcome: 'suspicious', reason, rowsDeleted: 0, rowsHeld: missing.length };
+  }
+  const isAsBefore = sums.reread === 0 && !run.resumed && (await lastWasComplete(deps.store, run));
+  if (isAsBefore && sums.rows === rowsBefore) {
+    return { outcome: 'complete', reason: null, ...NOTHING };
+  }
+  return settleList(deps, stream, run);
+}

@@ -1,0 +1,73 @@
+/**
+ * The stream `season`: what can be ordered ahead, one part for each season that the service has
+ * right now. The parts are read one after the other; a stop goes on in the middle of one.
+ */
+import type { VariantLevel } from '../../client/v1/catalog.ts';
+import type { V1Client } from '../../client/v1/client.ts';
+import { isJsonObject, type JsonObject } from '../../lib/json.ts';
+import { seasonVariants } from '../../mirror/catalog/variant.ts';
+import type { Fuse, Stream, StreamRun } from '../stream.ts';
+import { doubtsOfPull, type ListPaging } from './stock.ts';
+
+export interface SeasonOptions extends ListPaging {
+  readonly level: Required<VariantLevel>;
+  readonly fuse: Fuse;
+}
+
+/** Rows of the seasons that have been read to their end. */
+function doneOf(checkpoint: JsonObject): Map<string, number> {
+  const { done } = checkpoint;
+  if (!isJsonObject(done)) return new Map();
+  return new Map(Object.entries(done).map(([name, rows]) => [name, Number(rows)]));
+}
+
+function doubtsIn({ doubts }: JsonObject): string[] {
+  return Array.isArray(doubts) ? doubts.map(String) : [];
+}
+
+async function pullSeason(
+  v1: Pick<V1Client, 'seasonVariants'>,
+  level: Required<VariantLevel>,
+  { run, variantPage, signal }: StreamRun,
+  seasonName: string,
+  soFar: JsonObject,
+) {
+  const { at, next } = run.checkpoint;
+  const from = at === seasonName && typeof next === 'number' ? next : undefined;
+  const list = v1.seasonVariants(seasonName, level, { signal, priority: 'pull', from });
+  for await (const batch of list.batches) {
+    const checkpoint = { ...soFar, at: seasonName, next: batch.next };
+    await variantPage(checkpoint, { kind: 'season', seasonName }, batch);
+  }
+  return list.end();
+}
+
+export function createSeasonStream(
+  v1: Pick<V1Client, 'seasons' | 'seasonVariants'>,
+  options: SeasonOptions,
+): Stream {
+  const { mode, pageRows, level, fuse } = options;
+  return {
+    name: 'season',
+    options: { ...level, mode, pageRows },
+    list: { entity: seasonVariants(''), fuse, isPaged: mode === 'pages', isLong: true },
+    async pull(context) {
+      const { run, signal } = context;
+      const seasons = await v1.seasons(undefined, { signal, priority: 'pull' });
+      const doubts = doubtsIn(run.checkpoint);
+      if (seasons.rejects.length > 0) doubts.push('a season has no name that can be read');
+      const names = new Set(seasons.rows.map(({ seasonName }) => seasonName));
+      const done = doneOf(run.checkpoint);
+      for (const name of names) {
+        if (done.has(name)) continue;
+        const soFar = { done: Object.fromEntries(done), doubts: [...doubts] };
+        const end = await pullSeason(v1, level, context, name, soFar);
+        doubts.push(...doubtsOfPull(end, name));
+        done.set(name, end.rows);
+      }
+      const parts = new Map([...done].filter(([name]) => names.has(name)));
+      const expectedRows = [...done.values()].reduce((sum, rows) => sum + rows, 0);
+      return { expectedRows, doubts, parts };
+    },
+  };
+}

@@ -1,0 +1,31 @@
+/** Streams of short lists that come in one answer: brands, freight options, seasons. */
+import type { CallOptions } from '../../client/calls.ts';
+import type { Listing } from '../../client/v1/calls.ts';
+import { canonicalJson } from '../../lib/json.ts';
+import { digestOf, type ListEntity } from '../../mirror/list.ts';
+import type { Fuse, Stream } from '../stream.ts';
+
+export interface ShortList {
+  readonly name: string;
+  readonly entity: ListEntity;
+  readonly fuse: Fuse;
+  readonly read: (call: CallOptions) => Promise<Listing<unknown>>;
+}
+
+export function createShortListStream({ name, entity, fuse, read }: ShortList): Stream {
+  return {
+    name,
+    options: {},
+    list: { entity, fuse, isPaged: false, isLong: false },
+    async pull({ run, listPage, signal }) {
+      const list = await read({ signal, priority: 'pull' });
+      const rows = list.rows.length + list.rejects.length;
+      const digest = digestOf(canonicalJson([list.rows, list.rejects]));
+      if (run.checkpoint.done !== true) {
+        const segment = { firstRow: 0, rowCount: rows, digest, read: () => list };
+        await listPage({ done: true }, '', entity, rows === 0 ? [] : [segment]);
+      }
+      return { expectedRows: list.count, doubts: [], parts: new Map([['', rows]]) };
+    },
+  };
+}
