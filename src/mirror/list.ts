@@ -28,7 +28,7 @@ export interface ListPlace {
   readonly part: string;
 }
 
-export interface ListRows {
+interface ListRows {
   readonly rows: readonly unknown[];
   readonly rejects: readonly RejectedRow[];
 }
@@ -199,10 +199,9 @@ export async function endList(
       .where('first_row', '>=', rows)
       .execute();
   }
+  const parts = JSON.stringify([...rowsOfParts.keys()]);
   await sql`delete from segment where stream = ${stream}
-    and part not in (select value from json_each(${JSON.stringify([...rowsOfParts.keys()])}))`.execute(
-    tx,
-  );
+    and part not in (select value from json_each(${parts}))`.execute(tx);
 }
 
 export interface ListCensus {

@@ -22,7 +22,7 @@ export interface Asker {
   readonly reason: string;
 }
 
-export interface Released {
+interface Released {
   readonly stream: string;
   readonly runId: number;
   readonly rowsDeleted: number;

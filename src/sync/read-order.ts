@@ -1,8 +1,8 @@
 /**
  * Reads one order with its deliveries (and its refunds, unless a push waits for the answer),
- * fresh, and writes all of it into the mirror in one transaction. Events, sweeps, decisions and pushes all look at an order through here. The read's
- * sequence is taken before the first request leaves, so that a slow answer cannot overwrite what
- * a later read has found.
+ * fresh, and writes all of it into the mirror in one transaction. Events, sweeps, decisions and
+ * pushes all look at an order through here. The read's sequence is taken before the first request
+ * leaves, so that a slow answer cannot overwrite what a later read has found.
  */
 import type { V1Client } from '../client/v1/client.ts';
 import type { SalesOrder, SalesOrderDelivery } from '../client/v1/schemas.ts';

@@ -20,7 +20,7 @@ import { temporaryStore } from '../support/store.ts';
 export const FUSE = { absolute: 1_000, share: 0.3 };
 
 /** Nothing happens in this world but what a test does to it. */
-export const STILL = {
+const STILL = {
   life: { ordersPerMinute: 0, restocksPerMinute: 0 },
   rates: { perSecond: 0 },
   auth: { loginSpacing: 0 },
@@ -33,7 +33,7 @@ export interface SourceOptions {
 }
 
 /** The clients of a reference, quick to retry. */
-export function clientsOf(reference: Reference, options: SourceOptions = {}) {
+function clientsOf(reference: Reference, options: SourceOptions = {}) {
   const clock = systemClock();
   const transport = createTransport(
     { ...TRANSPORT_DEFAULTS, requestsPerSecond: 10_000, retryWaitsMs: [1, 2, 4, 8] },
@@ -75,7 +75,7 @@ export function clientsOf(reference: Reference, options: SourceOptions = {}) {
 
 export type Clients = ReturnType<typeof clientsOf>;
 
-export function runnerOf(store: SqliteStore): RunnerDeps {
+function runnerOf(store: SqliteStore): RunnerDeps {
   const clock = systemClock();
   return {
     store,
@@ -96,7 +96,7 @@ export async function startPull(knobs: Record<string, unknown> = {}, options: So
 }
 
 /** Runs of streams on one store. */
-export function runsOn(deps: RunnerDeps) {
+function runsOn(deps: RunnerDeps) {
   const { store } = deps;
   const never = new AbortController().signal;
   return {

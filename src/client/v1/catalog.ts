@@ -16,7 +16,7 @@ import {
 import { pullVariants, type VariantPull } from './variants.ts';
 
 /** How much of a variant is asked for. */
-interface VariantLevel {
+export interface VariantLevel {
   readonly detailed?: boolean | undefined;
   readonly detailedPricing?: boolean | undefined;
 }

@@ -36,7 +36,7 @@ export interface VariantBatch {
 }
 
 /** Plain data: it travels between threads. */
-export interface VariantPage {
+interface VariantPage {
   readonly run: Run;
   readonly list: VariantList;
   readonly checkpoint: JsonObject;
@@ -48,7 +48,7 @@ export interface VariantPages {
   census(stream: string, kind: VariantList['kind']): Promise<ListCensus>;
 }
 
-export function entityOfList(list: VariantList): ListEntity {
+function entityOfList(list: VariantList): ListEntity {
   return list.kind === 'stock' ? STOCK_VARIANT : seasonVariants(list.seasonName);
 }
 

@@ -30,7 +30,7 @@ export interface PageCounts {
   readonly reread?: number;
 }
 
-export type EndedOutcome = Exclude<RunOutcome, 'running'>;
+type EndedOutcome = Exclude<RunOutcome, 'running'>;
 
 export interface RunEnd {
   readonly outcome: EndedOutcome;
@@ -147,7 +147,7 @@ export interface RunTotals {
   readonly pages: number;
 }
 
-export async function runTotals(db: Db | Tx, runId: number): Promise<RunTotals> {
+async function runTotals(db: Db | Tx, runId: number): Promise<RunTotals> {
   const row = await db
     .selectFrom('sync_run')
     .select(['rows_seen', 'rows_changed', 'rows_quarantined', 'pages'])

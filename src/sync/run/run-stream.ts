@@ -44,7 +44,7 @@ export interface RunAsk {
 }
 
 /** How long to wait after the nth failure in a row, in ms. */
-export const FAILURE_WAITS_MS = [2_000, 10_000, 30_000, 120_000, 600_000] as const;
+const FAILURE_WAITS_MS = [2_000, 10_000, 30_000, 120_000, 600_000] as const;
 
 /** A run that writes no page for this long is cut off, and goes on later. */
 const PROGRESS_MS = 600_000;
