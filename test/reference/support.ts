@@ -45,6 +45,7 @@ export async function startRig(knobs: Record<string, unknown> = {}): Promise<Rig
       world: { ...SMALL_WORLD, ...Object(world) },
       life: { ordersPerMinute: 0, splitShare: 0, cancelShare: 0, refundShare: 0, ...Object(life) },
       rates: { perSecond: 0, ...Object(rates) },
+      strict: true,
       ...rest,
     }),
     clock,

@@ -17,6 +17,8 @@ const FAULT_KINDS = [
   'nullList',
   'byteOrderMark',
   'drip',
+  'padded',
+  'gzipBomb',
 ] as const;
 
 export const faultSchema = z.strictObject({
@@ -48,6 +50,8 @@ export const faultSchema = z.strictObject({
   retryAfter: z.number().int().min(0).nullable().default(1),
   /** Bytes sent before a truncated answer ends, and bytes of each piece of a drip. */
   bytes: z.number().int().min(1).max(1_048_576).default(64),
+  /** White space behind a padded answer, plain or packed by a gzipBomb. */
+  padding: z.number().int().min(1).max(1_073_741_824).default(104_857_600),
   /** Of a truncated answer: announces what is sent, or the whole, so that the connection breaks. */
   contentLength: z.enum(['right', 'wrong']).default('right'),
 });

@@ -3,6 +3,7 @@
  * works on pieces of text: a body in one piece is a stream of one.
  */
 import { Readable } from 'node:stream';
+import { createGzip } from 'node:zlib';
 import type { Random } from '../../lib/chance.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Strike } from './faults.ts';
@@ -70,7 +71,9 @@ class CutOffError extends Error {
   override readonly name = 'CutOffError';
 }
 
-async function* piecesOf(payload: string | Buffer | Readable): AsyncGenerator<Buffer> {
+type Body = string | Buffer | Readable;
+
+async function* piecesOf(payload: Body): AsyncGenerator<Buffer> {
   if (typeof payload === 'string' || Buffer.isBuffer(payload)) yield Buffer.from(payload);
   else for await (const piece of payload) yield Buffer.from(piece);
 }
@@ -102,37 +105,54 @@ async function* rewritten(pieces: AsyncIterable<Buffer>, strike: Strike) {
   }
 }
 
-export interface SpoiledBody {
+const SPACES = Buffer.alloc(65_536, ' ');
+
+/** White space behind JSON is still JSON: only its size is wrong. */
+async function* padded(pieces: AsyncIterable<Buffer>, bytes: number) {
+  yield* pieces;
+  for (let left = bytes; left > 0; left -= SPACES.length) yield SPACES.subarray(0, left);
+}
+
+interface SpoiledBody {
   readonly payload: string | Readable;
-  /** To be announced although it is not what is sent; undefined lets the server decide. */
-  readonly contentLength?: number;
+  /** To be sent although the server would not say so. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+function streamed(
+  pieces: AsyncIterable<Buffer>,
+  headers: Readonly<Record<string, string>> = {},
+): SpoiledBody {
+  return { payload: Readable.from(pieces, { objectMode: false }), headers };
+}
+
+function cutShort(payload: Body, { fault }: Strike): SpoiledBody {
+  const whole = payload instanceof Readable ? undefined : Buffer.byteLength(payload);
+  const bytes = whole === undefined ? fault.bytes : Math.min(fault.bytes, Math.max(0, whole - 1));
+  const cutOff = fault.contentLength === 'wrong';
+  const announced: Readonly<Record<string, string>> =
+    cutOff && whole !== undefined ? { 'content-length': String(whole) } : {};
+  return streamed(truncated(piecesOf(payload), bytes, cutOff), announced);
 }
 
 /** The body as the client gets it. */
-export function spoil(
-  payload: string | Buffer | Readable,
-  strike: Strike,
-  clock: Clock,
-): SpoiledBody {
+export function spoil(payload: Body, strike: Strike, clock: Clock): SpoiledBody {
   const { fault } = strike;
-  const whole = payload instanceof Readable ? undefined : Buffer.byteLength(payload);
-  if (fault.kind === 'truncated') {
-    const bytes = whole === undefined ? fault.bytes : Math.min(fault.bytes, Math.max(0, whole - 1));
-    const cutOff = fault.contentLength === 'wrong';
-    const stream = Readable.from(truncated(piecesOf(payload), bytes, cutOff), {
-      objectMode: false,
-    });
-    return cutOff && whole !== undefined
-      ? { payload: stream, contentLength: whole }
-      : { payload: stream };
+  const pieces = () => piecesOf(payload);
+  switch (fault.kind) {
+    case 'truncated':
+      return cutShort(payload, strike);
+    case 'drip':
+      return streamed(dripping(pieces(), strike, clock));
+    case 'padded':
+      return streamed(padded(pieces(), fault.padding));
+    case 'gzipBomb': {
+      const packed = Readable.from(padded(pieces(), fault.padding)).pipe(createGzip());
+      return { payload: packed, headers: { 'content-encoding': 'gzip' } };
+    }
+    default:
+      return payload instanceof Readable
+        ? streamed(rewritten(pieces(), strike))
+        : { payload: rewrite(strike, payload.toString()), headers: {} };
   }
-  if (fault.kind === 'drip') {
-    const stream = Readable.from(dripping(piecesOf(payload), strike, clock), { objectMode: false });
-    return { payload: stream };
-  }
-  if (payload instanceof Readable) {
-    const stream = Readable.from(rewritten(piecesOf(payload), strike), { objectMode: false });
-    return { payload: stream };
-  }
-  return { payload: rewrite(strike, payload.toString()) };
 }

@@ -70,15 +70,21 @@ function v2Allows(path: string, name: string): boolean {
   return collection && /^(?:filter\[\w+\]|page\[(?:limit|token|offset)\])$/.test(name);
 }
 
-/** Why the contract has no such request, one sentence each; none when it has. */
-export function contractBreaches(method: string, path: string, query: string): string[] {
+/** Why the contract has no such request, one sentence each. */
+interface Breaches {
+  /** There is no such path, or not with this method. */
+  readonly endpoint: readonly string[];
+  readonly parameters: readonly string[];
+}
+
+export function contractBreaches(method: string, path: string, query: string): Breaches {
   const base = /^\/api\/(v[12])(\/.*)$/.exec(path);
   const rows = base?.[1] === 'v2' ? V2_ROWS : V1_ROWS;
   const rest = base?.[2] ?? path;
   const onPath = base ? rows.filter((entry) => entry.path.test(rest)) : [];
-  if (onPath.length === 0) return [`${path}: no such path`];
+  if (onPath.length === 0) return { endpoint: [`${path}: no such path`], parameters: [] };
   const named = onPath.filter((entry) => entry.method === method);
-  if (named.length === 0) return [`${path}: no ${method} here`];
+  if (named.length === 0) return { endpoint: [`${path}: no ${method} here`], parameters: [] };
   const breaches: string[] = [];
   const seen = new Set<string>();
   for (const name of new URLSearchParams(query).keys()) {
@@ -88,5 +94,5 @@ export function contractBreaches(method: string, path: string, query: string): s
     else if (seen.has(name)) breaches.push(`${name}: given more than once`);
     seen.add(name);
   }
-  return breaches;
+  return { endpoint: [], parameters: breaches };
 }

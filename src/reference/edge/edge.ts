@@ -50,16 +50,11 @@ interface Passage {
 
 /** Statuses that only a wrong request gets; 429 counts as well unless it was injected. */
 const MISTAKE_STATUSES = new Set([400, 403, 405, 406, 410, 413, 414, 415, 422, 429]);
-const BODY_KINDS = new Set([
-  'truncated',
-  'malformed',
-  'wrongTypes',
-  'unknownMember',
-  'emptyList',
-  'nullList',
-  'byteOrderMark',
-  'drip',
-]);
+const WHOLE_KINDS = new Set(['latency', 'tooMany', 'serverError', 'unauthorized', 'reset']);
+
+function isOfBody({ kind }: Fault): boolean {
+  return !WHOLE_KINDS.has(kind);
+}
 
 function splitUrl(url: string): { readonly path: string; readonly query: string } {
   const mark = url.indexOf('?');
@@ -107,13 +102,11 @@ async function seeOut(
   }
   for (const strike of passage.strikes) {
     const { fault } = strike;
-    if (BODY_KINDS.has(fault.kind)) {
+    if (isOfBody(fault)) {
       const spoiled = spoil(out, strike, deps.clock);
       out = spoiled.payload;
       reply.removeHeader('content-length');
-      if (spoiled.contentLength !== undefined) {
-        reply.header('content-length', String(spoiled.contentLength));
-      }
+      for (const [name, value] of Object.entries(spoiled.headers)) reply.header(name, value);
     } else if (fault.moment === 'after') {
       if (fault.kind === 'latency') await deps.clock.sleep(fault.delay);
       const answer = replacement(passage.entry.path, fault);
@@ -137,7 +130,7 @@ async function strikeBefore(
   reply: FastifyReply,
 ): Promise<boolean> {
   for (const { fault } of passage.strikes) {
-    if (fault.moment === 'after' || BODY_KINDS.has(fault.kind)) continue;
+    if (fault.moment === 'after' || isOfBody(fault)) continue;
     if (fault.kind === 'latency') await deps.clock.sleep(fault.delay);
     if (fault.kind === 'reset') {
       cutConnection(request, reply);
@@ -158,18 +151,12 @@ function refusal(
   wait: number,
 ): { readonly answer: EdgeAnswer; readonly retryAfter?: number } | undefined {
   if (deps.knobs().strict) {
-    const breaches = contractBreaches(entry.method, entry.path, entry.query);
-    entry.mistakes.push(...breaches);
-    if (breaches.length > 0) {
-      const kind = breaches[0] ?? '';
-      const known = entry.path.startsWith('/api/v2') ? 400 : 422;
-      const status = / no such path$/.test(kind)
-        ? 404
-        : / no [A-Z]+ here$/.test(kind)
-          ? 405
-          : known;
-      return { answer: errorAnswer(entry.path, status, breaches.join('; ')) };
-    }
+    const { path } = entry;
+    const { endpoint, parameters } = contractBreaches(entry.method, path, entry.query);
+    entry.mistakes.push(...endpoint, ...parameters);
+    if (endpoint.length > 0) return { answer: errorAnswer(path, 404, 'There is no such endpoint') };
+    const status = path.startsWith('/api/v2') ? 400 : 422;
+    if (parameters.length > 0) return { answer: errorAnswer(path, status, parameters.join('; ')) };
   }
   if (wait === 0) return undefined;
   return { answer: errorAnswer(entry.path, 429, 'Too many requests'), retryAfter: wait };

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { afterEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -28,6 +29,18 @@ const ROWS = [
 const LIST = { status: 200, message: 'OK', data: { count: 2, variants: ROWS } };
 const LIST_TEXT = JSON.stringify(LIST);
 
+/** As V1 sends it: a piece of text at a time. */
+function* wholeList(rows: number): Generator<Buffer> {
+  let piece = `{"status":200,"message":"OK","data":{"count":${rows},"variants":[`;
+  for (let row = 0; row < rows; row += 1) {
+    piece += `${row === 0 ? '' : ','}{"barcode":"${row}","quantity":${row}}`;
+    if (row % 250 !== 249) continue;
+    yield Buffer.from(piece);
+    piece = '';
+  }
+  yield Buffer.from(`${piece}]}}`);
+}
+
 async function stand(given: object): Promise<Stand> {
   const clock = manualClock();
   let current = knobsSchema.parse(given);
@@ -48,6 +61,9 @@ async function stand(given: object): Promise<Stand> {
   app.post('/api/v1/orders', answer);
   app.get('/api/v1/orders/:id', (_request, reply) => reply.code(404).send({ status: 404 }));
   app.get('/api/v2/pdm/colors', answer);
+  app.get('/api/v1/variants/season', (_request, reply) =>
+    reply.type('application/json').send(Readable.from(wholeList(1_000), { objectMode: false })),
+  );
   const { url } = await listenOn(app, '127.0.0.1', 0);
   return {
     url,
@@ -176,6 +192,31 @@ describe('faults', () => {
     expect(bytes.subarray(0, 3)).toEqual(Buffer.from([0xef, 0xbb, 0xbf]));
   });
 
+  it('pads an answer, plainly or packed', async () => {
+    const { url, knobs } = await withFault({ kind: 'padded', padding: 3_000_000 });
+    const padded = await (await fetch(url + stock)).text();
+    expect(padded.length).toBe(LIST_TEXT.length + 3_000_000);
+    expect(JSON.parse(padded)).toEqual(LIST);
+    knobs({ faults: [{ kind: 'gzipBomb', padding: 3_000_000 }] });
+    const bomb = await fetch(url + stock);
+    expect(bomb.headers.get('content-encoding')).toBe('gzip');
+    expect((await bomb.text()).length).toBe(LIST_TEXT.length + 3_000_000);
+  });
+
+  it('spoils whole lists that leave as a stream', async () => {
+    const { url, knobs } = await withFault({ kind: 'wrongTypes' });
+    const text = async () => (await fetch(`${url}/api/v1/variants/season`)).text();
+    expect((await text()).match(/"wrong":"type"/g)).toHaveLength(1);
+    knobs({ faults: [{ kind: 'truncated', bytes: 100 }] });
+    expect((await text()).length).toBe(100);
+    knobs({ faults: [{ kind: 'truncated', bytes: 100, contentLength: 'wrong' }] });
+    await expect(text()).rejects.toThrow();
+    knobs({ faults: [{ kind: 'serverError', moment: 'after' }] });
+    expect(await text()).toContain('503 Service');
+    knobs({ faults: [] });
+    expect(JSON.parse(await text()).data.variants).toHaveLength(1_000);
+  });
+
   it('drips', async () => {
     const { url, clock } = await withFault({ kind: 'drip', bytes: 40, delay: '5s' });
     const body = fetch(url + stock).then((answer) => answer.text());
@@ -269,7 +310,7 @@ describe('strict mode', () => {
     ]);
     expect((await fetch(`${url}${stock}?page=1&page=2`)).status).toBe(422);
     expect((await fetch(`${url}/api/v1/stocks`)).status).toBe(404);
-    expect((await fetch(url + stock, { method: 'DELETE' })).status).toBe(405);
+    expect((await fetch(url + stock, { method: 'DELETE' })).status).toBe(404);
     expect((await fetch(`${url}/api/v2/pdm/colors?page=3`)).status).toBe(400);
     expect((await fetch(`${url}/api/v2/pdm/colors?page[limit]=3`)).status).toBe(200);
     expect(effects()).toBe(1);

@@ -93,6 +93,16 @@ describe('V2 writes', () => {
     expect((await v2.send('DELETE', `${path}/${inUse}`)).status).toBe(409);
   });
 
+  it('renames a brand in V1 as well', async () => {
+    const data = { type: 'brand', id: '1', attributes: { name: 'Renamed & Co' } };
+    expect((await v2.send('PATCH', '/pdm/brands/1', { data })).status).toBe(200);
+    const { brands } = (await rig.call('GET', '/brands')).body.data;
+    expect(brands[0]).toEqual({ brandName: 'Renamed & Co' });
+    const query = '/variants/stock?limit=1&detailed=true&brandName=Renamed%20%26%20Co';
+    const { variants } = (await rig.call('GET', query)).body.data;
+    expect(variants[0].details.brandName).toBe('Renamed & Co');
+  });
+
   it('writes nothing for a read-only key, nor where the contract has no method', async () => {
     const reader = await v2Client(rig, 'readOnly');
     expect((await reader.get('/pdm/brands')).status).toBe(200);

@@ -160,6 +160,13 @@ export function createPdm(catalog: Catalog, clock: Pick<Clock, 'now'>): Pdm {
   const names = { brand: createNames(brands), type: createNames(types) };
   const parts: Parts = { styles, names, lists: new Map() };
   const { lists } = parts;
+  /** V1 shows brands by name: it has the same names. */
+  const tellBrands = (): void => {
+    for (const [index] of brands.entries()) {
+      const name = names.brand.get(String(index + 1));
+      if (name !== undefined) catalog.renameBrand(index, name);
+    }
+  };
   return {
     get: (type, id) => find(parts, type, id),
     list: (type, filters) => list(parts, type, filters),
@@ -184,6 +191,7 @@ export function createPdm(catalog: Catalog, clock: Pick<Clock, 'now'>): Pdm {
     changeName(type, id, name) {
       lists.clear();
       names[type].change(id, name);
+      if (type === 'brand') tellBrands();
     },
     removeName(type, id) {
       refuseUsed(styles, type, id);
@@ -199,6 +207,7 @@ export function createPdm(catalog: Catalog, clock: Pick<Clock, 'now'>): Pdm {
       lists.clear();
       styles.restore(state.styles);
       names.brand.restore(state.brands);
+      tellBrands();
       names.type.restore(state.types);
     },
   };

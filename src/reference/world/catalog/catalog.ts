@@ -177,6 +177,7 @@ export function createCatalog(size: CatalogSize) {
   const seasons: Season[] = generateSeasons(size.seasons);
   const shown: readonly Season[] = seasons;
   const changed = new Map<number, Style>();
+  const renamed = new Map<number, string>();
   const variantCount = size.styles * size.colors * size.sizes;
   const style = (index: number): Style => changed.get(index) ?? generateStyle(size, index);
   const firstStyleOf = (brand: number): number => Math.ceil((brand * size.styles) / size.brands);
@@ -200,7 +201,10 @@ export function createCatalog(size: CatalogSize) {
       return index !== undefined && index < variantCount ? index : undefined;
     },
     place: (variant: number): VariantPlace => placeAt(size, variant),
-    brandName: brandNameAt,
+    brandName: (brand: number): string => renamed.get(brand) ?? brandNameAt(brand),
+    renameBrand(brand: number, name: string): void {
+      renamed.set(brand, name);
+    },
     /** Styles of a brand: [from, to). */
     stylesOfBrand: (brand: number): Range => [firstStyleOf(brand), firstStyleOf(brand + 1)],
     /** The place in the palette of the n-th color of a style. */
