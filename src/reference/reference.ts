@@ -4,7 +4,8 @@
  *
  * Three listeners, on loopback: the service (V1 and V2 on one port), the relay with its portal, and
  * the control API. They share one world, one clock and one set of knobs that may change at run
- * time. Nothing of the world is kept on disk: the same seed gives the same world again.
+ * time. Nothing of the world is kept on disk: the same seed gives the same world again. The relay's
+ * endpoints and queue outlive a stop in a file of their own, when one is named.
  *
  * What can go wrong: a port that is taken (the start fails, nothing stays open), a host that is
  * not loopback (refused: this service has no defences and random secrets are its only lock).
@@ -51,6 +52,8 @@ export interface ReferenceOptions {
   readonly secrets?: Random;
   /** Hears every event besides the relay. */
   readonly events?: EventSink;
+  /** Where endpoints, queue and history of the relay outlive a stop; in memory when absent. */
+  readonly relayState?: string | undefined;
 }
 
 export interface Reference {
@@ -100,8 +103,11 @@ function compose(options: ReferenceOptions) {
   const store = createKnobStore(options.knobs);
   const knobs = store.current;
   const faults = relayFaults(knobs().webhooks);
-  const relayDeps = { clock, wallClock, random: secrets, log, faults, allowLoopback: true };
-  const relay = createRelay(relayDeps);
+  const relay = createRelay({
+    ...{ clock, wallClock, random: secrets, log, faults },
+    statePath: options.relayState,
+    allowLoopback: true,
+  });
   const worldDeps = { events: publishTo([options.events, relay]), clock, knobs };
   const world = createWorld(worldDeps);
   writeHistory(world, worldDeps);

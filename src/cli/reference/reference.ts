@@ -19,6 +19,7 @@ interface ReferenceFlags extends KnobFlags {
   readonly stepped?: boolean;
   readonly keys: string;
   readonly webhook?: string;
+  readonly relayState?: string;
 }
 
 function portOf(text: string): number {
@@ -59,10 +60,12 @@ async function runReference(context: CliContext, flags: ReferenceFlags): Promise
       clock: clockOf(flags, real),
       wallClock: real,
       log,
+      relayState: flags.relayState,
     });
     try {
       const { relay } = reference;
-      const endpoint = flags.webhook && relay.createEndpoint({ url: flags.webhook });
+      const known = relay.listEndpoints().find(({ url }) => url === flags.webhook);
+      const endpoint = known ?? (flags.webhook && relay.createEndpoint({ url: flags.webhook }));
       const secret = endpoint ? relay.secret(endpoint.id) : undefined;
       const keys = writeKeys(flags.keys, reference, secret);
       const { output } = context;
@@ -103,6 +106,7 @@ export function reference(context: CliContext): Command {
     .option('--stepped', 'its clock stands still and is stepped through the control API')
     .option('--keys <file>', 'where the keys are written', 'selvedge-reference.json')
     .option('--webhook <url>', 'subscribe this endpoint to every event')
+    .option('--relay-state <file>', 'keep endpoints, queue and history of the relay here')
     .addHelpText(
       'after',
       examples([
