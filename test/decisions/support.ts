@@ -4,9 +4,10 @@ import { createDecider, type DeciderDeps } from '../../src/decisions/decider.ts'
 import type { LoadedRuleSet } from '../../src/decisions/rule-files.ts';
 import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
+import { STOCK_VARIANT } from '../../src/mirror/catalog/variant.ts';
 import { writeDeliveries } from '../../src/mirror/delivery.ts';
+import { writeRows } from '../../src/mirror/entity.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
-import { writeStockVariants } from '../../src/mirror/stock-variant.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { rulesOf } from '../rules/support.ts';
 import { temporaryStore } from '../support/store.ts';
@@ -117,7 +118,8 @@ export async function createHouse(): Promise<House> {
     },
     async stock(levels) {
       const records = Object.entries(levels).map(([barcode, quantity]) => ({ barcode, quantity }));
-      await store.transaction((tx) => writeStockVariants(tx, records, now()));
+      const rows = records.map(STOCK_VARIANT.toRow);
+      await store.transaction((tx) => writeRows(tx, STOCK_VARIANT, rows, now()));
       const state = { complete_at: clock.now(), due_at: clock.now() };
       await store.db
         .insertInto('stream_state')
