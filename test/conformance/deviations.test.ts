@@ -9,7 +9,7 @@ const PLANTED: readonly (readonly [knob: Record<string, object>, seenBy: readonl
   [{ deviations: { envelopeStatusText: true } }, ['v1-envelope-status']],
   [{ deviations: { ordersOldestFirst: true } }, ['v1-orders-newest']],
   [{ deviations: { countOfPage: true } }, ['v1-stock-count']],
-  [{ deviations: { pricingForEveryone: true } }, ['v1-pricing']],
+  [{ deviations: { pricingForEveryone: true } }, ['v1-pricing', 'v1-season-filters']],
   [{ deviations: { invalidDataMissing: true } }, ['v1-invalid-data']],
   [{ deviations: { deprecationHidden: true } }, ['v1-deprecated']],
   [{ deviations: { retryAfterMissing: true } }, ['login-retry-after']],

@@ -149,6 +149,10 @@ const stockCases: readonly Case[] = [
       'GET /variants/stock/:barcode',
     );
     demand('details' in more.variant, 'no details with detailed=true');
+    const flags = 'detailedPricing=true&includeVariantsOnOrder=true';
+    const flagged = await read(api, `${STOCK}/${barcode}?${flags}`, 'GET /variants/stock/:barcode');
+    const priced = api.account.priced === true;
+    demand('pricing' in flagged.variant === priced, `pricing of one variant with ${flags}`);
   }),
   define(
     'v1-on-order',
@@ -198,6 +202,22 @@ const seasonCases: readonly Case[] = [
       demand(encodeURIComponent(row.seasonName) === season, `season ${row.seasonName}`);
     }
   }),
+  define('v1-season-filters', 'W', 'it takes brandName, styleNo and flags', async (api) => {
+    const season = encodeURIComponent(await newestSeason(api));
+    const list = async (more: string): Promise<Row[]> => {
+      const path = `/variants/season?seasonName=${season}&page=1&limit=20&detailed=true${more}`;
+      return (await read(api, path, 'GET /variants/season')).variants;
+    };
+    const { details } = given((await list(''))[0], 'no variant in its newest season');
+    for (const name of ['brandName', 'styleNo']) {
+      const rows = await list(`&${name}=${encodeURIComponent(details[name])}`);
+      demand(rows.length > 0, `no variant of ${name} ${details[name]}`);
+      for (const row of rows)
+        demand(row.details[name] === details[name], `also ${row.details[name]}`);
+    }
+    const priced = (await list('&detailedPricing=true')).every((row) => 'pricing' in row);
+    demand(priced === (api.account.priced === true), `pricing of a season: ${priced}`);
+  }),
   define('v1-season-needed', 'C', 'seasonName is required', async (api) => {
     const { status } = await api.v1('/variants/season?page=1&limit=1');
     demand(status === 422, `status ${status}`);
@@ -213,7 +233,25 @@ const seasonCases: readonly Case[] = [
     const { barcode } = given(variants[0], 'no variant in its newest season');
     const path = `/variants/season/${barcode}?seasonName=${season}`;
     const { variant } = await read(api, path, 'GET /variants/season/:barcode');
+    const flags = '&detailed=true&detailedPricing=true';
+    const shown = await read(api, path + flags, 'GET /variants/season/:barcode');
+    demand('details' in shown.variant, `no details with ${flags}`);
     demand(variant.barcode === barcode, `barcode ${variant.barcode}`);
+  }),
+  define('v1-deprecated-same', 'S', 'GET /variants answers as GET /variants/stock', async (api) => {
+    const { barcode, details } = await oneDetailed(api);
+    const flags = 'detailed=true&detailedPricing=true&includeVariantsOnOrder=true';
+    const queries = [
+      `?page=2&limit=3&${flags}`,
+      `?limit=3&brandName=${encodeURIComponent(details.brandName)}`,
+      `?limit=3&styleNo=${encodeURIComponent(details.styleNo)}`,
+      `?limit=3&search=${barcode}`,
+      `/${barcode}?${flags}`,
+    ];
+    for (const query of queries) {
+      const old = await api.v1(`/variants${query}`);
+      demand(old.text === (await api.v1(STOCK + query)).text, `another answer to ${query}`);
+    }
   }),
   define('v1-deprecated', 'C', 'GET /variants says that it is deprecated', async (api) => {
     const list = await api.v1('/variants?page=1&limit=1');

@@ -6,6 +6,8 @@
 
 interface ContractRow {
   readonly method: string;
+  /** As the contract writes it, with its base. */
+  readonly name: string;
   readonly path: RegExp;
   readonly query: readonly string[];
 }
@@ -13,61 +15,70 @@ interface ContractRow {
 const PRICES = ['detailed', 'detailedPricing'];
 const ON_ORDER = [...PRICES, 'includeVariantsOnOrder'];
 const SEARCH = ['brandName', 'styleNo', 'page', 'limit'];
-const DOCUMENT = [/^include$/, /^fields_\w+$/];
 
-function row(methods: string, path: string, query: readonly string[] = []): ContractRow[] {
-  const expression = new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`);
-  return methods.split(' ').map((method) => ({ method, path: expression, query }));
+function rowsOf(base: string) {
+  return (methods: string, path: string, query: readonly string[] = []): ContractRow[] => {
+    const expression = new RegExp(`^${base}${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`);
+    const name = base + path;
+    return methods.split(' ').map((method) => ({ method, name, path: expression, query }));
+  };
 }
 
+const v1 = rowsOf('/api/v1');
+const v2 = rowsOf('/api/v2');
+
 const V1_ROWS: readonly ContractRow[] = [
-  ...row('POST', '/auth/login'),
-  ...row('GET', '/brands'),
-  ...row('GET', '/freight'),
-  ...row('GET', '/seasons', ['brandName']),
-  ...row('GET', '/orders', ['beforeOrderId']),
-  ...row('POST', '/orders'),
-  ...row('GET', '/orders/{order}'),
-  ...row('GET', '/orders/{order}/deliveries'),
-  ...row('GET POST', '/orders/{order}/deliveries/{delivery}'),
-  ...row('GET', '/orders/{order}/refunds'),
-  ...row('GET POST', '/orders/{order}/refunds/{refund}'),
-  ...row('GET POST', '/orders/{order}/pending-refunds'),
-  ...row('GET', '/orders/{order}/pending-refunds/{refund}'),
-  ...row('GET', '/variants/stock', [...SEARCH, 'search', ...ON_ORDER]),
-  ...row('GET', '/variants/stock/{barcode}', ON_ORDER),
-  ...row('GET', '/variants/season', ['seasonName', ...SEARCH, ...PRICES]),
-  ...row('GET', '/variants/season/{barcode}', ['seasonName', ...PRICES]),
-  ...row('GET', '/variants', [...SEARCH, 'search', ...ON_ORDER]),
-  ...row('GET', '/variants/{barcode}', ON_ORDER),
-  ...row('POST', '/webhook-portal'),
-  ...row('GET', '/openapi.json'),
-  ...row('GET', '/docs'),
+  ...v1('POST', '/auth/login'),
+  ...v1('GET', '/brands'),
+  ...v1('GET', '/freight'),
+  ...v1('GET', '/seasons', ['brandName']),
+  ...v1('GET', '/orders', ['beforeOrderId']),
+  ...v1('POST', '/orders'),
+  ...v1('GET', '/orders/{order}'),
+  ...v1('GET', '/orders/{order}/deliveries'),
+  ...v1('GET POST', '/orders/{order}/deliveries/{delivery}'),
+  ...v1('GET', '/orders/{order}/refunds'),
+  ...v1('GET POST', '/orders/{order}/refunds/{refund}'),
+  ...v1('GET POST', '/orders/{order}/pending-refunds'),
+  ...v1('GET', '/orders/{order}/pending-refunds/{refund}'),
+  ...v1('GET', '/variants/stock', [...SEARCH, 'search', ...ON_ORDER]),
+  ...v1('GET', '/variants/stock/{barcode}', ON_ORDER),
+  ...v1('GET', '/variants/season', ['seasonName', ...SEARCH, ...PRICES]),
+  ...v1('GET', '/variants/season/{barcode}', ['seasonName', ...PRICES]),
+  ...v1('GET', '/variants', [...SEARCH, 'search', ...ON_ORDER]),
+  ...v1('GET', '/variants/{barcode}', ON_ORDER),
+  ...v1('POST', '/webhook-portal'),
+  ...v1('GET', '/openapi.json'),
+  ...v1('GET', '/docs'),
 ];
 
-const V2_RESOURCE = '/pdm/(?:styles|colors|style-colors|brands|types|genders|countries)';
-const V2_NAMES = '/pdm/(?:brands|types)';
+const V2_PATHS = ['styles', 'colors', 'style-colors', 'brands', 'types', 'genders', 'countries'];
+const V2_NAMES = ['brands', 'types'];
+/** Filters and fields stand for all of their kind. */
+const V2_SINGLE = ['include', 'fields_*'];
+const V2_PAGED = [...V2_SINGLE, 'filter[*]', 'page[limit]', 'page[token]', 'page[offset]'];
 
 const V2_ROWS: readonly ContractRow[] = [
-  ...row('POST', '/auth/login'),
-  ...row('POST', '/webhook-portal'),
-  ...row('GET', '/openapi.json'),
-  ...row('GET', '/docs'),
-  ...row('GET', V2_RESOURCE),
-  ...row('GET', `${V2_RESOURCE}/{id}`),
-  ...row('GET', '/pdm/styles/{id}/style-colors'),
-  ...row('POST', '/pdm/styles'),
-  ...row('PATCH', '/pdm/styles/{id}'),
-  ...row('POST', V2_NAMES),
-  ...row('PATCH DELETE', `${V2_NAMES}/{id}`),
+  ...v2('POST', '/auth/login'),
+  ...v2('POST', '/webhook-portal'),
+  ...v2('GET', '/openapi.json'),
+  ...v2('GET', '/docs'),
+  ...V2_PATHS.flatMap((path) => v2('GET', `/pdm/${path}`, V2_PAGED)),
+  ...V2_PATHS.flatMap((path) => v2('GET', `/pdm/${path}/{id}`, V2_SINGLE)),
+  ...v2('GET', '/pdm/styles/{id}/style-colors', V2_PAGED),
+  ...v2('POST', '/pdm/styles', V2_SINGLE),
+  ...v2('PATCH', '/pdm/styles/{id}', V2_SINGLE),
+  ...V2_NAMES.flatMap((path) => v2('POST', `/pdm/${path}`, V2_SINGLE)),
+  ...V2_NAMES.flatMap((path) => v2('PATCH', `/pdm/${path}/{id}`, V2_SINGLE)),
+  ...V2_NAMES.flatMap((path) => v2('DELETE', `/pdm/${path}/{id}`)),
 ];
 
-/** Page parameters and filters belong to collections only. */
-function v2Allows(path: string, name: string): boolean {
-  if (!path.startsWith('/pdm/')) return false;
-  if (DOCUMENT.some((pattern) => pattern.test(name))) return true;
-  const collection = !/^\/pdm\/[^/]+\/[^/]+$/.test(path);
-  return collection && /^(?:filter\[\w+\]|page\[(?:limit|token|offset)\])$/.test(name);
+/** A named path stands before one with a parameter in its place: the first that matches counts. */
+export const CONTRACT: readonly ContractRow[] = [...V1_ROWS, ...V2_ROWS];
+
+/** `fields_style` as the row has it: `fields_*`. */
+export function parameterKind(name: string): string {
+  return name.replace(/^fields_\w+$/, 'fields_*').replace(/^filter\[\w+\]$/, 'filter[*]');
 }
 
 /** Why the contract has no such request, one sentence each. */
@@ -78,21 +89,17 @@ interface Breaches {
 }
 
 export function contractBreaches(method: string, path: string, query: string): Breaches {
-  const base = /^\/api\/(v[12])(\/.*)$/.exec(path);
-  const rows = base?.[1] === 'v2' ? V2_ROWS : V1_ROWS;
-  const rest = base?.[2] ?? path;
-  const onPath = base ? rows.filter((entry) => entry.path.test(rest)) : [];
-  if (onPath.length === 0) return { endpoint: [`${path}: no such path`], parameters: [] };
-  const named = onPath.filter((entry) => entry.method === method);
-  if (named.length === 0) return { endpoint: [`${path}: no ${method} here`], parameters: [] };
-  const breaches: string[] = [];
+  const first = CONTRACT.find((entry) => entry.path.test(path));
+  if (!first) return { endpoint: [`${path}: no such path`], parameters: [] };
+  const row = CONTRACT.find((entry) => entry.name === first.name && entry.method === method);
+  if (!row) return { endpoint: [`${path}: no ${method} here`], parameters: [] };
+  const parameters: string[] = [];
   const seen = new Set<string>();
   for (const name of new URLSearchParams(query).keys()) {
-    const allowed =
-      base?.[1] === 'v2' ? v2Allows(rest, name) : named.some((r) => r.query.includes(name));
-    if (!allowed) breaches.push(`${name}: no such parameter of ${method} ${path}`);
-    else if (seen.has(name)) breaches.push(`${name}: given more than once`);
+    const named = row.query.includes(parameterKind(name));
+    if (!named) parameters.push(`${name}: no such parameter of ${method} ${path}`);
+    else if (seen.has(name)) parameters.push(`${name}: given more than once`);
     seen.add(name);
   }
-  return { endpoint: [], parameters: breaches };
+  return { endpoint: [], parameters };
 }

@@ -89,7 +89,7 @@ export function createJournal(clock: Clock, sizeMax: () => number): Journal {
     },
     list(filter = {}) {
       const found = entries.slice(-sizeMax()).filter(keeps(filter));
-      return filter.limit === undefined ? found : found.slice(-filter.limit);
+      return found.slice(Math.max(0, found.length - (filter.limit ?? found.length)));
     },
     clear() {
       entries = [];
