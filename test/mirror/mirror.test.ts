@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
-import { STOCK_VARIANT } from '../../src/mirror/catalog/variant.ts';
+import { writeStockVariants } from '../../src/mirror/catalog/variant.ts';
 import { writeDeliveries } from '../../src/mirror/delivery.ts';
-import { writeRows } from '../../src/mirror/entity.ts';
 import { quarantineRows } from '../../src/mirror/quarantine.ts';
 import {
   completeRefresh,
@@ -12,13 +11,10 @@ import {
   requestRefresh,
 } from '../../src/mirror/refresh.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
-import type { SqliteStore, Tx } from '../../src/store/store.ts';
+import type { SqliteStore } from '../../src/store/store.ts';
 import { temporaryStore } from '../support/store.ts';
 
 const read = (readSeq: number) => ({ source: `run:${readSeq}`, readSeq, at: 1_000 * readSeq });
-
-const writeStockVariants = (tx: Tx, records: readonly object[], at: ReturnType<typeof read>) =>
-  writeRows(tx, STOCK_VARIANT, records.map(STOCK_VARIANT.toRow), at);
 
 function changes(store: SqliteStore) {
   return store.db.selectFrom('change').select(['seq', 'entity', 'key', 'op', 'diff']).execute();

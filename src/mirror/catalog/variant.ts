@@ -3,6 +3,8 @@
  * ordered ahead, one row a season and barcode. Absent prices are null, never 0.
  */
 import type { SqlRow } from '../../store/bulk.ts';
+import type { Tx } from '../../store/store.ts';
+import { type Provenance, type WriteCounts, writeRows } from '../entity.ts';
 import type { ListEntity } from '../list.ts';
 import { type Members, membersOf } from '../members.ts';
 
@@ -89,4 +91,13 @@ export function seasonVariants(seasonName: string): ListEntity {
       return { values, extra: members.rest() };
     },
   };
+}
+
+/** Writes some variants of the stock, apart from the list as a whole. */
+export function writeStockVariants(
+  tx: Tx,
+  records: readonly object[],
+  provenance: Provenance,
+): Promise<WriteCounts> {
+  return writeRows(tx, STOCK_VARIANT, records.map(STOCK_VARIANT.toRow), provenance);
 }
