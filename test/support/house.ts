@@ -119,17 +119,20 @@ export async function startTestDaemon(
   return { ...daemon, stop: close };
 }
 
-/** Waits until `look` gives something, asking again every few milliseconds; fails after 15 s. */
+/** Long enough for a machine that is busy with something else. */
+const UNTIL_MS_MAX = 60_000;
+
+/** Waits until `look` gives something, asking again every few milliseconds; fails after a minute. */
 export async function until<T>(
   what: string,
   look: () => Promise<T | undefined> | T | undefined,
 ): Promise<T> {
   const clock = systemClock();
-  const deadline = clock.monotonic() + 15_000;
+  const deadline = clock.monotonic() + UNTIL_MS_MAX;
   for (;;) {
     const found = await look();
     if (found !== undefined) return found;
-    if (clock.monotonic() > deadline) throw new Error(`waited 15 s in vain for: ${what}`);
+    if (clock.monotonic() > deadline) throw new Error(`waited a minute in vain for: ${what}`);
     await clock.sleep(10);
   }
 }

@@ -1,0 +1,202 @@
+/** The daemon as a process of its own, which can be killed; the reference lives in this one. */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
+import { isJsonObject } from '../../src/lib/json.ts';
+import { drawOrder } from '../../src/reference/life/arrivals.ts';
+import type { Reference } from '../../src/reference/reference.ts';
+import { openReadOnlyStore, type SqliteStore } from '../../src/store/store.ts';
+import { SIMPLE_RULES, startTestReference, WEBHOOK_SECRET } from '../support/house.ts';
+import { temporaryFolder } from '../support/store.ts';
+
+const LAUNCHER = fileURLToPath(new URL('../../bin/selvedge.mjs', import.meta.url));
+
+/** Without the limits of speed that only make a test slow. */
+export function startFastReference(knobs: Record<string, unknown>): Promise<Reference> {
+  const unlimited = { auth: { loginSpacing: 0 }, rates: { perSecond: 0 } };
+  return startTestReference({ ...unlimited, journal: { size: 100_000 }, ...knobs });
+}
+
+/** Orders that arrive now; they are packed as the knobs say. */
+export function placeOrders({ world }: Reference, count: number): void {
+  for (let left = count; left > 0; left -= 1) {
+    const orderId = world.book.orders.nextId();
+    world.trade.place(drawOrder(world, { seed: 7, orderId, preOrderShare: 0.2 }));
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  if (typeof address !== 'object' || address === null) throw new Error('no port');
+  return address.port;
+}
+
+export interface DaemonProcess {
+  /** Resolves with the process when it receives events. */
+  start(): Promise<void>;
+  /** `kill -9`, and waits until it is gone. */
+  kill(): Promise<void>;
+  /** What the last start said, for a failing test. */
+  output(): string;
+  /** Of the database; the daemon may be running. */
+  readonly db: SqliteStore['db'];
+  /** By Debian's own client, as an operator would. */
+  query(sql: string): string[][];
+}
+
+export interface DaemonParts {
+  readonly paging?: 'pages' | 'stream';
+  /** Further lines of the configuration. */
+  readonly settings: readonly string[];
+}
+
+/** A configuration file as an operator would write it, subscribed at the relay. */
+async function writeConfig(
+  reference: Reference,
+  folder: string,
+  { paging = 'pages', settings }: DaemonParts,
+): Promise<string> {
+  const [key] = Object.values(reference.credentials);
+  if (!key) throw new Error('the reference has no key');
+  mkdirSync(join(folder, 'rules'));
+  writeFileSync(join(folder, 'rules', 'rules.yaml'), SIMPLE_RULES);
+  const secret = { mode: 0o600 };
+  writeFileSync(join(folder, 'client'), key.clientSecret, secret);
+  writeFileSync(join(folder, 'webhook'), WEBHOOK_SECRET, secret);
+  const port = await freePort();
+  reference.relay.createEndpoint({
+    url: `http://127.0.0.1:${port}/webhooks`,
+    secret: WEBHOOK_SECRET,
+  });
+  const path = join(folder, 'selvedge.yaml');
+  const lines = [
+    `dataDir: ${join(folder, 'data')}`,
+    `rules: { directory: ${join(folder, 'rules')}, mode: live }`,
+    'service:',
+    '  v1:',
+    `    baseUrl: ${reference.v1Url}`,
+    `    paging: ${paging}`,
+    `    login: { clientId: ${key.clientId}, clientSecret: { file: client } }`,
+    '  limits: { requestsPerSecond: 2000, loginSpacing: 0s }',
+    `listener: { port: ${port}, secrets: [{ secret: { file: webhook } }] }`,
+    'local: { port: 0 }',
+    'log: { format: human }',
+    ...settings,
+  ];
+  writeFileSync(path, lines.join('\n'));
+  return path;
+}
+
+export async function createDaemonProcess(
+  reference: Reference,
+  parts: DaemonParts,
+): Promise<DaemonProcess> {
+  const folder = temporaryFolder();
+  const config = await writeConfig(reference, folder, parts);
+  const path = join(folder, 'data', 'mirror.db');
+  let child: ChildProcess | undefined;
+  let output = '';
+  let store: SqliteStore | undefined;
+  const kill = async (): Promise<void> => {
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    const gone = once(child, 'exit');
+    child.kill('SIGKILL');
+    await gone;
+  };
+  onTestFinished(async ({ task }) => {
+    await kill();
+    await store?.close();
+    if (task.result?.state === 'fail') process.stderr.write(output);
+  });
+  return {
+    kill,
+    output: () => output,
+    async start() {
+      output = '';
+      child = spawn(process.execPath, [LAUNCHER, 'run', '--config', config], {
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      const ready = Promise.withResolvers<void>();
+      const hear = (chunk: Buffer): void => {
+        output += chunk.toString();
+        if (output.includes('listening for events')) ready.resolve();
+      };
+      child.stdout?.on('data', hear);
+      child.stderr?.on('data', hear);
+      child.once('exit', () => ready.reject(new Error(`the daemon ended:\n${output}`)));
+      await ready.promise;
+      store ??= await openReadOnlyStore({ path, busyTimeoutMs: 5_000 });
+    },
+    get db() {
+      if (!store) throw new Error('the daemon was not started yet');
+      return store.db;
+    },
+    query(sql) {
+      const text = execFileSync('sqlite3', ['-cmd', '.timeout 5000', path, sql], {
+        encoding: 'utf8',
+      });
+      return text
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => line.split('|'));
+    },
+  };
+}
+
+async function dataOf(url: string, init: RequestInit): Promise<Record<string, unknown>> {
+  const answer = await fetch(url, init);
+  const body: unknown = await answer.json();
+  if (!answer.ok || !isJsonObject(body) || !isJsonObject(body.data)) {
+    throw new Error(`${url}: ${answer.status}`);
+  }
+  return { ...body.data };
+}
+
+function rowsOf(data: Record<string, unknown>, member: string): Record<string, unknown>[] {
+  const rows: unknown = data[member];
+  return Array.isArray(rows) ? rows.filter(isJsonObject).map((row) => ({ ...row })) : [];
+}
+
+/** `status|count` of every delivery, as the reference answers over HTTP; our client has no part. */
+export async function deliveriesOverHttp(reference: Reference): Promise<string[][]> {
+  const [key] = Object.values(reference.credentials);
+  const login = JSON.stringify({ clientID: key?.clientId, clientSecret: key?.clientSecret });
+  const json = { 'content-type': 'application/json' };
+  const { v1Url } = reference;
+  const post = { method: 'POST', body: login, headers: json };
+  const { token } = await dataOf(`${v1Url}/auth/login`, post);
+  const headers = { 'x-service-authorization': String(token) };
+  const counts = new Map<string, number>();
+  for (let before = ''; ; ) {
+    const orders = rowsOf(await dataOf(`${v1Url}/orders${before}`, { headers }), 'orders');
+    const urls = orders.map(({ orderId }) => `${v1Url}/orders/${orderId}/deliveries`);
+    for (const data of await Promise.all(urls.map((url) => dataOf(url, { headers })))) {
+      for (const { status } of rowsOf(data, 'deliveries')) {
+        counts.set(String(status), (counts.get(String(status)) ?? 0) + 1);
+      }
+    }
+    const last = orders.at(-1);
+    if (!last) break;
+    before = `?beforeOrderId=${last.orderId}`;
+  }
+  return [...counts].map(([status, count]) => [status, String(count)]).sort();
+}
+
+/** Ids of events that the daemon answered with success. */
+export function acknowledgedEvents(reference: Reference): string[] {
+  const ids: string[] = [];
+  let iterator: string | undefined;
+  for (;;) {
+    const page = reference.relay.attempts({ status: 'success', limit: 250, iterator });
+    ids.push(...page.data.map(({ messageId }) => messageId));
+    if (page.done || page.iterator === null) return [...new Set(ids)];
+    iterator = page.iterator;
+  }
+}
