@@ -122,7 +122,7 @@ export async function startTestDaemon(
 /** Long enough for a machine that is busy with something else. */
 const UNTIL_MS_MAX = 60_000;
 
-/** Waits until `look` gives something, asking again every few milliseconds; fails after a minute. */
+/** Waits until `look` gives something, asking every few milliseconds; fails after a minute. */
 export async function until<T>(
   what: string,
   look: () => Promise<T | undefined> | T | undefined,
