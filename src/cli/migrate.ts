@@ -1,9 +1,8 @@
 /** `selvedge migrate`: bring the database to this program's schema without the daemon. */
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { systemClock } from '../lib/clock.ts';
-import { lockFolder } from '../store/lock.ts';
+import { lockFolder, makeDataFolder } from '../store/lock.ts';
 import { openStore } from '../store/store.ts';
 import { type CliContext, configOf, examples } from './command.ts';
 
@@ -18,7 +17,7 @@ export function migrate(context: CliContext): Command {
     .addHelpText('after', examples([['migrate', 'after an upgrade, before the start']]))
     .action(async (options: { json?: boolean }, command: Command) => {
       const { config } = configOf(command, context);
-      mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+      makeDataFolder(config.dataDir);
       const folder = lockFolder(join(config.dataDir, 'daemon.lock'));
       try {
         const path = join(config.dataDir, 'mirror.db');

@@ -7,7 +7,6 @@
  * outbox first turns what was on its way into doubt. A start that fails leaves nothing behind and
  * says why.
  */
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../config/schema.ts';
 import { createDecider, type Decided } from '../decisions/decider.ts';
@@ -20,7 +19,13 @@ import type { Scrubber } from '../lib/secret.ts';
 import { createDispatcher, type Dispatcher } from '../outbox/dispatcher.ts';
 import type { OutboxItem } from '../outbox/item.ts';
 import { createDeliveryStatusKind } from '../outbox/kinds/delivery-status.ts';
-import { acquireLease, type FolderLock, type Lease, lockFolder } from '../store/lock.ts';
+import {
+  acquireLease,
+  type FolderLock,
+  type Lease,
+  lockFolder,
+  makeDataFolder,
+} from '../store/lock.ts';
 import { createReadSequence } from '../store/state.ts';
 import { openStore, type SqliteStore } from '../store/store.ts';
 import { createVariantPages } from '../sync/bulk/variant-pages.ts';
@@ -209,7 +214,7 @@ async function open(config: Config, deps: DaemonDeps, folder: FolderLock): Promi
 
 /** Opens and checks everything; a start that fails leaves nothing open. */
 export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daemon> {
-  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+  makeDataFolder(config.dataDir);
   const folder = lockFolder(join(config.dataDir, 'daemon.lock'));
   try {
     return await open(config, deps, folder);

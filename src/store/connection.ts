@@ -93,15 +93,33 @@ function openFile(path: string, options: Database.Options): Database.Database {
   }
 }
 
+/** Runs the first statements on a fresh connection; a failure closes it and names the file. */
+function prepared(database: Database.Database, prepare: () => void): Database.Database {
+  try {
+    prepare();
+    return database;
+  } catch (cause) {
+    database.close();
+    if (!(cause instanceof Database.SqliteError)) throw cause;
+    throw new StoreError('store.unusable', `${database.name}: ${cause.message}`, {
+      hint: cause.code.startsWith('SQLITE_BUSY')
+        ? 'another program holds it; end that first'
+        : 'check dataDir in the configuration, and the disk; else restore a backup',
+      cause,
+    });
+  }
+}
+
 /** The writer's connection. Call {@link verifyPragmas} after the first write. */
 export function openWriter(path: string, options: ConnectionOptions): Database.Database {
   const database = openFile(path, { timeout: options.busyTimeoutMs });
-  checkVersion(database);
-  checkApplication(database);
-  database.pragma('journal_mode = wal');
-  setPragmas(database, WRITER);
-  database.pragma(`application_id = ${APPLICATION_ID}`);
-  return database;
+  return prepared(database, () => {
+    checkVersion(database);
+    checkApplication(database);
+    database.pragma('journal_mode = wal');
+    setPragmas(database, WRITER);
+    database.pragma(`application_id = ${APPLICATION_ID}`);
+  });
 }
 
 /** A connection that cannot write, for reports and commands beside a running daemon. */
@@ -111,8 +129,9 @@ export function openReader(path: string, options: ConnectionOptions): Database.D
     fileMustExist: true,
     timeout: options.busyTimeoutMs,
   });
-  checkApplication(database);
-  setPragmas(database, COMMON);
-  database.pragma('query_only = 1');
-  return database;
+  return prepared(database, () => {
+    checkApplication(database);
+    setPragmas(database, COMMON);
+    database.pragma('query_only = 1');
+  });
 }

@@ -4,10 +4,11 @@
  * database itself. A lease row beside it says who holds it, and its fencing token tells a daemon
  * that was suspended that somebody took over.
  */
+import { mkdirSync } from 'node:fs';
 import { hostname } from 'node:os';
 import Database from 'better-sqlite3';
 import type { Clock } from '../lib/clock.ts';
-import { StoreError } from '../lib/errors.ts';
+import { ConfigError, StoreError, toError } from '../lib/errors.ts';
 import type { Store } from './store.ts';
 
 export interface FolderLock {
@@ -24,15 +25,33 @@ export interface Lease {
 
 const LEASE_NAME = 'daemon';
 
+const FOLDER_HINT = 'dataDir must name a folder that this user may write to';
+
+/** Makes the folder of the databases, for its owner only, if it is not there. */
+export function makeDataFolder(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    const message = `the data folder ${path} cannot be made: ${toError(cause).message}`;
+    throw new ConfigError('store.data_folder', message, { hint: FOLDER_HINT, cause });
+  }
+}
+
 /** Takes the lock, or throws `store.locked` at once. Take it before the database is opened. */
 export function lockFolder(path: string): FolderLock {
-  const database = new Database(path, { timeout: 0 });
+  let database: Database.Database | undefined;
   try {
-    database.pragma('journal_mode = delete');
-    database.exec('begin exclusive');
-    return { release: () => database.close() };
+    const held = new Database(path, { timeout: 0 });
+    database = held;
+    held.pragma('journal_mode = delete');
+    held.exec('begin exclusive');
+    return { release: () => held.close() };
   } catch (cause) {
-    database.close();
+    database?.close();
+    if (!(cause instanceof Database.SqliteError) || !cause.code.startsWith('SQLITE_BUSY')) {
+      const message = `cannot lock ${path}: ${toError(cause).message}`;
+      throw new ConfigError('store.cannot_lock', message, { hint: FOLDER_HINT, cause });
+    }
     throw new StoreError('store.locked', `another daemon runs on this data folder (${path})`, {
       hint: 'stop it first, or give this one a dataDir of its own',
       cause,

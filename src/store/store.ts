@@ -8,7 +8,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type Database from 'better-sqlite3';
 import { Kysely, type Transaction, type TransactionBuilder } from 'kysely';
 import type { Clock } from '../lib/clock.ts';
-import { BugError } from '../lib/errors.ts';
+import { BugError, StoreError } from '../lib/errors.ts';
 import { openReader, openWriter, verifyPragmas } from './connection.ts';
 import { ImmediateSqliteDialect } from './dialect.ts';
 import { type MigrationReport, migrate, pendingMigrations } from './migrate.ts';
@@ -36,11 +36,13 @@ export interface Store {
 
 export class SqliteStore implements Store {
   readonly path: string;
+  readonly #database: Database.Database;
   readonly #db: Db;
   readonly #inside = new AsyncLocalStorage<true>();
 
   constructor(database: Database.Database) {
     this.path = database.name;
+    this.#database = database;
     this.#db = new Kysely<Tables>({ dialect: new ImmediateSqliteDialect(database) });
   }
 
@@ -75,6 +77,8 @@ export class SqliteStore implements Store {
 
   async close(): Promise<void> {
     await this.#db.destroy();
+    // Kysely closes only what it has used; a handle left open keeps its write-ahead log behind.
+    if (this.#database.open) this.#database.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -104,11 +108,18 @@ export async function openStore(
   }
 }
 
-/** Opens for reading beside a running daemon. Refuses a schema the program does not know. */
+/** Opens for reading beside a running daemon. Refuses any schema but this program's. */
 export async function openReadOnlyStore(options: StoreOptions): Promise<SqliteStore> {
   const database = openReader(options.path, options);
   try {
-    pendingMigrations(database);
+    const { version, pending } = pendingMigrations(database);
+    if (pending.length > 0) {
+      const needed = version + pending.length;
+      const message = `${database.name} has schema ${version}, this program needs ${needed}`;
+      throw new StoreError('store.older_schema', message, {
+        hint: 'run "selvedge migrate", or start the daemon',
+      });
+    }
     return new SqliteStore(database);
   } catch (error) {
     database.close();

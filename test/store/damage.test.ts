@@ -1,0 +1,93 @@
+import { closeSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { manualClock } from '../../src/lib/clock.ts';
+import { EXIT, exitCodeOf } from '../../src/lib/errors.ts';
+import { lockFolder, makeDataFolder } from '../../src/store/lock.ts';
+import { openReadOnlyStore, openStore } from '../../src/store/store.ts';
+import { temporaryFolder, temporaryStore } from '../support/store.ts';
+
+const busyTimeoutMs = 1_000;
+
+function garbage(): string {
+  const path = join(temporaryFolder(), 'mirror.db');
+  writeFileSync(path, 'no database at all, '.repeat(500));
+  return path;
+}
+
+/** What an operator sees: message, next step, exit code. */
+async function failureOf(work: () => unknown) {
+  try {
+    await work();
+  } catch (error) {
+    const { message, hint } = error as Error & { hint?: string };
+    return { message, hint: hint ?? '', exit: exitCodeOf(error) };
+  }
+  throw new Error('it did not fail');
+}
+
+describe('a start that cannot go on', () => {
+  it('names a file that is no database, and what to do, for writers and readers', async () => {
+    const path = garbage();
+    const openings = [
+      () => openStore({ path, busyTimeoutMs }, manualClock()),
+      () => openReadOnlyStore({ path, busyTimeoutMs }),
+    ];
+    for (const open of openings) {
+      const { message, hint, exit } = await failureOf(open);
+      expect(message).toBe(`${path}: file is not a database`);
+      expect(hint).toContain('backup');
+      expect(exit).toBe(EXIT.store.code);
+    }
+  });
+
+  it('names a database whose header was overwritten while it was closed', async () => {
+    const store = await temporaryStore();
+    await store.close();
+    const file = openSync(store.path, 'r+');
+    writeSync(file, Buffer.alloc(8_192, 0x5a), 0, 8_192, 0);
+    closeSync(file);
+    const { message, exit } = await failureOf(() =>
+      openStore({ path: store.path, busyTimeoutMs }, manualClock()),
+    );
+    expect(message).toContain(store.path);
+    expect(exit).toBe(EXIT.store.code);
+  });
+
+  it('tells a reader of a database without our schema to have it made', async () => {
+    const path = join(temporaryFolder(), 'mirror.db');
+    writeFileSync(path, '');
+    const { message, hint, exit } = await failureOf(() =>
+      openReadOnlyStore({ path, busyTimeoutMs }),
+    );
+    expect(message).toMatch(/mirror\.db has schema 0, this program needs \d+$/);
+    expect(hint).toContain('selvedge migrate');
+    expect(exit).toBe(EXIT.store.code);
+  });
+
+  it('says that the data folder cannot be made, and which it is', async () => {
+    const path = join(temporaryFolder(), 'taken');
+    writeFileSync(path, '');
+    const { message, hint, exit } = await failureOf(() => makeDataFolder(path));
+    expect(message).toContain(`the data folder ${path} cannot be made: EEXIST`);
+    expect(hint).toContain('dataDir');
+    expect(exit).toBe(EXIT.config.code);
+  });
+
+  it('does not take a lock file that cannot be opened for another daemon', async () => {
+    const path = join(temporaryFolder(), 'daemon.lock');
+    mkdirSync(path);
+    const { message, hint, exit } = await failureOf(() => lockFolder(path));
+    expect(message).toContain(`cannot lock ${path}`);
+    expect(hint).toContain('dataDir');
+    expect(exit).toBe(EXIT.config.code);
+  });
+
+  it('says that another daemon has the folder when one has', async () => {
+    const path = join(temporaryFolder(), 'daemon.lock');
+    const lock = lockFolder(path);
+    expect((await failureOf(() => lockFolder(path))).exit).toBe(EXIT.locked.code);
+    lock.release();
+    lockFolder(path).release();
+  });
+});
