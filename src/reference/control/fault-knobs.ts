@@ -15,6 +15,7 @@ const FAULT_KINDS = [
   'unknownMember',
   'emptyList',
   'nullList',
+  'repeatedRow',
   'byteOrderMark',
   'drip',
   'padded',

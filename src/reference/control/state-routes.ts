@@ -94,6 +94,15 @@ function snapshotRoutes(deps: StateRouteDeps): ControlRoute[] {
     },
     {
       method: 'POST',
+      path: '/page-tokens/expire',
+      summary: 'Every page token of V2 is as if expired',
+      run() {
+        pageTokens.clear();
+        return {};
+      },
+    },
+    {
+      method: 'POST',
       path: '/reset',
       summary: 'As at the start: world, journal, counts of faults, tokens; knobs stay',
       run() {

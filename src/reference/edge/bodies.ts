@@ -6,6 +6,7 @@ import { Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import type { Random } from '../../lib/chance.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { isJsonObject, tryParseJson } from '../../lib/json.ts';
 import type { Strike } from './faults.ts';
 
 /** Members of the envelope: a wrong type there would be another fault than "in one row". */
@@ -26,24 +27,21 @@ function wrongType(text: string, random: Random): string {
   return text.slice(0, match.index) + wrong + text.slice(match.index + match[0].length);
 }
 
-/** The text with its first list of objects replaced; nested brackets are counted, not guessed. */
-function replaceList(text: string, by: string): string {
-  const start = /:\[\{/.exec(text);
-  if (!start) return text;
-  let depth = 0;
-  let quoted = false;
-  for (let at = start.index + 1; at < text.length; at += 1) {
-    const sign = text[at];
-    if (quoted && sign === '\\') at += 1;
-    else if (sign === '"') quoted = !quoted;
-    else if (!quoted && sign === '[') depth += 1;
-    else if (!quoted && sign === ']') {
-      depth -= 1;
-      if (depth === 0) return `${text.slice(0, start.index + 1)}${by}${text.slice(at + 1)}`;
+/** The first list of objects in the document, wherever it stands, put through `change`. */
+function withFirstList(text: string, change: (rows: readonly unknown[]) => unknown): string {
+  let done = false;
+  const walk = (value: unknown): unknown => {
+    if (done) return value;
+    if (Array.isArray(value) && isJsonObject(value[0])) {
+      done = true;
+      return change(value);
     }
-  }
-  // A piece of a longer stream: the list does not end here.
-  return text;
+    if (!isJsonObject(value)) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, walk(inner)]));
+  };
+  const document = tryParseJson(text);
+  // A piece of a longer stream is no document: it leaves as it is.
+  return document === undefined ? text : JSON.stringify(walk(document));
 }
 
 /** The kinds that rewrite the (first piece of the) text. */
@@ -56,9 +54,11 @@ function rewrite({ fault, random }: Strike, text: string): string {
     case 'unknownMember':
       return text.replaceAll('{"', '{"unknownMember":{"nested":[1,null,"x"]},"');
     case 'emptyList':
-      return replaceList(text, '[]');
+      return withFirstList(text, () => []);
     case 'nullList':
-      return replaceList(text, 'null');
+      return withFirstList(text, () => null);
+    case 'repeatedRow':
+      return withFirstList(text, (rows) => [...rows, rows[0]]);
     case 'byteOrderMark':
       return `\uFEFF${text}`;
     default:

@@ -14,6 +14,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../../lib/clock.ts';
+import { isJsonObject } from '../../lib/json.ts';
 import type { Fault } from '../control/fault-knobs.ts';
 import type { CurrentKnobs } from '../control/knobs.ts';
 import { type EdgeAnswer, errorAnswer, gatewayAnswer } from './answers.ts';
@@ -162,9 +163,15 @@ function refusal(
   return { answer: errorAnswer(entry.path, 429, 'Too many requests'), retryAfter: wait };
 }
 
-function close(deps: EdgeDeps, passage: Passage, request: FastifyRequest, status: number): void {
-  const { entry } = passage;
+/** What the body told, also of a request whose answer never arrives. */
+function identify(deps: EdgeDeps, entry: JournalEntry, request: FastifyRequest): void {
+  const { body } = request;
   entry.keyId ??= deps.keyOf(request) ?? null;
+  if (isJsonObject(body) && typeof body.reference === 'string') entry.reference = body.reference;
+}
+
+function close(deps: EdgeDeps, passage: Passage, status: number): void {
+  const { entry } = passage;
   entry.status = status;
   entry.durationMs = Math.round(deps.clock.monotonic() - passage.arrivedAt);
   const injected = passage.strikes.some(({ fault }) => replacement(entry.path, fault));
@@ -205,13 +212,14 @@ export function createEdge(deps: EdgeDeps): Edge {
   const leave = async (request: FastifyRequest, reply: FastifyReply, payload: unknown) => {
     const passage = passages.get(request);
     if (!passage) return payload;
+    identify(deps, passage.entry, request);
     const after = passage.strikes.find(({ fault }) => fault.moment === 'after');
     if (after?.fault.kind === 'reset') {
       cutConnection(request, reply);
       return payload;
     }
     const out = isBody(payload) ? await seeOut(deps, passage, reply, payload) : payload;
-    close(deps, passage, request, reply.statusCode);
+    close(deps, passage, reply.statusCode);
     return out;
   };
 

@@ -16,6 +16,8 @@ export interface JournalEntry {
   readonly query: string;
   /** Name of the key, null when the request carries none that is known. */
   keyId: string | null;
+  /** `reference` of the body: two requests that mean the same order have the same one. */
+  reference: string | null;
   /** Null until it is answered, and for good when the connection was cut before. */
   status: number | null;
   /** From arrival to the start of the answer. */
@@ -77,6 +79,7 @@ export function createJournal(clock: Clock, sizeMax: () => number): Journal {
         path,
         query,
         keyId: null,
+        reference: null,
         status: null,
         durationMs: null,
         faults: [],

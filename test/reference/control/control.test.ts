@@ -136,13 +136,24 @@ describe('control of requests', () => {
     await rig.control('POST', '/faults', { kind: 'serverError' });
     expect(await status()).toBe(503);
     await rig.control('DELETE', '/faults');
+    // The effect stays, the client hears nothing, and the journal knows which order it was.
+    await rig.control('POST', '/faults', { kind: 'reset', moment: 'after', count: 1 });
+    await expect(rig.order(1)).rejects.toThrow();
+    expect((await rig.control('GET', '/state')).body.orders).toBe(1);
+    expect((await rig.control('GET', '/journal?method=POST')).body.requests).toMatchObject([
+      { path: '/api/v1/orders', reference: 'R1', status: null, faults: ['reset'] },
+    ]);
+    await rig.control('DELETE', '/faults');
     expect(await status()).toBe(200);
     expect((await rig.control('POST', '/faults', { kind: 'rain' })).status).toBe(422);
   });
 
-  it('expires every token at once', async () => {
+  it('expires every token at once, and every page token', async () => {
     const rig = await controlled();
     const v2 = await v2Client(rig);
+    const { links } = (await v2.get('/pdm/types?page[limit]=5')).body;
+    await rig.control('POST', '/page-tokens/expire');
+    expect((await v2.follow(links.next)).body.errors[0].code).toBe('page_token_expired');
     expect((await v2.get('/pdm/types')).status).toBe(200);
     await rig.control('POST', '/tokens/expire');
     expect((await v2.get('/pdm/types')).status).toBe(401);
@@ -169,7 +180,10 @@ describe('control of requests', () => {
     await rig.call('GET', '/brands?color=red');
     const list = async (query: string) =>
       (await rig.control('GET', `/journal${query}`)).body.requests;
-    expect(await list('')).toHaveLength(2);
+    await rig.order(1);
+    expect(await list('')).toHaveLength(3);
+    expect(await list('?method=POST&limit=1')).toMatchObject([{ n: 3, reference: 'R1' }]);
+    expect(await list('?limit=0')).toEqual([]);
     expect(await list('?path=/api/v1/brands&mistakes=true')).toMatchObject([
       { n: 2, keyId: 'plain', status: 422, mistakes: [expect.stringContaining('color')] },
     ]);

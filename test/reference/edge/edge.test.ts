@@ -177,11 +177,13 @@ describe('faults', () => {
     expect([status, data?.variants.length, wrong?.length]).toEqual([200, 2, 1]);
   });
 
-  it('empties a list, nulls it, adds members and a byte order mark', async () => {
+  it('empties, nulls and repeats in a list, adds members and a byte order mark', async () => {
     const { url, knobs } = await withFault({ kind: 'emptyList' });
     expect((await bodyOf(fetch(url + stock))).data).toEqual({ count: 2, variants: [] });
     knobs({ faults: [{ kind: 'nullList' }] });
     expect((await bodyOf(fetch(url + stock))).data).toEqual({ count: 2, variants: null });
+    knobs({ faults: [{ kind: 'repeatedRow' }] });
+    expect((await bodyOf(fetch(url + stock))).data?.variants).toEqual([...ROWS, ROWS[0]]);
     knobs({ faults: [{ kind: 'unknownMember' }] });
     expect((await bodyOf(fetch(url + stock))).data?.variants[1]).toMatchObject({
       ...ROWS[1],
@@ -275,6 +277,7 @@ describe('journal', () => {
       path: stock,
       query: 'page=1&limit=5',
       keyId: 'k',
+      reference: null,
       status: 200,
       durationMs: 0,
       faults: [],
