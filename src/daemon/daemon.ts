@@ -19,13 +19,7 @@ import type { Scrubber } from '../lib/secret.ts';
 import { createDispatcher, type Dispatcher } from '../outbox/dispatcher.ts';
 import type { OutboxItem } from '../outbox/item.ts';
 import { createDeliveryStatusKind } from '../outbox/kinds/delivery-status.ts';
-import {
-  acquireLease,
-  type FolderLock,
-  type Lease,
-  lockFolder,
-  makeDataFolder,
-} from '../store/lock.ts';
+import { acquireLease, type Lease, lockFolder, makeDataFolder } from '../store/lock.ts';
 import { createReadSequence } from '../store/state.ts';
 import { openStore, type SqliteStore } from '../store/store.ts';
 import { createVariantPages } from '../sync/bulk/variant-pages.ts';
@@ -173,53 +167,41 @@ function createWorkers(
   };
 }
 
-async function open(config: Config, deps: DaemonDeps, folder: FolderLock): Promise<Daemon> {
-  const { clock } = deps;
-  const log = deps.log.child({ room: 'daemon' });
-  const rules = loadRuleSet(config.rules.directory);
-  const path = join(config.dataDir, 'mirror.db');
-  const { store, migrated } = await openStore(
-    { path, busyTimeoutMs: config.store.busyTimeout },
-    clock,
-  );
-  try {
-    const lease = await acquireLease(store, config.store.lockLease, clock);
-    if (migrated.applied.length > 0) log.info({ ...migrated }, 'schema migrated');
-    const service = await createService(config.service, { ...deps, store });
-    const { workers, listenerUrl } = createWorkers(config, deps, { store, lease, service, rules });
-    const supervisor = createSupervisor(workers, { clock, log, stopMsMax: STOP_MS_MAX });
-    return {
-      store,
-      listenerUrl,
-      health: supervisor.health,
-      async run(signal) {
-        const { hash } = rules.ruleSet;
-        log.info({ instance: config.instance, rules: hash.slice(0, 12) }, 'started');
-        try {
-          await supervisor.run(signal);
-        } finally {
-          await service.transport[Symbol.asyncDispose]();
-          await lease.release();
-          await store.close();
-          folder.release();
-          log.info('stopped');
-        }
-      },
-    };
-  } catch (error) {
-    await store.close();
-    throw error;
-  }
-}
-
 /** Opens and checks everything; a start that fails leaves nothing open. */
 export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daemon> {
+  const { clock } = deps;
+  const log = deps.log.child({ room: 'daemon' });
+  await using opened = new AsyncDisposableStack();
   makeDataFolder(config.dataDir);
   const folder = lockFolder(join(config.dataDir, 'daemon.lock'));
-  try {
-    return await open(config, deps, folder);
-  } catch (error) {
-    folder.release();
-    throw error;
-  }
+  opened.defer(() => folder.release());
+  const rules = loadRuleSet(config.rules.directory);
+  const { store, migrated } = await openStore(
+    { path: join(config.dataDir, 'mirror.db'), busyTimeoutMs: config.store.busyTimeout },
+    clock,
+  );
+  opened.defer(() => store.close());
+  const lease = await acquireLease(store, config.store.lockLease, clock);
+  opened.defer(() => lease.release());
+  if (migrated.applied.length > 0) log.info({ ...migrated }, 'schema migrated');
+  const service = await createService(config.service, { ...deps, store });
+  opened.defer(() => service.transport[Symbol.asyncDispose]());
+  const { workers, listenerUrl } = createWorkers(config, deps, { store, lease, service, rules });
+  const supervisor = createSupervisor(workers, { clock, log, stopMsMax: STOP_MS_MAX });
+  const running = opened.move();
+  return {
+    store,
+    listenerUrl,
+    health: supervisor.health,
+    async run(signal) {
+      const { hash } = rules.ruleSet;
+      log.info({ instance: config.instance, rules: hash.slice(0, 12) }, 'started');
+      try {
+        await supervisor.run(signal);
+      } finally {
+        await running.disposeAsync();
+        log.info('stopped');
+      }
+    },
+  };
 }

@@ -31,6 +31,9 @@ const RESTART_MS_MAX = 60_000;
 /** A worker that ran this long without failing starts over with the short pause. */
 const HEALTHY_MS = 60_000;
 
+/** What each worker gets for its stop, even when the others have used up the deadline. */
+const STOP_MS_MIN = 250;
+
 interface Entry {
   readonly worker: Worker;
   readonly stop: AbortController;
@@ -90,7 +93,7 @@ export function createSupervisor(
     const deadline = clock.monotonic() + stopMsMax;
     for (const entry of entries.toReversed()) {
       entry.stop.abort(new Error('stopping'));
-      const left = Math.max(0, deadline - clock.monotonic());
+      const left = Math.max(STOP_MS_MIN, deadline - clock.monotonic());
       const late = new AbortController();
       const timeUp = clock.sleep(left, late.signal).then(
         () => log.warn({ worker: entry.worker.name }, 'worker did not stop in time'),

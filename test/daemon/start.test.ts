@@ -1,0 +1,102 @@
+import { readdirSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { sql } from 'kysely';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Config } from '../../src/config/schema.ts';
+import { openDaemon } from '../../src/daemon/daemon.ts';
+import { systemRandom } from '../../src/lib/chance.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { createScrubber } from '../../src/lib/secret.ts';
+import type { Reference } from '../../src/reference/reference.ts';
+import { openStore } from '../../src/store/store.ts';
+import { startTestDaemon, startTestReference, testConfig, testLogger } from '../support/house.ts';
+import { temporaryFolder } from '../support/store.ts';
+
+const clock = systemClock();
+let reference: Reference;
+let folder: string;
+
+beforeEach(async () => {
+  reference = await startTestReference();
+  folder = temporaryFolder();
+});
+
+function open(config: Config) {
+  const log = testLogger();
+  return openDaemon(config, { clock, random: systemRandom(), log, scrubber: createScrubber() });
+}
+
+/** Files below the folder that this process has open. */
+function openFiles(): string[] {
+  return readdirSync('/proc/self/fd').flatMap((fd) => {
+    try {
+      const target = readlinkSync(`/proc/self/fd/${fd}`);
+      return target.startsWith(folder) ? [target] : [];
+    } catch {
+      return [];
+    }
+  });
+}
+
+async function expectGoodStart(): Promise<void> {
+  const daemon = await startTestDaemon(reference, testConfig(reference, { folder }));
+  await daemon.stop();
+  expect(openFiles()).toEqual([]);
+}
+
+describe('a start that fails', () => {
+  it('for a mistake in the rules names its place, and leaves nothing open', async () => {
+    const rules =
+      'rules:\n  - id: a\n    title: A\n    action: accept\n    when:\n      - ordr.id > 1\n';
+    const failed = open(testConfig(reference, { folder, rules }));
+    await expect(failed).rejects.toMatchObject({ code: 'rules.invalid' });
+    await expect(failed).rejects.toThrow(/rules\.yaml:6:9 .*ordr[\s\S]*order/);
+    expect(openFiles()).toEqual([]);
+    await expectGoodStart();
+  });
+
+  it('for rules that cannot be read leaves nothing open', async () => {
+    const config = testConfig(reference, {
+      folder,
+      overrides: [{ path: 'rules.directory', value: join(folder, 'nowhere') }],
+    });
+    await expect(open(config)).rejects.toMatchObject({ code: 'rules.unreadable' });
+    expect(openFiles()).toEqual([]);
+  });
+
+  it('for a folder in use says so, and does not disturb the daemon that uses it', async () => {
+    const config = testConfig(reference, { folder });
+    const first = await startTestDaemon(reference, config);
+    await expect(open(config)).rejects.toMatchObject({ code: 'store.locked' });
+    const { count } = await first.store.db
+      .selectFrom('lease')
+      .select((eb) => eb.fn.countAll<number>().as('count'))
+      .where('fencing', '=', 1)
+      .executeTakeFirstOrThrow();
+    expect(Number(count)).toBe(1);
+    expect(first.health().every(({ restarts }) => restarts === 0)).toBe(true);
+    await first.stop();
+    await expectGoodStart();
+  });
+
+  it('for a database of a newer program changes nothing, and leaves nothing open', async () => {
+    const config = testConfig(reference, { folder });
+    await expectGoodStart();
+    const path = join(config.dataDir, 'mirror.db');
+    const { store } = await openStore({ path, busyTimeoutMs: 1_000 }, clock);
+    await sql`insert into schema_migration values (99, 'future', '', 0)`.execute(store.db);
+    await store.close();
+    await expect(open(config)).rejects.toMatchObject({ code: 'store.newer_schema' });
+    expect(openFiles()).toEqual([]);
+  });
+});
+
+describe('a stop', () => {
+  it('closes every file and every connection, and the next start goes on', async () => {
+    const daemon = await startTestDaemon(reference, testConfig(reference, { folder }));
+    expect(openFiles()).not.toEqual([]);
+    await daemon.stop();
+    expect(openFiles()).toEqual([]);
+    await expectGoodStart();
+  });
+});
