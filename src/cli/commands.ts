@@ -2,16 +2,21 @@
 import type { CommandFactory } from './command.ts';
 import { configCheck } from './config/check.ts';
 import { configShow } from './config/show.ts';
+import { decisionsVerify } from './decisions/verify.ts';
 import { deliveriesExplain } from './deliveries/explain.ts';
 import { deliveriesList } from './deliveries/list.ts';
 import { demo } from './demo/demo.ts';
 import { migrate } from './migrate.ts';
 import { reference } from './reference/reference.ts';
+import { rulesBacktest } from './rules/backtest.ts';
 import { rulesCheck } from './rules/check.ts';
+import { rulesDiff } from './rules/diff.ts';
 import { rulesExplain } from './rules/explain.ts';
 import { rulesFacts } from './rules/facts.ts';
+import { rulesReplay } from './rules/replay.ts';
 import { rulesSchema } from './rules/schema.ts';
 import { rulesTest } from './rules/test.ts';
+import { rulesWhatif } from './rules/whatif.ts';
 import { run } from './run.ts';
 import { status } from './status.ts';
 
@@ -39,6 +44,21 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
   {
     name: 'rules',
     description: 'check rules and try them out; nothing here decides or changes anything',
-    commands: [rulesCheck, rulesTest, rulesFacts, rulesExplain, rulesSchema],
+    commands: [
+      rulesCheck,
+      rulesTest,
+      rulesFacts,
+      rulesExplain,
+      rulesDiff,
+      rulesBacktest,
+      rulesWhatif,
+      rulesReplay,
+      rulesSchema,
+    ],
+  },
+  {
+    name: 'decisions',
+    description: 'the journal of decisions',
+    commands: [decisionsVerify],
   },
 ];

@@ -16,7 +16,7 @@ const DELIVERY_STATUSES = ['pending', 'accepted', 'rejected', 'canceled'] as con
 const ORDER_STATUSES = ['pending', 'fulfilled', 'partially_fulfilled', 'canceled'] as const;
 
 /** A status outside the known ones cannot be decided on. */
-class UnknownStatus extends Error {
+export class UnknownStatus extends Error {
   override readonly name = 'UnknownStatus';
 }
 

@@ -119,8 +119,8 @@ function digestOf(facts: Uint8Array | null): string | undefined {
   }
 }
 
-/** The facts that a decision saw, as JSON. */
-export async function readFacts(db: Db, digest: string): Promise<unknown> {
+/** The facts that a decision saw. */
+export async function readFacts(db: Db, digest: string): Promise<Facts | undefined> {
   const row = await db
     .selectFrom('fact_snapshot')
     .select('facts')

@@ -21,7 +21,7 @@ function isDirectory(path: string): boolean {
 }
 
 /** Whether the rules that somebody named must be looked up in the database. */
-function isStored(named: string): boolean {
+export function isStored(named: string): boolean {
   return isRuleSetHash(named) && !isDirectory(named);
 }
 

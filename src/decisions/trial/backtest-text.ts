@@ -1,0 +1,79 @@
+/** A backtest as text: what changes first, then agreement, the use of the rules, the rejects. */
+import { formatMinorUnits } from '../../lib/money.ts';
+import { explain } from '../../rules/explain.ts';
+import type { Amounts, Backtest, WouldBeReject } from './backtest.ts';
+
+const HASH_CHARS = 16;
+
+function count(number: number, one: string, many = `${one}s`): string {
+  return `${number} ${number === 1 ? one : many}`;
+}
+
+function amountsText(amounts: Amounts): string {
+  return Object.entries(amounts)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([currency, amount]) => `${formatMinorUnits(amount)} ${currency}`)
+    .join(' + ');
+}
+
+/** Columns aligned; the last one as it is. */
+function columns(rows: readonly (readonly string[])[]): readonly string[] {
+  const widths = (rows[0] ?? []).map((_, at) =>
+    Math.max(...rows.map((row) => row[at]?.length ?? 0)),
+  );
+  return rows.map((row) =>
+    `   ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ')}`.trimEnd(),
+  );
+}
+
+function changeLines({ changes }: Backtest): readonly string[] {
+  if (changes.length === 0) return ['   none'];
+  return columns(
+    changes.map(({ from, to, deliveries, amounts, examples }) => [
+      `${from} -> ${to}`,
+      count(deliveries, 'delivery', 'deliveries'),
+      amountsText(amounts),
+      `e.g. ${examples.join(' ')}`,
+    ]),
+  );
+}
+
+function useLines({ uses }: Backtest): readonly string[] {
+  const fired = uses.filter((use) => use.fired + use.unknown > 0);
+  return columns(
+    fired.map(({ id, action, mode, fired: times, unknown }) => [
+      id,
+      `${action}, ${mode}`,
+      count(times, 'delivery', 'deliveries'),
+      unknown > 0 ? `not known on ${unknown}` : '',
+    ]),
+  );
+}
+
+function rejectLines({ evaluation, outcome, isNew, decisionId }: WouldBeReject): readonly string[] {
+  const head = `${isNew ? 'new: ' : ''}${outcome.reason} (facts of decision ${decisionId})`;
+  const told = explain(evaluation).split('\n');
+  return ['', `   ${head}`, ...told.map((line) => `   ${line}`)];
+}
+
+export function formatBacktest(report: Backtest): string {
+  const { rules, against, since, until, deliveries, decisions, rejects } = report;
+  const before = against === null ? 'the journal' : against.slice(0, HASH_CHARS);
+  const period = [since, until].map((at) => new Date(at).toISOString()).join(' to ');
+  const silent = report.uses.filter((use) => use.fired + use.unknown === 0).map(({ id }) => id);
+  const all = `${count(deliveries, 'delivery', 'deliveries')}, ${count(decisions, 'decision')}`;
+  const total = report.rejectCount;
+  const more = total > rejects.length ? `, the first ${rejects.length} in full` : '';
+  return [
+    `rules ${before} -> ${rules.slice(0, HASH_CHARS)}   ${all}, ${period}`,
+    'changed decisions',
+    ...changeLines(report),
+    'what the rules say / what became of it',
+    ...columns(report.agreement.map((row) => [row.outcome, row.ending, String(row.deliveries)])),
+    'rules that matched',
+    ...useLines(report),
+    `never matched: ${silent.join(', ') || 'none'}`,
+    `would be rejected: ${total}, new ${report.newRejects}${more}`,
+    ...rejects.flatMap(rejectLines),
+  ].join('\n');
+}

@@ -1,0 +1,238 @@
+/**
+ * What a rule set would have made of the past. Replays the facts that were stored with every
+ * decision, exactly as the daemon saw them, and compares with what the rules of that time said, or
+ * with another set. Reads the journal, decides nothing.
+ *
+ * A delivery ends at the first facts on which it is accepted or rejected; else its last ones count.
+ * Reject rules are taken as armed: the question is what they would do. What people had touched is
+ * left to people here as well.
+ */
+import type { Outcome } from '../../rules/combine.ts';
+import { type EvaluateOptions, type Evaluation, evaluate } from '../../rules/evaluate.ts';
+import { completeFacts } from '../../rules/facts/derive.ts';
+import type { Action, Rule, RuleSet } from '../../rules/rule.ts';
+import type { Db } from '../../store/store.ts';
+import type { DecisionOutcome } from '../../store/tables.ts';
+import { type Ending, endingsOf } from './endings.ts';
+import { type PastDecision, type Period, type Story, stories } from './stories.ts';
+
+export interface BacktestOptions {
+  /** The rules on trial. */
+  readonly rules: RuleSet;
+  /** What they are compared with; the journal when left out. */
+  readonly against?: RuleSet | undefined;
+  /** Rules that only watch count as if they were live. */
+  readonly shadowAsLive?: boolean | undefined;
+}
+
+/** Sums in minor units by currency; `?` where the currency is not known. */
+export type Amounts = Readonly<Record<string, number>>;
+
+interface Change {
+  readonly from: DecisionOutcome;
+  readonly to: DecisionOutcome;
+  readonly deliveries: number;
+  readonly amounts: Amounts;
+  /** Numbers of a few of them. */
+  readonly examples: readonly string[];
+}
+
+interface Agreement {
+  /** What the rules on trial say. */
+  readonly outcome: DecisionOutcome;
+  /** What became of the delivery, and by whom. */
+  readonly ending: Ending;
+  readonly deliveries: number;
+}
+
+interface RuleUse {
+  readonly id: string;
+  readonly action: Action;
+  readonly mode: Rule['mode'];
+  /** Deliveries on which it was true, and on which it could not be evaluated, at least once. */
+  readonly fired: number;
+  readonly unknown: number;
+}
+
+export interface WouldBeReject {
+  readonly orderDeliveryId: number;
+  readonly decisionId: number;
+  /** The other side does not reject it. */
+  readonly isNew: boolean;
+  readonly outcome: Outcome;
+  readonly evaluation: Evaluation;
+}
+
+export interface Backtest extends Period {
+  /** Hash of the rules on trial. */
+  readonly rules: string;
+  /** Hash of the rules they are compared with; null is the journal. */
+  readonly against: string | null;
+  readonly deliveries: number;
+  /** Decisions replayed. */
+  readonly decisions: number;
+  readonly changes: readonly Change[];
+  readonly agreement: readonly Agreement[];
+  readonly uses: readonly RuleUse[];
+  /** In full, the first ones; `rejectCount` is all of them. */
+  readonly rejects: readonly WouldBeReject[];
+  readonly rejectCount: number;
+  readonly newRejects: number;
+}
+
+const EXAMPLES_MAX = 3;
+/** Beyond these nobody reads on; they are counted. */
+const REJECTS_IN_FULL_MAX = 200;
+
+interface Verdict {
+  readonly kind: DecisionOutcome;
+  readonly decision: PastDecision;
+}
+
+interface Side {
+  readonly ruleSet: RuleSet;
+  readonly options: EvaluateOptions;
+  readonly shadowAsLive: boolean;
+}
+
+function sideOf(ruleSet: RuleSet, { shadowAsLive = false }: BacktestOptions): Side {
+  const armed = new Set(ruleSet.rules.map(({ hash }) => hash));
+  return { ruleSet, options: { armed, operands: false }, shadowAsLive };
+}
+
+function outcomeOf(side: Side, evaluation: Evaluation): Outcome {
+  return side.shadowAsLive ? evaluation.shadow : evaluation.live;
+}
+
+function judgeWith(side: Side, seen?: (evaluation: Evaluation) => void) {
+  return (decision: PastDecision): DecisionOutcome => {
+    const evaluation = evaluate(side.ruleSet, decision.facts, side.options);
+    seen?.(evaluation);
+    return decision.leftToPeople ? 'hold' : outcomeOf(side, evaluation).kind;
+  };
+}
+
+/** How a story ends when each of its decisions is judged in turn. */
+function endOf(
+  { decisions }: Story,
+  judge: (decision: PastDecision) => DecisionOutcome,
+): Verdict | undefined {
+  let verdict: Verdict | undefined;
+  for (const decision of decisions) {
+    verdict = { kind: judge(decision), decision };
+    if (verdict.kind === 'accept' || verdict.kind === 'reject') return verdict;
+  }
+  return verdict;
+}
+
+interface Tally {
+  deliveries: number;
+  readonly amounts: Record<string, number>;
+  readonly examples: string[];
+}
+
+function addTo(tally: Tally, { decision }: Verdict): void {
+  const { amount, currency, number } = completeFacts(decision.facts).delivery;
+  tally.deliveries += 1;
+  if (tally.examples.length < EXAMPLES_MAX) tally.examples.push(number);
+  const unit = currency ?? '?';
+  if (typeof amount === 'number') tally.amounts[unit] = (tally.amounts[unit] ?? 0) + amount;
+}
+
+/** Counts under two words, such as `hold` and `accept`, most first. */
+function createTable<A extends string, B extends string>() {
+  const rows = new Map<string, { readonly a: A; readonly b: B; readonly tally: Tally }>();
+  return {
+    add(a: A, b: B, verdict: Verdict): void {
+      const key = `${a} ${b}`;
+      const row = rows.get(key) ?? { a, b, tally: { deliveries: 0, amounts: {}, examples: [] } };
+      rows.set(key, row);
+      addTo(row.tally, verdict);
+    },
+    rows: () => [...rows.values()].sort((x, y) => y.tally.deliveries - x.tally.deliveries),
+  };
+}
+
+/** On how many deliveries each rule was true or unknown. */
+function createUses(rules: readonly Rule[]) {
+  const counts = new Map(rules.map(({ id }) => [id, { true: 0, unknown: 0 }]));
+  const story = { true: new Set<string>(), unknown: new Set<string>() };
+  return {
+    see(evaluation: Evaluation): void {
+      for (const { id, value } of evaluation.rules) {
+        if (value !== false) story[value === true ? 'true' : 'unknown'].add(id);
+      }
+    },
+    endStory(): void {
+      for (const value of ['true', 'unknown'] as const) {
+        for (const id of story[value]) {
+          const count = counts.get(id);
+          if (count) count[value] += 1;
+        }
+        story[value].clear();
+      }
+    },
+    result: (): RuleUse[] =>
+      rules
+        .filter(({ mode }) => mode !== 'off')
+        .map(({ id, action, mode }) => {
+          const count = counts.get(id);
+          return { id, action, mode, fired: count?.true ?? 0, unknown: count?.unknown ?? 0 };
+        }),
+  };
+}
+
+function rejectInFull(side: Side, story: Story, verdict: Verdict, isNew: boolean): WouldBeReject {
+  const options = { ...side.options, operands: true };
+  const evaluation = evaluate(side.ruleSet, verdict.decision.facts, options);
+  const { orderDeliveryId } = story;
+  const { decisionId } = verdict.decision;
+  return { orderDeliveryId, decisionId, isNew, outcome: outcomeOf(side, evaluation), evaluation };
+}
+
+export async function backtest(
+  db: Db,
+  period: Period,
+  options: BacktestOptions,
+): Promise<Backtest> {
+  const side = sideOf(options.rules, options);
+  const uses = createUses(options.rules.rules);
+  const judgeAfter = judgeWith(side, uses.see);
+  const judgeBefore = options.against
+    ? judgeWith(sideOf(options.against, options))
+    : (decision: PastDecision) => (decision.leftToPeople ? 'hold' : decision.said);
+  const changes = createTable<DecisionOutcome, DecisionOutcome>();
+  const agreement = createTable<DecisionOutcome, Ending>();
+  const endings = await endingsOf(db, period);
+  const rejects: WouldBeReject[] = [];
+  const counts = { deliveries: 0, decisions: 0, rejectCount: 0, newRejects: 0 };
+  for await (const story of stories(db, period)) {
+    const before = endOf(story, judgeBefore);
+    const after = endOf(story, judgeAfter);
+    uses.endStory();
+    if (!before || !after) continue;
+    counts.deliveries += 1;
+    counts.decisions += story.decisions.length;
+    if (before.kind !== after.kind) changes.add(before.kind, after.kind, after);
+    agreement.add(after.kind, endings.get(story.orderDeliveryId) ?? 'gone', after);
+    if (after.kind !== 'reject') continue;
+    const isNew = before.kind !== 'reject';
+    counts.rejectCount += 1;
+    if (isNew) counts.newRejects += 1;
+    if (rejects.length < REJECTS_IN_FULL_MAX) {
+      rejects.push(rejectInFull(side, story, after, isNew));
+    }
+  }
+  return {
+    ...period,
+    rules: options.rules.hash,
+    against: options.against?.hash ?? null,
+    ...counts,
+    changes: changes.rows().map(({ a, b, tally }) => ({ from: a, to: b, ...tally })),
+    agreement: agreement
+      .rows()
+      .map(({ a, b, tally }) => ({ outcome: a, ending: b, deliveries: tally.deliveries })),
+    uses: uses.result(),
+    rejects,
+  };
+}

@@ -1,0 +1,103 @@
+/** What differs between two rule sets in effect; titles, comments and tests have none. */
+import { canonicalJson, isJsonObject } from '../../lib/json.ts';
+import type { Rule, RuleSet } from '../../rules/rule.ts';
+
+interface Difference {
+  /** `when`, `mode`, `reject.graceMs`, `tables.limits.DKK` … */
+  readonly path: string;
+  /** Undefined where there is nothing on that side. */
+  readonly before: unknown;
+  readonly after: unknown;
+}
+
+export interface RuleSetDiff {
+  readonly from: string;
+  readonly to: string;
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+  readonly changed: readonly { readonly id: string; readonly differences: readonly Difference[] }[];
+  readonly settings: readonly Difference[];
+}
+
+function differences(path: string, before: unknown, after: unknown): readonly Difference[] {
+  if (isJsonObject(before) && isJsonObject(after)) {
+    const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+    return [...names].flatMap((name) =>
+      differences(path === '' ? name : `${path}.${name}`, before[name], after[name]),
+    );
+  }
+  if (before === undefined && after === undefined) return [];
+  return canonicalJson({ value: before }) === canonicalJson({ value: after })
+    ? []
+    : [{ path, before, after }];
+}
+
+/** A clause is there or not: one that was edited is one that went and one that came. */
+function clauseDifferences(path: string, before: Rule, after: Rule): readonly Difference[] {
+  const negated = path === 'unless';
+  const texts = (rule: Rule): string[] =>
+    rule.clauses.filter((clause) => clause.negated === negated).map(({ text }) => text);
+  const [gone, come] = [texts(before), texts(after)];
+  return [
+    ...gone
+      .filter((text) => !come.includes(text))
+      .map((text) => ({ path, before: text, after: undefined })),
+    ...come
+      .filter((text) => !gone.includes(text))
+      .map((text) => ({ path, before: undefined, after: text })),
+  ];
+}
+
+function effectOf({ action, mode, appliesTo, effectiveFrom, effectiveUntil, ...rule }: Rule) {
+  const { hold, reject } = rule;
+  return { action, mode, appliesTo, effectiveFrom, effectiveUntil, hold, reject };
+}
+
+export function diffRuleSets(from: RuleSet, to: RuleSet): RuleSetDiff {
+  const before = new Map(from.rules.map((rule) => [rule.id, rule]));
+  const after = new Map(to.rules.map((rule) => [rule.id, rule]));
+  const changed = from.rules.flatMap((rule) => {
+    const other = after.get(rule.id);
+    if (!other) return [];
+    const found = [
+      ...clauseDifferences('when', rule, other),
+      ...clauseDifferences('unless', rule, other),
+      ...differences('', effectOf(rule), effectOf(other)),
+    ];
+    return found.length > 0 ? [{ id: rule.id, differences: found }] : [];
+  });
+  return {
+    from: from.hash,
+    to: to.hash,
+    added: to.rules.flatMap(({ id }) => (before.has(id) ? [] : [id])),
+    removed: from.rules.flatMap(({ id }) => (after.has(id) ? [] : [id])),
+    changed,
+    settings: differences('', from.settings, to.settings),
+  };
+}
+
+function valueText(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+function differenceLines({ path, before, after }: Difference): readonly string[] {
+  return [
+    ...(before === undefined ? [] : [`   - ${path}: ${valueText(before)}`]),
+    ...(after === undefined ? [] : [`   + ${path}: ${valueText(after)}`]),
+  ];
+}
+
+export function formatRuleSetDiff(diff: RuleSetDiff): string {
+  const { from, to, added, removed, changed, settings } = diff;
+  const lines = [
+    ...removed.map((id) => `- rule ${id}`),
+    ...added.map((id) => `+ rule ${id}`),
+    ...changed.flatMap(({ id, differences: found }) => [
+      `~ rule ${id}`,
+      ...found.flatMap(differenceLines),
+    ]),
+    ...(settings.length > 0 ? ['~ settings', ...settings.flatMap(differenceLines)] : []),
+  ];
+  const head = `rules ${from.slice(0, 16)} -> ${to.slice(0, 16)}`;
+  return [head, ...(lines.length > 0 ? lines : ['no difference in effect'])].join('\n');
+}

@@ -1,0 +1,45 @@
+/** What became of deliveries in the end, and whether the daemon's push or somebody else did it. */
+import { sql } from 'kysely';
+import type { Db } from '../../store/store.ts';
+import type { Period } from './stories.ts';
+
+/** In words for people; `gone` is a delivery that the mirror no longer has. */
+export type Ending = 'gone' | 'pending' | 'canceled' | `${'accepted' | 'rejected'} by ${Doer}`;
+type Doer = 'the rules' | 'people';
+
+function endingOf(status: string, byDaemon: number): Ending {
+  if (status !== 'accepted' && status !== 'rejected') {
+    return status === 'pending' || status === 'canceled' ? status : 'gone';
+  }
+  return `${status} by ${byDaemon === 1 ? 'the rules' : 'people'}`;
+}
+
+/** By the delivery's id, for every delivery that the daemon decided in the period. */
+export async function endingsOf(db: Db, period: Period): Promise<ReadonlyMap<number, Ending>> {
+  const rows = await db
+    .selectFrom('delivery as d')
+    .select(['d.order_delivery_id', 'd.status'])
+    .select(
+      sql<number>`exists (
+        select 1 from decision as n join outbox as o
+          on o.kind = 'delivery_status'
+          and o.reference = 'delivery/' || n.order_delivery_id || '/decision/' || n.decision_id
+        where n.order_delivery_id = d.order_delivery_id and n.actor = 'daemon'
+          and o.state in ('sent', 'confirmed') and o.body->>'$.status' = d.status)`.as('by_daemon'),
+    )
+    .where('d.deleted_at', 'is', null)
+    .where((eb) =>
+      eb.exists(
+        eb
+          .selectFrom('decision as n')
+          .select('n.decision_id')
+          .whereRef('n.order_delivery_id', '=', 'd.order_delivery_id')
+          .where('n.at', '>=', period.since)
+          .where('n.at', '<', period.until),
+      ),
+    )
+    .execute();
+  return new Map(
+    rows.map((row) => [row.order_delivery_id, endingOf(row.status, row.by_daemon)] as const),
+  );
+}

@@ -1,0 +1,91 @@
+/**
+ * The live queue under other rules: what would happen to every pending delivery if the daemon
+ * decided now. The deliveries compete as they do for the daemon: the facts of each count out what
+ * older ones want, so two of them never both have the last piece.
+ */
+import { evaluate } from '../../rules/evaluate.ts';
+import type { RuleSet } from '../../rules/rule.ts';
+import type { Store, Tx } from '../../store/store.ts';
+import type { DecisionOutcome } from '../../store/tables.ts';
+import { clockFacts } from '../calendar.ts';
+import { wasPutBack } from '../due.ts';
+import { readSubject, UnknownStatus } from '../facts.ts';
+
+export interface QueueOptions {
+  readonly rules: RuleSet;
+  /** Rules that only watch count as if they were live. */
+  readonly shadowAsLive?: boolean | undefined;
+}
+
+export interface Prospect {
+  readonly orderDeliveryId: number;
+  readonly deliveryNo: string;
+  /** The latest decision; null when there is none yet. */
+  readonly before: DecisionOutcome | null;
+  /** Null when it cannot be decided. */
+  readonly after: DecisionOutcome | null;
+  readonly rules: readonly string[];
+  readonly reason: string;
+}
+
+/** A longer queue is looked at from its old end. */
+const QUEUE_MAX = 10_000;
+
+interface Pending {
+  readonly order_delivery_id: number;
+  readonly delivery_no: string | null;
+  readonly outcome: DecisionOutcome | null;
+}
+
+function pendingDeliveries(tx: Tx): Promise<Pending[]> {
+  return tx
+    .selectFrom('delivery as d')
+    .leftJoin('evaluation as e', 'e.order_delivery_id', 'd.order_delivery_id')
+    .leftJoin('decision as n', 'n.decision_id', 'e.decision_id')
+    .select(['d.order_delivery_id', 'd.delivery_no', 'n.outcome'])
+    .where('d.status', '=', 'pending')
+    .where('d.deleted_at', 'is', null)
+    .orderBy('d.order_delivery_id')
+    .limit(QUEUE_MAX)
+    .execute();
+}
+
+type Answer = Pick<Prospect, 'after' | 'rules' | 'reason'>;
+
+async function answerFor(
+  tx: Tx,
+  orderDeliveryId: number,
+  now: number,
+  options: QueueOptions,
+): Promise<Answer> {
+  const { rules: ruleSet, shadowAsLive = false } = options;
+  const undecidable = (reason: string): Answer => ({ after: null, rules: [], reason });
+  const armed = new Set(ruleSet.rules.map(({ hash }) => hash));
+  try {
+    const subject = await readSubject(tx, orderDeliveryId, clockFacts(now, ruleSet.settings));
+    if (!subject) return undecidable('its order is not mirrored yet');
+    const evaluation = evaluate(ruleSet, subject.facts, { armed, operands: false });
+    const { kind, rules, reason } = shadowAsLive ? evaluation.shadow : evaluation.live;
+    if (kind === 'hold' || !(await wasPutBack(tx, orderDeliveryId))) {
+      return { after: kind, rules, reason };
+    }
+    return { after: 'hold', rules: [], reason: 'it was put back to pending and is left to people' };
+  } catch (thrown) {
+    if (thrown instanceof UnknownStatus) return undecidable(thrown.message);
+    throw thrown;
+  }
+}
+
+/** The oldest first, all of one state of the database. */
+export function tryQueue(store: Store, now: number, options: QueueOptions): Promise<Prospect[]> {
+  return store.snapshot(async (tx) => {
+    const prospects: Prospect[] = [];
+    for (const row of await pendingDeliveries(tx)) {
+      const orderDeliveryId = row.order_delivery_id;
+      const answer = await answerFor(tx, orderDeliveryId, now, options);
+      const deliveryNo = row.delivery_no ?? '';
+      prospects.push({ orderDeliveryId, deliveryNo, before: row.outcome, ...answer });
+    }
+    return prospects;
+  });
+}

@@ -1,0 +1,154 @@
+/**
+ * Past decisions once more: the stored facts, under the stored texts of the rules that decided,
+ * must give the identical outcome. If they do not, either the journal or the engine is not what it
+ * was, and explanations of old decisions can no longer be trusted.
+ */
+import { SelvedgeError } from '../../lib/errors.ts';
+import { canonicalJson } from '../../lib/json.ts';
+import type { Outcome } from '../../rules/combine.ts';
+import { type Evaluation, evaluate, type RuleResult } from '../../rules/evaluate.ts';
+import type { RuleSet } from '../../rules/rule.ts';
+import type { Db } from '../../store/store.ts';
+import { type ChainReport, readFacts, verifyChain } from '../journal.ts';
+import { storedRuleSet } from './rule-sets.ts';
+
+export interface Replay {
+  readonly decisionId: number;
+  readonly orderDeliveryId: number;
+  readonly at: number;
+  readonly actor: string;
+  readonly mode: string;
+  readonly ruleSetHash: string;
+  /** What came of it, and what the rules had said; they differ where people had a say. */
+  readonly outcome: string;
+  readonly reason: string;
+  readonly recorded: Evaluation;
+  readonly replayed: Evaluation;
+  /** One sentence each; empty when the replay gave the identical outcome. */
+  readonly differences: readonly string[];
+}
+
+export interface VerifyReport {
+  readonly chain: ChainReport;
+  /** Ids of the replayed decisions: the newest, and others evenly over the whole journal. */
+  readonly replayed: readonly number[];
+  readonly different: readonly {
+    readonly decisionId: number;
+    readonly differences: readonly string[];
+  }[];
+}
+
+type RuleSets = (hash: string) => Promise<RuleSet>;
+
+/** Each stored set is loaded once. */
+function ruleSetsOf(db: Db): RuleSets {
+  const loaded = new Map<string, Promise<RuleSet>>();
+  return (hash) => {
+    const known = loaded.get(hash) ?? storedRuleSet(db, hash);
+    loaded.set(hash, known);
+    return known;
+  };
+}
+
+function outcomeText({ kind, code, rules, reason }: Outcome): string {
+  return `${kind} (${code}) by ${rules.join(', ') || 'no rule'}: ${reason}`;
+}
+
+function outcomeDifference(which: string, before: Outcome, after: Outcome): readonly string[] {
+  if (canonicalJson(before) === canonicalJson(after)) return [];
+  return [`${which}: ${outcomeText(before)} -> ${outcomeText(after)}`];
+}
+
+/** What a rule decided, without the values that are shown to people. */
+function essence({ clauses, ...rule }: RuleResult): string {
+  return canonicalJson({ ...rule, clauses: clauses.map(({ text, value }) => ({ text, value })) });
+}
+
+function differencesOf(before: Evaluation, after: Evaluation): readonly string[] {
+  const again = new Map(after.rules.map((rule) => [rule.id, rule]));
+  const rules = before.rules.flatMap((rule) => {
+    const other = again.get(rule.id);
+    if (!other) return [`rule ${rule.id} is not asked any more`];
+    if (essence(rule) === essence(other)) return [];
+    return [`rule ${rule.id}: ${String(rule.value)} -> ${String(other.value)}`];
+  });
+  return [
+    ...outcomeDifference('outcome', before.live, after.live),
+    ...outcomeDifference('outcome with shadow rules', before.shadow, after.shadow),
+    ...rules,
+    ...(again.size > before.rules.length ? ['more rules are asked than before'] : []),
+  ];
+}
+
+async function replay(db: Db, decisionId: number, ruleSets: RuleSets): Promise<Replay> {
+  const row = await db
+    .selectFrom('decision')
+    .selectAll()
+    .where('decision_id', '=', decisionId)
+    .executeTakeFirst();
+  if (!row) {
+    throw new SelvedgeError('decisions.unknown', `there is no decision ${decisionId}`, {
+      hint: 'selvedge deliveries explain <delivery> --all shows the decisions of a delivery',
+    });
+  }
+  const facts = await readFacts(db, row.facts_digest);
+  if (row.actor !== 'daemon' || facts === undefined) {
+    const why = facts === undefined ? 'its facts are gone' : `${row.actor} made it, not the rules`;
+    throw new SelvedgeError('decisions.no_replay', `decision ${decisionId} has no replay: ${why}`);
+  }
+  const recorded: Evaluation = JSON.parse(row.evaluation);
+  const armed = new Set(recorded.rules.flatMap((rule) => (rule.armed ? [rule.hash] : [])));
+  const mode = row.mode === 'shadow' ? 'shadow' : 'live';
+  const replayed = evaluate(await ruleSets(row.rule_set_hash), facts, { mode, armed });
+  return {
+    ...{ decisionId, recorded, replayed },
+    orderDeliveryId: row.order_delivery_id,
+    ...{ at: row.at, actor: row.actor, mode: row.mode, ruleSetHash: row.rule_set_hash },
+    ...{ outcome: row.outcome, reason: row.reason },
+    differences: differencesOf(recorded, replayed),
+  };
+}
+
+export function replayDecision(db: Db, decisionId: number): Promise<Replay> {
+  return replay(db, decisionId, ruleSetsOf(db));
+}
+
+async function sampleIds(db: Db, sample: number): Promise<number[]> {
+  const rows = await db
+    .selectFrom('decision')
+    .select('decision_id')
+    .where('actor', '=', 'daemon')
+    .orderBy('decision_id', 'desc')
+    .execute();
+  const step = Math.max(1, rows.length / Math.max(1, sample));
+  const count = Math.min(sample, rows.length);
+  const places = Array.from({ length: count }, (_, index) => Math.floor(index * step));
+  return places.flatMap((place) => rows[place]?.decision_id ?? []);
+}
+
+/** A rule set that is lost or can no longer be read is a difference as well. */
+async function differencesIn(
+  db: Db,
+  decisionId: number,
+  ruleSets: RuleSets,
+): Promise<readonly string[]> {
+  try {
+    return (await replay(db, decisionId, ruleSets)).differences;
+  } catch (thrown) {
+    if (thrown instanceof SelvedgeError) return [thrown.message];
+    throw thrown;
+  }
+}
+
+/** Proves the chain of the whole journal and replays a sample of it. */
+export async function verifyDecisions(db: Db, sample: number): Promise<VerifyReport> {
+  const chain = await verifyChain(db);
+  const ruleSets = ruleSetsOf(db);
+  const ids = await sampleIds(db, sample);
+  const different: { decisionId: number; differences: readonly string[] }[] = [];
+  for (const decisionId of ids) {
+    const differences = await differencesIn(db, decisionId, ruleSets);
+    if (differences.length > 0) different.push({ decisionId, differences });
+  }
+  return { chain, replayed: ids, different };
+}

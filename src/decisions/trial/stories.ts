@@ -1,0 +1,82 @@
+/**
+ * The stored facts of past decisions, delivery by delivery: the only honest material to try rules
+ * on, because today's stock and credit say nothing about last month's.
+ */
+import { inflateSync } from 'node:zlib';
+import { sql } from 'kysely';
+import type { Facts } from '../../rules/facts/plain.ts';
+import { inKeys } from '../../store/bulk.ts';
+import type { Db } from '../../store/store.ts';
+import type { DecisionOutcome } from '../../store/tables.ts';
+
+/** Epoch milliseconds, from (included) and until (not included). */
+export interface Period {
+  readonly since: number;
+  readonly until: number;
+}
+
+export interface PastDecision {
+  readonly decisionId: number;
+  readonly at: number;
+  readonly facts: Facts;
+  /** What the rules of that time said. */
+  readonly said: DecisionOutcome;
+  /** The daemon held it for people, whatever the rules said: they had touched it. */
+  readonly leftToPeople: boolean;
+}
+
+/** A delivery with what the daemon saw of it, in order. */
+export interface Story {
+  readonly orderDeliveryId: number;
+  readonly decisions: readonly PastDecision[];
+}
+
+/** Deliveries read at a time. */
+const DELIVERIES_PER_PAGE = 200;
+
+function decisionsIn(db: Db, { since, until }: Period) {
+  return db
+    .selectFrom('decision as n')
+    .where('n.at', '>=', since)
+    .where('n.at', '<', until)
+    .where('n.actor', '=', 'daemon');
+}
+
+async function nextDeliveries(db: Db, period: Period, after: number): Promise<number[]> {
+  const rows = await decisionsIn(db, period)
+    .select('n.order_delivery_id')
+    .distinct()
+    .where('n.order_delivery_id', '>', after)
+    .orderBy('n.order_delivery_id')
+    .limit(DELIVERIES_PER_PAGE)
+    .execute();
+  return rows.map((row) => row.order_delivery_id);
+}
+
+async function storiesOf(db: Db, period: Period, ids: readonly number[]): Promise<Story[]> {
+  const rows = await decisionsIn(db, period)
+    .innerJoin('fact_snapshot as f', 'f.digest', 'n.facts_digest')
+    .select(['n.order_delivery_id', 'n.decision_id', 'n.at', 'n.outcome', 'f.facts'])
+    .select(sql<DecisionOutcome>`n.evaluation->>'$.live.kind'`.as('said'))
+    .where(inKeys('n.order_delivery_id', ids))
+    .orderBy('n.decision_id')
+    .execute();
+  const decisions = new Map<number, PastDecision[]>(ids.map((id) => [id, []]));
+  for (const { order_delivery_id: id, decision_id: decisionId, at, outcome, ...row } of rows) {
+    const facts: Facts = JSON.parse(inflateSync(row.facts).toString());
+    const { said } = row;
+    decisions.get(id)?.push({ decisionId, at, facts, said, leftToPeople: said !== outcome });
+  }
+  return [...decisions].map(([orderDeliveryId, told]) => ({ orderDeliveryId, decisions: told }));
+}
+
+/** Every delivery that was decided in the period, by id; read page by page. */
+export async function* stories(db: Db, period: Period): AsyncGenerator<Story> {
+  let last = Number.MIN_SAFE_INTEGER;
+  for (;;) {
+    const ids = await nextDeliveries(db, period, last);
+    if (ids.length === 0) return;
+    yield* await storiesOf(db, period, ids);
+    last = ids.at(-1) ?? last;
+  }
+}

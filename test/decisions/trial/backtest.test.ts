@@ -1,0 +1,189 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import {
+  type Backtest,
+  type BacktestOptions,
+  backtest,
+} from '../../../src/decisions/trial/backtest.ts';
+import { formatBacktest } from '../../../src/decisions/trial/backtest-text.ts';
+import { rulesOf } from '../../rules/support.ts';
+import { ACCEPT_COVERED, ACCEPT_SMALL, createHouse, type House, loadedRules } from '../support.ts';
+
+/** What ACCEPT_SMALL is, with another limit. */
+const limit = (pieces: number): string => ACCEPT_SMALL.replaceAll('20', String(pieces));
+
+const REJECT_LARGE = `${ACCEPT_SMALL.replace('> 20', '> 100')}
+  - id: reject-large
+    title: Too large
+    action: reject
+    mode: live
+    when:
+      - delivery.quantity > 20
+    message: '{{delivery.quantity}} pieces are too many'
+`;
+
+let house: House;
+beforeEach(async () => {
+  house = await createHouse();
+});
+
+function run(options: BacktestOptions, period = {}): Promise<Backtest> {
+  const all = { since: 0, until: house.clock.now() + 1, ...period };
+  return backtest(house.store.db, all, options);
+}
+
+async function pack(id: number, pieces: number, more = {}): Promise<void> {
+  await house.delivery({ id, lines: [['a', pieces]], more: { deliveryNo: `D-${id}`, ...more } });
+}
+
+const kinds = ({ changes }: Backtest) =>
+  changes.map(({ from, to, deliveries }) => `${from} -> ${to} ${deliveries}`);
+
+describe('a backtest', () => {
+  it('finds nothing changed under the rules that decided, whatever is in stock', async () => {
+    await house.stock({ a: 40 });
+    for (const [id, pieces] of [
+      [1, 30],
+      [2, 20],
+      [3, 5],
+    ] as const)
+      await pack(id, pieces);
+    const covered = loadedRules(ACCEPT_COVERED);
+    const decided = await house.decide({ rules: () => covered });
+    expect(decided).toEqual(['1 accept', '2 hold', '3 hold']);
+    await house.clock.advance(60_000);
+    await house.stock({ a: 1 });
+    const report = await run({ rules: rulesOf(ACCEPT_COVERED) });
+    expect(report).toMatchObject({ deliveries: 3, decisions: 3, changes: [], against: null });
+  });
+
+  it('shows what would be decided otherwise, with amounts and examples', async () => {
+    for (const [id, pieces] of [
+      [1, 30],
+      [2, 10],
+      [3, 12],
+      [4, 2],
+    ] as const)
+      await pack(id, pieces);
+    await house.decide();
+    const report = await run({ rules: rulesOf(limit(5)) });
+    expect(report.changes).toEqual([
+      {
+        from: 'accept',
+        to: 'hold',
+        deliveries: 2,
+        amounts: { DKK: 220_000 },
+        examples: ['D-2', 'D-3'],
+      },
+    ]);
+    expect(formatBacktest(report)).toContain(
+      'changed decisions\n   accept -> hold  2 deliveries  2200.00 DKK  e.g. D-2 D-3\n',
+    );
+  });
+
+  it('lets a delivery end at the first facts on which it is accepted', async () => {
+    await house.stock({ a: 1 });
+    await pack(1, 2);
+    const covered = loadedRules(ACCEPT_COVERED);
+    await house.decide({ rules: () => covered });
+    await house.clock.advance(900_000);
+    await house.stock({ a: 9 });
+    const decided = await house.decide({ rules: () => covered });
+    expect(decided).toEqual(['1 accept']);
+    const same = await run({ rules: rulesOf(ACCEPT_COVERED) });
+    expect(same).toMatchObject({ deliveries: 1, decisions: 2, changes: [] });
+    expect(same.agreement).toMatchObject([{ outcome: 'accept', deliveries: 1 }]);
+    const early = await run({ rules: rulesOf(ACCEPT_COVERED) }, { until: house.clock.now() });
+    expect(early.agreement).toMatchObject([{ outcome: 'hold', deliveries: 1 }]);
+  });
+
+  it('compares with another set instead of the journal', async () => {
+    await pack(1, 10);
+    await house.decide();
+    const report = await run({ rules: rulesOf(limit(20)), against: rulesOf(limit(5)) });
+    expect(kinds(report)).toEqual(['hold -> accept 1']);
+    expect(report.against).toBe(rulesOf(limit(5)).hash);
+  });
+
+  it('tells every would-be reject in full, as if the rule were armed', async () => {
+    for (const [id, pieces] of [
+      [1, 30],
+      [2, 10],
+    ] as const)
+      await pack(id, pieces);
+    await house.decide();
+    const rules = rulesOf(REJECT_LARGE);
+    const report = await run({ rules });
+    expect(kinds(report)).toEqual(['hold -> reject 1']);
+    expect(report).toMatchObject({ rejectCount: 1, newRejects: 1 });
+    const text = formatBacktest(report);
+    expect(text).toContain('would be rejected: 1, new 1\n');
+    expect(text).toContain('D-1 => REJECT (reject rule)  reject-large\n');
+    expect(text).toContain('delivery.quantity = 30');
+    const both = await run({ rules, against: rules });
+    expect(both).toMatchObject({ rejectCount: 1, newRejects: 0, changes: [] });
+  });
+
+  it('counts rules that only watch as live when asked to', async () => {
+    await pack(1, 10);
+    await house.decide();
+    const rules = rulesOf(limit(5).replaceAll('mode: live', 'mode: shadow'));
+    expect(kinds(await run({ rules }))).toEqual(['accept -> nothing 1']);
+    expect(kinds(await run({ rules, shadowAsLive: true }))).toEqual(['accept -> hold 1']);
+  });
+
+  it('names the rules that matched, could not be evaluated, or never matched', async () => {
+    await pack(1, 10);
+    await house.decide();
+    const rules = rulesOf(`${ACCEPT_SMALL}
+  - id: hold-overdue
+    title: Owes us money
+    action: hold
+    when: [ customer.credit.overdue_days > 14 ]
+`);
+    const report = await run({ rules });
+    expect(report.uses).toEqual([
+      { id: 'accept-small', action: 'accept', mode: 'live', fired: 1, unknown: 0 },
+      { id: 'hold-large', action: 'hold', mode: 'live', fired: 0, unknown: 0 },
+      { id: 'hold-overdue', action: 'hold', mode: 'shadow', fired: 0, unknown: 1 },
+    ]);
+    expect(formatBacktest(report)).toContain('never matched: hold-large\n');
+  });
+
+  it('leaves to people what was left to people', async () => {
+    await pack(1, 10);
+    await house.decide();
+    await house.store.db.deleteFrom('outbox').execute();
+    await house.clock.advance(1_000);
+    await pack(1, 10, { status: 'accepted' });
+    await house.clock.advance(1_000);
+    await pack(1, 10);
+    expect(await house.decide()).toEqual(['1 hold']);
+    const report = await run({ rules: rulesOf(ACCEPT_SMALL) }, { since: house.clock.now() });
+    expect(report).toMatchObject({ deliveries: 1, changes: [] });
+  });
+
+  it('sets what the rules say beside what became of the deliveries', async () => {
+    for (const id of [1, 2, 3]) await pack(id, 10);
+    await house.decide();
+    await house.store.db
+      .updateTable('outbox')
+      .set({ state: 'sending' })
+      .where('lane', '=', 'delivery/1')
+      .execute();
+    for (const state of ['sent', 'confirmed'] as const) {
+      await house.store.db
+        .updateTable('outbox')
+        .set({ state })
+        .where('lane', '=', 'delivery/1')
+        .execute();
+    }
+    await pack(1, 10, { status: 'accepted' });
+    await pack(2, 10, { status: 'accepted' });
+    const { agreement } = await run({ rules: rulesOf(limit(5)) });
+    expect(agreement.map(({ outcome, ending }) => `${outcome} / ${ending}`).sort()).toEqual([
+      'hold / accepted by people',
+      'hold / accepted by the rules',
+      'hold / pending',
+    ]);
+  });
+});

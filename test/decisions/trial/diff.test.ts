@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+import { diffRuleSets, formatRuleSetDiff } from '../../../src/decisions/trial/diff.ts';
+import { rulesOf, ruleText } from '../../rules/support.ts';
+
+const SETTINGS = 'version: 1\ntables: { limits: { DKK: 100, SEK: 200 } }\n';
+const BEFORE = `${ruleText(['order.country == "DK"', 'delivery.quantity <= 10'])}
+  - id: gone
+    title: Gone
+    action: hold
+    when: [ order.preorder ]
+`;
+const WHEN = ['order.country == "DK"', 'delivery.quantity <= 12'];
+const AFTER = `${ruleText(WHEN, '    unless: [ order.preorder ]\n')}
+  - id: come
+    title: Come
+    action: hold
+    when: [ order.preorder ]
+`.replace('mode: live', 'mode: shadow');
+
+describe('the difference of two rule sets', () => {
+  it('is told rule by rule and setting by setting', () => {
+    const settings = SETTINGS.replace('DKK: 100, SEK', 'DKK: 150, NOK');
+    const diff = diffRuleSets(rulesOf(BEFORE, SETTINGS), rulesOf(AFTER, settings));
+    expect(formatRuleSetDiff(diff).split('\n').slice(1)).toEqual([
+      '- rule gone',
+      '+ rule come',
+      '~ rule a',
+      '   - when: delivery.quantity <= 10',
+      '   + when: delivery.quantity <= 12',
+      '   + unless: order.preorder',
+      '   - mode: live',
+      '   + mode: shadow',
+      '~ settings',
+      '   - tables.limits.DKK: 100',
+      '   + tables.limits.DKK: 150',
+      '   - tables.limits.SEK: 200',
+      '   + tables.limits.NOK: 200',
+    ]);
+  });
+
+  it('is none when titles, comments, tests or the order of rules differ', () => {
+    const again = `# a comment\n${BEFORE.replace('title: Gone', 'title: Away')}`;
+    const diff = diffRuleSets(rulesOf(BEFORE), rulesOf(again));
+    expect(formatRuleSetDiff(diff)).toMatch(/^rules (\w+) -> \1\nno difference in effect$/);
+  });
+});

@@ -1,0 +1,87 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { appendDecision, type DecisionEntry, readFacts } from '../../../src/decisions/journal.ts';
+import { replayDecision, verifyDecisions } from '../../../src/decisions/trial/replay.ts';
+import type { Facts } from '../../../src/rules/facts/plain.ts';
+import { createHouse, type House } from '../support.ts';
+
+let house: House;
+beforeEach(async () => {
+  house = await createHouse();
+  for (const id of [1, 2, 3]) await house.delivery({ id, lines: [['a', id * 10]] });
+  await house.decide();
+});
+
+/** Appends what the third decision was, but for some of it. */
+async function append(change: (entry: DecisionEntry) => Partial<DecisionEntry>): Promise<number> {
+  const { db } = house.store;
+  const row = await db
+    .selectFrom('decision')
+    .selectAll()
+    .where('decision_id', '=', 3)
+    .executeTakeFirstOrThrow();
+  const facts: Facts | undefined = await readFacts(db, row.facts_digest);
+  if (!facts) throw new Error('the decision has no facts');
+  const entry: DecisionEntry = {
+    orderDeliveryId: row.order_delivery_id,
+    orderId: row.order_id,
+    at: row.at,
+    trigger: row.trigger,
+    actor: row.actor,
+    ruleSetHash: row.rule_set_hash,
+    facts,
+    mode: row.mode,
+    outcome: row.outcome,
+    reason: row.reason,
+    rules: JSON.parse(row.rules),
+    shadow: JSON.parse(row.shadow),
+    evaluation: JSON.parse(row.evaluation),
+  };
+  return house.store.transaction((tx) => appendDecision(tx, { ...entry, ...change(entry) }));
+}
+
+describe('a replay', () => {
+  it('gives the identical outcome from the stored facts and the stored rules', async () => {
+    await house.delivery({ id: 3, lines: [['a', 1]] });
+    const replay = await replayDecision(house.store.db, 3);
+    expect(replay).toMatchObject({ orderDeliveryId: 3, outcome: 'hold', differences: [] });
+    expect(replay.replayed.live).toEqual(replay.recorded.live);
+  });
+
+  it('tells what differs', async () => {
+    const id = await append(({ facts }) => ({
+      facts: { ...facts, delivery: { ...facts.delivery, quantity: 5 } },
+    }));
+    expect((await replayDecision(house.store.db, id)).differences).toEqual([
+      'outcome: hold (hold_rule) by hold-large: 30 pieces -> ' +
+        'accept (accept_rule) by accept-small: Small deliveries',
+      expect.stringMatching(/^outcome with shadow rules: /),
+      'rule accept-small: false -> true',
+      'rule hold-large: true -> false',
+    ]);
+  });
+
+  it('refuses a decision that is not there, or that the rules did not make', async () => {
+    await expect(replayDecision(house.store.db, 99)).rejects.toThrow('there is no decision 99');
+    const id = await append(() => ({ actor: 'anna' }));
+    await expect(replayDecision(house.store.db, id)).rejects.toThrow('anna made it, not the rules');
+  });
+});
+
+describe('the proof of the journal', () => {
+  it('proves the chain and replays a sample, the newest decision among it', async () => {
+    const report = await verifyDecisions(house.store.db, 2);
+    expect(report).toMatchObject({ chain: { entries: 3, brokenAt: undefined }, different: [] });
+    expect(report.replayed).toEqual([3, 2]);
+    expect((await verifyDecisions(house.store.db, 100)).replayed).toEqual([3, 2, 1]);
+    expect((await verifyDecisions(house.store.db, 0)).replayed).toEqual([]);
+  });
+
+  it('tells a decision whose rule set is lost, and goes on', async () => {
+    const id = await append(() => ({ ruleSetHash: 'f'.repeat(64) }));
+    const report = await verifyDecisions(house.store.db, 100);
+    expect(report.replayed).toHaveLength(4);
+    expect(report.different).toEqual([
+      { decisionId: id, differences: [expect.stringMatching(/^no rule set in the journal/)] },
+    ]);
+  });
+});
