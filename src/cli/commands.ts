@@ -19,6 +19,8 @@ import { rulesTest } from './rules/test.ts';
 import { rulesWhatif } from './rules/whatif.ts';
 import { run } from './run.ts';
 import { status } from './status.ts';
+import { syncPause, syncRelease, syncResume, syncRetryQuarantine, syncRun } from './sync/act.ts';
+import { syncRuns, syncStatus } from './sync/show.ts';
 
 export interface CommandGroup {
   readonly name: string;
@@ -60,5 +62,18 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     name: 'decisions',
     description: 'the journal of decisions',
     commands: [decisionsVerify],
+  },
+  {
+    name: 'sync',
+    description: 'the pulls: how they are, and what a person may do to them',
+    commands: [
+      syncStatus,
+      syncRuns,
+      syncRun,
+      syncPause,
+      syncResume,
+      syncRelease,
+      syncRetryQuarantine,
+    ],
   },
 ];

@@ -22,14 +22,12 @@ import { createDeliveryStatusKind } from '../outbox/kinds/delivery-status.ts';
 import { acquireLease, type Lease, lockFolder, makeDataFolder } from '../store/lock.ts';
 import { createReadSequence } from '../store/state.ts';
 import { openStore, type SqliteStore } from '../store/store.ts';
-import { createVariantPages } from '../sync/bulk/variant-pages.ts';
-import { createPlanner } from '../sync/planner.ts';
 import { createOrderReader, type ReadOrder } from '../sync/read-order.ts';
 import type { RunResult } from '../sync/run/run-stream.ts';
 import { createInbox } from './inbox.ts';
 import { createService, type Service } from './service.ts';
-import { plannedStreams } from './streams.ts';
 import { createSupervisor, type Supervisor, type Worker } from './supervisor.ts';
+import { createSync } from './sync.ts';
 
 /** Told as things happen; the live view of the demo hangs on it. */
 export interface DaemonEvents {
@@ -150,19 +148,14 @@ function createWorkers(
     ...{ store, clock, random, log, readOrder },
     onRead: () => decider.nudge(),
   });
-  const planner = createPlanner({
-    ...{ store, clock, random, sequence },
-    log: log.child({ room: 'sync' }),
-    variants: createVariantPages({ store, clock }),
-    streams: plannedStreams(config, {
-      ...{ store, v1: service.v1, v2: service.v2 },
-      onRefreshRequested: () => inbox.refresher.nudge(),
-    }),
+  const { planner, local } = createSync(config, {
+    ...{ store, clock, random, log, sequence, service },
+    onRefreshRequested: () => inbox.refresher.nudge(),
     onRunEnded: (result) => events?.runEnded?.(result),
   });
   const lease = leaseKeeper(parts.lease, config.store.lockLease, clock);
   return {
-    workers: [lease, outbox, decider, inbox.refresher, inbox.listener, planner],
+    workers: [lease, outbox, decider, inbox.refresher, inbox.listener, planner, local],
     listenerUrl: inbox.url,
   };
 }

@@ -8,7 +8,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type Database from 'better-sqlite3';
 import { Kysely, type Transaction, type TransactionBuilder } from 'kysely';
 import type { Clock } from '../lib/clock.ts';
-import { BugError, StoreError } from '../lib/errors.ts';
+import { BugError, invariant, StoreError } from '../lib/errors.ts';
 import { openReader, openWriter, verifyPragmas } from './connection.ts';
 import { ImmediateSqliteDialect } from './dialect.ts';
 import { type MigrationReport, migrate, pendingMigrations } from './migrate.ts';
@@ -102,6 +102,29 @@ export async function openStore(
       .run(String(clock.now()), clock.now());
     verifyPragmas(database);
     return { store: new SqliteStore(database), migrated };
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/**
+ * Opens for writing in another thread of the process that has the database open already; each
+ * connection must be proved to be durable by itself.
+ */
+export async function openSecondWriter(options: StoreOptions, clock: Clock): Promise<SqliteStore> {
+  const database = openWriter(options.path, options);
+  try {
+    const { pending } = pendingMigrations(database);
+    invariant(pending.length === 0, 'a second writer was opened before the schema was migrated');
+    database
+      .prepare(
+        `insert into daemon_state (key, value, updated_at) values ('second_writer_at', ?, ?)
+         on conflict (key) do update set value = excluded.value, updated_at = excluded.updated_at`,
+      )
+      .run(String(clock.now()), clock.now());
+    verifyPragmas(database);
+    return new SqliteStore(database);
   } catch (error) {
     database.close();
     throw error;

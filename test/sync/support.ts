@@ -96,7 +96,7 @@ export async function startPull(knobs: Record<string, unknown> = {}, options: So
 }
 
 /** Runs of streams on one store. */
-function runsOn(deps: RunnerDeps) {
+export function runsOn(deps: RunnerDeps) {
   const { store } = deps;
   const never = new AbortController().signal;
   return {

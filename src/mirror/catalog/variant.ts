@@ -67,7 +67,7 @@ export const STOCK_VARIANT: ListEntity = {
 };
 
 /** The key of a variant in a season. */
-export function seasonBarcode(seasonName: string, barcode: string): string {
+function seasonBarcode(seasonName: string, barcode: string): string {
   return `${seasonName}/${barcode}`;
 }
 

@@ -36,7 +36,7 @@ export interface VariantBatch {
 }
 
 /** Plain data: it travels between threads. */
-interface VariantPage {
+export interface VariantPage {
   readonly run: Run;
   readonly list: VariantList;
   readonly checkpoint: JsonObject;

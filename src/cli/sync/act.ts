@@ -1,0 +1,111 @@
+/** `selvedge sync run|pause|resume|release|retry-quarantine`: what a person may do to the pulls. */
+import { Command } from 'commander';
+import { z } from 'zod';
+import { type CliContext, examples } from '../command.ts';
+import { carryOut } from './control.ts';
+
+interface Options {
+  readonly reason: string;
+  readonly full?: boolean;
+  readonly json?: boolean;
+}
+
+function command(name: string, summary: string): Command {
+  return new Command(name)
+    .summary(summary)
+    .option('--reason <text>', 'why; goes into the audit', '')
+    .option('--json', 'the answer as JSON');
+}
+
+const streamAnswer = z.object({ stream: z.string() });
+
+function tell(context: CliContext, options: Options, answer: unknown, text: string): void {
+  if (options.json === true) context.output.json(answer);
+  else context.output.line(text);
+}
+
+export function syncRun(context: CliContext): Command {
+  return command('run', 'pull a stream now')
+    .description('Makes the stream due now; with --full every row is compared again.')
+    .argument('<stream>', 'the name of the stream')
+    .option('--full', 'compare every row, whatever the digests say')
+    .addHelpText('after', examples([['sync run stock --full', 'trust nothing']]))
+    .action(async (stream: string, options: Options, self: Command) => {
+      const full = options.full === true;
+      const change = {
+        path: 'run',
+        body: { stream, full },
+        answer: streamAnswer,
+        directly: async (...[operations, asker]: DirectArguments) => {
+          await operations.runNow(stream, full, asker);
+          return { stream };
+        },
+      };
+      const answer = await carryOut(context, self, change, options.reason);
+      tell(context, options, answer, `${stream} is due now`);
+    });
+}
+
+type DirectArguments = Parameters<Parameters<typeof carryOut>[2]['directly']>;
+
+function pausing(context: CliContext, name: 'pause' | 'resume', summary: string): Command {
+  const paused = name === 'pause';
+  return command(name, summary)
+    .argument('<stream>', 'the name of the stream')
+    .action(async (stream: string, options: Options, self: Command) => {
+      const change = {
+        path: name,
+        body: { stream },
+        answer: streamAnswer,
+        directly: async (...[operations, asker]: DirectArguments) => {
+          await operations.setPaused(stream, paused, asker);
+          return { stream };
+        },
+      };
+      const answer = await carryOut(context, self, change, options.reason);
+      tell(context, options, answer, `${stream} is ${paused ? 'paused' : 'no longer paused'}`);
+    });
+}
+
+export function syncPause(context: CliContext): Command {
+  return pausing(context, 'pause', 'do not pull a stream until further notice');
+}
+
+export function syncResume(context: CliContext): Command {
+  return pausing(context, 'resume', 'pull a paused stream again');
+}
+
+export function syncRelease(context: CliContext): Command {
+  return command('release', 'let a suspicious run delete what it held back')
+    .description('Look at the service first: this deletes (softly) what the run did not see.')
+    .argument('<run>', 'the number of the run')
+    .addHelpText('after', examples([['sync release 41 --reason "season is over"', 'after a look']]))
+    .action(async (run: string, options: Options, self: Command) => {
+      const runId = Number(run);
+      const change = {
+        path: 'release',
+        body: { runId },
+        answer: z.object({ stream: z.string(), runId: z.int(), rowsDeleted: z.int() }),
+        directly: (...[operations, asker]: DirectArguments) => operations.release(runId, asker),
+      };
+      const answer = await carryOut(context, self, change, options.reason);
+      const { stream, rowsDeleted } = answer;
+      tell(context, options, answer, `${stream}: ${rowsDeleted} rows deleted, run ${runId} counts`);
+    });
+}
+
+export function syncRetryQuarantine(context: CliContext): Command {
+  return command('retry-quarantine', 'try quarantined rows again')
+    .description('Rows that can be understood now leave the quarantine and are read anew.')
+    .action(async (options: Options, self: Command) => {
+      const change = {
+        path: 'retry-quarantine',
+        body: {},
+        answer: z.object({ understood: z.int(), left: z.int() }),
+        directly: (...[operations, asker]: DirectArguments) => operations.retryQuarantine(asker),
+      };
+      const answer = await carryOut(context, self, change, options.reason);
+      const { understood, left } = answer;
+      tell(context, options, answer, `${understood} rows are read anew, ${left} stay`);
+    });
+}

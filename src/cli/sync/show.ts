@@ -1,0 +1,79 @@
+/** `selvedge sync status` and `selvedge sync runs`: how the pulls are doing. */
+import { Command } from 'commander';
+import { systemClock } from '../../lib/clock.ts';
+import { formatDuration } from '../../lib/units.ts';
+import { listRuns, listStreams } from '../../sync/overview.ts';
+import { type CliContext, examples } from '../command.ts';
+import { withMirror } from '../reading.ts';
+
+interface Options {
+  readonly limit: string;
+  readonly json?: boolean;
+}
+
+/** More than anybody reads; programs ask the database. */
+const LIMIT_MAX = 10_000;
+
+function ago(now: number, at: number | null): string {
+  return at === null ? 'never' : `${formatDuration(Math.max(0, now - at))} ago`;
+}
+
+export function syncStatus(context: CliContext): Command {
+  return new Command('status')
+    .summary('show the streams')
+    .description('When each stream was last complete, when it runs next, and what is wrong.')
+    .option('--json', 'as JSON')
+    .addHelpText('after', examples([['sync status', 'for people']]))
+    .action(async (options: Pick<Options, 'json'>, command: Command) => {
+      const streams = await withMirror(command, context, listStreams);
+      if (options.json === true) {
+        context.output.json(streams);
+        return;
+      }
+      const now = systemClock().now();
+      const due = (at: number): string => (at <= now ? 'now' : `in ${formatDuration(at - now)}`);
+      context.output.table(
+        ['STREAM', 'COMPLETE', 'ROWS', 'LAST RUN', 'NEXT', 'ERROR'],
+        streams.map((one) => [
+          one.stream,
+          ago(now, one.completeAt),
+          one.completeRows === null ? '-' : String(one.completeRows),
+          one.lastOutcome === null ? '-' : `${one.lastRunId} ${one.lastOutcome}`,
+          one.paused ? 'paused' : due(one.dueAt),
+          one.lastError ?? '',
+        ]),
+      );
+    });
+}
+
+export function syncRuns(context: CliContext): Command {
+  return new Command('runs')
+    .summary('show the latest runs')
+    .argument('[stream]', 'only of this stream')
+    .option('--limit <n>', 'how many at the most', '20')
+    .option('--json', 'as JSON')
+    .addHelpText('after', examples([['sync runs stock', 'what the last pulls of the stock did']]))
+    .action(async (stream: string | undefined, options: Options, command: Command) => {
+      const limit = Math.min(LIMIT_MAX, Math.max(1, Number.parseInt(options.limit, 10) || 20));
+      const runs = await withMirror(command, context, (db) => listRuns(db, stream, limit));
+      if (options.json === true) {
+        context.output.json(runs);
+        return;
+      }
+      const now = systemClock().now();
+      context.output.table(
+        ['RUN', 'STREAM', 'STARTED', 'TOOK', 'OUTCOME', 'ROWS', 'CHANGED', 'DELETED', 'REASON'],
+        runs.map((run) => [
+          String(run.runId),
+          run.stream,
+          ago(now, run.startedAt),
+          run.endedAt === null ? '-' : formatDuration(run.endedAt - run.startedAt),
+          run.outcome,
+          String(run.rows),
+          String(run.changed),
+          run.held > 0 ? `${run.deleted} (${run.held} held)` : String(run.deleted),
+          run.reason ?? '',
+        ]),
+      );
+    });
+}

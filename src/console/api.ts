@@ -1,0 +1,124 @@
+/**
+ * The local API: what the command line asks of a running daemon, because nobody else may write
+ * the database. It listens on this machine only, answers only to names of this machine, and wants
+ * the token that stands in `local.json` of the data folder, which only the daemon's user can read.
+ *
+ * POST /api/sync/{run,pause,resume,release,retry-quarantine}, JSON both ways; a request that makes
+ * no sense is 409 with `{code, message, hint}`.
+ */
+import { timingSafeEqual } from 'node:crypto';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import type { Random } from '../lib/chance.ts';
+import { SelvedgeError } from '../lib/errors.ts';
+import { guardBrowser } from '../lib/http-server/browser-guard.ts';
+import { createHttpServer, listenOn } from '../lib/http-server.ts';
+import { sha256 } from '../lib/json.ts';
+import type { Logger } from '../lib/log.ts';
+import type { SyncOperations } from '../sync/operations.ts';
+
+export interface LocalApiDeps {
+  readonly operations: SyncOperations;
+  readonly random: Random;
+  readonly log: Logger;
+}
+
+export interface LocalApiOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly dataDir: string;
+}
+
+const TOKEN_BYTES = 32;
+
+/** Where a running daemon says how it is reached. */
+export function localFile(dataDir: string): string {
+  return join(dataDir, 'local.json');
+}
+
+const asker = { actor: z.string().min(1).max(100), reason: z.string().max(1_000) };
+const streamBody = z.strictObject({ ...asker, stream: z.string() });
+const runBody = streamBody.extend({ full: z.boolean() });
+const releaseBody = z.strictObject({ ...asker, runId: z.int() });
+const plainBody = z.strictObject(asker);
+
+function isToken(header: string | undefined, token: string): boolean {
+  const [given, own] = [header ?? '', `Bearer ${token}`].map((text) => Buffer.from(sha256(text)));
+  return given !== undefined && own !== undefined && timingSafeEqual(given, own);
+}
+
+function installRoutes(app: FastifyInstance, operations: SyncOperations): void {
+  app.post('/api/sync/run', async ({ body }) => {
+    const { stream, full, ...who } = runBody.parse(body);
+    await operations.runNow(stream, full, who);
+    return { stream };
+  });
+  for (const [path, paused] of [
+    ['pause', true],
+    ['resume', false],
+  ] as const) {
+    app.post(`/api/sync/${path}`, async ({ body }) => {
+      const { stream, ...who } = streamBody.parse(body);
+      await operations.setPaused(stream, paused, who);
+      return { stream, paused };
+    });
+  }
+  app.post('/api/sync/release', async ({ body }) => {
+    const { runId, ...who } = releaseBody.parse(body);
+    return operations.release(runId, who);
+  });
+  app.post('/api/sync/retry-quarantine', ({ body }) =>
+    operations.retryQuarantine(plainBody.parse(body)),
+  );
+}
+
+function createApp({ log, operations }: LocalApiDeps, token: string): FastifyInstance {
+  const app = createHttpServer(log);
+  guardBrowser(app);
+  app.addHook('onRequest', async (request, reply) => {
+    if (isToken(request.headers.authorization, token)) return undefined;
+    return reply.code(401).send({ code: 'local.no_token', message: 'the token is missing' });
+  });
+  app.setErrorHandler((error, _request, reply) => {
+    if (error instanceof SelvedgeError) {
+      const { code, message, hint } = error;
+      return reply.code(409).send({ code, message, ...(hint === undefined ? {} : { hint }) });
+    }
+    if (error instanceof z.ZodError) {
+      const message = z.prettifyError(error);
+      return reply.code(400).send({ code: 'local.bad_request', message });
+    }
+    log.error({ err: error }, 'local API');
+    return reply.code(500).send({ code: 'local.failed', message: 'see the log of the daemon' });
+  });
+  installRoutes(app, operations);
+  return app;
+}
+
+/** A worker: listens until the signal aborts. */
+export function createLocalApi(deps: LocalApiDeps, options: LocalApiOptions) {
+  const { host, port, dataDir } = options;
+  return {
+    name: 'local',
+    async run(signal: AbortSignal): Promise<void> {
+      const token = deps.random.bytes(TOKEN_BYTES).toString('base64url');
+      const app = createApp(deps, token);
+      try {
+        const { url } = await listenOn(app, host, port);
+        const file = localFile(dataDir);
+        rmSync(file, { force: true });
+        writeFileSync(file, JSON.stringify({ url, token }), { mode: 0o600, flag: 'wx' });
+        deps.log.info({ url }, 'local API listens');
+        await new Promise<void>((resolve) => {
+          if (signal.aborted) resolve();
+          else signal.addEventListener('abort', () => resolve(), { once: true });
+        });
+        rmSync(file, { force: true });
+      } finally {
+        await app.close();
+      }
+    },
+  };
+}

@@ -1,0 +1,97 @@
+/** The pulls as the configuration describes them: planner, thread, and what a person may do. */
+import { join } from 'node:path';
+import type { Config } from '../config/schema.ts';
+import { createLocalApi } from '../console/api.ts';
+import type { Random } from '../lib/chance.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Logger } from '../lib/log.ts';
+import type { Scrubber } from '../lib/secret.ts';
+import { lockFolder } from '../store/lock.ts';
+import type { ReadSequence } from '../store/state.ts';
+import { openStore, type Store } from '../store/store.ts';
+import { createVariantThread } from '../sync/bulk/thread.ts';
+import { createVariantPages } from '../sync/bulk/variant-pages.ts';
+import { createSyncOperations, type SyncOperations } from '../sync/operations.ts';
+import { createPlanner } from '../sync/planner.ts';
+import type { RunResult } from '../sync/run/run-stream.ts';
+import { createService, type Service } from './service.ts';
+import { plannedStreams } from './streams.ts';
+import type { Worker } from './supervisor.ts';
+
+export interface SyncDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly service: Service;
+  readonly sequence: ReadSequence;
+  readonly onRefreshRequested: () => void;
+  readonly onRunEnded: (result: RunResult) => void;
+}
+
+export interface Sync {
+  readonly operations: SyncOperations;
+  readonly planner: Worker;
+  /** Where the command line asks for what it may not do itself. */
+  readonly local: Worker;
+}
+
+/** Runs the planner with the thread that writes for it, which ends with it. */
+function withThread(planner: Worker, thread: AsyncDisposable): Worker {
+  return {
+    name: planner.name,
+    async run(signal) {
+      try {
+        await planner.run(signal);
+      } finally {
+        await thread[Symbol.asyncDispose]();
+      }
+    },
+  };
+}
+
+export function createSync(config: Config, deps: SyncDeps): Sync {
+  const { store, clock, random, service } = deps;
+  const log = deps.log.child({ room: 'sync' });
+  const busyTimeoutMs = config.store.busyTimeout;
+  const thread = createVariantThread({ path: store.path, busyTimeoutMs });
+  const streams = plannedStreams(config, { ...service, ...deps });
+  const planner = createPlanner({ ...deps, log, variants: thread, streams });
+  const operations = createSyncOperations({
+    ...{ store, clock, variants: thread },
+    streams: streams.map(({ stream }) => stream),
+    nudge: planner.nudge,
+  });
+  const local = createLocalApi(
+    { operations, random, log: deps.log.child({ room: 'console' }) },
+    { ...config.local, dataDir: config.dataDir },
+  );
+  return { operations, planner: withThread(planner, thread), local };
+}
+
+/** For the command line while no daemon runs; throws `store.locked` when one does. */
+export async function withOperations<T>(
+  config: Config,
+  deps: { readonly clock: Clock; readonly random: Random; readonly scrubber: Scrubber },
+  work: (operations: SyncOperations) => Promise<T>,
+): Promise<T> {
+  const { clock } = deps;
+  const folder = lockFolder(join(config.dataDir, 'daemon.lock'));
+  try {
+    const path = join(config.dataDir, 'mirror.db');
+    const { store } = await openStore({ path, busyTimeoutMs: config.store.busyTimeout }, clock);
+    const service = await createService(config.service, { ...deps, store });
+    const sources = { store, ...service, onRefreshRequested: () => undefined };
+    try {
+      const streams = plannedStreams(config, sources).map(({ stream }) => stream);
+      const variants = createVariantPages({ store, clock });
+      const nudge = (): void => undefined;
+      return await work(createSyncOperations({ store, clock, variants, streams, nudge }));
+    } finally {
+      await service.transport[Symbol.asyncDispose]();
+      await store.close();
+    }
+  } finally {
+    folder.release();
+  }
+}

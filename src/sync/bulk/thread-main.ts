@@ -1,0 +1,43 @@
+/** The thread that writes lists of variants (thread.ts starts it). One request at a time. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { z } from 'zod';
+import { systemClock } from '../../lib/clock.ts';
+import { toError } from '../../lib/errors.ts';
+import { openSecondWriter, type SqliteStore } from '../../store/store.ts';
+import type { ThreadAnswer, ThreadRequest } from './thread.ts';
+import { createVariantPages, type VariantPages } from './variant-pages.ts';
+
+const optionsSchema = z.object({ path: z.string(), busyTimeoutMs: z.number() });
+
+async function answerTo(pages: VariantPages, request: ThreadRequest): Promise<ThreadAnswer> {
+  const { id } = request;
+  try {
+    if (request.kind === 'write') {
+      return { id, kind: 'written', counts: await pages.write(request.page) };
+    }
+    if (request.kind === 'census') {
+      const census = await pages.census(request.stream, request.list);
+      return { id, kind: 'counted', census };
+    }
+    return { id, kind: 'failed', message: 'nothing to do' };
+  } catch (error) {
+    return { id, kind: 'failed', message: toError(error).message };
+  }
+}
+
+function serve(store: SqliteStore): void {
+  const pages = createVariantPages({ store, clock: systemClock() });
+  let before: Promise<void> = Promise.resolve();
+  parentPort?.on('message', (request: ThreadRequest) => {
+    before = before.then(async () => {
+      if (request.kind === 'close') {
+        await store.close();
+        parentPort?.close();
+        return;
+      }
+      parentPort?.postMessage(await answerTo(pages, request));
+    });
+  });
+}
+
+serve(await openSecondWriter(optionsSchema.parse(workerData), systemClock()));

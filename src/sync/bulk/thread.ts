@@ -1,0 +1,119 @@
+/**
+ * The thread that writes lists of variants: splitting and fetching stay on the main thread, whose
+ * one transport knows limits and session; the bytes of each page are handed over (moved, not
+ * copied) to a thread with a database connection of its own. So a million rows never keep the
+ * listener waiting.
+ *
+ * The thread starts with the first page. When it dies, everything that waits for it fails, the
+ * runs go on from their checkpoints later, and the next page starts a new thread.
+ */
+import { Worker } from 'node:worker_threads';
+import { RetryLaterError } from '../../lib/errors.ts';
+import type { ListCensus } from '../../mirror/list.ts';
+import type { StoreOptions } from '../../store/store.ts';
+import type { PageCounts } from '../run/ledger.ts';
+import type { VariantList, VariantPage, VariantPages } from './variant-pages.ts';
+
+export type ThreadRequest =
+  | { readonly id: number; readonly kind: 'write'; readonly page: VariantPage }
+  | {
+      readonly id: number;
+      readonly kind: 'census';
+      readonly stream: string;
+      readonly list: VariantList['kind'];
+    }
+  | { readonly id: number; readonly kind: 'close' };
+
+export type ThreadAnswer =
+  | { readonly id: number; readonly kind: 'written'; readonly counts: PageCounts }
+  | { readonly id: number; readonly kind: 'counted'; readonly census: ListCensus }
+  | { readonly id: number; readonly kind: 'failed'; readonly message: string };
+
+export interface VariantThread extends VariantPages, AsyncDisposable {}
+
+/** The thread keeps a few pages; more heap would only put garbage collection off. */
+const LIMITS = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 8 };
+
+/** Beside this file: `.ts` in a checkout, `.js` in the package. */
+function entry(): URL {
+  const suffix = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+  return new URL(`./thread-main.${suffix}`, import.meta.url);
+}
+
+type Waiting = (answer: ThreadAnswer) => void;
+
+class Thread {
+  readonly #worker: Worker;
+  readonly #waiting = new Map<number, Waiting>();
+  readonly ended: Promise<void>;
+  hasEnded = false;
+
+  constructor(options: StoreOptions) {
+    this.#worker = new Worker(entry(), { workerData: options, resourceLimits: LIMITS });
+    let reason = 'it stopped';
+    this.#worker.on('message', (answer: ThreadAnswer) => {
+      const resolve = this.#waiting.get(answer.id);
+      this.#waiting.delete(answer.id);
+      resolve?.(answer);
+      // Between pages it does not keep the process alive.
+      if (this.#waiting.size === 0) this.#worker.unref();
+    });
+    this.#worker.on('error', (error: Error) => {
+      reason = error.message;
+    });
+    this.ended = new Promise((resolve) => {
+      this.#worker.on('exit', () => {
+        this.hasEnded = true;
+        const message = `the thread that writes lists ended: ${reason}`;
+        for (const [id, give] of this.#waiting) give({ id, kind: 'failed', message });
+        this.#waiting.clear();
+        resolve();
+      });
+    });
+    this.#worker.unref();
+  }
+
+  ask(request: ThreadRequest, moved: readonly ArrayBuffer[]): Promise<ThreadAnswer> {
+    return new Promise((resolve) => {
+      this.#waiting.set(request.id, resolve);
+      this.#worker.ref();
+      this.#worker.postMessage(request, moved);
+    });
+  }
+}
+
+function broken(answer: ThreadAnswer): RetryLaterError {
+  const message = answer.kind === 'failed' ? answer.message : 'the thread gave a wrong answer';
+  return new RetryLaterError('sync.thread_failed', message);
+}
+
+/** `options` are those of the database that the daemon has open. */
+export function createVariantThread(options: StoreOptions): VariantThread {
+  let thread: Thread | undefined;
+  let lastId = 0;
+  const ask = (
+    request: (id: number) => ThreadRequest,
+    moved: readonly ArrayBuffer[] = [],
+  ): Promise<ThreadAnswer> => {
+    if (!thread || thread.hasEnded) thread = new Thread(options);
+    lastId += 1;
+    return thread.ask(request(lastId), moved);
+  };
+  return {
+    async write(page) {
+      const answer = await ask((id) => ({ id, kind: 'write', page }), [page.batch.bytes.buffer]);
+      if (answer.kind !== 'written') throw broken(answer);
+      return answer.counts;
+    },
+    async census(stream, list) {
+      const answer = await ask((id) => ({ id, kind: 'census', stream, list }));
+      if (answer.kind !== 'counted') throw broken(answer);
+      return answer.census;
+    },
+    async [Symbol.asyncDispose]() {
+      if (!thread || thread.hasEnded) return;
+      void ask((id) => ({ id, kind: 'close' }));
+      await thread.ended;
+    },
+  };
+}

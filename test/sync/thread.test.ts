@@ -1,0 +1,36 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createVariantThread } from '../../src/sync/bulk/thread.ts';
+import { createStockStream } from '../../src/sync/streams/stock.ts';
+import { FUSE, runsOn, startPull } from './support.ts';
+
+const LEVEL = { detailed: true, detailedPricing: false, includeVariantsOnOrder: false };
+
+describe('the thread that writes lists', () => {
+  it.each(['stream', 'pages'] as const)('mirrors the stock in mode %s', async (mode) => {
+    const world = { styles: 60, colors: 3, sizes: 6, orders: 0 };
+    const { reference, store, deps, v1 } = await startPull({ world }, { mode, batchRows: 256 });
+    const thread = createVariantThread({ path: store.path, busyTimeoutMs: 5_000 });
+    onTestFinished(() => thread[Symbol.asyncDispose]());
+    const { run, lastRun } = runsOn({ ...deps, variants: thread });
+    const stock = createStockStream(v1, { level: LEVEL, mode, pageRows: 100, fuse: FUSE });
+    expect(await run(stock)).toMatchObject({ outcome: 'complete', reason: null });
+    const { stock: own, catalog } = reference.world;
+    const rows = own.stockedIn(0, catalog.variantCount);
+    expect(await lastRun('stock')).toMatchObject({ rows_seen: rows, rows_changed: rows });
+    own.set(own.nth(0, catalog.variantCount, 7), 0);
+    await run(stock);
+    await run(stock);
+    const live = await store.db
+      .selectFrom('stock_variant')
+      .select((eb) => eb.fn.countAll<number>().as('n'))
+      .where('deleted_at', 'is', null)
+      .executeTakeFirstOrThrow();
+    expect(live.n).toBe(rows - 1);
+  });
+
+  it('says so when it cannot open the database, and keeps nothing alive', async () => {
+    const thread = createVariantThread({ path: '/nowhere/mirror.db', busyTimeoutMs: 10 });
+    await expect(thread.census('stock', 'stock')).rejects.toThrow(/cannot open/);
+    await thread[Symbol.asyncDispose]();
+  });
+});
