@@ -13,7 +13,7 @@ import { createDecider, type Decided } from '../decisions/decider.ts';
 import { type LoadedRuleSet, loadRuleSet } from '../decisions/rule-files.ts';
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
-import { RefusedError, RetryLaterError } from '../lib/errors.ts';
+import { RefusedError, RetryLaterError, toError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Scrubber } from '../lib/secret.ts';
 import { createDispatcher, type Dispatcher } from '../outbox/dispatcher.ts';
@@ -177,7 +177,8 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
   const lease = await acquireLease(store, config.store.lockLease, clock);
   opened.defer(() => lease.release());
   if (migrated.applied.length > 0) log.info({ ...migrated }, 'schema migrated');
-  const service = await createService(config.service, { ...deps, store });
+  const stopping = new AbortController();
+  const service = await createService(config.service, { ...deps, store, stop: stopping.signal });
   opened.defer(() => service.transport[Symbol.asyncDispose]());
   const { workers, listenerUrl } = createWorkers(config, deps, { store, lease, service, rules });
   const supervisor = createSupervisor(workers, { clock, log, stopMsMax: STOP_MS_MAX });
@@ -189,10 +190,19 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
     async run(signal) {
       const { hash } = rules.ruleSet;
       log.info({ instance: config.instance, rules: hash.slice(0, 12) }, 'started');
+      if (rules.files.length === 0) {
+        const { directory } = config.rules;
+        log.warn({ directory }, 'there are no rules (*.yaml): every delivery stays pending');
+      }
+      signal.addEventListener('abort', () => stopping.abort(signal.reason), { once: true });
       try {
         await supervisor.run(signal);
       } finally {
-        await running.disposeAsync();
+        stopping.abort(new Error('stopped'));
+        // A failure to close must not hide why the daemon stopped.
+        await running.disposeAsync().catch((thrown: unknown) => {
+          log.error({ err: toError(thrown) }, 'cannot close');
+        });
         log.info('stopped');
       }
     },

@@ -76,6 +76,8 @@ export interface ServiceDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly scrubber: Scrubber;
+  /** Ends the wait for a log-in that nobody needs any more. */
+  readonly stop: AbortSignal;
 }
 
 function createV2(
@@ -118,7 +120,8 @@ export async function createService(
     },
     { clock, random },
   );
-  const gate = createLoginGate(clock, await loginSpacing(deps.store, clock), limits.loginSpacing);
+  const spacing = await loginSpacing(deps.store, clock);
+  const gate = createLoginGate(clock, spacing, limits.loginSpacing, deps.stop);
   const session = (credential: Credential) =>
     createSession({ credential }, { transport, clock, scrubber, gate });
   const v2 = createV2(config.v2, session);
@@ -126,7 +129,7 @@ export async function createService(
   const v1 = createV1Client(
     {
       baseUrl,
-      idempotencyHeader: undefined,
+      idempotencyHeader: config.v1.idempotencyHeader ?? undefined,
       seasonParameter: config.v1.seasonParameter,
       variants: {
         ...VARIANT_LIST_DEFAULTS,

@@ -2,10 +2,11 @@
  * Runs the workers. A worker is `{ name, run(signal) }`: it works until the signal aborts. They
  * start in the written order and stop last-in-first-out inside one deadline. One that fails is
  * started again after a growing pause, and its last error stays visible; a failure that only a
- * person can mend (the database, the lease) stops the whole daemon with its own exit code.
+ * person can mend (the database, the lease, the configuration) stops the whole daemon with its
+ * own exit code.
  */
 import type { Clock } from '../lib/clock.ts';
-import { StoreError, toError } from '../lib/errors.ts';
+import { ConfigError, StoreError, toError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 
 export interface Worker {
@@ -59,7 +60,7 @@ async function keepRunning(
     } catch (thrown) {
       const error = toError(thrown);
       entry.lastError = error.message;
-      if (error instanceof StoreError) {
+      if (error instanceof StoreError || error instanceof ConfigError) {
         onFatal(error);
         break;
       }

@@ -108,7 +108,7 @@ export function serviceSection(fields: ContextFields) {
     }),
     limits: z.strictObject({
       requestsPerSecond: decimal(0.01, 10_000, '20'),
-      concurrency: whole(1, 256),
+      concurrency: whole(3, 256),
       bodyMax: size('64KiB', '1GiB'),
       loginSpacing: duration('0s', '10m'),
     }),

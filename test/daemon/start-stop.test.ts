@@ -1,0 +1,155 @@
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { type Daemon, openDaemon } from '../../src/daemon/daemon.ts';
+import { systemRandom } from '../../src/lib/chance.ts';
+import { type Clock, systemClock } from '../../src/lib/clock.ts';
+import { EXIT, exitCodeOf } from '../../src/lib/errors.ts';
+import { createLogger, silentLogger } from '../../src/lib/log.ts';
+import { createScrubber, Secret } from '../../src/lib/secret.ts';
+import { lockFolder } from '../../src/store/lock.ts';
+import { openStore } from '../../src/store/store.ts';
+import { startTestReference, testConfig, until } from '../support/house.ts';
+import { temporaryFolder } from '../support/store.ts';
+
+/** The system's clock; `sleeping` tells how many wait on it. */
+function watchedClock(): Clock & { readonly sleeping: () => number } {
+  const clock = systemClock();
+  let sleeping = 0;
+  return {
+    ...clock,
+    sleeping: () => sleeping,
+    sleep(ms, signal) {
+      sleeping += 1;
+      return clock.sleep(ms, signal).finally(() => {
+        sleeping -= 1;
+      });
+    },
+  };
+}
+
+async function open(
+  config: Parameters<typeof openDaemon>[0],
+  clock: Clock = systemClock(),
+  log = silentLogger(),
+): Promise<Daemon> {
+  return openDaemon(config, { clock, random: systemRandom(), log, scrubber: createScrubber() });
+}
+
+async function busyPort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(async () => {
+    await new Promise((resolve) => server.close(resolve));
+  });
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+/** Everything that a daemon of this folder holds can be had again. */
+async function expectFree(folder: string): Promise<void> {
+  lockFolder(join(folder, 'data', 'daemon.lock')).release();
+  const path = join(folder, 'data', 'mirror.db');
+  const { store } = await openStore({ path, busyTimeoutMs: 0 }, systemClock());
+  const lease = await store.db.selectFrom('lease').selectAll().executeTakeFirstOrThrow();
+  await store.close();
+  expect(lease.expires_at).toBeLessThanOrEqual(Date.now());
+}
+
+describe('a daemon that cannot start', () => {
+  it('ends with the address, the reason and the setting when its port is taken', async () => {
+    const folder = temporaryFolder();
+    const reference = await startTestReference();
+    const port = await busyPort();
+    const overrides = [{ path: 'listener.port', value: port }];
+    const daemon = await open(testConfig(reference, { folder, overrides }));
+    const error = await daemon.run(new AbortController().signal).catch((thrown) => thrown);
+    expect(error).toMatchObject({
+      message: expect.stringMatching(
+        `^cannot listen for events on 127.0.0.1 port ${port}: another program .*EADDRINUSE`,
+      ),
+      hint: expect.stringContaining('listener.port'),
+    });
+    expect(exitCodeOf(error)).toBe(EXIT.config.code);
+    expect(await daemon.listenerUrl).toBeUndefined();
+    await expectFree(folder);
+  });
+
+  it('leaves neither lock nor lease behind when its last check fails', async () => {
+    const folder = temporaryFolder();
+    const reference = await startTestReference();
+    const secret = { secret: new Secret('hook', 'whsec_no-base64!') };
+    const config = testConfig(reference, { folder });
+    const broken = { ...config, listener: { ...config.listener, secrets: [secret] } };
+    await expect(open(broken)).rejects.toThrow(/webhook secret .* is not base64/);
+    await expectFree(folder);
+  });
+});
+
+describe('a daemon that stops', () => {
+  it('leaves nothing waiting, though a log-in has a minute to go', async () => {
+    const folder = temporaryFolder();
+    const reference = await startTestReference();
+    const overrides = [{ path: 'service.limits.loginSpacing', value: '10m' }];
+    for (const round of ['logs in', 'has to wait']) {
+      const clock = watchedClock();
+      const stop = new AbortController();
+      const daemon = await open(testConfig(reference, { folder, overrides }), clock);
+      const done = daemon.run(stop.signal);
+      await until(`a daemon that ${round}`, () => clock.sleeping() > 0 || undefined);
+      if (round === 'logs in') {
+        await until('a log-in', () =>
+          daemon.store.db.selectFrom('brand').selectAll().executeTakeFirst(),
+        );
+      }
+      stop.abort();
+      await done;
+      await until('no sleeper', () => clock.sleeping() === 0 || undefined);
+    }
+    await expectFree(folder);
+  });
+
+  it('closes and frees everything even when the last write fails, and tells it', async () => {
+    const folder = temporaryFolder();
+    const reference = await startTestReference();
+    const lines: string[] = [];
+    const log = createLogger({
+      level: 'error',
+      format: 'json',
+      scrubber: createScrubber(),
+      write: (line) => lines.push(line),
+    });
+    const stop = new AbortController();
+    const daemon = await open(testConfig(reference, { folder }), systemClock(), log);
+    const done = daemon.run(stop.signal);
+    await daemon.listenerUrl;
+    await daemon.store.db.schema.alterTable('lease').renameTo('lease_gone').execute();
+    stop.abort();
+    await done;
+    expect(lines.join('')).toContain('no such table: lease');
+    lockFolder(join(folder, 'data', 'daemon.lock')).release();
+  });
+});
+
+describe('a daemon without rules', () => {
+  it('says so at its start', async () => {
+    const folder = temporaryFolder();
+    const reference = await startTestReference();
+    const lines: string[] = [];
+    const log = createLogger({
+      level: 'warn',
+      format: 'json',
+      scrubber: createScrubber(),
+      write: (line) => lines.push(line),
+    });
+    const config = testConfig(reference, { folder });
+    const empty = { ...config, rules: { ...config.rules, directory: temporaryFolder() } };
+    const stop = new AbortController();
+    const daemon = await open(empty, systemClock(), log);
+    const done = daemon.run(stop.signal);
+    await daemon.listenerUrl;
+    stop.abort();
+    await done;
+    expect(lines.join('')).toContain('every delivery stays pending');
+  });
+});
