@@ -88,6 +88,11 @@ interface Breaches {
   readonly parameters: readonly string[];
 }
 
+/** The row of a request as the contract writes it: `POST /api/v1/orders/{order}/refunds`. */
+export function requestName(method: string, path: string): string {
+  return `${method} ${CONTRACT.find((entry) => entry.path.test(path))?.name ?? path}`;
+}
+
 export function contractBreaches(method: string, path: string, query: string): Breaches {
   const first = CONTRACT.find((entry) => entry.path.test(path));
   if (!first) return { endpoint: [`${path}: no such path`], parameters: [] };

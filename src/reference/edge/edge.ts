@@ -6,10 +6,6 @@
  * Order for a request: journal entry, strict mode, rate limit, faults of the moment "before",
  * then the route; on the way out: faults of the moment "after", faults of the body, and the
  * status into the journal before the client can have seen it.
- *
- * Strict mode lists as a mistake of the client: what the contract does not name (refused here),
- * and whatever a route refuses with a status that only a wrong request gets. 401, 404 of a named
- * path and 409 are none of these: tokens expire and orders change at any moment.
  */
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -19,11 +15,11 @@ import type { Fault } from '../control/fault-knobs.ts';
 import type { CurrentKnobs } from '../control/knobs.ts';
 import { type EdgeAnswer, errorAnswer, gatewayAnswer } from './answers.ts';
 import { spoil } from './bodies.ts';
-import { contractBreaches } from './contract.ts';
 import { deviate, deviates, readTokenFrom } from './deviations.ts';
 import { createFaultTable, type FaultTable, type Strike } from './faults.ts';
 import { createJournal, type Journal, type JournalEntry } from './journal.ts';
 import { createRateLimit } from './rates.ts';
+import { judgeBody, judgeRequest, judgeStatus } from './strict.ts';
 
 export interface EdgeDeps {
   readonly clock: Clock;
@@ -49,8 +45,6 @@ interface Passage {
   readonly strikes: readonly Strike[];
 }
 
-/** Statuses that only a wrong request gets; 429 counts as well unless it was injected. */
-const MISTAKE_STATUSES = new Set([400, 403, 405, 406, 410, 413, 414, 415, 422, 429]);
 const WHOLE_KINDS = new Set(['latency', 'tooMany', 'serverError', 'unauthorized', 'reset']);
 
 function isOfBody({ kind }: Fault): boolean {
@@ -145,24 +139,6 @@ async function strikeBefore(
   return false;
 }
 
-/** Refuses what strict mode or the rate limit does not let through. */
-function refusal(
-  deps: EdgeDeps,
-  entry: JournalEntry,
-  wait: number,
-): { readonly answer: EdgeAnswer; readonly retryAfter?: number } | undefined {
-  if (deps.knobs().strict) {
-    const { path } = entry;
-    const { endpoint, parameters } = contractBreaches(entry.method, path, entry.query);
-    entry.mistakes.push(...endpoint, ...parameters);
-    if (endpoint.length > 0) return { answer: errorAnswer(path, 404, 'There is no such endpoint') };
-    const status = path.startsWith('/api/v2') ? 400 : 422;
-    if (parameters.length > 0) return { answer: errorAnswer(path, status, parameters.join('; ')) };
-  }
-  if (wait === 0) return undefined;
-  return { answer: errorAnswer(entry.path, 429, 'Too many requests'), retryAfter: wait };
-}
-
 /** What the body told, also of a request whose answer never arrives. */
 function identify(deps: EdgeDeps, entry: JournalEntry, request: FastifyRequest): void {
   const { body } = request;
@@ -175,9 +151,23 @@ function close(deps: EdgeDeps, passage: Passage, status: number): void {
   entry.status = status;
   entry.durationMs = Math.round(deps.clock.monotonic() - passage.arrivedAt);
   const injected = passage.strikes.some(({ fault }) => replacement(entry.path, fault));
-  if (deps.knobs().strict && entry.mistakes.length === 0 && !injected) {
-    if (MISTAKE_STATUSES.has(status)) entry.mistakes.push(`refused with ${status}`);
-  }
+  if (deps.knobs().strict && !injected) judgeStatus(entry, status);
+}
+
+/** The answer on its way out, or a connection that is cut instead. */
+async function leave(
+  deps: EdgeDeps,
+  passage: Passage,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  payload: unknown,
+): Promise<unknown> {
+  identify(deps, passage.entry, request);
+  const out = isBody(payload) ? await seeOut(deps, passage, reply, payload) : payload;
+  const cut = passage.strikes.some(({ fault: f }) => f.kind === 'reset' && f.moment === 'after');
+  if (cut) cutConnection(request, reply);
+  else close(deps, passage, reply.statusCode);
+  return out;
 }
 
 export function createEdge(deps: EdgeDeps): Edge {
@@ -195,7 +185,9 @@ export function createEdge(deps: EdgeDeps): Edge {
     const key = deps.keyOf(request);
     entry.keyId = key ?? null;
     const wait = rates.take(key ?? request.ip, deps.knobs().rates.perSecond);
-    const refused = refusal(deps, entry, wait);
+    const breach = deps.knobs().strict ? judgeRequest(entry) : undefined;
+    const slow = wait > 0 ? errorAnswer(path, 429, 'Too many requests') : undefined;
+    const refused = breach ?? slow;
     faults.set(deps.knobs().faults);
     const passage: Passage = {
       entry,
@@ -205,22 +197,8 @@ export function createEdge(deps: EdgeDeps): Edge {
     entry.faults.push(...passage.strikes.map(({ fault }) => fault.kind));
     passages.set(request, passage);
     if (!refused) return strikeBefore(deps, passage, request, reply);
-    send(reply, refused.answer, refused.retryAfter);
+    send(reply, refused, refused === slow ? wait : undefined);
     return true;
-  };
-
-  const leave = async (request: FastifyRequest, reply: FastifyReply, payload: unknown) => {
-    const passage = passages.get(request);
-    if (!passage) return payload;
-    identify(deps, passage.entry, request);
-    const after = passage.strikes.find(({ fault }) => fault.moment === 'after');
-    if (after?.fault.kind === 'reset') {
-      cutConnection(request, reply);
-      return payload;
-    }
-    const out = isBody(payload) ? await seeOut(deps, passage, reply, payload) : payload;
-    close(deps, passage, reply.statusCode);
-    return out;
   };
 
   return {
@@ -229,9 +207,7 @@ export function createEdge(deps: EdgeDeps): Edge {
     mistake(method, path, status, what) {
       if (!deps.knobs().strict) return;
       const entry = journal.open(method, path, '');
-      entry.status = status;
-      entry.durationMs = 0;
-      entry.mistakes.push(what);
+      Object.assign(entry, { status, durationMs: 0, mistakes: [what] });
     },
     restart() {
       journal.clear();
@@ -245,7 +221,17 @@ export function createEdge(deps: EdgeDeps): Edge {
           if (!ended) done();
         }, done);
       });
-      app.addHook('onSend', leave);
+      app.addHook('preHandler', (request, reply, done) => {
+        const passage = passages.get(request);
+        const strict = passage !== undefined && deps.knobs().strict;
+        const refused = strict ? judgeBody(passage.entry, request.body) : undefined;
+        if (refused) send(reply, refused);
+        else done();
+      });
+      app.addHook('onSend', async (request, reply, payload) => {
+        const passage = passages.get(request);
+        return passage ? leave(deps, passage, request, reply, payload) : payload;
+      });
     },
   };
 }

@@ -323,6 +323,27 @@ describe('strict mode', () => {
     expect(edge.journal.list({ mistakes: true })).toHaveLength(6);
   });
 
+  it('refuses members of a body that the wire contract does not name', async () => {
+    const { url, edge, effects } = await stand({ strict: true });
+    const post = (body: object) =>
+      fetch(`${url}/api/v1/orders`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+    const line = { barcode: '1', quantity: 1, price: 2 };
+    const good = { reference: 'R', Freight: { freightAmount: 1 }, orderLineItems: [line, line] };
+    expect((await post(good)).status).toBe(200);
+    const misspelt = [line, { ...line, deliveryName: 'x' }];
+    const refused = await post({ ...good, orderLineItems: misspelt, note: 'x' });
+    expect(refused.status).toBe(422);
+    expect(effects()).toBe(1);
+    expect(edge.journal.list({ mistakes: true })[0]?.mistakes).toEqual([
+      'orderLineItems[].deliveryName: no such member of the body',
+      'note: no such member of the body',
+    ]);
+  });
+
   it('lists nothing for states that any client meets, nor for injected faults', async () => {
     const { url, edge } = await stand({
       strict: true,
