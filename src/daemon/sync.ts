@@ -80,7 +80,8 @@ export async function withOperations<T>(
   try {
     const path = join(config.dataDir, 'mirror.db');
     const { store } = await openStore({ path, busyTimeoutMs: config.store.busyTimeout }, clock);
-    const service = await createService(config.service, { ...deps, store });
+    const stopping = new AbortController();
+    const service = await createService(config.service, { ...deps, store, stop: stopping.signal });
     const sources = { store, ...service, onRefreshRequested: () => undefined };
     try {
       const streams = plannedStreams(config, sources).map(({ stream }) => stream);
@@ -88,6 +89,7 @@ export async function withOperations<T>(
       const nudge = (): void => undefined;
       return await work(createSyncOperations({ store, clock, variants, streams, nudge }));
     } finally {
+      stopping.abort(new Error('done'));
       await service.transport[Symbol.asyncDispose]();
       await store.close();
     }
