@@ -75,7 +75,12 @@ function leaseKeeper(lease: Lease, leaseMs: number, clock: Clock): Worker {
 function createOutbox(
   config: Config['outbox'],
   deps: DaemonDeps,
-  parts: { readonly store: SqliteStore; readonly service: Service; readonly readOrder: ReadOrder },
+  parts: {
+    readonly store: SqliteStore;
+    readonly service: Service;
+    readonly readOrder: ReadOrder;
+    readonly onEnded: () => void;
+  },
 ): Dispatcher {
   const { v1 } = parts.service;
   const deliveryStatus = createDeliveryStatusKind({
@@ -111,7 +116,10 @@ function createOutbox(
       retryMsMax: config.delayMax,
     },
     stopped: () => config.stop || config.dryRun,
-    onEnded: (item, state) => deps.events?.pushEnded?.(item, state),
+    onEnded(item, state) {
+      parts.onEnded();
+      deps.events?.pushEnded?.(item, state);
+    },
   });
 }
 
@@ -132,7 +140,8 @@ function createWorkers(
     ...{ store, v1: service.v1, sequence, clock },
     also: config.streams.orders,
   });
-  const outbox = createOutbox(config.outbox, deps, { store, service, readOrder });
+  const onEnded = (): void => decider.nudge();
+  const outbox = createOutbox(config.outbox, deps, { store, service, readOrder, onEnded });
   const decider = createDecider({
     store,
     clock,

@@ -1,12 +1,13 @@
 /**
  * Which deliveries must be decided now: pending ones that were never evaluated, or whose own
- * row, order or rule set differs from what they were evaluated on, or whose time has come again.
+ * row, order or rule set differs from what they were evaluated on, whose push came to nothing, or
+ * whose time has come again.
  * Level-triggered: it follows from the database alone and is safe to ask at any moment.
  */
 import { sql } from 'kysely';
 import { inKeys } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
-import { hasOpenPush, wasUndone } from './push.ts';
+import { hasFailedPush, hasOpenPush, wasUndone } from './push.ts';
 
 export interface DueQuery {
   readonly rulesKey: string;
@@ -17,7 +18,7 @@ export interface DueQuery {
 
 export interface DueDelivery {
   readonly orderDeliveryId: number;
-  readonly trigger: 'new' | 'changed' | 'rules' | 'tick';
+  readonly trigger: 'new' | 'changed' | 'rules' | 'push' | 'tick';
 }
 
 function candidates(db: Db, aside: readonly number[]) {
@@ -39,6 +40,7 @@ interface Compared {
   readonly order_hash: string | null;
   readonly evaluated_at: number | null;
   readonly rules_key: string | null;
+  readonly failed_push: number;
 }
 
 function triggerOf(row: Compared, rulesKey: string): DueDelivery['trigger'] {
@@ -48,7 +50,8 @@ function triggerOf(row: Compared, rulesKey: string): DueDelivery['trigger'] {
     row.order_hash !== row.order_content_hash ||
     row.changed_at > row.evaluated_at;
   if (changed) return 'changed';
-  return row.rules_key === rulesKey ? 'tick' : 'rules';
+  if (row.rules_key !== rulesKey) return 'rules';
+  return row.failed_push === 1 ? 'push' : 'tick';
 }
 
 /** The oldest deliveries first: budgets are used up in a fixed order. */
@@ -68,6 +71,7 @@ export async function dueDeliveries(
       'd.changed_at',
       'e.evaluated_at',
       'e.rules_key',
+      sql<number>`${hasFailedPush()}`.as('failed_push'),
     ])
     .where('d.changed_at', '<=', query.now - query.settleMs)
     .where((eb) =>
@@ -76,6 +80,7 @@ export async function dueDeliveries(
         eb('e.delivery_hash', '!=', eb.ref('d.content_hash')),
         // Changed and changed back: somebody did something, though the row looks as before.
         eb('d.changed_at', '>', eb.ref('e.evaluated_at')),
+        hasFailedPush(),
         eb('e.order_hash', '!=', eb.ref('o.content_hash')),
         eb('e.rules_key', '!=', query.rulesKey),
         eb('e.due_at', '<=', query.now),

@@ -1,6 +1,6 @@
 /** What the outbox knows of a delivery's pushes; the outbox itself is entered by its door only. */
 import { type RawBuilder, sql } from 'kysely';
-import { deliveryLane } from '../outbox/enqueue.ts';
+import { DELIVERY_STATUS_KIND, deliveryLane, pushReference } from '../outbox/enqueue.ts';
 import type { Tx } from '../store/store.ts';
 
 /** SQL: a push of the delivery whose id is in this column is on its way. */
@@ -9,12 +9,30 @@ export function hasOpenPush(idColumn: string): RawBuilder<boolean> {
   return sql<boolean>`exists (select 1 from outbox where lane = ${lane} and ended_at is null)`;
 }
 
+/** SQL: the row `outbox` is the push of the decision in these columns. */
+function isPushOf(idColumn: string, decisionColumn: string): RawBuilder<boolean> {
+  const [before, between] = pushReference('', '').split('//');
+  const reference = sql`${`${before}/`} || ${sql.ref(idColumn)} || ${`/${between}`}
+    || ${sql.ref(decisionColumn)}`;
+  return sql<boolean>`(kind = ${DELIVERY_STATUS_KIND} and reference = ${reference})`;
+}
+
+/** SQL: the push of the evaluation's decision ended after it, without success. */
+export function hasFailedPush(): RawBuilder<boolean> {
+  return sql<boolean>`exists (select 1 from outbox
+    where ${isPushOf('e.order_delivery_id', 'e.decision_id')}
+    and ended_at > e.evaluated_at and state <> 'confirmed')`;
+}
+
 /** Whether a push was answered and then found undone: somebody put the delivery back. */
 export async function wasUndone(tx: Tx, orderDeliveryId: number): Promise<boolean> {
   const row = await tx
-    .selectFrom('outbox')
+    .selectFrom('decision')
+    .innerJoin('outbox', (join) =>
+      join.on(isPushOf('decision.order_delivery_id', 'decision.decision_id')),
+    )
     .select('outbox_id')
-    .where('lane', '=', deliveryLane(orderDeliveryId))
+    .where('order_delivery_id', '=', orderDeliveryId)
     .where('state', '=', 'refused')
     .where('result', 'is not', null)
     .limit(1)

@@ -50,6 +50,11 @@ export function deliveryLane(orderDeliveryId: number | ''): string {
   return `delivery/${orderDeliveryId}`;
 }
 
+/** One decision has one push. */
+export function pushReference(orderDeliveryId: number | '', decisionId: number | ''): string {
+  return `delivery/${orderDeliveryId}/decision/${decisionId}`;
+}
+
 export type DeliveryStatus = 'pending' | 'accepted' | 'rejected';
 
 export interface DeliveryStatusChange {
@@ -71,7 +76,7 @@ export function enqueueDeliveryStatus(
   const intent = {
     kind: DELIVERY_STATUS_KIND,
     lane: deliveryLane(orderDeliveryId),
-    reference: `delivery/${orderDeliveryId}/decision/${decisionId}`,
+    reference: pushReference(orderDeliveryId, decisionId),
     body: { orderId, orderDeliveryId, status: to },
     expectedFrom: from,
     cause: `decision:${decisionId}`,

@@ -89,10 +89,7 @@ describe('what a person did', () => {
     const house = await createHouse();
     await house.delivery({ id: 1 });
     expect(await house.decide()).toEqual(['1 accept']);
-    await house.store.db
-      .updateTable('outbox')
-      .set({ state: 'confirmed', ended_at: house.clock.now() })
-      .execute();
+    await house.endPush('confirmed', { answered: true });
     await house.clock.advance(1_000);
     await house.delivery({ id: 1, status: 'accepted' });
     await house.delivery({ id: 1, status: 'pending' });
@@ -106,12 +103,28 @@ describe('what a person did', () => {
     const house = await createHouse();
     await house.delivery({ id: 1 });
     await house.decide();
-    for (const state of ['sending', 'in_doubt', 'refused'] as const) {
-      await house.store.db.updateTable('outbox').set({ state, result: '{}' }).execute();
-    }
-    await house.store.db.updateTable('outbox').set({ ended_at: house.clock.now() }).execute();
+    await house.clock.advance(1_000);
+    await house.endPush('refused', { answered: true });
+    expect(await house.decide()).toEqual(['1 hold']);
+    expect((await house.decisions()).at(-1)).toMatchObject({ trigger: 'push' });
+    expect(await house.decide()).toEqual([]);
     await house.delivery({ id: 1, lines: [['a', 3]] });
     expect(await house.decide()).toEqual(['1 hold']);
+  });
+});
+
+describe('a push that came to nothing', () => {
+  it('is not repeated by a decision on the same facts', async () => {
+    const house = await createHouse();
+    await house.delivery({ id: 1 });
+    await house.decide();
+    await house.clock.advance(1_000);
+    await house.endPush('refused', { answered: false });
+    expect(await house.decide()).toEqual([]);
+    expect(await house.pushes()).toHaveLength(1);
+    await house.delivery({ id: 1, lines: [['a', 3]] });
+    expect(await house.decide()).toEqual(['1 accept']);
+    expect(await house.pushes()).toHaveLength(2);
   });
 });
 

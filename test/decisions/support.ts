@@ -74,6 +74,8 @@ export interface House {
     { readonly id: number; readonly outcome: string; readonly trigger: string }[]
   >;
   pushes(): Promise<string[]>;
+  /** The outbox has ended what is in it. */
+  endPush(state: 'confirmed' | 'refused', how: { readonly answered: boolean }): Promise<void>;
 }
 
 function orderRecord(orderId: number, more: Readonly<Record<string, unknown>> = {}) {
@@ -167,6 +169,11 @@ export async function createHouse(): Promise<House> {
         .orderBy('decision_id')
         .execute();
       return rows;
+    },
+    async endPush(state, { answered }) {
+      const result = answered ? '{}' : null;
+      const change = { state, result, ended_at: clock.now() };
+      await store.db.updateTable('outbox').set(change).where('ended_at', 'is', null).execute();
     },
     async pushes() {
       const rows = await store.db.selectFrom('outbox').select('reference').execute();

@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { verifyChain } from '../../src/decisions/journal.ts';
-import { startTestDaemon, startTestReference, testConfig, until } from '../support/house.ts';
+import { startTestDaemon, testConfig, until } from '../support/house.ts';
+import { startFastReference } from './support.ts';
 
 describe('the way through', () => {
   it('goes from a packed order to a confirmed accept and to a hold with its reason', async () => {
-    const reference = await startTestReference({
+    const reference = await startFastReference({
       world: { styles: 20, orders: 0 },
       life: { ordersPerMinute: 1200, packAfter: '50ms', shipAfter: '1h', cancelShare: 0 },
     });

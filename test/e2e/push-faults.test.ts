@@ -1,0 +1,148 @@
+/** Every way in which a push can go wrong on the wire, by the reference's faults. */
+import { describe, expect, it } from 'vitest';
+import type { Reference } from '../../src/reference/reference.ts';
+import { type RunningDaemon, startTestDaemon, testConfig, until } from '../support/house.ts';
+import { placeOrders, startFastReference } from './support.ts';
+
+const POSTS = { method: 'POST', path: '*/deliveries/*' } as const;
+const ACCEPT_ALL = `
+rules:
+  - id: accept-all
+    title: Everything
+    action: accept
+    mode: live
+    when:
+      - delivery.quantity > 0
+`;
+
+interface House {
+  readonly reference: Reference;
+  readonly daemon: RunningDaemon;
+}
+
+async function startHouse(faults: readonly Record<string, unknown>[]): Promise<House> {
+  const reference = await startFastReference({
+    world: { styles: 20, orders: 0 },
+    life: { packAfter: '50ms', shipAfter: '1h', cancelShare: 0, splitShare: 0 },
+    faults: faults.map((fault) => ({ ...POSTS, ...fault })),
+  });
+  const set = (path: string, value: unknown) => ({ path, value });
+  const config = testConfig(reference, {
+    rules: ACCEPT_ALL,
+    overrides: [
+      set('outbox.delayMin', '100ms'),
+      set('outbox.delayMax', '1s'),
+      set('service.timeouts.firstByte', '1500ms'),
+      set('service.limits.loginSpacing', '0s'),
+      set('streams.stock.enabled', false),
+    ],
+  });
+  const daemon = await startTestDaemon(reference, config);
+  return { reference, daemon };
+}
+
+async function endedPushes({ daemon }: House, count: number) {
+  return until(`the end of ${count} pushes`, async () => {
+    const rows = await daemon.store.db.selectFrom('outbox').selectAll().execute();
+    const ended = rows.filter(({ ended_at }) => ended_at !== null);
+    return rows.length >= count && ended.length === rows.length ? rows : undefined;
+  });
+}
+
+async function attemptClasses({ daemon }: House): Promise<(string | null)[]> {
+  const rows = await daemon.store.db
+    .selectFrom('outbox_attempt')
+    .select('class')
+    .orderBy('started_at')
+    .execute();
+  return rows.map((row) => row.class);
+}
+
+/** How often the status of each delivery really changed at the service. */
+function changesPerDelivery({ reference }: House): number[] {
+  const counts = new Map<string, number>();
+  for (const { eventType, body } of reference.relay.messages({ limit: 250 }).data) {
+    if (eventType !== 'sales_order.delivery_updated') continue;
+    const { data } = JSON.parse(body.toString());
+    const id = String(data.salesOrderDelivery.orderDeliveryId);
+    counts.set(id, (counts.get(id) ?? 0) + 1);
+  }
+  return [...counts.values()];
+}
+
+const BUSY_MACHINE_MS = 90_000;
+
+describe('a push', { timeout: BUSY_MACHINE_MS }, () => {
+  it.each([
+    ['cut off before its effect', { kind: 'reset' }, 'ambiguous'],
+    ['cut off after its effect', { kind: 'reset', moment: 'after' }, 'ambiguous'],
+    ['answered with a page of a proxy', { kind: 'serverError', status: 502 }, 'ambiguous'],
+    [
+      'answered with a page of a proxy after its effect',
+      { kind: 'serverError', status: 502, moment: 'after' },
+      'ambiguous',
+    ],
+    ['answered with half an answer', { kind: 'truncated' }, 'ambiguous'],
+    ['answered too late', { kind: 'latency', delay: '4s', moment: 'after' }, 'ambiguous'],
+    ['that came too fast', { kind: 'tooMany', retryAfter: 0 }, 'not_processed'],
+  ])('%s takes effect once', async (_what, fault, errorClass) => {
+    const house = await startHouse([{ ...fault, count: 2 }]);
+    placeOrders(house.reference, 4);
+    const pushes = await endedPushes(house, 4);
+    expect(pushes.map(({ state }) => state)).toEqual(Array(4).fill('confirmed'));
+    expect(changesPerDelivery(house)).toEqual([1, 1, 1, 1]);
+    const classes = await attemptClasses(house);
+    expect(classes.filter((one) => one === errorClass)).toHaveLength(2);
+    expect(classes.filter((one) => one !== 'done' && one !== errorClass)).toEqual([]);
+  });
+
+  it('whose token has just expired logs in and takes effect once', async () => {
+    const house = await startHouse([{ kind: 'unauthorized', count: 1 }]);
+    placeOrders(house.reference, 3);
+    await endedPushes(house, 3);
+    expect(changesPerDelivery(house)).toEqual([1, 1, 1]);
+  });
+
+  it('of a delivery that a person rejects at the same moment leaves it rejected', async () => {
+    const house = await startHouse([{ kind: 'latency', delay: '300ms', count: 1 }]);
+    const { reference, daemon } = house;
+    const { book, trade } = reference.world;
+    placeOrders(reference, 1);
+    await until('the push to arrive', () => reference.edge.journal.list(POSTS).at(0));
+    const [delivery] = book.deliveries.all;
+    if (!delivery) throw new Error('no delivery');
+    expect(trade.moveDelivery(delivery, 'rejected', 'client')).toBe('moved');
+    const [push] = await endedPushes(house, 1);
+    expect(push).toMatchObject({ state: 'refused', attempts: 1 });
+    expect(push?.last_error).toBe('decided elsewhere: it was pending and is now rejected');
+    expect(await attemptClasses(house)).toEqual(['conflict']);
+    expect(delivery.status).toBe('rejected');
+    const mirrored = await daemon.store.db.selectFrom('delivery').select('status').execute();
+    expect(mirrored).toEqual([{ status: 'rejected' }]);
+  });
+
+  it('that a person undoes at once is not repeated, and the delivery is left to people', async () => {
+    const house = await startHouse([]);
+    const { reference, daemon } = house;
+    const { book, trade } = reference.world;
+    const undo = (delivery: (typeof book.deliveries.all)[number]) => {
+      trade.moveDelivery(delivery, 'pending', 'client');
+    };
+    placeOrders(reference, 1);
+    const [delivery] = await until('the accept', () => {
+      const accepted = book.deliveries.all.filter(({ status }) => status === 'accepted');
+      return accepted.length > 0 ? accepted : undefined;
+    });
+    if (!delivery) throw new Error('no delivery');
+    undo(delivery);
+    await until('the hold', () =>
+      daemon.store.db
+        .selectFrom('decision')
+        .select('decision_id')
+        .where('outcome', '=', 'hold')
+        .executeTakeFirst(),
+    );
+    expect(delivery.status).toBe('pending');
+    expect(reference.edge.journal.list({ ...POSTS, status: 200 })).toHaveLength(1);
+  });
+});
