@@ -121,7 +121,7 @@ describe('a push', { timeout: BUSY_MACHINE_MS }, () => {
     expect(mirrored).toEqual([{ status: 'rejected' }]);
   });
 
-  it('that a person undoes at once is not repeated, and the delivery is left to people', async () => {
+  it('that a person undoes is not repeated, and the delivery is left to people', async () => {
     const house = await startHouse([]);
     const { reference, daemon } = house;
     const { book, trade } = reference.world;
