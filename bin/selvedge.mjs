@@ -33,11 +33,8 @@ function runUnder(binary) {
   });
   const forwarded = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR2'];
   for (const signal of forwarded) {
-    process.on(signal, () => {
-      // A Ctrl-C reaches the whole foreground group by itself; sending it on would count twice.
-      if (signal === 'SIGINT' && process.stdin.isTTY) return;
-      child.kill(signal);
-    });
+    // A Ctrl-C reaches the child by itself as well; it takes both for one.
+    process.on(signal, () => child.kill(signal));
   }
   child.on('error', (error) => {
     process.stderr.write(`selvedge: cannot start ${binary}: ${error.message}\n`);

@@ -1,5 +1,6 @@
 /** `selvedge run`: the daemon. */
 import { Command } from 'commander';
+import { showProblem } from '../config/problems.ts';
 import { openDaemon } from '../daemon/daemon.ts';
 import { runUntilSignal } from '../daemon/lifecycle.ts';
 import { systemRandom } from '../lib/chance.ts';
@@ -18,7 +19,7 @@ export function run(context: CliContext): Command {
     .action(async (_options: object, command: Command) => {
       const { config, warnings } = configOf(command, context);
       const log = commandLogger(context, config.log);
-      for (const warning of warnings) log.warn(warning.message);
+      for (const warning of warnings) log.warn(showProblem(warning));
       const { scrubber } = context;
       const deps = { clock: systemClock(), random: systemRandom(), log, scrubber };
       const daemon = await openDaemon(config, deps);

@@ -55,7 +55,8 @@ function formatLine(format: LogFormat, line: string): string {
 export function createLogger(options: LogOptions): Logger {
   const sink: DestinationStream = {
     write(line) {
-      options.write(formatLine(options.format, options.scrubber.scrub(line)));
+      // Last of all: a secret of digits inside a number would make the line unreadable JSON.
+      options.write(options.scrubber.scrub(formatLine(options.format, line)));
     },
   };
   return pino({ level: options.level, base: null }, sink);

@@ -74,7 +74,11 @@ async function runReference(context: CliContext, flags: ReferenceFlags): Promise
       output.line(`relay    ${reference.relayUrl}  (portal: POST /webhook-portal at V1)`);
       output.line(`control  ${reference.controlUrl}`);
       output.line(`keys     ${keys}`);
-      await new Promise<void>((done) => signal.addEventListener('abort', () => done()));
+      await new Promise<void>((done) => {
+        // A signal during the start has come already.
+        if (signal.aborted) done();
+        else signal.addEventListener('abort', () => done(), { once: true });
+      });
     } finally {
       await reference.close();
     }

@@ -1,0 +1,78 @@
+import { spawn } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { repositoryRoot } from '../support/source.ts';
+import { temporaryFolder } from '../support/store.ts';
+
+const launcher = join(repositoryRoot, 'bin', 'selvedge.mjs');
+
+/** A daemon whose service answers nobody, as a process of its own. */
+function startDaemon() {
+  const folder = temporaryFolder();
+  mkdirSync(join(folder, 'rules'));
+  const file = join(folder, 'selvedge.yaml');
+  writeFileSync(
+    file,
+    `dataDir: data
+service: { v1: { baseUrl: "http://127.0.0.1:9/api/v1", apiKey: { env: API_KEY } } }
+listener: { port: 0 }
+local: { port: 0 }
+rules: { directory: rules }
+`,
+  );
+  const env = { PATH: process.env.PATH, API_KEY: 'canary-api-key-7f3a' };
+  const child = spawn(process.execPath, [launcher, '--config', file, 'run'], { env });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let log = '';
+  const seen = (text: string): Promise<void> =>
+    new Promise((resolve) => {
+      const look = (): void => {
+        if (log.includes(text)) resolve();
+      };
+      child.stdout.on('data', look);
+      look();
+    });
+  child.stdout.on('data', (chunk) => {
+    log += chunk;
+  });
+  const code = new Promise<number | null>((resolve) => child.on('exit', resolve));
+  return { child, file, code, seen, log: () => log };
+}
+
+describe('a running daemon', () => {
+  it('takes two signals of one Ctrl-C for one, and stops in order', async () => {
+    const { child, code, seen, log } = startDaemon();
+    await seen('listening for events');
+    // A request on its way makes the stop take a moment.
+    const port = Number(/"url":"http:\/\/127.0.0.1:(\d+)\/webhooks"/.exec(log())?.[1]);
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+    socket.write('POST /webhooks HTTP/1.1\r\nHost: x\r\n');
+    await new Promise((resolve) => socket.once('connect', resolve));
+    child.kill('SIGINT');
+    await seen('once more forces it');
+    child.kill('SIGINT');
+    expect(await code).toBe(0);
+    expect(log()).toContain('"stopped"');
+  });
+
+  it('stops in order when its terminal goes away', async () => {
+    const { child, code, seen, log } = startDaemon();
+    await seen('listening for events');
+    child.kill('SIGHUP');
+    expect(await code).toBe(0);
+    expect(log()).toContain('"stopped"');
+  });
+
+  it('says of each warning where it stands and what to do', async () => {
+    const { file, child, code, seen, log } = startDaemon();
+    await seen('listening for events');
+    child.kill('SIGTERM');
+    await code;
+    expect(log()).toContain(`${file}:2:`);
+    expect(log()).toContain('service.v1.apiKey');
+    expect(log()).toContain('prefer { credential');
+    expect(log()).toContain('listener.secrets');
+  });
+});

@@ -1,0 +1,20 @@
+import { describe, expect, it } from 'vitest';
+import { createLogger, type LogFormat } from '../../src/lib/log.ts';
+import { createScrubber } from '../../src/lib/secret.ts';
+
+describe('a line of the log', () => {
+  it.each<LogFormat>(['human', 'json', 'journal'])(
+    'hides a secret that is part of a number, and does not break on it, as %s',
+    (format) => {
+      const scrubber = createScrubber();
+      scrubber.register('100234', 'service.v1.login.clientId');
+      const lines: string[] = [];
+      const write = (line: string): void => void lines.push(line);
+      const log = createLogger({ level: 'info', format, scrubber, write });
+      log.info({ orderId: 1002345, text: 'id 100234' }, 'read');
+      expect(lines).toHaveLength(1);
+      expect(lines.join('')).toContain('[secret service.v1.login.clientId]');
+      expect(lines.join('')).not.toContain('100234');
+    },
+  );
+});
