@@ -22,7 +22,7 @@ export function contradicts(what: string, before: SqlRow, after: SqlRow): string
   return `the ${what} was ${before.status}, which is final; the service now says ${after.status}`;
 }
 
-export const DELIVERY: EntityDefinition = {
+const DELIVERY: EntityDefinition = {
   entity: 'delivery',
   table: 'delivery',
   key: 'order_delivery_id',

@@ -8,7 +8,7 @@ interface Open {
   readonly [member: string]: unknown;
 }
 
-export interface OrderLineRecord extends Open {
+interface OrderLineRecord extends Open {
   readonly barcode: string;
   readonly quantity: number;
   readonly price?: number | null | undefined;
@@ -20,7 +20,7 @@ export interface OrderRecord extends Open {
   readonly orderLineItems: readonly OrderLineRecord[];
 }
 
-export interface DeliveryLineRecord extends Open {
+interface DeliveryLineRecord extends Open {
   readonly barcode: string;
   readonly fulfilledQuantity: number;
   readonly price?: number | null | undefined;

@@ -10,7 +10,7 @@ import {
 import { membersOf } from './members.ts';
 import type { OrderRecord } from './records.ts';
 
-export const SALES_ORDER: EntityDefinition = {
+const SALES_ORDER: EntityDefinition = {
   entity: 'sales_order',
   table: 'sales_order',
   key: 'order_id',

@@ -14,14 +14,14 @@ import { writeOrders } from '../mirror/sales-order.ts';
 import type { ReadSequence } from '../store/state.ts';
 import type { Store } from '../store/store.ts';
 
-export interface OrderRequest {
+interface OrderRequest {
   /** What asked for the read, e.g. `event:msg_1` or `outbox:17`. */
   readonly cause: string;
   readonly priority: 'push' | 'read' | 'pull';
   readonly signal: AbortSignal;
 }
 
-export interface OrderReading {
+interface OrderReading {
   readonly order: SalesOrder;
   readonly deliveries: readonly SalesOrderDelivery[];
 }

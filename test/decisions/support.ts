@@ -50,7 +50,7 @@ export function loadedRules(text: string, settings?: string): LoadedRuleSet {
   return { ruleSet: rulesOf(text, settings), files: [{ path: 'r.yaml', text }] };
 }
 
-export interface DeliveryInput {
+interface DeliveryInput {
   readonly id: number;
   readonly order?: number;
   readonly status?: string;
