@@ -14,10 +14,13 @@ import { createScrubber, Secret } from '../../src/lib/secret.ts';
 
 const [folder = '', v1Url = '', clientId = '', clientSecret = '', paging = 'stream'] =
   process.argv.slice(2);
+/** Only the stock is measured. */
+const OTHER_STREAMS = ['brands', 'freight', 'seasons', 'season', 'orders', 'ordersFull'];
 const set = (path: string, value: unknown) => ({ path, value });
 const { config } = requireConfig({
   env: {},
   overrides: [
+    ...OTHER_STREAMS.map((name) => set(`streams.${name}.enabled`, false)),
     set('dataDir', folder),
     set('rules.directory', new URL('../../config/rules', import.meta.url).pathname),
     set('service.v1.baseUrl', v1Url),
@@ -27,7 +30,6 @@ const { config } = requireConfig({
     set('service.limits.requestsPerSecond', 10_000),
     set('listener.port', 0),
     set('local.port', 0),
-    set('streams.orders.enabled', false),
     set('streams.stock.schedule', '* * * * * *'),
   ],
 });
