@@ -1,12 +1,15 @@
 /**
- * What the rules cost: loading a set, one evaluation, and a backtest of 10,000 deliveries with 40
- * lines each under 20 rules (all copies of the example rules).
+ * What the rules cost: loading a set, one evaluation, one journaled decision, and a backtest of
+ * 10,000 deliveries with 40 lines each under 20 rules (all copies of the example rules), from the
+ * facts stored in a real database.
  *
  * `node bench/rules.ts [deliveries]`; medians, the first, cold run beside them where it differs.
  */
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
+import type { SqliteStore } from '../src/store/store.ts';
 
 const DELIVERIES = Number(process.argv[2] ?? 10_000);
 const LINES = 40;
@@ -17,6 +20,10 @@ const started = performance.now();
 const { loadRules } = await import('../src/rules/load.ts');
 const { evaluate } = await import('../src/rules/evaluate.ts');
 const { factsOfTest } = await import('../src/rules/facts/typical.ts');
+const { appendDecision } = await import('../src/decisions/journal.ts');
+const { backtest } = await import('../src/decisions/trial/backtest.ts');
+const { openStore } = await import('../src/store/store.ts');
+const { systemClock } = await import('../src/lib/clock.ts');
 console.log(`import               ${(performance.now() - started).toFixed(0)} ms`);
 
 const settings = {
@@ -67,9 +74,64 @@ for (const count of [5, 20, 50]) {
 }
 
 const twenty = load(20);
-const { cold: backtest } = measure(0, () => {
-  for (let index = 0; index < DELIVERIES; index += 1) evaluate(twenty, facts, { operands: false });
-});
-console.log(
-  `${DELIVERIES} deliveries x ${LINES} lines x 20 rules: ${(backtest / 1_000).toFixed(1)} s`,
-);
+
+/** Deliveries that differ in country, size, price and stock, as a real queue does. */
+function factsOf(id: number) {
+  const country = ['DK', 'SE', 'DE', 'NO'][id % 4];
+  return factsOfTest({
+    delivery: {
+      id,
+      number: `D-${id}`,
+      lines: Array.from({ length: LINES }, (_, index) => ({
+        barcode: `57${String(id * LINES + index).padStart(11, '0')}`,
+        quantity: 1 + ((id + index) % 6),
+        price: 20 + ((id * 7 + index) % 900),
+        order_price: 20 + ((id * 7 + index) % (id % 9 === 0 ? 890 : 900)),
+        stock_free: (id + index) % 50,
+      })),
+    },
+    order: { country, season: id % 3 === 0 ? 'AW26' : null, preorder: id % 3 === 0 },
+  });
+}
+
+/** The journal as the daemon writes it: snapshots, explained evaluations, the chain. */
+async function journal(store: SqliteStore): Promise<void> {
+  for (let first = 1; first <= DELIVERIES; first += 500) {
+    await store.transaction(async (tx) => {
+      for (let id = first; id < Math.min(first + 500, DELIVERIES + 1); id += 1) {
+        const facts = factsOf(id);
+        const evaluation = evaluate(twenty, facts);
+        const { kind, reason, rules } = evaluation.live;
+        await appendDecision(tx, {
+          ...{ orderDeliveryId: id, orderId: id, at: id, trigger: 'new', actor: 'daemon' },
+          ...{ ruleSetHash: twenty.hash, facts, mode: 'live', outcome: kind, reason, rules },
+          ...{ shadow: evaluation.shadow, evaluation },
+        });
+      }
+    });
+  }
+}
+
+const journalFolder = mkdtempSync(join(tmpdir(), 'selvedge-bench-'));
+const path = join(journalFolder, 'mirror.db');
+const { store } = await openStore({ path, busyTimeoutMs: 5_000 }, systemClock());
+const written = performance.now();
+await journal(store);
+const perDecision = (performance.now() - written) / DELIVERIES;
+console.log(`journaled with 20 rules: ${perDecision.toFixed(2)} ms a decision`);
+
+console.log(`backtest of ${DELIVERIES} deliveries x ${LINES} lines x 20 rules, from the database:`);
+for (const against of [undefined, load(10)]) {
+  const [from, cpu] = [performance.now(), process.cpuUsage()];
+  const period = { since: 0, until: DELIVERIES + 1 };
+  const report = await backtest(store.db, period, { rules: twenty, against });
+  const seconds = ((performance.now() - from) / 1_000).toFixed(1);
+  const { user, system } = process.cpuUsage(cpu);
+  const own = `of the processor's own time ${((user + system) / 1_000_000).toFixed(1)} s`;
+  const kinds = report.agreement.map(({ outcome, deliveries }) => `${outcome} ${deliveries}`);
+  console.log(`  against ${against ? '10 rules' : 'the journal'}: ${seconds} s, ${own}`);
+  console.log(`  ${kinds.join(', ')}; ${report.changes.length} kinds of change`);
+}
+console.log(`most memory: ${Math.round(process.resourceUsage().maxRSS / 1_024)} MB`);
+await store.close();
+rmSync(journalFolder, { recursive: true });
