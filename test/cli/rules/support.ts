@@ -24,21 +24,25 @@ export interface Installation {
   remove(): void;
 }
 
+const DECISIONS = 30;
+
 const KNOBS = {
   world: { styles: 20, orders: 0 },
   life: { ordersPerMinute: 1200, packAfter: '50ms', shipAfter: '1h', cancelShare: 0 },
 };
 
-async function decidedDeliveries(db: Db, wanted: number): Promise<true | undefined> {
-  const row = await db
-    .selectFrom('decision')
-    .select((eb) => eb.fn.countAll<number>().as('count'))
-    .executeTakeFirstOrThrow();
-  return Number(row.count) >= wanted || undefined;
+async function isBusy(db: Db, accepted: number): Promise<true | undefined> {
+  const decisions = await db.selectFrom('decision').select('decision_id').execute();
+  const deliveries = await db
+    .selectFrom('delivery')
+    .select('order_delivery_id')
+    .where('status', '=', 'accepted')
+    .execute();
+  return (decisions.length >= DECISIONS && deliveries.length >= accepted) || undefined;
 }
 
-/** Runs both sides under these rules until so many decisions are journaled. */
-export async function installation(rules?: string, decisions = 30): Promise<Installation> {
+/** Runs both sides under these rules until enough was decided and so many were accepted. */
+export async function installation(rules?: string, accepted = 0): Promise<Installation> {
   const folder = mkdtempSync(join(tmpdir(), 'selvedge-test-'));
   const [clock, log, scrubber] = [systemClock(), testLogger(), createScrubber()];
   const ports = { service: 0, relay: 0, control: 0 };
@@ -52,7 +56,7 @@ export async function installation(rules?: string, decisions = 30): Promise<Inst
   const done = daemon.run(stop.signal);
   const url = await daemon.listenerUrl;
   if (url !== undefined) reference.relay.createEndpoint({ url, secret: WEBHOOK_SECRET });
-  await until('decisions', () => decidedDeliveries(daemon.store.db, decisions));
+  await until('decisions', () => isBusy(daemon.store.db, accepted));
   stop.abort();
   await done;
   await reference.close();

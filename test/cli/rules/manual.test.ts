@@ -1,0 +1,137 @@
+/** Follows docs/rules.md from nothing to the first live accept rule, command by command. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { repositoryRoot } from '../../support/source.ts';
+import { selvedge } from '../support.ts';
+import { type Installation, installation } from './support.ts';
+
+const page = readFileSync(join(repositoryRoot, 'docs/rules.md'), 'utf8');
+
+/** The blocks between fences, by the language behind the first fence (`''` for none). */
+function blocksOf(language: string): string[] {
+  const blocks = page.split(/^```/m).filter((_, index) => index % 2 === 1);
+  return blocks
+    .filter((block) => block.startsWith(`${language}\n`))
+    .map((block) => block.slice(language.length + 1));
+}
+
+const [rule = '', tests = '', live = ''] = blocksOf('yaml');
+const shown = blocksOf('');
+
+/** Every `selvedge …` of the page, in a block or in a sentence. */
+function commands(): string[] {
+  const blocks = shown.flatMap((block) => block.split('\n'));
+  const inline = [...page.matchAll(/`(selvedge [^`]+)`/g)].map((match) => match[1] ?? '');
+  const typed = [...blocks, ...inline].filter((line) => line.startsWith('selvedge '));
+  return [...new Set(typed.map((line) => line.replace(/\s+/g, ' ').replace(/ >.*/, '').trim()))];
+}
+
+/** An output with its hashes, times, numbers, countries and currencies made alike. */
+function alike(output: string): string {
+  return output
+    .replace(/\b[0-9a-f]{16}\b/g, 'HASH')
+    .replace(/\d{4}-\d\d-\d\dT\S+Z/g, 'TIME')
+    .replace(/country = [A-Z]{2}/g, 'country = DK')
+    .replace(/\d+\.\d\d [A-Z]{3}/g, 'MONEY')
+    .replace(/= 1 line\b/g, '= 1 lines')
+    .replace(/\d+/g, '1')
+    .trim();
+}
+
+/** What the page shows below this command. */
+function shownBelow(beginning: string): { readonly command: string; readonly output: string } {
+  const at = shown.findIndex((block) => block.startsWith(beginning));
+  return { command: shown[at]?.trim() ?? '', output: shown[at + 1] ?? '' };
+}
+
+let folder: string;
+let house: Installation;
+let accepted: { readonly orderDeliveryId: number; readonly deliveryNo: string };
+let decision: { readonly decisionId: number; readonly ruleSetHash: string };
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'selvedge-rules-'));
+  writeFileSync(join(folder, 'deliveries.yaml'), `${rule}${tests}`);
+  house = await installation(folder);
+  const tried = await house.run('rules', 'whatif', '--shadow-as-live', '--json');
+  const prospects: { after: string }[] = JSON.parse(tried.stdout);
+  accepted = JSON.parse(JSON.stringify(prospects.find(({ after }) => after === 'accept')));
+  const id = String(accepted.orderDeliveryId);
+  [decision] = JSON.parse((await house.run('deliveries', 'explain', id, '--json')).stdout);
+}, 60_000);
+afterAll(() => {
+  house.remove();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function argumentsOf(command: string): string[] {
+  const real: Readonly<Record<string, string>> = {
+    'my-rules': folder,
+    '<delivery>': accepted.deliveryNo,
+    '<id>': String(accepted.orderDeliveryId),
+    '<hash>': decision.ruleSetHash.slice(0, 16),
+    '<decision>': String(decision.decisionId),
+  };
+  return command
+    .split(' ')
+    .slice(1)
+    .map((word) => real[word] ?? word);
+}
+
+describe('docs/rules.md', () => {
+  const named = commands();
+
+  it('names every rules command', async () => {
+    const { stdout } = await selvedge(['help', 'rules']);
+    const known = [...stdout.matchAll(/^ {2}([a-z]+) /gm)].map((match) => match[1] ?? '');
+    expect(known.length).toBeGreaterThan(8);
+    const missing = known.filter(
+      (name) => name !== 'help' && !named.some((text) => text.startsWith(`selvedge rules ${name}`)),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it.each(named.filter((text) => !text.startsWith('selvedge demo')))('%s', async (command) => {
+    const { code, stdout, stderr } = await house.run(...argumentsOf(command));
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).not.toBe('');
+  });
+
+  it('starts the demo with options that it has', async () => {
+    const { stdout } = await selvedge(['demo', '--help']);
+    expect(named).toContain('selvedge demo --rules my-rules');
+    expect(stdout).toContain('--rules <dir>');
+    expect(stdout).toContain('.selvedge-demo');
+  });
+
+  it('shows what rules explain prints', async () => {
+    const { command, output } = shownBelow('selvedge rules explain');
+    const { stdout } = await house.run(...argumentsOf(command));
+    expect(alike(stdout)).toBe(alike(output));
+  });
+
+  it('shows the parts that rules backtest prints', async () => {
+    const { command, output } = shownBelow('selvedge rules backtest');
+    const { stdout } = await house.run(...argumentsOf(command));
+    const headings = (text: string) => text.split('\n').filter((line) => /^\S/.test(line));
+    expect(headings(alike(stdout))).toEqual(headings(alike(output)));
+    expect(stdout).toMatch(/\n {3}nothing -> accept {2}\d+ deliver/);
+  });
+
+  it('ends with a live accept rule that accepts', { timeout: 60_000 }, async () => {
+    const text = `${rule}${tests}`.replace('    action: accept\n', `    action: accept\n${live}`);
+    writeFileSync(join(folder, 'deliveries.yaml'), text);
+    const check = await selvedge(['rules', 'check', folder, '--json']);
+    expect(JSON.parse(check.stdout).rules).toMatchObject([{ id: 'accept-small', mode: 'live' }]);
+    const second = await installation(folder, 1);
+    const list = await second.run('deliveries', 'list', '--status', 'accepted', '--json');
+    const rows: { orderDeliveryId: number; rules: string[] }[] = JSON.parse(list.stdout);
+    expect(rows.length).toBeGreaterThanOrEqual(1);
+    expect(rows.every(({ rules }) => rules.join() === 'accept-small')).toBe(true);
+    const id = String(rows[0]?.orderDeliveryId);
+    expect((await second.run('deliveries', 'explain', id)).stdout).toContain('=> ACCEPT');
+    second.remove();
+  });
+});
