@@ -106,7 +106,7 @@ export function createLocalApi(deps: LocalApiDeps, options: LocalApiOptions) {
       const token = deps.random.bytes(TOKEN_BYTES).toString('base64url');
       const app = createApp(deps, token);
       try {
-        const { url } = await listenOn(app, host, port);
+        const { url } = await listenOn(app, host, port, 'local.port');
         const file = localFile(dataDir);
         rmSync(file, { force: true });
         writeFileSync(file, JSON.stringify({ url, token }), { mode: 0o600, flag: 'wx' });

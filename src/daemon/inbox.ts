@@ -7,8 +7,7 @@ import { createRefresher, type Refresher } from '../inbox/refresher.ts';
 import { createVerifier } from '../inbox/signature.ts';
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
-import { ConfigError, type RefusedError, toError } from '../lib/errors.ts';
-import { isJsonObject } from '../lib/json.ts';
+import type { RefusedError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Store } from '../store/store.ts';
 import type { ReadOrder } from '../sync/read-order.ts';
@@ -49,25 +48,6 @@ async function recordRefused(deps: InboxDeps, orderId: number, error: RefusedErr
     })
     .onConflict((conflict) => conflict.doNothing())
     .execute();
-}
-
-/** Why an address cannot be listened on; trying it again would not help. */
-const ADDRESS_ERRORS: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'another program listens there',
-  EADDRNOTAVAIL: 'this machine has no such address',
-  EACCES: 'this user may not use that port',
-};
-
-/** A daemon that cannot be told of anything must not look as if it worked. */
-function cannotListen({ host, port }: Config['listener'], thrown: unknown): Error {
-  const code = isJsonObject(thrown) ? String(thrown.code) : '';
-  const why = ADDRESS_ERRORS[code];
-  if (why === undefined) return toError(thrown);
-  const message = `cannot listen for events on ${host} port ${port}: ${why} (${code})`;
-  return new ConfigError('listener.address', message, {
-    hint: 'change listener.host or listener.port in the configuration, or end the other program',
-    cause: thrown,
-  });
 }
 
 export function createInbox(config: Config['listener'], deps: InboxDeps): Inbox {
@@ -112,7 +92,7 @@ export function createInbox(config: Config['listener'], deps: InboxDeps): Inbox 
       );
       const { url } = await server.start(config).catch((error: unknown) => {
         started.resolve(undefined);
-        throw cannotListen(config, error);
+        throw error;
       });
       log.info({ url: `${url}${config.path}` }, 'listening for events');
       started.resolve(url === undefined ? undefined : url + config.path);

@@ -227,7 +227,7 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
 
   return {
     async start(at) {
-      if (!('fd' in at)) return listenOn(app, at.host, at.port);
+      if (!('fd' in at)) return listenOn(app, at.host, at.port, 'listener.port');
       await app.ready();
       await new Promise<void>((resolve, reject) => {
         app.server.once('error', reject);

@@ -4,6 +4,8 @@
  */
 import type { AddressInfo } from 'node:net';
 import Fastify, { type FastifyInstance } from 'fastify';
+import { ConfigError, toError } from './errors.ts';
+import { isJsonObject } from './json.ts';
 import type { Logger } from './log.ts';
 
 export interface HttpServerLimits {
@@ -65,13 +67,37 @@ export function createHttpServer(
   return app;
 }
 
-/** Starts listening and gives the base URL; port 0 means any free port. */
+/** Why an address cannot be listened on; trying it again would not help. */
+const ADDRESS_ERRORS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another program listens there',
+  EADDRNOTAVAIL: 'this machine has no such address',
+  EACCES: 'this user may not use that port',
+};
+
+function cannotListen(host: string, port: number, setting: string, thrown: unknown): Error {
+  const code = isJsonObject(thrown) ? String(thrown.code) : '';
+  const why = ADDRESS_ERRORS[code];
+  if (why === undefined) return toError(thrown);
+  const message = `cannot listen on ${host} port ${port}: ${why} (${code})`;
+  const hint = `end the other program, or change ${setting}`;
+  return new ConfigError('http.address', message, { hint, cause: thrown });
+}
+
+/**
+ * Starts listening and gives the base URL; port 0 means any free port. An address that cannot be
+ * had is a ConfigError that names `setting`, where the operator wrote it.
+ */
 export async function listenOn(
   app: FastifyInstance,
   host: string,
   port: number,
+  setting = 'the port',
 ): Promise<{ readonly url: string; readonly port: number }> {
-  await app.listen({ host, port });
+  try {
+    await app.listen({ host, port });
+  } catch (thrown) {
+    throw cannotListen(host, port, setting, thrown);
+  }
   const address: AddressInfo | string | null = app.server.address();
   if (address === null || typeof address === 'string') {
     throw new TypeError('the server does not listen on a TCP port');

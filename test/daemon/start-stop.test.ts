@@ -57,23 +57,27 @@ async function expectFree(folder: string): Promise<void> {
 }
 
 describe('a daemon that cannot start', () => {
-  it('ends with the address, the reason and the setting when its port is taken', async () => {
-    const folder = temporaryFolder();
-    const reference = await startTestReference();
-    const port = await busyPort();
-    const overrides = [{ path: 'listener.port', value: port }];
-    const daemon = await open(testConfig(reference, { folder, overrides }));
-    const error = await daemon.run(new AbortController().signal).catch((thrown) => thrown);
-    expect(error).toMatchObject({
-      message: expect.stringMatching(
-        `^cannot listen for events on 127.0.0.1 port ${port}: another program .*EADDRINUSE`,
-      ),
-      hint: expect.stringContaining('listener.port'),
-    });
-    expect(exitCodeOf(error)).toBe(EXIT.config.code);
-    expect(await daemon.listenerUrl).toBeUndefined();
-    await expectFree(folder);
-  });
+  it.each(['listener.port', 'local.port'])(
+    'names the address and %s when it is taken',
+    async (path) => {
+      const folder = temporaryFolder();
+      const reference = await startTestReference();
+      const port = await busyPort();
+      const daemon = await open(
+        testConfig(reference, { folder, overrides: [{ path, value: port }] }),
+      );
+      const error = await daemon.run(new AbortController().signal).catch((thrown) => thrown);
+      expect(error).toMatchObject({
+        message: expect.stringMatching(
+          `^cannot listen on 127.0.0.1 port ${port}: another program .*EADDRINUSE`,
+        ),
+        hint: `end the other program, or change ${path}`,
+      });
+      expect(exitCodeOf(error)).toBe(EXIT.config.code);
+      if (path === 'listener.port') expect(await daemon.listenerUrl).toBeUndefined();
+      await expectFree(folder);
+    },
+  );
 
   it('leaves neither lock nor lease behind when its last check fails', async () => {
     const folder = temporaryFolder();

@@ -1,4 +1,5 @@
 /** `selvedge demo`: both sides in one process, with a seeded world, in a folder of its own. */
+import { relative } from 'node:path';
 import { Command } from 'commander';
 import { requireConfig } from '../../config/load.ts';
 import { openDaemon } from '../../daemon/daemon.ts';
@@ -22,7 +23,9 @@ interface DemoOptions {
 const WEBHOOK_SECRET_BYTES = 24;
 
 function introduction(folder: DemoFolder, reference: Reference): string[] {
-  const command = `selvedge --config ${folder.configFile}`;
+  const [, script = ''] = process.argv;
+  const program = script.endsWith('.mjs') ? `node ${relative('', script)}` : 'selvedge';
+  const command = `${program} --config ${relative('', folder.configFile)}`;
   return [
     `reference service  ${reference.v1Url}  (keys: ${folder.keysFile})`,
     `control API        ${reference.controlUrl}`,
@@ -63,12 +66,20 @@ async function runDemo(context: CliContext, options: DemoOptions): Promise<void>
       const { config } = requireConfig({ file: folder.configFile, env: context.env, scrubber });
       const events = view?.events ?? {};
       const daemon = await openDaemon(config, { clock, random, log, scrubber, events });
-      const running = daemon.run(signal);
-      const subscribed = daemon.listenerUrl.then((url) => {
-        if (url !== undefined) reference.relay.createEndpoint({ url, secret: webhookSecret });
-      });
-      const watching = view?.run(daemon.store.db, signal);
-      await Promise.all([running, subscribed, watching]);
+      const failed = new AbortController();
+      const stop = AbortSignal.any([signal, failed.signal]);
+      stop.addEventListener('abort', () => view?.say('stopping; Ctrl-C once more forces it'));
+      const parts = [
+        daemon.run(stop),
+        daemon.listenerUrl.then((url) => {
+          if (url !== undefined) reference.relay.createEndpoint({ url, secret: webhookSecret });
+        }),
+        ...(view ? [view.run(daemon.store.db, stop)] : []),
+      ];
+      // When one part fails, the others stop in order before the failure is told.
+      for (const part of parts) part.catch((error: unknown) => failed.abort(error));
+      await Promise.allSettled(parts);
+      await Promise.all(parts);
     } finally {
       await reference.close();
     }

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { ConfigError } from '../../lib/errors.ts';
 import type { Reference } from '../../reference/reference.ts';
+import { lockFolder } from '../../store/lock.ts';
 
 const EXAMPLE_RULES = fileURLToPath(new URL('../../../config/rules/', import.meta.url));
 
@@ -28,6 +29,9 @@ function emptied(path: string): void {
       hint: 'name another folder with --dir',
     });
   }
+  // Throws while another demo works in it: nobody's database is taken away.
+  const lock = join(path, 'data', 'daemon.lock');
+  if (existsSync(lock)) lockFolder(lock).release();
   rmSync(path, { recursive: true, force: true });
   mkdirSync(join(path, 'secrets'), { recursive: true, mode: 0o700 });
   writeFileSync(join(path, MARKER), '');
