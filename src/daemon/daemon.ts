@@ -203,10 +203,10 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
         const { directory } = config.rules;
         log.warn({ directory }, 'there are no rules (*.yaml): every delivery stays pending');
       }
-      signal.addEventListener('abort', () => stopping.abort(signal.reason), { once: true });
       try {
         await supervisor.run(signal);
       } finally {
+        // Not before the workers have ended: a stop must not look to them like a failed log-in.
         stopping.abort(new Error('stopped'));
         // A failure to close must not hide why the daemon stopped.
         await running.disposeAsync().catch((thrown: unknown) => {

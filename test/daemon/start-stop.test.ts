@@ -46,13 +46,19 @@ async function busyPort(): Promise<number> {
   return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
-/** Everything that a daemon of this folder holds can be had again. */
+/** Everything that a daemon of this folder held can be had again, and no stream has failed. */
 async function expectFree(folder: string): Promise<void> {
   lockFolder(join(folder, 'data', 'daemon.lock')).release();
   const path = join(folder, 'data', 'mirror.db');
   const { store } = await openStore({ path, busyTimeoutMs: 0 }, systemClock());
   const lease = await store.db.selectFrom('lease').selectAll().executeTakeFirstOrThrow();
+  const failed = await store.db
+    .selectFrom('stream_state')
+    .select(['stream', 'last_error'])
+    .where('failures', '>', 0)
+    .execute();
   await store.close();
+  expect(failed).toEqual([]);
   expect(lease.expires_at).toBeLessThanOrEqual(Date.now());
 }
 
