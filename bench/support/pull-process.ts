@@ -28,14 +28,20 @@ const { config } = requireConfig({
     set('service.v1.login.clientSecret', new Secret('clientSecret', clientSecret)),
     set('service.v1.paging', paging),
     set('service.limits.requestsPerSecond', 10_000),
+    set('service.limits.loginSpacing', '0s'),
     set('listener.port', 0),
     set('local.port', 0),
+    ...['orders', 'ordersFull', 'season', 'seasons', 'brands', 'freight'].map((name) =>
+      set(`streams.${name}.enabled`, false),
+    ),
+    set('streams.stock.fuse.share', 1),
     set('streams.stock.schedule', '* * * * * *'),
   ],
 });
 
 const stop = new AbortController();
 const delay = monitorEventLoopDelay({ resolution: 5 });
+let seconds = 0;
 const daemon = await openDaemon(config, {
   clock: systemClock(),
   random: systemRandom(),
@@ -43,20 +49,23 @@ const daemon = await openDaemon(config, {
   scrubber: createScrubber(),
   events: {
     runEnded(result) {
-      if (result.stream === 'stock') stop.abort(result);
+      seconds = (performance.now() - startedAt) / 1_000;
+      delay.disable();
+      stop.abort(result);
     },
   },
 });
 delay.enable();
 const startedAt = performance.now();
+const cpu = process.cpuUsage();
 await daemon.run(stop.signal);
-const seconds = (performance.now() - startedAt) / 1000;
-delay.disable();
+const used = process.cpuUsage(cpu);
 const peakKiB = Number(/VmHWM:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]);
+const { outcome, changed } = stop.signal.reason;
 process.send?.({
-  result: stop.signal.reason,
-  seconds,
-  peakMiB: peakKiB / 1024,
+  ...{ outcome, changed, seconds },
+  cpuSeconds: (used.user + used.system) / 1e6,
+  peakMiB: peakKiB / 1_024,
   delayP99Ms: delay.percentile(99) / 1e6,
   delayMaxMs: delay.max / 1e6,
   databaseMiB: statSync(join(folder, 'mirror.db')).size / 2 ** 20,

@@ -16,3 +16,16 @@ const { v1Url, credentials, world } = reference;
 const rows = world.stock.stockedIn(0, world.catalog.variantCount);
 process.send?.({ v1Url, credentials: Object.values(credentials)[0], rows });
 process.on('disconnect', () => process.exit(0));
+
+/** Changes the quantity of this share of the stock, evenly spread. */
+process.on('message', (message) => {
+  const { share } = JSON.parse(JSON.stringify(message));
+  const { stock, catalog } = world;
+  let changed = 0;
+  for (let at = 0; at < rows; at += Math.round(1 / share)) {
+    const variant = stock.nth(0, catalog.variantCount, at);
+    stock.set(variant, stock.of(variant) + 1);
+    changed += 1;
+  }
+  process.send?.({ changed });
+});

@@ -1,5 +1,5 @@
 /** JSON with one spelling: what is hashed or compared must not depend on the order of members. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
 export interface JsonObject {
@@ -23,7 +23,7 @@ export function canonicalJson(value: unknown): string {
 
 /** Lower-case hex SHA-256 of a text or of bytes. */
 export function sha256(data: string | Uint8Array): string {
-  return createHash('sha256').update(data).digest('hex');
+  return hash('sha256', data, 'hex');
 }
 
 export function isJsonObject(value: unknown): value is Record<string, unknown> {

@@ -30,7 +30,8 @@ export interface Provenance {
 /** A row ready for its table: own columns, unmodelled members, and lines if the entity has any. */
 export interface MirrorRow {
   readonly values: SqlRow;
-  readonly extra: JsonObject;
+  /** JSON text. */
+  readonly extra: string;
   readonly lines?: readonly SqlRow[];
 }
 
@@ -68,12 +69,17 @@ const COMMON_COLUMNS = [
 interface Prepared {
   readonly key: SqlValue;
   readonly row: MirrorRow;
+  /** The own columns and `extra` as a JSON array that is still open, for the hash and the table. */
+  readonly text: string;
   readonly hash: string;
 }
 
-function contentHash(definition: EntityDefinition, row: MirrorRow): string {
-  const values = definition.columns.map((column) => row.values[column] ?? null);
-  return sha256(JSON.stringify([values, row.extra, row.lines ?? null])).slice(0, 32);
+function prepareRow(definition: EntityDefinition, key: SqlValue, row: MirrorRow): Prepared {
+  const values: SqlValue[] = definition.columns.map((column) => row.values[column] ?? null);
+  values.push(row.extra);
+  const text = JSON.stringify(values).slice(0, -1);
+  const lines = row.lines === undefined ? '' : JSON.stringify(row.lines);
+  return { key, row, text, hash: sha256(text + lines).slice(0, 32) };
 }
 
 /** The last row of each key: a list that holds a key twice tells us twice, the last word counts. */
@@ -81,7 +87,7 @@ function prepare(definition: EntityDefinition, rows: readonly MirrorRow[]): Prep
   const byKey = new Map<SqlValue, Prepared>();
   for (const row of rows) {
     const key = row.values[definition.key] ?? null;
-    byKey.set(key, { key, row, hash: contentHash(definition, row) });
+    byKey.set(key, prepareRow(definition, key, row));
   }
   return [...byKey.values()];
 }
@@ -129,9 +135,13 @@ function changeEntry(
   provenance: Provenance,
 ): SqlRow {
   const old = before.rows.get(item.key);
-  const after = { ...item.row.values, extra: JSON.stringify(item.row.extra) };
   const diff: Record<string, unknown> = old
-    ? { ...diffOf(old, after, [...definition.columns, 'extra']) }
+    ? {
+        ...diffOf(old, { ...item.row.values, extra: item.row.extra }, [
+          ...definition.columns,
+          'extra',
+        ]),
+      }
     : {};
   if (old && definition.lines) {
     const [oldLines, newLines] = [before.lines.get(item.key) ?? [], item.row.lines ?? []];
@@ -223,22 +233,15 @@ export async function writeRows(
   const before = await readBefore(tx, definition, known);
   const written = await splitContradictions(tx, definition, different, before, provenance.at);
 
+  const { at, readSeq, source } = provenance;
+  const common = JSON.stringify([at, at, null, readSeq, source]).slice(1, -1);
   await upsertRows(
     tx,
     table,
     key,
     [...columns, ...COMMON_COLUMNS],
     ['first_seen_at'],
-    written.map((item) => ({
-      ...item.row.values,
-      extra: JSON.stringify(item.row.extra),
-      content_hash: item.hash,
-      first_seen_at: provenance.at,
-      changed_at: provenance.at,
-      deleted_at: null,
-      read_seq: provenance.readSeq,
-      source: provenance.source,
-    })),
+    written.map((item) => `${item.text},"${item.hash}",${common}]`),
   );
   await writeLines(tx, definition, written);
   await insertRows(

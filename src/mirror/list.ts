@@ -6,7 +6,7 @@
  *
  * Only the stream itself writes the tables of its lists; else an equal digest would prove nothing.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { sql } from 'kysely';
 import { isJsonObject } from '../lib/json.ts';
 import { insertRows, type SqlValue } from '../store/bulk.ts';
@@ -66,7 +66,7 @@ export interface ListCounts {
 }
 
 export function digestOf(bytes: Uint8Array | string): Buffer {
-  return createHash('sha256').update(bytes).digest().subarray(0, 16);
+  return hash('sha256', bytes, 'buffer').subarray(0, 16);
 }
 
 /** Finds out which segments must be read, and reads them; outside of any transaction. */

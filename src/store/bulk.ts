@@ -17,18 +17,18 @@ export type MirroredTable = {
 
 const quoted = (name: string): string => `"${name}"`;
 
-/** `insert into t (a, b) select value->>0, value->>1 from json_each(?)` and its parameter. */
+/** `insert into t (a, b) select value->>0, value->>1 from jsonb_each(?)` and its parameter. */
 function insertFromJson(
   table: string,
   columns: readonly string[],
-  rows: readonly SqlRow[],
+  data: string,
   onConflict: string,
 ): CompiledQuery {
   const names = columns.map(quoted).join(', ');
+  // JSONB: out of a text, each of the columns would be found by parsing the row anew.
   const values = columns.map((_, index) => `value->>${index}`).join(', ');
-  const data = JSON.stringify(rows.map((row) => columns.map((column) => row[column] ?? null)));
   return CompiledQuery.raw(
-    `insert into ${quoted(table)} (${names}) select ${values} from json_each(?) ` +
+    `insert into ${quoted(table)} (${names}) select ${values} from jsonb_each(?) ` +
       `where true ${onConflict}`,
     [data],
   );
@@ -41,17 +41,22 @@ export async function insertRows(
   columns: readonly string[],
   rows: readonly SqlRow[],
 ): Promise<void> {
-  if (rows.length > 0) await tx.executeQuery(insertFromJson(table, columns, rows, ''));
+  if (rows.length === 0) return;
+  const data = JSON.stringify(rows.map((row) => columns.map((column) => row[column] ?? null)));
+  await tx.executeQuery(insertFromJson(table, columns, data, ''));
 }
 
-/** Inserts rows or replaces all their columns but those named in `kept`. */
+/**
+ * Inserts rows or replaces all their columns but those named in `kept`. Rows come as JSON arrays
+ * of their values, as text, because their writer has made it already.
+ */
 export async function upsertRows(
   tx: Tx,
   table: keyof Tables,
   key: string,
   columns: readonly string[],
   kept: readonly string[],
-  rows: readonly SqlRow[],
+  rows: readonly string[],
 ): Promise<void> {
   if (rows.length === 0) return;
   const set = columns
@@ -59,7 +64,7 @@ export async function upsertRows(
     .map((column) => `${quoted(column)} = excluded.${quoted(column)}`)
     .join(', ');
   const conflict = `on conflict (${quoted(key)}) do update set ${set}`;
-  await tx.executeQuery(insertFromJson(table, columns, rows, conflict));
+  await tx.executeQuery(insertFromJson(table, columns, `[${rows.join(',')}]`, conflict));
 }
 
 /** `column in (…)` for any number of keys, as one parameter. */

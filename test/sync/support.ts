@@ -32,8 +32,10 @@ export interface SourceOptions {
   readonly batchRows?: number;
 }
 
+export type ServiceAddress = Pick<Reference, 'v1Url' | 'v2Url' | 'credentials'>;
+
 /** The clients of a reference, quick to retry. */
-function clientsOf(reference: Reference, options: SourceOptions = {}) {
+export function clientsOf(reference: ServiceAddress, options: SourceOptions = {}) {
   const clock = systemClock();
   const transport = createTransport(
     { ...TRANSPORT_DEFAULTS, requestsPerSecond: 10_000, retryWaitsMs: [1, 2, 4, 8] },
@@ -75,7 +77,7 @@ function clientsOf(reference: Reference, options: SourceOptions = {}) {
 
 export type Clients = ReturnType<typeof clientsOf>;
 
-function runnerOf(store: SqliteStore): RunnerDeps {
+export function runnerOf(store: SqliteStore): RunnerDeps {
   const clock = systemClock();
   return {
     store,
