@@ -15,10 +15,21 @@ import { temporaryFolder } from '../support/store.ts';
 
 const LAUNCHER = fileURLToPath(new URL('../../bin/selvedge.mjs', import.meta.url));
 
-/** Without the limits of speed that only make a test slow. */
-export function startFastReference(knobs: Record<string, unknown>): Promise<Reference> {
+/** Without the limits of speed that only make a test slow; orders come when the test wants them. */
+export function startFastReference({
+  life,
+  ...knobs
+}: {
+  readonly life?: Readonly<Record<string, unknown>>;
+  readonly [knob: string]: unknown;
+}): Promise<Reference> {
   const unlimited = { auth: { loginSpacing: 0 }, rates: { perSecond: 0 } };
-  return startTestReference({ ...unlimited, journal: { size: 100_000 }, ...knobs });
+  return startTestReference({
+    ...unlimited,
+    journal: { size: 100_000 },
+    life: { ordersPerMinute: 0, ...life },
+    ...knobs,
+  });
 }
 
 /** Orders that arrive now; they are packed as the knobs say. */

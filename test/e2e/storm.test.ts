@@ -1,0 +1,114 @@
+/** Events as a relay may really send them: shuffled, doubled, lost, many for the same order. */
+import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/lib/clock.ts';
+import type { Reference } from '../../src/reference/reference.ts';
+import { type RunningDaemon, startTestDaemon, testConfig, until } from '../support/house.ts';
+import { temporaryFolder } from '../support/store.ts';
+import { placeOrders, startFastReference } from './support.ts';
+
+const ORDERS = 100;
+const EVENTS = 1_000;
+const LOST_ORDERS = 5;
+
+/** An event that changes nothing: what the service says about a delivery as it is. */
+function repeatDelivery({ relay, world }: Reference, index: number): void {
+  const delivery = world.book.deliveries.all[index % world.book.deliveries.all.length];
+  if (!delivery) return;
+  const { orderDeliveryId, orderId, status } = delivery;
+  const salesOrderDelivery = { orderDeliveryId, orderId, status, fulfilledLineItems: [] };
+  relay.publish('sales_order.delivery_updated', { salesOrderDelivery });
+}
+
+function orderReads({ edge }: Reference): number {
+  return edge.journal
+    .list({ method: 'GET', path: '/api/v1/orders/*' })
+    .filter(({ path }) => !path.endsWith('/deliveries')).length;
+}
+
+/** Waits until nothing is left to do; gives the number of decisions. */
+async function everythingDecided(
+  reference: Reference,
+  daemon: RunningDaemon,
+  mode: string,
+): Promise<number> {
+  const { deliveries } = reference.world.book;
+  return until('a decision of every delivery', async () => {
+    const { db } = daemon.store;
+    const decisions = await db
+      .selectFrom('decision')
+      .select('order_delivery_id')
+      .where('mode', '=', mode)
+      .execute();
+    const open = await db
+      .selectFrom('outbox')
+      .select('lane')
+      .where('ended_at', 'is', null)
+      .execute();
+    const waiting = await db.selectFrom('refresh').select('order_id').execute();
+    const decided = new Set(decisions.map((row) => row.order_delivery_id)).size;
+    const done = decided === deliveries.all.length && open.length === 0 && waiting.length === 0;
+    return done ? decisions.length : undefined;
+  });
+}
+
+describe('a storm of events', { timeout: 120_000 }, () => {
+  it('has every delivery decided once, with few reads, and a sweep finds what was lost', async () => {
+    const reference = await startFastReference({
+      world: { styles: 20, orders: 0 },
+      life: { packAfter: '10ms', shipAfter: '1h', cancelShare: 0, splitShare: 0 },
+      webhooks: { seed: 5, lost: 0.1, duplicated: 0.3, reordered: 1, reorderMax: '10s' },
+    });
+    const folder = temporaryFolder();
+    const configFor = (mode: 'observe' | 'live', requestsPerSecond: number) =>
+      testConfig(reference, {
+        folder,
+        overrides: [
+          { path: 'rules.mode', value: mode },
+          { path: 'service.limits.requestsPerSecond', value: requestsPerSecond },
+          { path: 'service.limits.loginSpacing', value: '0s' },
+          { path: 'streams.orders.schedule', value: '0 0 1 1 *' },
+          ...['stock', 'season', 'ordersFull'].map((name) => ({
+            path: `streams.${name}.enabled`,
+            value: false,
+          })),
+        ],
+      });
+    // As many requests as the service takes by default, and no pushes: every read is an event's.
+    const daemon = await startTestDaemon(reference, configFor('observe', 20));
+    placeOrders(reference, ORDERS);
+    const { deliveries } = reference.world.book;
+    await until('packing', () => (deliveries.all.length === ORDERS ? true : undefined));
+    for (let index = 0; index < EVENTS - 2 * ORDERS; index += 1) repeatDelivery(reference, index);
+    // The relay holds each event back for up to 10 s.
+    await systemClock().sleep(10_500);
+    expect(await everythingDecided(reference, daemon, 'observe')).toBe(ORDERS);
+    const received = await daemon.store.db.selectFrom('webhook_event').selectAll().execute();
+    const duplicates = received.reduce((sum, row) => sum + row.duplicates, 0);
+    const reads = orderReads(reference);
+    const figures = `${received.length} events, ${duplicates} duplicates, ${reads} reads`;
+    expect(received.length, figures).toBeGreaterThan(EVENTS * 0.85);
+    expect(duplicates, figures).toBeGreaterThan(EVENTS * 0.2);
+    // Some 200 on an idle machine, where the storm lasts 10 s; a busy one takes longer over it.
+    expect(reads, figures).toBeLessThan((received.length + duplicates) / 2);
+    if (process.env.SELVEDGE_TEST_LOG !== undefined) process.stderr.write(`${figures}\n`);
+
+    reference.knobs.patch({ webhooks: { lost: 1 } });
+    placeOrders(reference, LOST_ORDERS);
+    await until('packing of the lost ones', () =>
+      deliveries.all.length === ORDERS + LOST_ORDERS ? true : undefined,
+    );
+    await daemon.store.db
+      .updateTable('stream_state')
+      .set({ due_at: 0 })
+      .where('stream', '=', 'orders')
+      .execute();
+    await daemon.stop();
+    const next = await startTestDaemon(reference, configFor('live', 1_000));
+    expect(await everythingDecided(reference, next, 'live')).toBe(ORDERS + LOST_ORDERS);
+    const posts = reference.edge.journal.list({ method: 'POST', path: '*/deliveries/*' });
+    const paths = posts.filter(({ status }) => status === 200).map(({ path }) => path);
+    expect(new Set(paths).size).toBe(paths.length);
+    const accepted = deliveries.all.filter(({ status }) => status === 'accepted');
+    expect(paths).toHaveLength(accepted.length);
+  });
+});
