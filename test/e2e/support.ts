@@ -15,7 +15,7 @@ import { temporaryFolder } from '../support/store.ts';
 
 const LAUNCHER = fileURLToPath(new URL('../../bin/selvedge.mjs', import.meta.url));
 
-/** Without the limits of speed that only make a test slow; orders come when the test wants them. */
+/** Without the limits of speed that make a test slow; orders come when the test wants them. */
 export function startFastReference({
   life,
   ...knobs
