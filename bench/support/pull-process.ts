@@ -31,9 +31,6 @@ const { config } = requireConfig({
     set('service.limits.loginSpacing', '0s'),
     set('listener.port', 0),
     set('local.port', 0),
-    ...['orders', 'ordersFull', 'season', 'seasons', 'brands', 'freight'].map((name) =>
-      set(`streams.${name}.enabled`, false),
-    ),
     set('streams.stock.fuse.share', 1),
     set('streams.stock.schedule', '* * * * * *'),
   ],

@@ -19,6 +19,7 @@ import { rulesTest } from './rules/test.ts';
 import { rulesWhatif } from './rules/whatif.ts';
 import { run } from './run.ts';
 import { status } from './status.ts';
+import { stock } from './stock.ts';
 import { syncPause, syncRelease, syncResume, syncRetryQuarantine, syncRun } from './sync/act.ts';
 import { syncRuns, syncStatus } from './sync/show.ts';
 
@@ -29,7 +30,7 @@ export interface CommandGroup {
 }
 
 /** Commands that stand alone, such as `selvedge run`. */
-export const COMMANDS: readonly CommandFactory[] = [run, demo, reference, migrate, status];
+export const COMMANDS: readonly CommandFactory[] = [run, demo, reference, migrate, status, stock];
 
 /** Commands below a noun, such as `selvedge config check`. */
 export const COMMAND_GROUPS: readonly CommandGroup[] = [

@@ -4,7 +4,7 @@
  * than the insert itself, and a wide VALUES list costs more than both.
  */
 import { CompiledQuery, type RawBuilder, sql } from 'kysely';
-import type { Tx } from './store.ts';
+import type { Db, Tx } from './store.ts';
 import type { MirroredColumns, Tables } from './tables.ts';
 
 export type SqlValue = string | number | null;
@@ -95,7 +95,7 @@ export async function selectMarks(
 
 /** Whole rows of any table by a column's values, in the order of `orderBy`. */
 export async function selectByKeys(
-  tx: Tx,
+  tx: Db | Tx,
   table: keyof Tables,
   column: string,
   keys: readonly SqlValue[],

@@ -1,0 +1,147 @@
+/** `selvedge stock`: the stock of a barcode or a style, now, at some time, or through time. */
+import { Command } from 'commander';
+import { RefusedError } from '../lib/errors.ts';
+import { formatMinorUnits } from '../lib/money.ts';
+import { changedColumns, type RowChange, rowAsOf } from '../mirror/point-in-time.ts';
+import { type SqlRow, type SqlValue, selectByKeys } from '../store/bulk.ts';
+import type { Db } from '../store/store.ts';
+import { type CliContext, examples } from './command.ts';
+import type { Output } from './output.ts';
+import { withMirror } from './reading.ts';
+
+interface Options {
+  readonly asOf?: string;
+  readonly history?: boolean;
+  readonly json?: boolean;
+}
+
+interface Variant {
+  readonly row: SqlRow;
+  readonly changes: readonly RowChange[];
+}
+
+/** A barcode is one row; anything else is taken as a style. */
+async function readVariants(db: Db, wanted: string): Promise<Variant[]> {
+  const byBarcode = await selectByKeys(db, 'stock_variant', 'barcode', [wanted]);
+  const rows =
+    byBarcode.length > 0
+      ? byBarcode
+      : await selectByKeys(db, 'stock_variant', 'style_no', [wanted], 'barcode');
+  if (rows.length === 0) {
+    throw new RefusedError('stock.unknown', `no barcode and no style ${wanted} was ever in stock`);
+  }
+  const found: Variant[] = [];
+  for (const row of rows) {
+    const changes = await db
+      .selectFrom('change')
+      .select(['at', 'op', 'diff'])
+      .where('entity', '=', 'stock_variant')
+      .where('key', '=', String(row.barcode))
+      .orderBy('seq')
+      .execute();
+    found.push({ row, changes });
+  }
+  return found;
+}
+
+function timeOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const at = Date.parse(text);
+  if (Number.isFinite(at)) return at;
+  throw new RefusedError('stock.bad_time', `${text} is no time`, {
+    hint: 'write it as 2026-03-31 or 2026-03-31T18:00:00Z (UTC unless it says otherwise)',
+  });
+}
+
+const MONEY = new Set(['price', 'wsp_price', 'price_original', 'b2c_sale_price']);
+
+function shown(column: string, value: SqlValue | undefined): string {
+  if (value === null || value === undefined) return '-';
+  return MONEY.has(column) && typeof value === 'number' ? formatMinorUnits(value) : String(value);
+}
+
+const COLUMNS = ['barcode', 'style_no', 'color_name', 'size', 'quantity', 'price', 'wsp_price'];
+
+function stateAt({ row, changes }: Variant, at: number | undefined): SqlRow | undefined {
+  if (at !== undefined) return rowAsOf(row, changes, at);
+  return row.deleted_at === null ? row : undefined;
+}
+
+function printStates(output: Output, variants: readonly Variant[], at: number | undefined): void {
+  output.table(
+    COLUMNS.map((column) => column.toUpperCase()),
+    variants.map((variant) => {
+      const state = stateAt(variant, at);
+      const { barcode = null, style_no = null } = variant.row;
+      const values: SqlRow = state ?? { barcode, style_no, quantity: 0 };
+      return COLUMNS.map((column) => shown(column, values[column]));
+    }),
+  );
+}
+
+const WORDS = { insert: 'first seen', update: 'changed', delete: 'sold out', restore: 'back' };
+
+function historyOf({ row, changes }: Variant) {
+  return changes.map((change) => ({
+    at: new Date(change.at).toISOString(),
+    barcode: String(row.barcode),
+    what: WORDS[change.op],
+    changed: changedColumns(change).filter(({ column }) => column !== 'extra'),
+  }));
+}
+
+function printHistory(output: Output, variants: readonly Variant[]): void {
+  output.table(
+    ['TIME (UTC)', 'BARCODE', 'WHAT', 'FROM → TO'],
+    variants.flatMap(historyOf).map(({ at, barcode, what, changed }) => [
+      at.slice(0, 19).replace('T', ' '),
+      barcode,
+      what,
+      changed
+        .map((one) => {
+          const { column, before, after } = one;
+          return `${column} ${shown(column, before)} → ${shown(column, after)}`;
+        })
+        .join(', '),
+    ]),
+  );
+}
+
+export function stock(context: CliContext): Command {
+  return new Command('stock')
+    .summary('show the stock of a barcode or a style, also in the past')
+    .description(
+      'Reads the mirror: what is in stock, what was at a time of the past (--as-of), or every\n' +
+        'change with its time, sold out and back in stock included (--history).',
+    )
+    .argument('<barcode|style>', 'a barcode, or the number of a style')
+    .option('--as-of <time>', 'as it was then, for example 2026-03-31T18:00:00Z')
+    .option('--history', 'every change')
+    .option('--json', 'as JSON')
+    .addHelpText(
+      'after',
+      examples([
+        ['stock 100017', 'every color and size of a style'],
+        ['stock 5702675000006 --history', 'when it was sold out, and back'],
+      ]),
+    )
+    .action(async (wanted: string, options: Options, command: Command) => {
+      const at = timeOf(options.asOf);
+      const { output } = context;
+      const variants = await withMirror(command, context, (db) => readVariants(db, wanted));
+      if (options.history === true) {
+        if (options.json === true) output.json(variants.flatMap(historyOf));
+        else printHistory(output, variants);
+        return;
+      }
+      if (options.json !== true) {
+        printStates(output, variants, at);
+        return;
+      }
+      const states = variants.map((variant) => ({
+        barcode: variant.row.barcode,
+        state: stateAt(variant, at) ?? null,
+      }));
+      output.json(states);
+    });
+}

@@ -1,0 +1,43 @@
+/**
+ * What a mirrored row was at some time, from the row as it is and the change feed: every change
+ * since then is undone, the latest first.
+ */
+import { isJsonObject, tryParseJson } from '../lib/json.ts';
+import type { SqlRow, SqlValue } from '../store/bulk.ts';
+
+export interface RowChange {
+  readonly at: number;
+  readonly op: 'insert' | 'update' | 'delete' | 'restore';
+  /** JSON text: `{"column": [old, new]}`. */
+  readonly diff: string;
+}
+
+function valueOf(value: unknown): SqlValue {
+  return typeof value === 'string' || typeof value === 'number' ? value : null;
+}
+
+/** The changed columns of one change: name, old and new value. */
+export function changedColumns(
+  change: RowChange,
+): readonly { readonly column: string; readonly before: SqlValue; readonly after: SqlValue }[] {
+  const diff = tryParseJson(change.diff);
+  if (!isJsonObject(diff)) return [];
+  return Object.entries(diff).flatMap(([column, pair]) =>
+    Array.isArray(pair) ? [{ column, before: valueOf(pair[0]), after: valueOf(pair[1]) }] : [],
+  );
+}
+
+/** The row at the time `at` (epoch ms); undefined: it was not there. `changes` in their order. */
+export function rowAsOf(
+  row: SqlRow,
+  changes: readonly RowChange[],
+  at: number,
+): SqlRow | undefined {
+  const then: Record<string, SqlValue> = { ...row };
+  let isThere = row.deleted_at === null;
+  for (const change of changes.filter((one) => one.at > at).toReversed()) {
+    for (const { column, before } of changedColumns(change)) then[column] = before;
+    isThere = change.op === 'delete' || change.op === 'update';
+  }
+  return isThere ? { ...then, deleted_at: null } : undefined;
+}

@@ -1,0 +1,60 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { STOCK_VARIANT, writeStockVariants } from '../../src/mirror/catalog/variant.ts';
+import { markDeleted } from '../../src/mirror/list.ts';
+import { rowAsOf } from '../../src/mirror/point-in-time.ts';
+import { selectByKeys } from '../../src/store/bulk.ts';
+import { temporaryStore } from '../support/store.ts';
+
+const read = (readSeq: number) => ({ source: `run:${readSeq}`, readSeq, at: 1_000 * readSeq });
+
+/** Seen at 1 s with 3, at 2 s with 5, sold out at 3 s, back with 7 at 4 s, never seen: `late`. */
+async function aLife() {
+  const store = await temporaryStore();
+  const write = (quantity: number, seq: number, barcode = 'a') =>
+    store.transaction((tx) => writeStockVariants(tx, [{ barcode, quantity }], read(seq)));
+  await write(3, 1);
+  await write(5, 2);
+  await store.transaction((tx) => markDeleted(tx, STOCK_VARIANT, ['a'], read(3)));
+  await write(7, 4);
+  await write(1, 5, 'late');
+  return store;
+}
+
+const EXPECTED = [
+  [500, undefined],
+  [1_000, 3],
+  [1_999, 3],
+  [2_500, 5],
+  [3_500, undefined],
+  [4_000, 7],
+] as const;
+
+describe('the mirror in the past', () => {
+  it('undoes what has changed since', async () => {
+    const store = await aLife();
+    const [row] = await selectByKeys(store.db, 'stock_variant', 'barcode', ['a']);
+    const changes = await store.db
+      .selectFrom('change')
+      .select(['at', 'op', 'diff'])
+      .where('key', '=', 'a')
+      .orderBy('seq')
+      .execute();
+    for (const [at, quantity] of EXPECTED) {
+      expect({ at, quantity: rowAsOf(row ?? {}, changes, at)?.quantity }).toEqual({ at, quantity });
+    }
+  });
+
+  it('is what the SQL of docs/reporting.md says, with the SQLite of the system', async () => {
+    const store = await aLife();
+    const page = readFileSync(new URL('../../docs/reporting.md', import.meta.url), 'utf8');
+    const [, sql = ''] = /```sql as-of\n([^]*?)```/.exec(page) ?? [];
+    expect(sql).toContain('stock_variant');
+    for (const [at, quantity] of EXPECTED) {
+      const query = sql.replaceAll(':at', String(at));
+      const out = execFileSync('sqlite3', ['-readonly', store.path, query], { encoding: 'utf8' });
+      expect({ at, out }).toEqual({ at, out: quantity === undefined ? '' : `a|${quantity}\n` });
+    }
+  });
+});
