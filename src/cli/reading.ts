@@ -1,13 +1,14 @@
 /** A reading command's way to the database: read-only, beside the daemon or without one. */
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import type { Config } from '../config/schema.ts';
 import { type Db, openReadOnlyStore, type Store } from '../store/store.ts';
 import { type CliContext, configOf } from './command.ts';
 
 export async function withMirror<T>(
   command: Command,
   context: CliContext,
-  read: (db: Db, store: Store) => Promise<T>,
+  read: (db: Db, store: Store, config: Config) => Promise<T>,
 ): Promise<T> {
   const { config } = configOf(command, context);
   const store = await openReadOnlyStore({
@@ -15,7 +16,7 @@ export async function withMirror<T>(
     busyTimeoutMs: config.store.busyTimeout,
   });
   try {
-    return await read(store.db, store);
+    return await read(store.db, store, config);
   } finally {
     await store.close();
   }

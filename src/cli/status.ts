@@ -17,7 +17,8 @@ function ago(ms: number | null): string {
 }
 
 function streamRow(stream: StreamStatus): readonly string[] {
-  const state = stream.paused ? 'paused' : stream.running ? 'running' : 'waiting';
+  const doing = stream.paused ? 'paused' : stream.running ? 'running' : 'waiting';
+  const state = stream.stale ? `${doing}, STALE` : doing;
   const due = stream.dueInMs <= 0 ? 'now' : `in ${formatDuration(stream.dueInMs)}`;
   const rows = stream.rows === null ? '-' : String(stream.rows);
   return [stream.stream, state, ago(stream.ageMs), rows, due, stream.lastError ?? ''];
@@ -58,7 +59,10 @@ export function status(context: CliContext): Command {
     )
     .action(async (options: { json?: boolean }, command: Command) => {
       const now = systemClock().now();
-      const found = await withMirror(command, context, (db) => readStatus(db, now));
+      const found = await withMirror(command, context, (db, _store, { streams }) => {
+        const limits = Object.entries(streams).map(([name, stream]) => [name, stream.freshness]);
+        return readStatus(db, now, Object.fromEntries(limits));
+      });
       if (options.json === true) context.output.json(found);
       else printStatus(context.output, found);
     });

@@ -20,8 +20,6 @@ function storeSection() {
 function outboxSection() {
   const section = z.strictObject({
     stop: flag(),
-    dryRun: flag(),
-    quietTime: duration('0s', '7d'),
     attemptsMax: whole(1, 100),
     delayMin: duration('0s', '1h'),
     delayMax: duration('1s', '1d'),

@@ -8,6 +8,7 @@
  * says why.
  */
 import { join } from 'node:path';
+import { missingAtLevel } from '../client/v1/level.ts';
 import type { Config } from '../config/schema.ts';
 import { createDecider, type Decided } from '../decisions/decider.ts';
 import { type LoadedRuleSet, loadRuleSet } from '../decisions/rule-files.ts';
@@ -115,7 +116,7 @@ function createOutbox(
       retryMsMin: config.delayMin,
       retryMsMax: config.delayMax,
     },
-    stopped: () => config.stop || config.dryRun,
+    stopped: () => config.stop,
     onEnded(item, state) {
       parts.onEnded();
       deps.events?.pushEnded?.(item, state);
@@ -170,6 +171,20 @@ function createWorkers(
 }
 
 /** Opens and checks everything; a start that fails leaves nothing open. */
+/** What an operator should know from the first line on. */
+function tellStart(config: Config, rules: LoadedRuleSet, log: Logger): void {
+  const { hash } = rules.ruleSet;
+  log.info({ instance: config.instance, rules: hash.slice(0, 12) }, 'started');
+  if (rules.files.length === 0) {
+    const { directory } = config.rules;
+    log.warn({ directory }, 'there are no rules (*.yaml): every delivery stays pending');
+  }
+  const { level } = config.service.v1;
+  for (const { name, since, consequence } of missingAtLevel(level)) {
+    log.warn({ level, since, consequence }, `the account's level lacks ${name}`);
+  }
+}
+
 export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daemon> {
   const { clock } = deps;
   const log = deps.log.child({ room: 'daemon' });
@@ -197,12 +212,7 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
     listenerUrl,
     health: supervisor.health,
     async run(signal) {
-      const { hash } = rules.ruleSet;
-      log.info({ instance: config.instance, rules: hash.slice(0, 12) }, 'started');
-      if (rules.files.length === 0) {
-        const { directory } = config.rules;
-        log.warn({ directory }, 'there are no rules (*.yaml): every delivery stays pending');
-      }
+      tellStart(config, rules, log);
       try {
         await supervisor.run(signal);
       } finally {

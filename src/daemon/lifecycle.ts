@@ -4,7 +4,7 @@
  * only.
  */
 import { type Clock, systemClock } from '../lib/clock.ts';
-import { EXIT } from '../lib/errors.ts';
+import { EXIT, toError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
@@ -33,10 +33,17 @@ export async function runUntilSignal(
     log.info({ signal: name }, 'stopping; once more forces it');
     stop.abort(new Error(`stopped by ${name}`));
   };
+  // Nothing may end the process with a text that did not pass the scrubber.
+  const onUncaught = (error: unknown): void => {
+    log.fatal({ err: toError(error) }, 'a mistake in the program; please report it');
+    process.exit(EXIT.bug.code);
+  };
+  process.on('uncaughtException', onUncaught);
   for (const name of SIGNALS) process.on(name, onSignal);
   try {
     await work(stop.signal);
   } finally {
     for (const name of SIGNALS) process.off(name, onSignal);
+    process.off('uncaughtException', onUncaught);
   }
 }

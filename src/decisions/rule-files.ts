@@ -17,14 +17,25 @@ export interface LoadedRuleSet {
   readonly files: readonly RuleFile[];
 }
 
+/** A rule in a file that is not read would look enforced and enforce nothing. */
+function refuseOtherEnding(names: readonly string[]): void {
+  const other = names.find((name) => name.endsWith('.yml'));
+  if (other === undefined) return;
+  throw new ConfigError('rules.file_ending', `${other} would not be read as a rule file`, {
+    hint: `rename it to ${other.slice(0, -4)}.yaml`,
+  });
+}
+
 /** The texts of the directory's rule files, by name. */
 export function readRuleFiles(directory: string): RuleFile[] {
   try {
-    return readdirSync(directory)
+    const names = readdirSync(directory).sort();
+    refuseOtherEnding(names);
+    return names
       .filter((name) => name.endsWith('.yaml'))
-      .sort()
       .map((name) => ({ path: name, text: readFileSync(join(directory, name), 'utf8') }));
   } catch (thrown) {
+    if (thrown instanceof ConfigError) throw thrown;
     throw new ConfigError(
       'rules.unreadable',
       `the rules cannot be read: ${toError(thrown).message}`,

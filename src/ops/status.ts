@@ -9,6 +9,8 @@ export interface StreamStatus {
   readonly running: boolean;
   readonly paused: boolean;
   readonly dueInMs: number;
+  /** Older than the configuration allows. */
+  readonly stale: boolean;
   readonly lastError: string | null;
 }
 
@@ -27,13 +29,20 @@ export interface Status {
   readonly openIncidents: number;
 }
 
+/** How old the data of each stream may get. */
+export type FreshnessMs = Readonly<Record<string, number>>;
+
 type Counted = { readonly name: string; readonly count: number };
 
 function asRecord(rows: readonly Counted[]): Record<string, number> {
   return Object.fromEntries(rows.map((row) => [row.name, Number(row.count)]));
 }
 
-async function streamStatuses(db: Db, now: number): Promise<StreamStatus[]> {
+async function streamStatuses(
+  db: Db,
+  now: number,
+  freshnessMs: FreshnessMs,
+): Promise<StreamStatus[]> {
   const states = await db.selectFrom('stream_state').selectAll().orderBy('stream').execute();
   const running = await db
     .selectFrom('sync_run')
@@ -48,6 +57,7 @@ async function streamStatuses(db: Db, now: number): Promise<StreamStatus[]> {
     running: open.has(state.stream),
     paused: state.paused === 1,
     dueInMs: state.due_at - now,
+    stale: now - (state.complete_at ?? 0) > (freshnessMs[state.stream] ?? Infinity),
     lastError: state.last_error,
   }));
 }
@@ -82,7 +92,7 @@ async function countOf(db: Db, table: 'refresh' | 'quarantine'): Promise<number>
   return Number(row.count);
 }
 
-export async function readStatus(db: Db, now: number): Promise<Status> {
+export async function readStatus(db: Db, now: number, freshnessMs: FreshnessMs): Promise<Status> {
   const lease = await db
     .selectFrom('lease')
     .selectAll()
@@ -110,7 +120,7 @@ export async function readStatus(db: Db, now: number): Promise<Status> {
   return {
     daemon: { running: (lease?.expires_at ?? 0) > now, holder: lease?.holder ?? null },
     schema: schema?.version ?? 0,
-    streams: await streamStatuses(db, now),
+    streams: await streamStatuses(db, now, freshnessMs),
     ...(await countDeliveries(db)),
     outbox: asRecord(outbox),
     events: { count: Number(events.count), lastAgeMs: lastAt === null ? null : now - lastAt },

@@ -1,5 +1,5 @@
 /** `selvedge deliveries list`: what was packed, and what became of it. */
-import { Command, Option } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { listDeliveries } from '../../decisions/desk.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { formatDuration } from '../../lib/units.ts';
@@ -10,12 +10,18 @@ interface ListOptions {
   readonly held?: boolean;
   readonly pending?: boolean;
   readonly status?: string;
-  readonly limit: string;
+  readonly limit: number;
   readonly json?: boolean;
 }
 
 /** More than anybody reads; programs ask the database. */
 const LIMIT_MAX = 10_000;
+
+function wholeNumber(text: string): number {
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= 1 && value <= LIMIT_MAX) return value;
+  throw new InvalidArgumentError(`a number from 1 to ${LIMIT_MAX}`);
+}
 
 export function deliveriesList(context: CliContext): Command {
   return new Command('list')
@@ -24,14 +30,11 @@ export function deliveriesList(context: CliContext): Command {
     .option('--held', 'only pending ones that a rule holds')
     .option('--pending', 'only pending ones')
     .addOption(
-      new Option('--status <status>', 'only this status').choices([
-        'pending',
-        'accepted',
-        'rejected',
-        'canceled',
-      ]),
+      new Option('--status <status>', 'only this status')
+        .choices(['pending', 'accepted', 'rejected', 'canceled'])
+        .conflicts(['held', 'pending']),
     )
-    .option('--limit <n>', 'how many at the most', '50')
+    .option('--limit <n>', 'how many at the most', wholeNumber, 50)
     .option('--json', 'as JSON')
     .addHelpText(
       'after',
@@ -41,10 +44,9 @@ export function deliveriesList(context: CliContext): Command {
       ]),
     )
     .action(async (options: ListOptions, command: Command) => {
-      const limit = Math.min(LIMIT_MAX, Math.max(1, Number.parseInt(options.limit, 10) || 50));
       const onlyPending = options.held === true || options.pending === true;
       const filter = {
-        limit,
+        limit: options.limit,
         status: onlyPending ? 'pending' : options.status,
         outcome: options.held === true ? 'hold' : undefined,
       };

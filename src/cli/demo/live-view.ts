@@ -80,7 +80,7 @@ export function createLiveView(output: Output, clock: Clock): LiveView {
     },
     async run(db, signal) {
       while (!signal.aborted) {
-        const status = await readStatus(db, clock.now());
+        const status = await readStatus(db, clock.now(), {});
         if (signal.aborted) break;
         const lines = footerOf(status);
         draw(lines);

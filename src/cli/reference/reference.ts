@@ -97,9 +97,9 @@ export function reference(context: CliContext): Command {
         'the world is kept. The same seed gives the same world. Knobs: docs/reference-service.md',
     )
     .option('--host <address>', 'a loopback address', '127.0.0.1')
-    .option('--port <port>', 'V1 and V2; 0 is any free port', '8790')
-    .option('--relay-port <port>', 'relay and portal', '8791')
-    .option('--control-port <port>', 'control API', '8792')
+    .option('--port <port>', 'V1 and V2; 0 is any free port', '8780')
+    .option('--relay-port <port>', 'relay and portal', '8781')
+    .option('--control-port <port>', 'control API', '8782')
     .option('--seed <number>', 'the seed of the world')
     .option('--brands <number>', 'brands in the world')
     .option('--styles <number>', 'styles in the world')

@@ -52,7 +52,6 @@ function v1(fields: ContextFields) {
     tokenPointer: pointer(),
     paging: choice('stream', 'pages'),
     pageLimit: whole(1, 250),
-    freightSpelling: choice('freight', 'Freight'),
     idempotencyHeader: headerName().nullable(),
     seasonParameter: text('the name of a query parameter', 'seasonName', MEMBER),
     level: text('a level of the V1 interface, in quotes', '"1.4.14"', /^\d+\.\d+\.\d+$/),
