@@ -22,7 +22,7 @@ function repeatDelivery({ relay, world }: Reference, index: number): void {
 function orderReads({ edge }: Reference): number {
   return edge.journal
     .list({ method: 'GET', path: '/api/v1/orders/*' })
-    .filter(({ path }) => !path.endsWith('/deliveries')).length;
+    .filter(({ path }) => /\/orders\/\d+$/.test(path)).length;
 }
 
 /** Waits until nothing is left to do; gives the number of decisions. */
@@ -52,7 +52,7 @@ async function everythingDecided(
 }
 
 describe('a storm of events', { timeout: 120_000 }, () => {
-  it('has every delivery decided once, and a sweep finds what was lost', async () => {
+  it('is few reads, has every delivery decided once, and a sweep finds what was lost', async () => {
     const reference = await startFastReference({
       world: { styles: 20, orders: 0 },
       life: { packAfter: '10ms', shipAfter: '1h', cancelShare: 0, splitShare: 0 },
@@ -73,8 +73,8 @@ describe('a storm of events', { timeout: 120_000 }, () => {
           })),
         ],
       });
-    // As many requests as the service takes by default, and no pushes: every read is an event's.
-    const daemon = await startTestDaemon(reference, configFor('observe', 20));
+    // Without pushes every read is an event's; how fast they may go decides how many there are.
+    const daemon = await startTestDaemon(reference, configFor('observe', 40));
     placeOrders(reference, ORDERS);
     const { deliveries } = reference.world.book;
     await until('packing', () => (deliveries.all.length === ORDERS ? true : undefined));
@@ -85,11 +85,12 @@ describe('a storm of events', { timeout: 120_000 }, () => {
     const received = await daemon.store.db.selectFrom('webhook_event').selectAll().execute();
     const duplicates = received.reduce((sum, row) => sum + row.duplicates, 0);
     const reads = orderReads(reference);
-    const figures = `${received.length} events, ${duplicates} duplicates, ${reads} reads`;
+    const times = received.map((row) => Math.max(row.received_at, row.last_duplicate_at ?? 0));
+    const seconds = (Math.max(...times) - Math.min(...times)) / 1_000;
+    const figures = `${received.length} events and ${duplicates} duplicates in ${seconds} s, ${reads} reads`;
     expect(received.length, figures).toBeGreaterThan(EVENTS * 0.85);
     expect(duplicates, figures).toBeGreaterThan(EVENTS * 0.2);
-    // Some 200 on an idle machine, where the storm lasts 10 s; a busy one takes longer over it.
-    expect(reads, figures).toBeLessThan((received.length + duplicates) / 2);
+    expect(reads, figures).toBeLessThanOrEqual(3 * ORDERS);
     if (process.env.SELVEDGE_TEST_LOG !== undefined) process.stderr.write(`${figures}\n`);
 
     reference.knobs.patch({ webhooks: { lost: 1 } });
