@@ -230,16 +230,20 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
       const busy = new Map<string, Promise<void>>();
       const putOffs: PutOffs = new Map();
       let failure: { readonly error: unknown } | undefined;
-      while (!signal.aborted && !failure) {
-        wake = new AbortController();
-        await start(busy, (item) =>
-          step(deps, item, putOffs, signal).catch((error: unknown) => {
-            failure ??= { error };
-          }),
-        );
-        await pause(busy, signal);
+      try {
+        while (!signal.aborted && !failure) {
+          wake = new AbortController();
+          await start(busy, (item) =>
+            step(deps, item, putOffs, signal).catch((error: unknown) => {
+              failure ??= { error };
+            }),
+          );
+          await pause(busy, signal);
+        }
+      } finally {
+        // A restart must not find rows that are still on their way from here.
+        await Promise.all(busy.values());
       }
-      await Promise.all(busy.values());
       if (failure) throw failure.error;
     },
   };
