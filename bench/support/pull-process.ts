@@ -32,6 +32,7 @@ const { config } = requireConfig({
     set('listener.port', 0),
     set('local.port', 0),
     set('streams.stock.fuse.share', 1),
+    set('streams.stock.jitter', '0s'),
     set('streams.stock.schedule', '* * * * * *'),
   ],
 });

@@ -44,6 +44,8 @@ export interface ListSegment {
 
 interface ReadSegment extends ListSegment {
   readonly told: ListRows;
+  /** JSON text; undefined: there was no such segment. */
+  readonly keysBefore: string | undefined;
 }
 
 export interface ComparedPage {
@@ -61,8 +63,8 @@ export interface ListCounts {
   readonly newlyQuarantined: number;
   /** Rows whose key cannot be read: with one of them nothing can be said to be gone. */
   readonly keyless: number;
-  /** Rows that had to be compared one by one. */
-  readonly reread: number;
+  /** Rows of segments that hold other keys than the last time. */
+  readonly rekeyed: number;
 }
 
 export function digestOf(bytes: Uint8Array | string): Buffer {
@@ -76,21 +78,24 @@ export async function compareSegments(
   segments: readonly ListSegment[],
 ): Promise<ComparedPage> {
   const [first, last] = [segments[0], segments.at(-1)];
-  const known = new Map<number, Buffer | null>();
+  const known = new Map<number, { readonly digest: Buffer | null; readonly keys: string }>();
   if (first && last) {
     const rows = await db
       .selectFrom('segment')
-      .select(['first_row', 'digest'])
+      .select(['first_row', 'digest', 'keys'])
       .where('stream', '=', place.stream)
       .where('part', '=', place.part)
       .where('first_row', '>=', first.firstRow)
       .where('first_row', '<=', last.firstRow)
       .execute();
-    for (const row of rows) known.set(row.first_row, row.digest);
+    for (const { first_row, ...row } of rows) known.set(first_row, row);
   }
   const changed = segments
-    .filter(({ firstRow, digest }) => !known.get(firstRow)?.equals(digest))
-    .map((segment) => ({ ...segment, told: segment.read() }));
+    .filter(({ firstRow, digest }) => !known.get(firstRow)?.digest?.equals(digest))
+    .map((segment) => {
+      const keysBefore = known.get(segment.firstRow)?.keys;
+      return { ...segment, told: segment.read(), keysBefore };
+    });
   const rows = segments.reduce((sum, { rowCount }) => sum + rowCount, 0);
   const changedRows = changed.reduce((sum, { rowCount }) => sum + rowCount, 0);
   return { rows, sameRows: rows - changedRows, changed };
@@ -109,7 +114,7 @@ async function replaceSegments(
     readonly firstRow: number;
     readonly rowCount: number;
     readonly digest: Buffer | null;
-    readonly keys: readonly SqlValue[];
+    readonly keys: string;
   }[],
 ): Promise<void> {
   // A list that is cut otherwise than the last time leaves no piece of an old segment behind.
@@ -138,7 +143,7 @@ async function replaceSegments(
     first_row: segment.firstRow,
     row_count: segment.rowCount,
     digest: segment.digest?.toString('hex') ?? null,
-    keys: JSON.stringify(segment.keys),
+    keys: segment.keys,
   }));
   await sql`insert into segment (stream, part, first_row, row_count, digest, keys)
     select value->>'stream', value->>'part', value->>'first_row', value->>'row_count',
@@ -168,11 +173,13 @@ export async function writeCompared(
     rowCount: segment.rowCount,
     // Bad rows are looked at every time; so is what was older than what the mirror has.
     digest: badKeys.length > 0 || counts.stale > 0 ? null : segment.digest,
-    keys: [
+    keysBefore: segment.keysBefore,
+    keys: JSON.stringify([
       ...own.map(({ values }) => values[entity.key] ?? null),
       ...badKeys.filter((key) => key !== null),
-    ],
+    ]),
   }));
+  const rekeyed = segments.filter(({ keys, keysBefore }) => keys !== keysBefore);
   if (segments.length > 0) await replaceSegments(tx, place, segments);
   return {
     rows: page.rows,
@@ -181,7 +188,7 @@ export async function writeCompared(
     quarantined: rejects.length,
     newlyQuarantined,
     keyless: read.flatMap(({ badKeys }) => badKeys).filter((key) => key === null).length,
-    reread: page.rows - page.sameRows,
+    rekeyed: rekeyed.reduce((sum, { rowCount }) => sum + rowCount, 0),
   };
 }
 

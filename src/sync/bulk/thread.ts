@@ -32,7 +32,7 @@ export type ThreadAnswer =
 export interface VariantThread extends VariantPages, AsyncDisposable {}
 
 /** The thread keeps a few pages; more heap would only put garbage collection off. */
-const LIMITS = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 8 };
+const LIMITS = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 24 };
 
 /** Beside this file: `.ts` in a checkout, `.js` in the package. */
 function entry(): URL {

@@ -26,8 +26,8 @@ export interface PageCounts {
   readonly bytes: number;
   /** Rows whose key cannot be read; absent: none. */
   readonly keyless?: number;
-  /** Rows that had to be compared one by one; absent: all of them. */
-  readonly reread?: number;
+  /** Rows of segments with other keys than the last time; absent: all of them. */
+  readonly rekeyed?: number;
 }
 
 type EndedOutcome = Exclude<RunOutcome, 'running'>;

@@ -50,7 +50,7 @@ const FAILURE_WAITS_MS = [2_000, 10_000, 30_000, 120_000, 600_000] as const;
 const PROGRESS_MS = 600_000;
 
 /** Pages of variants that wait to be written; each holds its bytes. */
-const WRITING_MAX = 3;
+const WRITING_MAX = 2;
 
 /** The pages of a list are gone: what was read of it belongs to no list any more. */
 const LIST_IS_GONE = 'v2.page_token_expired';
@@ -148,7 +148,7 @@ async function readRunState(store: Store, run: Run) {
     quarantined: before.rows_quarantined,
     // Of the pages before a stop it is no longer known which rows had no key.
     keyless: before.rows_quarantined,
-    reread: before.rows_seen,
+    rekeyed: before.rows_seen,
   };
   return { rowsBefore: state?.complete_rows ?? 0, failures: state?.failures ?? 0, sums };
 }
@@ -190,7 +190,7 @@ async function pullAndSettle(
       sums.rows += counts.rows;
       sums.quarantined += counts.quarantined;
       sums.keyless += counts.keyless ?? 0;
-      sums.reread += counts.reread ?? counts.rows;
+      sums.rekeyed += counts.rekeyed ?? counts.rows;
     });
     const end = await stream.pull(context);
     await writing.drain();

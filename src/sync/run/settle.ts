@@ -23,7 +23,7 @@ export interface RunSums {
   rows: number;
   quarantined: number;
   keyless: number;
-  reread: number;
+  rekeyed: number;
 }
 
 /** Rows that are marked in one transaction. */
@@ -178,7 +178,7 @@ export async function settleRun(
     const reason = `no rows came; the last complete run had ${rowsBefore}${how}`;
     return { outcome: 'suspicious', reason, rowsDeleted: 0, rowsHeld: missing.length };
   }
-  const isAsBefore = sums.reread === 0 && !run.resumed && (await lastWasComplete(deps.store, run));
+  const isAsBefore = sums.rekeyed === 0 && !run.resumed && (await lastWasComplete(deps.store, run));
   if (isAsBefore && sums.rows === rowsBefore) {
     return { outcome: 'complete', reason: null, ...NOTHING };
   }
