@@ -4,6 +4,7 @@ import { explain } from '../../rules/explain.ts';
 import type { Amounts, Backtest, WouldBeReject } from './backtest.ts';
 
 const HASH_CHARS = 16;
+const MISSES_SHOWN_MAX = 10;
 
 function count(number: number, one: string, many = `${one}s`): string {
   return `${number} ${number === 1 ? one : many}`;
@@ -50,6 +51,21 @@ function useLines({ uses }: Backtest): readonly string[] {
   );
 }
 
+/** What one condition alone kept from being accepted: where an accept rule could be wider. */
+function missLines({ misses }: Backtest): readonly string[] {
+  if (misses.length === 0) return ['   none'];
+  return columns(
+    misses
+      .slice(0, MISSES_SHOWN_MAX)
+      .map(({ id, line, clause, deliveries, examples }) => [
+        id,
+        `line ${line} ${clause}`,
+        count(deliveries, 'delivery', 'deliveries'),
+        `e.g. ${examples.join(' ')}`,
+      ]),
+  );
+}
+
 function rejectLines({ evaluation, outcome, isNew, decisionId }: WouldBeReject): readonly string[] {
   const head = `${isNew ? 'new: ' : ''}${outcome.reason} (facts of decision ${decisionId})`;
   const told = explain(evaluation).split('\n');
@@ -73,6 +89,8 @@ export function formatBacktest(report: Backtest): string {
     'rules that matched',
     ...useLines(report),
     `never matched: ${silent.join(', ') || 'none'}`,
+    'kept from being accepted by one condition alone',
+    ...missLines(report),
     `would be rejected: ${total}, new ${report.newRejects}${more}`,
     ...rejects.flatMap(rejectLines),
   ].join('\n');

@@ -10,10 +10,11 @@
 import type { Outcome } from '../../rules/combine.ts';
 import { type EvaluateOptions, type Evaluation, evaluate } from '../../rules/evaluate.ts';
 import { completeFacts } from '../../rules/facts/derive.ts';
-import type { Action, Rule, RuleSet } from '../../rules/rule.ts';
+import type { RuleSet } from '../../rules/rule.ts';
 import type { Db } from '../../store/store.ts';
 import type { DecisionOutcome } from '../../store/tables.ts';
 import { type Ending, endingsOf } from './endings.ts';
+import { createRuleUse, type NearestMiss, type RuleUse } from './rule-use.ts';
 import { type PastDecision, type Period, type Story, stories } from './stories.ts';
 
 export interface BacktestOptions {
@@ -45,15 +46,6 @@ interface Agreement {
   readonly deliveries: number;
 }
 
-interface RuleUse {
-  readonly id: string;
-  readonly action: Action;
-  readonly mode: Rule['mode'];
-  /** Deliveries on which it was true, and on which it could not be evaluated, at least once. */
-  readonly fired: number;
-  readonly unknown: number;
-}
-
 export interface WouldBeReject {
   readonly orderDeliveryId: number;
   readonly decisionId: number;
@@ -74,6 +66,7 @@ export interface Backtest extends Period {
   readonly changes: readonly Change[];
   readonly agreement: readonly Agreement[];
   readonly uses: readonly RuleUse[];
+  readonly misses: readonly NearestMiss[];
   /** In full, the first ones; `rejectCount` is all of them. */
   readonly rejects: readonly WouldBeReject[];
   readonly rejectCount: number;
@@ -153,35 +146,6 @@ function createTable<A extends string, B extends string>() {
   };
 }
 
-/** On how many deliveries each rule was true or unknown. */
-function createUses(rules: readonly Rule[]) {
-  const counts = new Map(rules.map(({ id }) => [id, { true: 0, unknown: 0 }]));
-  const story = { true: new Set<string>(), unknown: new Set<string>() };
-  return {
-    see(evaluation: Evaluation): void {
-      for (const { id, value } of evaluation.rules) {
-        if (value !== false) story[value === true ? 'true' : 'unknown'].add(id);
-      }
-    },
-    endStory(): void {
-      for (const value of ['true', 'unknown'] as const) {
-        for (const id of story[value]) {
-          const count = counts.get(id);
-          if (count) count[value] += 1;
-        }
-        story[value].clear();
-      }
-    },
-    result: (): RuleUse[] =>
-      rules
-        .filter(({ mode }) => mode !== 'off')
-        .map(({ id, action, mode }) => {
-          const count = counts.get(id);
-          return { id, action, mode, fired: count?.true ?? 0, unknown: count?.unknown ?? 0 };
-        }),
-  };
-}
-
 function rejectInFull(side: Side, story: Story, verdict: Verdict, isNew: boolean): WouldBeReject {
   const options = { ...side.options, operands: true };
   const evaluation = evaluate(side.ruleSet, verdict.decision.facts, options);
@@ -196,8 +160,8 @@ export async function backtest(
   options: BacktestOptions,
 ): Promise<Backtest> {
   const side = sideOf(options.rules, options);
-  const uses = createUses(options.rules.rules);
-  const judgeAfter = judgeWith(side, uses.see);
+  const use = createRuleUse(options.rules.rules);
+  const judgeAfter = judgeWith(side, use.see);
   const judgeBefore = options.against
     ? judgeWith(sideOf(options.against, options))
     : (decision: PastDecision) => (decision.leftToPeople ? 'hold' : decision.said);
@@ -209,7 +173,7 @@ export async function backtest(
   for await (const story of stories(db, period)) {
     const before = endOf(story, judgeBefore);
     const after = endOf(story, judgeAfter);
-    uses.endStory();
+    use.endStory();
     if (!before || !after) continue;
     counts.deliveries += 1;
     counts.decisions += story.decisions.length;
@@ -232,7 +196,7 @@ export async function backtest(
     agreement: agreement
       .rows()
       .map(({ a, b, tally }) => ({ outcome: a, ending: b, deliveries: tally.deliveries })),
-    uses: uses.result(),
+    ...use.result(),
     rejects,
   };
 }

@@ -8,7 +8,7 @@ let delivery: { readonly orderDeliveryId: number; readonly deliveryNo: string };
 
 beforeAll(async () => {
   house = await installation();
-  const { stdout } = await house.run('deliveries', 'list', '--json');
+  const { stdout } = await house.run('deliveries', 'list', '--pending', '--json');
   delivery = JSON.parse(stdout)[0];
 }, 60_000);
 afterAll(() => house.remove());
@@ -27,7 +27,7 @@ describe('rules facts', () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(/^FACT +VALUE +MEANING\n/);
     expect(stdout).toMatch(new RegExp(`delivery.number +${delivery.deliveryNo} +Number that`));
-    expect(stdout).toMatch(/delivery\.lines\[0\]\.stock_free +\d+ /);
+    expect(stdout).toMatch(/delivery\.lines\[0\]\.quantity +\d+ /);
     expect(stdout).toMatch(/customer\.credit\.headroom +\? /);
   });
 

@@ -24,11 +24,13 @@ export interface Installation {
   remove(): void;
 }
 
-const DECISIONS = 30;
+const DECISIONS = 20;
 
+/** Without limits of rates: reading so many new orders would leave none to the pull of the stock. */
 const KNOBS = {
-  world: { styles: 20, orders: 0 },
-  life: { ordersPerMinute: 1200, packAfter: '50ms', shipAfter: '1h', cancelShare: 0 },
+  rates: { perSecond: 0 },
+  world: { styles: 60, orders: 0 },
+  life: { ordersPerMinute: 400, packAfter: '50ms', shipAfter: '1h', cancelShare: 0 },
 };
 
 async function isBusy(db: Db, accepted: number): Promise<true | undefined> {
@@ -38,7 +40,13 @@ async function isBusy(db: Db, accepted: number): Promise<true | undefined> {
     .select('order_delivery_id')
     .where('status', '=', 'accepted')
     .execute();
-  return (decisions.length >= DECISIONS && deliveries.length >= accepted) || undefined;
+  const stock = await db
+    .selectFrom('stream_state')
+    .select('complete_at')
+    .where('stream', '=', 'stock')
+    .executeTakeFirst();
+  const isKnown = typeof stock?.complete_at === 'number';
+  return (isKnown && decisions.length >= DECISIONS && deliveries.length >= accepted) || undefined;
 }
 
 /** Runs both sides under these rules until enough was decided and so many were accepted. */
@@ -50,7 +58,8 @@ export async function installation(rules?: string, accepted = 0): Promise<Instal
   const reference = await startReference({ host: '127.0.0.1', ports, knobs, clock, log });
   const demo = join(folder, 'demo');
   const { configFile } = prepareDemoFolder(demo, reference, WEBHOOK_SECRET, rules);
-  const { config } = requireConfig({ file: configFile, env: {}, scrubber });
+  const overrides = [{ path: 'service.limits.requestsPerSecond', value: 1000 }];
+  const { config } = requireConfig({ file: configFile, env: {}, scrubber, overrides });
   const stop = new AbortController();
   const daemon = await openDaemon(config, { clock, random: systemRandom(), log, scrubber });
   const done = daemon.run(stop.signal);

@@ -149,6 +149,50 @@ describe('a backtest', () => {
     expect(formatBacktest(report)).toContain('never matched: hold-large\n');
   });
 
+  it('tells which single condition kept deliveries from being accepted', async () => {
+    for (const id of [1, 2, 3]) await pack(id, 10 * id);
+    await house.decide();
+    const when = 'delivery.quantity <= 20';
+    const more = `${when}\n      - delivery.quantity <= 25\n      - order.currency == "DKK"`;
+    const { misses } = await run({
+      rules: rulesOf(limit(15).replace('delivery.quantity <= 15', more)),
+    });
+    expect(misses).toEqual([]);
+    const report = await run({ rules: rulesOf(limit(15)) });
+    expect(report.misses).toEqual([
+      {
+        id: 'accept-small',
+        line: 8,
+        clause: 'delivery.quantity <= 15',
+        deliveries: 2,
+        examples: ['D-2', 'D-3'],
+      },
+    ]);
+    expect(formatBacktest(report)).toContain(
+      'by one condition alone\n   accept-small  line 8 delivery.quantity <= 15  2 deliveries',
+    );
+  });
+
+  it('reads a long journal page by page, each delivery once', async () => {
+    await pack(1, 10);
+    await house.decide();
+    const { db } = house.store;
+    const row = await db.selectFrom('decision').selectAll().executeTakeFirstOrThrow();
+    const { decision_id: _id, hash: _hash, ...values } = row;
+    const rows = Array.from({ length: 450 }, (_, index) => ({
+      ...values,
+      order_delivery_id: 1_000 - index,
+      hash: String(index),
+    }));
+    await db
+      .insertInto('decision')
+      .values(rows.concat(rows.map((one) => ({ ...one, hash: `${one.hash}b` }))))
+      .execute();
+    const report = await run({ rules: rulesOf(limit(5)) });
+    expect(report).toMatchObject({ deliveries: 451, decisions: 901 });
+    expect(kinds(report)).toEqual(['accept -> hold 451']);
+  });
+
   it('leaves to people what was left to people', async () => {
     await pack(1, 10);
     await house.decide();
