@@ -65,7 +65,7 @@ describe('secrets', () => {
   });
 
   it.each([
-    ['{ file: /nowhere/key }', /cannot read the secret file \/nowhere\/key \(ENOENT\)/],
+    ['{ file: /no/such/key }', /cannot read the secret file \/no\/such\/key \(ENOENT\)/],
     ['{ env: NOT_SET }', /NOT_SET is not set/],
     ['{ credential: key }', /credential key is not available/],
     ['{ credential: ../key }', /must be a reference to a secret/],
@@ -115,7 +115,7 @@ describe('secrets', () => {
     expect(String(idIn(`{ file: ${writeSecret('erp-2')} }`))).toBe(
       '[secret service.v1.login.clientId]',
     );
-    expect(problemsIn(login('{ file: /nowhere }'))[0]?.message).toMatch(/\/nowhere \(ENOENT\)/);
+    expect(problemsIn(login('{ file: /no/such }'))[0]?.message).toMatch(/\/no\/such \(ENOENT\)/);
     expect(problemsIn(login('5'))[0]?.message).toMatch(/literal/);
   });
 
