@@ -26,7 +26,7 @@ export interface Installation {
 
 const DECISIONS = 20;
 
-/** Without limits of rates: reading so many new orders would leave none to the pull of the stock. */
+/** Without limits of rates: to read so many orders would leave none to the pull of the stock. */
 const KNOBS = {
   rates: { perSecond: 0 },
   world: { styles: 60, orders: 0 },
