@@ -21,7 +21,7 @@ import { run } from './run.ts';
 import { status } from './status.ts';
 import { stock } from './stock.ts';
 import { syncPause, syncRelease, syncResume, syncRetryQuarantine, syncRun } from './sync/act.ts';
-import { syncRuns, syncStatus } from './sync/show.ts';
+import { syncRuns, syncShow, syncStatus } from './sync/show.ts';
 
 export interface CommandGroup {
   readonly name: string;
@@ -70,6 +70,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     commands: [
       syncStatus,
       syncRuns,
+      syncShow,
       syncRun,
       syncPause,
       syncResume,

@@ -1,8 +1,9 @@
 /** The streams and their runs, for people. */
+import type { Selectable } from 'kysely';
 import type { Db } from '../store/store.ts';
-import type { RunOutcome } from '../store/tables.ts';
+import type { RunOutcome, Tables } from '../store/tables.ts';
 
-export interface StreamOverview {
+interface StreamOverview {
   readonly stream: string;
   readonly paused: boolean;
   /** Epoch ms. */
@@ -36,11 +37,8 @@ export async function listStreams(db: Db): Promise<StreamOverview[]> {
   }));
 }
 
-export async function listRuns(db: Db, stream: string | undefined, limit: number) {
-  const all = db.selectFrom('sync_run').selectAll();
-  const chosen = stream === undefined ? all : all.where('stream', '=', stream);
-  const rows = await chosen.orderBy('run_id', 'desc').limit(limit).execute();
-  return rows.map((row) => ({
+function overviewOf(row: Selectable<Tables['sync_run']>) {
+  return {
     runId: row.run_id,
     stream: row.stream,
     cause: row.cause,
@@ -57,5 +55,28 @@ export async function listRuns(db: Db, stream: string | undefined, limit: number
     bytes: row.bytes,
     resumes: row.resumes,
     reason: row.reason,
-  }));
+  };
+}
+
+type RunOverview = ReturnType<typeof overviewOf>;
+
+/** The latest runs first. */
+export async function listRuns(
+  db: Db,
+  stream: string | undefined,
+  limit: number,
+): Promise<RunOverview[]> {
+  const all = db.selectFrom('sync_run').selectAll();
+  const chosen = stream === undefined ? all : all.where('stream', '=', stream);
+  const rows = await chosen.orderBy('run_id', 'desc').limit(limit).execute();
+  return rows.map(overviewOf);
+}
+
+export async function readRun(db: Db, runId: number): Promise<RunOverview | undefined> {
+  const row = await db
+    .selectFrom('sync_run')
+    .selectAll()
+    .where('run_id', '=', runId)
+    .executeTakeFirst();
+  return row && overviewOf(row);
 }

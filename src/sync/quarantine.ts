@@ -46,6 +46,16 @@ const SOURCES: Readonly<Record<string, Source>> = {
   country: { schema: resourceSchemas.country, stream: 'countries' },
 };
 
+/** The entities that a stream brings, with their shapes; those of orders come with both walks. */
+export function entitiesOfStream(
+  stream: string,
+): readonly { readonly entity: string; readonly schema: z.ZodType }[] {
+  const own = stream === 'orders' || stream === 'ordersFull' ? undefined : stream;
+  return Object.entries(SOURCES)
+    .filter(([, source]) => source.stream === own)
+    .map(([entity, { schema }]) => ({ entity, schema }));
+}
+
 /** Rows that are tried in one transaction. */
 const SLICE = 200;
 

@@ -75,6 +75,12 @@ describe('selvedge sync', () => {
     );
     const runs = await call('runs', 'stock', '--json');
     expect(JSON.parse(runs.stdout)[0]).toMatchObject({ cause: 'operator', outcome: 'complete' });
+    const [{ runId }] = JSON.parse(runs.stdout);
+    const one = await call('show', String(runId), '--json');
+    expect(JSON.parse(one.stdout)).toMatchObject({
+      ...{ runId, stream: 'stock', outcome: 'complete' },
+      drift: [{ entity: 'stock_variant', unknownMembers: {}, newValues: {} }],
+    });
     const held = await call('release', '1');
     expect(held).toMatchObject({ code: 1 });
   });

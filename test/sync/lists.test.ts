@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { BRAND, FREIGHT_OPTION, SEASON } from '../../src/mirror/catalog/names.ts';
 import type { Reference } from '../../src/reference/reference.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
+import { driftOfStream } from '../../src/sync/drift.ts';
 import { createPdmStream } from '../../src/sync/streams/pdm.ts';
 import { createSeasonStream } from '../../src/sync/streams/season.ts';
 import { createShortListStream } from '../../src/sync/streams/short-list.ts';
@@ -154,6 +155,19 @@ describe('the stock stream', () => {
     expect(sorted(await mirrored(store))).toEqual(sorted(stockAt(reference)));
     const asker = { actor: 'anna', reason: 'after the upgrade' };
     expect(await operations([stock]).retryQuarantine(asker)).toMatchObject({ understood: 0 });
+  });
+
+  it('keeps members that nobody knows, and tells of them', async () => {
+    const { reference, store, run, ...clients } = await pull();
+    const fault = { kind: 'unknownMember', path: '*/variants/stock', probability: 1 };
+    reference.knobs.patch({ faults: [fault] });
+    expect(await run(stockOf(clients))).toMatchObject({ outcome: 'complete' });
+    const [drift] = await driftOfStream(store.db, 'stock');
+    const rows = stockAt(reference).size;
+    expect(drift).toMatchObject({
+      entity: 'stock_variant',
+      unknownMembers: { unknownMember: rows },
+    });
   });
 
   it('compares every row again when asked for a full run', async () => {

@@ -1,8 +1,10 @@
-/** `selvedge sync status` and `selvedge sync runs`: how the pulls are doing. */
+/** `selvedge sync status`, `sync runs` and `sync show`: how the pulls are doing. */
 import { Command } from 'commander';
 import { systemClock } from '../../lib/clock.ts';
+import { RefusedError } from '../../lib/errors.ts';
 import { formatDuration } from '../../lib/units.ts';
-import { listRuns, listStreams } from '../../sync/overview.ts';
+import { driftOfStream, type EntityDrift } from '../../sync/drift.ts';
+import { listRuns, listStreams, readRun } from '../../sync/overview.ts';
 import { type CliContext, examples } from '../command.ts';
 import { withMirror } from '../reading.ts';
 
@@ -75,5 +77,35 @@ export function syncRuns(context: CliContext): Command {
           run.reason ?? '',
         ]),
       );
+    });
+}
+
+function driftLines({ entity, unknownMembers, newValues }: EntityDrift): string[] {
+  const counted = Object.entries({ ...unknownMembers, ...newValues });
+  return counted.map(([what, rows]) => `drift        ${entity}.${what} (${rows} rows)`);
+}
+
+export function syncShow(context: CliContext): Command {
+  return new Command('show')
+    .summary('show one run, and what its stream sends that nobody knows')
+    .argument('<run>', 'the number of the run')
+    .option('--json', 'as JSON')
+    .addHelpText('after', examples([['sync show 41', 'why it is suspicious']]))
+    .action(async (wanted: string, options: Pick<Options, 'json'>, command: Command) => {
+      const { run, drift } = await withMirror(command, context, async (db) => {
+        const found = await readRun(db, Number(wanted));
+        if (!found) throw new RefusedError('sync.unknown_run', `there is no run ${wanted}`);
+        return { run: found, drift: await driftOfStream(db, found.stream) };
+      });
+      if (options.json === true) {
+        context.output.json({ ...run, drift });
+        return;
+      }
+      for (const [name, value] of Object.entries(run)) {
+        const isTime = name.endsWith('At') && typeof value === 'number';
+        const shown = isTime ? new Date(value).toISOString() : String(value ?? '-');
+        context.output.line(`${name.padEnd(12)} ${shown}`);
+      }
+      for (const line of drift.flatMap(driftLines)) context.output.line(line);
     });
 }
