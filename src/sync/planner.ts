@@ -8,6 +8,7 @@ import { toError } from '../lib/errors.ts';
 import { type RunnerDeps, type RunResult, runStream } from './run/run-stream.ts';
 import { nextRunAfter } from './schedule.ts';
 import type { Stream } from './stream.ts';
+import { lookAgainAfterUpgrade } from './upgrade.ts';
 
 export interface PlannedStream {
   readonly stream: Stream;
@@ -117,6 +118,7 @@ export function createPlanner(deps: PlannerDeps): Planner {
     nudge: () => wake.abort(),
     async run(signal) {
       await ensureState(deps);
+      await lookAgainAfterUpgrade(deps);
       await bringOpenRunsForward(deps);
       const running = new Map<string, Promise<void>>();
       while (!signal.aborted) {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { BRAND, FREIGHT_OPTION, SEASON } from '../../src/mirror/catalog/names.ts';
+import { quarantineRows } from '../../src/mirror/quarantine.ts';
 import type { Reference } from '../../src/reference/reference.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { driftOfStream } from '../../src/sync/drift.ts';
@@ -7,6 +8,7 @@ import { createPdmStream } from '../../src/sync/streams/pdm.ts';
 import { createSeasonStream } from '../../src/sync/streams/season.ts';
 import { createShortListStream } from '../../src/sync/streams/short-list.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
+import { lookAgainAfterUpgrade } from '../../src/sync/upgrade.ts';
 import { type Clients, FUSE, type SourceOptions, startPull } from './support.ts';
 
 const LEVEL = { detailed: true, detailedPricing: false };
@@ -168,6 +170,20 @@ describe('the stock stream', () => {
       entity: 'stock_variant',
       unknownMembers: { unknownMember: rows },
     });
+  });
+
+  it('looks again at everything after an upgrade that reads otherwise', async () => {
+    const { store, deps, run, ...clients } = await pull();
+    await run(stockOf(clients));
+    const raw = JSON.stringify({ barcode: '1', quantity: 2 });
+    const provenance = { source: 'run:1', readSeq: 1, at: 1 };
+    const reject = { raw, path: 'quantity', reason: 'an older program did not understand it' };
+    await store.transaction((tx) => quarantineRows(tx, 'stock_variant', [reject], provenance));
+    expect(await lookAgainAfterUpgrade(deps)).toBe(true);
+    expect(await store.db.selectFrom('quarantine').selectAll().execute()).toEqual([]);
+    const segments = await store.db.selectFrom('segment').select('digest').execute();
+    expect(segments.filter(({ digest }) => digest !== null)).toEqual([]);
+    expect(await lookAgainAfterUpgrade(deps)).toBe(false);
   });
 
   it('compares every row again when asked for a full run', async () => {
