@@ -12,7 +12,7 @@ export interface RowChange {
   readonly diff: string;
 }
 
-function valueOf(value: unknown): SqlValue {
+function scalarOf(value: unknown): SqlValue {
   return typeof value === 'string' || typeof value === 'number' ? value : null;
 }
 
@@ -23,7 +23,7 @@ export function changedColumns(
   const diff = tryParseJson(change.diff);
   if (!isJsonObject(diff)) return [];
   return Object.entries(diff).flatMap(([column, pair]) =>
-    Array.isArray(pair) ? [{ column, before: valueOf(pair[0]), after: valueOf(pair[1]) }] : [],
+    Array.isArray(pair) ? [{ column, before: scalarOf(pair[0]), after: scalarOf(pair[1]) }] : [],
   );
 }
 

@@ -49,7 +49,7 @@ describe('the mirror in the past', () => {
   it('is what the SQL of docs/reporting.md says, with the SQLite of the system', async () => {
     const store = await aLife();
     const page = readFileSync(new URL('../../docs/reporting.md', import.meta.url), 'utf8');
-    const [, sql = ''] = /```sql as-of\n([^]*?)```/.exec(page) ?? [];
+    const [, sql = ''] = /```sql as-of\n([\s\S]*?)```/.exec(page) ?? [];
     expect(sql).toContain('stock_variant');
     for (const [at, quantity] of EXPECTED) {
       const query = sql.replaceAll(':at', String(at));

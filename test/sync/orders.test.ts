@@ -22,7 +22,7 @@ async function startOrders() {
 }
 
 describe('the orders streams', () => {
-  it('walk down to the first order and ask for open ones first, the oldest before others', async () => {
+  it('walk down to the first order and ask for open ones first, oldest first', async () => {
     const { reference, store, run, streams, due, nudged } = await startOrders();
     const result = await run(createOrdersStream(streams, 'orders'));
     expect(result).toMatchObject({ outcome: 'complete', rows: ORDERS, changed: ORDERS });
