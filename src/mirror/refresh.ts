@@ -19,12 +19,15 @@ export interface RefreshRequest {
   readonly cause: string;
 }
 
+/** Causes of reads that can wait: thousands of them come at once. */
+const SWEEP = 'sweep%';
+
 /** Bounds how many different statements the loop below can make. */
 const REQUESTS_PER_STATEMENT = 16;
 
 /**
  * Asks for a read of each order, now; a row that waits after a failure is brought forward. Of
- * several requests for one order the last one's cause stays.
+ * several requests for one order the last one's cause stays, unless that is a sweep.
  */
 export async function requestRefreshes(
   tx: Tx,
@@ -47,7 +50,13 @@ export async function requestRefreshes(
         conflict.column('order_id').doUpdateSet((eb) => ({
           generation: eb('refresh.generation', '+', 1),
           due_at: eb.ref('excluded.due_at'),
-          cause: eb.ref('excluded.cause'),
+          // A sweep that comes by does not make an event's read wait with the others.
+          cause: eb
+            .case()
+            .when('excluded.cause', 'like', SWEEP)
+            .then(eb.ref('refresh.cause'))
+            .else(eb.ref('excluded.cause'))
+            .end(),
         })),
       )
       .execute();
@@ -64,12 +73,13 @@ export async function requestRefresh(
   await requestRefreshes(tx, [{ orderId, cause }], now);
 }
 
-/** What is due, oldest request first. */
+/** What is due: what events and pushes asked for before sweeps, then the oldest request first. */
 export async function dueRefreshes(db: Db, now: number, limit: number): Promise<DueRefresh[]> {
   const rows = await db
     .selectFrom('refresh')
     .select(['order_id', 'generation', 'attempts', 'requested_at', 'cause'])
     .where('due_at', '<=', now)
+    .orderBy((eb) => eb('cause', 'like', SWEEP))
     .orderBy('requested_at')
     .orderBy('order_id')
     .limit(limit)

@@ -146,4 +146,22 @@ describe('the refresh queue', () => {
     await store.transaction((tx) => requestRefresh(tx, 3, 'event:2', clock.now()));
     expect(await dueRefreshes(store.db, clock.now(), 10)).toMatchObject([{ attempts: 1 }]);
   });
+
+  it('lets what an event asked for pass before a sweep, whichever came first', async () => {
+    const clock = manualClock();
+    const store = await temporaryStore(clock);
+    const hint = (orderId: number, cause: string, at: number) =>
+      store.transaction((tx) => requestRefresh(tx, orderId, cause, at));
+    await hint(1, 'sweep:7', clock.now() - 10);
+    await hint(2, 'sweep:7', clock.now() - 10);
+    await hint(3, 'event:a', clock.now() - 5);
+    await hint(2, 'event:b', clock.now());
+    await hint(3, 'sweep:8', clock.now());
+    const due = await dueRefreshes(store.db, clock.now(), 10);
+    expect(due.map(({ orderId, cause }) => [orderId, cause])).toEqual([
+      [2, 'event:b'],
+      [3, 'event:a'],
+      [1, 'sweep:7'],
+    ]);
+  });
 });
