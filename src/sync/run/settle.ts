@@ -148,7 +148,9 @@ async function settleList(deps: SettleDeps, stream: Stream, run: Run): Promise<R
     const reason = heldReason(run, missing.length, live);
     return { outcome: 'suspicious', reason, rowsDeleted: 0, rowsHeld: missing.length };
   }
-  const gone = list.isPaged ? await missingTwice(deps.store, run, missing) : missing;
+  // A run that was cut off has read two lists: rows can slip between them as between pages.
+  const canSlip = list.isPaged || run.resumed;
+  const gone = canSlip ? await missingTwice(deps.store, run, missing) : missing;
   const rowsDeleted = await deleteRows(deps, stream, run, gone);
   return { outcome: 'complete', reason: null, rowsDeleted, rowsHeld: 0 };
 }
