@@ -51,7 +51,7 @@ function createProgram(context: CliContext, io: CliIo): Command {
   const program = new Command('selvedge')
     .description(
       'ERP synchronization daemon: mirrors a Sales, Purchase and Product Data Service into\n' +
-        'SQLite, decides packed deliveries by rules, and pushes orders exactly once.',
+        'SQLite, decides packed deliveries by rules, and pushes the decisions back.',
     )
     .version(version(), '-V, --version', 'show the version')
     .option(
