@@ -86,6 +86,15 @@ async function takeRequest(deps: PlannerDeps, stream: string): Promise<'run' | '
   });
 }
 
+/** A stream that broke waits for its next time. A database that cannot even tell is not hidden. */
+async function putOff(deps: PlannerDeps, planned: PlannedStream, error: string): Promise<void> {
+  await deps.store.db
+    .updateTable('stream_state')
+    .set({ due_at: nextDue(deps, planned), last_error: error })
+    .where('stream', '=', planned.stream.name)
+    .execute();
+}
+
 async function runOne(
   deps: PlannerDeps,
   planned: PlannedStream,
@@ -102,16 +111,29 @@ async function runOne(
   } catch (thrown) {
     if (signal.aborted) return;
     deps.log.error({ stream: planned.stream.name, err: toError(thrown) }, 'run broke');
-    await deps.store.db
-      .updateTable('stream_state')
-      .set({ due_at: nextDue(deps, planned), last_error: toError(thrown).message })
-      .where('stream', '=', planned.stream.name)
-      .execute();
+    await putOff(deps, planned, toError(thrown).message);
   }
 }
 
+/** The streams that do not run now, each with its due time. */
+async function idleStreams(
+  deps: PlannerDeps,
+  running: ReadonlyMap<string, unknown>,
+): Promise<readonly { readonly planned: PlannedStream; readonly dueAt: number }[]> {
+  const states = await deps.store.db
+    .selectFrom('stream_state')
+    .select(['stream', 'due_at'])
+    .where('paused', '=', 0)
+    .execute();
+  return deps.streams.flatMap((planned) => {
+    const { name } = planned.stream;
+    const state = states.find((row) => row.stream === name);
+    return state && !running.has(name) ? [{ planned, dueAt: state.due_at }] : [];
+  });
+}
+
 export function createPlanner(deps: PlannerDeps): Planner {
-  const { store, clock, streams } = deps;
+  const { clock } = deps;
   let wake = new AbortController();
   return {
     name: 'sync',
@@ -121,31 +143,35 @@ export function createPlanner(deps: PlannerDeps): Planner {
       await lookAgainAfterUpgrade(deps);
       await bringOpenRunsForward(deps);
       const running = new Map<string, Promise<void>>();
-      while (!signal.aborted) {
-        wake = new AbortController();
-        const states = await store.db
-          .selectFrom('stream_state')
-          .select(['stream', 'due_at'])
-          .where('paused', '=', 0)
-          .execute();
-        const waiting = streams.flatMap((planned) => {
-          const { name } = planned.stream;
-          const state = states.find((row) => row.stream === name);
-          return state && !running.has(name) ? [{ planned, dueAt: state.due_at }] : [];
-        });
-        for (const { planned } of waiting.filter(({ dueAt }) => dueAt <= clock.now())) {
-          const { name } = planned.stream;
-          const work = runOne(deps, planned, signal).finally(() => {
-            running.delete(name);
-            wake.abort();
-          });
-          running.set(name, work);
+      // Ends the runs as well when the planner itself breaks: two planners must never run at once.
+      const broken = new AbortController();
+      const stop = AbortSignal.any([signal, broken.signal]);
+      let failure: { readonly error: unknown } | undefined;
+      try {
+        while (!signal.aborted && !failure) {
+          wake = new AbortController();
+          const idle = await idleStreams(deps, running);
+          for (const { planned } of idle.filter(({ dueAt }) => dueAt <= clock.now())) {
+            const { name } = planned.stream;
+            const work = runOne(deps, planned, stop)
+              .catch((error: unknown) => {
+                failure ??= { error };
+              })
+              .finally(() => {
+                running.delete(name);
+                wake.abort();
+              });
+            running.set(name, work);
+          }
+          const later = idle.map(({ dueAt }) => dueAt).filter((dueAt) => dueAt > clock.now());
+          const wait = Math.min(SLEEP_MS_MAX, ...later.map((dueAt) => dueAt - clock.now()));
+          await clock.sleep(wait, AbortSignal.any([signal, wake.signal])).catch(() => undefined);
         }
-        const later = waiting.map(({ dueAt }) => dueAt).filter((dueAt) => dueAt > clock.now());
-        const wait = Math.min(SLEEP_MS_MAX, ...later.map((dueAt) => dueAt - clock.now()));
-        await clock.sleep(wait, AbortSignal.any([signal, wake.signal])).catch(() => undefined);
+      } finally {
+        broken.abort(new Error('the planner ends'));
+        await Promise.allSettled(running.values());
       }
-      await Promise.allSettled(running.values());
+      if (failure) throw failure.error;
     },
   };
 }
