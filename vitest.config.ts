@@ -4,7 +4,8 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     pool: 'forks',
-    maxWorkers: 2,
+    // One more than the cores of the smallest machine: many tests wait for another process.
+    maxWorkers: 3,
     testTimeout: 20_000,
     hookTimeout: 20_000,
     retry: 0,
