@@ -43,7 +43,8 @@ interface Figures {
 }
 
 async function measured(name: string, args: readonly string[]): Promise<Figures> {
-  const child = fork(script(name), [...args]);
+  const launched = fileURLToPath(new URL('./support/launched.mjs', import.meta.url));
+  const child = fork(launched, [script(name), ...args]);
   const exit = once(child, 'exit');
   const [figures] = await once(child, 'message');
   await exit;

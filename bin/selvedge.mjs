@@ -9,6 +9,7 @@ import { createRequire } from 'node:module';
 import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { setFlagsFromString } from 'node:v8';
 
 const NODE_MAJOR_MIN = 24;
 const EXIT_CONFIG = 78;
@@ -46,6 +47,9 @@ function runUnder(binary) {
 }
 
 async function runHere() {
+  // Before anything is loaded: a young generation that does not grow. Nearly everything in it is
+  // dead at once while rows stream through; grown, it costs 90 MiB of the peak and saves nothing.
+  setFlagsFromString('--semi-space-growth-factor=1');
   // A checkout runs its TypeScript; a packed installation has only the compiled program.
   const source = join(root, 'src', 'cli', 'main.ts');
   const entry = existsSync(source) ? source : join(root, 'dist', 'cli', 'main.js');

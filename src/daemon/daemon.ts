@@ -25,7 +25,6 @@ import { createReadSequence } from '../store/state.ts';
 import { openStore, type SqliteStore } from '../store/store.ts';
 import { createOrderReader, type ReadOrder } from '../sync/read-order.ts';
 import type { RunResult } from '../sync/run/run-stream.ts';
-import { keepHeapSmall } from './heap.ts';
 import { createInbox } from './inbox.ts';
 import { createService, type Service } from './service.ts';
 import { createSupervisor, type Supervisor, type Worker } from './supervisor.ts';
@@ -189,7 +188,6 @@ function tellStart(config: Config, rules: LoadedRuleSet, log: Logger): void {
 export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daemon> {
   const { clock } = deps;
   const log = deps.log.child({ room: 'daemon' });
-  keepHeapSmall();
   await using opened = new AsyncDisposableStack();
   makeDataFolder(config.dataDir);
   const folder = lockFolder(join(config.dataDir, 'daemon.lock'));
