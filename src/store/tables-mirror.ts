@@ -15,11 +15,11 @@ interface BrandTable extends MirroredColumns {
   brand_name: string;
 }
 
-interface StockVariantTable extends MirroredColumns {
+/** What the lists of stock and of seasons say of a variant. */
+interface VariantColumns extends MirroredColumns {
   barcode: string;
   quantity: number;
   variant_type: string | null;
-  season_name: string | null;
   style_no: string | null;
   style_name: string | null;
   brand_name: string | null;
@@ -35,6 +35,10 @@ interface StockVariantTable extends MirroredColumns {
   gender: string | null;
   b2b_hidden: number | null;
   color_active: number | null;
+}
+
+interface StockVariantTable extends VariantColumns {
+  season_name: string | null;
 }
 
 interface SalesOrderTable extends MirroredColumns {
@@ -101,27 +105,9 @@ interface SeasonTable extends MirroredColumns {
   season_name: string;
 }
 
-interface SeasonVariantTable extends MirroredColumns {
+interface SeasonVariantTable extends VariantColumns {
   season_barcode: string;
   season_name: string;
-  barcode: string;
-  quantity: number;
-  variant_type: string | null;
-  style_no: string | null;
-  style_name: string | null;
-  brand_name: string | null;
-  color_code: string | null;
-  color_name: string | null;
-  size: string | null;
-  currency: string | null;
-  price: number | null;
-  wsp_price: number | null;
-  price_original: number | null;
-  b2c_sale_price: number | null;
-  category: string | null;
-  gender: string | null;
-  b2b_hidden: number | null;
-  color_active: number | null;
 }
 
 interface StyleTable extends MirroredColumns {
