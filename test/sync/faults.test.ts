@@ -19,9 +19,9 @@ import { createShortListStream } from '../../src/sync/streams/short-list.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
 import { type Clients, FUSE, startPull } from './support.ts';
 
-const SEEDS = Number(process.env.SELVEDGE_SEEDS ?? 3);
+const SEEDS = Number(process.env.SELVEDGE_SEEDS ?? 4);
 const FIRST = Number(process.env.SELVEDGE_SEED_FIRST ?? 1);
-const KILLS = Number(process.env.SELVEDGE_KILLS ?? 2);
+const KILLS = Number(process.env.SELVEDGE_KILLS ?? 3);
 const KILL_STYLES = Number(process.env.SELVEDGE_KILL_STYLES ?? 120);
 
 const KINDS = [
