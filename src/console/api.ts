@@ -3,8 +3,8 @@
  * the database. It listens on this machine only, answers only to names of this machine, and wants
  * the token that stands in `local.json` of the data folder, which only the daemon's user can read.
  *
- * POST /api/sync/{run,pause,resume,release,retry-quarantine}, JSON both ways; a request that makes
- * no sense is 409 with `{code, message, hint}`.
+ * JSON both ways. What cannot be done is 409 with `{code, message, hint}`, a body of the wrong form
+ * 400. Each group of routes stands in a file of its own and says who may ask.
  */
 import { timingSafeEqual } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
@@ -17,10 +17,16 @@ import { guardBrowser } from '../lib/http-server/browser-guard.ts';
 import { createHttpServer, listenOn } from '../lib/http-server.ts';
 import { sha256 } from '../lib/json.ts';
 import type { Logger } from '../lib/log.ts';
-import type { SyncOperations } from '../sync/operations.ts';
+
+/** Routes that belong together, and who may ask for them. */
+export interface RouteGroup {
+  /** `operator`: who has the token of `local.json`. `open`: anybody, or the group checks itself. */
+  readonly access: 'open' | 'operator';
+  install(app: FastifyInstance): void;
+}
 
 export interface LocalApiDeps {
-  readonly operations: SyncOperations;
+  readonly groups: readonly RouteGroup[];
   readonly random: Random;
   readonly log: Logger;
 }
@@ -38,49 +44,26 @@ export function localFile(dataDir: string): string {
   return join(dataDir, 'local.json');
 }
 
-const asker = { actor: z.string().min(1).max(100), reason: z.string().max(1_000) };
-const streamBody = z.strictObject({ ...asker, stream: z.string() });
-const runBody = streamBody.extend({ full: z.boolean() });
-const releaseBody = z.strictObject({ ...asker, runId: z.int() });
-const plainBody = z.strictObject(asker);
-
 function isToken(header: string | undefined, token: string): boolean {
   const [given, own] = [header ?? '', `Bearer ${token}`].map((text) => Buffer.from(sha256(text)));
   return given !== undefined && own !== undefined && timingSafeEqual(given, own);
 }
 
-function installRoutes(app: FastifyInstance, operations: SyncOperations): void {
-  app.post('/api/sync/run', async ({ body }) => {
-    const { stream, full, ...who } = runBody.parse(body);
-    await operations.runNow(stream, full, who);
-    return { stream };
+function installGroup(app: FastifyInstance, group: RouteGroup, token: string): void {
+  app.register(async (scope) => {
+    if (group.access === 'operator') {
+      scope.addHook('onRequest', async (request, reply) => {
+        if (isToken(request.headers.authorization, token)) return undefined;
+        return reply.code(401).send({ code: 'local.no_token', message: 'the token is missing' });
+      });
+    }
+    group.install(scope);
   });
-  for (const [path, paused] of [
-    ['pause', true],
-    ['resume', false],
-  ] as const) {
-    app.post(`/api/sync/${path}`, async ({ body }) => {
-      const { stream, ...who } = streamBody.parse(body);
-      await operations.setPaused(stream, paused, who);
-      return { stream, paused };
-    });
-  }
-  app.post('/api/sync/release', async ({ body }) => {
-    const { runId, ...who } = releaseBody.parse(body);
-    return operations.release(runId, who);
-  });
-  app.post('/api/sync/retry-quarantine', ({ body }) =>
-    operations.retryQuarantine(plainBody.parse(body)),
-  );
 }
 
-function createApp({ log, operations }: LocalApiDeps, token: string): FastifyInstance {
+function createApp({ log, groups }: LocalApiDeps, token: string): FastifyInstance {
   const app = createHttpServer(log);
   guardBrowser(app);
-  app.addHook('onRequest', async (request, reply) => {
-    if (isToken(request.headers.authorization, token)) return undefined;
-    return reply.code(401).send({ code: 'local.no_token', message: 'the token is missing' });
-  });
   app.setErrorHandler((error, _request, reply) => {
     if (error instanceof SelvedgeError) {
       const { code, message, hint } = error;
@@ -93,7 +76,7 @@ function createApp({ log, operations }: LocalApiDeps, token: string): FastifyIns
     log.error({ err: error }, 'local API');
     return reply.code(500).send({ code: 'local.failed', message: 'see the log of the daemon' });
   });
-  installRoutes(app, operations);
+  for (const group of groups) installGroup(app, group, token);
   return app;
 }
 

@@ -10,22 +10,23 @@
 import { join } from 'node:path';
 import { missingAtLevel } from '../client/v1/level.ts';
 import type { Config } from '../config/schema.ts';
-import { createDecider, type Decided } from '../decisions/decider.ts';
+import type { Decided } from '../decisions/decider.ts';
 import { type LoadedRuleSet, loadRuleSet } from '../decisions/rule-files.ts';
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
-import { RefusedError, RetryLaterError, toError } from '../lib/errors.ts';
+import { toError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Scrubber } from '../lib/secret.ts';
-import { createDispatcher, type Dispatcher } from '../outbox/dispatcher.ts';
 import type { OutboxItem } from '../outbox/item.ts';
-import { createDeliveryStatusKind } from '../outbox/kinds/delivery-status.ts';
 import { acquireLease, type Lease, lockFolder, makeDataFolder } from '../store/lock.ts';
 import { createReadSequence } from '../store/state.ts';
 import { openStore, type SqliteStore } from '../store/store.ts';
-import { createOrderReader, type ReadOrder } from '../sync/read-order.ts';
+import { createOrderReader } from '../sync/read-order.ts';
 import type { RunResult } from '../sync/run/run-stream.ts';
+import { createDecisions } from './decisions.ts';
 import { createInbox } from './inbox.ts';
+import { createLocal } from './local.ts';
+import { createOutbox } from './outbox.ts';
 import { createService, type Service } from './service.ts';
 import { createSupervisor, type Supervisor, type Worker } from './supervisor.ts';
 import { createSync } from './sync.ts';
@@ -56,11 +57,6 @@ export interface Daemon {
 
 const STOP_MS_MAX = 20_000;
 
-/** Codes by which the service says that it has no such order. */
-const GONE = new Set(['service.not_found', 'service.gone']);
-
-const DISPATCHER_LIMITS = { concurrency: 4, idleMsMax: 30_000 };
-
 function leaseKeeper(lease: Lease, leaseMs: number, clock: Clock): Worker {
   return {
     name: 'lease',
@@ -71,57 +67,6 @@ function leaseKeeper(lease: Lease, leaseMs: number, clock: Clock): Worker {
       }
     },
   };
-}
-
-function createOutbox(
-  config: Config['outbox'],
-  deps: DaemonDeps,
-  parts: {
-    readonly store: SqliteStore;
-    readonly service: Service;
-    readonly readOrder: ReadOrder;
-    readonly onEnded: () => void;
-  },
-): Dispatcher {
-  const { v1 } = parts.service;
-  const deliveryStatus = createDeliveryStatusKind({
-    async readDelivery(orderId, orderDeliveryId, signal) {
-      const request = { cause: 'outbox', priority: 'push', signal } as const;
-      try {
-        const { deliveries } = await parts.readOrder(orderId, request);
-        const found = deliveries.find((one) => one.orderDeliveryId === orderDeliveryId);
-        if (found) return found;
-        // Deliveries are never removed: the list was cut short, or its row could not be read.
-        const text = `order ${orderId} is shown without its delivery ${orderDeliveryId}`;
-        throw new RetryLaterError('outbox.delivery_missing', text);
-      } catch (error) {
-        if (error instanceof RefusedError && GONE.has(error.code)) return undefined;
-        throw error;
-      }
-    },
-    async setDeliveryStatus(orderId, orderDeliveryId, status, signal) {
-      const call = { priority: 'push', signal } as const;
-      return (await v1.setDeliveryStatus(orderId, orderDeliveryId, status, call)).value;
-    },
-  });
-  return createDispatcher({
-    store: parts.store,
-    clock: deps.clock,
-    random: deps.random,
-    log: deps.log.child({ room: 'outbox' }),
-    kinds: [deliveryStatus],
-    limits: {
-      ...DISPATCHER_LIMITS,
-      attemptsMax: config.attemptsMax,
-      retryMsMin: config.delayMin,
-      retryMsMax: config.delayMax,
-    },
-    stopped: () => config.stop,
-    onEnded(item, state) {
-      parts.onEnded();
-      deps.events?.pushEnded?.(item, state);
-    },
-  });
 }
 
 function createWorkers(
@@ -141,16 +86,15 @@ function createWorkers(
     ...{ store, v1: service.v1, sequence, clock },
     also: config.streams.orders,
   });
-  const onEnded = (): void => decider.nudge();
-  const outbox = createOutbox(config.outbox, deps, { store, service, readOrder, onEnded });
-  const decider = createDecider({
-    store,
-    clock,
-    log: log.child({ room: 'decisions' }),
-    rules: () => rules,
-    mode: config.rules.mode,
-    settleMs: config.decisions.settle,
-    reconsiderMs: config.decisions.reconsider,
+  const outbox = createOutbox(config.outbox, {
+    ...{ store, clock, random, log, service, readOrder },
+    onEnded(item, state) {
+      decider.nudge();
+      events?.pushEnded?.(item, state);
+    },
+  });
+  const decider = createDecisions(config, {
+    ...{ store, clock, log, rules: () => rules },
     onDecided: (decided) => events?.decided?.(decided),
     onPush: () => outbox.nudge(),
   });
@@ -158,11 +102,12 @@ function createWorkers(
     ...{ store, clock, random, log, readOrder },
     onRead: () => decider.nudge(),
   });
-  const { planner, local } = createSync(config, {
+  const { planner, operations } = createSync(config, {
     ...{ store, clock, random, log, sequence, service },
     onRefreshRequested: () => inbox.refresher.nudge(),
     onRunEnded: (result) => events?.runEnded?.(result),
   });
+  const local = createLocal(config, { random, log, sync: operations });
   const lease = leaseKeeper(parts.lease, config.store.lockLease, clock);
   return {
     workers: [lease, outbox, decider, inbox.refresher, inbox.listener, planner, local],
@@ -170,7 +115,6 @@ function createWorkers(
   };
 }
 
-/** Opens and checks everything; a start that fails leaves nothing open. */
 /** What an operator should know from the first line on. */
 function tellStart(config: Config, rules: LoadedRuleSet, log: Logger): void {
   const { hash } = rules.ruleSet;
@@ -185,6 +129,7 @@ function tellStart(config: Config, rules: LoadedRuleSet, log: Logger): void {
   }
 }
 
+/** Opens and checks everything; a start that fails leaves nothing open. */
 export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daemon> {
   const { clock } = deps;
   const log = deps.log.child({ room: 'daemon' });

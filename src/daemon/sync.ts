@@ -1,7 +1,6 @@
 /** The pulls as the configuration describes them: planner, thread, and what a person may do. */
 import { join } from 'node:path';
 import type { Config } from '../config/schema.ts';
-import { createLocalApi } from '../console/api.ts';
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
@@ -32,8 +31,6 @@ export interface SyncDeps {
 export interface Sync {
   readonly operations: SyncOperations;
   readonly planner: Worker;
-  /** Where the command line asks for what it may not do itself. */
-  readonly local: Worker;
 }
 
 /** Runs the planner with the thread that writes for it, which ends with it. */
@@ -51,7 +48,7 @@ function withThread(planner: Worker, thread: AsyncDisposable): Worker {
 }
 
 export function createSync(config: Config, deps: SyncDeps): Sync {
-  const { store, clock, random, service } = deps;
+  const { store, clock, service } = deps;
   const log = deps.log.child({ room: 'sync' });
   const busyTimeoutMs = config.store.busyTimeout;
   const thread = createVariantThread({ path: store.path, busyTimeoutMs });
@@ -62,11 +59,7 @@ export function createSync(config: Config, deps: SyncDeps): Sync {
     streams: streams.map(({ stream }) => stream),
     nudge: planner.nudge,
   });
-  const local = createLocalApi(
-    { operations, random, log: deps.log.child({ room: 'console' }) },
-    { ...config.local, dataDir: config.dataDir },
-  );
-  return { operations, planner: withThread(planner, thread), local };
+  return { operations, planner: withThread(planner, thread) };
 }
 
 /** For the command line while no daemon runs; throws `store.locked` when one does. */

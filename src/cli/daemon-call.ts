@@ -1,0 +1,52 @@
+/** How a command asks the running daemon, which alone may write the database. */
+import { readFileSync } from 'node:fs';
+import { request } from 'undici';
+import { z } from 'zod';
+import { localFile } from '../console/api.ts';
+import { RefusedError, RetryLaterError, toError } from '../lib/errors.ts';
+import { tryParseJson } from '../lib/json.ts';
+
+const localSchema = z.object({ url: z.string(), token: z.string() });
+const refusal = z.object({ code: z.string(), message: z.string(), hint: z.string().optional() });
+
+/** An answer of the daemon that takes longer than this was never coming. */
+const ANSWER_MS = 600_000;
+
+function readLocal(dataDir: string): z.output<typeof localSchema> {
+  try {
+    return localSchema.parse(tryParseJson(readFileSync(localFile(dataDir), 'utf8')));
+  } catch (cause) {
+    throw new RetryLaterError('local.unreachable', 'the daemon cannot be asked', {
+      hint: `does it run, and is ${localFile(dataDir)} readable for this user?`,
+      cause,
+    });
+  }
+}
+
+export interface DaemonCall<T> {
+  /** Such as `/api/sync/run`. */
+  readonly path: string;
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly answer: z.ZodType<T>;
+}
+
+/**
+ * Asks the daemon of this data folder. Throws RetryLaterError when none answers, RefusedError with
+ * the daemon's own words when it will not.
+ */
+export async function askDaemon<T>(dataDir: string, call: DaemonCall<T>): Promise<T> {
+  const { url, token } = readLocal(dataDir);
+  const answer = await request(`${url}${call.path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify(call.body),
+    headersTimeout: ANSWER_MS,
+  }).catch((error: unknown) => {
+    const message = `the daemon does not answer: ${toError(error).message}`;
+    throw new RetryLaterError('local.unreachable', message);
+  });
+  const body: unknown = await answer.body.json();
+  if (answer.statusCode === 200) return call.answer.parse(body);
+  const { code, message, hint } = refusal.parse(body);
+  throw new RefusedError(code, message, { hint });
+}

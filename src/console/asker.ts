@@ -1,0 +1,4 @@
+/** Who asks for a change and why: part of every changing request, and kept in the audit. */
+import { z } from 'zod';
+
+export const asker = { actor: z.string().min(1).max(100), reason: z.string().max(1_000) };

@@ -1,0 +1,40 @@
+/** What a person may do to the pulls: POST /api/sync/{run,pause,resume,release,retry-quarantine}. */
+import { z } from 'zod';
+import type { SyncOperations } from '../sync/operations.ts';
+import type { RouteGroup } from './api.ts';
+import { asker } from './asker.ts';
+
+const streamBody = z.strictObject({ ...asker, stream: z.string() });
+const runBody = streamBody.extend({ full: z.boolean() });
+const releaseBody = z.strictObject({ ...asker, runId: z.int() });
+const plainBody = z.strictObject(asker);
+
+export function syncRoutes(operations: SyncOperations): RouteGroup {
+  return {
+    access: 'operator',
+    install(app) {
+      app.post('/api/sync/run', async ({ body }) => {
+        const { stream, full, ...who } = runBody.parse(body);
+        await operations.runNow(stream, full, who);
+        return { stream };
+      });
+      for (const [path, paused] of [
+        ['pause', true],
+        ['resume', false],
+      ] as const) {
+        app.post(`/api/sync/${path}`, async ({ body }) => {
+          const { stream, ...who } = streamBody.parse(body);
+          await operations.setPaused(stream, paused, who);
+          return { stream, paused };
+        });
+      }
+      app.post('/api/sync/release', async ({ body }) => {
+        const { runId, ...who } = releaseBody.parse(body);
+        return operations.release(runId, who);
+      });
+      app.post('/api/sync/retry-quarantine', ({ body }) =>
+        operations.retryQuarantine(plainBody.parse(body)),
+      );
+    },
+  };
+}

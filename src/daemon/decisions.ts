@@ -1,0 +1,26 @@
+/** The decisions as the configuration describes them. */
+import type { Config } from '../config/schema.ts';
+import { createDecider, type Decided, type Decider } from '../decisions/decider.ts';
+import type { LoadedRuleSet } from '../decisions/rule-files.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Logger } from '../lib/log.ts';
+import type { Store } from '../store/store.ts';
+
+export interface DecisionsDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly rules: () => LoadedRuleSet;
+  readonly onDecided: (decided: Decided) => void;
+  readonly onPush: () => void;
+}
+
+export function createDecisions(config: Config, deps: DecisionsDeps): Decider {
+  return createDecider({
+    ...deps,
+    log: deps.log.child({ room: 'decisions' }),
+    mode: config.rules.mode,
+    settleMs: config.decisions.settle,
+    reconsiderMs: config.decisions.reconsider,
+  });
+}

@@ -1,0 +1,22 @@
+/** The local listener as the configuration describes it: what may be asked of a running daemon. */
+import type { Config } from '../config/schema.ts';
+import { createLocalApi } from '../console/api.ts';
+import { syncRoutes } from '../console/sync-routes.ts';
+import type { Random } from '../lib/chance.ts';
+import type { Logger } from '../lib/log.ts';
+import type { SyncOperations } from '../sync/operations.ts';
+import type { Worker } from './supervisor.ts';
+
+export interface LocalDeps {
+  readonly random: Random;
+  readonly log: Logger;
+  readonly sync: SyncOperations;
+}
+
+export function createLocal(config: Config, { random, log, sync }: LocalDeps): Worker {
+  const groups = [syncRoutes(sync)];
+  return createLocalApi(
+    { groups, random, log: log.child({ room: 'console' }) },
+    { ...config.local, dataDir: config.dataDir },
+  );
+}
