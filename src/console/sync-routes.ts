@@ -1,4 +1,4 @@
-/** What a person may do to the pulls: POST /api/sync/{run,pause,resume,release,retry-quarantine}. */
+/** What a person may do to the pulls, below `/api/sync/`. */
 import { z } from 'zod';
 import type { SyncOperations } from '../sync/operations.ts';
 import type { RouteGroup } from './api.ts';
