@@ -651,3 +651,23 @@ CREATE TABLE reject_entry (
 CREATE UNIQUE INDEX reject_entry_open ON reject_entry (order_delivery_id) WHERE ended_at IS NULL;
 CREATE INDEX reject_entry_delivery ON reject_entry (order_delivery_id, entry_id);
 CREATE INDEX reject_entry_intent ON reject_entry (intent_at) WHERE intent_at IS NOT NULL;
+CREATE TABLE erp_customer (
+  account_no TEXT PRIMARY KEY,
+  credit_limit INTEGER,
+  -- What the customer owes, without deliveries that are not accepted yet.
+  balance INTEGER,
+  currency TEXT,
+  overdue_days INTEGER,
+  blocked INTEGER,
+  as_of INTEGER,
+  -- More fields of the ERP, a JSON object.
+  extra TEXT NOT NULL,
+  content_hash TEXT NOT NULL,
+  first_seen_at INTEGER NOT NULL,
+  -- When the import last brought something new.
+  changed_at INTEGER NOT NULL,
+  deleted_at INTEGER,
+  read_seq INTEGER NOT NULL,
+  source TEXT NOT NULL
+) STRICT;
+CREATE INDEX sales_order_account ON sales_order (account_no);
