@@ -297,7 +297,7 @@ CREATE TABLE outbox (
   ended_at INTEGER,
   cause TEXT NOT NULL,
   result TEXT,
-  last_error TEXT,
+  last_error TEXT, reference_key TEXT, problems TEXT NOT NULL DEFAULT '[]', desk_reason TEXT, order_id INTEGER,
   UNIQUE (kind, reference)
 ) STRICT;
 CREATE INDEX outbox_work ON outbox (due_at) WHERE ended_at IS NULL;
@@ -324,7 +324,7 @@ CREATE TABLE outbox_attempt (
   class TEXT,
   http_status INTEGER,
   error_code TEXT,
-  answer TEXT,
+  answer TEXT, count_before INTEGER,
   PRIMARY KEY (outbox_id, attempt)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE outbox_evidence (
@@ -334,7 +334,7 @@ CREATE TABLE outbox_evidence (
   source TEXT NOT NULL,
   found TEXT NOT NULL CHECK (found IN ('yes', 'no', 'unclear')),
   detail TEXT NOT NULL
-) STRICT;
+, complete INTEGER NOT NULL DEFAULT 1) STRICT;
 CREATE INDEX outbox_evidence_outbox ON outbox_evidence (outbox_id);
 CREATE TABLE audit (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -671,3 +671,7 @@ CREATE TABLE erp_customer (
   source TEXT NOT NULL
 ) STRICT;
 CREATE INDEX sales_order_account ON sales_order (account_no);
+CREATE UNIQUE INDEX outbox_reference_key ON outbox (kind, reference_key)
+WHERE reference_key IS NOT NULL;
+CREATE INDEX outbox_order ON outbox (order_id) WHERE order_id IS NOT NULL;
+CREATE INDEX outbox_ended ON outbox (kind, state, ended_at);

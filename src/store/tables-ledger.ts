@@ -165,6 +165,10 @@ interface OutboxTable {
   cause: string;
   result: string | null;
   last_error: string | null;
+  reference_key: string | null;
+  problems: Generated<string>;
+  desk_reason: string | null;
+  order_id: number | null;
 }
 
 interface OutboxTransitionTable {
@@ -182,6 +186,7 @@ interface OutboxAttemptTable {
   http_status: number | null;
   error_code: string | null;
   answer: string | null;
+  count_before: number | null;
 }
 
 interface OutboxEvidenceTable {
@@ -191,6 +196,7 @@ interface OutboxEvidenceTable {
   source: string;
   found: 'yes' | 'no' | 'unclear';
   detail: string;
+  complete: Generated<number>;
 }
 
 interface AuditTable {
