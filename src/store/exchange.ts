@@ -21,7 +21,7 @@ export interface ExchangeOptions {
   readonly busyTimeoutMs: number;
 }
 
-export interface HandedIn {
+interface HandedIn {
   readonly intakeId: number;
   readonly kind: string;
   readonly reference: string;
@@ -53,13 +53,13 @@ export interface ReceiptRow {
 }
 
 /** A changed customer: its row as the ERP wrote it, or null when the ERP deleted it. */
-export interface CustomerChange {
+interface CustomerChange {
   readonly seq: number;
   readonly accountNo: string;
   readonly row: Readonly<Record<string, unknown>> | null;
 }
 
-export interface CustomerProblem {
+interface CustomerProblem {
   readonly path: string;
   readonly message: string;
 }
