@@ -19,6 +19,7 @@ import type { Logger } from '../lib/log.ts';
 import type { Scrubber } from '../lib/secret.ts';
 import type { OutboxItem } from '../outbox/item.ts';
 import { acquireLease, type Lease, lockFolder, makeDataFolder } from '../store/lock.ts';
+import { createSpaceWatch, freeBytesAt, type SpaceWatch } from '../store/space.ts';
 import { createReadSequence } from '../store/state.ts';
 import { openStore, type SqliteStore } from '../store/store.ts';
 import { createOrderReader } from '../sync/read-order.ts';
@@ -69,6 +70,18 @@ function leaseKeeper(lease: Lease, leaseMs: number, clock: Clock): Worker {
   };
 }
 
+function watchSpace({ dataDir, store }: Config, clock: Clock, log: Logger): SpaceWatch {
+  const { pullFloor, receiveFloor, sendFloor, margin, checkEvery } = store.space;
+  return createSpaceWatch(
+    { probe: () => freeBytesAt(dataDir), clock, log },
+    {
+      floors: { pull: pullFloor, receive: receiveFloor, send: sendFloor },
+      marginBytes: margin,
+      checkMs: checkEvery,
+    },
+  );
+}
+
 function createWorkers(
   config: Config,
   deps: DaemonDeps,
@@ -77,9 +90,10 @@ function createWorkers(
     readonly lease: Lease;
     readonly service: Service;
     readonly rules: LoadedRuleSet;
+    readonly space: SpaceWatch;
   },
 ): { readonly workers: readonly Worker[]; readonly listenerUrl: Promise<string | undefined> } {
-  const { store, service, rules } = parts;
+  const { store, service, rules, space } = parts;
   const { clock, random, log, events } = deps;
   const sequence = createReadSequence(store, clock);
   const readOrder = createOrderReader({
@@ -87,7 +101,7 @@ function createWorkers(
     also: config.streams.orders,
   });
   const outbox = createOutbox(config.outbox, {
-    ...{ store, clock, random, log, service, readOrder },
+    ...{ store, clock, random, log, service, readOrder, space },
     onEnded(item, state) {
       decider.nudge();
       events?.pushEnded?.(item, state);
@@ -99,18 +113,19 @@ function createWorkers(
     onPush: () => outbox.nudge(),
   });
   const inbox = createInbox(config.listener, {
-    ...{ store, clock, random, log, readOrder },
+    ...{ store, clock, random, log, readOrder, space },
     onRead: () => decider.nudge(),
   });
   const { planner, operations } = createSync(config, {
     ...{ store, clock, random, log, sequence, service },
+    mayPull: () => space.allows('pull'),
     onRefreshRequested: () => inbox.refresher.nudge(),
     onRunEnded: (result) => events?.runEnded?.(result),
   });
   const local = createLocal(config, { random, log, sync: operations });
   const lease = leaseKeeper(parts.lease, config.store.lockLease, clock);
   return {
-    workers: [lease, outbox, decider, inbox.refresher, inbox.listener, planner, local],
+    workers: [lease, space, outbox, decider, inbox.refresher, inbox.listener, planner, local],
     listenerUrl: inbox.url,
   };
 }
@@ -149,7 +164,10 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
   const stopping = new AbortController();
   const service = await createService(config.service, { ...deps, store, stop: stopping.signal });
   opened.defer(() => service.transport[Symbol.asyncDispose]());
-  const { workers, listenerUrl } = createWorkers(config, deps, { store, lease, service, rules });
+  const space = watchSpace(config, clock, log);
+  await space.look();
+  const parts = { store, lease, service, rules, space };
+  const { workers, listenerUrl } = createWorkers(config, deps, parts);
   const supervisor = createSupervisor(workers, { clock, log, stopMsMax: STOP_MS_MAX });
   const running = opened.move();
   return {

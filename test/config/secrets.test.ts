@@ -102,7 +102,7 @@ describe('secrets', () => {
     (HOOK) => {
       const text = `${MINIMAL}\nlistener: { secrets: [{ secret: { env: HOOK } }] }\n`;
       const [problem] = problemsIn(text, { env: { ...ENV, HOOK } });
-      expect(problem?.message).toBe('does not hold a signing secret (whsec_ and base64)');
+      expect(problem?.message).toBe('does not hold a signing secret (whsec_… or whpk_…)');
       expect(problem?.path).toBe('listener.secrets[0].secret');
     },
   );
