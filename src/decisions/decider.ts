@@ -15,7 +15,6 @@ import { enqueueDeliveryStatus } from '../outbox/enqueue.ts';
 import type { Outcome } from '../rules/combine.ts';
 import { evaluate } from '../rules/evaluate.ts';
 import type { Store, Tx } from '../store/store.ts';
-import { clockFacts } from './calendar.ts';
 import { type DueDelivery, dueDeliveries, nextDueDelivery, wasPutBack } from './due.ts';
 import { readSubject } from './facts.ts';
 import {
@@ -81,7 +80,7 @@ async function decideOne(
     const rules = deps.rules();
     const { ruleSet } = rules;
     const now = clock.now();
-    const subject = await readSubject(tx, due.orderDeliveryId, clockFacts(now, ruleSet.settings));
+    const subject = await readSubject(tx, due.orderDeliveryId, { now, settings: ruleSet.settings });
     if (subject?.delivery.status !== 'pending') return undefined;
     const evaluation = evaluate(ruleSet, subject.facts, {
       mode: mode === 'shadow' ? 'shadow' : 'live',

@@ -128,6 +128,21 @@ const line = {
     about: 'How far the price is from the order’s, up or down; 2.5 means 2.5 %. Never negative.',
     source: 'line.price against line.order_price',
   },
+  list_price: {
+    type: 'money',
+    optional: true,
+    unit: 'delivery.currency',
+    about: 'Wholesale price that the service lists now; absent when it is in another currency.',
+    source: 'wspPrice of the stock, or of the season for a pre-order',
+  },
+  list_price_diff_pct: {
+    type: 'percent',
+    optional: true,
+    derived: true,
+    unit: '%',
+    about: 'How far the price is from the listed one, up or down. Never negative.',
+    source: 'line.price against line.list_price',
+  },
   ordered: {
     type: 'int',
     optional: true,
@@ -139,7 +154,7 @@ const line = {
     type: 'int',
     optional: true,
     unit: 'pieces',
-    about: 'Pieces in stock that no other pending or accepted delivery needs.',
+    about: 'Pieces in stock that no older pending and no accepted, unshipped delivery needs.',
     source: 'stock mirror less other deliveries',
   },
   missing: {
@@ -153,6 +168,18 @@ const line = {
   style_no: { type: 'string', optional: true, about: 'Style number.', source: 'details.styleNo' },
   brand: { type: 'string', optional: true, about: 'Brand.', source: 'details.brandName' },
   season: { type: 'string', optional: true, about: 'Season of the line.', source: 'season' },
+  delivery_name: {
+    type: 'string',
+    optional: true,
+    about: 'Delivery window of the line of a pre-order.',
+    source: 'delivery of the line',
+  },
+  style_active: {
+    type: 'bool',
+    optional: true,
+    about: 'The style is still sold.',
+    source: 'active of the style',
+  },
   noos: {
     type: 'bool',
     optional: true,
@@ -228,7 +255,12 @@ const order = {
     about: 'A pre-order: it names a season, and its lines name deliveries.',
     source: 'SeasonName and lines',
   },
-  season: { type: 'string', optional: true, about: 'Season of a pre-order.', source: 'SeasonName' },
+  season: {
+    type: 'string',
+    optional: true,
+    about: 'Season of a pre-order.',
+    source: 'SeasonName, or the one season of the lines',
+  },
   delivery_names: {
     type: 'strings',
     about: 'Delivery windows that the lines of a pre-order name.',
@@ -245,6 +277,12 @@ const order = {
     type: 'int',
     unit: 'deliveries',
     about: 'Deliveries of the same order that were rejected.',
+    source: 'delivery mirror',
+  },
+  accepted_before: {
+    type: 'int',
+    unit: 'deliveries',
+    about: 'Other deliveries of the same order that are accepted.',
     source: 'delivery mirror',
   },
   account_no: {
@@ -301,8 +339,15 @@ const credit = {
     type: 'money',
     optional: true,
     unit: 'customer.credit.currency',
-    about: 'What the customer owes.',
+    about: 'What the customer owes, without deliveries that are not accepted yet.',
     source: 'erp_customer.balance',
+  },
+  reserved: {
+    type: 'money',
+    optional: true,
+    unit: 'customer.credit.currency',
+    about: 'What was accepted since the figures were taken; absent when it cannot be summed up.',
+    source: 'other deliveries of the account, accepted since as_of',
   },
   headroom: {
     type: 'money',
@@ -310,7 +355,7 @@ const credit = {
     derived: true,
     unit: 'customer.credit.currency',
     about: 'Credit left, after what was accepted here since the ERP’s figures were taken.',
-    source: 'limit - balance - accepted since as_of',
+    source: 'limit - balance - reserved',
   },
   overdue_days: {
     type: 'int',
@@ -346,7 +391,7 @@ const season = {
   listed: {
     type: 'bool',
     optional: true,
-    about: 'The service still lists the season.',
+    about: 'The service still lists the season of the pre-order.',
     source: 'season mirror',
   },
   delivery_names: {
