@@ -26,7 +26,7 @@ interface OrderOfLines {
 }
 
 /** When the stock was read last, as a whole. */
-export async function readStockReadAt(tx: Tx): Promise<number> {
+async function readStockReadAt(tx: Tx): Promise<number> {
   const row = await tx
     .selectFrom('stream_state')
     .select('complete_at')
