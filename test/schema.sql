@@ -297,7 +297,7 @@ CREATE TABLE outbox (
   ended_at INTEGER,
   cause TEXT NOT NULL,
   result TEXT,
-  last_error TEXT,
+  last_error TEXT, reference_key TEXT, problems TEXT NOT NULL DEFAULT '[]', desk_reason TEXT, order_id INTEGER,
   UNIQUE (kind, reference)
 ) STRICT;
 CREATE INDEX outbox_work ON outbox (due_at) WHERE ended_at IS NULL;
@@ -324,7 +324,7 @@ CREATE TABLE outbox_attempt (
   class TEXT,
   http_status INTEGER,
   error_code TEXT,
-  answer TEXT,
+  answer TEXT, count_before INTEGER,
   PRIMARY KEY (outbox_id, attempt)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE outbox_evidence (
@@ -334,7 +334,7 @@ CREATE TABLE outbox_evidence (
   source TEXT NOT NULL,
   found TEXT NOT NULL CHECK (found IN ('yes', 'no', 'unclear')),
   detail TEXT NOT NULL
-) STRICT;
+, complete INTEGER NOT NULL DEFAULT 1) STRICT;
 CREATE INDEX outbox_evidence_outbox ON outbox_evidence (outbox_id);
 CREATE TABLE audit (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -574,3 +574,104 @@ CREATE TABLE absence (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX stock_variant_deleted ON stock_variant (deleted_at) WHERE deleted_at IS NOT NULL;
 CREATE INDEX season_variant_deleted ON season_variant (deleted_at) WHERE deleted_at IS NOT NULL;
+CREATE TABLE review (
+  order_delivery_id INTEGER PRIMARY KEY,
+  action TEXT NOT NULL CHECK (action IN ('accept', 'reject', 'hold', 'release')),
+  at INTEGER NOT NULL,
+  actor TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  -- From the short list of reasons, where the action asks for one.
+  why TEXT,
+  -- Digest of barcodes, quantities and prices.
+  lines_hash TEXT NOT NULL,
+  decision_id INTEGER NOT NULL
+) STRICT;
+CREATE TABLE backtest_report (
+  report_id INTEGER PRIMARY KEY AUTOINCREMENT,
+  at INTEGER NOT NULL,
+  actor TEXT NOT NULL,
+  rule_set_hash TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  until INTEGER NOT NULL,
+  deliveries INTEGER NOT NULL,
+  -- JSON: the hash of each rule on trial, by its id.
+  rules TEXT NOT NULL,
+  report TEXT NOT NULL
+) STRICT;
+CREATE TABLE match_seen (
+  rule_hash TEXT NOT NULL,
+  decision_id INTEGER NOT NULL,
+  order_delivery_id INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  actor TEXT NOT NULL,
+  PRIMARY KEY (rule_hash, decision_id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE arming (
+  arming_id INTEGER PRIMARY KEY AUTOINCREMENT,
+  rule_id TEXT NOT NULL,
+  rule_hash TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  actor TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  report_id INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL,
+  ended_at INTEGER,
+  ended_by TEXT,
+  end_reason TEXT
+) STRICT;
+CREATE UNIQUE INDEX arming_open ON arming (rule_id) WHERE ended_at IS NULL;
+CREATE TABLE reject_entry (
+  entry_id INTEGER PRIMARY KEY AUTOINCREMENT,
+  order_delivery_id INTEGER NOT NULL,
+  order_id INTEGER NOT NULL,
+  rule_id TEXT NOT NULL,
+  rule_hash TEXT NOT NULL,
+  -- Content of the delivery when the wait began; another content is another reject.
+  delivery_hash TEXT NOT NULL,
+  decision_id INTEGER NOT NULL,
+  queued_at INTEGER NOT NULL,
+  -- When it is looked at next: the end of the grace, or later where a rail puts it off.
+  due_at INTEGER NOT NULL,
+  state TEXT NOT NULL CHECK (
+    state IN ('waiting', 'pushing', 'rejected', 'stopped', 'held', 'withdrawn', 'failed')
+  ),
+  -- The rail that is or was in its way, and what it says.
+  rail TEXT,
+  detail TEXT,
+  -- Known from the moment the push is meant: what the caps count.
+  intent_at INTEGER,
+  intent_decision_id INTEGER,
+  account_no TEXT,
+  -- In hundredths.
+  amount INTEGER,
+  currency TEXT,
+  ended_at INTEGER,
+  ended_by TEXT
+) STRICT;
+CREATE UNIQUE INDEX reject_entry_open ON reject_entry (order_delivery_id) WHERE ended_at IS NULL;
+CREATE INDEX reject_entry_delivery ON reject_entry (order_delivery_id, entry_id);
+CREATE INDEX reject_entry_intent ON reject_entry (intent_at) WHERE intent_at IS NOT NULL;
+CREATE TABLE erp_customer (
+  account_no TEXT PRIMARY KEY,
+  credit_limit INTEGER,
+  -- What the customer owes, without deliveries that are not accepted yet.
+  balance INTEGER,
+  currency TEXT,
+  overdue_days INTEGER,
+  blocked INTEGER,
+  as_of INTEGER,
+  -- More fields of the ERP, a JSON object.
+  extra TEXT NOT NULL,
+  content_hash TEXT NOT NULL,
+  first_seen_at INTEGER NOT NULL,
+  -- When the import last brought something new.
+  changed_at INTEGER NOT NULL,
+  deleted_at INTEGER,
+  read_seq INTEGER NOT NULL,
+  source TEXT NOT NULL
+) STRICT;
+CREATE INDEX sales_order_account ON sales_order (account_no);
+CREATE UNIQUE INDEX outbox_reference_key ON outbox (kind, reference_key)
+WHERE reference_key IS NOT NULL;
+CREATE INDEX outbox_order ON outbox (order_id) WHERE order_id IS NOT NULL;
+CREATE INDEX outbox_ended ON outbox (kind, state, ended_at);

@@ -4,6 +4,7 @@
  * no signature, no limits.
  */
 import { createServer } from 'node:http';
+import { createAccess } from '../../src/inbox/access.ts';
 import { createJournal } from '../../src/inbox/journal.ts';
 import { createListener } from '../../src/inbox/listener.ts';
 import { createMeter } from '../../src/inbox/meter.ts';
@@ -31,7 +32,7 @@ async function serveInbox(path: string): Promise<number> {
   const secret = { name: 'bench', secret: new Secret('bench', BENCH_KEY) };
   const verifier = createVerifier([secret]);
   const deps = { verifier, journal, meter, clock, log, writable: () => true };
-  const listener = createListener(deps, { path: '/events' });
+  const listener = createListener({ ...deps, access: createAccess({ path: '/events' }) });
   const { url = '' } = await listener.start({ host: '127.0.0.1', port: 0 });
   process.on('message', () => {
     const { accepted, commits } = meter.stats();

@@ -3,7 +3,6 @@ import { Command } from 'commander';
 import { showProblem } from '../config/problems.ts';
 import { openDaemon } from '../daemon/daemon.ts';
 import { runUntilSignal } from '../daemon/lifecycle.ts';
-import { serviceManager } from '../daemon/systemd/manager.ts';
 import { systemRandom } from '../lib/chance.ts';
 import { systemClock } from '../lib/clock.ts';
 import { type CliContext, configOf, examples } from './command.ts';
@@ -18,12 +17,11 @@ export function run(context: CliContext): Command {
     )
     .addHelpText('after', examples([['run --config /etc/selvedge/selvedge.yaml', 'in the front']]))
     .action(async (_options: object, command: Command) => {
-      const { config, warnings } = configOf(command, context, 'none');
+      const { config, warnings } = configOf(command, context);
       const log = commandLogger(context, config.log);
       for (const warning of warnings) log.warn(showProblem(warning));
       const { scrubber } = context;
-      const manager = serviceManager(context.env, process.pid, log);
-      const deps = { clock: systemClock(), random: systemRandom(), log, scrubber, manager };
+      const deps = { clock: systemClock(), random: systemRandom(), log, scrubber };
       const daemon = await openDaemon(config, deps);
       await runUntilSignal((signal) => daemon.run(signal), log);
     });

@@ -5,7 +5,16 @@
  */
 import { z } from 'zod';
 import { contextFields, type SchemaContext } from './schema/context.ts';
-import { choice, delaysInOrder, duration, flag, onceSound, text, whole } from './schema/fields.ts';
+import {
+  choice,
+  delaysInOrder,
+  duration,
+  flag,
+  onceSound,
+  size,
+  text,
+  whole,
+} from './schema/fields.ts';
 import { listenerSection, localSection } from './schema/listeners.ts';
 import { serviceSection } from './schema/service.ts';
 import { streamsSection } from './schema/streams.ts';
@@ -14,6 +23,13 @@ function storeSection() {
   return z.strictObject({
     busyTimeout: duration('0s', '1m'),
     lockLease: duration('5s', '10m'),
+    space: z.strictObject({
+      pullFloor: size('0B', '1024GiB'),
+      receiveFloor: size('0B', '1024GiB'),
+      sendFloor: size('0B', '1024GiB'),
+      margin: size('0B', '1024GiB'),
+      checkEvery: duration('100ms', '1h'),
+    }),
   });
 }
 

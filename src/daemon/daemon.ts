@@ -17,10 +17,9 @@ import type { Clock } from '../lib/clock.ts';
 import { toError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Scrubber } from '../lib/secret.ts';
-import { headline } from '../ops/headline.ts';
-import { freshnessOf } from '../ops/status.ts';
 import type { OutboxItem } from '../outbox/item.ts';
 import { acquireLease, type Lease, lockFolder, makeDataFolder } from '../store/lock.ts';
+import { createSpaceWatch, freeBytesAt, type SpaceWatch } from '../store/space.ts';
 import { createReadSequence } from '../store/state.ts';
 import { openStore, type SqliteStore } from '../store/store.ts';
 import { createOrderReader } from '../sync/read-order.ts';
@@ -29,12 +28,9 @@ import { createDecisions } from './decisions.ts';
 import { createInbox } from './inbox.ts';
 import { createLocal } from './local.ts';
 import { createOutbox } from './outbox.ts';
-import { createPulse, type Pulse } from './pulse.ts';
 import { createService, type Service } from './service.ts';
 import { createSupervisor, type Supervisor, type Worker } from './supervisor.ts';
 import { createSync } from './sync.ts';
-import { announce, type ServiceManager, serviceManager, tellOpening } from './systemd/manager.ts';
-import { createWatchdog } from './systemd/watchdog.ts';
 
 /** Told as things happen; the live view of the demo hangs on it. */
 export interface DaemonEvents {
@@ -49,8 +45,6 @@ export interface DaemonDeps {
   readonly log: Logger;
   readonly scrubber: Scrubber;
   readonly events?: Partial<DaemonEvents>;
-  /** Left out: nobody listens, and no socket is kept for us. */
-  readonly manager?: ServiceManager;
 }
 
 export interface Daemon {
@@ -76,11 +70,16 @@ function leaseKeeper(lease: Lease, leaseMs: number, clock: Clock): Worker {
   };
 }
 
-interface Workers {
-  readonly workers: readonly Worker[];
-  readonly listenerUrl: Promise<string | undefined>;
-  /** Resolves when both listeners accept, with false or never when one cannot. */
-  readonly listening: Promise<boolean>;
+function watchSpace({ dataDir, store }: Config, clock: Clock, log: Logger): SpaceWatch {
+  const { pullFloor, receiveFloor, sendFloor, margin, checkEvery } = store.space;
+  return createSpaceWatch(
+    { probe: () => freeBytesAt(dataDir), clock, log },
+    {
+      floors: { pull: pullFloor, receive: receiveFloor, send: sendFloor },
+      marginBytes: margin,
+      checkMs: checkEvery,
+    },
+  );
 }
 
 function createWorkers(
@@ -91,11 +90,10 @@ function createWorkers(
     readonly lease: Lease;
     readonly service: Service;
     readonly rules: LoadedRuleSet;
-    readonly pulse: Pulse;
-    readonly socket: number | undefined;
+    readonly space: SpaceWatch;
   },
-): Workers {
-  const { store, service, rules, pulse, socket } = parts;
+): { readonly workers: readonly Worker[]; readonly listenerUrl: Promise<string | undefined> } {
+  const { store, service, rules, space } = parts;
   const { clock, random, log, events } = deps;
   const sequence = createReadSequence(store, clock);
   const readOrder = createOrderReader({
@@ -103,35 +101,32 @@ function createWorkers(
     also: config.streams.orders,
   });
   const outbox = createOutbox(config.outbox, {
-    ...{ store, random, log, service, readOrder, clock: pulse.clockOf('outbox') },
+    ...{ store, clock, random, log, service, readOrder, space },
     onEnded(item, state) {
       decider.nudge();
       events?.pushEnded?.(item, state);
     },
   });
   const decider = createDecisions(config, {
-    ...{ store, log, rules: () => rules, clock: pulse.clockOf('decisions') },
+    ...{ store, clock, log, rules: () => rules },
     onDecided: (decided) => events?.decided?.(decided),
     onPush: () => outbox.nudge(),
   });
   const inbox = createInbox(config.listener, {
-    ...{ store, clock, random, log, readOrder, socket },
-    refresherClock: pulse.clockOf('refresher'),
+    ...{ store, clock, random, log, readOrder, space },
     onRead: () => decider.nudge(),
   });
   const { planner, operations } = createSync(config, {
-    ...{ store, random, log, sequence, service, clock: pulse.clockOf('sync') },
+    ...{ store, clock, random, log, sequence, service },
+    mayPull: () => space.allows('pull'),
     onRefreshRequested: () => inbox.refresher.nudge(),
     onRunEnded: (result) => events?.runEnded?.(result),
   });
-  const listening = Promise.withResolvers<void>();
-  const onListening = (): void => listening.resolve();
-  const local = createLocal(config, { random, log, sync: operations, onListening });
-  const lease = leaseKeeper(parts.lease, config.store.lockLease, pulse.clockOf('lease'));
+  const local = createLocal(config, { random, log, sync: operations });
+  const lease = leaseKeeper(parts.lease, config.store.lockLease, clock);
   return {
-    workers: [lease, outbox, decider, inbox.refresher, inbox.listener, planner, local],
+    workers: [lease, space, outbox, decider, inbox.refresher, inbox.listener, planner, local],
     listenerUrl: inbox.url,
-    listening: Promise.all([inbox.url, listening.promise]).then(([url]) => url !== undefined),
   };
 }
 
@@ -153,8 +148,6 @@ function tellStart(config: Config, rules: LoadedRuleSet, log: Logger): void {
 export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daemon> {
   const { clock } = deps;
   const log = deps.log.child({ room: 'daemon' });
-  const manager = deps.manager ?? serviceManager({}, process.pid, log);
-  await tellOpening(manager);
   await using opened = new AsyncDisposableStack();
   makeDataFolder(config.dataDir);
   const folder = lockFolder(join(config.dataDir, 'daemon.lock'));
@@ -171,19 +164,11 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
   const stopping = new AbortController();
   const service = await createService(config.service, { ...deps, store, stop: stopping.signal });
   opened.defer(() => service.transport[Symbol.asyncDispose]());
-  const pulse = createPulse(clock);
-  const { workers, listenerUrl, listening } = createWorkers(config, deps, {
-    ...{ store, lease, service, rules, pulse },
-    socket: manager.sockets.webhook,
-  });
-  const watchdog = createWatchdog({
-    ...{ clock, log, notifier: manager.notifier },
-    stuck: () => pulse.stuck(supervisor.health()),
-    describe: () => headline(store.db, clock.now(), freshnessOf(config)),
-  });
-  const supervisor = createSupervisor([...workers, watchdog], {
-    ...{ clock, log, stopMsMax: STOP_MS_MAX },
-  });
+  const space = watchSpace(config, clock, log);
+  await space.look();
+  const parts = { store, lease, service, rules, space };
+  const { workers, listenerUrl } = createWorkers(config, deps, parts);
+  const supervisor = createSupervisor(workers, { clock, log, stopMsMax: STOP_MS_MAX });
   const running = opened.move();
   return {
     store,
@@ -191,7 +176,6 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
     health: supervisor.health,
     async run(signal) {
       tellStart(config, rules, log);
-      announce(manager, listening, signal);
       try {
         await supervisor.run(signal);
       } finally {

@@ -1,5 +1,6 @@
 /** The inbox as the configuration describes it: listener and refresher. */
 import type { Config } from '../config/schema.ts';
+import { createAccess } from '../inbox/access.ts';
 import { createJournal } from '../inbox/journal.ts';
 import { createListener, LISTENER_LIMITS } from '../inbox/listener.ts';
 import { createMeter, type Meter } from '../inbox/meter.ts';
@@ -9,6 +10,7 @@ import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { RefusedError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
+import type { SpaceWatch } from '../store/space.ts';
 import type { Store } from '../store/store.ts';
 import type { ReadOrder } from '../sync/read-order.ts';
 import type { Worker } from './supervisor.ts';
@@ -27,10 +29,7 @@ export interface InboxDeps {
   readonly random: Random;
   readonly log: Logger;
   readonly readOrder: ReadOrder;
-  /** For the refresher's own loop. */
-  readonly refresherClock: Clock;
-  /** A socket that the service manager keeps open for us. */
-  readonly socket: number | undefined;
+  readonly space: SpaceWatch;
   /** An order was read again: its deliveries may be due. */
   readonly onRead: (orderId: number) => void;
 }
@@ -58,7 +57,10 @@ export function createInbox(config: Config['listener'], deps: InboxDeps): Inbox 
   const { store, clock, random } = deps;
   const log = deps.log.child({ room: 'inbox' });
   const refresher = createRefresher({
-    ...{ store, random, log, clock: deps.refresherClock },
+    store,
+    clock,
+    random,
+    log,
     readOrder: async (orderId, request) => {
       await deps.readOrder(orderId, request);
     },
@@ -75,6 +77,12 @@ export function createInbox(config: Config['listener'], deps: InboxDeps): Inbox 
     })),
     config.tolerance,
   );
+  const access = createAccess({
+    ...config.access,
+    path: config.path,
+    header: config.access.header.toLowerCase(),
+    proxyHeader: config.access.proxyHeader.toLowerCase(),
+  });
   const limits = {
     ...LISTENER_LIMITS,
     bodyBytesMax: config.bodyMax,
@@ -87,18 +95,18 @@ export function createInbox(config: Config['listener'], deps: InboxDeps): Inbox 
   const listener: Worker = {
     name: 'listener',
     async run(signal) {
+      const writable = (): boolean => deps.space.allows('receive');
       const server = createListener(
-        { verifier, journal, meter, clock, log, writable: () => true },
-        { path: config.path, limits },
+        { access, verifier, journal, meter, clock, log, writable },
+        limits,
       );
-      const at = deps.socket === undefined ? config : { fd: deps.socket };
-      const { url } = await server.start(at).catch((error: unknown) => {
+      const { url } = await server.start(config).catch((error: unknown) => {
         started.resolve(undefined);
         throw error;
       });
-      const shown = `${url ?? 'unix socket '}${config.path}`;
-      log.info({ url: shown, inherited: deps.socket !== undefined }, 'listening for events');
-      started.resolve(shown);
+      // Without the token that may follow: the path is a secret then.
+      log.info({ url: `${url}${config.path}` }, 'listening for events');
+      started.resolve(url === undefined ? undefined : url + access.path);
       await new Promise<void>((resolve) => {
         if (signal.aborted) resolve();
         else signal.addEventListener('abort', () => resolve(), { once: true });

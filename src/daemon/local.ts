@@ -11,13 +11,12 @@ export interface LocalDeps {
   readonly random: Random;
   readonly log: Logger;
   readonly sync: SyncOperations;
-  readonly onListening: () => void;
 }
 
-export function createLocal(config: Config, { sync, ...deps }: LocalDeps): Worker {
+export function createLocal(config: Config, { random, log, sync }: LocalDeps): Worker {
   const groups = [syncRoutes(sync)];
   return createLocalApi(
-    { ...deps, groups, log: deps.log.child({ room: 'console' }) },
+    { groups, random, log: log.child({ room: 'console' }) },
     { ...config.local, dataDir: config.dataDir },
   );
 }

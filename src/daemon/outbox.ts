@@ -7,6 +7,7 @@ import type { Logger } from '../lib/log.ts';
 import { createDispatcher, type Dispatcher } from '../outbox/dispatcher.ts';
 import type { OutboxItem } from '../outbox/item.ts';
 import { createDeliveryStatusKind } from '../outbox/kinds/delivery-status.ts';
+import type { SpaceWatch } from '../store/space.ts';
 import type { Store } from '../store/store.ts';
 import type { ReadOrder } from '../sync/read-order.ts';
 import type { Service } from './service.ts';
@@ -18,6 +19,7 @@ export interface OutboxDeps {
   readonly log: Logger;
   readonly service: Service;
   readonly readOrder: ReadOrder;
+  readonly space: SpaceWatch;
   readonly onEnded: (item: OutboxItem, state: string) => void;
 }
 
@@ -60,7 +62,7 @@ export function createOutbox(config: Config['outbox'], deps: OutboxDeps): Dispat
       retryMsMin: config.delayMin,
       retryMsMax: config.delayMax,
     },
-    stopped: () => config.stop,
+    stopped: () => config.stop || !deps.space.allows('send'),
     onEnded: deps.onEnded,
   });
 }

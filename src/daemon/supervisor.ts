@@ -14,13 +14,11 @@ export interface Worker {
   run(signal: AbortSignal): Promise<void>;
 }
 
-export interface WorkerHealth {
+interface WorkerHealth {
   readonly name: string;
   readonly state: 'running' | 'waiting' | 'stopped';
   readonly restarts: number;
   readonly lastError: string | undefined;
-  /** Milliseconds since it was last started. */
-  readonly sinceStartMs: number;
 }
 
 export interface Supervisor {
@@ -43,7 +41,6 @@ interface Entry {
   state: WorkerHealth['state'];
   restarts: number;
   lastError: string | undefined;
-  startedAt: number;
   done: Promise<void>;
 }
 
@@ -56,7 +53,7 @@ async function keepRunning(
   const { worker, stop } = entry;
   let pause = RESTART_MS_MIN;
   while (!stop.signal.aborted) {
-    entry.startedAt = clock.monotonic();
+    const startedAt = clock.monotonic();
     entry.state = 'running';
     try {
       await worker.run(stop.signal);
@@ -70,7 +67,7 @@ async function keepRunning(
       if (!stop.signal.aborted) log.error({ worker: worker.name, err: error }, 'worker failed');
     }
     if (stop.signal.aborted) break;
-    if (clock.monotonic() - entry.startedAt > HEALTHY_MS) pause = RESTART_MS_MIN;
+    if (clock.monotonic() - startedAt > HEALTHY_MS) pause = RESTART_MS_MIN;
     entry.restarts += 1;
     entry.state = 'waiting';
     await clock.sleep(pause, stop.signal).catch(() => undefined);
@@ -90,7 +87,6 @@ export function createSupervisor(
     state: 'stopped',
     restarts: 0,
     lastError: undefined,
-    startedAt: clock.monotonic(),
     done: Promise.resolve(),
   }));
 
@@ -111,12 +107,11 @@ export function createSupervisor(
 
   return {
     health: () =>
-      entries.map(({ worker, state, restarts, lastError, startedAt }) => ({
+      entries.map(({ worker, state, restarts, lastError }) => ({
         name: worker.name,
         state,
         restarts,
         lastError,
-        sinceStartMs: clock.monotonic() - startedAt,
       })),
     async run(signal) {
       const fatal = Promise.withResolvers<never>();

@@ -24,6 +24,8 @@ export interface SyncDeps {
   readonly log: Logger;
   readonly service: Service;
   readonly sequence: ReadSequence;
+  /** False while pulls must wait, because the disk is nearly full. */
+  readonly mayPull: () => boolean;
   readonly onRefreshRequested: () => void;
   readonly onRunEnded: (result: RunResult) => void;
 }

@@ -13,15 +13,18 @@ import { StoreError, toError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { enqueueDeliveryStatus } from '../outbox/enqueue.ts';
 import type { Outcome } from '../rules/combine.ts';
-import { type Evaluation, evaluate } from '../rules/evaluate.ts';
+import { evaluate } from '../rules/evaluate.ts';
 import type { Store, Tx } from '../store/store.ts';
-import { clockFacts } from './calendar.ts';
 import { type DueDelivery, dueDeliveries, nextDueDelivery, wasPutBack } from './due.ts';
-import { readSubject, type Subject } from './facts.ts';
-import { appendDecision, factsDigest } from './journal.ts';
+import { readSubject } from './facts.ts';
+import {
+  type DecisionMode,
+  lastIfSame,
+  recordDecision,
+  rememberEvaluation,
+  rulesKey,
+} from './record.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
-
-type DecisionMode = 'observe' | 'shadow' | 'live';
 
 export interface Decided {
   readonly decisionId: number;
@@ -58,10 +61,6 @@ const SLEEP_MS_MAX = 30_000;
 const ASIDE_MS = 60_000;
 const UNDECIDABLE = 'undecidable';
 
-function rulesKey(deps: DeciderDeps): string {
-  return `${deps.mode}:${deps.rules().ruleSet.hash}`;
-}
-
 const PUT_BACK: Outcome = {
   kind: 'hold',
   code: 'hold_rule',
@@ -69,94 +68,6 @@ const PUT_BACK: Outcome = {
   reason: 'somebody put it back to pending; it is left to people',
   missing: [],
 };
-
-async function storeRuleSet(tx: Tx, { ruleSet, files }: LoadedRuleSet, now: number): Promise<void> {
-  await tx
-    .insertInto('rule_set')
-    .values({ hash: ruleSet.hash, first_used_at: now, files: JSON.stringify(files) })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute();
-}
-
-/** Whether this is what was decided last time, on facts that differ in the clock alone. */
-async function isRepetition(
-  tx: Tx,
-  orderDeliveryId: number,
-  key: string,
-  digest: string,
-  outcome: Outcome,
-): Promise<boolean> {
-  const last = await tx
-    .selectFrom('evaluation as e')
-    .innerJoin('decision as d', 'd.decision_id', 'e.decision_id')
-    .select(['e.rules_key', 'e.facts_digest', 'd.outcome', 'd.rules'])
-    .where('e.order_delivery_id', '=', orderDeliveryId)
-    .executeTakeFirst();
-  return (
-    last !== undefined &&
-    last.rules_key === key &&
-    last.facts_digest === digest &&
-    last.outcome === outcome.kind &&
-    last.rules === JSON.stringify(outcome.rules)
-  );
-}
-
-async function rememberEvaluation(
-  deps: DeciderDeps,
-  tx: Tx,
-  subject: Subject,
-  digest: string,
-  decisionId: number | undefined,
-): Promise<void> {
-  const now = deps.clock.now();
-  const values = {
-    delivery_hash: subject.delivery.content_hash,
-    order_hash: subject.orderHash,
-    rules_key: rulesKey(deps),
-    facts_digest: digest,
-    evaluated_at: now,
-    due_at: now + deps.reconsiderMs,
-    ...(decisionId === undefined ? {} : { decision_id: decisionId }),
-  };
-  const id = subject.delivery.order_delivery_id;
-  if (decisionId === undefined) {
-    await tx.updateTable('evaluation').set(values).where('order_delivery_id', '=', id).execute();
-    return;
-  }
-  await tx
-    .insertInto('evaluation')
-    .values({ order_delivery_id: id, ...values, decision_id: decisionId })
-    .onConflict((conflict) => conflict.column('order_delivery_id').doUpdateSet(values))
-    .execute();
-}
-
-async function journal(
-  deps: DeciderDeps,
-  tx: Tx,
-  due: DueDelivery,
-  subject: Subject,
-  evaluation: Evaluation,
-  outcome: Outcome,
-): Promise<number> {
-  const rules = deps.rules();
-  const now = deps.clock.now();
-  await storeRuleSet(tx, rules, now);
-  return appendDecision(tx, {
-    orderDeliveryId: due.orderDeliveryId,
-    orderId: subject.delivery.order_id,
-    at: now,
-    trigger: due.trigger,
-    actor: 'daemon',
-    ruleSetHash: rules.ruleSet.hash,
-    facts: subject.facts,
-    mode: deps.mode,
-    outcome: outcome.kind,
-    reason: outcome.reason,
-    rules: outcome.rules,
-    shadow: evaluation.shadow,
-    evaluation,
-  });
-}
 
 /** One delivery, one transaction. Undefined when there was nothing new to decide. */
 async function decideOne(
@@ -166,23 +77,25 @@ async function decideOne(
 ): Promise<Decided | undefined> {
   const { store, clock, mode } = deps;
   return store.transaction(async (tx, onCommit) => {
-    const { ruleSet } = deps.rules();
+    const rules = deps.rules();
+    const { ruleSet } = rules;
     const now = clock.now();
-    const subject = await readSubject(tx, due.orderDeliveryId, clockFacts(now, ruleSet.settings));
+    const subject = await readSubject(tx, due.orderDeliveryId, { now, settings: ruleSet.settings });
     if (subject?.delivery.status !== 'pending') return undefined;
     const evaluation = evaluate(ruleSet, subject.facts, {
       mode: mode === 'shadow' ? 'shadow' : 'live',
     });
     const putBack = await wasPutBack(tx, due.orderDeliveryId);
     const outcome = putBack && evaluation.live.kind !== 'hold' ? PUT_BACK : evaluation.live;
-    const digest = factsDigest(subject.facts);
+    const dueAt = now + deps.reconsiderMs;
+    const judgement = { rules, mode, subject, evaluation, outcome, at: now, dueAt };
     await resolveUndecidable(tx, due.orderDeliveryId, now);
-    if (await isRepetition(tx, due.orderDeliveryId, rulesKey(deps), digest, outcome)) {
-      await rememberEvaluation(deps, tx, subject, digest, undefined);
+    if ((await lastIfSame(tx, judgement)) !== undefined) {
+      await rememberEvaluation(tx, judgement, undefined);
       return undefined;
     }
-    const decisionId = await journal(deps, tx, due, subject, evaluation, outcome);
-    await rememberEvaluation(deps, tx, subject, digest, decisionId);
+    const { trigger } = due;
+    const decisionId = await recordDecision(tx, judgement, { actor: 'daemon', trigger });
     if (outcome.kind === 'accept' && mode === 'live') {
       const { order_id: orderId, status } = subject.delivery;
       const { orderDeliveryId } = due;
@@ -246,7 +159,7 @@ async function decideDue(
 ): Promise<number> {
   const now = deps.clock.now();
   for (const [id, until] of aside) if (until <= now) aside.delete(id);
-  const query = { rulesKey: rulesKey(deps), now, settleMs: deps.settleMs };
+  const query = { rulesKey: rulesKey(deps.mode, deps.rules()), now, settleMs: deps.settleMs };
   const due = await dueDeliveries(deps.store.db, query, [...aside.keys()], BATCH);
   for (const delivery of due) {
     if (signal.aborted) break;

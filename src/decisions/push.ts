@@ -1,12 +1,19 @@
 /** What the outbox knows of a delivery's pushes; the outbox itself is entered by its door only. */
 import { type RawBuilder, sql } from 'kysely';
-import { DELIVERY_STATUS_KIND, deliveryLane, pushReference } from '../outbox/enqueue.ts';
+import {
+  DELIVERY_STATUS_KIND,
+  type DeliveryStatus,
+  deliveryLane,
+  pushReference,
+} from '../outbox/enqueue.ts';
 import type { Tx } from '../store/store.ts';
 
-/** SQL: a push of the delivery whose id is in this column is on its way. */
-export function hasOpenPush(idColumn: string): RawBuilder<boolean> {
+/** SQL: a push of the delivery whose id is in this column is on its way, or one to `status`. */
+export function hasOpenPush(idColumn: string, status?: DeliveryStatus): RawBuilder<boolean> {
   const lane = sql`${deliveryLane('')} || ${sql.ref(idColumn)}`;
-  return sql<boolean>`exists (select 1 from outbox where lane = ${lane} and ended_at is null)`;
+  const to = status === undefined ? sql`` : sql`and body->>'$.status' = ${status}`;
+  return sql<boolean>`exists (
+    select 1 from outbox where lane = ${lane} and ended_at is null ${to})`;
 }
 
 /** SQL: the row `outbox` is the push of the decision in these columns. */

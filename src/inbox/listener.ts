@@ -3,20 +3,20 @@
  * and answers; it calls nobody and decides nothing. Answers are constant texts, because the relay
  * shows them in its portal; the reason goes to our log and counters.
  *
- * Status codes are chosen for the relay: 204 when the event is durable. 401 for a forged or stale
- * signature, 400 for malformed headers, 404/405/413/415/431 for what is no event at all. 503 with
- * `Retry-After` when the event cannot be made durable now, so that the relay keeps it. Never 410
- * (it would disable the endpoint) and never a redirect. A signed body that is not JSON is stored
- * all the same, so that nothing is lost, and then answered 400, so that the relay's history shows
- * what happened; its retries are duplicates of the stored row.
+ * Status codes are chosen for the relay: 204 when the event is durable, whatever its body is: what
+ * is signed is stored, understood or not. 401 for a forged or stale signature, 400 for malformed
+ * headers, 403/404/405/413/415/431 for what is no event at all. 503 with `Retry-After` when the
+ * event cannot be made durable now, so that the relay keeps it. Never 410 (it would disable the
+ * endpoint) and never a redirect.
  */
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../lib/clock.ts';
 import { RetryLaterError } from '../lib/errors.ts';
-import { createHttpServer, listenOn, urlOf } from '../lib/http-server.ts';
+import { createHttpServer, listenOn } from '../lib/http-server.ts';
 import type { Logger } from '../lib/log.ts';
+import type { Access } from './access.ts';
 import { drainServer } from './drain.ts';
 import type { Journal } from './journal.ts';
 import type { Meter } from './meter.ts';
@@ -50,13 +50,9 @@ export const LISTENER_LIMITS: ListenerLimits = {
   retryAfterSeconds: 30,
 };
 
-export interface ListenerOptions {
-  /** The one path, exactly, e.g. `/events`; a secret segment in it is a second factor. */
-  readonly path: string;
-  readonly limits?: ListenerLimits;
-}
-
 export interface ListenerDeps {
+  /** Which requests are looked at at all. */
+  readonly access: Access;
   readonly verifier: Verifier;
   readonly journal: Journal;
   readonly meter: Meter;
@@ -70,7 +66,7 @@ export interface ListenerDeps {
 type ListenAt = { readonly host: string; readonly port: number } | { readonly fd: number };
 
 export interface Listener {
-  /** Gives the base URL; an inherited Unix socket has none. */
+  /** Gives the base URL, which for an inherited socket is unknown. */
   start(at: ListenAt): Promise<{ readonly url: string | undefined }>;
   /** Answers everything that is on its way, then stops; at the deadline by force. */
   close(deadlineMs: number): Promise<void>;
@@ -79,6 +75,7 @@ export interface Listener {
 const ANSWERS: Readonly<Record<number, string>> = {
   400: '{"error":"bad request"}',
   401: '{"error":"unauthorized"}',
+  403: '{"error":"forbidden"}',
   404: '{"error":"not found"}',
   405: '{"error":"method not allowed"}',
   408: '{"error":"timeout"}',
@@ -99,12 +96,13 @@ const NO_BODY = Buffer.alloc(0);
 
 /** What the head of a request tells already, before its body is read. */
 function refusalOf(
-  request: FastifyRequest,
-  path: string,
+  { headers, raw }: FastifyRequest,
+  access: Access,
   limits: ListenerLimits,
 ): Refusal | undefined {
-  const { headers, raw } = request;
-  if (raw.url !== path) return { status: 404, reason: 'path' };
+  if (!access.isPath(raw.url)) return { status: 404, reason: 'path' };
+  const lacks = access.lacks(raw);
+  if (lacks) return { status: lacks === 'address' ? 403 : 401, reason: lacks };
   if (raw.method !== 'POST') return { status: 405, reason: 'method' };
   if (raw.rawHeaders.length > limits.headersMax * 2) return { status: 431, reason: 'headers' };
   if (headers['content-encoding'] !== undefined) return { status: 415, reason: 'encoding' };
@@ -179,14 +177,17 @@ function createApp(
   return app;
 }
 
-export function createListener(deps: ListenerDeps, options: ListenerOptions): Listener {
-  const { verifier, journal, meter, clock } = deps;
-  const limits = options.limits ?? LISTENER_LIMITS;
+export function createListener(
+  deps: ListenerDeps,
+  limits: ListenerLimits = LISTENER_LIMITS,
+): Listener {
+  const { access, verifier, journal, meter, clock } = deps;
   const budget = createBodyBudget(limits);
   let stopping = false;
 
   const refuse = (reply: FastifyReply, { status, reason, secretName }: Refusal): void => {
-    meter.refused(reason, { from: reply.request.ip, ...(secretName ? { secretName } : {}) });
+    const from = access.senderOf(reply.request.raw);
+    meter.refused(reason, { from, ...(secretName ? { secretName } : {}) });
     if (status === 405) reply.header('allow', 'POST');
     if (status === 503) reply.header('retry-after', String(limits.retryAfterSeconds));
     reply.code(status).type('application/json').send(ANSWERS[status]);
@@ -202,9 +203,8 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
       return;
     }
     try {
-      const hint = await journal.accept({ ...verdict, body });
-      if (hint.json) reply.code(204).send();
-      else refuse(reply, { status: 400, reason: 'not json' });
+      await journal.accept({ ...verdict, body });
+      reply.code(204).send();
     } catch (error) {
       if (!(error instanceof RetryLaterError)) throw error;
       refuse(reply, { status: 503, reason: error.code });
@@ -214,7 +214,7 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
   const app = createApp(deps, limits, refuse);
   app.addHook('onRequest', (request, reply, done) => {
     const writable = deps.writable() ? undefined : { status: 503, reason: 'unwritable' };
-    const refusal = refusalOf(request, options.path, limits) ?? writable ?? budget.take(reply);
+    const refusal = refusalOf(request, access, limits) ?? writable ?? budget.take(reply);
     if (refusal) refuse(reply, refusal);
     else done();
   });
@@ -233,10 +233,7 @@ export function createListener(deps: ListenerDeps, options: ListenerOptions): Li
         app.server.once('error', reject);
         app.server.listen({ fd: at.fd }, resolve);
       });
-      const address = app.server.address();
-      // A Unix socket has no URL that others could be told.
-      if (address === null || typeof address === 'string') return { url: undefined };
-      return { url: urlOf(address) };
+      return { url: undefined };
     },
     async close(deadlineMs) {
       stopping = true;

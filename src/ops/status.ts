@@ -1,5 +1,4 @@
 /** How the installation is, read from the database alone: works beside a daemon and without one. */
-import type { Config } from '../config/schema.ts';
 import type { Db } from '../store/store.ts';
 
 export interface StreamStatus {
@@ -32,12 +31,6 @@ export interface Status {
 
 /** How old the data of each stream may get. */
 export type FreshnessMs = Readonly<Record<string, number>>;
-
-export function freshnessOf({ streams }: Pick<Config, 'streams'>): FreshnessMs {
-  return Object.fromEntries(
-    Object.entries(streams).map(([name, stream]) => [name, stream.freshness]),
-  );
-}
 
 type Counted = { readonly name: string; readonly count: number };
 

@@ -2,8 +2,10 @@
  * The door into the outbox. A caller puts the intent into the transaction that also holds the
  * reason for it; from then on the intent is neither lost nor sent twice.
  */
-import { canonicalJson, type JsonObject, sha256 } from '../lib/json.ts';
+import { canonicalJson, isJsonObject, type JsonObject, sha256 } from '../lib/json.ts';
 import type { Tx } from '../store/store.ts';
+import type { OutboxState } from '../store/tables.ts';
+import { type DocumentKind, readBody, referenceKey } from './documents.ts';
 
 interface Intent {
   readonly kind: string;
@@ -12,6 +14,8 @@ interface Intent {
   /** What makes this intent itself: the same kind and reference is the same intent, for ever. */
   readonly reference: string;
   readonly body: JsonObject;
+  /** How the reference is compared, for documents; null: as it is. */
+  readonly referenceKey: string | null;
   /** The status the service must show for the push to make sense; null when it has none. */
   readonly expectedFrom: string | null;
   /** What asked for it, e.g. `decision:17`. */
@@ -27,6 +31,7 @@ async function enqueue(tx: Tx, intent: Intent, now: number): Promise<number> {
       kind: intent.kind,
       lane: intent.lane,
       reference: intent.reference,
+      reference_key: intent.referenceKey,
       body,
       body_hash: sha256(body),
       expected_from: intent.expectedFrom,
@@ -37,6 +42,8 @@ async function enqueue(tx: Tx, intent: Intent, now: number): Promise<number> {
       cause: intent.cause,
       result: null,
       last_error: null,
+      desk_reason: null,
+      order_id: null,
     })
     .returning('outbox_id')
     .executeTakeFirstOrThrow();
@@ -77,9 +84,126 @@ export function enqueueDeliveryStatus(
     kind: DELIVERY_STATUS_KIND,
     lane: deliveryLane(orderDeliveryId),
     reference: pushReference(orderDeliveryId, decisionId),
+    referenceKey: null,
     body: { orderId, orderDeliveryId, status: to },
     expectedFrom: from,
     cause: `decision:${decisionId}`,
   };
   return enqueue(tx, intent, now);
+}
+
+export interface DocumentIntent {
+  readonly kind: DocumentKind;
+  readonly reference: string;
+  /** As `parseDocument` gives it. */
+  readonly document: JsonObject;
+  /** Where it came from, e.g. `intake:17`. */
+  readonly cause: string;
+}
+
+interface DocumentOnFile {
+  readonly outboxId: number;
+  readonly reference: string;
+  readonly state: OutboxState;
+  readonly document: JsonObject;
+}
+
+export type Enqueued =
+  | {
+      readonly outboxId: number;
+      readonly state: OutboxState;
+      /** The very same document was there before: this is its first and only row. */
+      readonly repeated: boolean;
+    }
+  | {
+      /** The reference is taken by another document, which stays as it is. */
+      readonly conflict: {
+        readonly existing: DocumentOnFile;
+        readonly given: { readonly reference: string; readonly document: JsonObject };
+      };
+    };
+
+async function onFile(tx: Tx, kind: DocumentKind, reference: string) {
+  return tx
+    .selectFrom('outbox')
+    .select(['outbox_id', 'reference', 'state', 'body', 'body_hash'])
+    .where('kind', '=', kind)
+    .where('reference_key', '=', referenceKey(reference))
+    .executeTakeFirst();
+}
+
+/** Documents of one order share a lane, whether they name it by its reference or its id. */
+async function refundLane(tx: Tx, document: JsonObject): Promise<string> {
+  const { orderId, orderReference } = readBody.pendingRefund(document);
+  if (orderReference !== undefined) return `order/${referenceKey(orderReference)}`;
+  if (orderId === undefined) return 'order/unknown';
+  const order = await tx
+    .selectFrom('sales_order')
+    .select('reference')
+    .where('order_id', '=', orderId)
+    .executeTakeFirst();
+  return order?.reference ? `order/${referenceKey(order.reference)}` : `order/#${orderId}`;
+}
+
+async function laneOf(tx: Tx, { kind, reference, document }: DocumentIntent): Promise<string> {
+  if (kind === 'order') return `order/${referenceKey(reference)}`;
+  if (kind === 'pending_refund') return refundLane(tx, document);
+  if (kind === 'refund_status') return `refund/${readBody.refundStatus(document).orderRefundId}`;
+  const { styleId, styleNo } = readBody.style(document);
+  return styleId === undefined ? `style/no/${styleNo}` : `style/${styleId}`;
+}
+
+/** The status that a change of a refund was decided on. */
+async function expectedFrom(tx: Tx, { kind, document }: DocumentIntent): Promise<string | null> {
+  if (kind !== 'refund_status') return null;
+  const { expectedStatus, orderRefundId } = readBody.refundStatus(document);
+  if (expectedStatus !== undefined) return expectedStatus;
+  const refund = await tx
+    .selectFrom('refund')
+    .select('status')
+    .where('order_refund_id', '=', orderRefundId)
+    .executeTakeFirst();
+  return refund?.status ?? 'pending';
+}
+
+function bodyOf(text: string): JsonObject {
+  const body: unknown = JSON.parse(text);
+  return isJsonObject(body) ? JSON.parse(text) : {};
+}
+
+/**
+ * Puts a document into the outbox, once for its reference: the same document again gives the
+ * first row again, another one under the same reference is refused with both on show.
+ */
+export async function enqueueDocument(
+  tx: Tx,
+  intent: DocumentIntent,
+  now: number,
+): Promise<Enqueued> {
+  const { kind, document, cause } = intent;
+  const reference = intent.reference.trim().normalize('NFC');
+  const existing = await onFile(tx, kind, reference);
+  if (existing) {
+    const { outbox_id: outboxId, state } = existing;
+    if (existing.body_hash === sha256(canonicalJson(document))) {
+      return { outboxId, state, repeated: true };
+    }
+    const first = { outboxId, reference: existing.reference, state };
+    return {
+      conflict: {
+        existing: { ...first, document: bodyOf(existing.body) },
+        given: { reference, document },
+      },
+    };
+  }
+  const outboxId = await enqueue(
+    tx,
+    {
+      ...{ kind, reference, body: document, cause, referenceKey: referenceKey(reference) },
+      lane: await laneOf(tx, intent),
+      expectedFrom: await expectedFrom(tx, intent),
+    },
+    now,
+  );
+  return { outboxId, state: 'queued', repeated: false };
 }

@@ -165,6 +165,10 @@ interface OutboxTable {
   cause: string;
   result: string | null;
   last_error: string | null;
+  reference_key: string | null;
+  problems: Generated<string>;
+  desk_reason: string | null;
+  order_id: number | null;
 }
 
 interface OutboxTransitionTable {
@@ -182,6 +186,7 @@ interface OutboxAttemptTable {
   http_status: number | null;
   error_code: string | null;
   answer: string | null;
+  count_before: number | null;
 }
 
 interface OutboxEvidenceTable {
@@ -191,6 +196,7 @@ interface OutboxEvidenceTable {
   source: string;
   found: 'yes' | 'no' | 'unclear';
   detail: string;
+  complete: Generated<number>;
 }
 
 interface AuditTable {
@@ -239,9 +245,80 @@ interface AbsenceTable {
   run_id: number;
 }
 
+type ReviewAction = 'accept' | 'reject' | 'hold' | 'release';
+
+interface ReviewTable {
+  order_delivery_id: number;
+  action: ReviewAction;
+  at: number;
+  actor: string;
+  reason: string;
+  why: string | null;
+  lines_hash: string;
+  decision_id: number;
+}
+
+interface BacktestReportTable {
+  report_id: Generated<number>;
+  at: number;
+  actor: string;
+  rule_set_hash: string;
+  since: number;
+  until: number;
+  deliveries: number;
+  rules: string;
+  report: string;
+}
+
+interface MatchSeenTable {
+  rule_hash: string;
+  decision_id: number;
+  order_delivery_id: number;
+  at: number;
+  actor: string;
+}
+
+interface ArmingTable {
+  arming_id: Generated<number>;
+  rule_id: string;
+  rule_hash: string;
+  at: number;
+  actor: string;
+  reason: string;
+  report_id: number;
+  expires_at: number;
+  ended_at: number | null;
+  ended_by: string | null;
+  end_reason: string | null;
+}
+
+interface RejectEntryTable {
+  entry_id: Generated<number>;
+  order_delivery_id: number;
+  order_id: number;
+  rule_id: string;
+  rule_hash: string;
+  delivery_hash: string;
+  decision_id: number;
+  queued_at: number;
+  due_at: number;
+  state: 'waiting' | 'pushing' | 'rejected' | 'stopped' | 'held' | 'withdrawn' | 'failed';
+  rail: string | null;
+  detail: string | null;
+  intent_at: number | null;
+  intent_decision_id: number | null;
+  account_no: string | null;
+  amount: number | null;
+  currency: string | null;
+  ended_at: number | null;
+  ended_by: string | null;
+}
+
 export interface LedgerTables {
   absence: AbsenceTable;
+  arming: ArmingTable;
   audit: AuditTable;
+  backtest_report: BacktestReportTable;
   change: ChangeTable;
   daemon_state: DaemonStateTable;
   decision: DecisionTable;
@@ -249,12 +326,15 @@ export interface LedgerTables {
   fact_snapshot: FactSnapshotTable;
   incident: IncidentTable;
   lease: LeaseTable;
+  match_seen: MatchSeenTable;
   outbox: OutboxTable;
   outbox_attempt: OutboxAttemptTable;
   outbox_evidence: OutboxEvidenceTable;
   outbox_transition: OutboxTransitionTable;
   quarantine: QuarantineTable;
   refresh: RefreshTable;
+  reject_entry: RejectEntryTable;
+  review: ReviewTable;
   rule_set: RuleSetTable;
   schema_migration: SchemaMigrationTable;
   segment: SegmentTable;

@@ -1,4 +1,4 @@
-/** Kysely's view of the mirrored tables: what the service told us. */
+/** Kysely's view of the mirrored tables: what the service, and of customers the ERP, told us. */
 
 /** What every mirrored row carries besides its own columns. */
 export interface MirroredColumns {
@@ -160,6 +160,16 @@ interface CountryTable extends MirroredColumns {
   code: string | null;
 }
 
+interface ErpCustomerTable extends MirroredColumns {
+  account_no: string;
+  credit_limit: number | null;
+  balance: number | null;
+  currency: string | null;
+  overdue_days: number | null;
+  blocked: number | null;
+  as_of: number | null;
+}
+
 interface RefundTable extends MirroredColumns {
   order_refund_id: number;
   refund_no: string | null;
@@ -215,6 +225,7 @@ export interface MirrorTables {
   country: CountryTable;
   delivery: DeliveryTable;
   delivery_line: DeliveryLineTable;
+  erp_customer: ErpCustomerTable;
   freight_option: FreightOptionTable;
   gender: GenderTable;
   pdm_brand: PdmBrandTable;

@@ -21,6 +21,8 @@ export interface PlannerDeps extends RunnerDeps {
   readonly random: Random;
   readonly streams: readonly PlannedStream[];
   readonly onRunEnded: (result: RunResult) => void;
+  /** False while nothing may be pulled; what is due then waits. */
+  readonly mayPull: () => boolean;
 }
 
 export interface Planner {
@@ -150,7 +152,7 @@ export function createPlanner(deps: PlannerDeps): Planner {
       try {
         while (!signal.aborted && !failure) {
           wake = new AbortController();
-          const idle = await idleStreams(deps, running);
+          const idle = deps.mayPull() ? await idleStreams(deps, running) : [];
           for (const { planned } of idle.filter(({ dueAt }) => dueAt <= clock.now())) {
             const { name } = planned.stream;
             const work = runOne(deps, planned, stop)

@@ -145,6 +145,20 @@ describe('settings that depend on each other', () => {
     },
   );
 
+  it.each([
+    ['addresses: ["203.0.113.0/24", "2001:db8::/32", "10.1.2.3"]', []],
+    ['proxies: ["127.0.0.1/33"]', ['listener.access.proxies[0]']],
+    ['addresses: ["10.0.0.0/8/8", "example.com"]', ['listener.access.addresses[0]']],
+    ['addresses: ["::1/129"]', ['listener.access.addresses[0]']],
+    ['pathToken: { env: SHORT }', ['listener.access.pathToken']],
+    ['pathToken: { env: LONG }, headerToken: { env: LONG }', []],
+  ])('checks the second factors of the listener: %s', (access, wrong) => {
+    const env = { ...ENV, SHORT: 'short/token', LONG: 'canary-long-token-1234' };
+    const problems = problemsIn(`${MINIMAL}\nlistener: { access: { ${access} } }\n`, { env });
+    expect(problems.map(({ path }) => path).slice(0, 1)).toEqual(wrong);
+    expect(JSON.stringify(problems)).not.toMatch(/short\/token|canary/);
+  });
+
   it('never opens the local pages to other machines', () => {
     const [problem] = problemsIn(`${MINIMAL}\nlocal: { host: 0.0.0.0 }\n`);
     expect(problem?.path).toBe('local.host');

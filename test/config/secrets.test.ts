@@ -44,19 +44,6 @@ describe('secrets', () => {
     expect(config.service.v1.apiKey?.reveal()).toBe(CANARY);
   });
 
-  it('may be out of reach for those who never want their value', () => {
-    const text = withKey('{ credential: key }');
-    expect(problemsIn(text)).toHaveLength(1);
-    const { config, warnings } = configIn(text, { absent: 'credentials' });
-    expect(() => config.service.v1.apiKey?.reveal()).toThrow(/credential key is not available/);
-    expect(JSON.stringify(config.service.v1.apiKey)).toBe('"[secret service.v1.apiKey]"');
-    expect(warnings.map(showProblem).join()).toMatch(/apiKey cannot be checked here/);
-    // A file can be looked at by everybody who may, so that its absence is a mistake.
-    const missing = withKey('{ file: /nowhere/key }');
-    expect(problemsIn(missing, { absent: 'credentials' })).toHaveLength(1);
-    expect(configIn(missing, { absent: 'any' }).config.service.v1.apiKey).toBeDefined();
-  });
-
   it.each([
     [0o640, /open to other users/],
     [0o604, /open to other users/],
@@ -115,7 +102,7 @@ describe('secrets', () => {
     (HOOK) => {
       const text = `${MINIMAL}\nlistener: { secrets: [{ secret: { env: HOOK } }] }\n`;
       const [problem] = problemsIn(text, { env: { ...ENV, HOOK } });
-      expect(problem?.message).toBe('does not hold a signing secret (whsec_ and base64)');
+      expect(problem?.message).toBe('does not hold a signing secret (whsec_… or whpk_…)');
       expect(problem?.path).toBe('listener.secrets[0].secret');
     },
   );

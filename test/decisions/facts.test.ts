@@ -6,10 +6,11 @@ import { rulesOf } from '../rules/support.ts';
 import { ACCEPT_SMALL, createHouse, type House } from './support.ts';
 
 const { settings } = rulesOf(ACCEPT_SMALL);
+const DAY = 86_400_000;
 
 async function factsOf(house: House, id: number) {
-  const clock = clockFacts(house.clock.now(), settings);
-  const subject = await house.store.transaction((tx) => readSubject(tx, id, clock));
+  const at = { now: house.clock.now(), settings };
+  const subject = await house.store.transaction((tx) => readSubject(tx, id, at));
   if (!subject) throw new Error(`no delivery ${id}`);
   return subject.facts;
 }
@@ -38,18 +39,35 @@ describe('free stock', () => {
     expect(await freeOf(house, 2)).toEqual([0]);
   });
 
-  it('is less what was accepted since the stock was read, and not what was before', async () => {
+  it('is less what was accepted, until the stock was read after it was shipped', async () => {
     const house = await createHouse();
-    await house.delivery({ id: 1, status: 'accepted', lines: [['a', 3]] });
-    await house.clock.advance(1_000);
     await house.stock({ a: 10 });
-    await house.clock.advance(1_000);
     await house.delivery({ id: 2, status: 'accepted', lines: [['a', 4]] });
     await house.delivery({ id: 3, lines: [['a', 1]] });
     expect(await freeOf(house, 3)).toEqual([6]);
     await house.clock.advance(1_000);
+    await house.stock({ a: 10 });
+    expect(await freeOf(house, 3)).toEqual([6]);
+    await house.clock.advance(1_000);
+    const more = { trackAndTrace: { trackingNumbers: ['T-1'], trackingLinks: [] } };
+    await house.delivery({ id: 2, status: 'accepted', lines: [['a', 4]], more });
+    expect(await freeOf(house, 3)).toEqual([6]);
+    await house.clock.advance(1_000);
     await house.stock({ a: 6 });
     expect(await freeOf(house, 3)).toEqual([6]);
+  });
+
+  it('is not kept for ever for what was accepted and never gets a tracking number', async () => {
+    const house = await createHouse();
+    await house.delivery({ id: 1, lines: [['a', 3]] });
+    await house.delivery({ id: 1, status: 'accepted', lines: [['a', 3]] });
+    await house.delivery({ id: 2, lines: [['a', 1]] });
+    await house.clock.advance(13 * DAY);
+    await house.stock({ a: 10 });
+    expect(await freeOf(house, 2)).toEqual([7]);
+    await house.clock.advance(2 * DAY);
+    await house.stock({ a: 10 });
+    expect(await freeOf(house, 2)).toEqual([10]);
   });
 
   it('leaves rejected and canceled deliveries alone', async () => {

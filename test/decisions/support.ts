@@ -7,6 +7,7 @@ import { silentLogger } from '../../src/lib/log.ts';
 import { STOCK_VARIANT } from '../../src/mirror/catalog/variant.ts';
 import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { writeRows } from '../../src/mirror/entity.ts';
+import { type ErpCustomerRow, writeErpCustomers } from '../../src/mirror/erp-customer.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { rulesOf } from '../rules/support.ts';
@@ -66,8 +67,13 @@ export interface House {
   order(id: number, more?: Readonly<Record<string, unknown>>): Promise<void>;
   /** The service told us about a delivery; its order comes with it unless it is known. */
   delivery(input: DeliveryInput): Promise<void>;
-  /** A complete stock pull that started now. */
-  stock(levels: Readonly<Record<string, number>>): Promise<void>;
+  /** A complete stock pull that started now; more members of its rows by barcode. */
+  stock(
+    levels: Readonly<Record<string, number>>,
+    more?: Readonly<Record<string, object>>,
+  ): Promise<void>;
+  /** The ERP told us about customer C-1, or another one. */
+  customer(row?: Partial<ErpCustomerRow>): Promise<void>;
   /** Runs a decider until nothing is due; gives what it decided, `7 accept`. */
   decide(parts?: Partial<DeciderDeps>): Promise<string[]>;
   decisions(): Promise<
@@ -118,8 +124,11 @@ export async function createHouse(): Promise<House> {
       const record = { orderDeliveryId: id, orderId, status, fulfilledLineItems, ...more };
       await store.transaction((tx) => writeDeliveries(tx, [record], now()));
     },
-    async stock(levels) {
-      const records = Object.entries(levels).map(([barcode, quantity]) => ({ barcode, quantity }));
+    async stock(levels, more = {}) {
+      const records = Object.entries(levels).map(([barcode, quantity]) => ({
+        ...{ barcode, quantity },
+        ...more[barcode],
+      }));
       const rows = records.map(STOCK_VARIANT.toRow);
       await store.transaction((tx) => writeRows(tx, STOCK_VARIANT, rows, now()));
       const state = { complete_at: clock.now(), due_at: clock.now() };
@@ -134,6 +143,12 @@ export async function createHouse(): Promise<House> {
         })
         .onConflict((conflict) => conflict.column('stream').doUpdateSet(state))
         .execute();
+    },
+    async customer(row) {
+      const known = { accountNo: 'C-1', creditLimit: 1_000_00, balance: 0, currency: 'DKK' };
+      const rest = { overdueDays: 0, blocked: false, asOf: clock.now(), extra: {} };
+      const rows = [{ ...known, ...rest, ...row }];
+      await store.transaction((tx) => writeErpCustomers(tx, rows, clock.now()));
     },
     async decide(parts = {}) {
       const rules = loadedRules(ACCEPT_SMALL);

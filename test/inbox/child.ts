@@ -2,6 +2,7 @@
  * An inbox as a process of its own, to be killed: `node child.ts <database> [fd]`. Listens on a
  * free port, or on an inherited socket, and writes one line when it is ready. SIGTERM drains it.
  */
+import { createAccess } from '../../src/inbox/access.ts';
 import { createJournal } from '../../src/inbox/journal.ts';
 import { createListener } from '../../src/inbox/listener.ts';
 import { createMeter } from '../../src/inbox/meter.ts';
@@ -19,10 +20,9 @@ const meter = createMeter(clock, log);
 const journal = createJournal({ store, clock, meter, onAccepted: () => undefined });
 const key = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
 const verifier = createVerifier([{ name: 'current', secret: new Secret('current', key) }]);
-const listener = createListener(
-  { verifier, journal, meter, clock, log, writable: () => true },
-  { path: '/events' },
-);
+const access = createAccess({ path: '/events' });
+const writable = (): boolean => true;
+const listener = createListener({ access, verifier, journal, meter, clock, log, writable });
 const at = fd === undefined ? { host: '127.0.0.1', port: 0 } : { fd: Number(fd) };
 const { url } = await listener.start(at);
 process.once('SIGTERM', async () => {

@@ -51,9 +51,10 @@ describe('an event', () => {
     expect(inbox.nudges()).toBe(0);
   });
 
-  it('whose signed body is not JSON is stored, then answered 400', async () => {
+  it('whose signed body is not JSON is stored, acknowledged and counted (R5)', async () => {
     const inbox = await startInbox();
-    expect((await inbox.post('{"type":')).status).toBe(400);
+    expect((await inbox.post('{"type":')).status).toBe(204);
+    expect(inbox.meter.stats()).toMatchObject({ accepted: 1, notJson: 1, unknownType: 0 });
     const events = await inbox.store.db.selectFrom('webhook_event').selectAll().execute();
     expect(events).toMatchObject([{ type: null, outcome: 'stored' }]);
     expect(events[0]?.body.toString()).toBe('{"type":');

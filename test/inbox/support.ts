@@ -2,6 +2,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { onTestFinished, vi } from 'vitest';
+import { type AccessRules, createAccess } from '../../src/inbox/access.ts';
 import { createJournal, type Journal } from '../../src/inbox/journal.ts';
 import {
   createListener,
@@ -68,6 +69,7 @@ export interface Inbox {
 }
 
 export interface InboxOptions {
+  readonly access?: Partial<AccessRules>;
   readonly secrets?: readonly SigningSecret[];
   readonly clock?: Clock;
   readonly limits?: Partial<ListenerLimits>;
@@ -88,6 +90,7 @@ export async function startInbox(options: InboxOptions = {}): Promise<Inbox> {
   const journal = options.journal ?? createJournal({ store, clock, meter, onAccepted });
   const listener = createListener(
     {
+      access: createAccess({ path: '/events', ...options.access }),
       verifier: createVerifier(options.secrets ?? [secret('current', KEY)]),
       journal,
       meter,
@@ -95,7 +98,7 @@ export async function startInbox(options: InboxOptions = {}): Promise<Inbox> {
       log,
       writable: options.writable ?? (() => true),
     },
-    { path: '/events', limits: { ...LISTENER_LIMITS, ...options.limits } },
+    { ...LISTENER_LIMITS, ...options.limits },
   );
   const { url } = await listener.start({ host: '127.0.0.1', port: 0 });
   onTestFinished(() => listener.close(0));

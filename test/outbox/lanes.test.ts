@@ -14,7 +14,7 @@ const WAYS = new Set([
   ...['sending>sent', 'sending>queued', 'sending>refused', 'sending>in_doubt', 'sending>confirmed'],
   ...['sent>confirmed', 'sent>in_doubt', 'in_doubt>confirmed', 'in_doubt>queued'],
   ...['in_doubt>refused', 'in_doubt>dead', 'in_doubt>canceled'],
-  ...['dead>queued', 'dead>canceled', 'dead>confirmed'],
+  ...['dead>queued', 'dead>canceled', 'dead>confirmed', 'dead>in_doubt', 'queued>in_doubt'],
 ]);
 
 describe('lanes', () => {

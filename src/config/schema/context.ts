@@ -1,7 +1,7 @@
 /** The fields whose values come from outside the file: paths, files and secrets. */
 import { accessSync, constants } from 'node:fs';
 import { z } from 'zod';
-import { AbsentSecret, Secret } from '../../lib/secret.ts';
+import { Secret } from '../../lib/secret.ts';
 import { parseReference, type Read, type SecretReference } from '../source/secrets.ts';
 import { type FieldMeta, text, WRONG_KIND } from './fields.ts';
 
@@ -10,8 +10,6 @@ export interface SchemaContext {
   /** Makes a written path absolute. */
   resolvePath(written: string): string;
   readSecret(reference: SecretReference): Read;
-  /** Whether a reference that leads nowhere is a mistake only once its value is wanted. */
-  mayBeAbsent(reference: SecretReference): boolean;
   /** Told of each secret that was read or handed in. */
   secretLoaded(secret: Secret): void;
 }
@@ -26,6 +24,8 @@ export interface ContextFields {
   textOrSecret(name: string, expected: string, example: string): z.ZodType<string | Secret>;
   /** A secret that messages are signed with. */
   signingSecret(name: string): z.ZodType<Secret>;
+  /** A secret that stands in a path or a header as it is. */
+  token(name: string): z.ZodType<Secret>;
 }
 
 const SECRET_META = {
@@ -36,6 +36,8 @@ const SECRET_META = {
 
 /** Short keys can be guessed; the standard asks for 24 bytes, some senders make them shorter. */
 const SIGNING_KEY_BYTES_MIN = 16;
+/** Ed25519. */
+const PUBLIC_KEY_BYTES = 32;
 
 function findSecret(
   name: string,
@@ -50,8 +52,7 @@ function findSecret(
     return { problem: isLiteral ? problem : WRONG_KIND };
   }
   const read = context.readSecret(reference);
-  if ('value' in read) return new Secret(name, read.value);
-  return context.mayBeAbsent(reference) ? new AbsentSecret(name, read.problem, read.hint) : read;
+  return 'value' in read ? new Secret(name, read.value) : read;
 }
 
 function loadSecret(
@@ -61,7 +62,6 @@ function loadSecret(
   ctx: z.RefinementCtx,
 ): Secret {
   const found = findSecret(name, written, context);
-  if (found instanceof AbsentSecret) return found;
   if (found instanceof Secret) {
     context.secretLoaded(found);
     return found;
@@ -103,12 +103,15 @@ function isReadable(path: string): boolean {
   }
 }
 
-/** `whsec_` and at least 16 bytes in base64, as relays hand them out. */
+/** What needs no escape, and is too long to be guessed. */
+const TOKEN = /^[A-Za-z0-9_-]{16,256}$/;
+
+/** `whsec_` (a shared key) or `whpk_` (a public one) and base64, as relays hand them out. */
 function isSigningSecret(secret: Secret): boolean {
-  if (secret instanceof AbsentSecret) return true;
-  const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret.reveal())?.[1];
-  if (encoded === undefined) return false;
-  return Buffer.from(encoded, 'base64').length >= SIGNING_KEY_BYTES_MIN;
+  const [, kind, encoded = ''] =
+    /^(whsec_|whpk_)([A-Za-z0-9+/]+={0,2})$/.exec(secret.reveal()) ?? [];
+  const { length } = Buffer.from(encoded, 'base64');
+  return kind === 'whpk_' ? length === PUBLIC_KEY_BYTES : length >= SIGNING_KEY_BYTES_MIN;
 }
 
 export function contextFields(context: SchemaContext): ContextFields {
@@ -123,7 +126,13 @@ export function contextFields(context: SchemaContext): ContextFields {
       textOrSecretField(name, { expected, example }, context),
     signingSecret: (name) =>
       secretField(name, context)
-        .refine(isSigningSecret, { error: 'does not hold a signing secret (whsec_ and base64)' })
+        .refine(isSigningSecret, { error: 'does not hold a signing secret (whsec_… or whpk_…)' })
+        .meta(SECRET_META),
+    token: (name) =>
+      secretField(name, context)
+        .refine((secret) => TOKEN.test(secret.reveal()), {
+          error: 'does not hold a token of 16 to 256 characters (A-Z, a-z, 0-9, -, _)',
+        })
         .meta(SECRET_META),
   };
 }

@@ -5,6 +5,7 @@ import type { ContextFields } from './context.ts';
 import {
   duration,
   flag,
+  headerName,
   isLoopbackAddress,
   onceSound,
   size,
@@ -17,6 +18,37 @@ function address() {
   return text('an IP address of this machine', '127.0.0.1')
     .refine((written) => isIP(written) !== 0, { error: WRONG_KIND })
     .meta({ expected: 'an IP address of this machine', example: '127.0.0.1' });
+}
+
+/** `10.0.0.0/8`, `2001:db8::/32` or a single address. */
+function isAddressRange(written: string): boolean {
+  const [address = '', bits, ...rest] = written.split('/');
+  const family = isIP(address);
+  if (family === 0 || rest.length > 0) return false;
+  return (
+    bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 6 ? 128 : 32))
+  );
+}
+
+function addressRanges() {
+  return z
+    .array(z.string().refine(isAddressRange, { error: WRONG_KIND }))
+    .max(64)
+    .meta({
+      expected: 'a list of up to 64 addresses or ranges, in quotes',
+      example: '["203.0.113.0/24", "2001:db8::/32"]',
+    });
+}
+
+function accessSection(fields: ContextFields) {
+  return z.strictObject({
+    pathToken: fields.token('listener.access.pathToken').nullable(),
+    header: headerName(),
+    headerToken: fields.token('listener.access.headerToken').nullable(),
+    addresses: addressRanges(),
+    proxies: addressRanges(),
+    proxyHeader: headerName(),
+  });
 }
 
 export function listenerSection(fields: ContextFields) {
@@ -32,6 +64,7 @@ export function listenerSection(fields: ContextFields) {
     host: address(),
     port: whole(0, 65_535),
     path: text('a path that begins with a slash', '/webhooks', /^\/[\w./-]*$/),
+    access: accessSection(fields),
     public: flag(),
     secrets: z.array(secret).max(8).meta({
       expected: 'a list of up to 8 secrets',

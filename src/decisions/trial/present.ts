@@ -3,7 +3,6 @@ import { SelvedgeError } from '../../lib/errors.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db, Store } from '../../store/store.ts';
-import { clockFacts } from '../calendar.ts';
 import { readSubject } from '../facts.ts';
 
 function unknown(delivery: string): SelvedgeError {
@@ -35,7 +34,7 @@ export async function presentFacts(
   now: number,
 ): Promise<Facts> {
   const id = await deliveryIdOf(store.db, delivery);
-  const subject = await store.snapshot((tx) => readSubject(tx, id, clockFacts(now, settings)));
+  const subject = await store.snapshot((tx) => readSubject(tx, id, { now, settings }));
   if (subject === undefined) throw unknown(`${delivery} with its order`);
   return subject.facts;
 }

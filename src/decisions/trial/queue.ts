@@ -7,9 +7,9 @@ import { evaluate } from '../../rules/evaluate.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { DecisionOutcome } from '../../store/tables.ts';
-import { clockFacts } from '../calendar.ts';
 import { wasPutBack } from '../due.ts';
-import { readSubject, UnknownStatus } from '../facts.ts';
+import { UnknownStatus } from '../facts/status.ts';
+import { readSubject } from '../facts.ts';
 
 export interface QueueOptions {
   readonly rules: RuleSet;
@@ -62,7 +62,7 @@ async function answerFor(
   const undecidable = (reason: string): Answer => ({ after: null, rules: [], reason });
   const armed = new Set(ruleSet.rules.map(({ hash }) => hash));
   try {
-    const subject = await readSubject(tx, orderDeliveryId, clockFacts(now, ruleSet.settings));
+    const subject = await readSubject(tx, orderDeliveryId, { now, settings: ruleSet.settings });
     if (!subject) return undecidable('its order is not mirrored yet');
     const evaluation = evaluate(ruleSet, subject.facts, { armed, operands: false });
     const { kind, rules, reason } = shadowAsLive ? evaluation.shadow : evaluation.live;

@@ -33,15 +33,18 @@ function completeLine(line: LineFacts): LineFacts {
     ...line,
     missing: line.missing ?? (free === undefined ? null : Math.max(0, line.quantity - free)),
     price_diff_pct: line.price_diff_pct ?? percentDifference(line.price, line.order_price) ?? null,
+    list_price_diff_pct:
+      line.list_price_diff_pct ?? percentDifference(line.price, line.list_price) ?? null,
   };
 }
 
 function completeCredit(credit: CreditFacts, now: number): CreditFacts {
-  const { limit, balance, as_of: asOf } = credit;
-  const known = typeof limit === 'number' && typeof balance === 'number';
+  const { limit, balance, reserved, as_of: asOf } = credit;
+  const known =
+    typeof limit === 'number' && typeof balance === 'number' && typeof reserved === 'number';
   return {
     ...credit,
-    headroom: credit.headroom ?? (known ? limit - balance : null),
+    headroom: credit.headroom ?? (known ? limit - balance - reserved : null),
     age: credit.age ?? (typeof asOf === 'number' ? Math.max(0, now - asOf) : null),
   };
 }

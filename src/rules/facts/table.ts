@@ -8,6 +8,8 @@
  * computed from the others in `derive.ts`, in one place for live decisions, tests and replays.
  */
 
+import { credit, customer } from './erp-records.ts';
+
 type FactType =
   | 'string'
   | 'bool'
@@ -128,6 +130,21 @@ const line = {
     about: 'How far the price is from the order’s, up or down; 2.5 means 2.5 %. Never negative.',
     source: 'line.price against line.order_price',
   },
+  list_price: {
+    type: 'money',
+    optional: true,
+    unit: 'delivery.currency',
+    about: 'Wholesale price that the service lists now; absent when it is in another currency.',
+    source: 'wspPrice of the stock, or of the season for a pre-order',
+  },
+  list_price_diff_pct: {
+    type: 'percent',
+    optional: true,
+    derived: true,
+    unit: '%',
+    about: 'How far the price is from the listed one, up or down. Never negative.',
+    source: 'line.price against line.list_price',
+  },
   ordered: {
     type: 'int',
     optional: true,
@@ -139,7 +156,7 @@ const line = {
     type: 'int',
     optional: true,
     unit: 'pieces',
-    about: 'Pieces in stock that no other pending or accepted delivery needs.',
+    about: 'Pieces in stock that no older pending and no accepted, unshipped delivery needs.',
     source: 'stock mirror less other deliveries',
   },
   missing: {
@@ -153,6 +170,18 @@ const line = {
   style_no: { type: 'string', optional: true, about: 'Style number.', source: 'details.styleNo' },
   brand: { type: 'string', optional: true, about: 'Brand.', source: 'details.brandName' },
   season: { type: 'string', optional: true, about: 'Season of the line.', source: 'season' },
+  delivery_name: {
+    type: 'string',
+    optional: true,
+    about: 'Delivery window of the line of a pre-order.',
+    source: 'delivery of the line',
+  },
+  style_active: {
+    type: 'bool',
+    optional: true,
+    about: 'The style is still sold.',
+    source: 'active of the style',
+  },
   noos: {
     type: 'bool',
     optional: true,
@@ -228,7 +257,12 @@ const order = {
     about: 'A pre-order: it names a season, and its lines name deliveries.',
     source: 'SeasonName and lines',
   },
-  season: { type: 'string', optional: true, about: 'Season of a pre-order.', source: 'SeasonName' },
+  season: {
+    type: 'string',
+    optional: true,
+    about: 'Season of a pre-order.',
+    source: 'SeasonName, or the one season of the lines',
+  },
   delivery_names: {
     type: 'strings',
     about: 'Delivery windows that the lines of a pre-order name.',
@@ -247,6 +281,12 @@ const order = {
     about: 'Deliveries of the same order that were rejected.',
     source: 'delivery mirror',
   },
+  accepted_before: {
+    type: 'int',
+    unit: 'deliveries',
+    about: 'Other deliveries of the same order that are accepted.',
+    source: 'delivery mirror',
+  },
   account_no: {
     type: 'string',
     optional: true,
@@ -261,92 +301,12 @@ const order = {
   },
 } as const;
 
-const customer = {
-  account_no: {
-    type: 'string',
-    optional: true,
-    about: 'Account number in the ERP.',
-    source: 'erp_customer',
-  },
-  blocked: {
-    type: 'bool',
-    optional: true,
-    about: 'The ERP has blocked the customer.',
-    source: 'erp_customer.blocked',
-  },
-  credit: {
-    type: 'record',
-    of: 'credit',
-    optional: true,
-    about: 'What the ERP says of the customer’s credit; absent when it says nothing.',
-    source: 'erp_customer',
-  },
-  extra: {
-    type: 'extra',
-    optional: true,
-    about: 'More fields of the ERP, declared under customer_fields in settings.yaml.',
-    source: 'erp_customer.extra',
-  },
-} as const;
-
-const credit = {
-  limit: {
-    type: 'money',
-    optional: true,
-    unit: 'customer.credit.currency',
-    about: 'Credit limit.',
-    source: 'erp_customer.credit_limit',
-  },
-  balance: {
-    type: 'money',
-    optional: true,
-    unit: 'customer.credit.currency',
-    about: 'What the customer owes.',
-    source: 'erp_customer.balance',
-  },
-  headroom: {
-    type: 'money',
-    optional: true,
-    derived: true,
-    unit: 'customer.credit.currency',
-    about: 'Credit left, after what was accepted here since the ERP’s figures were taken.',
-    source: 'limit - balance - accepted since as_of',
-  },
-  overdue_days: {
-    type: 'int',
-    optional: true,
-    unit: 'days',
-    about: 'Age of the oldest unpaid invoice beyond its due date; 0 when none is.',
-    source: 'erp_customer.overdue_days',
-  },
-  currency: {
-    type: 'string',
-    code: 'currency',
-    optional: true,
-    about: 'Currency of the credit figures (ISO code such as DKK).',
-    source: 'erp_customer.currency',
-  },
-  as_of: {
-    type: 'timestamp',
-    optional: true,
-    about: 'When the ERP took the figures.',
-    source: 'erp_customer.as_of',
-  },
-  age: {
-    type: 'duration',
-    optional: true,
-    derived: true,
-    about: 'How old the figures are.',
-    source: 'clock.now - customer.credit.as_of',
-  },
-} as const;
-
 const season = {
   name: { type: 'string', optional: true, about: 'Name of the season.', source: 'seasonName' },
   listed: {
     type: 'bool',
     optional: true,
-    about: 'The service still lists the season.',
+    about: 'The service still lists the season of the pre-order.',
     source: 'season mirror',
   },
   delivery_names: {

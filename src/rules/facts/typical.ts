@@ -17,10 +17,12 @@ function typicalLine(barcode: string): LineFacts {
     quantity: 5,
     price: 200_00,
     order_price: 200_00,
+    list_price: 200_00,
     ordered: 5,
     stock_free: 40,
     style_no: 'S-100',
     brand: 'Northern Thread',
+    style_active: true,
     noos: false,
     color_active: true,
   };
@@ -51,6 +53,7 @@ export function typicalFacts(): Facts {
       delivery_names: [],
       other_pending: 0,
       rejected_before: 0,
+      accepted_before: 0,
       account_no: 'C-1',
       company: 'Hansen & Co',
     },
@@ -60,6 +63,7 @@ export function typicalFacts(): Facts {
       credit: {
         limit: 100_000_00,
         balance: 20_000_00,
+        reserved: 0,
         overdue_days: 0,
         currency: 'DKK',
         as_of: NOW - 5 * HOUR_MS,

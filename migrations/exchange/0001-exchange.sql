@@ -1,0 +1,127 @@
+-- What the ERP and the daemon hand to each other: a file of its own in rollback-journal mode, which
+-- any SQLite client from 3.37 on may open. Times are ISO texts in UTC, amounts decimal numbers.
+
+-- ---- The ERP hands documents over ----------------------------------------------------------
+
+-- A row is a document: it is written once and never changed.
+CREATE TABLE intake (
+  intake_id INTEGER PRIMARY KEY AUTOINCREMENT,
+  kind TEXT NOT NULL CHECK (length(kind) BETWEEN 1 AND 40),
+  reference TEXT NOT NULL CHECK (length(reference) BETWEEN 1 AND 200),
+  -- JSON, as for the other doors; at most 1 MiB.
+  payload TEXT NOT NULL CHECK (length(payload) BETWEEN 2 AND 1048576),
+  handed_in_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
+) STRICT;
+
+-- What became of a document. Written by the daemon; one row for each row of intake, there from the
+-- moment of the INSERT, and one for each document that came in through another door.
+CREATE TABLE receipt (
+  receipt_id INTEGER PRIMARY KEY AUTOINCREMENT,
+  -- The row of intake; null when the document came through another door.
+  intake_id INTEGER UNIQUE,
+  -- The daemon's number of the document; the same content again has the same number. Null until
+  -- the document is taken, and for one that was refused at the door.
+  document_id INTEGER,
+  kind TEXT NOT NULL,
+  reference TEXT NOT NULL,
+  state TEXT NOT NULL,
+  -- 1: the state does not change any more.
+  final INTEGER NOT NULL DEFAULT 0 CHECK (final IN (0, 1)),
+  order_id INTEGER,
+  order_no TEXT,
+  -- A JSON array of {"orderDeliveryId", "deliveryNo", "status"}.
+  deliveries TEXT NOT NULL DEFAULT '[]',
+  pending_refund_id INTEGER,
+  refund_id INTEGER,
+  -- A JSON array of {"path", "message"}.
+  problems TEXT NOT NULL DEFAULT '[]',
+  next_step TEXT NOT NULL,
+  handed_in_at TEXT NOT NULL,
+  changed_at TEXT NOT NULL,
+  ended_at TEXT
+) STRICT;
+CREATE INDEX receipt_document ON receipt (document_id);
+CREATE INDEX receipt_reference ON receipt (reference, kind);
+CREATE INDEX receipt_waiting ON receipt (receipt_id) WHERE state = 'waiting';
+CREATE INDEX receipt_ended ON receipt (ended_at) WHERE final = 1;
+
+CREATE TRIGGER intake_is_new BEFORE INSERT ON intake
+WHEN EXISTS (SELECT 1 FROM intake WHERE intake_id = NEW.intake_id)
+BEGIN
+  SELECT RAISE(ABORT, 'intake: this intake_id is taken; leave intake_id out of the INSERT');
+END;
+CREATE TRIGGER intake_waits AFTER INSERT ON intake
+BEGIN
+  INSERT INTO receipt (intake_id, kind, reference, state, next_step, handed_in_at, changed_at)
+  VALUES (NEW.intake_id, NEW.kind, NEW.reference, 'waiting',
+    'Nothing: the daemon takes the document within a second, as soon as it runs.',
+    NEW.handed_in_at, NEW.handed_in_at);
+END;
+CREATE TRIGGER intake_is_immutable BEFORE UPDATE ON intake
+BEGIN
+  SELECT RAISE(ABORT, 'intake: rows are immutable; hand a corrected document in as a new row');
+END;
+CREATE TRIGGER intake_stays BEFORE DELETE ON intake
+WHEN NOT EXISTS (SELECT 1 FROM receipt WHERE intake_id = OLD.intake_id AND final = 1)
+BEGIN
+  SELECT RAISE(ABORT, 'intake: a row stays until its receipt is final');
+END;
+CREATE TRIGGER receipt_stays BEFORE DELETE ON receipt
+WHEN OLD.final = 0
+BEGIN
+  SELECT RAISE(ABORT, 'receipt: a row stays until it is final');
+END;
+
+-- ---- What the ERP knows about its customers ------------------------------------------------
+
+-- Insert, update and delete as you like; the daemon takes the changes over within a second.
+CREATE TABLE erp_customer (
+  -- The account number as it stands in the shipping address of orders.
+  account_no TEXT NOT NULL PRIMARY KEY CHECK (length(account_no) BETWEEN 1 AND 100),
+  -- Decimal numbers in `currency`; null: not known.
+  credit_limit REAL,
+  balance REAL,
+  -- ISO 4217, such as EUR.
+  currency TEXT,
+  -- Days that the oldest open invoice is overdue; 0: none is.
+  overdue_days INTEGER,
+  -- 1: deliver nothing.
+  blocked INTEGER CHECK (blocked IN (0, 1)),
+  -- When the figures were taken, such as 2026-11-21T08:00:00Z.
+  as_of TEXT,
+  -- A JSON object with further fields, for rules that use them.
+  extra TEXT NOT NULL DEFAULT '{}' CHECK (length(extra) <= 65536)
+) STRICT, WITHOUT ROWID;
+
+-- Which customers the daemon has yet to take over.
+CREATE TABLE erp_customer_change (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  account_no TEXT NOT NULL UNIQUE
+) STRICT;
+
+-- Customers that could not be taken over, and why. Written by the daemon.
+CREATE TABLE erp_customer_problem (
+  account_no TEXT NOT NULL PRIMARY KEY,
+  path TEXT NOT NULL,
+  message TEXT NOT NULL,
+  found_at TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- A change always gets a new number: one that comes while the last is taken over is not lost.
+CREATE TRIGGER erp_customer_inserted AFTER INSERT ON erp_customer
+BEGIN
+  DELETE FROM erp_customer_change WHERE account_no = NEW.account_no;
+  INSERT INTO erp_customer_change (account_no) VALUES (NEW.account_no);
+END;
+CREATE TRIGGER erp_customer_updated AFTER UPDATE ON erp_customer
+BEGIN
+  DELETE FROM erp_customer_change WHERE account_no IN (OLD.account_no, NEW.account_no);
+  INSERT INTO erp_customer_change (account_no) VALUES (OLD.account_no);
+  INSERT INTO erp_customer_change (account_no)
+  SELECT NEW.account_no WHERE NEW.account_no <> OLD.account_no;
+END;
+CREATE TRIGGER erp_customer_deleted AFTER DELETE ON erp_customer
+BEGIN
+  DELETE FROM erp_customer_change WHERE account_no = OLD.account_no;
+  INSERT INTO erp_customer_change (account_no) VALUES (OLD.account_no);
+END;

@@ -1,0 +1,75 @@
+/** What the ERP says of the buyer, and what is left of the credit after our own accepts. */
+import { isJsonObject } from '../../lib/json.ts';
+import type { Facts } from '../../rules/facts/plain.ts';
+import type { RuleSet } from '../../rules/rule.ts';
+import type { Tx } from '../../store/store.ts';
+import { reservedCredit } from './reserved.ts';
+
+type CustomerFacts = NonNullable<Facts['customer']>;
+type ExtraFields = RuleSet['settings']['customer_fields'];
+type ExtraValue = string | number | boolean;
+
+export interface Customer {
+  readonly facts: CustomerFacts;
+  /** Fields of the ERP whose value is not of the declared kind: they count as not known. */
+  readonly misfits: readonly string[];
+}
+
+function fits(value: unknown, kind: ExtraFields[string]): value is ExtraValue {
+  if (kind === 'text') return typeof value === 'string';
+  if (kind === 'true/false') return typeof value === 'boolean';
+  if (kind === 'whole number') return Number.isSafeInteger(value);
+  return typeof value === 'number' && /^-?\d+(\.\d+)?$/.test(String(value));
+}
+
+function extraOf(
+  text: string,
+  fields: ExtraFields,
+): Pick<Customer, 'misfits'> & {
+  readonly extra: Record<string, ExtraValue>;
+} {
+  const parsed: unknown = JSON.parse(text);
+  const members = isJsonObject(parsed) ? parsed : {};
+  const extra: Record<string, ExtraValue> = {};
+  const misfits: string[] = [];
+  for (const [name, kind] of Object.entries(fields)) {
+    const value: unknown = Object.hasOwn(members, name) ? members[name] : null;
+    if (value === null || value === undefined) continue;
+    if (fits(value, kind)) extra[name] = value;
+    else misfits.push(`${name} should be a ${kind}, it is ${JSON.stringify(value).slice(0, 80)}`);
+  }
+  return { extra, misfits };
+}
+
+/** Undefined when the ERP does not know the account. */
+export async function customerFacts(
+  tx: Tx,
+  accountNo: string,
+  orderDeliveryId: number,
+  fields: ExtraFields,
+): Promise<Customer | undefined> {
+  const row = await tx
+    .selectFrom('erp_customer')
+    .selectAll()
+    .where('account_no', '=', accountNo)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst();
+  if (!row) return undefined;
+  const { credit_limit: limit, balance, currency, overdue_days: overdue } = row;
+  const { extra, misfits } = extraOf(row.extra, fields);
+  const saysNothing = [limit, balance, overdue].every((value) => value === null);
+  const since = row.as_of ?? row.changed_at;
+  const account = { accountNo, currency };
+  const credit = saysNothing
+    ? null
+    : {
+        limit,
+        balance,
+        reserved: await reservedCredit(tx, account, orderDeliveryId, since),
+        overdue_days: overdue,
+        currency,
+        as_of: row.as_of,
+      };
+  const blocked = row.blocked === null ? null : row.blocked === 1;
+  return { facts: { account_no: accountNo, blocked, credit, extra }, misfits };
+}

@@ -1,0 +1,155 @@
+/**
+ * The facts of a delivery's lines: stock, prices, and what the product data say of the color.
+ *
+ * Free stock of a line = mirrored stock, less what others have a claim on (see `reserved.ts`), less
+ * what earlier lines of this delivery take: nobody counts on the same last piece twice.
+ */
+import { sql } from 'kysely';
+import type { LineFacts } from '../../rules/facts/plain.ts';
+import { inKeys } from '../../store/bulk.ts';
+import type { Tx } from '../../store/store.ts';
+import { reservedPieces } from './reserved.ts';
+
+export interface OrderLine {
+  readonly barcode: string;
+  readonly quantity: number;
+  readonly price: number | null;
+  readonly season_name: string | null;
+  readonly delivery_name: string | null;
+}
+
+interface OrderOfLines {
+  readonly lines: readonly OrderLine[];
+  readonly currency: string | null;
+  /** Season of a pre-order. */
+  readonly season: string | null;
+}
+
+/** When the stock was read last, as a whole. */
+async function readStockReadAt(tx: Tx): Promise<number> {
+  const row = await tx
+    .selectFrom('stream_state')
+    .select('complete_at')
+    .where('stream', '=', 'stock')
+    .executeTakeFirst();
+  return row?.complete_at ?? 0;
+}
+
+function flagOf(value: number | null | undefined): boolean | null {
+  return value === null || value === undefined ? null : value === 1;
+}
+
+interface Listed {
+  readonly barcode: string;
+  readonly currency: string | null;
+  readonly wsp_price: number | null;
+}
+
+/** What the service asks for a pre-order of these barcodes; empty for other orders. */
+async function seasonPrices(
+  tx: Tx,
+  season: string | null,
+  barcodes: readonly string[],
+): Promise<readonly Listed[]> {
+  if (season === null) return [];
+  const keys = barcodes.map((barcode) => `${season}/${barcode}`);
+  return tx
+    .selectFrom('season_variant')
+    .select(['barcode', 'currency', 'wsp_price'])
+    .where(inKeys('season_barcode', keys))
+    .where('deleted_at', 'is', null)
+    .execute();
+}
+
+interface StyleColor {
+  readonly style_no: string | null;
+  readonly color_code: string | null;
+  readonly style_active: number | null;
+  readonly noos_type: string | null;
+  readonly color_active: number | null;
+}
+
+/** Style and color flags of the product data, for the styles of these lines. */
+async function styleColors(
+  tx: Tx,
+  styleNos: readonly string[],
+): Promise<ReadonlyMap<string, StyleColor>> {
+  if (styleNos.length === 0) return new Map();
+  const { rows } = await sql<StyleColor>`
+    select s.style_no, c.code as color_code, s.active as style_active, sc.noos_type,
+      sc.active as color_active
+    from style as s
+    left join json_each(s.style_color_ids) as id
+    left join style_color as sc on sc.style_color_id = id.value and sc.deleted_at is null
+    left join color as c on c.color_id = sc.color_id and c.deleted_at is null
+    where ${inKeys('s.style_no', styleNos)} and s.deleted_at is null`.execute(tx);
+  const found = new Map<string, StyleColor>();
+  for (const row of rows) {
+    found.set(`${row.style_no}/`, row);
+    if (row.color_code !== null) found.set(`${row.style_no}/${row.color_code}`, row);
+  }
+  return found;
+}
+
+function noosOf(type: string | null | undefined): boolean | null {
+  if (type === 'noos') return true;
+  return type === 'none' ? false : null;
+}
+
+function variantsOf(tx: Tx, barcodes: readonly string[]) {
+  return tx
+    .selectFrom('stock_variant')
+    .select(['barcode', 'quantity', 'style_no', 'color_code', 'brand_name', 'season_name'])
+    .select(['color_active', 'currency', 'wsp_price'])
+    .where(inKeys('barcode', barcodes))
+    .where('deleted_at', 'is', null)
+    .execute();
+}
+
+export async function lineFacts(
+  tx: Tx,
+  orderDeliveryId: number,
+  order: OrderOfLines,
+): Promise<LineFacts[]> {
+  const lines = await tx
+    .selectFrom('delivery_line')
+    .selectAll()
+    .where('order_delivery_id', '=', orderDeliveryId)
+    .orderBy('line_no')
+    .execute();
+  const barcodes = [...new Set(lines.map((line) => line.barcode))];
+  const variants = await variantsOf(tx, barcodes);
+  const stock = new Map(variants.map((variant) => [variant.barcode, variant]));
+  const listed = order.season === null ? variants : await seasonPrices(tx, order.season, barcodes);
+  const prices = new Map(listed.map((one) => [one.barcode, one]));
+  const styleNos = new Set(variants.flatMap(({ style_no: no }) => (no === null ? [] : [no])));
+  const colors = await styleColors(tx, [...styleNos]);
+  const readAt = await readStockReadAt(tx);
+  const taken = new Map(await reservedPieces(tx, orderDeliveryId, barcodes, readAt));
+  return lines.map((line) => {
+    const variant = stock.get(line.barcode);
+    const others = taken.get(line.barcode) ?? 0;
+    taken.set(line.barcode, others + line.fulfilled_quantity);
+    const ordered = order.lines.filter((other) => other.barcode === line.barcode);
+    const price = prices.get(line.barcode);
+    const sameCurrency = order.currency !== null && price?.currency === order.currency;
+    const color = colors.get(`${variant?.style_no}/${variant?.color_code ?? '?'}`);
+    const style = color ?? colors.get(`${variant?.style_no}/`);
+    return {
+      barcode: line.barcode,
+      quantity: line.fulfilled_quantity,
+      price: line.price,
+      order_price: ordered[0]?.price ?? null,
+      list_price: sameCurrency ? price.wsp_price : null,
+      ordered: ordered.length > 0 ? ordered.reduce((sum, o) => sum + o.quantity, 0) : null,
+      stock_free: variant ? Math.max(0, variant.quantity - others) : null,
+      style_no: variant?.style_no ?? null,
+      brand: variant?.brand_name ?? null,
+      season: line.season_name ?? variant?.season_name ?? null,
+      delivery_name: line.delivery_name ?? ordered[0]?.delivery_name ?? null,
+      style_active: flagOf(style?.style_active),
+      noos: noosOf(color?.noos_type),
+      color_active: flagOf(variant?.color_active) ?? flagOf(color?.color_active),
+    };
+  });
+}

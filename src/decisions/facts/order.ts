@@ -1,0 +1,103 @@
+/** The facts of the order that a delivery belongs to, and of its season. */
+import type { Facts } from '../../rules/facts/plain.ts';
+import type { Tx } from '../../store/store.ts';
+import type { OrderLine } from './lines.ts';
+import { knownStatus } from './status.ts';
+
+const ORDER_STATUSES = ['pending', 'fulfilled', 'partially_fulfilled', 'canceled'] as const;
+
+/** Other deliveries of the order, by status. */
+async function siblings(
+  tx: Tx,
+  orderId: number,
+  orderDeliveryId: number,
+): Promise<ReadonlyMap<string, number>> {
+  const rows = await tx
+    .selectFrom('delivery')
+    .select((eb) => ['status', eb.fn.countAll<number>().as('count')])
+    .where('order_id', '=', orderId)
+    .where('order_delivery_id', '!=', orderDeliveryId)
+    .where('deleted_at', 'is', null)
+    .groupBy('status')
+    .execute();
+  return new Map(rows.map((row) => [row.status, Number(row.count)]));
+}
+
+function distinct(values: readonly (string | null)[]): string[] {
+  return [...new Set(values.flatMap((value) => (value === null ? [] : [value])))];
+}
+
+/** A pre-order names its season; where the head does not, all its lines name one and the same. */
+function seasonOf(head: string | null, lines: readonly OrderLine[]): string | null {
+  if (head !== null) return head;
+  const ahead = lines.length > 0 && lines.every((line) => line.delivery_name !== null);
+  const [season, other] = distinct(lines.map((line) => line.season_name));
+  return ahead && other === undefined ? (season ?? null) : null;
+}
+
+export async function orderFacts(
+  tx: Tx,
+  orderId: number,
+  orderDeliveryId: number,
+  lines: readonly OrderLine[],
+): Promise<{ readonly facts: Facts['order']; readonly hash: string } | undefined> {
+  const order = await tx
+    .selectFrom('sales_order')
+    .selectAll()
+    .where('order_id', '=', orderId)
+    .executeTakeFirst();
+  if (!order) return undefined;
+  const priced = lines.every((line) => line.price !== null);
+  const season = seasonOf(order.season_name, lines);
+  const others = await siblings(tx, orderId, orderDeliveryId);
+  const facts: Facts['order'] = {
+    id: order.order_id,
+    number: order.order_no ?? '',
+    reference: order.reference ?? '',
+    status: knownStatus(ORDER_STATUSES, order.status),
+    created_at: order.created_at ?? order.first_seen_at,
+    country: order.country_code,
+    currency: order.currency,
+    amount: priced ? lines.reduce((sum, line) => sum + (line.price ?? 0) * line.quantity, 0) : null,
+    quantity: lines.reduce((sum, line) => sum + line.quantity, 0),
+    freight_amount: order.freight_amount,
+    freight_type: order.freight_type,
+    preorder: season !== null,
+    season,
+    delivery_names: distinct(lines.map((line) => line.delivery_name)),
+    comment: order.comment,
+    other_pending: others.get('pending') ?? 0,
+    rejected_before: others.get('rejected') ?? 0,
+    accepted_before: others.get('accepted') ?? 0,
+    account_no: order.account_no,
+    company: order.company,
+  };
+  return { facts, hash: order.content_hash };
+}
+
+/** Whether the service still lists the season: unknown as long as the list was never read. */
+export async function seasonFacts(tx: Tx, name: string): Promise<Facts['season']> {
+  const row = await tx
+    .selectFrom('season')
+    .select('deleted_at')
+    .where('season_name', '=', name)
+    .executeTakeFirst();
+  const read = await tx
+    .selectFrom('stream_state')
+    .select('complete_at')
+    .where('stream', '=', 'seasons')
+    .executeTakeFirst();
+  const windows = await tx
+    .selectFrom('season_delivery')
+    .select('delivery_name')
+    .where('season_name', '=', name)
+    .orderBy('line_no')
+    .execute();
+  const listed = row?.deleted_at === null;
+  const known = row !== undefined || typeof read?.complete_at === 'number';
+  return {
+    name,
+    listed: known ? listed : null,
+    delivery_names: listed ? windows.map((window) => window.delivery_name) : null,
+  };
+}

@@ -1,0 +1,98 @@
+/**
+ * Second factors in front of the signature: a secret last segment of the path, a header with a
+ * secret, a list of addresses. None of them is proof of who sends (only the signature is), but
+ * what they keep out costs no check of a signature.
+ *
+ * Behind a reverse proxy every connection comes from the proxy. The header in which it names the
+ * sender is believed only on connections from proxies that the configuration lists; everybody else
+ * could write it as well.
+ */
+import { timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { BlockList, isIP } from 'node:net';
+import { sha256 } from '../lib/json.ts';
+import type { Secret } from '../lib/secret.ts';
+
+export interface AccessRules {
+  /** The one path, exactly, e.g. `/events`. */
+  readonly path: string;
+  /** When set, the path goes on with a slash and this. */
+  readonly pathToken?: Secret | null;
+  /** When set, requests must carry this value in `header` (lower case). */
+  readonly headerToken?: Secret | null;
+  readonly header?: string;
+  /** `10.0.0.0/8` or single addresses; none: every address may send. */
+  readonly addresses?: readonly string[];
+  /** Whose word about the sender counts, in `proxyHeader` (lower case). */
+  readonly proxies?: readonly string[];
+  readonly proxyHeader?: string;
+}
+
+export interface Access {
+  /** The path with its token: a secret when there is one. */
+  readonly path: string;
+  isPath(url: string | undefined): boolean;
+  /** The sender's address as far as it can be believed; empty when nobody knows. */
+  senderOf(request: IncomingMessage): string;
+  /** What the request lacks besides the path. */
+  lacks(request: IncomingMessage): 'address' | 'header token' | undefined;
+}
+
+const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
+
+function plainAddress(address: string): string {
+  return MAPPED.exec(address)?.[1] ?? address;
+}
+
+/** `[::1]:443`, `10.0.0.1:443` or a bare address; empty when it is none. */
+function addressIn(text: string): string {
+  const bare =
+    /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text;
+  return isIP(bare) === 0 ? '' : plainAddress(bare);
+}
+
+/** Whether an address is one of these; each is `address` or `address/bits`, checked before. */
+function addressList(entries: readonly string[]): (address: string) => boolean {
+  const list = new BlockList();
+  for (const entry of entries) {
+    const [address = '', bits] = entry.split('/');
+    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
+    list.addSubnet(address, Number(bits ?? (family === 'ipv6' ? 128 : 32)), family);
+  }
+  return (address) =>
+    isIP(address) !== 0 && list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+}
+
+function sameText(given: string, expected: string): boolean {
+  return timingSafeEqual(Buffer.from(sha256(given)), Buffer.from(sha256(expected)));
+}
+
+export function createAccess(rules: AccessRules): Access {
+  const { pathToken, headerToken, header = '', addresses = [], proxyHeader = '' } = rules;
+  const path = pathToken ? `${rules.path.replace(/\/$/, '')}/${pathToken.reveal()}` : rules.path;
+  const isAllowed = addressList(addresses);
+  const isProxy = addressList(rules.proxies ?? []);
+
+  const senderOf = (request: IncomingMessage): string => {
+    let sender = plainAddress(request.socket.remoteAddress ?? '');
+    const named = request.headers[proxyHeader];
+    const chain = typeof named === 'string' ? named.split(',') : [];
+    // From the nearest on: each proxy vouches for the one before it, up to the first stranger.
+    while (isProxy(sender) && chain.length > 0) sender = addressIn((chain.pop() ?? '').trim());
+    return sender;
+  };
+
+  return {
+    path,
+    isPath: (url = '') => (pathToken ? sameText(url, path) : url === path),
+    senderOf,
+    lacks(request) {
+      if (addresses.length > 0 && !isAllowed(senderOf(request))) return 'address';
+      const given = request.headers[header];
+      if (headerToken && !sameText(String(given ?? ''), headerToken.reveal())) {
+        return 'header token';
+      }
+      return undefined;
+    },
+  };
+}

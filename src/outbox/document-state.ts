@@ -1,0 +1,146 @@
+/**
+ * What has become of a document, for receipts, HTTP answers and people: its state, what it made
+ * at the service, what is wrong with it, and what to do next, in a sentence.
+ */
+import { z } from 'zod';
+import { tryParseJson } from '../lib/json.ts';
+import type { Db, Tx } from '../store/store.ts';
+import type { OutboxState } from '../store/tables.ts';
+import type { Problem } from './documents.ts';
+import { nextAction } from './next-action.ts';
+
+interface Finding extends Problem {
+  readonly severity: 'error' | 'warning';
+}
+
+export interface DocumentState {
+  readonly outboxId: number;
+  readonly kind: string;
+  readonly reference: string;
+  readonly state: OutboxState;
+  /** Nothing more will happen by itself. */
+  readonly ended: boolean;
+  readonly createdAt: number;
+  /** Epoch milliseconds; null while it is open. */
+  readonly endedAt: number | null;
+  readonly attempts: number;
+  readonly orderId: number | null;
+  readonly orderNo: string | null;
+  /** Of the answer to the order (level 1.4.12), as they are now. */
+  readonly deliveries: readonly {
+    readonly orderDeliveryId: number;
+    readonly deliveryNo: string | null;
+    readonly status: string | null;
+  }[];
+  readonly pendingRefundId: number | null;
+  readonly orderRefundId: number | null;
+  readonly styleId: string | null;
+  readonly problems: readonly Finding[];
+  /** What a person must decide about, when one must. */
+  readonly deskReason: string | null;
+  readonly lastError: string | null;
+  readonly nextAction: string;
+}
+
+const findingsSchema = z.array(
+  z.object({ path: z.string(), message: z.string(), severity: z.enum(['error', 'warning']) }),
+);
+
+const resultSchema = z.object({
+  orderId: z.int().nullish(),
+  orderNo: z.string().nullish(),
+  deliveries: z
+    .array(
+      z.object({
+        orderDeliveryId: z.int(),
+        deliveryNo: z.string().nullish(),
+        status: z.string().nullish(),
+      }),
+    )
+    .nullish(),
+  pendingRefundId: z.int().nullish(),
+  orderRefundId: z.int().nullish(),
+  styleId: z.string().nullish(),
+});
+
+/** What an answer told, as far as it can be read; nothing for a row without an answer. */
+function readResult(text: string | null): z.output<typeof resultSchema> {
+  const parsed = resultSchema.safeParse(text === null ? {} : tryParseJson(text));
+  return parsed.success ? parsed.data : {};
+}
+
+function readFindings(text: string): readonly Finding[] {
+  const parsed = findingsSchema.safeParse(tryParseJson(text));
+  return parsed.success ? parsed.data : [];
+}
+
+type Row = Awaited<ReturnType<typeof rowOf>>;
+
+function rowOf(db: Db | Tx, outboxId: number) {
+  return db.selectFrom('outbox').selectAll().where('outbox_id', '=', outboxId).executeTakeFirst();
+}
+
+/** The refund that the service made of a pending one, once the mirror has it. */
+async function refundOf(db: Db | Tx, pendingRefundId: number | null): Promise<number | null> {
+  if (pendingRefundId === null) return null;
+  const refund = await db
+    .selectFrom('refund')
+    .select('order_refund_id')
+    .where('pending_refund_id', '=', pendingRefundId)
+    .executeTakeFirst();
+  return refund?.order_refund_id ?? null;
+}
+
+/** The answer's deliveries, with the status that the mirror knows by now. */
+async function deliveriesOf(
+  db: Db | Tx,
+  told: NonNullable<z.output<typeof resultSchema>['deliveries']>,
+): Promise<DocumentState['deliveries']> {
+  if (told.length === 0) return [];
+  const ids = told.map(({ orderDeliveryId }) => orderDeliveryId);
+  const rows = await db
+    .selectFrom('delivery')
+    .select(['order_delivery_id', 'status'])
+    .where('order_delivery_id', 'in', ids)
+    .execute();
+  const now = new Map(rows.map((row) => [row.order_delivery_id, row.status]));
+  return told.map(({ orderDeliveryId, deliveryNo, status }) => ({
+    orderDeliveryId,
+    deliveryNo: deliveryNo ?? null,
+    status: now.get(orderDeliveryId) ?? status ?? null,
+  }));
+}
+
+async function describe(db: Db | Tx, row: NonNullable<Row>): Promise<DocumentState> {
+  const result = readResult(row.result);
+  const pendingRefundId = result.pendingRefundId ?? null;
+  const orderRefundId = result.orderRefundId ?? (await refundOf(db, pendingRefundId));
+  const orderId = result.orderId ?? row.order_id;
+  const { kind, reference, state, attempts } = row;
+  return {
+    ...{ outboxId: row.outbox_id, kind, reference, state, attempts, orderId },
+    ended: row.ended_at !== null,
+    createdAt: row.created_at,
+    endedAt: row.ended_at,
+    orderNo: result.orderNo ?? null,
+    deliveries: await deliveriesOf(db, result.deliveries ?? []),
+    ...{ pendingRefundId, orderRefundId },
+    styleId: result.styleId ?? null,
+    problems: readFindings(row.problems),
+    deskReason: row.desk_reason,
+    lastError: row.last_error,
+    nextAction: nextAction({
+      ...{ outboxId: row.outbox_id, kind, state, lastError: row.last_error },
+      ...{ deskReason: row.desk_reason, pendingRefundId, orderRefundId },
+    }),
+  };
+}
+
+/** Undefined when there is no such row. */
+export async function documentState(
+  db: Db | Tx,
+  outboxId: number,
+): Promise<DocumentState | undefined> {
+  const row = await rowOf(db, outboxId);
+  return row && describe(db, row);
+}

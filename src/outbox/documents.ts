@@ -1,0 +1,275 @@
+/**
+ * The documents that the ERP hands in: our own JSON in camelCase, strict, one schema a kind. A
+ * document is normalised while it is checked (amounts become text with two decimals, texts lose
+ * the space around them), and checking a normalised one again changes nothing: what is stored in
+ * the outbox is exactly what was understood, and equal documents have equal texts.
+ *
+ * An amount is a decimal text ("19.95") or a number with at most two decimals. Dates and times do
+ * not occur. `reference` may stand in the document or beside it; it is what the document is known
+ * by for ever.
+ */
+import { z } from 'zod';
+import type { NewOrder } from '../client/v1/order-body.ts';
+import type { NewPendingRefund } from '../client/v1/refunds.ts';
+import { isJsonObject, type JsonObject } from '../lib/json.ts';
+import { formatMinorUnits, minorUnits } from '../lib/money.ts';
+import { nearestName } from '../lib/nearest.ts';
+
+/** A mistake in a document; `path` is empty for the document as a whole, else `lines[2].price`. */
+export interface Problem {
+  readonly path: string;
+  readonly message: string;
+}
+
+const LINES_MAX = 5_000;
+const QUANTITY_MAX = 1_000_000;
+const REFERENCE_CHARS_MAX = 200;
+
+const AMOUNT = /^\d{1,9}(?:\.\d{1,2})?$/;
+const AMOUNT_WANTED = 'must be an amount with at most two decimals, such as "19.95" or 19.95';
+
+/** Text with two decimals, whatever way it was written. */
+const amount = z
+  .union([z.string(), z.number()], { error: AMOUNT_WANTED })
+  .refine((written) => AMOUNT.test(String(written)), { error: AMOUNT_WANTED })
+  .transform((written) => formatMinorUnits(minorUnits(Number(written)) ?? 0));
+
+// Control characters have no place in what the service shows to people.
+const text = z
+  .string()
+  .trim()
+  .max(1_000)
+  .regex(/^[^\p{Cc}]*$/u, 'must not hold control characters');
+const needed = text.min(1, 'must not be empty');
+const comment = z.string().trim().max(1_000).optional();
+const quantity = z.int('must be a whole number').min(1).max(QUANTITY_MAX);
+const id = z.int('must be a whole number').min(1);
+const reference = needed.max(REFERENCE_CHARS_MAX).normalize('NFC').optional();
+
+function linesOf<T extends z.ZodType>(line: T) {
+  return z.array(line).min(1, 'must have at least one line').max(LINES_MAX);
+}
+
+const addressSchema = z.strictObject({
+  firstName: needed,
+  lastName: needed,
+  address: needed,
+  city: needed,
+  zip: needed,
+  countryCode: text.regex(/^[A-Z]{2}$/, 'must be two capital letters'),
+  phone: needed,
+  email: text.regex(/^\S+@\S+$/, 'must be an e-mail address'),
+  address2: text.optional(),
+  company: text.optional(),
+  provinceCode: text.optional(),
+  accountNo: text.optional(),
+});
+
+const orderSchema = z.strictObject({
+  reference,
+  lines: linesOf(
+    z.strictObject({ barcode: needed, quantity, price: amount, deliveryName: needed.optional() }),
+  ),
+  comment,
+  /** Not sent: checked against the prices that the mirror has. */
+  currency: text.regex(/^[A-Z]{3}$/, 'must be three capital letters').optional(),
+  shippingAddress: addressSchema.optional(),
+  freight: z
+    .strictObject({
+      amount,
+      type: needed.optional(),
+      parcelShopId: needed.optional(),
+      warehouseCode: needed.optional(),
+    })
+    .optional(),
+  /** Makes it a pre-order. */
+  seasonName: needed.optional(),
+});
+
+const REFUND_TYPES = [
+  'claim/credit',
+  'claim/replace',
+  'claim/price_reduction',
+  'return/credit',
+  'price_reduction/credit',
+] as const;
+
+const pendingRefundSchema = z
+  .strictObject({
+    reference,
+    orderId: id.optional(),
+    /** In place of the id: the reference of an order that was handed in here. */
+    orderReference: needed.normalize('NFC').optional(),
+    comment,
+    lines: linesOf(
+      z.strictObject({
+        barcode: needed,
+        quantity,
+        price: amount.optional(),
+        refundType: z.enum(REFUND_TYPES).optional(),
+        restock: z.boolean().optional(),
+      }),
+    ),
+  })
+  .refine(({ orderId, orderReference }) => (orderId === undefined) !== !orderReference, {
+    error: 'needs either orderId or orderReference',
+    path: ['orderId'],
+  });
+
+const refundStatusSchema = z.strictObject({
+  reference,
+  orderId: id,
+  orderRefundId: id,
+  status: z.enum(['pending', 'accepted', 'rejected']),
+  /** The status that this was decided on; without it, what the mirror shows at hand-in. */
+  expectedStatus: z.enum(['pending', 'accepted']).optional(),
+});
+
+const styleSchema = z
+  .strictObject({
+    reference,
+    /** With it an existing style is changed, without it a new one is made. */
+    styleId: needed.optional(),
+    styleNo: needed.optional(),
+    styleName: needed.optional(),
+    brandId: needed.optional(),
+    description: text.optional(),
+    designer: text.optional(),
+    active: z.boolean().optional(),
+    typeId: needed.optional(),
+    genderId: needed.optional(),
+    countryId: needed.optional(),
+  })
+  .superRefine((style, ctx) => {
+    if (style.styleId !== undefined) return;
+    for (const name of ['styleNo', 'styleName', 'brandId'] as const) {
+      if (style[name] !== undefined) continue;
+      const message = 'is missing; a new style needs it (an existing one is named by styleId)';
+      ctx.addIssue({ code: 'custom', path: [name], message });
+    }
+  });
+
+const SCHEMAS = {
+  order: orderSchema,
+  pending_refund: pendingRefundSchema,
+  refund_status: refundStatusSchema,
+  style: styleSchema,
+} as const;
+
+export type DocumentKind = keyof typeof SCHEMAS;
+export type OrderDocument = z.output<typeof orderSchema>;
+export type PendingRefundDocument = z.output<typeof pendingRefundSchema>;
+export type RefundStatusDocument = z.output<typeof refundStatusSchema>;
+export type StyleDocument = z.output<typeof styleSchema>;
+
+export function isDocumentKind(kind: string): kind is DocumentKind {
+  return Object.hasOwn(SCHEMAS, kind);
+}
+
+function pathText(path: readonly PropertyKey[]): string {
+  return path
+    .map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`))
+    .join('')
+    .replace(/^\./, '');
+}
+
+function memberNames(schema: unknown): readonly string[] {
+  if (schema instanceof z.ZodObject) return Object.keys(schema.shape);
+  if (schema instanceof z.ZodOptional) return memberNames(schema.unwrap());
+  return schema instanceof z.ZodArray ? memberNames(schema.element) : [];
+}
+
+/** The names that may stand at `path`, for "did you mean". */
+function namesAt(kind: DocumentKind, path: readonly PropertyKey[]): readonly string[] {
+  const first = path[0];
+  const section: unknown =
+    typeof first === 'string' ? Reflect.get(SCHEMAS[kind].shape, first) : SCHEMAS[kind];
+  return memberNames(section);
+}
+
+function problemsOf(kind: DocumentKind, error: z.core.$ZodError): Problem[] {
+  return error.issues.flatMap((issue): Problem[] => {
+    if (issue.code !== 'unrecognized_keys') {
+      return [{ path: pathText(issue.path), message: issue.message }];
+    }
+    return issue.keys.map((key) => {
+      const near = nearestName(key, namesAt(kind, issue.path));
+      const hint = near === undefined ? '' : `; did you mean ${near}?`;
+      return { path: pathText([...issue.path, key]), message: `is not known here${hint}` };
+    });
+  });
+}
+
+export type ParsedDocument =
+  | {
+      readonly ok: true;
+      /** Normalised, without its reference. */
+      readonly document: JsonObject;
+      /** The reference that stood in the document. */
+      readonly reference: string | undefined;
+    }
+  | { readonly ok: false; readonly problems: readonly Problem[] };
+
+/** Checks a payload (parsed JSON) and gives the document in its one form, or every mistake. */
+export function parseDocument(kind: DocumentKind, payload: unknown): ParsedDocument {
+  if (!isJsonObject(payload)) {
+    return { ok: false, problems: [{ path: '', message: 'must be a JSON object' }] };
+  }
+  const parsed = SCHEMAS[kind].safeParse(payload, {
+    error: (issue) =>
+      issue.code === 'invalid_type' && issue.input === undefined ? 'is missing' : undefined,
+  });
+  if (!parsed.success) return { ok: false, problems: problemsOf(kind, parsed.error) };
+  const { reference: own, ...document } = parsed.data;
+  return { ok: true, document, reference: own };
+}
+
+/** The way references are compared: they differ only if this differs. */
+export function referenceKey(written: string): string {
+  return written.trim().normalize('NFC').toLowerCase();
+}
+
+/** A stored body as the document it is; throws when it is none, which is a bug. */
+export const readBody = {
+  order: (body: JsonObject): OrderDocument => orderSchema.parse(body),
+  pendingRefund: (body: JsonObject): PendingRefundDocument => pendingRefundSchema.parse(body),
+  refundStatus: (body: JsonObject): RefundStatusDocument => refundStatusSchema.parse(body),
+  style: (body: JsonObject): StyleDocument => styleSchema.parse(body),
+} as const;
+
+function minor(written: string): number {
+  return minorUnits(Number(written)) ?? 0;
+}
+
+/** The order as the client takes it. */
+export function newOrderOf(ownReference: string, document: OrderDocument): NewOrder {
+  const { lines, comment: note, shippingAddress, freight, seasonName } = document;
+  return {
+    reference: ownReference,
+    lines: lines.map(({ price, ...line }) => ({ ...line, priceMinor: minor(price) })),
+    comment: note,
+    shippingAddress,
+    freight: freight && {
+      freightAmountMinor: minor(freight.amount),
+      freightType: freight.type,
+      parcelShopId: freight.parcelShopId,
+      warehouseCode: freight.warehouseCode,
+    },
+    seasonName,
+  };
+}
+
+/** The pending refund as the client takes it. */
+export function newPendingRefundOf(
+  ownReference: string,
+  document: PendingRefundDocument,
+): NewPendingRefund {
+  return {
+    reference: ownReference,
+    comment: document.comment,
+    lines: document.lines.map(({ price, ...line }) => ({
+      ...line,
+      priceMinor: price === undefined ? undefined : minor(price),
+    })),
+  };
+}

@@ -1,0 +1,54 @@
+import { expect, it } from 'vitest';
+import {
+  type ErpCustomerRow,
+  removeErpCustomers,
+  writeErpCustomers,
+} from '../../src/mirror/erp-customer.ts';
+import { temporaryStore } from '../support/store.ts';
+
+const HANSEN: ErpCustomerRow = {
+  accountNo: 'C-1',
+  creditLimit: 100_000_00,
+  balance: 20_000_00,
+  currency: 'DKK',
+  overdueDays: 0,
+  blocked: false,
+  asOf: 1_000,
+  extra: { price_group: 'A' },
+};
+
+it('writes what changed, tells it in the change feed, and writes nothing twice', async () => {
+  const store = await temporaryStore();
+  const write = (row: ErpCustomerRow, at: number) =>
+    store.transaction((tx) => writeErpCustomers(tx, [row], at));
+  expect(await write(HANSEN, 1)).toMatchObject({ inserted: 1 });
+  expect(await write(HANSEN, 2)).toMatchObject({ unchanged: 1, writtenKeys: [] });
+  expect(await write({ ...HANSEN, balance: 30_000_00, blocked: true }, 3)).toMatchObject({
+    changed: 1,
+  });
+  const rows = await store.db.selectFrom('erp_customer').selectAll().execute();
+  expect(rows).toMatchObject([
+    { account_no: 'C-1', balance: 30_000_00, blocked: 1, first_seen_at: 1, changed_at: 3 },
+  ]);
+  const feed = await store.db.selectFrom('change').select(['op', 'key', 'diff']).execute();
+  expect(feed).toEqual([
+    { op: 'insert', key: 'C-1', diff: '{}' },
+    { op: 'update', key: 'C-1', diff: '{"balance":[2000000,3000000],"blocked":[0,1]}' },
+  ]);
+});
+
+it('forgets a customer that the ERP no longer has until it comes back', async () => {
+  const store = await temporaryStore();
+  await store.transaction((tx) => writeErpCustomers(tx, [HANSEN], 1));
+  const remove = (at: number) => store.transaction((tx) => removeErpCustomers(tx, ['C-1'], at));
+  expect(await remove(2)).toBe(1);
+  expect(await remove(3)).toBe(0);
+  await store.transaction((tx) => writeErpCustomers(tx, [HANSEN], 4));
+  const { deleted_at } = await store.db
+    .selectFrom('erp_customer')
+    .select('deleted_at')
+    .executeTakeFirstOrThrow();
+  expect(deleted_at).toBeNull();
+  const feed = await store.db.selectFrom('change').select('op').execute();
+  expect(feed.map(({ op }) => op)).toEqual(['insert', 'delete', 'restore']);
+});

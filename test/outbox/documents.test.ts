@@ -1,0 +1,141 @@
+import { expect, it } from 'vitest';
+import { ORDER_SPELLING_DEFAULTS, orderBody } from '../../src/client/v1/order-body.ts';
+import { pendingRefundBody } from '../../src/client/v1/refunds.ts';
+import { documentState } from '../../src/outbox/document-state.ts';
+import {
+  type DocumentKind,
+  isDocumentKind,
+  newOrderOf,
+  newPendingRefundOf,
+  parseDocument,
+  readBody,
+} from '../../src/outbox/documents.ts';
+import { type Enqueued, enqueueDocument } from '../../src/outbox/enqueue.ts';
+import type { SqliteStore } from '../../src/store/store.ts';
+import { temporaryStore } from '../support/store.ts';
+
+const ORDER = { lines: [{ barcode: '570001', quantity: 2, price: '19.9' }] };
+
+function parsed(kind: DocumentKind, payload: unknown) {
+  const result = parseDocument(kind, payload);
+  if (!result.ok) throw new Error(JSON.stringify(result.problems));
+  return result;
+}
+
+function problems(kind: DocumentKind, payload: unknown): string[] {
+  const result = parseDocument(kind, payload);
+  return result.ok ? [] : result.problems.map(({ path, message }) => `${path} ${message}`);
+}
+
+function put(
+  store: SqliteStore,
+  reference: string,
+  payload: unknown,
+  kind: DocumentKind = 'order',
+) {
+  const { document } = parsed(kind, payload);
+  return store.transaction((tx) =>
+    enqueueDocument(tx, { kind, reference, document, cause: 'test' }, 1),
+  );
+}
+
+function idOf(enqueued: Enqueued): number {
+  if ('conflict' in enqueued) throw new Error('taken');
+  return enqueued.outboxId;
+}
+
+it('gives equal documents the same form, however their amounts and texts are written', () => {
+  const one = parsed('order', { ...ORDER, comment: ' soon ', reference: ' A-1 ' });
+  const other = parsed('order', {
+    comment: 'soon',
+    lines: [{ price: 19.9, quantity: 2, barcode: ' 570001' }],
+  });
+  expect(one.document).toEqual(other.document);
+  expect(one.reference).toBe('A-1');
+  expect(parsed('order', one.document).document).toEqual(one.document);
+});
+
+it('names every mistake with its path', () => {
+  expect(
+    problems('order', {
+      lines: [
+        { barcode: '', quantity: 1.5, price: 1.005 },
+        { barcode: 'b', quantity: 0, price: '1,50', delivreyName: 'x' },
+      ],
+      shippingAddress: { firstName: 'A' },
+    }),
+  ).toEqual(
+    expect.arrayContaining([
+      'lines[0].barcode must not be empty',
+      'lines[0].quantity must be a whole number',
+      'lines[0].price must be an amount with at most two decimals, such as "19.95" or 19.95',
+      'lines[1].price must be an amount with at most two decimals, such as "19.95" or 19.95',
+      'lines[1].delivreyName is not known here; did you mean deliveryName?',
+      'shippingAddress.lastName is missing',
+    ]),
+  );
+  expect(problems('order', {})).toEqual(['lines is missing']);
+  expect(problems('order', [])).toEqual([' must be a JSON object']);
+  const lines = [{ barcode: 'b', quantity: 1 }];
+  expect(problems('pending_refund', { lines })).toEqual([
+    'orderId needs either orderId or orderReference',
+  ]);
+  expect(problems('style', { styleNo: '1' })).toHaveLength(2);
+  expect(isDocumentKind('order') && !isDocumentKind('toString')).toBe(true);
+});
+
+it('becomes the body of the wire with the amounts that were handed in', () => {
+  const { document } = parsed('order', { ...ORDER, freight: { amount: '7', type: 'dhl' } });
+  expect(orderBody(newOrderOf('A-1', readBody.order(document)), ORDER_SPELLING_DEFAULTS)).toEqual({
+    reference: 'A-1',
+    orderLineItems: [{ barcode: '570001', quantity: 2, price: 19.9 }],
+    freight: { freightAmount: 7, freightType: 'dhl' },
+  });
+  const refund = parsed('pending_refund', {
+    orderId: 7,
+    lines: [{ barcode: 'b', quantity: 1, price: 0.29, restock: true }],
+  });
+  const body = newPendingRefundOf('R-1', readBody.pendingRefund(refund.document));
+  expect(pendingRefundBody(body)).toEqual({
+    reference: 'R-1',
+    refundLineItems: [{ barcode: 'b', quantity: 1, price: 0.29, restock: true }],
+  });
+});
+
+it('is taken once for its reference, whatever its letters', async () => {
+  const store = await temporaryStore();
+  const first = await put(store, 'A-1', ORDER);
+  expect(first).toMatchObject({ state: 'queued', repeated: false });
+  const again = await put(store, ' a-1', { ...ORDER, reference: 'A-1' });
+  expect(again).toEqual({ ...first, repeated: true });
+  const other = { lines: [{ barcode: '570001', quantity: 3, price: '19.90' }] };
+  expect(await put(store, 'A-1', other)).toMatchObject({
+    conflict: {
+      existing: { reference: 'A-1', document: { lines: [{ quantity: 2 }] } },
+      given: { reference: 'A-1', document: { lines: [{ quantity: 3 }] } },
+    },
+  });
+  expect(await store.db.selectFrom('outbox').selectAll().execute()).toHaveLength(1);
+});
+
+it('keeps the documents of one order in one lane', async () => {
+  const store = await temporaryStore();
+  await put(store, 'A-1', ORDER);
+  const refund = { orderReference: 'a-1', lines: [{ barcode: '570001', quantity: 1 }] };
+  await put(store, 'R-1', refund, 'pending_refund');
+  const rows = await store.db.selectFrom('outbox').select('lane').execute();
+  expect(rows.map(({ lane }) => lane)).toEqual(['order/a-1', 'order/a-1']);
+});
+
+it('says what became of it and what to do next', async () => {
+  const store = await temporaryStore();
+  const outboxId = idOf(await put(store, 'A-1', ORDER));
+  expect(await documentState(store.db, outboxId)).toMatchObject({
+    state: 'queued',
+    reference: 'A-1',
+    ended: false,
+    orderId: null,
+    nextAction: 'nothing: it is sent as soon as its turn has come',
+  });
+  expect(await documentState(store.db, 99)).toBeUndefined();
+});

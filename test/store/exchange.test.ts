@@ -1,0 +1,205 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { manualClock } from '../../src/lib/clock.ts';
+import { type Exchange, openExchange, type ReceiptRow } from '../../src/store/exchange.ts';
+import { temporaryFolder } from '../support/store.ts';
+
+const CHARS = 1_000_000;
+
+function open(path = join(temporaryFolder(), 'exchange.db')): Exchange {
+  const exchange = openExchange({ path, busyTimeoutMs: 5_000 }, manualClock());
+  onTestFinished(() => exchange[Symbol.dispose]());
+  return exchange;
+}
+
+/** The system's own client, as an ERP on this machine has one. */
+function shell(path: string, sql: string): string {
+  return execFileSync('sqlite3', ['-cmd', '.timeout 5000', path, sql], {
+    encoding: 'utf8',
+    stdio: 'pipe',
+  });
+}
+
+const INSERT = "INSERT INTO intake(kind, reference, payload) VALUES ('order', 'SO-1', '{}')";
+
+function refused(intakeId: number): ReceiptRow {
+  return {
+    intakeId,
+    documentId: null,
+    kind: 'order',
+    reference: 'SO-1',
+    state: 'refused',
+    final: true,
+    orderId: null,
+    orderNo: null,
+    deliveries: '[]',
+    pendingRefundId: null,
+    refundId: null,
+    problems: '[]',
+    nextStep: 'Correct it.',
+    handedInAt: '2026-01-05T08:00:00.000Z',
+    changedAt: '2026-01-05T08:00:00.000Z',
+    endedAt: '2026-01-05T08:00:00.000Z',
+  };
+}
+
+describe('the exchange database', () => {
+  it('takes a row from a foreign client and tells that there is one', () => {
+    const exchange = open();
+    expect(exchange.hasNews()).toBe(true);
+    expect(exchange.hasNews()).toBe(false);
+    shell(exchange.path, INSERT);
+    expect(exchange.hasNews()).toBe(true);
+    expect(exchange.hasNews()).toBe(false);
+    expect(exchange.waiting(10, CHARS)).toMatchObject([
+      { intakeId: 1, kind: 'order', reference: 'SO-1', payload: '{}' },
+    ]);
+    const receipt = shell(exchange.path, 'SELECT state, final, next_step FROM receipt');
+    expect(receipt).toMatch(/^waiting\|0\|Nothing: the daemon takes/);
+  });
+
+  it('does not take its own writing for news', () => {
+    const exchange = open();
+    shell(exchange.path, INSERT);
+    exchange.hasNews();
+    exchange.writeReceipts([refused(1)]);
+    expect(exchange.hasNews()).toBe(false);
+    expect(exchange.waiting(10, CHARS)).toEqual([]);
+  });
+
+  it('stops reading once the payloads are as long as it may hold', () => {
+    const exchange = open();
+    for (let count = 0; count < 5; count += 1) shell(exchange.path, INSERT);
+    expect(exchange.waiting(3, CHARS)).toHaveLength(3);
+    expect(exchange.waiting(10, 4)).toHaveLength(2);
+  });
+
+  it('lets nobody change, replace or take back a document', () => {
+    const { path } = open();
+    shell(path, INSERT);
+    expect(() => shell(path, "UPDATE intake SET payload = '{ }'")).toThrow(/immutable/);
+    expect(() => shell(path, 'DELETE FROM intake')).toThrow(/until its receipt is final/);
+    expect(() => shell(path, 'DELETE FROM receipt')).toThrow(/until it is final/);
+    const replace = INSERT.replace('INSERT', 'INSERT OR REPLACE')
+      .replace('(kind', '(intake_id, kind')
+      .replace('VALUES (', 'VALUES (1, ');
+    expect(() => shell(path, replace)).toThrow(/intake_id is taken/);
+  });
+
+  it('refuses what is too long for a document', () => {
+    const { path } = open();
+    const long = `INSERT INTO intake(kind, reference, payload)
+      VALUES ('order', 'SO-1', printf('%.*c', 1048577, 'x'))`;
+    expect(() => shell(path, long)).toThrow(/CHECK constraint failed/);
+  });
+
+  it('is for the group to read and write', () => {
+    expect(statSync(open().path).mode & 0o777).toBe(0o660);
+  });
+
+  it('gives up after a moment while another program holds the lock, and works again later', () => {
+    const exchange = open();
+    const other = new Database(exchange.path);
+    onTestFinished(() => other.close() && undefined);
+    other.exec('begin exclusive');
+    expect(() => exchange.waiting(1, CHARS)).toThrow(/another program holds it/);
+    expect(() => exchange.writeReceipts([refused(1)])).toThrow(/another program holds it/);
+    other.exec('commit');
+    expect(exchange.waiting(1, CHARS)).toEqual([]);
+  });
+
+  it('goes back to a rollback journal when a client has changed that', () => {
+    const exchange = open();
+    exchange.hasNews();
+    shell(exchange.path, 'PRAGMA journal_mode = wal');
+    shell(exchange.path, INSERT);
+    expect(exchange.hasNews()).toBe(true);
+    expect(shell(exchange.path, 'PRAGMA journal_mode')).toBe('delete\n');
+  });
+
+  it('does not open a file whose tables somebody has changed, and names what', () => {
+    const { path } = open();
+    shell(path, 'CREATE TABLE own (id INTEGER)');
+    open(path);
+    shell(path, 'CREATE TRIGGER planted AFTER INSERT ON intake BEGIN SELECT 1; END');
+    expect(() => open(path)).toThrow(/somebody changed planted/);
+  });
+
+  it('gives a receipt to a row that lost its own', () => {
+    const exchange = open();
+    shell(exchange.path, INSERT);
+    exchange.writeReceipts([refused(1)]);
+    shell(exchange.path, 'DELETE FROM receipt');
+    expect(open(exchange.path).waiting(10, CHARS)).toHaveLength(1);
+  });
+
+  it('forgets what was final long ago, and nothing else', () => {
+    const exchange = open();
+    shell(exchange.path, INSERT);
+    shell(exchange.path, INSERT);
+    exchange.writeReceipts([refused(1)]);
+    expect(exchange.forget('2026-01-05T08:00:00.000Z', 10)).toBe(0);
+    expect(exchange.forget('2026-01-05T08:00:00.001Z', 10)).toBe(1);
+    expect(shell(exchange.path, 'SELECT intake_id FROM intake')).toBe('2\n');
+    expect(shell(exchange.path, 'SELECT intake_id FROM receipt')).toBe('2\n');
+  });
+
+  it('tells which customers have changed, each once, also those that are gone', () => {
+    const exchange = open();
+    const { path } = exchange;
+    shell(path, "INSERT INTO erp_customer(account_no, balance) VALUES ('C1', 10.5), ('C2', 1)");
+    shell(path, "UPDATE erp_customer SET balance = 11 WHERE account_no = 'C1'");
+    shell(path, "DELETE FROM erp_customer WHERE account_no = 'C2'");
+    const changes = exchange.changedCustomers(10);
+    expect(changes).toMatchObject([
+      { accountNo: 'C1', row: { balance: 11, extra: '{}' } },
+      { accountNo: 'C2', row: null },
+    ]);
+    // While the daemon works on them, one changes again.
+    shell(path, "INSERT OR REPLACE INTO erp_customer(account_no, balance) VALUES ('C2', 2)");
+    exchange.customersDone(
+      changes.map((change) => ({ change, problem: { path: 'balance', message: 'no' } })),
+      '2026-01-05T08:00:00.000Z',
+    );
+    expect(exchange.changedCustomers(10)).toMatchObject([{ accountNo: 'C2', row: { balance: 2 } }]);
+    expect(shell(path, 'SELECT account_no, path FROM erp_customer_problem')).toBe(
+      'C1|balance\nC2|balance\n',
+    );
+  });
+
+  it('loses no row while three foreign clients and the daemon write at the same time', async () => {
+    const exchange = open();
+    const script = `.timeout 5000\n${`${INSERT};\n`.repeat(40)}`;
+    const clients = [1, 2, 3].map(() => {
+      const client = spawn('sqlite3', [exchange.path], { stdio: ['pipe', 'ignore', 'pipe'] });
+      let complaints = '';
+      client.stderr.on('data', (chunk: Buffer) => {
+        complaints += chunk.toString();
+      });
+      client.stdin.end(script);
+      return once(client, 'exit').then(() => complaints);
+    });
+    const answered = new Set<number>();
+    const work = async (): Promise<void> => {
+      while (answered.size < 120) {
+        try {
+          const rows = exchange.waiting(50, CHARS);
+          exchange.writeReceipts(rows.map(({ intakeId }) => refused(intakeId)));
+          for (const { intakeId } of rows) answered.add(intakeId);
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'exchange.busy' });
+        }
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    };
+    const [complaints] = await Promise.all([Promise.all(clients), work()]);
+    expect(complaints).toEqual(['', '', '']);
+    expect(shell(exchange.path, "SELECT count(*) FROM receipt WHERE state = 'refused'")).toBe(
+      '120\n',
+    );
+  });
+});
