@@ -24,6 +24,16 @@ function streamRow(stream: StreamStatus): readonly string[] {
   return [stream.stream, state, ago(stream.ageMs), rows, due, stream.lastError ?? ''];
 }
 
+function relayLine({ relay }: Status): string {
+  if (relay === null) return 'not measured yet';
+  const { state, announced, changes, late, lost, sweepMs, lateMsP95 } = relay;
+  const parts = [`${state}: ${announced} of ${changes} changes told by events`];
+  if (late + lost > 0) parts.push(`${late} late, ${lost} lost`);
+  if (lateMsP95 !== null) parts.push(`p95 ${formatDuration(lateMsP95)}`);
+  if (sweepMs !== null) parts.push(`a sweep every ${formatDuration(sweepMs)}`);
+  return parts.join(', ');
+}
+
 function printStatus(output: Output, status: Status): void {
   const { daemon, events } = status;
   output.line(`daemon      ${daemon.running ? `running (${daemon.holder})` : 'not running'}`);
@@ -32,6 +42,7 @@ function printStatus(output: Output, status: Status): void {
   output.line(`pending     ${counts(status.pending)}`);
   output.line(`outbox      ${counts(status.outbox)}`);
   output.line(`events      ${events.count}, the last ${ago(events.lastAgeMs)}`);
+  output.line(`relay       ${relayLine(status)}`);
   output.line(`to read     ${status.refreshWaiting} orders`);
   output.line(`quarantine  ${status.quarantined} rows`);
   output.line(`incidents   ${status.openIncidents} open`);

@@ -15,7 +15,7 @@ import {
   text,
   whole,
 } from './schema/fields.ts';
-import { listenerSection, localSection } from './schema/listeners.ts';
+import { listenerSection, localSection, lossMeterSection } from './schema/listeners.ts';
 import { serviceSection } from './schema/service.ts';
 import { streamsSection } from './schema/streams.ts';
 
@@ -52,6 +52,7 @@ export function createSchema(context: SchemaContext) {
     service: serviceSection(fields),
     store: storeSection(),
     listener: listenerSection(fields),
+    lossMeter: lossMeterSection(),
     local: localSection(),
     streams: streamsSection(),
     rules: z.strictObject({

@@ -112,20 +112,24 @@ function createWorkers(
     onDecided: (decided) => events?.decided?.(decided),
     onPush: () => outbox.nudge(),
   });
-  const inbox = createInbox(config.listener, {
+  const inbox = createInbox(config, {
     ...{ store, clock, random, log, readOrder, space },
     onRead: () => decider.nudge(),
   });
   const { planner, operations } = createSync(config, {
     ...{ store, clock, random, log, sequence, service },
     mayPull: () => space.allows('pull'),
+    sweepPace: () => (config.lossMeter.adaptive ? inbox.lossMeter.pace() : undefined),
     onRefreshRequested: () => inbox.refresher.nudge(),
     onRunEnded: (result) => events?.runEnded?.(result),
   });
   const local = createLocal(config, { random, log, sync: operations });
   const lease = leaseKeeper(parts.lease, config.store.lockLease, clock);
   return {
-    workers: [lease, space, outbox, decider, inbox.refresher, inbox.listener, planner, local],
+    workers: [
+      ...[lease, space, outbox, decider],
+      ...[inbox.refresher, inbox.listener, inbox.lossMeter, planner, local],
+    ],
     listenerUrl: inbox.url,
   };
 }

@@ -1,8 +1,9 @@
 /** The inbox as the configuration describes it: listener and refresher. */
 import type { Config } from '../config/schema.ts';
 import { createAccess } from '../inbox/access.ts';
-import { createJournal } from '../inbox/journal.ts';
+import { createJournal, type Journal } from '../inbox/journal.ts';
 import { createListener, LISTENER_LIMITS } from '../inbox/listener.ts';
+import { createLossMeter, type LossMeter, type LossMeterLimits } from '../inbox/loss/loss-meter.ts';
 import { createMeter, type Meter } from '../inbox/meter.ts';
 import { createRefresher, type Refresher } from '../inbox/refresher.ts';
 import { createVerifier } from '../inbox/signature.ts';
@@ -19,6 +20,7 @@ export interface Inbox {
   readonly listener: Worker;
   readonly refresher: Refresher;
   readonly meter: Meter;
+  readonly lossMeter: LossMeter;
   /** The address that events are received at, once the listener has started. */
   readonly url: Promise<string | undefined>;
 }
@@ -53,22 +55,12 @@ async function recordRefused(deps: InboxDeps, orderId: number, error: RefusedErr
     .execute();
 }
 
-export function createInbox(config: Config['listener'], deps: InboxDeps): Inbox {
-  const { store, clock, random } = deps;
-  const log = deps.log.child({ room: 'inbox' });
-  const refresher = createRefresher({
-    store,
-    clock,
-    random,
-    log,
-    readOrder: async (orderId, request) => {
-      await deps.readOrder(orderId, request);
-    },
-    onRead: deps.onRead,
-    onRefused: (orderId, error) => recordRefused(deps, orderId, error),
-  });
-  const meter = createMeter(clock, log);
-  const journal = createJournal({ store, clock, meter, onAccepted: () => refresher.nudge() });
+/** The listener as a worker, and where it listens once it has started. */
+function listenerWorker(
+  config: Config['listener'],
+  deps: InboxDeps & { readonly journal: Journal; readonly meter: Meter },
+): { readonly worker: Worker; readonly url: Promise<string | undefined> } {
+  const { clock, log, journal, meter, space } = deps;
   const verifier = createVerifier(
     config.secrets.map(({ secret, notAfter }, index) => ({
       name: `listener.secrets[${index}]`,
@@ -91,15 +83,13 @@ export function createInbox(config: Config['listener'], deps: InboxDeps): Inbox 
     requestMs: config.requestTimeout,
     keepAliveMs: config.keepAlive,
   };
+  const writable = (): boolean => space.allows('receive');
   const started = Promise.withResolvers<string | undefined>();
-  const listener: Worker = {
+  const worker: Worker = {
     name: 'listener',
     async run(signal) {
-      const writable = (): boolean => deps.space.allows('receive');
-      const server = createListener(
-        { access, verifier, journal, meter, clock, log, writable },
-        limits,
-      );
+      const parts = { access, verifier, journal, meter, clock, log, writable };
+      const server = createListener(parts, limits);
       const { url } = await server.start(config).catch((error: unknown) => {
         started.resolve(undefined);
         throw error;
@@ -114,5 +104,41 @@ export function createInbox(config: Config['listener'], deps: InboxDeps): Inbox 
       await server.close(DRAIN_MS);
     },
   };
-  return { listener, refresher, meter, url: started.promise };
+  return { worker, url: started.promise };
+}
+
+function lossLimits(config: Config['lossMeter']): LossMeterLimits {
+  return {
+    lateAfterMs: config.lateAfter,
+    graceMs: config.grace,
+    windowMs: config.window,
+    sweepMsMin: config.sweepMin,
+    sweepMsMax: config.sweepMax,
+    silentMs: config.silentAfter,
+    silentChanges: config.silentChanges,
+    silentMsMax: config.silentMax,
+  };
+}
+
+export function createInbox({ listener: config, lossMeter }: Config, deps: InboxDeps): Inbox {
+  const { store, clock, random } = deps;
+  const log = deps.log.child({ room: 'inbox' });
+  const refresher = createRefresher({
+    store,
+    clock,
+    random,
+    log,
+    readOrder: async (orderId, request) => {
+      await deps.readOrder(orderId, request);
+    },
+    onRead: deps.onRead,
+    onRefused: (orderId, error) => recordRefused(deps, orderId, error),
+  });
+  const meter = createMeter(clock, log);
+  const journal = createJournal({ store, clock, meter, onAccepted: () => refresher.nudge() });
+  const { worker, url } = listenerWorker(config, { ...deps, log, journal, meter });
+  return {
+    ...{ listener: worker, refresher, meter, url },
+    lossMeter: createLossMeter({ store, clock, log, meter }, lossLimits(lossMeter)),
+  };
 }

@@ -20,11 +20,17 @@ export interface StreamSources {
   /** Undefined while V2 is not enabled. */
   readonly v2: V2Client | undefined;
   readonly onRefreshRequested: () => void;
+  /** How often the loss meter wants a sweep; undefined: as scheduled. */
+  readonly sweepPace?: (() => number | undefined) | undefined;
 }
 
-function planned(stream: Stream, settings: Streams['brands']): PlannedStream[] {
+function planned(
+  stream: Stream,
+  settings: Streams['brands'],
+  pace?: PlannedStream['pace'],
+): PlannedStream[] {
   const { enabled, schedule, jitter } = settings;
-  return enabled ? [{ stream, schedule, jitterMs: jitter }] : [];
+  return enabled ? [{ stream, schedule, jitterMs: jitter, pace }] : [];
 }
 
 function orderStreams(streams: Streams, sources: StreamSources): PlannedStream[] {
@@ -32,7 +38,7 @@ function orderStreams(streams: Streams, sources: StreamSources): PlannedStream[]
   const deps = { v1, db: () => store.db, onRefreshRequested };
   const { orders, ordersFull } = streams;
   return [
-    ...planned(createOrdersStream(deps, 'orders'), orders),
+    ...planned(createOrdersStream(deps, 'orders'), orders, sources.sweepPace),
     ...planned(createOrdersStream(deps, 'ordersFull'), ordersFull),
   ];
 }

@@ -26,6 +26,7 @@ export interface SyncDeps {
   readonly sequence: ReadSequence;
   /** False while pulls must wait, because the disk is nearly full. */
   readonly mayPull: () => boolean;
+  readonly sweepPace: () => number | undefined;
   readonly onRefreshRequested: () => void;
   readonly onRunEnded: (result: RunResult) => void;
 }

@@ -1,5 +1,6 @@
 /** How the installation is, read from the database alone: works beside a daemon and without one. */
 import type { Db } from '../store/store.ts';
+import { type RelayFigures, readRelayFigures } from './relay.ts';
 
 export interface StreamStatus {
   readonly stream: string;
@@ -24,6 +25,8 @@ export interface Status {
   readonly pending: Readonly<Record<string, number>>;
   readonly outbox: Readonly<Record<string, number>>;
   readonly events: { readonly count: number; readonly lastAgeMs: number | null };
+  /** Null while no daemon has measured anything. */
+  readonly relay: RelayFigures | null;
   readonly refreshWaiting: number;
   readonly quarantined: number;
   readonly openIncidents: number;
@@ -124,6 +127,7 @@ export async function readStatus(db: Db, now: number, freshnessMs: FreshnessMs):
     ...(await countDeliveries(db)),
     outbox: asRecord(outbox),
     events: { count: Number(events.count), lastAgeMs: lastAt === null ? null : now - lastAt },
+    relay: (await readRelayFigures(db)) ?? null,
     refreshWaiting: await countOf(db, 'refresh'),
     quarantined: await countOf(db, 'quarantine'),
     openIncidents: Number(incidents.count),

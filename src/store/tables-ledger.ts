@@ -84,6 +84,17 @@ interface RefreshTable {
   last_error: string | null;
 }
 
+interface SightingTable {
+  change_seq: number;
+  at: number;
+  order_id: number;
+  type: string;
+  seen_by: 'event' | 'sweep';
+  late_ms: number;
+  event_id: string | null;
+  verdict: 'announced' | 'late' | 'lost' | 'excused' | null;
+}
+
 interface IncidentTable {
   id: Generated<number>;
   at: number;
@@ -338,6 +349,7 @@ export interface LedgerTables {
   rule_set: RuleSetTable;
   schema_migration: SchemaMigrationTable;
   segment: SegmentTable;
+  sighting: SightingTable;
   stream_state: StreamStateTable;
   sync_run: SyncRunTable;
   webhook_event: WebhookEventTable;

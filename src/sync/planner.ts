@@ -15,6 +15,8 @@ export interface PlannedStream {
   /** Cron pattern, UTC. */
   readonly schedule: string;
   readonly jitterMs: number;
+  /** Milliseconds from one run to the next, as long as it gives some: then no schedule counts. */
+  readonly pace?: (() => number | undefined) | undefined;
 }
 
 export interface PlannerDeps extends RunnerDeps {
@@ -38,7 +40,9 @@ const FAR_FUTURE_MS = 10 * 365 * 86_400_000;
 
 function nextDue(deps: PlannerDeps, planned: PlannedStream): number {
   const now = deps.clock.now();
-  const next = nextRunAfter(planned.schedule, now) ?? now + FAR_FUTURE_MS;
+  const pace = planned.pace?.();
+  const scheduled = pace === undefined ? nextRunAfter(planned.schedule, now) : now + pace;
+  const next = scheduled ?? now + FAR_FUTURE_MS;
   return next + Math.floor(deps.random.next() * planned.jitterMs);
 }
 
@@ -123,14 +127,19 @@ async function idleStreams(
   running: ReadonlyMap<string, unknown>,
 ): Promise<readonly { readonly planned: PlannedStream; readonly dueAt: number }[]> {
   const states = await deps.store.db
-    .selectFrom('stream_state')
-    .select(['stream', 'due_at'])
-    .where('paused', '=', 0)
+    .selectFrom('stream_state as state')
+    .leftJoin('sync_run as run', 'run.run_id', 'state.last_run_id')
+    .select(['state.stream', 'state.due_at', 'state.failures', 'run.started_at'])
+    .where('state.paused', '=', 0)
     .execute();
   return deps.streams.flatMap((planned) => {
     const { name } = planned.stream;
     const state = states.find((row) => row.stream === name);
-    return state && !running.has(name) ? [{ planned, dueAt: state.due_at }] : [];
+    if (!state || running.has(name)) return [];
+    // A pace that has become shorter does not wait for the end of the longer one.
+    const pace = state.failures > 0 ? undefined : planned.pace?.();
+    const paced = (state.started_at ?? state.due_at) + (pace ?? Infinity);
+    return [{ planned, dueAt: Math.min(state.due_at, paced) }];
   });
 }
 

@@ -1,0 +1,119 @@
+/**
+ * What the sightings add up to: how far events can be trusted, and how often a sweep must look.
+ *
+ * A change is missed when its event never came, or when we knew of it later than `lateAfterMs`.
+ * With a sweep every T and a share m of missed changes, a change is known m·T/2 late on average;
+ * T is chosen so that this stays below `lateAfterMs`, within its two bounds.
+ */
+import type { Db } from '../../store/store.ts';
+
+export interface LossLimits {
+  /** A change that is known later than this counts as missed. */
+  readonly lateAfterMs: number;
+  readonly windowMs: number;
+  /** The shortest and the longest time between two sweeps. */
+  readonly sweepMsMin: number;
+  readonly sweepMsMax: number;
+  /** No event for so long while sweeps found `silentChanges` changes, or one and `silentMsMax`. */
+  readonly silentMs: number;
+  readonly silentChanges: number;
+  readonly silentMsMax: number;
+}
+
+export interface LossFigures {
+  readonly state: 'unknown' | 'healthy' | 'degraded' | 'silent';
+  /** Changes in the window that an event should have told us of, and of which we can say so. */
+  readonly changes: number;
+  /** Told by an event; found by a sweep before its event came; never told. */
+  readonly announced: number;
+  readonly late: number;
+  readonly lost: number;
+  /** Found by a sweep, their event may still come. */
+  readonly waiting: number;
+  /** Happened while nobody listened. */
+  readonly excused: number;
+  /** Lost, or known too late: 0 to 1. */
+  readonly missedShare: number;
+  /** From a change to the mirror, where an event brought it. */
+  readonly lateMsP50: number | null;
+  readonly lateMsP95: number | null;
+  /** What is asked of the sweep; null: its schedule counts. */
+  readonly sweepMs: number | null;
+  /** The last event before a silence that should not be; epoch milliseconds. */
+  readonly silentSince: number | null;
+}
+
+/** With fewer changes than this nothing can be said. */
+const CHANGES_MIN = 10;
+/** The latest changes of the window tell enough. */
+const CHANGES_MAX = 500;
+const HEALTHY_SHARE_MAX = 0.01;
+
+function quantile(sorted: readonly number[], share: number): number | null {
+  return sorted[Math.floor((sorted.length - 1) * share)] ?? null;
+}
+
+/** The time between two sweeps that a share of missed changes asks for. */
+export function sweepPace(missedShare: number, limits: LossLimits): number {
+  const wanted = missedShare === 0 ? Infinity : (2 * limits.lateAfterMs) / missedShare;
+  return Math.round(Math.min(Math.max(wanted, limits.sweepMsMin), limits.sweepMsMax));
+}
+
+/** How many changes only sweeps have told us of since then. */
+async function sweptSince(db: Db, since: number, until: number): Promise<number> {
+  const row = await db
+    .selectFrom('sighting')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('at', '>', since)
+    .where('at', '<=', until)
+    .where('seen_by', '=', 'sweep')
+    .where((eb) => eb.or([eb('verdict', 'is', null), eb('verdict', '=', 'lost')]))
+    .executeTakeFirstOrThrow();
+  return Number(row.count);
+}
+
+/** `eventAt`: the last event, or since when we listen if none has come. Epoch milliseconds. */
+export async function readLossFigures(
+  db: Db,
+  limits: LossLimits,
+  now: number,
+  eventAt: number,
+): Promise<LossFigures> {
+  const rows = await db
+    .selectFrom('sighting')
+    .select(['at', 'seen_by', 'late_ms', 'verdict'])
+    .where('at', '>', now - limits.windowMs)
+    .orderBy('at', 'desc')
+    .limit(CHANGES_MAX)
+    .execute();
+  const counted = rows.filter(({ verdict }) => verdict !== 'excused');
+  const count = (verdict: string | null): number =>
+    rows.filter((row) => row.verdict === verdict).length;
+  const isMissed = ({ at, verdict, late_ms }: (typeof rows)[number]): boolean =>
+    verdict === 'lost' ||
+    late_ms > limits.lateAfterMs ||
+    (verdict === null && now - at > limits.lateAfterMs);
+  const missedShare = counted.length ? counted.filter(isMissed).length / counted.length : 0;
+  const lates = counted.filter((row) => row.seen_by === 'event').map(({ late_ms }) => late_ms);
+  lates.sort((a, b) => a - b);
+  const swept = await sweptSince(db, eventAt, now - limits.lateAfterMs);
+  const silentMs = swept >= limits.silentChanges ? limits.silentMs : limits.silentMsMax;
+  const isSilent = swept > 0 && now - eventAt >= silentMs;
+  const isKnown = counted.length >= CHANGES_MIN;
+  const grade = missedShare <= HEALTHY_SHARE_MAX ? 'healthy' : 'degraded';
+  const pace = isKnown ? sweepPace(missedShare, limits) : null;
+  return {
+    state: isSilent ? 'silent' : isKnown ? grade : 'unknown',
+    changes: counted.length,
+    announced: count('announced'),
+    late: count('late'),
+    lost: count('lost'),
+    waiting: count(null),
+    excused: count('excused'),
+    missedShare,
+    lateMsP50: quantile(lates, 0.5),
+    lateMsP95: quantile(lates, 0.95),
+    sweepMs: isSilent ? limits.sweepMsMin : pace,
+    silentSince: isSilent ? eventAt : null,
+  };
+}

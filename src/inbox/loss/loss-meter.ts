@@ -1,0 +1,131 @@
+/**
+ * The loss meter: measures how far events can be trusted, sets the pace of the sweep by it, and
+ * raises an alarm when the relay falls silent while orders change, which means that the way from
+ * the relay to us is dead or the endpoint was disabled.
+ *
+ * A worker that looks every few seconds, at tables only. Its figures stand in `daemon_state` for
+ * everybody who reads beside the daemon; alarms are incidents, which end by themselves.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import type { Logger } from '../../lib/log.ts';
+import { writeState } from '../../store/state.ts';
+import type { Store } from '../../store/store.ts';
+import type { Meter } from '../meter.ts';
+import { type LossFigures, type LossLimits, readLossFigures } from './figures.ts';
+import { recordSightings, settleSightings } from './sightings.ts';
+
+export interface LossMeterDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly meter: Meter;
+}
+
+export interface LossMeterLimits extends LossLimits {
+  readonly graceMs: number;
+}
+
+export interface LossMeter {
+  readonly name: 'loss-meter';
+  /** Brings everything up to now. */
+  look(): Promise<LossFigures>;
+  run(signal: AbortSignal): Promise<void>;
+  /** Milliseconds between two sweeps; undefined while nothing is measured. */
+  pace(): number | undefined;
+}
+
+const LOOK_MS = 5_000;
+const KEEP_MS = 30 * 86_400_000;
+const FIGURES = 'loss_meter';
+/** From here on signatures are in danger: they end at 300 s. */
+const CLOCK_OFFSET_MS_MAX = 60_000;
+
+interface Alarm {
+  readonly kind: 'events_silent' | 'relay_clock';
+  readonly isOn: boolean;
+  readonly detail: object;
+}
+
+/** Opens the incident while the alarm is on, and ends it when it is off. */
+async function setAlarm({ store, clock, log }: LossMeterDeps, alarm: Alarm): Promise<void> {
+  const { kind, isOn, detail } = alarm;
+  const open = await store.db
+    .selectFrom('incident')
+    .select('id')
+    .where('kind', '=', kind)
+    .where('resolved_at', 'is', null)
+    .executeTakeFirst();
+  if (isOn === (open !== undefined)) return;
+  const at = clock.now();
+  if (isOn) {
+    log.error({ alarm: kind, ...detail }, 'alarm');
+    const subject = { kind, entity: 'relay', key: kind, detail: JSON.stringify(detail) };
+    await store.db
+      .insertInto('incident')
+      .values({ at, ...subject, resolved_at: null })
+      .execute();
+  } else if (open) {
+    log.info({ alarm: kind }, 'the alarm is over');
+    await store.db
+      .updateTable('incident')
+      .set({ resolved_at: at })
+      .where('id', '=', open.id)
+      .execute();
+  }
+}
+
+const SILENCE_HINT =
+  'the way from the relay is dead, or it has disabled the endpoint: ' +
+  'selvedge events ping, then selvedge portal open';
+
+export function createLossMeter(deps: LossMeterDeps, limits: LossMeterLimits): LossMeter {
+  const { store, clock, meter } = deps;
+  const listeningSince = clock.now();
+  const sightings = { store, clock, listeningSince, graceMs: limits.graceMs };
+  let latest: LossFigures | undefined;
+  let written = '';
+
+  const lastEventAt = async (): Promise<number> => {
+    const row = await store.db
+      .selectFrom('webhook_event')
+      .select((eb) => eb.fn.max('received_at').as('at'))
+      .executeTakeFirst();
+    // While nobody listened no silence could be heard.
+    return Math.max(row?.at ?? 0, meter.stats().lastAcceptedAt ?? 0, listeningSince);
+  };
+
+  const look = async (): Promise<LossFigures> => {
+    const now = clock.now();
+    await recordSightings(sightings);
+    await settleSightings(sightings);
+    await store.db
+      .deleteFrom('sighting')
+      .where('at', '<', now - KEEP_MS)
+      .execute();
+    const eventAt = await lastEventAt();
+    const figures = await readLossFigures(store.db, limits, now, eventAt);
+    latest = figures;
+    const { state, lost, waiting, silentSince } = figures;
+    const silence = { silentSince, lost, waiting, hint: SILENCE_HINT };
+    await setAlarm(deps, { kind: 'events_silent', isOn: state === 'silent', detail: silence });
+    const { clockOffsetMs = 0 } = meter.stats();
+    const isOn = Math.abs(clockOffsetMs) > CLOCK_OFFSET_MS_MAX;
+    await setAlarm(deps, { kind: 'relay_clock', isOn, detail: { clockOffsetMs } });
+    const text = JSON.stringify(figures);
+    if (text !== written) await writeState(store.db, FIGURES, text, clock);
+    written = text;
+    return figures;
+  };
+
+  return {
+    name: 'loss-meter',
+    look,
+    async run(signal) {
+      while (!signal.aborted) {
+        await look();
+        await clock.sleep(LOOK_MS, signal).catch(() => undefined);
+      }
+    },
+    pace: () => latest?.sweepMs ?? undefined,
+  };
+}

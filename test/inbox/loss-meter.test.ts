@@ -1,0 +1,367 @@
+/** The loss meter over a real change feed: what counts, what is excused, what follows from it. */
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { readLossFigures, sweepPace } from '../../src/inbox/loss/figures.ts';
+import { createLossMeter, type LossMeterLimits } from '../../src/inbox/loss/loss-meter.ts';
+import { announcedBy } from '../../src/inbox/loss/sightings.ts';
+import { createMeter } from '../../src/inbox/meter.ts';
+import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
+import { silentLogger } from '../../src/lib/log.ts';
+import { writeDeliveries } from '../../src/mirror/delivery.ts';
+import { writeOrders } from '../../src/mirror/sales-order.ts';
+import { readRelayFigures } from '../../src/ops/relay.ts';
+import type { SqliteStore } from '../../src/store/store.ts';
+import { temporaryStore } from '../support/store.ts';
+
+const MINUTE = 60_000;
+
+const LIMITS: LossMeterLimits = {
+  lateAfterMs: MINUTE,
+  graceMs: 15 * MINUTE,
+  windowMs: 360 * MINUTE,
+  sweepMsMin: 2 * MINUTE,
+  sweepMsMax: 20 * MINUTE,
+  silentMs: 15 * MINUTE,
+  silentChanges: 3,
+  silentMsMax: 360 * MINUTE,
+};
+
+/** A shop's day, by hand: events that arrive, sweeps that run, and what their reads find. */
+async function shop() {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  const meter = createMeter(clock, silentLogger());
+  const restart = () => createLossMeter({ store, clock, log: silentLogger(), meter }, LIMITS);
+  const lossMeter = restart();
+  await lossMeter.look();
+  let sequence = 0;
+  let runs = 0;
+  const found = async (source: string, deliveryId: number, change: object = {}): Promise<void> => {
+    sequence += 1;
+    const provenance = { source, readSeq: sequence, at: clock.now() };
+    const record = {
+      ...{ orderDeliveryId: deliveryId, orderId: deliveryId, status: 'pending' },
+      ...{ fulfilledLineItems: [], ...change },
+    };
+    await store.transaction((tx) => writeDeliveries(tx, [record], provenance));
+  };
+  return {
+    ...{ clock, store, meter, lossMeter, restart, found },
+    /** An event for the delivery (and order) of this number. */
+    async event(id: string, order: number, type = 'sales_order.delivery_created') {
+      const at = clock.now();
+      meter.committed({ accepted: 1, duplicates: 0, unknownType: 0, notJson: 0 });
+      await store.db
+        .insertInto('webhook_event')
+        .values({
+          ...{ event_id: id, received_at: at, sent_at: at - 200, type, order_id: order },
+          ...{ body: Buffer.from('{}'), secret_name: 'a', last_duplicate_at: null },
+          outcome: 'refresh',
+        })
+        .execute();
+    },
+    /** A complete sweep of which these deliveries are the finds. */
+    async sweep(...deliveries: number[]): Promise<void> {
+      runs += 1;
+      const at = clock.now();
+      await store.db
+        .insertInto('sync_run')
+        .values({
+          ...{ run_id: runs, stream: 'orders', cause: 'schedule', read_seq: runs, reason: null },
+          ...{ started_at: at, ended_at: at, options: '{}', checkpoint: '{}', released_at: null },
+          outcome: 'complete',
+        })
+        .execute();
+      for (const delivery of deliveries) await found(`refresh:sweep:${runs}`, delivery);
+    },
+    sightings: () =>
+      store.db
+        .selectFrom('sighting')
+        .select(['order_id', 'type', 'seen_by', 'late_ms', 'event_id', 'verdict'])
+        .orderBy('change_seq')
+        .execute(),
+  };
+}
+
+type Shop = Awaited<ReturnType<typeof shop>>;
+
+const incidents = ({ store }: { store: SqliteStore }) =>
+  store.db.selectFrom('incident').select(['kind', 'resolved_at', 'detail']).execute();
+
+async function wait({ clock }: { clock: ManualClock }, minutes: number): Promise<void> {
+  await clock.advance(minutes * MINUTE);
+}
+
+describe('of each change it is recorded', () => {
+  it('that an event told us of it, and how late', async () => {
+    const day = await shop();
+    await day.event('msg_1', 7);
+    await day.clock.advance(300);
+    await day.found('refresh:event:msg_1', 7, { createdAt: undefined });
+    await day.lossMeter.look();
+    expect(await day.sightings()).toEqual([
+      {
+        ...{ order_id: 7, type: 'sales_order.delivery_created', seen_by: 'event' },
+        ...{ late_ms: 500, event_id: 'msg_1', verdict: 'announced' },
+      },
+    ]);
+  });
+
+  it('how old it was, where the service says when it came into being', async () => {
+    const day = await shop();
+    await wait(day, 30);
+    const createdAt = new Date(day.clock.now() - 10 * MINUTE).toISOString();
+    await day.event('msg_1', 7);
+    await day.found('refresh:event:msg_1', 7, { createdAt });
+    await day.lossMeter.look();
+    expect(await day.sightings()).toMatchObject([{ late_ms: 10 * MINUTE, verdict: 'announced' }]);
+  });
+
+  it('that a sweep saw it first, since when at most, and that its event came late', async () => {
+    const day = await shop();
+    await day.sweep();
+    await wait(day, 10);
+    await day.sweep(7);
+    await day.lossMeter.look();
+    expect(await day.sightings()).toMatchObject([
+      { seen_by: 'sweep', late_ms: 10 * MINUTE, verdict: null },
+    ]);
+    await wait(day, 5);
+    await day.event('msg_1', 7);
+    await day.lossMeter.look();
+    expect(await day.sightings()).toMatchObject([{ event_id: 'msg_1', verdict: 'late' }]);
+  });
+
+  it('that its event never came', async () => {
+    const day = await shop();
+    await day.sweep();
+    await wait(day, 10);
+    await day.sweep(7, 8);
+    // Another order's event, and one of another type, tell nothing of these.
+    await day.event('msg_9', 9);
+    await day.event('msg_7', 7, 'sales_order.order_created');
+    await wait(day, 15);
+    await day.lossMeter.look();
+    expect(await day.sightings()).toMatchObject([{ verdict: null }, { verdict: null }]);
+    await wait(day, 1);
+    await day.lossMeter.look();
+    expect(await day.sightings()).toMatchObject([{ verdict: 'lost' }, { verdict: 'lost' }]);
+  });
+
+  it('that the event was there already when the sweep came by', async () => {
+    const day = await shop();
+    await day.sweep();
+    await wait(day, 10);
+    await day.event('msg_1', 7);
+    await day.sweep(7);
+    await day.lossMeter.look();
+    expect(await day.sightings()).toMatchObject([{ seen_by: 'event', verdict: 'announced' }]);
+  });
+
+  it('once, however often it looks and wherever it was stopped', async () => {
+    const day = await shop();
+    await day.event('msg_1', 7);
+    await day.found('refresh:event:msg_1', 7);
+    await day.lossMeter.look();
+    await day.lossMeter.look();
+    await day.restart().look();
+    expect(await day.sightings()).toHaveLength(1);
+  });
+});
+
+describe('what does not count', () => {
+  it('is what our own pushes did, and everything before the first complete sweep', async () => {
+    const day = await shop();
+    await day.found('run:1', 5);
+    await day.sweep(6);
+    await day.found('refresh:outbox', 6, { status: 'accepted' });
+    await day.lossMeter.look();
+    expect(await day.sightings()).toEqual([]);
+  });
+
+  it('against the relay is what happened while nobody listened', async () => {
+    const day = await shop();
+    await day.sweep();
+    await wait(day, 600);
+    const next = day.restart();
+    await wait(day, 1);
+    await day.sweep(7);
+    const figures = await next.look();
+    expect(await day.sightings()).toMatchObject([{ verdict: 'excused' }]);
+    expect(figures).toMatchObject({ changes: 0, excused: 1, missedShare: 0 });
+  });
+
+  it.each([
+    ['sales_order', 'update', '{"completed":[0,1]}', 'sales_order.order_completed'],
+    ['sales_order', 'update', '{"lines":[[],[]]}', undefined],
+    ['sales_order', 'insert', '{}', 'sales_order.order_created'],
+    ['delivery', 'update', '{"status":["pending","canceled"]}', 'sales_order.delivery_canceled'],
+    ['delivery', 'update', '{"status":["pending","accepted"]}', 'sales_order.delivery_updated'],
+    ['refund', 'insert', '{}', 'sales_order.refund_created'],
+    ['pending_refund', 'insert', '{}', undefined],
+    ['delivery', 'delete', '{}', undefined],
+  ])('is decided by the type that announces it: %s %s %s', (entity, op, diff, type) => {
+    expect(announcedBy({ entity, op, diff })).toBe(type);
+  });
+
+  it('is an order that only changed its lines', async () => {
+    const day = await shop();
+    await day.sweep();
+    const write = (quantity: number, source: string, readSeq: number) =>
+      day.store.transaction((tx) => {
+        const orderLineItems = [{ barcode: 'a', quantity }];
+        const order = { orderId: 3, status: 'pending', orderLineItems };
+        return writeOrders(tx, [order], { source, readSeq, at: day.clock.now() });
+      });
+    await day.sweep();
+    await write(1, 'run:2', 1);
+    await write(2, 'run:2', 2);
+    await day.lossMeter.look();
+    expect(await day.sightings()).toMatchObject([{ type: 'sales_order.order_created' }]);
+  });
+});
+
+/** So many deliveries that events bring, and so many that only a sweep finds. */
+async function trade(day: Shop, told: number, untold: number): Promise<void> {
+  const start = day.clock.now() % 1_000_000;
+  await day.sweep();
+  await wait(day, 10);
+  for (let id = start; id < start + told; id += 1) {
+    await day.event(`msg_${id}`, id);
+    await day.found(`refresh:event:msg_${id}`, id);
+  }
+  await day.sweep(...Array.from({ length: untold }, (_, index) => start + told + index));
+  await wait(day, 16);
+  await day.event(`ping_${start}`, 0, 'ping');
+}
+
+describe('the pace of the sweep', () => {
+  it('is left to the schedule until enough was measured', async () => {
+    const day = await shop();
+    await trade(day, 9, 0);
+    expect(await day.lossMeter.look()).toMatchObject({ state: 'unknown', sweepMs: null });
+    expect(day.lossMeter.pace()).toBeUndefined();
+  });
+
+  it('is slow for a relay that loses nothing, and quick for one that loses much', async () => {
+    const day = await shop();
+    await trade(day, 20, 0);
+    expect(await day.lossMeter.look()).toMatchObject({ state: 'healthy', lost: 0 });
+    expect(day.lossMeter.pace()).toBe(20 * MINUTE);
+    await trade(day, 0, 5);
+    const worse = await day.lossMeter.look();
+    expect(worse).toMatchObject({ state: 'degraded', announced: 20, lost: 5, missedShare: 0.2 });
+    expect(day.lossMeter.pace()).toBe(10 * MINUTE);
+    await trade(day, 0, 100);
+    await day.lossMeter.look();
+    expect(day.lossMeter.pace()).toBe(Math.round((2 * MINUTE) / (105 / 125)));
+    // A day later none of this counts any more.
+    await wait(day, 24 * 60);
+    expect(await day.lossMeter.look()).toMatchObject({ changes: 0, sweepMs: null });
+  });
+
+  it('holds the average delay below what counts as late, within its bounds', () => {
+    for (let share = 0; share <= 1; share += 0.01) {
+      const pace = sweepPace(share, LIMITS);
+      expect(pace).toBeGreaterThanOrEqual(LIMITS.sweepMsMin);
+      expect(pace).toBeLessThanOrEqual(LIMITS.sweepMsMax);
+      expect((share * pace) / 2).toBeLessThanOrEqual(LIMITS.lateAfterMs + 1);
+    }
+  });
+
+  it('counts events that come late as missed', async () => {
+    const day = await shop();
+    await day.sweep();
+    await wait(day, 30);
+    for (let id = 1; id <= 10; id += 1) {
+      const createdAt = new Date(day.clock.now() - 5 * MINUTE).toISOString();
+      await day.event(`msg_${id}`, id);
+      await day.found(`refresh:event:msg_${id}`, id, { createdAt });
+    }
+    const figures = await day.lossMeter.look();
+    expect(figures).toMatchObject({ announced: 10, missedShare: 1, lateMsP50: 5 * MINUTE });
+    expect(day.lossMeter.pace()).toBe(2 * MINUTE);
+  });
+
+  it('stands in the database for whoever reads beside the daemon', async () => {
+    const day = await shop();
+    await trade(day, 12, 3);
+    const figures = await day.lossMeter.look();
+    expect(await readRelayFigures(day.store.db)).toEqual(figures);
+    const { state } = await readLossFigures(day.store.db, LIMITS, day.clock.now(), 0);
+    expect(state).toBe('silent');
+  });
+});
+
+describe('silence (R12)', () => {
+  it('is an alarm when sweeps find what no event told, and ends with the next event', async () => {
+    const day = await shop();
+    await day.sweep();
+    await wait(day, 1);
+    await day.event('msg_1', 1);
+    await wait(day, 9);
+    await day.sweep(11, 12);
+    await wait(day, 10);
+    expect(await day.lossMeter.look()).toMatchObject({ state: 'unknown' });
+    await day.sweep(13);
+    await wait(day, 2);
+    const silent = await day.lossMeter.look();
+    expect(silent).toMatchObject({ state: 'silent', sweepMs: 2 * MINUTE });
+    const [incident] = await incidents(day);
+    expect(incident).toMatchObject({ kind: 'events_silent', resolved_at: null });
+    expect(incident?.detail).toContain('selvedge portal open');
+    await day.lossMeter.look();
+    await day.event('msg_2', 2);
+    expect(await day.lossMeter.look()).not.toMatchObject({ state: 'silent' });
+    const ended = await incidents(day);
+    expect(ended).toEqual([expect.objectContaining({ resolved_at: day.clock.now() })]);
+  });
+
+  it('is no alarm while nothing happens at all, however long', async () => {
+    const day = await shop();
+    for (let hour = 0; hour < 48; hour += 1) {
+      await day.sweep();
+      await wait(day, 60);
+    }
+    expect(await day.lossMeter.look()).toMatchObject({ state: 'unknown', silentSince: null });
+    expect(await incidents(day)).toEqual([]);
+  });
+
+  it('needs one change only when it lasts for hours', async () => {
+    const day = await shop();
+    await day.sweep();
+    await wait(day, 10);
+    await day.sweep(7);
+    await wait(day, 300);
+    expect((await day.lossMeter.look()).state).not.toBe('silent');
+    await wait(day, 60);
+    expect((await day.lossMeter.look()).state).toBe('silent');
+  });
+});
+
+describe("the relay's clock (R9)", () => {
+  it('raises an alarm from a minute on, and takes it back', async () => {
+    const day = await shop();
+    day.meter.signed('current', day.clock.now() - 59_000);
+    await day.lossMeter.look();
+    expect(await incidents(day)).toEqual([]);
+    for (let one = 0; one < 64; one += 1) day.meter.signed('current', day.clock.now() + 61_000);
+    await day.lossMeter.look();
+    expect(await incidents(day)).toMatchObject([{ kind: 'relay_clock', resolved_at: null }]);
+    for (let one = 0; one < 64; one += 1) day.meter.signed('current', day.clock.now());
+    await day.lossMeter.look();
+    expect(await incidents(day)).toMatchObject([{ resolved_at: day.clock.now() }]);
+  });
+});
+
+it('looks every few seconds until it is stopped', async () => {
+  const { clock, lossMeter, event, found, sightings } = await shop();
+  const stop = new AbortController();
+  const running = lossMeter.run(stop.signal);
+  onTestFinished(() => running);
+  await event('msg_1', 7);
+  await found('refresh:event:msg_1', 7);
+  await clock.advance(5_000);
+  await expect.poll(sightings).toHaveLength(1);
+  stop.abort();
+  await running;
+});
