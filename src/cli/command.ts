@@ -10,6 +10,8 @@ export interface CliContext {
   readonly output: Output;
   /** Knows the secrets of the configuration; the output is scrubbed with it. */
   readonly scrubber: Scrubber;
+  /** Asks the person at the terminal; gives undefined when nobody sits there. */
+  ask(question: string): Promise<string | undefined>;
   /** Ends the command with this exit code; without a call it is 0. */
   setExitCode(code: number): void;
 }

@@ -3,8 +3,15 @@ import type { CommandFactory } from './command.ts';
 import { configCheck } from './config/check.ts';
 import { configShow } from './config/show.ts';
 import { decisionsVerify } from './decisions/verify.ts';
+import {
+  deliveriesAccept,
+  deliveriesHold,
+  deliveriesReject,
+  deliveriesRelease,
+} from './deliveries/act.ts';
 import { deliveriesExplain } from './deliveries/explain.ts';
 import { deliveriesList } from './deliveries/list.ts';
+import { deliveriesShow } from './deliveries/show.ts';
 import { demo } from './demo/demo.ts';
 import { migrate } from './migrate.ts';
 import { reference } from './reference/reference.ts';
@@ -42,7 +49,15 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
   {
     name: 'deliveries',
     description: 'packed deliveries and what was decided about them',
-    commands: [deliveriesList, deliveriesExplain],
+    commands: [
+      deliveriesList,
+      deliveriesShow,
+      deliveriesExplain,
+      deliveriesAccept,
+      deliveriesReject,
+      deliveriesHold,
+      deliveriesRelease,
+    ],
   },
   {
     name: 'rules',

@@ -1,10 +1,13 @@
 /** How a command asks the running daemon, which alone may write the database. */
 import { readFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
+import type { Command } from 'commander';
 import { request } from 'undici';
 import { z } from 'zod';
 import { localFile } from '../console/api.ts';
 import { RefusedError, RetryLaterError, toError } from '../lib/errors.ts';
 import { tryParseJson } from '../lib/json.ts';
+import { type CliContext, configOf } from './command.ts';
 
 const localSchema = z.object({ url: z.string(), token: z.string() });
 const refusal = z.object({ code: z.string(), message: z.string(), hint: z.string().optional() });
@@ -49,4 +52,15 @@ export async function askDaemon<T>(dataDir: string, call: DaemonCall<T>): Promis
   if (answer.statusCode === 200) return call.answer.parse(body);
   const { code, message, hint } = refusal.parse(body);
   throw new RefusedError(code, message, { hint });
+}
+
+/** As {@link askDaemon}, for the daemon of this configuration, in the name of this user. */
+export function askRunningDaemon<T>(
+  command: Command,
+  context: CliContext,
+  call: DaemonCall<T>,
+): Promise<T> {
+  const { config } = configOf(command, context);
+  const body = { ...call.body, actor: userInfo().username };
+  return askDaemon(config.dataDir, { ...call, body });
 }

@@ -4,5 +4,5 @@ import { runCli } from './program.ts';
 /** Runs a command line; the exit code is left in `process.exitCode`, the process ends by itself. */
 export async function main(args: readonly string[]): Promise<void> {
   const { stdout, stderr, env } = process;
-  process.exitCode = await runCli(args, { stdout, stderr, env });
+  process.exitCode = await runCli(args, { stdin: () => process.stdin, stdout, stderr, env });
 }

@@ -1,5 +1,6 @@
 /** The frame of the command line: global options, help, errors and exit codes. */
 import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline/promises';
 import { Command, CommanderError } from 'commander';
 import { EXIT, exitCodeOf, SelvedgeError, toError } from '../lib/errors.ts';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
@@ -12,6 +13,8 @@ import { createOutput, type Output, type TextSink } from './output.ts';
 export interface CliIo {
   readonly stdout: TextSink;
   readonly stderr: TextSink;
+  /** Where a person may be asked; nobody is unless it is a terminal. */
+  readonly stdin?: () => NodeJS.ReadableStream & { readonly isTTY?: boolean };
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
@@ -88,6 +91,18 @@ function reportError(thrown: unknown, output: Output): number {
   return EXIT.bug.code;
 }
 
+async function ask(io: CliIo, question: string): Promise<string | undefined> {
+  const input = io.stdout.isTTY === true ? io.stdin?.() : undefined;
+  if (input?.isTTY !== true) return undefined;
+  io.stderr.write(question);
+  const lines = createInterface({ input });
+  try {
+    return await lines.question('');
+  } finally {
+    lines.close();
+  }
+}
+
 /** Runs one command line (without `node` and the program's name) and gives its exit code. */
 export async function runCli(args: readonly string[], io: CliIo): Promise<number> {
   const scrubber = createScrubber();
@@ -97,6 +112,7 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<number
     env: io.env,
     output,
     scrubber,
+    ask: (question) => ask(io, question),
     setExitCode: (code) => {
       exitCode = code;
     },

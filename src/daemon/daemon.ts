@@ -107,7 +107,7 @@ function createWorkers(
       events?.pushEnded?.(item, state);
     },
   });
-  const decider = createDecisions(config, {
+  const { decider, review } = createDecisions(config, {
     ...{ store, clock, log, rules: () => rules },
     onDecided: (decided) => events?.decided?.(decided),
     onPush: () => outbox.nudge(),
@@ -123,7 +123,7 @@ function createWorkers(
     onRefreshRequested: () => inbox.refresher.nudge(),
     onRunEnded: (result) => events?.runEnded?.(result),
   });
-  const local = createLocal(config, { random, log, sync: operations });
+  const local = createLocal(config, { random, log, sync: operations, review });
   const lease = leaseKeeper(parts.lease, config.store.lockLease, clock);
   return {
     workers: [

@@ -1,6 +1,7 @@
 /** The decisions as the configuration describes them. */
 import type { Config } from '../config/schema.ts';
 import { createDecider, type Decided, type Decider } from '../decisions/decider.ts';
+import { createReview, type Review } from '../decisions/review/review.ts';
 import type { LoadedRuleSet } from '../decisions/rule-files.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
@@ -15,12 +16,18 @@ export interface DecisionsDeps {
   readonly onPush: () => void;
 }
 
-export function createDecisions(config: Config, deps: DecisionsDeps): Decider {
-  return createDecider({
+export interface Decisions {
+  readonly decider: Decider;
+  readonly review: Review;
+}
+
+export function createDecisions(config: Config, deps: DecisionsDeps): Decisions {
+  const decider = createDecider({
     ...deps,
     log: deps.log.child({ room: 'decisions' }),
     mode: config.rules.mode,
     settleMs: config.decisions.settle,
     reconsiderMs: config.decisions.reconsider,
   });
+  return { decider, review: createReview({ ...deps, onReviewed: decider.nudge }) };
 }

@@ -1,7 +1,9 @@
 /** The local listener as the configuration describes it: what may be asked of a running daemon. */
 import type { Config } from '../config/schema.ts';
 import { createLocalApi } from '../console/api.ts';
+import { reviewRoutes } from '../console/decision-routes.ts';
 import { syncRoutes } from '../console/sync-routes.ts';
+import type { Review } from '../decisions/review/review.ts';
 import type { Random } from '../lib/chance.ts';
 import type { Logger } from '../lib/log.ts';
 import type { SyncOperations } from '../sync/operations.ts';
@@ -11,10 +13,11 @@ export interface LocalDeps {
   readonly random: Random;
   readonly log: Logger;
   readonly sync: SyncOperations;
+  readonly review: Review;
 }
 
-export function createLocal(config: Config, { random, log, sync }: LocalDeps): Worker {
-  const groups = [syncRoutes(sync)];
+export function createLocal(config: Config, { random, log, sync, review }: LocalDeps): Worker {
+  const groups = [syncRoutes(sync), reviewRoutes(review)];
   return createLocalApi(
     { groups, random, log: log.child({ room: 'console' }) },
     { ...config.local, dataDir: config.dataDir },

@@ -28,28 +28,43 @@ const GONE = new Set(['service.not_found', 'service.gone']);
 
 const DISPATCHER_LIMITS = { concurrency: 4, idleMsMax: 30_000 };
 
+async function contentHashOf(
+  { db }: Store,
+  { orderDeliveryId }: { readonly orderDeliveryId: number },
+): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('delivery')
+    .select('content_hash')
+    .where('order_delivery_id', '=', orderDeliveryId)
+    .executeTakeFirst();
+  return row?.content_hash;
+}
+
 export function createOutbox(config: Config['outbox'], deps: OutboxDeps): Dispatcher {
   const { v1 } = deps.service;
-  const deliveryStatus = createDeliveryStatusKind({
-    async readDelivery(orderId, orderDeliveryId, signal) {
-      const request = { cause: 'outbox', priority: 'push', signal } as const;
-      try {
-        const { deliveries } = await deps.readOrder(orderId, request);
-        const found = deliveries.find((one) => one.orderDeliveryId === orderDeliveryId);
-        if (found) return found;
-        // Deliveries are never removed: the list was cut short, or its row could not be read.
-        const text = `order ${orderId} is shown without its delivery ${orderDeliveryId}`;
-        throw new RetryLaterError('outbox.delivery_missing', text);
-      } catch (error) {
-        if (error instanceof RefusedError && GONE.has(error.code)) return undefined;
-        throw error;
-      }
+  const deliveryStatus = createDeliveryStatusKind(
+    {
+      async readDelivery(orderId, orderDeliveryId, signal) {
+        const request = { cause: 'outbox', priority: 'push', signal } as const;
+        try {
+          const { deliveries } = await deps.readOrder(orderId, request);
+          const found = deliveries.find((one) => one.orderDeliveryId === orderDeliveryId);
+          if (found) return { ...found, contentHash: await contentHashOf(deps.store, found) };
+          // Deliveries are never removed: the list was cut short, or its row could not be read.
+          const text = `order ${orderId} is shown without its delivery ${orderDeliveryId}`;
+          throw new RetryLaterError('outbox.delivery_missing', text);
+        } catch (error) {
+          if (error instanceof RefusedError && GONE.has(error.code)) return undefined;
+          throw error;
+        }
+      },
+      async setDeliveryStatus(orderId, orderDeliveryId, status, signal) {
+        const call = { priority: 'push', signal } as const;
+        return (await v1.setDeliveryStatus(orderId, orderDeliveryId, status, call)).value;
+      },
     },
-    async setDeliveryStatus(orderId, orderDeliveryId, status, signal) {
-      const call = { priority: 'push', signal } as const;
-      return (await v1.setDeliveryStatus(orderId, orderDeliveryId, status, call)).value;
-    },
-  });
+    deps.clock,
+  );
   return createDispatcher({
     store: deps.store,
     clock: deps.clock,

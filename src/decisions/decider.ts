@@ -24,6 +24,8 @@ import {
   rememberEvaluation,
   rulesKey,
 } from './record.ts';
+import { armedHashes } from './reject/arming.ts';
+import { isReviewed } from './review/touched.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
 
 export interface Decided {
@@ -84,12 +86,17 @@ async function decideOne(
     if (subject?.delivery.status !== 'pending') return undefined;
     const evaluation = evaluate(ruleSet, subject.facts, {
       mode: mode === 'shadow' ? 'shadow' : 'live',
+      armed: await armedHashes(tx, ruleSet, now),
     });
     const putBack = await wasPutBack(tx, due.orderDeliveryId);
     const outcome = putBack && evaluation.live.kind !== 'hold' ? PUT_BACK : evaluation.live;
     const dueAt = now + deps.reconsiderMs;
     const judgement = { rules, mode, subject, evaluation, outcome, at: now, dueAt };
     await resolveUndecidable(tx, due.orderDeliveryId, now);
+    if (await isReviewed(tx, subject)) {
+      await rememberEvaluation(tx, judgement, undefined);
+      return undefined;
+    }
     if ((await lastIfSame(tx, judgement)) !== undefined) {
       await rememberEvaluation(tx, judgement, undefined);
       return undefined;

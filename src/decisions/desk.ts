@@ -1,12 +1,16 @@
 /** Deliveries and their latest decisions, for people: the review list and the answer to "why". */
 import { sql } from 'kysely';
+import { SelvedgeError } from '../lib/errors.ts';
 import type { Evaluation } from '../rules/evaluate.ts';
-import type { Db } from '../store/store.ts';
+import type { Db, Tx } from '../store/store.ts';
+import type { DecisionOutcome } from '../store/tables.ts';
 
 export interface DeliveryFilter {
   readonly status?: string | undefined;
   /** Latest outcome, e.g. `hold`. */
-  readonly outcome?: string | undefined;
+  readonly outcome?: DecisionOutcome | undefined;
+  /** Only those whose latest decision the service did not take. */
+  readonly refused?: boolean | undefined;
   readonly limit: number;
 }
 
@@ -21,8 +25,12 @@ export interface DeliveryRow {
   readonly outcome: string | null;
   readonly reason: string | null;
   readonly rules: readonly string[];
+  /** Who decided: `daemon` or `person:<name>`. */
+  readonly actor: string | null;
   /** State of the push of that decision, when it has one. */
   readonly push: string | null;
+  /** Why the service refused that push, when it did; a 409 says so. */
+  readonly refusal: string | null;
 }
 
 /** The reference that a decision's push has in the outbox. */
@@ -33,11 +41,20 @@ function rulesOf(text: string | null): string[] {
   return text === null ? [] : JSON.parse(text);
 }
 
+/** What is wrong with the push `o`: the service said no, or somebody was faster. */
+const REFUSAL = sql<string | null>`case when o.state in ('refused', 'dead') then
+  case when exists (select 1 from outbox_attempt a
+    where a.outbox_id = o.outbox_id and a.class = 'conflict')
+  then 'the service refused it (409); ' else '' end || coalesce(o.last_error, '') end`;
+
 function listing(db: Db) {
   return db
     .selectFrom('delivery as d')
     .leftJoin('evaluation as e', 'e.order_delivery_id', 'd.order_delivery_id')
     .leftJoin('decision as n', 'n.decision_id', 'e.decision_id')
+    .leftJoin('outbox as o', (join) =>
+      join.on('o.kind', '=', 'delivery_status').on('o.reference', '=', PUSH_REFERENCE),
+    )
     .select((eb) => [
       'd.order_delivery_id',
       'd.delivery_no',
@@ -53,12 +70,9 @@ function listing(db: Db) {
         .select((line) => line.fn.sum<number>('l.fulfilled_quantity').as('pieces'))
         .whereRef('l.order_delivery_id', '=', 'd.order_delivery_id')
         .as('pieces'),
-      eb
-        .selectFrom('outbox as o')
-        .select('o.state')
-        .where('o.kind', '=', 'delivery_status')
-        .where('o.reference', '=', PUSH_REFERENCE)
-        .as('push'),
+      'n.actor',
+      'o.state as push',
+      REFUSAL.as('refusal'),
     ])
     .where('d.deleted_at', 'is', null);
 }
@@ -67,9 +81,8 @@ function listing(db: Db) {
 export async function listDeliveries(db: Db, filter: DeliveryFilter): Promise<DeliveryRow[]> {
   let query = listing(db).orderBy('d.order_delivery_id', 'desc').limit(filter.limit);
   if (filter.status !== undefined) query = query.where('d.status', '=', filter.status);
-  if (filter.outcome === 'accept' || filter.outcome === 'hold' || filter.outcome === 'nothing') {
-    query = query.where('n.outcome', '=', filter.outcome);
-  }
+  if (filter.outcome !== undefined) query = query.where('n.outcome', '=', filter.outcome);
+  if (filter.refused === true) query = query.where('o.state', 'in', ['refused', 'dead']);
   const rows = await query.execute();
   return rows.map((row) => ({
     orderDeliveryId: row.order_delivery_id,
@@ -81,7 +94,9 @@ export async function listDeliveries(db: Db, filter: DeliveryFilter): Promise<De
     outcome: row.outcome,
     reason: row.reason,
     rules: rulesOf(row.rules),
+    actor: row.actor,
     push: row.push,
+    refusal: row.refusal,
   }));
 }
 
@@ -95,7 +110,11 @@ export interface DecisionRecord {
   readonly reason: string;
   readonly ruleSetHash: string;
   readonly evaluation: Evaluation;
-  readonly push: { readonly state: string; readonly error: string | null } | null;
+  readonly push: {
+    readonly outboxId: number;
+    readonly state: string;
+    readonly error: string | null;
+  } | null;
 }
 
 /** Every decision about a delivery, the latest first. */
@@ -106,7 +125,8 @@ export async function decisionsOf(db: Db, orderDeliveryId: number): Promise<Deci
       join.on('o.kind', '=', 'delivery_status').on('o.reference', '=', PUSH_REFERENCE),
     )
     .selectAll('n')
-    .select(['o.state', 'o.last_error'])
+    .select(['o.outbox_id', 'o.state'])
+    .select(sql<string | null>`coalesce(${REFUSAL}, o.last_error)`.as('error'))
     .where('n.order_delivery_id', '=', orderDeliveryId)
     .orderBy('n.decision_id', 'desc')
     .execute();
@@ -120,6 +140,30 @@ export async function decisionsOf(db: Db, orderDeliveryId: number): Promise<Deci
     reason: row.reason,
     ruleSetHash: row.rule_set_hash,
     evaluation: JSON.parse(row.evaluation),
-    push: row.state === null ? null : { state: row.state, error: row.last_error },
+    push:
+      row.outbox_id === null || row.state === null
+        ? null
+        : { outboxId: row.outbox_id, state: row.state, error: row.error },
   }));
+}
+
+function unknown(delivery: string): SelvedgeError {
+  return new SelvedgeError('deliveries.unknown', `there is no delivery ${delivery}`, {
+    hint: 'selvedge deliveries list shows the ids and numbers',
+  });
+}
+
+/** The id of a delivery that a person named by its id or its number. */
+export async function deliveryIdOf(db: Db | Tx, delivery: string): Promise<number> {
+  const id = /^\d{1,15}$/.test(delivery) ? Number(delivery) : -1;
+  const rows = await db
+    .selectFrom('delivery')
+    .select('order_delivery_id')
+    .where((eb) => eb.or([eb('order_delivery_id', '=', id), eb('delivery_no', '=', delivery)]))
+    .where('deleted_at', 'is', null)
+    .limit(2)
+    .execute();
+  const found = rows.find((row) => row.order_delivery_id === id) ?? rows[0];
+  if (found === undefined) throw unknown(delivery);
+  return found.order_delivery_id;
 }

@@ -160,9 +160,15 @@ async function putOff(
   deps.log.warn({ outboxId, reference, error: wordsOf(error), retryMs }, 'push put off');
 }
 
-async function settleItem(deps: DispatcherDeps, item: OutboxItem, finding: Finding): Promise<void> {
+async function settleItem(
+  deps: DispatcherDeps,
+  kind: OutboxKind,
+  item: OutboxItem,
+  finding: Finding,
+): Promise<void> {
   const { attemptsMax } = deps.limits;
-  const again = { attemptsMax, waitMs: retryDelay(deps, item.attempts - 1) };
+  const waitMs = retryDelay(deps, item.attempts - 1);
+  const again = { attemptsMax, waitMs, conflictEnds: kind.conflictEnds === true };
   const { state, ended, reason } = await settle(deps.store, item, finding, deps.clock.now(), again);
   if (!ended) return;
   const fields = { outboxId: item.outboxId, reference: item.reference, state, reason };
@@ -190,7 +196,7 @@ async function step(
   putOffs.delete(item.outboxId);
   if (signal.aborted) return;
   if (item.state === 'queued' && finding.found === 'no') await sendItem(deps, kind, item, signal);
-  else await settleItem(deps, item, finding);
+  else await settleItem(deps, kind, item, finding);
 }
 
 export function createDispatcher(deps: DispatcherDeps): Dispatcher {

@@ -71,6 +71,10 @@ export interface DeliveryStatusChange {
   readonly from: string;
   readonly to: DeliveryStatus;
   readonly decisionId: number;
+  /** Send it only while the mirrored row has this hash: what it was decided on, to the letter. */
+  readonly contentHash?: string | undefined;
+  /** Epoch milliseconds; a push that did not leave by then is not sent any more. */
+  readonly sendBefore?: number | undefined;
 }
 
 /** Puts a decision's push into the outbox. One delivery's pushes go out in order. */
@@ -79,13 +83,13 @@ export function enqueueDeliveryStatus(
   change: DeliveryStatusChange,
   now: number,
 ): Promise<number> {
-  const { orderId, orderDeliveryId, from, to, decisionId } = change;
+  const { orderId, orderDeliveryId, from, to, decisionId, contentHash, sendBefore } = change;
   const intent = {
     kind: DELIVERY_STATUS_KIND,
     lane: deliveryLane(orderDeliveryId),
     reference: pushReference(orderDeliveryId, decisionId),
     referenceKey: null,
-    body: { orderId, orderDeliveryId, status: to },
+    body: { orderId, orderDeliveryId, status: to, contentHash, sendBefore },
     expectedFrom: from,
     cause: `decision:${decisionId}`,
   };

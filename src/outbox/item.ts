@@ -31,6 +31,8 @@ export type Finding =
  */
 export interface OutboxKind {
   readonly kind: string;
+  /** A 409 after which the effect is not there is the last word; else it is tried again. */
+  readonly conflictEnds?: true;
   /** Looks at the service, fresh. Throws RetryLaterError when it cannot tell now. */
   look(item: OutboxItem, signal: AbortSignal): Promise<Finding>;
   send(item: OutboxItem, signal: AbortSignal): Promise<JsonObject>;

@@ -204,12 +204,29 @@ export interface Settled {
 
 const PUT_BACK = 'the service took it and shows the status of before: somebody put it back';
 
+export interface Again {
+  readonly attemptsMax: number;
+  /** Until the next look or attempt. */
+  readonly waitMs: number;
+  /** A 409 after which the effect is provably not there is the service's last word. */
+  readonly conflictEnds: boolean;
+}
+
+function lastAttempt(tx: Tx, { outboxId }: OutboxItem) {
+  return tx
+    .selectFrom('outbox_attempt')
+    .select(['class', 'answer'])
+    .where('outbox_id', '=', outboxId)
+    .orderBy('attempt', 'desc')
+    .executeTakeFirst();
+}
+
 /** Where a finding leads. */
 async function verdictOf(
   tx: Tx,
   item: OutboxItem,
   finding: Finding,
-  attemptsMax: number,
+  { attemptsMax, conflictEnds }: Again,
 ): Promise<Settled> {
   if (finding.found === 'yes') return { state: 'confirmed', ended: true, reason: undefined };
   if (finding.found === 'overtaken') {
@@ -218,6 +235,11 @@ async function verdictOf(
   // Looked at once more: an answer may come from a copy that lags behind.
   if (item.state === 'sent') return { state: 'in_doubt', ended: false, reason: undefined };
   if (item.answered) return { state: 'refused', ended: true, reason: PUT_BACK };
+  if (conflictEnds && item.state === 'in_doubt') {
+    const last = await lastAttempt(tx, item);
+    const reason = last?.answer ?? 'its state forbids it';
+    if (last?.class === 'conflict') return { state: 'refused', ended: true, reason };
+  }
   const row = await tx
     .selectFrom('outbox_attempt')
     .select((eb) => eb.fn.countAll<number>().as('count'))
@@ -238,7 +260,7 @@ export async function settle(
   item: OutboxItem,
   finding: Finding,
   now: number,
-  again: { readonly attemptsMax: number; readonly waitMs: number },
+  again: Again,
 ): Promise<Settled> {
   return store.transaction(async (tx) => {
     await tx
@@ -251,7 +273,7 @@ export async function settle(
         detail: JSON.stringify(finding),
       })
       .execute();
-    const settled = await verdictOf(tx, item, finding, again.attemptsMax);
+    const settled = await verdictOf(tx, item, finding, again);
     const { state, ended, reason } = settled;
     // An answered push that was overtaken goes through doubt: no other way leads there.
     if (item.state === 'sent' && state === 'refused') {

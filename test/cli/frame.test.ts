@@ -67,12 +67,13 @@ describe('the command line', () => {
 
 describe('a command that needs the configuration', () => {
   const sink = { write: () => undefined };
+  const silent = { env: ENV, setExitCode() {}, ask: async () => undefined };
   const load = (text: string) => {
     const scrubber = createScrubber();
     const output = createOutput(sink, sink, {}, scrubber.scrub);
     const command = new Command('x').option('-c, --config <file>');
     command.parse(['-c', writeConfig(text)], { from: 'user' });
-    return { scrubber, ...configOf(command, { env: ENV, output, scrubber, setExitCode() {} }) };
+    return { scrubber, ...configOf(command, { ...silent, output, scrubber }) };
   };
 
   it('gets it, and its secrets are taken out of the output from then on', () => {

@@ -8,7 +8,11 @@ import { withMirror } from '../reading.ts';
 
 interface ListOptions {
   readonly held?: boolean;
+  readonly refused?: boolean;
   readonly pending?: boolean;
+  readonly accepted?: boolean;
+  readonly rejected?: boolean;
+  readonly canceled?: boolean;
   readonly status?: string;
   readonly limit: number;
   readonly json?: boolean;
@@ -23,16 +27,26 @@ function wholeNumber(text: string): number {
   throw new InvalidArgumentError(`a number from 1 to ${LIMIT_MAX}`);
 }
 
+const STATUSES = ['pending', 'accepted', 'rejected', 'canceled'] as const;
+const FILTERS = ['held', 'refused', ...STATUSES] as const;
+
+/** One of the filters that exclude each other. */
+function filter(name: (typeof FILTERS)[number], what: string): Option {
+  return new Option(`--${name}`, what).conflicts(FILTERS.filter((other) => other !== name));
+}
+
 export function deliveriesList(context: CliContext): Command {
   return new Command('list')
     .summary('list deliveries with their latest decision')
     .description('The newest deliveries first, each with the outcome of the rules and its reason.')
-    .option('--held', 'only pending ones that a rule holds')
-    .option('--pending', 'only pending ones')
+    .addOption(filter('held', 'only pending ones that are held'))
+    .addOption(filter('pending', 'only pending ones'))
+    .addOption(filter('accepted', 'only accepted ones'))
+    .addOption(filter('rejected', 'only rejected ones'))
+    .addOption(filter('canceled', 'only canceled ones'))
+    .addOption(filter('refused', 'only those whose decision the service did not take'))
     .addOption(
-      new Option('--status <status>', 'only this status')
-        .choices(['pending', 'accepted', 'rejected', 'canceled'])
-        .conflicts(['held', 'pending']),
+      new Option('--status <status>', 'only this status').choices(STATUSES).conflicts([...FILTERS]),
     )
     .option('--limit <n>', 'how many at the most', wholeNumber, 50)
     .option('--json', 'as JSON')
@@ -44,20 +58,21 @@ export function deliveriesList(context: CliContext): Command {
       ]),
     )
     .action(async (options: ListOptions, command: Command) => {
-      const onlyPending = options.held === true || options.pending === true;
-      const filter = {
+      const asked = STATUSES.find((status) => options[status] === true) ?? options.status;
+      const wanted = {
         limit: options.limit,
-        status: onlyPending ? 'pending' : options.status,
-        outcome: options.held === true ? 'hold' : undefined,
+        status: options.held === true ? 'pending' : asked,
+        outcome: options.held === true ? ('hold' as const) : undefined,
+        refused: options.refused,
       };
-      const rows = await withMirror(command, context, (db) => listDeliveries(db, filter));
+      const rows = await withMirror(command, context, (db) => listDeliveries(db, wanted));
       if (options.json === true) {
         context.output.json(rows);
         return;
       }
       const now = systemClock().now();
       context.output.table(
-        ['ID', 'NUMBER', 'ORDER', 'STATUS', 'AGE', 'PIECES', 'DECISION', 'PUSH', 'RULES', 'REASON'],
+        ['ID', 'NUMBER', 'ORDER', 'STATUS', 'AGE', 'PIECES', 'DECISION', 'PUSH', 'BY', 'REASON'],
         rows.map((row) => [
           String(row.orderDeliveryId),
           row.deliveryNo ?? '',
@@ -67,8 +82,8 @@ export function deliveriesList(context: CliContext): Command {
           String(row.pieces),
           row.outcome ?? '-',
           row.push ?? '-',
-          row.rules.join(' ') || '-',
-          row.reason ?? '',
+          row.rules.join(' ') || (row.actor?.startsWith('person:') ? row.actor : '-'),
+          row.refusal === null ? (row.reason ?? '') : `${row.refusal} (${row.reason})`,
         ]),
       );
     });

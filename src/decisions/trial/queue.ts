@@ -10,6 +10,7 @@ import type { DecisionOutcome } from '../../store/tables.ts';
 import { wasPutBack } from '../due.ts';
 import { UnknownStatus } from '../facts/status.ts';
 import { readSubject } from '../facts.ts';
+import { isReviewed } from '../review/touched.ts';
 
 export interface QueueOptions {
   readonly rules: RuleSet;
@@ -64,6 +65,9 @@ async function answerFor(
   try {
     const subject = await readSubject(tx, orderDeliveryId, { now, settings: ruleSet.settings });
     if (!subject) return undecidable('its order is not mirrored yet');
+    if (await isReviewed(tx, subject)) {
+      return { after: 'nothing', rules: [], reason: 'a person has decided, it is left to people' };
+    }
     const evaluation = evaluate(ruleSet, subject.facts, { armed, operands: false });
     const { kind, rules, reason } = shadowAsLive ? evaluation.shadow : evaluation.live;
     if (kind === 'hold' || !(await wasPutBack(tx, orderDeliveryId))) {

@@ -19,7 +19,7 @@ export interface Replay {
   readonly actor: string;
   readonly mode: string;
   readonly ruleSetHash: string;
-  /** What came of it, and what the rules had said; they differ where people had a say. */
+  /** What came of it; not what the rules had said where people, or a rail, decided. */
   readonly outcome: string;
   readonly reason: string;
   readonly recorded: Evaluation;
@@ -92,9 +92,9 @@ async function replay(db: Db, decisionId: number, ruleSets: RuleSets): Promise<R
     });
   }
   const facts = await readFacts(db, row.facts_digest);
-  if (row.actor !== 'daemon' || facts === undefined) {
-    const why = facts === undefined ? 'its facts are gone' : `${row.actor} made it, not the rules`;
-    throw new SelvedgeError('decisions.no_replay', `decision ${decisionId} has no replay: ${why}`);
+  if (facts === undefined) {
+    const message = `decision ${decisionId} has no replay: its facts are gone`;
+    throw new SelvedgeError('decisions.no_replay', message);
   }
   const recorded: Evaluation = JSON.parse(row.evaluation);
   const armed = new Set(recorded.rules.flatMap((rule) => (rule.armed ? [rule.hash] : [])));
@@ -117,7 +117,6 @@ async function sampleIds(db: Db, sample: number): Promise<number[]> {
   const rows = await db
     .selectFrom('decision')
     .select('decision_id')
-    .where('actor', '=', 'daemon')
     .orderBy('decision_id', 'desc')
     .execute();
   const step = Math.max(1, rows.length / Math.max(1, sample));

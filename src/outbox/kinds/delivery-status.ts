@@ -4,6 +4,7 @@
  * that is already there is a no-op at the service, so that repeating it within one decision is
  * safe; between decisions it is not, because a person may have changed it.
  */
+import type { Clock } from '../../lib/clock.ts';
 import { BugError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { DELIVERY_STATUS_KIND, type DeliveryStatus } from '../enqueue.ts';
@@ -12,6 +13,11 @@ import type { Finding, OutboxItem, OutboxKind } from '../item.ts';
 interface DeliveryState {
   readonly orderDeliveryId: number;
   readonly status: string;
+}
+
+interface ReadState extends DeliveryState {
+  /** Of the mirrored row, after the read. */
+  readonly contentHash: string | undefined;
 }
 
 export interface DeliveryStatusApi {
@@ -23,7 +29,7 @@ export interface DeliveryStatusApi {
     orderId: number,
     orderDeliveryId: number,
     signal: AbortSignal,
-  ): Promise<DeliveryState | undefined>;
+  ): Promise<ReadState | undefined>;
   setDeliveryStatus(
     orderId: number,
     orderDeliveryId: number,
@@ -36,10 +42,13 @@ interface Target {
   readonly orderId: number;
   readonly orderDeliveryId: number;
   readonly status: DeliveryStatus;
+  /** What the intent was made on, where it is good for exactly that. */
+  readonly contentHash: string | undefined;
+  readonly sendBefore: number;
 }
 
 function targetOf(item: OutboxItem): Target {
-  const { orderId, orderDeliveryId, status } = item.body;
+  const { orderId, orderDeliveryId, status, contentHash, sendBefore } = item.body;
   if (
     typeof orderId !== 'number' ||
     typeof orderDeliveryId !== 'number' ||
@@ -47,12 +56,29 @@ function targetOf(item: OutboxItem): Target {
   ) {
     throw new BugError('bug.outbox_body', `outbox ${item.outboxId}: the body is not a status`);
   }
-  return { orderId, orderDeliveryId, status };
+  return {
+    ...{ orderId, orderDeliveryId, status },
+    contentHash: typeof contentHash === 'string' ? contentHash : undefined,
+    sendBefore: typeof sendBefore === 'number' ? sendBefore : Number.POSITIVE_INFINITY,
+  };
 }
 
-export function createDeliveryStatusKind(api: DeliveryStatusApi): OutboxKind {
+/** Why a push must not leave although the status is still the one it was decided on. */
+function obstacle(target: Target, found: ReadState, now: number): string | undefined {
+  const { contentHash, sendBefore } = target;
+  if (contentHash !== undefined && contentHash !== found.contentHash) {
+    return 'the delivery has changed since it was decided';
+  }
+  return now >= sendBefore ? 'it was decided too long ago' : undefined;
+}
+
+export function createDeliveryStatusKind(
+  api: DeliveryStatusApi,
+  clock: Pick<Clock, 'now'>,
+): OutboxKind {
   return {
     kind: DELIVERY_STATUS_KIND,
+    conflictEnds: true,
     async look(item, signal): Promise<Finding> {
       const target = targetOf(item);
       const found = await api.readDelivery(target.orderId, target.orderDeliveryId, signal);
@@ -61,7 +87,12 @@ export function createDeliveryStatusKind(api: DeliveryStatusApi): OutboxKind {
         return { found: 'overtaken', reason: 'the delivery is gone at the service', detail };
       }
       if (found.status === target.status) return { found: 'yes', detail };
-      if (found.status === item.expectedFrom) return { found: 'no', detail };
+      if (found.status === item.expectedFrom) {
+        const reason = obstacle(target, found, clock.now());
+        return reason === undefined
+          ? { found: 'no', detail }
+          : { found: 'overtaken', reason, detail };
+      }
       const reason = `decided elsewhere: it was ${item.expectedFrom} and is now ${found.status}`;
       return { found: 'overtaken', reason, detail };
     },

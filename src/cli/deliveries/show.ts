@@ -1,0 +1,76 @@
+/** `selvedge deliveries show <delivery>`: one delivery and everything that was said about it. */
+import { Command } from 'commander';
+import { type DeliveryCard, deliveryCard } from '../../decisions/review/card.ts';
+import { formatMinorUnits } from '../../lib/money.ts';
+import { type CliContext, examples } from '../command.ts';
+import type { Output } from '../output.ts';
+import { withMirror } from '../reading.ts';
+
+function time(at: number): string {
+  return new Date(at).toISOString();
+}
+
+function printHead(output: Output, card: DeliveryCard): void {
+  const { order, customer, currency, season } = card;
+  output.line(`${card.deliveryNo ?? ''} (${card.orderDeliveryId})  ${card.status}`);
+  output.line(`order     ${order.orderNo ?? ''} (${order.orderId})  ${order.reference ?? ''}`);
+  const parts = [customer.accountNo, customer.company, customer.country].filter((one) => one);
+  output.line(`customer  ${parts.join('  ')}`);
+  output.line(`packed    ${time(card.since)}, changed ${time(card.changedAt)}`);
+  if (season !== null) output.line(`season    ${season}`);
+  if (order.comment) output.line(`comment   ${order.comment}`);
+  output.line();
+  output.table(
+    ['BARCODE', 'STYLE', 'PIECES', 'STOCK', `PRICE ${currency ?? ''}`],
+    card.lines.map((line) => [
+      line.barcode,
+      line.style ?? '',
+      String(line.quantity),
+      line.stock === null ? '?' : String(line.stock),
+      line.price === null ? '?' : formatMinorUnits(line.price),
+    ]),
+  );
+}
+
+function printWords(output: Output, { review, rejects }: DeliveryCard): void {
+  if (review !== null) {
+    const why = review.why === null ? '' : ` (${review.why})`;
+    output.line(`${review.actor} said ${review.action}${why} at ${time(review.at)}:`);
+    output.line(`  ${review.reason}`);
+  }
+  for (const { rule, state, dueAt, detail } of rejects) {
+    const when = state === 'waiting' ? `, will be rejected at ${time(dueAt)}` : '';
+    output.line(`reject by ${rule}: ${state}${when}${detail === null ? '' : ` (${detail})`}`);
+  }
+}
+
+function print(output: Output, card: DeliveryCard): void {
+  printHead(output, card);
+  output.line();
+  printWords(output, card);
+  output.table(
+    ['DECISION', 'AT', 'BY', 'OUTCOME', 'PUSH', 'REASON'],
+    card.decisions.map(({ decisionId, at, actor, outcome, push, reason }) => [
+      String(decisionId),
+      time(at),
+      actor,
+      outcome,
+      push?.state ?? '-',
+      push?.error ? `${reason} [${push.error}]` : reason,
+    ]),
+  );
+}
+
+export function deliveriesShow(context: CliContext): Command {
+  return new Command('show')
+    .summary('show a delivery with everything that was said about it')
+    .description('Its lines, its customer, and every decision with its push, the latest first.')
+    .argument('<delivery>', 'id or number (selvedge deliveries list)')
+    .option('--json', 'as JSON')
+    .addHelpText('after', examples([['deliveries show DN-500012', 'before you decide']]))
+    .action(async (delivery: string, options: { json?: boolean }, command: Command) => {
+      const card = await withMirror(command, context, (db) => deliveryCard(db, delivery));
+      if (options.json === true) context.output.json(card);
+      else print(context.output, card);
+    });
+}

@@ -1,0 +1,95 @@
+/** One delivery for the review queue: what is in it, and everything that was said about it. */
+import type { Db } from '../../store/store.ts';
+import { type DecisionRecord, decisionsOf, deliveryIdOf } from '../desk.ts';
+
+async function head(db: Db, id: number) {
+  const { order_no: orderNo, ...row } = await db
+    .selectFrom('delivery as d')
+    .leftJoin('sales_order as o', 'o.order_id', 'd.order_id')
+    .select(['d.order_delivery_id', 'd.delivery_no', 'd.order_id', 'd.order_no', 'd.status'])
+    .select(['d.created_at', 'd.first_seen_at', 'd.changed_at'])
+    .select(['o.reference', 'o.company', 'o.account_no', 'o.country_code', 'o.currency'])
+    .select(['o.comment', 'o.season_name'])
+    .where('d.order_delivery_id', '=', id)
+    .executeTakeFirstOrThrow();
+  return {
+    orderDeliveryId: row.order_delivery_id,
+    deliveryNo: row.delivery_no,
+    status: row.status,
+    since: row.created_at ?? row.first_seen_at,
+    changedAt: row.changed_at,
+    order: { orderId: row.order_id, orderNo, reference: row.reference, comment: row.comment },
+    season: row.season_name,
+    customer: { accountNo: row.account_no, company: row.company, country: row.country_code },
+    currency: row.currency,
+  };
+}
+
+async function linesOf(db: Db, id: number) {
+  const rows = await db
+    .selectFrom('delivery_line as l')
+    .leftJoin('stock_variant as v', 'v.barcode', 'l.barcode')
+    .select(['l.barcode', 'l.fulfilled_quantity', 'l.price', 'v.quantity', 'v.style_no'])
+    .where('l.order_delivery_id', '=', id)
+    .orderBy('l.line_no')
+    .execute();
+  return rows.map((row) => ({
+    barcode: row.barcode,
+    style: row.style_no,
+    quantity: row.fulfilled_quantity,
+    /** Hundredths. */
+    price: row.price,
+    /** Pieces in the mirrored stock, whoever else wants them. */
+    stock: row.quantity,
+  }));
+}
+
+async function reviewOf(db: Db, id: number) {
+  const row = await db
+    .selectFrom('review')
+    .select(['action', 'at', 'actor', 'reason', 'why'])
+    .where('order_delivery_id', '=', id)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+async function rejectsOf(db: Db, id: number) {
+  const rows = await db
+    .selectFrom('reject_entry')
+    .select(['rule_id', 'state', 'queued_at', 'due_at', 'rail', 'detail', 'ended_at', 'ended_by'])
+    .where('order_delivery_id', '=', id)
+    .orderBy('entry_id', 'desc')
+    .execute();
+  return rows.map((row) => ({
+    rule: row.rule_id,
+    state: row.state,
+    queuedAt: row.queued_at,
+    dueAt: row.due_at,
+    rail: row.rail,
+    detail: row.detail,
+    endedAt: row.ended_at,
+    endedBy: row.ended_by,
+  }));
+}
+
+export type DeliveryCard = Awaited<ReturnType<typeof head>> & {
+  readonly lines: Awaited<ReturnType<typeof linesOf>>;
+  /** The last word of a person, if one spoke. */
+  readonly review: Awaited<ReturnType<typeof reviewOf>>;
+  /** What waits or waited to be rejected by a rule, the latest first. */
+  readonly rejects: Awaited<ReturnType<typeof rejectsOf>>;
+  /** The latest first. */
+  readonly decisions: readonly DecisionRecord[];
+};
+
+/** By id or number; throws when there is none. */
+export async function deliveryCard(db: Db, delivery: string): Promise<DeliveryCard> {
+  const id = await deliveryIdOf(db, delivery);
+  return {
+    ...(await head(db, id)),
+    lines: await linesOf(db, id),
+    review: await reviewOf(db, id),
+    rejects: await rejectsOf(db, id),
+    decisions: await decisionsOf(db, id),
+  };
+}

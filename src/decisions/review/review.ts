@@ -1,0 +1,250 @@
+/**
+ * The review queue's actions: a person accepts, rejects, holds or releases a delivery. Each is one
+ * transaction of journal entry, audit row, the person's last word (`review`) and, where the service
+ * must hear of it, the push. From then on the rules leave the delivery alone until its lines
+ * change; a reject that waited for it is stopped.
+ *
+ * What makes no sense is refused with a RefusedError and changes nothing: a delivery that is final,
+ * one with a push on its way, a reject without its number. Whether the service agrees shows later,
+ * in the push.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import { RefusedError, SelvedgeError } from '../../lib/errors.ts';
+import { type DeliveryStatus, deliveryLane, enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
+import { evaluate } from '../../rules/evaluate.ts';
+import type { Store, Tx } from '../../store/store.ts';
+import { deliveryIdOf } from '../desk.ts';
+import { UnknownStatus } from '../facts/status.ts';
+import { readSubject, type Subject } from '../facts.ts';
+import { recordDecision } from '../record.ts';
+import { armedHashes } from '../reject/arming.ts';
+import { endEntry } from '../reject/queue.ts';
+import type { LoadedRuleSet } from '../rule-files.ts';
+import { linesHash } from './touched.ts';
+
+export const REVIEW_ACTIONS = ['accept', 'reject', 'hold', 'release'] as const;
+export type ReviewAction = (typeof REVIEW_ACTIONS)[number];
+
+/** Why something was let go: a short list, because it is the material of the next rule. */
+export const RELEASE_REASONS = [
+  'checked',
+  'customer-confirmed',
+  'paid',
+  'price-agreed',
+  'stock-arrived',
+  'rule-wrong',
+  'other',
+] as const;
+
+export interface ReviewRequest {
+  readonly action: ReviewAction;
+  /** Id or number of the delivery. */
+  readonly delivery: string;
+  readonly actor: string;
+  readonly reason: string;
+  /** Of a release. */
+  readonly why?: (typeof RELEASE_REASONS)[number] | undefined;
+  /** Of a release: the rules decide again, as if nobody had said anything. */
+  readonly toRules?: boolean | undefined;
+  /** Of a reject: the numbers that the person typed. */
+  readonly confirmed?: readonly string[] | undefined;
+}
+
+interface Reviewed {
+  readonly orderDeliveryId: number;
+  readonly deliveryNo: string;
+  readonly decisionId: number;
+  /** The push that tells the service; null when it need not know. */
+  readonly outboxId: number | null;
+}
+
+/** One delivery of a request for several. */
+type ReviewAnswer =
+  | ({ readonly delivery: string; readonly ok: true } & Reviewed)
+  | {
+      readonly delivery: string;
+      readonly ok: false;
+      readonly code: string;
+      readonly message: string;
+      readonly hint?: string | undefined;
+    };
+
+export interface ReviewDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly rules: () => LoadedRuleSet;
+  /** A push was put into the outbox. */
+  readonly onPush: () => void;
+  /** Something may have become due. */
+  readonly onReviewed: () => void;
+}
+
+export interface Review {
+  act(request: ReviewRequest): Promise<Reviewed>;
+  /** One transaction and one answer for each. */
+  actOnAll(
+    request: Omit<ReviewRequest, 'delivery'>,
+    deliveries: readonly string[],
+  ): Promise<readonly ReviewAnswer[]>;
+}
+
+const OUTCOME = { accept: 'accept', reject: 'reject', hold: 'hold', release: 'nothing' } as const;
+
+/** The status that the service is to show, and none where it need not change. */
+function wantedStatus(action: ReviewAction, status: string): DeliveryStatus | undefined {
+  if (action === 'accept') return 'accepted';
+  if (action === 'reject') return 'rejected';
+  return action === 'hold' && status === 'accepted' ? 'pending' : undefined;
+}
+
+function refuse(code: string, message: string, hint?: string): never {
+  throw new RefusedError(`review.${code}`, message, { hint });
+}
+
+function checkStatus({ action }: ReviewRequest, status: string): void {
+  if (status === 'pending' || (action === 'hold' && status === 'accepted')) return;
+  const final = status === 'rejected' || status === 'canceled';
+  const hint = final
+    ? 'that is final; a new delivery comes when the order is packed again'
+    : 'selvedge deliveries hold takes an accepted delivery back, as long as it has not shipped';
+  refuse('status', `it is ${status} already`, hint);
+}
+
+function checkConfirmed({ action, confirmed = [] }: ReviewRequest, number: string): void {
+  if (action !== 'reject' || confirmed.includes(number)) return;
+  refuse(
+    'unconfirmed',
+    'a reject is final and wants the delivery number',
+    `--yes-reject ${number}`,
+  );
+}
+
+async function checkNoPush(tx: Tx, orderDeliveryId: number): Promise<void> {
+  const open = await tx
+    .selectFrom('outbox')
+    .select(['outbox_id', 'state'])
+    .where('lane', '=', deliveryLane(orderDeliveryId))
+    .where('ended_at', 'is', null)
+    .executeTakeFirst();
+  if (!open) return;
+  const message = `push ${open.outbox_id} of it is ${open.state}`;
+  refuse('push_open', message, 'try again once the service has answered');
+}
+
+/** A release needs something to release: a hold of the rules, of a rail or of a person. */
+async function checkHeld(tx: Tx, { action }: ReviewRequest, orderDeliveryId: number) {
+  if (action !== 'release') return;
+  const latest = await tx
+    .selectFrom('evaluation as e')
+    .innerJoin('decision as d', 'd.decision_id', 'e.decision_id')
+    .select('d.outcome')
+    .where('e.order_delivery_id', '=', orderDeliveryId)
+    .executeTakeFirst();
+  if (latest?.outcome === 'hold') return;
+  refuse('not_held', 'nothing holds it', 'selvedge deliveries list --held shows what is held');
+}
+
+async function remember(
+  tx: Tx,
+  request: ReviewRequest,
+  subject: Subject,
+  decisionId: number,
+  at: number,
+) {
+  const { action, actor, reason, why = null } = request;
+  const { order_delivery_id: id } = subject.delivery;
+  if (request.toRules === true) {
+    await tx.deleteFrom('review').where('order_delivery_id', '=', id).execute();
+    await tx
+      .updateTable('evaluation')
+      .set({ due_at: at })
+      .where('order_delivery_id', '=', id)
+      .execute();
+  } else {
+    const hash = linesHash(subject);
+    const row = { action, at, actor, reason, why, lines_hash: hash, decision_id: decisionId };
+    await tx
+      .insertInto('review')
+      .values({ order_delivery_id: id, ...row })
+      .onConflict((conflict) => conflict.column('order_delivery_id').doUpdateSet(row))
+      .execute();
+  }
+  await tx
+    .insertInto('audit')
+    .values({
+      ...{ at, actor, reason, action: `delivery.${action}`, subject: `delivery:${id}` },
+      detail: JSON.stringify({ number: subject.facts.delivery.number, decisionId, why }),
+    })
+    .execute();
+}
+
+/** What the rules say of it now: shown beside what the person decided. */
+async function judge(tx: Tx, deps: ReviewDeps, request: ReviewRequest, id: number, at: number) {
+  const rules = deps.rules();
+  const { ruleSet } = rules;
+  const subject = await readSubject(tx, id, { now: at, settings: ruleSet.settings });
+  if (!subject) return refuse('no_order', 'its order is not mirrored yet', 'try again shortly');
+  const armed = await armedHashes(tx, ruleSet, at);
+  const evaluation = evaluate(ruleSet, subject.facts, { armed });
+  const kind = OUTCOME[request.action];
+  const outcome = { kind, reason: request.reason, rules: [] } as const;
+  const mode = 'live' as const;
+  return { rules, mode, subject, evaluation, outcome, at, dueAt: null };
+}
+
+async function act(deps: ReviewDeps, tx: Tx, request: ReviewRequest): Promise<Reviewed> {
+  const { action, actor } = request;
+  const at = deps.clock.now();
+  const orderDeliveryId = await deliveryIdOf(tx, request.delivery);
+  const judgement = await judge(tx, deps, request, orderDeliveryId, at);
+  const { delivery, facts } = judgement.subject;
+  const { number: deliveryNo } = facts.delivery;
+  checkStatus(request, delivery.status);
+  checkConfirmed(request, deliveryNo);
+  await checkNoPush(tx, orderDeliveryId);
+  await checkHeld(tx, request, orderDeliveryId);
+  await endEntry(tx, orderDeliveryId, { state: 'stopped', by: actor, detail: request.reason, at });
+  const by = { actor: `person:${actor}`, trigger: 'person' };
+  const decisionId = await recordDecision(tx, judgement, by);
+  await remember(tx, request, judgement.subject, decisionId, at);
+  const to = wantedStatus(action, delivery.status);
+  if (to === undefined) return { orderDeliveryId, deliveryNo, decisionId, outboxId: null };
+  const { order_id: orderId, status: from, content_hash: contentHash } = delivery;
+  const change = { orderId, orderDeliveryId, from, to, decisionId };
+  // A reject is meant for exactly what the person saw.
+  const only = action === 'reject' ? { contentHash } : {};
+  const outboxId = await enqueueDeliveryStatus(tx, { ...change, ...only }, at);
+  return { orderDeliveryId, deliveryNo, decisionId, outboxId };
+}
+
+function refusalOf(delivery: string, thrown: unknown): ReviewAnswer {
+  if (thrown instanceof UnknownStatus) {
+    return { delivery, ok: false, code: 'review.unknown_status', message: thrown.message };
+  }
+  if (!(thrown instanceof SelvedgeError)) throw thrown;
+  const { code, message, hint } = thrown;
+  return { delivery, ok: false, code, message, ...(hint === undefined ? {} : { hint }) };
+}
+
+export function createReview(deps: ReviewDeps): Review {
+  const actOnOne = async (request: ReviewRequest): Promise<Reviewed> => {
+    const reviewed = await deps.store.transaction((tx) => act(deps, tx, request));
+    if (reviewed.outboxId !== null) deps.onPush();
+    deps.onReviewed();
+    return reviewed;
+  };
+  return {
+    act: actOnOne,
+    async actOnAll(request, deliveries) {
+      const answers: ReviewAnswer[] = [];
+      for (const delivery of deliveries) {
+        try {
+          answers.push({ delivery, ok: true, ...(await actOnOne({ ...request, delivery })) });
+        } catch (thrown) {
+          answers.push(refusalOf(delivery, thrown));
+        }
+      }
+      return answers;
+    },
+  };
+}

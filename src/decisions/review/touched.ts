@@ -1,0 +1,22 @@
+/** Whether people have spoken about a delivery: then the rules leave it alone. */
+import { canonicalJson, sha256 } from '../../lib/json.ts';
+import type { Tx } from '../../store/store.ts';
+import type { Subject } from '../facts.ts';
+
+/** Digest of what is in the delivery: barcodes, quantities, prices, in order. */
+export function linesHash({ facts }: Subject): string {
+  const { lines } = facts.delivery;
+  return sha256(
+    canonicalJson(lines.map(({ barcode, quantity, price }) => [barcode, quantity, price])),
+  );
+}
+
+/** A person accepted, rejected, held or released it, and its lines are as they were then. */
+export async function isReviewed(tx: Tx, subject: Subject): Promise<boolean> {
+  const row = await tx
+    .selectFrom('review')
+    .select('lines_hash')
+    .where('order_delivery_id', '=', subject.delivery.order_delivery_id)
+    .executeTakeFirst();
+  return row !== undefined && row.lines_hash === linesHash(subject);
+}

@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest';
+import { drawOrder } from '../../../src/reference/life/arrivals.ts';
+import type { Reference } from '../../../src/reference/reference.ts';
+import { startTestReference, until } from '../../support/house.ts';
+import { startCliHouse } from '../house.ts';
+
+/** Nothing is accepted but what the test accepts. */
+const HOLD_ALL = `
+rules:
+  - { id: hold-all, title: Everything, action: hold, mode: live, when: [ delivery.quantity > 0 ] }
+`;
+
+function placeOrder({ world }: Reference, seed: number): void {
+  const orderId = world.book.orders.nextId();
+  world.trade.place(drawOrder(world, { seed, orderId, preOrderShare: 0 }));
+}
+
+async function startDesk(count: number) {
+  const reference = await startTestReference({
+    world: { styles: 4, orders: 0 },
+    auth: { loginSpacing: 0 },
+    rates: { perSecond: 0 },
+    life: { ordersPerMinute: 0, packAfter: '10ms', shipAfter: '10ms', cancelShare: 0 },
+  });
+  const house = await startCliHouse(reference, {
+    rules: HOLD_ALL,
+    overrides: [
+      { path: 'outbox.delayMin', value: '0s' },
+      { path: 'streams.season.enabled', value: false },
+      { path: 'streams.ordersFull.enabled', value: false },
+    ],
+  });
+  for (let seed = 1; seed <= count; seed += 1) placeOrder(reference, seed);
+  const held = await until('held deliveries', async () => {
+    const { stdout } = await house.call('deliveries', 'list', '--held', '--json');
+    const rows: { orderDeliveryId: number; deliveryNo: string }[] = JSON.parse(stdout || '[]');
+    return rows.length >= count ? rows : undefined;
+  });
+  const statusOf = (id: number) => reference.world.book.deliveries.get(id)?.status;
+  return { ...house, reference, held, statusOf };
+}
+
+describe('acting on deliveries from the command line', () => {
+  it('accepts and rejects at the service, and shows what was refused', async () => {
+    const { call, held, statusOf } = await startDesk(2);
+    const [first, second] = held;
+    if (!first || !second) throw new Error('too few deliveries');
+    const [a, b] = [String(first.orderDeliveryId), String(second.orderDeliveryId)];
+
+    const accepted = await call('deliveries', 'accept', a, 'DN-none', '--reason', 'seen');
+    expect(accepted.code).toBe(1);
+    expect(accepted.stdout).toContain(`${first.deliveryNo} (${a}): accepted, decision`);
+    expect(accepted.stdout).toContain('DN-none: NOT accepted: there is no delivery DN-none');
+    await until('the accept', () => statusOf(first.orderDeliveryId) === 'accepted' || undefined);
+
+    const unsure = await call('deliveries', 'reject', b, '--reason', 'twice');
+    expect(unsure).toMatchObject({ code: 1, stdout: '' });
+    expect(unsure.stderr).toContain('--yes-reject');
+    const wrong = ['--reason', 'twice', '--yes-reject', 'DN-0'];
+    expect(await call('deliveries', 'reject', b, ...wrong)).toMatchObject({ code: 1 });
+    const right = ['--reason', 'twice', '--yes-reject', second.deliveryNo, '--json'];
+    expect(await call('deliveries', 'reject', b, ...right)).toMatchObject({ code: 0 });
+    await until('the reject', () => statusOf(second.orderDeliveryId) === 'rejected' || undefined);
+
+    // It has shipped by now: the service says 409, and that is what the list shows.
+    await until('the accept read back', async () => {
+      const { stdout } = await call('deliveries', 'list', '--accepted', '--json');
+      const [row] = JSON.parse(stdout);
+      return row?.push === 'confirmed' || undefined;
+    });
+    expect(await call('deliveries', 'hold', a, '--reason', 'wait')).toMatchObject({ code: 0 });
+    const refused = await until('the refusal', async () => {
+      const { stdout } = await call('deliveries', 'list', '--refused');
+      return stdout.includes('409') ? stdout : undefined;
+    });
+    expect(refused).toMatch(/refused.*person:.*the service refused it \(409\).*\(wait\)/);
+    const card = JSON.parse((await call('deliveries', 'show', a, '--json')).stdout);
+    expect(card).toMatchObject({ deliveryNo: first.deliveryNo, status: 'accepted' });
+    expect(card.review).toMatchObject({ action: 'hold', reason: 'wait' });
+    expect(card.decisions[0].push.error).toContain('409');
+    const shown = await call('deliveries', 'show', a);
+    expect(shown.stdout).toMatch(/said hold at[\s\S]*wait \[the service refused it \(409\)/);
+  });
+});

@@ -1,0 +1,44 @@
+/** A daemon beside a reference service, and the configuration by which commands find it. */
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { localFile } from '../../src/console/api.ts';
+import type { Reference } from '../../src/reference/reference.ts';
+import {
+  type ConfigParts,
+  type RunningDaemon,
+  startTestDaemon,
+  testConfig,
+  until,
+} from '../support/house.ts';
+import { temporaryFolder } from '../support/store.ts';
+import { type CliRun, selvedge } from './support.ts';
+
+export interface CliHouse {
+  readonly daemon: RunningDaemon;
+  readonly folder: string;
+  readonly rulesFolder: string;
+  call(...args: readonly string[]): Promise<CliRun>;
+}
+
+export async function startCliHouse(
+  reference: Reference,
+  parts: ConfigParts = {},
+): Promise<CliHouse> {
+  const folder = parts.folder ?? temporaryFolder();
+  const config = testConfig(reference, { ...parts, folder });
+  const [credentials] = Object.values(reference.credentials);
+  const file = join(folder, 'selvedge.yaml');
+  writeFileSync(join(folder, 'secret'), credentials?.clientSecret ?? '', { mode: 0o600 });
+  const login = { clientId: credentials?.clientId, clientSecret: { file: join(folder, 'secret') } };
+  const written = {
+    dataDir: config.dataDir,
+    rules: { directory: config.rules.directory },
+    service: { v1: { baseUrl: reference.v1Url, login } },
+  };
+  writeFileSync(file, stringify(written));
+  const daemon = await startTestDaemon(reference, config);
+  await until('the local API', () => existsSync(localFile(config.dataDir)) || undefined);
+  const call = (...args: readonly string[]) => selvedge(['--config', file, ...args]);
+  return { daemon, folder, rulesFolder: config.rules.directory, call };
+}

@@ -1,0 +1,139 @@
+import { describe, expect, it } from 'vitest';
+import { verifyChain } from '../../../src/decisions/journal.ts';
+import { createReview, type ReviewRequest } from '../../../src/decisions/review/review.ts';
+import { replayDecision } from '../../../src/decisions/trial/replay.ts';
+import { ACCEPT_SMALL, createHouse, type House, loadedRules } from '../support.ts';
+
+/** A house with one held delivery (30 pieces) and one accepted, and a desk to act at. */
+async function createDesk() {
+  const house = await createHouse();
+  const rules = loadedRules(ACCEPT_SMALL);
+  const told = { pushes: 0, reviewed: 0 };
+  const review = createReview({
+    ...{ store: house.store, clock: house.clock, rules: () => rules },
+    onPush: () => (told.pushes += 1),
+    onReviewed: () => (told.reviewed += 1),
+  });
+  await house.delivery({ id: 1, lines: [['a', 30]], more: { deliveryNo: 'DN-1' } });
+  await house.decide();
+  const act = (action: ReviewRequest['action'], more: Partial<ReviewRequest> = {}) =>
+    review.act({ action, delivery: '1', actor: 'ada', reason: 'because', ...more });
+  return { ...house, review, told, act };
+}
+
+const outbox = ({ store }: House) =>
+  store.db.selectFrom('outbox').select(['body', 'expected_from', 'state']).execute();
+
+const latest = ({ store }: House) =>
+  store.db
+    .selectFrom('decision')
+    .select(['actor', 'trigger', 'mode', 'outcome', 'reason'])
+    .orderBy('decision_id', 'desc')
+    .executeTakeFirst();
+
+describe('a person who accepts a held delivery', () => {
+  it('leaves journal entry, audit row and push, all under the own name', async () => {
+    const desk = await createDesk();
+    const reviewed = await desk.act('accept', { delivery: 'DN-1', reason: 'agreed by phone' });
+    expect(reviewed).toMatchObject({ orderDeliveryId: 1, deliveryNo: 'DN-1' });
+    expect(await latest(desk)).toEqual({
+      ...{ actor: 'person:ada', trigger: 'person', mode: 'live' },
+      ...{ outcome: 'accept', reason: 'agreed by phone' },
+    });
+    const [push] = await outbox(desk);
+    expect(push).toMatchObject({ expected_from: 'pending', state: 'queued' });
+    expect(JSON.parse(push?.body ?? '')).toMatchObject({ orderDeliveryId: 1, status: 'accepted' });
+    const audit = await desk.store.db.selectFrom('audit').selectAll().executeTakeFirstOrThrow();
+    expect(audit).toMatchObject({ actor: 'ada', action: 'delivery.accept', subject: 'delivery:1' });
+    expect(audit.reason).toBe('agreed by phone');
+    expect(desk.told).toEqual({ pushes: 1, reviewed: 1 });
+    expect(await verifyChain(desk.store.db)).toMatchObject({ entries: 2, brokenAt: undefined });
+  });
+
+  it('has a decision that replays to what the rules said then', async () => {
+    const desk = await createDesk();
+    const { decisionId } = await desk.act('accept');
+    const replay = await replayDecision(desk.store.db, decisionId);
+    expect(replay).toMatchObject({ outcome: 'accept', differences: [] });
+    expect(replay.replayed.live.kind).toBe('hold');
+  });
+
+  it('is refused while a push of it is on its way, and changes nothing', async () => {
+    const desk = await createDesk();
+    await desk.act('accept');
+    await expect(desk.act('hold')).rejects.toMatchObject({ code: 'review.push_open' });
+    expect(await outbox(desk)).toHaveLength(1);
+    expect((await desk.decisions()).length).toBe(2);
+  });
+});
+
+describe('what a person has touched', () => {
+  it('is left alone by the rules until its lines change', async () => {
+    const desk = await createDesk();
+    await desk.act('hold', { reason: 'ask first' });
+    const generous = loadedRules(ACCEPT_SMALL.replaceAll('20', '100'));
+    expect(await desk.decide({ rules: () => generous })).toEqual([]);
+    await desk.delivery({ id: 1, lines: [['a', 31]], more: { deliveryNo: 'DN-1' } });
+    expect(await desk.decide({ rules: () => generous })).toEqual(['1 accept']);
+  });
+
+  it('goes back to the rules when it is released to them', async () => {
+    const desk = await createDesk();
+    await desk.act('hold');
+    await desk.act('release', { why: 'paid', toRules: true });
+    expect(await latest(desk)).toMatchObject({ actor: 'person:ada', outcome: 'nothing' });
+    expect(await desk.decide()).toEqual(['1 hold']);
+    expect(await latest(desk)).toMatchObject({ actor: 'daemon', reason: '30 pieces' });
+  });
+
+  it('stays with the person when it is only released', async () => {
+    const desk = await createDesk();
+    await desk.act('release', { why: 'checked' });
+    await desk.clock.advance(86_400_000);
+    expect(await desk.decide()).toEqual([]);
+    expect(await latest(desk)).toMatchObject({ actor: 'person:ada', outcome: 'nothing' });
+    const word = await desk.store.db.selectFrom('review').selectAll().executeTakeFirst();
+    expect(word).toMatchObject({ action: 'release', why: 'checked', actor: 'ada' });
+    await expect(desk.act('release', { why: 'checked' })).rejects.toMatchObject({
+      code: 'review.not_held',
+    });
+  });
+});
+
+describe('a reject by hand', () => {
+  it('wants the delivery number, and is meant for exactly what was seen', async () => {
+    const desk = await createDesk();
+    const unsure = desk.act('reject', { confirmed: ['DN-2'] });
+    await expect(unsure).rejects.toMatchObject({ code: 'review.unconfirmed' });
+    expect(await outbox(desk)).toEqual([]);
+    await desk.act('reject', { confirmed: ['DN-1'] });
+    const seen = await desk.store.db
+      .selectFrom('delivery')
+      .select('content_hash')
+      .executeTakeFirstOrThrow();
+    const [push] = await outbox(desk);
+    expect(JSON.parse(push?.body ?? '')).toMatchObject({
+      ...{ status: 'rejected', contentHash: seen.content_hash },
+    });
+  });
+
+  it('of a delivery that is final is refused', async () => {
+    const desk = await createDesk();
+    await desk.delivery({ id: 1, status: 'rejected', more: { deliveryNo: 'DN-1' } });
+    const again = desk.act('reject', { confirmed: ['DN-1'] });
+    await expect(again).rejects.toMatchObject({ code: 'review.status' });
+  });
+});
+
+describe('several deliveries at once', () => {
+  it('have one answer each: one that cannot be done stops no other', async () => {
+    const desk = await createDesk();
+    await desk.delivery({ id: 2, lines: [['a', 40]], more: { deliveryNo: 'DN-2' } });
+    await desk.delivery({ id: 3, status: 'canceled', more: { deliveryNo: 'DN-3' } });
+    const request = { action: 'accept', actor: 'ada', reason: 'all seen' } as const;
+    const answers = await desk.review.actOnAll(request, ['DN-1', 'nowhere', 'DN-3', '2']);
+    expect(answers.map((one) => (one.ok ? one.deliveryNo : one.code))).toEqual([
+      ...['DN-1', 'deliveries.unknown', 'review.status', 'DN-2'],
+    ]);
+  });
+});
