@@ -25,10 +25,17 @@ export function configFileOf(command: Command, context: CliContext): string {
   return findConfigFile(config, context.env);
 }
 
-/** The configuration of this call; a ConfigError that lists every mistake when it is wrong. */
-export function configOf(command: Command, context: CliContext): LoadedConfig {
+/**
+ * The configuration of this call; a ConfigError that lists every mistake when it is wrong. Most
+ * commands never need a secret, and outside of the service none of its credentials is there.
+ */
+export function configOf(
+  command: Command,
+  context: CliContext,
+  absent: 'none' | 'any' = 'any',
+): LoadedConfig {
   const { env, scrubber } = context;
-  return requireConfig({ file: configFileOf(command, context), env, scrubber });
+  return requireConfig({ file: configFileOf(command, context), env, scrubber, absent });
 }
 
 /** `Examples:` below a command's help; each line begins with what is typed after `selvedge`. */

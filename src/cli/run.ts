@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { showProblem } from '../config/problems.ts';
 import { openDaemon } from '../daemon/daemon.ts';
 import { runUntilSignal } from '../daemon/lifecycle.ts';
+import { serviceManager } from '../daemon/systemd/manager.ts';
 import { systemRandom } from '../lib/chance.ts';
 import { systemClock } from '../lib/clock.ts';
 import { type CliContext, configOf, examples } from './command.ts';
@@ -17,11 +18,12 @@ export function run(context: CliContext): Command {
     )
     .addHelpText('after', examples([['run --config /etc/selvedge/selvedge.yaml', 'in the front']]))
     .action(async (_options: object, command: Command) => {
-      const { config, warnings } = configOf(command, context);
+      const { config, warnings } = configOf(command, context, 'none');
       const log = commandLogger(context, config.log);
       for (const warning of warnings) log.warn(showProblem(warning));
       const { scrubber } = context;
-      const deps = { clock: systemClock(), random: systemRandom(), log, scrubber };
+      const manager = serviceManager(context.env, process.pid, log);
+      const deps = { clock: systemClock(), random: systemRandom(), log, scrubber, manager };
       const daemon = await openDaemon(config, deps);
       await runUntilSignal((signal) => daemon.run(signal), log);
     });

@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { systemClock } from '../lib/clock.ts';
 import { formatDuration } from '../lib/units.ts';
-import { readStatus, type Status, type StreamStatus } from '../ops/status.ts';
+import { freshnessOf, readStatus, type Status, type StreamStatus } from '../ops/status.ts';
 import { type CliContext, examples } from './command.ts';
 import type { Output } from './output.ts';
 import { withMirror } from './reading.ts';
@@ -70,10 +70,9 @@ export function status(context: CliContext): Command {
     )
     .action(async (options: { json?: boolean }, command: Command) => {
       const now = systemClock().now();
-      const found = await withMirror(command, context, (db, _store, { streams }) => {
-        const limits = Object.entries(streams).map(([name, stream]) => [name, stream.freshness]);
-        return readStatus(db, now, Object.fromEntries(limits));
-      });
+      const found = await withMirror(command, context, (db, _store, config) =>
+        readStatus(db, now, freshnessOf(config)),
+      );
       if (options.json === true) context.output.json(found);
       else printStatus(context.output, found);
     });

@@ -45,6 +45,11 @@ export interface LoadOptions {
   readonly overrides?: readonly Override[];
   /** Is told every secret, so that it never appears in a log. */
   readonly scrubber?: Scrubber;
+  /**
+   * Which secrets may be out of reach until somebody wants their value: none; credentials, which
+   * only a service manager hands out; or any. Left out: none.
+   */
+  readonly absent?: 'none' | 'credentials' | 'any';
 }
 
 export interface LoadedConfig {
@@ -104,11 +109,19 @@ function readTree(place: { readonly source: 'default' | 'file'; readonly file: s
   };
 }
 
+function hasCredentials({ env }: LoadOptions): boolean {
+  return (env.CREDENTIALS_DIRECTORY ?? '') !== '';
+}
+
 function schemaFor(options: LoadOptions): ReturnType<typeof createSchema> {
   const base = options.file === undefined ? process.cwd() : dirname(resolve(options.file));
   const resolvePath = (written: string): string => resolve(base, written);
   return createSchema({
     resolvePath,
+    mayBeAbsent: ({ kind }) => {
+      if (options.absent !== 'credentials') return options.absent === 'any';
+      return kind === 'credential' && !hasCredentials(options);
+    },
     readSecret: (reference) => readSecret(reference, options.env, resolvePath),
     secretLoaded: (secret) => registerSecret(secret, options.scrubber),
   });
@@ -150,7 +163,11 @@ export function loadConfig(options: LoadOptions): LoadResult {
   const { tree, schema, problems } = written;
   const parsed = schema.safeParse(plainValue(tree));
   if (parsed.success && problems.length === 0) {
-    return { config: parsed.data, origins: tree, warnings: warningsOf(tree) };
+    return {
+      config: parsed.data,
+      origins: tree,
+      warnings: warningsOf(tree, hasCredentials(options)),
+    };
   }
   const found = (parsed.error?.issues ?? []).flatMap((issue) => problemsOf(written, issue));
   const all = [...problems, ...found].sort(byPlace);

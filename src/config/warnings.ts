@@ -1,20 +1,37 @@
 /** Settings that are accepted, but that an operator should hear about. */
 import type { ConfigProblem } from './problems.ts';
-import { parseReference } from './source/secrets.ts';
+import { parseReference, type SecretReference } from './source/secrets.ts';
 import { nearestTree, type Path, plainValue, showPath, type Tree } from './source/tree.ts';
 
-function secretsFromEnvironment(tree: Tree, path: Path): ConfigProblem[] {
-  if (parseReference(plainValue(tree))?.kind === 'env') {
-    const message = 'is a secret in an environment variable';
-    const hint = 'other programs may see it in /proc; prefer { credential: … } or { file: … }';
+interface SecretWarning {
+  readonly kind: SecretReference['kind'];
+  readonly message: string;
+  readonly hint: string;
+}
+
+const IN_ENVIRONMENT: SecretWarning = {
+  kind: 'env',
+  message: 'is a secret in an environment variable',
+  hint: 'other programs may see it in /proc; prefer { credential: … } or { file: … }',
+};
+
+const OUT_OF_SIGHT: SecretWarning = {
+  kind: 'credential',
+  message: 'cannot be checked here',
+  hint: 'only the service has its credentials; look at its log after the start',
+};
+
+function secretsOfKind(tree: Tree, path: Path, warning: SecretWarning): ConfigProblem[] {
+  const { kind, message, hint } = warning;
+  if (parseReference(plainValue(tree))?.kind === kind) {
     return [{ at: tree.at, path: showPath(path), value: undefined, message, hint }];
   }
   if (tree.kind === 'list') {
-    return tree.items.flatMap((item, index) => secretsFromEnvironment(item, [...path, index]));
+    return tree.items.flatMap((item, index) => secretsOfKind(item, [...path, index], warning));
   }
   if (tree.kind === 'leaf') return [];
   return [...tree.members].flatMap(([name, member]) =>
-    secretsFromEnvironment(member, [...path, name]),
+    secretsOfKind(member, [...path, name], warning),
   );
 }
 
@@ -26,7 +43,11 @@ function listenerWithoutSecret(tree: Tree): ConfigProblem[] {
   return [{ at: secrets.at, path: 'listener.secrets', value: undefined, message, hint }];
 }
 
-/** The warnings of a configuration that is right. */
-export function warningsOf(tree: Tree): ConfigProblem[] {
-  return [...secretsFromEnvironment(tree, []), ...listenerWithoutSecret(tree)];
+/** The warnings of a configuration that is right; `hasCredentials`: whether they can be read. */
+export function warningsOf(tree: Tree, hasCredentials: boolean): ConfigProblem[] {
+  return [
+    ...secretsOfKind(tree, [], IN_ENVIRONMENT),
+    ...(hasCredentials ? [] : secretsOfKind(tree, [], OUT_OF_SIGHT)),
+    ...listenerWithoutSecret(tree),
+  ];
 }

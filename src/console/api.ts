@@ -29,6 +29,7 @@ export interface LocalApiDeps {
   readonly groups: readonly RouteGroup[];
   readonly random: Random;
   readonly log: Logger;
+  readonly onListening?: () => void;
 }
 
 export interface LocalApiOptions {
@@ -94,6 +95,7 @@ export function createLocalApi(deps: LocalApiDeps, options: LocalApiOptions) {
         rmSync(file, { force: true });
         writeFileSync(file, JSON.stringify({ url, token }), { mode: 0o600, flag: 'wx' });
         deps.log.info({ url }, 'local API listens');
+        deps.onListening?.();
         await new Promise<void>((resolve) => {
           if (signal.aborted) resolve();
           else signal.addEventListener('abort', () => resolve(), { once: true });

@@ -17,6 +17,8 @@ import type { Clock } from '../lib/clock.ts';
 import { toError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Scrubber } from '../lib/secret.ts';
+import { headline } from '../ops/headline.ts';
+import { freshnessOf } from '../ops/status.ts';
 import type { OutboxItem } from '../outbox/item.ts';
 import { acquireLease, type Lease, lockFolder, makeDataFolder } from '../store/lock.ts';
 import { createSpaceWatch, freeBytesAt, type SpaceWatch } from '../store/space.ts';
@@ -28,9 +30,12 @@ import { createDecisions } from './decisions.ts';
 import { createInbox } from './inbox.ts';
 import { createLocal } from './local.ts';
 import { createOutbox } from './outbox.ts';
+import { createPulse, type Pulse } from './pulse.ts';
 import { createService, type Service } from './service.ts';
 import { createSupervisor, type Supervisor, type Worker } from './supervisor.ts';
 import { createSync } from './sync.ts';
+import { announce, type ServiceManager, serviceManager, tellOpening } from './systemd/manager.ts';
+import { createWatchdog } from './systemd/watchdog.ts';
 
 /** Told as things happen; the live view of the demo hangs on it. */
 export interface DaemonEvents {
@@ -45,6 +50,8 @@ export interface DaemonDeps {
   readonly log: Logger;
   readonly scrubber: Scrubber;
   readonly events?: Partial<DaemonEvents>;
+  /** Left out: nobody listens, and no socket is kept for us. */
+  readonly manager?: ServiceManager;
 }
 
 export interface Daemon {
@@ -82,6 +89,13 @@ function watchSpace({ dataDir, store }: Config, clock: Clock, log: Logger): Spac
   );
 }
 
+interface Workers {
+  readonly workers: readonly Worker[];
+  readonly listenerUrl: Promise<string | undefined>;
+  /** Resolves when both listeners accept, with false or never when one cannot. */
+  readonly listening: Promise<boolean>;
+}
+
 function createWorkers(
   config: Config,
   deps: DaemonDeps,
@@ -91,9 +105,11 @@ function createWorkers(
     readonly service: Service;
     readonly rules: LoadedRuleSet;
     readonly space: SpaceWatch;
+    readonly pulse: Pulse;
+    readonly socket: number | undefined;
   },
-): { readonly workers: readonly Worker[]; readonly listenerUrl: Promise<string | undefined> } {
-  const { store, service, rules, space } = parts;
+): Workers {
+  const { store, service, rules, space, pulse, socket } = parts;
   const { clock, random, log, events } = deps;
   const sequence = createReadSequence(store, clock);
   const readOrder = createOrderReader({
@@ -101,36 +117,40 @@ function createWorkers(
     also: config.streams.orders,
   });
   const outbox = createOutbox(config.outbox, {
-    ...{ store, clock, random, log, service, readOrder, space },
+    ...{ store, random, log, service, readOrder, space, clock: pulse.clockOf('outbox') },
     onEnded(item, state) {
       decider.nudge();
       events?.pushEnded?.(item, state);
     },
   });
   const { decider, review } = createDecisions(config, {
-    ...{ store, clock, log, rules: () => rules },
+    ...{ store, log, rules: () => rules, clock: pulse.clockOf('decisions') },
     onDecided: (decided) => events?.decided?.(decided),
     onPush: () => outbox.nudge(),
   });
   const inbox = createInbox(config, {
-    ...{ store, clock, random, log, readOrder, space },
+    ...{ store, clock, random, log, readOrder, space, socket },
+    refresherClock: pulse.clockOf('refresher'),
     onRead: () => decider.nudge(),
   });
   const { planner, operations } = createSync(config, {
-    ...{ store, clock, random, log, sequence, service },
+    ...{ store, random, log, sequence, service, clock: pulse.clockOf('sync') },
     mayPull: () => space.allows('pull'),
     sweepPace: () => (config.lossMeter.adaptive ? inbox.lossMeter.pace() : undefined),
     onRefreshRequested: () => inbox.refresher.nudge(),
     onRunEnded: (result) => events?.runEnded?.(result),
   });
-  const local = createLocal(config, { random, log, sync: operations, review });
-  const lease = leaseKeeper(parts.lease, config.store.lockLease, clock);
+  const listening = Promise.withResolvers<void>();
+  const onListening = (): void => listening.resolve();
+  const local = createLocal(config, { random, log, sync: operations, review, onListening });
+  const lease = leaseKeeper(parts.lease, config.store.lockLease, pulse.clockOf('lease'));
   return {
     workers: [
       ...[lease, space, outbox, decider],
       ...[inbox.refresher, inbox.listener, inbox.lossMeter, planner, local],
     ],
     listenerUrl: inbox.url,
+    listening: Promise.all([inbox.url, listening.promise]).then(([url]) => url !== undefined),
   };
 }
 
@@ -152,6 +172,8 @@ function tellStart(config: Config, rules: LoadedRuleSet, log: Logger): void {
 export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daemon> {
   const { clock } = deps;
   const log = deps.log.child({ room: 'daemon' });
+  const manager = deps.manager ?? serviceManager({}, process.pid, log);
+  await tellOpening(manager);
   await using opened = new AsyncDisposableStack();
   makeDataFolder(config.dataDir);
   const folder = lockFolder(join(config.dataDir, 'daemon.lock'));
@@ -170,9 +192,17 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
   opened.defer(() => service.transport[Symbol.asyncDispose]());
   const space = watchSpace(config, clock, log);
   await space.look();
-  const parts = { store, lease, service, rules, space };
-  const { workers, listenerUrl } = createWorkers(config, deps, parts);
-  const supervisor = createSupervisor(workers, { clock, log, stopMsMax: STOP_MS_MAX });
+  const pulse = createPulse(clock);
+  const parts = { store, lease, service, rules, space, pulse, socket: manager.sockets.webhook };
+  const { workers, listenerUrl, listening } = createWorkers(config, deps, parts);
+  const watchdog = createWatchdog({
+    ...{ clock, log, notifier: manager.notifier },
+    stuck: () => pulse.stuck(supervisor.health()),
+    describe: () => headline(store.db, clock.now(), freshnessOf(config)),
+  });
+  const supervisor = createSupervisor([...workers, watchdog], {
+    ...{ clock, log, stopMsMax: STOP_MS_MAX },
+  });
   const running = opened.move();
   return {
     store,
@@ -180,6 +210,7 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
     health: supervisor.health,
     async run(signal) {
       tellStart(config, rules, log);
+      announce(manager, listening, signal);
       try {
         await supervisor.run(signal);
       } finally {

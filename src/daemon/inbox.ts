@@ -32,6 +32,10 @@ export interface InboxDeps {
   readonly log: Logger;
   readonly readOrder: ReadOrder;
   readonly space: SpaceWatch;
+  /** For the refresher's own loop. */
+  readonly refresherClock: Clock;
+  /** A socket that the service manager keeps open for us. */
+  readonly socket: number | undefined;
   /** An order was read again: its deliveries may be due. */
   readonly onRead: (orderId: number) => void;
 }
@@ -90,13 +94,16 @@ function listenerWorker(
     async run(signal) {
       const parts = { access, verifier, journal, meter, clock, log, writable };
       const server = createListener(parts, limits);
-      const { url } = await server.start(config).catch((error: unknown) => {
+      const at = deps.socket === undefined ? config : { fd: deps.socket };
+      const { url } = await server.start(at).catch((error: unknown) => {
         started.resolve(undefined);
         throw error;
       });
       // Without the token that may follow: the path is a secret then.
-      log.info({ url: `${url}${config.path}` }, 'listening for events');
-      started.resolve(url === undefined ? undefined : url + access.path);
+      const base = url ?? 'unix socket ';
+      const inherited = deps.socket !== undefined;
+      log.info({ url: `${base}${config.path}`, inherited }, 'listening for events');
+      started.resolve(base + access.path);
       await new Promise<void>((resolve) => {
         if (signal.aborted) resolve();
         else signal.addEventListener('abort', () => resolve(), { once: true });
@@ -124,10 +131,7 @@ export function createInbox({ listener: config, lossMeter }: Config, deps: Inbox
   const { store, clock, random } = deps;
   const log = deps.log.child({ room: 'inbox' });
   const refresher = createRefresher({
-    store,
-    clock,
-    random,
-    log,
+    ...{ store, random, log, clock: deps.refresherClock },
     readOrder: async (orderId, request) => {
       await deps.readOrder(orderId, request);
     },

@@ -14,12 +14,13 @@ export interface LocalDeps {
   readonly log: Logger;
   readonly sync: SyncOperations;
   readonly review: Review;
+  readonly onListening: () => void;
 }
 
-export function createLocal(config: Config, { random, log, sync, review }: LocalDeps): Worker {
+export function createLocal(config: Config, { sync, review, ...deps }: LocalDeps): Worker {
   const groups = [syncRoutes(sync), reviewRoutes(review)];
   return createLocalApi(
-    { groups, random, log: log.child({ room: 'console' }) },
+    { ...deps, groups, log: deps.log.child({ room: 'console' }) },
     { ...config.local, dataDir: config.dataDir },
   );
 }

@@ -14,11 +14,13 @@ export interface Worker {
   run(signal: AbortSignal): Promise<void>;
 }
 
-interface WorkerHealth {
+export interface WorkerHealth {
   readonly name: string;
   readonly state: 'running' | 'waiting' | 'stopped';
   readonly restarts: number;
   readonly lastError: string | undefined;
+  /** Milliseconds since it was last started. */
+  readonly sinceStartMs: number;
 }
 
 export interface Supervisor {
@@ -41,6 +43,7 @@ interface Entry {
   state: WorkerHealth['state'];
   restarts: number;
   lastError: string | undefined;
+  startedAt: number;
   done: Promise<void>;
 }
 
@@ -53,7 +56,7 @@ async function keepRunning(
   const { worker, stop } = entry;
   let pause = RESTART_MS_MIN;
   while (!stop.signal.aborted) {
-    const startedAt = clock.monotonic();
+    entry.startedAt = clock.monotonic();
     entry.state = 'running';
     try {
       await worker.run(stop.signal);
@@ -67,7 +70,7 @@ async function keepRunning(
       if (!stop.signal.aborted) log.error({ worker: worker.name, err: error }, 'worker failed');
     }
     if (stop.signal.aborted) break;
-    if (clock.monotonic() - startedAt > HEALTHY_MS) pause = RESTART_MS_MIN;
+    if (clock.monotonic() - entry.startedAt > HEALTHY_MS) pause = RESTART_MS_MIN;
     entry.restarts += 1;
     entry.state = 'waiting';
     await clock.sleep(pause, stop.signal).catch(() => undefined);
@@ -87,6 +90,7 @@ export function createSupervisor(
     state: 'stopped',
     restarts: 0,
     lastError: undefined,
+    startedAt: clock.monotonic(),
     done: Promise.resolve(),
   }));
 
@@ -107,11 +111,12 @@ export function createSupervisor(
 
   return {
     health: () =>
-      entries.map(({ worker, state, restarts, lastError }) => ({
+      entries.map(({ worker, state, restarts, lastError, startedAt }) => ({
         name: worker.name,
         state,
         restarts,
         lastError,
+        sinceStartMs: clock.monotonic() - startedAt,
       })),
     async run(signal) {
       const fatal = Promise.withResolvers<never>();

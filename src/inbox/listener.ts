@@ -14,7 +14,7 @@ import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../lib/clock.ts';
 import { RetryLaterError } from '../lib/errors.ts';
-import { createHttpServer, listenOn } from '../lib/http-server.ts';
+import { createHttpServer, listenOn, urlOf } from '../lib/http-server.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Access } from './access.ts';
 import { drainServer } from './drain.ts';
@@ -66,7 +66,7 @@ export interface ListenerDeps {
 type ListenAt = { readonly host: string; readonly port: number } | { readonly fd: number };
 
 export interface Listener {
-  /** Gives the base URL, which for an inherited socket is unknown. */
+  /** Gives the base URL; an inherited Unix socket has none. */
   start(at: ListenAt): Promise<{ readonly url: string | undefined }>;
   /** Answers everything that is on its way, then stops; at the deadline by force. */
   close(deadlineMs: number): Promise<void>;
@@ -233,7 +233,10 @@ export function createListener(
         app.server.once('error', reject);
         app.server.listen({ fd: at.fd }, resolve);
       });
-      return { url: undefined };
+      const address = app.server.address();
+      // A Unix socket has no URL that others could be told.
+      if (address === null || typeof address === 'string') return { url: undefined };
+      return { url: urlOf(address) };
     },
     async close(deadlineMs) {
       stopping = true;

@@ -102,6 +102,10 @@ export async function listenOn(
   if (address === null || typeof address === 'string') {
     throw new TypeError('the server does not listen on a TCP port');
   }
-  const shown = address.family === 'IPv6' ? `[${address.address}]` : address.address;
-  return { url: `http://${shown}:${address.port}`, port: address.port };
+  return { url: urlOf(address), port: address.port };
+}
+
+/** The base URL of a server that listens on this address. */
+export function urlOf({ family, address, port }: AddressInfo): string {
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 }

@@ -4,6 +4,7 @@
  * objects, so values are what is looked for.
  */
 import { inspect } from 'node:util';
+import { ConfigError } from './errors.ts';
 
 export class Secret {
   readonly name: string;
@@ -29,6 +30,20 @@ export class Secret {
 
   [inspect.custom](): string {
     return this.toString();
+  }
+}
+
+/** Stands for a secret that could not be read, for those who may never need its value. */
+export class AbsentSecret extends Secret {
+  readonly #error: ConfigError;
+
+  constructor(name: string, problem: string, hint: string) {
+    super(name, '');
+    this.#error = new ConfigError('config.secret_absent', problem, { hint });
+  }
+
+  override reveal(): string {
+    throw this.#error;
   }
 }
 

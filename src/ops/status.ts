@@ -1,4 +1,5 @@
 /** How the installation is, read from the database alone: works beside a daemon and without one. */
+import type { Config } from '../config/schema.ts';
 import type { Db } from '../store/store.ts';
 import { type RelayFigures, readRelayFigures } from './relay.ts';
 
@@ -34,6 +35,12 @@ export interface Status {
 
 /** How old the data of each stream may get. */
 export type FreshnessMs = Readonly<Record<string, number>>;
+
+export function freshnessOf({ streams }: Pick<Config, 'streams'>): FreshnessMs {
+  return Object.fromEntries(
+    Object.entries(streams).map(([name, stream]) => [name, stream.freshness]),
+  );
+}
 
 type Counted = { readonly name: string; readonly count: number };
 

@@ -44,6 +44,19 @@ describe('secrets', () => {
     expect(config.service.v1.apiKey?.reveal()).toBe(CANARY);
   });
 
+  it('may be out of reach for those who never want their value', () => {
+    const text = withKey('{ credential: key }');
+    expect(problemsIn(text)).toHaveLength(1);
+    const { config, warnings } = configIn(text, { absent: 'credentials' });
+    expect(() => config.service.v1.apiKey?.reveal()).toThrow(/credential key is not available/);
+    expect(JSON.stringify(config.service.v1.apiKey)).toBe('"[secret service.v1.apiKey]"');
+    expect(warnings.map(showProblem).join()).toMatch(/apiKey cannot be checked here/);
+    // A file can be looked at by everybody who may, so that its absence is a mistake.
+    const missing = withKey('{ file: /nowhere/key }');
+    expect(problemsIn(missing, { absent: 'credentials' })).toHaveLength(1);
+    expect(configIn(missing, { absent: 'any' }).config.service.v1.apiKey).toBeDefined();
+  });
+
   it.each([
     [0o640, /open to other users/],
     [0o604, /open to other users/],

@@ -71,7 +71,7 @@ describe('the supervisor', () => {
     await clock.advance(16_000);
     expect(starts).toEqual([0, 500, 1_500, 3_500, 7_500, 15_500]);
     expect(supervisor.health()).toEqual([
-      { name: 'failing', state: 'waiting', restarts: 6, lastError: 'attempt 6' },
+      expect.objectContaining({ state: 'waiting', restarts: 6, lastError: 'attempt 6' }),
     ]);
     await clock.advance(3_600_000);
     const [before, last] = starts.slice(-2);

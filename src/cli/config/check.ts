@@ -26,7 +26,7 @@ export function configCheck(context: CliContext): Command {
     )
     .action((options: { json?: boolean }, command: Command) => {
       const file = configFileOf(command, context);
-      const loaded = loadConfig({ file, env: context.env });
+      const loaded = loadConfig({ file, env: context.env, absent: 'credentials' });
       const [problems, warnings] =
         'problems' in loaded ? [loaded.problems, []] : [[], loaded.warnings];
       const { output } = context;

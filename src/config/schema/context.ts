@@ -1,7 +1,7 @@
 /** The fields whose values come from outside the file: paths, files and secrets. */
 import { accessSync, constants } from 'node:fs';
 import { z } from 'zod';
-import { Secret } from '../../lib/secret.ts';
+import { AbsentSecret, Secret } from '../../lib/secret.ts';
 import { parseReference, type Read, type SecretReference } from '../source/secrets.ts';
 import { type FieldMeta, text, WRONG_KIND } from './fields.ts';
 
@@ -10,6 +10,8 @@ export interface SchemaContext {
   /** Makes a written path absolute. */
   resolvePath(written: string): string;
   readSecret(reference: SecretReference): Read;
+  /** Whether a reference that leads nowhere is a mistake only once its value is wanted. */
+  mayBeAbsent(reference: SecretReference): boolean;
   /** Told of each secret that was read or handed in. */
   secretLoaded(secret: Secret): void;
 }
@@ -52,7 +54,8 @@ function findSecret(
     return { problem: isLiteral ? problem : WRONG_KIND };
   }
   const read = context.readSecret(reference);
-  return 'value' in read ? new Secret(name, read.value) : read;
+  if ('value' in read) return new Secret(name, read.value);
+  return context.mayBeAbsent(reference) ? new AbsentSecret(name, read.problem, read.hint) : read;
 }
 
 function loadSecret(
@@ -62,6 +65,7 @@ function loadSecret(
   ctx: z.RefinementCtx,
 ): Secret {
   const found = findSecret(name, written, context);
+  if (found instanceof AbsentSecret) return found;
   if (found instanceof Secret) {
     context.secretLoaded(found);
     return found;
@@ -108,6 +112,7 @@ const TOKEN = /^[A-Za-z0-9_-]{16,256}$/;
 
 /** `whsec_` (a shared key) or `whpk_` (a public one) and base64, as relays hand them out. */
 function isSigningSecret(secret: Secret): boolean {
+  if (secret instanceof AbsentSecret) return true;
   const [, kind, encoded = ''] =
     /^(whsec_|whpk_)([A-Za-z0-9+/]+={0,2})$/.exec(secret.reveal()) ?? [];
   const { length } = Buffer.from(encoded, 'base64');

@@ -1,0 +1,63 @@
+/**
+ * Tells a worker that works or sleeps from one that is stuck. Whoever loops asks its clock for
+ * the time or sleeps on it, so the clock that a worker is given is where its pulse is felt: no
+ * worker has to do anything for it. A worker that waits for an answer that never comes uses its
+ * clock no more.
+ */
+import type { Clock } from '../lib/clock.ts';
+import type { WorkerHealth } from './supervisor.ts';
+
+export interface Pulse {
+  /** The clock for one worker alone; every use of it is a beat. */
+  clockOf(worker: string): Clock;
+  /** Those that run, but whose clock was not used for too long; sleep does not count. */
+  stuck(workers: readonly WorkerHealth[]): readonly string[];
+}
+
+/** No single piece of work of a loop lasts this long; what goes over the wire has its deadline. */
+export const STUCK_MS = 120_000;
+
+function beatingClock(clock: Clock, beat: (asleepMs: number) => void): Clock {
+  return {
+    now() {
+      beat(0);
+      return clock.now();
+    },
+    monotonic() {
+      beat(0);
+      return clock.monotonic();
+    },
+    after(ms, task) {
+      beat(ms);
+      return clock.after(ms, () => {
+        beat(0);
+        task();
+      });
+    },
+    sleep(ms, signal) {
+      beat(ms);
+      return clock.sleep(ms, signal).finally(() => beat(0));
+    },
+  };
+}
+
+export function createPulse(clock: Clock): Pulse {
+  /** Until when (monotonic) nothing is expected of a worker. */
+  const quietUntil = new Map<string, number>();
+  return {
+    clockOf: (worker) =>
+      beatingClock(clock, (asleepMs) => {
+        quietUntil.set(worker, clock.monotonic() + asleepMs);
+      }),
+    stuck(workers) {
+      const now = clock.monotonic();
+      return workers
+        .filter(({ name, state, sinceStartMs }) => {
+          const until = quietUntil.get(name);
+          if (state !== 'running' || until === undefined) return false;
+          return Math.min(now - until, sinceStartMs) > STUCK_MS;
+        })
+        .map(({ name }) => name);
+    },
+  };
+}

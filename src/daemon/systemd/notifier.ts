@@ -1,0 +1,65 @@
+/**
+ * Tells the service manager how we are, by its own helper program: Node has no datagram sockets
+ * of the Unix kind. Without `NOTIFY_SOCKET` nothing is started and nothing happens.
+ *
+ * The helper is a child, so the unit needs `NotifyAccess=all`. It is given five seconds and never
+ * throws: a service manager that does not listen must not stop the daemon.
+ */
+import { execFile } from 'node:child_process';
+import type { Logger } from '../../lib/log.ts';
+
+export interface Notifier {
+  /** Whether somebody listens at all. */
+  readonly isHeard: boolean;
+  /** How long we may stay silent before we are killed; undefined: as long as we like. */
+  readonly watchdogMs: number | undefined;
+  /** Sends assignments such as `READY=1`; resolves when they have arrived, or could not be sent. */
+  tell(...assignments: readonly string[]): Promise<void>;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const HELPER = 'systemd-notify';
+const HELPER_MS_MAX = 5_000;
+const STATUS_CHARS_MAX = 200;
+
+/** `WATCHDOG_USEC`, unless it is meant for another process. */
+function watchdogOf(env: Environment, pid: number): number | undefined {
+  const microseconds = Number(env.WATCHDOG_USEC ?? '');
+  if (!Number.isFinite(microseconds) || microseconds <= 0) return undefined;
+  if (env.WATCHDOG_PID !== undefined && Number(env.WATCHDOG_PID) !== pid) return undefined;
+  return microseconds / 1_000;
+}
+
+/** The assignment of the one line that `systemctl status` shows. */
+export function statusText(text: string): string {
+  return `STATUS=${text.replace(/\s+/g, ' ').slice(0, STATUS_CHARS_MAX)}`;
+}
+
+const NOBODY: Notifier = {
+  isHeard: false,
+  watchdogMs: undefined,
+  tell: async () => undefined,
+};
+
+export function createNotifier(env: Environment, pid: number, log: Logger): Notifier {
+  const { NOTIFY_SOCKET, PATH } = env;
+  if (NOTIFY_SOCKET === undefined || NOTIFY_SOCKET === '') return NOBODY;
+  let isTold = false;
+  const complain = (error: Error): void => {
+    if (!isTold) log.warn({ err: error }, `${HELPER} failed; told once`);
+    isTold = true;
+  };
+  return {
+    isHeard: true,
+    watchdogMs: watchdogOf(env, pid),
+    tell: (...assignments) =>
+      new Promise((resolve) => {
+        const options = { env: { NOTIFY_SOCKET, PATH }, timeout: HELPER_MS_MAX };
+        execFile(HELPER, assignments, options, (error) => {
+          if (error) complain(error);
+          resolve();
+        });
+      }),
+  };
+}

@@ -1,0 +1,53 @@
+/**
+ * Feeds the service manager's watchdog as long as the workers make progress, and keeps the line
+ * that `systemctl status` shows. A worker that is stuck is named in the log and on that line, and
+ * from then on nothing is fed: the manager kills the process and starts it anew, which is safe at
+ * any moment. Where nobody listens, a stuck worker is still logged.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import { toError } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { Worker } from '../supervisor.ts';
+import { type Notifier, statusText } from './notifier.ts';
+
+export interface WatchdogDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly notifier: Notifier;
+  /** Names of the workers that make no progress. */
+  readonly stuck: () => readonly string[];
+  /** One useful line about the installation. */
+  readonly describe: () => Promise<string>;
+}
+
+/** How often to look where no watchdog asks for more. */
+const LOOK_MS_MAX = 20_000;
+
+async function statusOf({ describe, log }: WatchdogDeps): Promise<string> {
+  try {
+    return await describe();
+  } catch (error) {
+    log.error({ err: toError(error) }, 'cannot tell how the installation is');
+    return `cannot read the database: ${toError(error).message}`;
+  }
+}
+
+export function createWatchdog(deps: WatchdogDeps): Worker {
+  const { clock, log, notifier } = deps;
+  const everyMs = Math.min(LOOK_MS_MAX, (notifier.watchdogMs ?? Infinity) / 3);
+  return {
+    name: 'watchdog',
+    async run(signal) {
+      while (!signal.aborted) {
+        const stuck = deps.stuck();
+        if (stuck.length > 0) {
+          log.error({ stuck }, 'workers make no progress');
+          await notifier.tell(statusText(`stuck: ${stuck.join(', ')}`));
+        } else if (notifier.isHeard) {
+          await notifier.tell('WATCHDOG=1', statusText(await statusOf(deps)));
+        }
+        await clock.sleep(everyMs, signal).catch(() => undefined);
+      }
+    },
+  };
+}

@@ -1,0 +1,40 @@
+/** The installation in one line, for `systemctl status`: what waits, and what needs a person. */
+import { formatDuration } from '../lib/units.ts';
+import type { Db } from '../store/store.ts';
+import type { FreshnessMs } from './status.ts';
+
+/** Reads what an index holds ready; cheap enough for every few seconds. */
+export async function headline(db: Db, now: number, freshnessMs: FreshnessMs): Promise<string> {
+  const streams = await db
+    .selectFrom('stream_state')
+    .select(['stream', 'complete_at', 'paused'])
+    .execute();
+  const stale = streams.filter(
+    ({ stream, complete_at: at }) => now - (at ?? 0) > (freshnessMs[stream] ?? Infinity),
+  );
+  const open = await db
+    .selectFrom('outbox')
+    .select((eb) => ['state', eb.fn.countAll<number>().as('count')])
+    .where('ended_at', 'is', null)
+    .groupBy('state')
+    .execute();
+  const events = await db
+    .selectFrom('webhook_event')
+    .select((eb) => eb.fn.max('received_at').as('at'))
+    .executeTakeFirst();
+  const incidents = await db
+    .selectFrom('incident')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('resolved_at', 'is', null)
+    .executeTakeFirst();
+  const paused = streams.filter((stream) => stream.paused === 1).length;
+  const lastEvent: number | null = events?.at ?? null;
+  const parts = [
+    `${streams.length - stale.length} streams fresh, ${stale.length} stale`,
+    ...(paused > 0 ? [`${paused} paused`] : []),
+    ...open.map(({ state, count }) => `${count} ${state.replace('_', ' ')}`),
+    lastEvent === null ? 'no event yet' : `last event ${formatDuration(now - lastEvent)} ago`,
+    ...(Number(incidents?.count ?? 0) > 0 ? [`${incidents?.count} incidents open`] : []),
+  ];
+  return parts.join('; ');
+}

@@ -1,0 +1,92 @@
+import { connect } from 'node:net';
+import { expect, it } from 'vitest';
+import { createPulse, STUCK_MS } from '../../../src/daemon/pulse.ts';
+import { createSupervisor, type Worker } from '../../../src/daemon/supervisor.ts';
+import { createNotifier } from '../../../src/daemon/systemd/notifier.ts';
+import { createWatchdog } from '../../../src/daemon/systemd/watchdog.ts';
+import { manualClock } from '../../../src/lib/clock.ts';
+import { silentLogger } from '../../../src/lib/log.ts';
+import { until } from '../../support/house.ts';
+import { startManager, startUnit, writeInstallation } from './support.ts';
+
+it('tells when it is ready, how it is, and first of all that it stops', async () => {
+  const manager = await startManager();
+  const { file } = writeInstallation();
+  const env = { NOTIFY_SOCKET: manager.socket, WATCHDOG_USEC: '900000' };
+  const unit = startUnit(file, env);
+  await manager.hear('READY=1');
+  // Whoever is told "ready" may send at once.
+  const port = Number(/"url":"http:\/\/127.0.0.1:(\d+)\/webhooks"/.exec(unit.log())?.[1]);
+  await new Promise<void>((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => resolve(void socket.destroy()));
+    socket.on('error', reject);
+  });
+  const fed = manager.told.length;
+  await manager.hear('WATCHDOG=1', fed);
+  expect(await manager.hear('STATUS=', fed)).toMatch(/^STATUS=\d+ streams fresh, \d+ stale; no e/);
+  const before = manager.told.length;
+  unit.keeper.kill('SIGTERM');
+  await manager.hear('STOPPING=1', before);
+  expect(await unit.code).toBe(0);
+  expect(manager.told).toContain('STATUS=opening the database');
+  expect(manager.told.indexOf('READY=1')).toBe(manager.told.lastIndexOf('READY=1'));
+});
+
+it('feeds the watchdog while workers make progress, and starves it when one is stuck', async () => {
+  const manager = await startManager();
+  const clock = manualClock();
+  const log = silentLogger();
+  const env = { NOTIFY_SOCKET: manager.socket, PATH: process.env.PATH, WATCHDOG_USEC: '60000000' };
+  const notifier = createNotifier(env, process.pid, log);
+  const pulse = createPulse(clock);
+  const own = pulse.clockOf('idle');
+  const idle: Worker = {
+    name: 'idle',
+    async run(signal) {
+      // Asleep for longer than anything may be silent: that is no sign of trouble.
+      while (!signal.aborted) await own.sleep(STUCK_MS * 3, signal).catch(() => undefined);
+    },
+  };
+  const hangs = Promise.withResolvers<void>();
+  const busy = pulse.clockOf('busy');
+  const stuck: Worker = {
+    name: 'busy',
+    async run() {
+      busy.now();
+      await hangs.promise;
+    },
+  };
+  const watchdog = createWatchdog({
+    ...{ clock, log, notifier },
+    stuck: () => pulse.stuck(supervisor.health()),
+    describe: async () => 'fine',
+  });
+  const supervisor = createSupervisor([idle, stuck, watchdog], { clock, log, stopMsMax: 1_000 });
+  const stop = new AbortController();
+  const done = supervisor.run(stop.signal);
+  await manager.hear('WATCHDOG=1');
+  expect(await manager.hear('STATUS=')).toBe('STATUS=fine');
+  await until('the stuck worker is named', async () => {
+    await clock.advance(20_000);
+    return manager.told.find((one) => one === 'STATUS=stuck: busy');
+  });
+  expect(clock.monotonic()).toBeGreaterThan(STUCK_MS);
+  const before = manager.told.length;
+  await clock.advance(20_000);
+  await manager.hear('STATUS=stuck', before);
+  expect(manager.told.slice(before)).not.toContain('WATCHDOG=1');
+  hangs.resolve();
+  stop.abort();
+  await Promise.all([done, clock.advance(60_000)]);
+});
+
+it('says nothing where nobody listens', async () => {
+  const notifier = createNotifier({ PATH: '/nowhere' }, process.pid, silentLogger());
+  await notifier.tell('READY=1');
+  expect(notifier).toMatchObject({ isHeard: false, watchdogMs: undefined });
+});
+
+it('goes on when the helper is missing', async () => {
+  const env = { NOTIFY_SOCKET: '/run/nowhere', PATH: '/nowhere' };
+  await createNotifier(env, process.pid, silentLogger()).tell('READY=1');
+});
