@@ -79,7 +79,7 @@ CREATE TABLE sales_order (
   deleted_at INTEGER,
   read_seq INTEGER NOT NULL,
   source TEXT NOT NULL
-) STRICT;
+, details_read_at INTEGER) STRICT;
 CREATE INDEX sales_order_reference ON sales_order (reference);
 CREATE INDEX sales_order_open ON sales_order (order_id) WHERE completed = 0;
 CREATE TABLE sales_order_line (
@@ -163,7 +163,7 @@ CREATE TABLE sync_run (
     outcome IN ('running', 'complete', 'partial', 'skipped', 'suspicious', 'failed')
   ),
   reason TEXT
-, rows_held INTEGER NOT NULL DEFAULT 0, released_at INTEGER) STRICT;
+, rows_held INTEGER NOT NULL DEFAULT 0, released_at INTEGER, retries INTEGER NOT NULL DEFAULT 0, waits INTEGER NOT NULL DEFAULT 0, wait_ms INTEGER NOT NULL DEFAULT 0) STRICT;
 CREATE INDEX sync_run_stream ON sync_run (stream, run_id);
 CREATE TABLE stream_state (
   stream TEXT PRIMARY KEY,
@@ -213,7 +213,7 @@ CREATE TABLE refresh (
   attempts INTEGER NOT NULL DEFAULT 0,
   cause TEXT NOT NULL,
   last_error TEXT
-) STRICT;
+, refunds INTEGER NOT NULL DEFAULT 1) STRICT;
 CREATE INDEX refresh_due ON refresh (due_at);
 CREATE TABLE incident (
   id INTEGER PRIMARY KEY,

@@ -1,9 +1,12 @@
 /** What a caller of either API gives along and gets back. */
 import type { Priority } from './http/limiter.ts';
+import type { Tally } from './http/tally.ts';
 
 export interface CallOptions {
   readonly priority?: Priority | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Told what the requests of the call cost besides themselves. */
+  readonly tally?: Tally | undefined;
 }
 
 /** A checked answer; `startedAt` (epoch ms) says how old the knowledge is. */

@@ -284,15 +284,19 @@ export function createSession(options: SessionOptions, deps: SessionDeps): Sessi
         if (repeated) {
           throw new RetryLaterError('session.token_refused', error.message, { cause: error });
         }
+        request.tally?.retried();
       }
     }
   };
   const tokenFor = async (request: HttpRequest): Promise<string> => {
+    const since = deps.clock.monotonic();
     try {
       return await tokens.current(request.signal);
     } catch (error) {
       if (isSafe(request) || error instanceof RetryLaterError) throw error;
       throw new RetryLaterError('transport.not_sent', toError(error).message, { cause: error });
+    } finally {
+      request.tally?.waited(deps.clock.monotonic() - since);
     }
   };
   return {

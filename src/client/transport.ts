@@ -159,7 +159,9 @@ async function placeFor(wire: Wire, request: HttpRequest): Promise<() => void> {
   } catch (reason) {
     throw new ExchangeFailure('aborted', false, reason);
   } finally {
-    wire.counters.waitMs += clock.monotonic() - since;
+    const waitedMs = clock.monotonic() - since;
+    wire.counters.waitMs += waitedMs;
+    request.tally?.waited(waitedMs);
   }
 }
 
@@ -246,6 +248,8 @@ function repeated<T>(wire: Wire, request: HttpRequest, attempt: () => Promise<T>
       const waitMs = Math.max((options.retryWaitsMs[retriesConsumed] ?? 0) * share, askedMs);
       counters.retries += 1;
       counters.waitMs += waitMs;
+      request.tally?.retried();
+      request.tally?.waited(waitMs);
       await deps.clock.sleep(waitMs, request.signal);
       return true;
     },

@@ -2,6 +2,7 @@
 import type { V1Client } from '../client/v1/client.ts';
 import type { V2Client } from '../client/v2/client.ts';
 import type { Config } from '../config/schema.ts';
+import type { Clock } from '../lib/clock.ts';
 import { BRAND, FREIGHT_OPTION, SEASON } from '../mirror/catalog/names.ts';
 import type { Store } from '../store/store.ts';
 import type { PlannedStream } from '../sync/planner.ts';
@@ -16,6 +17,7 @@ type Streams = Config['streams'];
 
 export interface StreamSources {
   readonly store: Store;
+  readonly clock: Clock;
   readonly v1: V1Client;
   /** Undefined while V2 is not enabled. */
   readonly v2: V2Client | undefined;
@@ -24,9 +26,11 @@ export interface StreamSources {
   readonly sweepPace?: (() => number | undefined) | undefined;
 }
 
+type StreamSettings = Pick<Streams['brands'], 'enabled' | 'schedule' | 'jitter'>;
+
 function planned(
   stream: Stream,
-  settings: Streams['brands'],
+  settings: StreamSettings,
   pace?: PlannedStream['pace'],
 ): PlannedStream[] {
   const { enabled, schedule, jitter } = settings;
@@ -34,12 +38,13 @@ function planned(
 }
 
 function orderStreams(streams: Streams, sources: StreamSources): PlannedStream[] {
-  const { store, v1, onRefreshRequested } = sources;
-  const deps = { v1, db: () => store.db, onRefreshRequested };
+  const { store, v1, clock, onRefreshRequested } = sources;
+  const deps = { v1, clock, db: () => store.db, onRefreshRequested };
   const { orders, ordersFull } = streams;
+  const { fuse, closedOrders } = ordersFull;
   return [
-    ...planned(createOrdersStream(deps, 'orders'), orders, sources.sweepPace),
-    ...planned(createOrdersStream(deps, 'ordersFull'), ordersFull),
+    ...planned(createOrdersStream(deps, { name: 'orders' }), orders, sources.sweepPace),
+    ...planned(createOrdersStream(deps, { name: 'ordersFull', fuse, closedOrders }), ordersFull),
   ];
 }
 

@@ -78,7 +78,7 @@ export async function withOperations<T>(
     const { store } = await openStore({ path, busyTimeoutMs: config.store.busyTimeout }, clock);
     const stopping = new AbortController();
     const service = await createService(config.service, { ...deps, store, stop: stopping.signal });
-    const sources = { store, ...service, onRefreshRequested: () => undefined };
+    const sources = { store, clock, ...service, onRefreshRequested: () => undefined };
     try {
       const streams = plannedStreams(config, sources).map(({ stream }) => stream);
       const variants = createVariantPages({ store, clock });

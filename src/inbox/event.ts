@@ -14,6 +14,8 @@ export interface EventHint {
   readonly known: boolean;
   /** The order to read again: null for a ping, an unknown type or a body that names none. */
   readonly orderId: number | null;
+  /** Whether the event is about a refund: then refunds are read with the order. */
+  readonly refunds: boolean;
 }
 
 /** A type beyond this is kept in the body only. */
@@ -31,6 +33,8 @@ const KNOWN_TYPES: ReadonlySet<string> = new Set([
   'sales_order.refund_canceled',
 ]);
 
+const REFUND_EVENTS = 'sales_order.refund_';
+
 /** The members of `data` that name an order by its `orderId`. */
 const SUBJECTS = ['salesOrder', 'salesOrderDelivery', 'salesOrderRefund'] as const;
 
@@ -47,11 +51,13 @@ function orderIdOf(data: unknown): number | null {
 
 export function readEvent(body: Buffer): EventHint {
   const value = isUtf8(body) ? tryParseJson(body.toString('utf8')) : undefined;
-  if (value === undefined) return { json: false, type: null, known: false, orderId: null };
+  const nothing = { type: null, known: false, orderId: null, refunds: false };
+  if (value === undefined) return { json: false, ...nothing };
   const { type, data } = isJsonObject(value) ? value : {};
   if (typeof type !== 'string' || !TYPE.test(type)) {
-    return { json: true, type: null, known: false, orderId: null };
+    return { json: true, ...nothing };
   }
   const known = KNOWN_TYPES.has(type);
-  return { json: true, type, known, orderId: known ? orderIdOf(data) : null };
+  const orderId = known ? orderIdOf(data) : null;
+  return { json: true, type, known, orderId, refunds: type.startsWith(REFUND_EVENTS) };
 }

@@ -106,7 +106,9 @@ async function writeGroup(tx: Tx, group: readonly Waiting[], now: number): Promi
     duplicates += written.filter((row) => row.duplicates > (counts.get(row.event_id) ?? 0)).length;
   }
   const requests = group.flatMap(({ event, hint }) =>
-    hint.orderId === null ? [] : [{ orderId: hint.orderId, cause: `event:${event.eventId}` }],
+    hint.orderId === null
+      ? []
+      : [{ orderId: hint.orderId, cause: `event:${event.eventId}`, refunds: hint.refunds }],
   );
   await requestRefreshes(tx, requests, now);
   return duplicates;

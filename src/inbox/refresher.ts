@@ -22,6 +22,8 @@ import type { Store } from '../store/store.ts';
 
 export interface ReadRequest {
   readonly cause: string;
+  /** Whether the refunds and pending refunds are wanted as well. */
+  readonly refunds: boolean;
   /** What the client may let pass before it: pushes first, then reads after events, then pulls. */
   readonly priority: 'push' | 'read' | 'pull';
   readonly signal: AbortSignal;
@@ -151,7 +153,8 @@ function createReader(
   };
 
   return async (due, signal) => {
-    const request = { cause: due.cause, priority: priorityOf(due.cause), signal };
+    const { cause, refunds } = due;
+    const request = { cause, refunds, priority: priorityOf(cause), signal };
     try {
       await deps.readOrder(due.orderId, request);
     } catch (error) {

@@ -223,7 +223,7 @@ export interface ListCensus {
 /** Compares the list as a whole with the mirror; call it when every part has been seen. */
 export async function takeCensus(
   db: Db | Tx,
-  entity: ListEntity,
+  entity: EntityDefinition,
   stream: string,
 ): Promise<ListCensus> {
   const { table, key } = entity;

@@ -11,12 +11,16 @@ export interface DueRefresh {
   readonly attempts: number;
   readonly requestedAt: number;
   readonly cause: string;
+  /** Whether refunds and pending refunds are wanted as well. */
+  readonly refunds: boolean;
 }
 
 export interface RefreshRequest {
   readonly orderId: number;
   /** Why: `event:<id>`, `push:<id>` or `sweep`; goes into the provenance of what is read. */
   readonly cause: string;
+  /** Whether refunds and pending refunds are wanted as well; default: they are. */
+  readonly refunds?: boolean;
 }
 
 /** Causes of reads that can wait: thousands of them come at once. */
@@ -34,13 +38,18 @@ export async function requestRefreshes(
   requests: readonly RefreshRequest[],
   now: number,
 ): Promise<void> {
-  const causes = new Map(requests.map(({ orderId, cause }) => [orderId, cause]));
-  const rows = [...causes].map(([order_id, cause]) => ({
-    order_id,
+  const wanted = new Map<number, RefreshRequest>();
+  for (const request of requests) {
+    const refunds = request.refunds !== false || wanted.get(request.orderId)?.refunds === true;
+    wanted.set(request.orderId, { ...request, refunds });
+  }
+  const rows = [...wanted.values()].map(({ orderId, cause, refunds }) => ({
+    order_id: orderId,
     cause,
     requested_at: now,
     due_at: now,
     last_error: null,
+    refunds: Number(refunds),
   }));
   for (let start = 0; start < rows.length; start += REQUESTS_PER_STATEMENT) {
     await tx
@@ -50,10 +59,20 @@ export async function requestRefreshes(
         conflict.column('order_id').doUpdateSet((eb) => ({
           generation: eb('refresh.generation', '+', 1),
           due_at: eb.ref('excluded.due_at'),
+          // A sweep waits until everything was tried once more.
+          attempts: eb
+            .case()
+            .when('excluded.cause', 'like', SWEEP)
+            .then(0)
+            .else(eb.ref('refresh.attempts'))
+            .end(),
+          refunds: eb.fn<number>('max', ['refresh.refunds', 'excluded.refunds']),
           // A sweep that comes by does not make an event's read wait with the others.
           cause: eb
             .case()
-            .when('excluded.cause', 'like', SWEEP)
+            .when(
+              eb.and([eb('excluded.cause', 'like', SWEEP), eb('refresh.cause', 'not like', SWEEP)]),
+            )
             .then(eb.ref('refresh.cause'))
             .else(eb.ref('excluded.cause'))
             .end(),
@@ -73,13 +92,17 @@ export async function requestRefresh(
   await requestRefreshes(tx, [{ orderId, cause }], now);
 }
 
-/** What is due: what events and pushes asked for before sweeps, then the oldest request first. */
+/**
+ * What is due: what events and pushes asked for before sweeps, what was never tried before what
+ * has failed, then the oldest request first.
+ */
 export async function dueRefreshes(db: Db, now: number, limit: number): Promise<DueRefresh[]> {
   const rows = await db
     .selectFrom('refresh')
-    .select(['order_id', 'generation', 'attempts', 'requested_at', 'cause'])
+    .select(['order_id', 'generation', 'attempts', 'requested_at', 'cause', 'refunds'])
     .where('due_at', '<=', now)
     .orderBy((eb) => eb('cause', 'like', SWEEP))
+    .orderBy((eb) => eb('attempts', '>', 0))
     .orderBy('requested_at')
     .orderBy('order_id')
     .limit(limit)
@@ -90,7 +113,30 @@ export async function dueRefreshes(db: Db, now: number, limit: number): Promise<
     attempts: row.attempts,
     requestedAt: row.requested_at,
     cause: row.cause,
+    refunds: row.refunds === 1,
   }));
+}
+
+export interface RefreshBacklog {
+  /** Reads that were not tried yet. */
+  readonly untried: number;
+  /** Reads that failed and wait for their next try. */
+  readonly failed: number;
+  readonly lastError: string | null;
+}
+
+/** What is left of the reads that were asked for at `requestedUpTo` (epoch ms) or before. */
+export async function refreshBacklog(db: Db, requestedUpTo: number): Promise<RefreshBacklog> {
+  const row = await db
+    .selectFrom('refresh')
+    .select((eb) => [
+      eb.fn.countAll<number>().filterWhere('attempts', '=', 0).as('untried'),
+      eb.fn.countAll<number>().filterWhere('attempts', '>', 0).as('failed'),
+      eb.fn.max('last_error').as('last_error'),
+    ])
+    .where('requested_at', '<=', requestedUpTo)
+    .executeTakeFirstOrThrow();
+  return { untried: row.untried, failed: row.failed, lastError: row.last_error };
 }
 
 /** When the next refresh falls due, if any waits; those due at `after` already do not count. */

@@ -1,5 +1,6 @@
 /** `sales_order` and `sales_order_line`: the order as the service last told it. */
-import type { Tx } from '../store/store.ts';
+import { sql } from 'kysely';
+import type { Db, Tx } from '../store/store.ts';
 import {
   type EntityDefinition,
   type MirrorRow,
@@ -7,10 +8,11 @@ import {
   type WriteCounts,
   writeRows,
 } from './entity.ts';
+import type { ListCensus } from './list.ts';
 import { membersOf } from './members.ts';
 import type { OrderRecord } from './records.ts';
 
-const SALES_ORDER: EntityDefinition = {
+export const SALES_ORDER: EntityDefinition = {
   entity: 'sales_order',
   table: 'sales_order',
   key: 'order_id',
@@ -94,4 +96,40 @@ export function writeOrders(
   provenance: Provenance,
 ): Promise<WriteCounts> {
   return writeRows(tx, SALES_ORDER, records.map(toRow), provenance);
+}
+
+/** The order was read with all that belongs to it. */
+export async function noteDetailsRead(tx: Tx, orderId: number, at: number): Promise<void> {
+  await tx
+    .updateTable('sales_order')
+    .set({ details_read_at: at })
+    .where('order_id', '=', orderId)
+    .execute();
+}
+
+interface OrdersCensus extends ListCensus {
+  readonly missing: readonly number[];
+}
+
+/**
+ * Compares a walk over all orders with the mirror. Each order that the walk saw carries its number
+ * (`readSeq`) or a later one; so do orders that came meanwhile. One that could not be understood
+ * (quarantine) was seen as well.
+ */
+export async function ordersCensus(
+  db: Db,
+  walk: { readonly readSeq: number; readonly startedAt: number },
+): Promise<OrdersCensus> {
+  const live = await db
+    .selectFrom('sales_order')
+    .select((eb) => eb.fn.countAll<number>().as('n'))
+    .where('deleted_at', 'is', null)
+    .executeTakeFirstOrThrow();
+  const missing = await sql<{ readonly key: number }>`select order_id as key from sales_order
+    where deleted_at is null and read_seq < ${walk.readSeq} and order_id not in (
+      select raw->>'orderId' from quarantine
+      where entity = 'sales_order' and last_seen_at >= ${walk.startedAt}
+        and json_valid(raw) and raw->>'orderId' is not null
+    ) order by order_id`.execute(db);
+  return { live: live.n, duplicates: 0, missing: missing.rows.map(({ key }) => key) };
 }

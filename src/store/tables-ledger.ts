@@ -32,6 +32,9 @@ interface SyncRunTable {
   released_at: number | null;
   bytes: Generated<number>;
   resumes: Generated<number>;
+  retries: Generated<number>;
+  waits: Generated<number>;
+  wait_ms: Generated<number>;
   outcome: Generated<RunOutcome>;
   reason: string | null;
 }
@@ -82,6 +85,7 @@ interface RefreshTable {
   attempts: Generated<number>;
   cause: string;
   last_error: string | null;
+  refunds: Generated<number>;
 }
 
 interface SightingTable {

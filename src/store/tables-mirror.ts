@@ -57,6 +57,7 @@ interface SalesOrderTable extends MirroredColumns {
   shipping_address: string;
   freight_type: string | null;
   freight_amount: number | null;
+  details_read_at: number | null;
 }
 
 interface SalesOrderLineTable {

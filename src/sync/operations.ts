@@ -95,8 +95,9 @@ async function release(deps: OperationsDeps, runId: number, asker: Asker): Promi
   const { store, clock } = deps;
   const run = await suspiciousRun(store, runId);
   const stream = known(deps, run.stream);
-  const { missing } = await censusOf(deps, stream);
-  const deleted = await deleteRows(deps, stream, { runId, readSeq: run.read_seq }, missing);
+  const seenBy = { runId, readSeq: run.read_seq, startedAt: run.started_at };
+  const { missing } = await censusOf(deps, stream, seenBy);
+  const deleted = await deleteRows(deps, stream, seenBy, missing);
   await store.transaction(async (tx) => {
     await tx
       .updateTable('sync_run')

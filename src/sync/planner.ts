@@ -75,23 +75,6 @@ async function bringOpenRunsForward(deps: PlannerDeps): Promise<void> {
     .execute();
 }
 
-/** What the operator asked of the stream; asked once, done once. */
-async function takeRequest(deps: PlannerDeps, stream: string): Promise<'run' | 'full' | null> {
-  return deps.store.transaction(async (tx) => {
-    const row = await tx
-      .selectFrom('stream_state')
-      .select('requested')
-      .where('stream', '=', stream)
-      .executeTakeFirst();
-    await tx
-      .updateTable('stream_state')
-      .set({ requested: null })
-      .where('stream', '=', stream)
-      .execute();
-    return row?.requested ?? null;
-  });
-}
-
 /** A stream that broke waits for its next time. A database that cannot even tell is not hidden. */
 async function putOff(deps: PlannerDeps, planned: PlannedStream, error: string): Promise<void> {
   await deps.store.db
@@ -107,12 +90,7 @@ async function runOne(
   signal: AbortSignal,
 ): Promise<void> {
   try {
-    const requested = await takeRequest(deps, planned.stream.name);
-    const ask = {
-      cause: requested === null ? 'schedule' : 'operator',
-      dueAt: nextDue(deps, planned),
-      full: requested === 'full',
-    };
+    const ask = { cause: 'schedule', dueAt: () => nextDue(deps, planned) };
     deps.onRunEnded(await runStream(deps, planned.stream, ask, signal));
   } catch (thrown) {
     if (signal.aborted) return;

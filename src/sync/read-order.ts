@@ -1,8 +1,9 @@
 /**
- * Reads one order with its deliveries (and its refunds, unless a push waits for the answer),
- * fresh, and writes all of it into the mirror in one transaction. Events, sweeps, decisions and
- * pushes all look at an order through here. The read's sequence is taken before the first request
- * leaves, so that a slow answer cannot overwrite what a later read has found.
+ * Reads one order with its deliveries (and its refunds, when they are wanted: each list is a
+ * request of its own), fresh, and writes all of it into the mirror in one transaction. Events,
+ * sweeps, decisions and pushes all look at an order through here. The read's sequence is taken
+ * before the first request leaves, so that a slow answer cannot overwrite what a later read has
+ * found.
  */
 import type { V1Client } from '../client/v1/client.ts';
 import type { SalesOrder, SalesOrderDelivery } from '../client/v1/schemas.ts';
@@ -10,7 +11,7 @@ import type { Clock } from '../lib/clock.ts';
 import { writeDeliveries } from '../mirror/delivery.ts';
 import { quarantineRows } from '../mirror/quarantine.ts';
 import { writePendingRefunds, writeRefunds } from '../mirror/refund.ts';
-import { writeOrders } from '../mirror/sales-order.ts';
+import { noteDetailsRead, writeOrders } from '../mirror/sales-order.ts';
 import type { ReadSequence } from '../store/state.ts';
 import type { Store } from '../store/store.ts';
 
@@ -18,6 +19,8 @@ interface OrderRequest {
   /** What asked for the read, e.g. `event:msg_1` or `outbox:17`. */
   readonly cause: string;
   readonly priority: 'push' | 'read' | 'pull';
+  /** Whether refunds and pending refunds are read as well; default: they are not. */
+  readonly refunds?: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -39,15 +42,14 @@ export interface OrderReaderDeps {
 
 export function createOrderReader(deps: OrderReaderDeps): ReadOrder {
   const { store, v1, sequence, clock, also } = deps;
-  return async (orderId, { cause, priority, signal }) => {
+  return async (orderId, { cause, priority, signal, refunds: wanted = false }) => {
     const readSeq = await sequence.next();
     const call = { priority, signal };
-    const isPush = priority === 'push';
     const [order, deliveries, refunds, pendingRefunds] = await Promise.all([
       v1.order(orderId, call),
       v1.deliveries(orderId, call),
-      also.refunds && !isPush ? v1.refunds(orderId, call) : undefined,
-      also.pendingRefunds && !isPush ? v1.pendingRefunds(orderId, call) : undefined,
+      also.refunds && wanted ? v1.refunds(orderId, call) : undefined,
+      also.pendingRefunds && wanted ? v1.pendingRefunds(orderId, call) : undefined,
     ]);
     await store.transaction(async (tx) => {
       const provenance = { source: `refresh:${cause}`, readSeq, at: clock.now() };
@@ -62,6 +64,7 @@ export function createOrderReader(deps: OrderReaderDeps): ReadOrder {
         await writePendingRefunds(tx, pendingRefunds.rows, provenance);
         await quarantineRows(tx, 'pending_refund', pendingRefunds.rejects, provenance);
       }
+      if (wanted) await noteDetailsRead(tx, orderId, provenance.at);
     });
     return { order: order.value, deliveries: deliveries.rows };
   };

@@ -2,10 +2,11 @@
  * A stream is one thing that is pulled from the service on a schedule. It hands its pages to the
  * run one by one and says at the end what it can prove; the run decides what that means.
  */
+import type { CallOptions } from '../client/calls.ts';
 import type { JsonObject } from '../lib/json.ts';
-import type { Provenance } from '../mirror/entity.ts';
-import type { ListEntity, ListSegment } from '../mirror/list.ts';
-import type { Tx } from '../store/store.ts';
+import type { EntityDefinition, Provenance } from '../mirror/entity.ts';
+import type { ListCensus, ListEntity, ListSegment } from '../mirror/list.ts';
+import type { Db, Tx } from '../store/store.ts';
 import type { VariantBatch, VariantList } from './bulk/variant-pages.ts';
 import type { PageCounts, Run } from './run/ledger.ts';
 
@@ -17,9 +18,13 @@ export interface Fuse {
   readonly share: number;
 }
 
+/** What of a run is left in the rows that it saw. */
+export type SeenBy = Pick<Run, 'runId' | 'readSeq' | 'startedAt'>;
+
 export interface StreamRun {
   readonly run: Run;
-  readonly signal: AbortSignal;
+  /** For every request of the run: how it is ranked, ended and counted. */
+  readonly call: CallOptions & { readonly signal: AbortSignal };
   /** Writes one page and the checkpoint behind it in one transaction. */
   page(
     checkpoint: JsonObject,
@@ -34,6 +39,8 @@ export interface StreamRun {
   ): Promise<void>;
   /** The same for a page of a list of variants, off the main thread; takes the batch's bytes. */
   variantPage(checkpoint: JsonObject, list: VariantList, batch: VariantBatch): Promise<void>;
+  /** Something went on without a page: the run is not stuck. */
+  progress(): void;
 }
 
 /** What the stream can say about its pull as a whole. */
@@ -54,12 +61,14 @@ export interface Stream {
   readonly options: JsonObject;
   /** Of a list that is seen as a whole: a row that it no longer has is gone. */
   readonly list?: {
-    readonly entity: ListEntity;
+    readonly entity: EntityDefinition;
     readonly fuse: Fuse;
     /** Rows can slip between pages: only two complete runs that agree say that one is gone. */
     readonly isPaged: boolean;
     /** Counted off the main thread: a list of variants. */
     readonly isLong: boolean;
+    /** In place of the keys of the segments. */
+    readonly census?: (db: Db, run: SeenBy) => Promise<ListCensus>;
   };
   pull(context: StreamRun): Promise<StreamEnd>;
 }

@@ -111,7 +111,7 @@ export function runsOn(deps: RunnerDeps) {
         })
         .onConflict((conflict) => conflict.doNothing())
         .execute();
-      return runStream(deps, stream, { cause: 'test', dueAt: 0, full }, never);
+      return runStream(deps, stream, { cause: 'test', dueAt: () => 0, full }, never);
     },
     operations: (streams: readonly Stream[]) =>
       createSyncOperations({ ...deps, streams, nudge: () => undefined }),

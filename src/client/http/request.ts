@@ -3,6 +3,7 @@ import type { Dispatcher } from 'undici';
 import type { Asked } from './answer.ts';
 import type { Deadlines } from './exchange.ts';
 import type { Priority } from './limiter.ts';
+import type { Tally } from './tally.ts';
 
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -16,6 +17,8 @@ export interface HttpRequest {
   readonly signal?: AbortSignal | undefined;
   /** Repeating it changes nothing at the service. Default: true for GET only. */
   readonly safe?: boolean | undefined;
+  /** Told what the request costs besides itself. */
+  readonly tally?: Tally | undefined;
   /** In place of the transport's own, member by member. */
   readonly deadlines?: Partial<Deadlines> | undefined;
 }

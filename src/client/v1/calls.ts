@@ -43,6 +43,7 @@ export function get(
     url: wire.options.baseUrl + path,
     priority: call?.priority ?? 'read',
     signal: call?.signal,
+    tally: call?.tally,
     query,
   };
 }
@@ -54,7 +55,7 @@ export function pull(
   call: CallOptions | undefined,
   query?: HttpRequest['query'],
 ): HttpRequest {
-  return get(wire, path, { priority: call?.priority ?? 'pull', signal: call?.signal }, query);
+  return get(wire, path, { ...call, priority: call?.priority ?? 'pull' }, query);
 }
 
 export function post(

@@ -167,6 +167,7 @@ export function createV2Client(options: V2Options, sender: Sender): V2Client {
     query: parametersOf(query),
     priority: call?.priority ?? priority,
     signal: call?.signal,
+    tally: call?.tally,
   });
   const pull = <T extends ResourceType>(
     type: T,

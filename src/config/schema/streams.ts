@@ -24,8 +24,9 @@ export function streamsSection() {
     seasons: stream(),
     stock: stream().extend({ ...priced, includeVariantsOnOrder: flag() }),
     season: stream().extend(priced),
-    orders: stream().extend({ refunds: flag(), pendingRefunds: flag() }),
-    ordersFull: stream(),
+    // A short walk says nothing about what is gone: no fuse.
+    orders: stream().omit({ fuse: true }).extend({ refunds: flag(), pendingRefunds: flag() }),
+    ordersFull: stream().extend({ closedOrders: whole(0, 1_000_000) }),
     styles: stream(),
     styleColors: stream(),
     colors: stream(),

@@ -4,6 +4,7 @@
  * proved by their digest; the others are parsed and checked before the transaction begins, which
  * holds SQL only, because writers of one database wait for each other.
  */
+import type { WireCounts } from '../../client/http/tally.ts';
 import { variantsOf } from '../../client/v1/variants.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { JsonObject } from '../../lib/json.ts';
@@ -41,6 +42,8 @@ export interface VariantPage {
   readonly list: VariantList;
   readonly checkpoint: JsonObject;
   readonly batch: VariantBatch;
+  /** What the requests since the last page cost besides themselves. */
+  readonly wire: WireCounts;
 }
 
 export interface VariantPages {
@@ -58,7 +61,7 @@ export function createVariantPages(deps: {
 }): VariantPages {
   const { store, clock } = deps;
   return {
-    async write({ run, list, checkpoint, batch }) {
+    async write({ run, list, checkpoint, batch, wire }) {
       const entity = entityOfList(list);
       const place = { stream: run.stream, part: list.kind === 'stock' ? '' : list.seasonName };
       const segments = batch.segments.map(({ firstRow, rowCount, start, end }) => {
@@ -70,7 +73,7 @@ export function createVariantPages(deps: {
         const at = clock.now();
         const provenance = { source: `run:${run.runId}`, readSeq: run.readSeq, at };
         const written = await writeCompared(tx, entity, place, compared, provenance);
-        const counts = { ...written, bytes: batch.bytes.length };
+        const counts = { ...written, bytes: batch.bytes.length, wire };
         await recordPage(tx, run, checkpoint, counts);
         return counts;
       });

@@ -3,7 +3,9 @@
  * checkpoint after it are one transaction: a kill at any point loses at most one page of work.
  * Only `complete` moves a stream's clock.
  */
+import type { WireCounts } from '../../client/http/tally.ts';
 import { canonicalJson, isJsonObject, type JsonObject } from '../../lib/json.ts';
+import { forgetDigests } from '../../mirror/list.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import type { RunOutcome } from '../../store/tables.ts';
 
@@ -28,6 +30,8 @@ export interface PageCounts {
   readonly keyless?: number;
   /** Rows of segments with other keys than the last time; absent: all of them. */
   readonly rekeyed?: number;
+  /** What its requests cost besides themselves. */
+  readonly wire?: WireCounts;
 }
 
 type EndedOutcome = Exclude<RunOutcome, 'running'>;
@@ -47,6 +51,8 @@ export interface RunRequest {
   readonly options: JsonObject;
   readonly readSeq: number;
   readonly now: number;
+  /** Compare every row, whatever the digests say. */
+  readonly full: boolean;
 }
 
 function checkpointOf(text: string): JsonObject {
@@ -86,17 +92,44 @@ async function resumable(tx: Tx, request: RunRequest, options: string): Promise<
   };
 }
 
-/** Goes on with the stream's unfinished run, or starts a new one. */
+/** What the operator asked of the stream; asked once, done once. */
+async function takeWish(tx: Tx, stream: string): Promise<'run' | 'full' | null> {
+  const row = await tx
+    .selectFrom('stream_state')
+    .select('requested')
+    .where('stream', '=', stream)
+    .executeTakeFirst();
+  if (!row?.requested) return null;
+  await tx
+    .updateTable('stream_state')
+    .set({ requested: null })
+    .where('stream', '=', stream)
+    .execute();
+  return row.requested;
+}
+
+/**
+ * Goes on with the stream's unfinished run, or starts a new one. What the operator asked for is
+ * taken off in the same transaction: a wish is either still there or has its run.
+ */
 export async function openRun(store: Store, request: RunRequest): Promise<Run> {
   const options = canonicalJson(request.options);
   return store.transaction(async (tx) => {
+    const wish = await takeWish(tx, request.stream);
+    const full = request.full || wish === 'full';
+    if (full) await forgetDigests(tx, request.stream);
     const open = await resumable(tx, request, options);
+    if (open && full) {
+      // What it has compared so far was compared by digests.
+      await restartRun(tx, open.runId);
+      return { ...open, checkpoint: {} };
+    }
     if (open) return open;
     const row = await tx
       .insertInto('sync_run')
       .values({
         stream: request.stream,
-        cause: request.cause,
+        cause: wish === null ? request.cause : 'operator',
         started_at: request.now,
         ended_at: null,
         read_seq: request.readSeq,
@@ -135,8 +168,25 @@ export async function recordPage(
       rows_unchanged: eb('rows_unchanged', '+', counts.unchanged),
       rows_quarantined: eb('rows_quarantined', '+', counts.quarantined),
       bytes: eb('bytes', '+', counts.bytes),
+      retries: eb('retries', '+', counts.wire?.retries ?? 0),
+      waits: eb('waits', '+', counts.wire?.waits ?? 0),
+      wait_ms: eb('wait_ms', '+', counts.wire?.waitMs ?? 0),
     }))
     .where('run_id', '=', run.runId)
+    .execute();
+}
+
+/** Adds what the requests behind the last page cost. */
+export async function recordWire(store: Store, runId: number, wire: WireCounts): Promise<void> {
+  if (wire.retries === 0 && wire.waits === 0) return;
+  await store.db
+    .updateTable('sync_run')
+    .set((eb) => ({
+      retries: eb('retries', '+', wire.retries),
+      waits: eb('waits', '+', wire.waits),
+      wait_ms: eb('wait_ms', '+', wire.waitMs),
+    }))
+    .where('run_id', '=', runId)
     .execute();
 }
 
@@ -186,7 +236,8 @@ export async function endRun(
     await tx
       .updateTable('stream_state')
       .set((eb) => ({
-        due_at: dueAt,
+        // A wish that came meanwhile is not put off to the stream's next time.
+        due_at: eb.case().when('requested', 'is', null).then(dueAt).else(now).end(),
         last_run_id: run.runId,
         failures: complete || end.outcome === 'skipped' ? 0 : eb('failures', '+', 1),
         last_error: complete ? null : end.reason,

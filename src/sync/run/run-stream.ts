@@ -1,13 +1,15 @@
 /**
  * Runs a stream once: opens its run (or goes on with the one that was cut off), writes its pages,
  * and ends it with an outcome. A run that fails stays open and goes on from its checkpoint after
- * a pause, until it has failed too often. A run that makes no progress is cut off.
+ * a pause, until it has failed too often without a page in between: as long as each attempt brings
+ * it further, it never starts over. A run that makes no progress is cut off.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { RetryLaterError, SelvedgeError, toError } from '../../lib/errors.ts';
+import { createTally, type WireTally } from '../../client/http/tally.ts';
+import { RefusedError, RetryLaterError, SelvedgeError, toError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import type { Logger } from '../../lib/log.ts';
-import { compareSegments, forgetDigests, writeCompared } from '../../mirror/list.ts';
+import { compareSegments, writeCompared } from '../../mirror/list.ts';
 import type { ReadSequence } from '../../store/state.ts';
 import type { Store } from '../../store/store.ts';
 import type { Stream, StreamRun } from '../stream.ts';
@@ -18,6 +20,7 @@ import {
   type Run,
   type RunEnd,
   recordPage,
+  recordWire,
   restartRun,
 } from './ledger.ts';
 import { type RunSums, type SettleDeps, settleRun } from './settle.ts';
@@ -37,14 +40,17 @@ export interface RunResult {
 
 export interface RunAsk {
   readonly cause: string;
-  /** When the stream is due again after an ended run. */
-  readonly dueAt: number;
+  /** When the stream is due again, asked when the run has ended. */
+  readonly dueAt: () => number;
   /** Compare every row, whatever the digests say. */
   readonly full?: boolean;
 }
 
 /** How long to wait after the nth failure in a row, in ms. */
-const FAILURE_WAITS_MS = [2_000, 10_000, 30_000, 120_000, 600_000] as const;
+const FAILURE_WAITS_MS: readonly number[] = [2_000, 10_000, 30_000, 120_000, 600_000];
+
+/** After an answer that came through and is not what the contract says: it will hardly change. */
+const BROKEN_ANSWER_WAITS_MS: readonly number[] = [2_000, 10_000];
 
 /** A run that writes no page for this long is cut off, and goes on later. */
 const PROGRESS_MS = 600_000;
@@ -54,6 +60,9 @@ const WRITING_MAX = 2;
 
 /** The pages of a list are gone: what was read of it belongs to no list any more. */
 const LIST_IS_GONE = 'v2.page_token_expired';
+
+/** The answer came whole and is not what the contract says. */
+const BROKEN_ANSWER = 'transport.broken_answer';
 
 /** A signal that aborts when nobody has called `progress` for too long. */
 function watchProgress(deps: RunnerDeps, outer: AbortSignal) {
@@ -71,21 +80,24 @@ function watchProgress(deps: RunnerDeps, outer: AbortSignal) {
   };
 }
 
-function createContext(
-  deps: RunnerDeps,
-  run: Run,
-  signal: AbortSignal,
-  writing: Queue,
-  onPage: (counts: PageCounts) => void,
-): StreamRun {
+interface ContextParts {
+  readonly signal: AbortSignal;
+  readonly tally: WireTally;
+  readonly writing: Queue;
+  readonly onPage: (counts: PageCounts) => void;
+  readonly progress: () => void;
+}
+
+function createContext(deps: RunnerDeps, run: Run, parts: ContextParts): StreamRun {
   const { store, clock } = deps;
+  const { signal, tally, writing, onPage, progress } = parts;
   const page: StreamRun['page'] = async (checkpoint: JsonObject, write) => {
     signal.throwIfAborted();
     const counts = await store.transaction(async (tx) => {
       const at = clock.now();
       const provenance = { source: `run:${run.runId}`, readSeq: run.readSeq, at };
       const written = await write(tx, provenance);
-      await recordPage(tx, run, checkpoint, written);
+      await recordPage(tx, run, checkpoint, { ...written, wire: tally.take() });
       return written;
     });
     onPage(counts);
@@ -94,8 +106,9 @@ function createContext(
   };
   return {
     run,
-    signal,
+    call: { signal, priority: 'pull', tally },
     page,
+    progress,
     async listPage(checkpoint, part, entity, segments) {
       const place = { stream: run.stream, part };
       const compared = await compareSegments(store.db, place, segments);
@@ -106,7 +119,8 @@ function createContext(
     },
     async variantPage(checkpoint, list, batch) {
       signal.throwIfAborted();
-      await writing.add(deps.variants.write({ run, list, checkpoint, batch }).then(onPage));
+      const wire = tally.take();
+      await writing.add(deps.variants.write({ run, list, checkpoint, batch, wire }).then(onPage));
     },
   };
 }
@@ -132,7 +146,7 @@ function createQueue(waitingMax: number) {
   };
 }
 
-async function readRunState(store: Store, run: Run) {
+async function readRunState(store: Store, run: Run): Promise<RunState> {
   const state = await store.db
     .selectFrom('stream_state')
     .select(['complete_rows', 'failures'])
@@ -150,7 +164,8 @@ async function readRunState(store: Store, run: Run) {
     keyless: before.rows_quarantined,
     rekeyed: before.rows_seen,
   };
-  return { rowsBefore: state?.complete_rows ?? 0, failures: state?.failures ?? 0, sums };
+  const { complete_rows: rowsBefore, failures } = state ?? {};
+  return { rowsBefore: rowsBefore ?? 0, failures: failures ?? 0, sums, pages: 0 };
 }
 
 /** Leaves the run open, to go on from its checkpoint after a pause. */
@@ -158,15 +173,11 @@ async function interrupt(
   deps: RunnerDeps,
   run: Run,
   reason: string,
-  waitMs: number,
+  { waitMs, failures }: { readonly waitMs: number; readonly failures: number },
 ): Promise<RunResult> {
   await deps.store.db
     .updateTable('stream_state')
-    .set((eb) => ({
-      due_at: deps.clock.now() + waitMs,
-      failures: eb('failures', '+', 1),
-      last_error: reason,
-    }))
+    .set({ due_at: deps.clock.now() + waitMs, failures, last_error: reason })
     .where('stream', '=', run.stream)
     .execute();
   const { stream, runId } = run;
@@ -174,31 +185,77 @@ async function interrupt(
   return { stream, outcome: 'interrupted', rows: 0, changed: 0, reason };
 }
 
+interface RunState {
+  readonly sums: RunSums;
+  readonly rowsBefore: number;
+  readonly failures: number;
+  /** Pages that this attempt has written. */
+  pages: number;
+}
+
 async function pullAndSettle(
   deps: RunnerDeps,
   stream: Stream,
   run: Run,
   signal: AbortSignal,
-  state: { readonly sums: RunSums; readonly rowsBefore: number },
+  state: RunState,
 ): Promise<RunEnd> {
   const { sums, rowsBefore } = state;
   const watch = watchProgress(deps, signal);
   const writing = createQueue(WRITING_MAX);
+  const tally = createTally();
+  const { progress } = watch;
+  const onPage = (counts: PageCounts): void => {
+    progress();
+    state.pages += 1;
+    sums.rows += counts.rows;
+    sums.quarantined += counts.quarantined;
+    sums.keyless += counts.keyless ?? 0;
+    sums.rekeyed += counts.rekeyed ?? counts.rows;
+  };
   try {
-    const context = createContext(deps, run, watch.signal, writing, (counts) => {
-      watch.progress();
-      sums.rows += counts.rows;
-      sums.quarantined += counts.quarantined;
-      sums.keyless += counts.keyless ?? 0;
-      sums.rekeyed += counts.rekeyed ?? counts.rows;
-    });
-    const end = await stream.pull(context);
+    const parts = { signal: watch.signal, tally, writing, onPage, progress };
+    const end = await stream.pull(createContext(deps, run, parts));
     await writing.drain();
     return await settleRun(deps, stream, run, end, sums, rowsBefore);
   } finally {
     await writing.settle();
     watch.end();
+    await recordWire(deps.store, run.runId, tally.take());
   }
+}
+
+/** How long to wait before the run goes on; undefined: it has failed. */
+function waitAfter(error: Error, failures: number): number | undefined {
+  // What the service refuses it will refuse again: the next time is the stream's own.
+  if (error instanceof RefusedError) return undefined;
+  const isBroken = error instanceof RetryLaterError && error.code === BROKEN_ANSWER;
+  return (isBroken ? BROKEN_ANSWER_WAITS_MS : FAILURE_WAITS_MS)[failures];
+}
+
+/** What a person reads: what happened, and what to do about it. */
+function reasonOf(error: Error): string {
+  const hint = error instanceof SelvedgeError ? error.hint : undefined;
+  return hint === undefined ? error.message : `${error.message}; ${hint}`;
+}
+
+/** Puts the run off, or gives how it ends. */
+async function afterFailure(
+  deps: RunnerDeps,
+  run: Run,
+  error: Error,
+  state: RunState,
+): Promise<RunResult | RunEnd> {
+  const isGone = error instanceof SelvedgeError && error.code === LIST_IS_GONE;
+  if (isGone) await deps.store.transaction((tx) => restartRun(tx, run.runId));
+  // Pages of a list that is gone have brought it no further.
+  const failures = state.pages > 0 && !isGone ? 0 : state.failures;
+  const reason = reasonOf(error);
+  const ownMs = waitAfter(error, failures);
+  const askedMs = error instanceof RetryLaterError ? (error.retryAfterMs ?? 0) : 0;
+  const waitMs = ownMs === undefined ? undefined : Math.max(ownMs, askedMs);
+  if (waitMs !== undefined) return interrupt(deps, run, reason, { waitMs, failures: failures + 1 });
+  return { outcome: 'failed', reason, rowsDeleted: 0, rowsHeld: 0 };
 }
 
 function logEnd(log: Logger, run: Run, end: RunEnd, result: RunResult, ms: number): void {
@@ -219,13 +276,13 @@ export async function runStream(
   signal: AbortSignal,
 ): Promise<RunResult> {
   const { store, clock, log } = deps;
-  if (ask.full) await store.transaction((tx) => forgetDigests(tx, stream.name));
   const run = await openRun(store, {
     stream: stream.name,
     cause: ask.cause,
     options: stream.options,
     readSeq: await deps.sequence.next(),
     now: clock.now(),
+    full: ask.full === true,
   });
   const state = await readRunState(store, run);
   const from = state.sums.rows;
@@ -236,16 +293,11 @@ export async function runStream(
   } catch (thrown) {
     // A stop is no failure: the run stays open and goes on after the start.
     if (signal.aborted) throw thrown;
-    const reason = toError(thrown).message;
-    if (thrown instanceof SelvedgeError && thrown.code === LIST_IS_GONE) {
-      await store.transaction((tx) => restartRun(tx, run.runId));
-    }
-    const wait = FAILURE_WAITS_MS[state.failures];
-    if (wait !== undefined) return interrupt(deps, run, reason, wait);
-    end = { outcome: 'failed', reason, rowsDeleted: 0, rowsHeld: 0 };
+    const after = await afterFailure(deps, run, toError(thrown), state);
+    if ('stream' in after) return after;
+    end = after;
   }
-  const totals = await endRun(store, run, end, clock.now(), ask.dueAt);
-  const { rows, changed } = totals;
+  const { rows, changed } = await endRun(store, run, end, clock.now(), ask.dueAt());
   const { outcome, reason } = end;
   const result = { stream: stream.name, outcome, rows, changed, reason };
   logEnd(log, run, end, result, clock.now() - run.startedAt);

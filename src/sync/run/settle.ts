@@ -9,7 +9,7 @@ import { endList, type ListCensus, markDeleted, takeCensus } from '../../mirror/
 import type { SqlValue } from '../../store/bulk.ts';
 import type { Store } from '../../store/store.ts';
 import type { VariantPages } from '../bulk/variant-pages.ts';
-import type { Stream, StreamEnd } from '../stream.ts';
+import type { SeenBy, Stream, StreamEnd } from '../stream.ts';
 import type { Run, RunEnd } from './ledger.ts';
 
 export interface SettleDeps {
@@ -75,9 +75,10 @@ async function lastWasComplete(store: Store, run: Run): Promise<boolean> {
   return last?.outcome === 'complete' && waiting === undefined;
 }
 
-export function censusOf(deps: SettleDeps, stream: Stream): Promise<ListCensus> {
+export function censusOf(deps: SettleDeps, stream: Stream, run: SeenBy): Promise<ListCensus> {
   const { list, name } = stream;
   if (!list) return Promise.resolve({ live: 0, duplicates: 0, missing: [] });
+  if (list.census) return list.census(deps.store.db, run);
   const { entity, isLong } = list;
   if (!isLong) return takeCensus(deps.store.db, entity, name);
   return deps.variants.census(name, entity.table === 'stock_variant' ? 'stock' : 'season');
@@ -87,7 +88,7 @@ export function censusOf(deps: SettleDeps, stream: Stream): Promise<ListCensus> 
 export async function deleteRows(
   deps: SettleDeps,
   stream: Stream,
-  run: Pick<Run, 'runId' | 'readSeq'>,
+  run: SeenBy,
   keys: readonly SqlValue[],
 ): Promise<number> {
   const { list } = stream;
@@ -138,7 +139,7 @@ function heldReason(run: Run, missing: number, live: number): string {
 async function settleList(deps: SettleDeps, stream: Stream, run: Run): Promise<RunEnd> {
   const { list } = stream;
   if (!list) return { outcome: 'complete', reason: null, ...NOTHING };
-  const { live, duplicates, missing } = await censusOf(deps, stream);
+  const { live, duplicates, missing } = await censusOf(deps, stream, run);
   if (duplicates > 0) {
     const reason = `${duplicates} rows came twice: the list moved while it was read`;
     return { outcome: 'partial', reason, ...NOTHING };
@@ -175,9 +176,10 @@ export async function settleRun(
     await deps.store.transaction((tx) => endList(tx, stream.name, parts));
   }
   if (isEmpty) {
-    const { missing } = await censusOf(deps, stream);
-    const how = stream.list ? `; if that is right: selvedge sync release ${run.runId}` : '';
-    const reason = `no rows came; the last complete run had ${rowsBefore}${how}`;
+    const { missing } = await censusOf(deps, stream, run);
+    const reason =
+      `no rows came; the last complete run had ${rowsBefore}; ` +
+      `if that is right: selvedge sync release ${run.runId}`;
     return { outcome: 'suspicious', reason, rowsDeleted: 0, rowsHeld: missing.length };
   }
   const isAsBefore = sums.rekeyed === 0 && !run.resumed && (await lastWasComplete(deps.store, run));

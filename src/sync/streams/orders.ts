@@ -1,56 +1,61 @@
 /**
- * The streams `orders` and `ordersFull`: walk down from the newest order, then ask for a fresh
- * read of every open one, because deliveries and refunds are listed per order only. `orders` ends
- * at the first page below which everything is known and closed; `ordersFull` goes to the very
- * first order. Open orders are read first, the oldest before the others; then closed ones that
- * this walk found new or changed.
+ * The streams `orders` and `ordersFull`: walk down from the newest order, then have the orders
+ * read again whose deliveries and refunds may have changed (order-sweep.ts). `orders` ends its
+ * walk at the first page below which everything is known and closed. `ordersFull` walks to the
+ * very first order and knows then which orders are gone: the service never removes one, so each of
+ * them is asked for by its number, and marked as deleted behind the fuse when the next full walk
+ * misses it too.
+ *
+ * What can go wrong: an order that cannot be understood is put aside and the walk goes on below
+ * it; a page without a number that can be read ends the walk, which then counts for nothing.
  */
 import type { V1Client } from '../../client/v1/client.ts';
-import type { SalesOrder } from '../../client/v1/schemas.ts';
+import { isJsonObject, type JsonObject } from '../../lib/json.ts';
 import { quarantineRows } from '../../mirror/quarantine.ts';
-import { requestRefreshes } from '../../mirror/refresh.ts';
-import { writeOrders } from '../../mirror/sales-order.ts';
+import { ordersCensus, SALES_ORDER, writeOrders } from '../../mirror/sales-order.ts';
+import { readState, writeState } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
-import type { Stream, StreamEnd, StreamRun } from '../stream.ts';
+import type { Fuse, Stream, StreamEnd, StreamRun } from '../stream.ts';
+import { lowestOpenOrder, type SweepDeps, type SweepWish, sweep } from './order-sweep.ts';
 
-export interface OrdersDeps {
+export interface OrdersDeps extends SweepDeps {
   readonly v1: Pick<V1Client, 'orders'>;
-  readonly db: () => Db;
-  /** Told that there are orders to read again. */
-  readonly onRefreshRequested: () => void;
 }
 
-/** Reads that are asked for in one transaction. */
-const REQUESTS_PER_PAGE = 500;
+type OrdersPage = Awaited<ReturnType<V1Client['orders']>>;
 
-/** The lowest order that is still open in the mirror, or infinity: nothing below needs a look. */
-async function lowestOpenOrder(db: Db): Promise<number> {
-  const row = await db
-    .selectFrom('sales_order')
-    .select((eb) => eb.fn.min('order_id').as('order_id'))
-    .where('completed', '=', 0)
-    .where('status', '!=', 'canceled')
-    .executeTakeFirst();
-  return row?.order_id ?? Number.POSITIVE_INFINITY;
+interface WalkEnd {
+  /** The newest order that the walk saw. */
+  readonly top: number | undefined;
+  readonly doubts: readonly string[];
 }
 
-async function walkedToTheEnd(db: Db): Promise<boolean> {
-  const row = await db
-    .selectFrom('stream_state')
-    .select('stream')
-    .where('stream', 'in', ['orders', 'ordersFull'])
-    .where('complete_at', 'is not', null)
-    .executeTakeFirst();
-  return row !== undefined;
+/** Closed orders that `orders` has read in one run: new ones, and those that have changed. */
+const CLOSED_PER_RUN = 500;
+
+/** The number of an order; it and all below were seen by some walk. */
+const KNOWN_TO_KEY = 'orders_known_to';
+
+async function knownTo(db: Db): Promise<number> {
+  return Number((await readState(db, KNOWN_TO_KEY)) ?? 0);
+}
+
+const isNumber = (id: unknown): id is number => Number.isSafeInteger(id);
+
+/** The numbers of the orders, also of those that cannot be understood otherwise. */
+function idsOf({ rows, rejects }: OrdersPage): number[] {
+  const bad = rejects.map(({ raw }) => (isJsonObject(raw) ? raw.orderId : undefined));
+  return [...rows.map(({ orderId }) => orderId), ...bad.filter(isNumber)];
 }
 
 async function writePage(
   { page }: StreamRun,
-  before: number,
-  list: Awaited<ReturnType<V1Client['orders']>>,
+  checkpoint: JsonObject,
+  list: OrdersPage,
+  keyless: number,
 ): Promise<number> {
   let added = 0;
-  await page({ before }, async (tx, provenance) => {
+  await page(checkpoint, async (tx, provenance) => {
     const counts = await writeOrders(tx, list.rows, provenance);
     await quarantineRows(tx, 'sales_order', list.rejects, provenance);
     added = counts.inserted;
@@ -60,85 +65,98 @@ async function writePage(
       unchanged: counts.unchanged,
       quarantined: list.rejects.length,
       bytes: 0,
+      keyless,
     };
   });
   return added;
 }
 
-/** Walks down to `floor`; gives what speaks against having seen everything. */
-async function walk(deps: OrdersDeps, context: StreamRun, floor: number): Promise<string[]> {
-  const { run, signal } = context;
-  const { before: start } = run.checkpoint;
-  let before = typeof start === 'number' ? start : undefined;
+/** Walks down until everything below `floor` is known; 0: to the very first order. */
+async function walk(deps: OrdersDeps, context: StreamRun, floor: number): Promise<WalkEnd> {
+  const { run, call } = context;
+  let before = isNumber(run.checkpoint.before) ? run.checkpoint.before : undefined;
+  let top = isNumber(run.checkpoint.top) ? run.checkpoint.top : undefined;
   for (;;) {
-    const list = await deps.v1.orders(before, { signal, priority: 'pull' });
-    if (list.rows.length === 0) {
-      return list.rejects.length > 0 ? ['a whole page of orders cannot be understood'] : [];
+    let list = await deps.v1.orders(before, call);
+    // An answer that was cut short must not look like the end: the first order is seen twice.
+    if (list.rows.length + list.rejects.length === 0 && before !== undefined) {
+      list = await deps.v1.orders(before, call);
     }
-    const lowest = Math.min(...list.rows.map((order: SalesOrder) => order.orderId));
-    if (before !== undefined && lowest >= before) return ['the list of orders does not go down'];
-    const added = await writePage(context, lowest, list);
-    if (added === 0 && lowest <= floor) return [];
+    const ids = idsOf(list);
+    if (ids.length === 0) {
+      const isEnd = list.rejects.length === 0;
+      return { top, doubts: isEnd ? [] : ['a whole page of orders cannot be understood'] };
+    }
+    const lowest = Math.min(...ids);
+    if (before !== undefined && lowest >= before) {
+      return { top, doubts: ['the list of orders does not go down'] };
+    }
+    top ??= Math.max(...ids);
+    // Only a walk over everything says what is gone, and needs to know each number.
+    const keyless = floor === 0 ? list.rows.length + list.rejects.length - ids.length : 0;
+    const added = await writePage(context, { before: lowest, top }, list, keyless);
+    if (added === 0 && lowest <= floor) return { top, doubts: [] };
     before = lowest;
   }
 }
 
-/** Asks for a read of the orders, a slice at a time. */
-async function requestReads(
+/** The walk, or what an attempt before this one has found. */
+async function walkOnce(
   deps: OrdersDeps,
-  { run, page }: StreamRun,
-  orderIds: readonly number[],
-  at: number,
-): Promise<void> {
-  for (let start = 0; start < orderIds.length; start += REQUESTS_PER_PAGE) {
-    const requests = orderIds
-      .slice(start, start + REQUESTS_PER_PAGE)
-      .map((orderId) => ({ orderId, cause: `sweep:${run.runId}` }));
-    await page({ walked: true }, async (tx) => {
-      await requestRefreshes(tx, requests, at);
-      return { rows: 0, changed: 0, unchanged: 0, quarantined: 0, bytes: 0 };
-    });
-    deps.onRefreshRequested();
-  }
+  context: StreamRun,
+  name: string,
+): Promise<readonly string[]> {
+  const { walked, doubts: told } = context.run.checkpoint;
+  if (walked === true) return Array.isArray(told) ? told.map(String) : [];
+  const db = deps.db();
+  const known = await knownTo(db);
+  const floor = name === 'orders' ? Math.min(known, await lowestOpenOrder(db)) : 0;
+  const { top = 0, doubts } = await walk(deps, context, floor);
+  await context.page({ walked: true, doubts: [...doubts] }, async (tx) => {
+    const reached = Math.max(top, known);
+    if (doubts.length === 0) await writeState(tx, KNOWN_TO_KEY, String(reached), deps.clock);
+    return { rows: 0, changed: 0, unchanged: 0, quarantined: 0, bytes: 0 };
+  });
+  return doubts;
 }
 
-async function openOrders(db: Db): Promise<number[]> {
-  const rows = await db
-    .selectFrom('sales_order')
-    .select('order_id')
-    .where('completed', '=', 0)
-    .where('status', '!=', 'canceled')
-    .orderBy('order_id')
-    .execute();
-  return rows.map((row) => row.order_id);
-}
+export type OrdersOptions =
+  | { readonly name: 'orders' }
+  | {
+      readonly name: 'ordersFull';
+      readonly fuse: Fuse;
+      /** The most closed orders that are read again in one run. */
+      readonly closedOrders: number;
+    };
 
-async function closedOrdersOfRun(db: Db, runId: number): Promise<number[]> {
-  const rows = await db
-    .selectFrom('sales_order')
-    .select('order_id')
-    .where('source', '=', `run:${runId}`)
-    .where((eb) => eb.or([eb('completed', '=', 1), eb('status', '=', 'canceled')]))
-    .orderBy('order_id', 'desc')
-    .execute();
-  return rows.map((row) => row.order_id);
-}
-
-export function createOrdersStream(deps: OrdersDeps, name: 'orders' | 'ordersFull'): Stream {
-  const { db } = deps;
+export function createOrdersStream(deps: OrdersDeps, options: OrdersOptions): Stream {
+  const { name } = options;
+  const isFull = name === 'ordersFull';
   return {
     name,
     options: {},
+    // A page is below a number, so rows cannot slip; but nothing counts them either.
+    ...(isFull
+      ? {
+          list: {
+            entity: SALES_ORDER,
+            fuse: options.fuse,
+            isPaged: true,
+            isLong: false,
+            census: ordersCensus,
+          },
+        }
+      : {}),
     async pull(context): Promise<StreamEnd> {
-      const { run } = context;
-      const isShort = name === 'orders' && (await walkedToTheEnd(db()));
-      const floor = isShort ? await lowestOpenOrder(db()) : 0;
-      const doubts = run.checkpoint.walked === true ? [] : await walk(deps, context, floor);
-      // The earlier time puts the open ones before everything else that waits.
-      await requestReads(deps, context, await openOrders(db()), run.startedAt);
-      const closed = await closedOrdersOfRun(db(), run.runId);
-      await requestReads(deps, context, closed, run.startedAt + 1);
-      return { expectedRows: undefined, doubts };
+      const walked = await walkOnce(deps, context, name);
+      const checkpoint = { walked: true, doubts: [...walked] };
+      const wish: SweepWish = isFull
+        ? { checkpoint, closed: 'all', closedMax: options.closedOrders, missing: !walked.length }
+        : { checkpoint, closed: 'changed', closedMax: CLOSED_PER_RUN, missing: false };
+      return {
+        expectedRows: undefined,
+        doubts: [...walked, ...(await sweep(deps, context, wish))],
+      };
     },
   };
 }

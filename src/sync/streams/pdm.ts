@@ -34,12 +34,12 @@ export function createPdmStream(
     name,
     options: { fields: [...modelledFields(type)] },
     list: { entity, fuse, isPaged: false, isLong: false },
-    async pull({ run, listPage, signal }) {
+    async pull({ run, listPage, call }) {
       const { next, offset: start, done } = run.checkpoint;
       const from = typeof next === 'string' ? next : undefined;
       let offset = typeof start === 'number' ? start : 0;
       if (done !== true) {
-        const pull = v2.collection(type, { fields }, { signal, priority: 'pull', from });
+        const pull = v2.collection(type, { fields }, { ...call, from });
         for await (const page of pull.pages) {
           const rowCount = page.rows.length + page.rejects.length;
           const digest = digestOf(canonicalJson([page.rows, page.rejects]));

@@ -28,13 +28,13 @@ function doubtsIn({ doubts }: JsonObject): string[] {
 async function pullSeason(
   v1: Pick<V1Client, 'seasonVariants'>,
   level: Required<VariantLevel>,
-  { run, variantPage, signal }: StreamRun,
+  { run, variantPage, call }: StreamRun,
   seasonName: string,
   soFar: JsonObject,
 ) {
   const { at, next } = run.checkpoint;
   const from = at === seasonName && typeof next === 'number' ? next : undefined;
-  const list = v1.seasonVariants(seasonName, level, { signal, priority: 'pull', from });
+  const list = v1.seasonVariants(seasonName, level, { ...call, from });
   for await (const batch of list.batches) {
     const checkpoint = { ...soFar, at: seasonName, next: batch.next };
     await variantPage(checkpoint, { kind: 'season', seasonName }, batch);
@@ -52,8 +52,8 @@ export function createSeasonStream(
     options: { ...level, mode, pageRows },
     list: { entity: seasonVariants(''), fuse, isPaged: mode === 'pages', isLong: true },
     async pull(context) {
-      const { run, signal } = context;
-      const seasons = await v1.seasons(undefined, { signal, priority: 'pull' });
+      const { run, call } = context;
+      const seasons = await v1.seasons(undefined, call);
       const doubts = doubtsIn(run.checkpoint);
       if (seasons.rejects.length > 0) doubts.push('a season has no name that can be read');
       const names = new Set(seasons.rows.map(({ seasonName }) => seasonName));

@@ -17,8 +17,8 @@ export function createShortListStream({ name, entity, fuse, read }: ShortList): 
     name,
     options: {},
     list: { entity, fuse, isPaged: false, isLong: false },
-    async pull({ run, listPage, signal }) {
-      const list = await read({ signal, priority: 'pull' });
+    async pull({ run, listPage, call }) {
+      const list = await read(call);
       const rows = list.rows.length + list.rejects.length;
       const digest = digestOf(canonicalJson([list.rows, list.rejects]));
       if (run.checkpoint.done !== true) {

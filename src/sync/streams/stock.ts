@@ -37,10 +37,10 @@ export function createStockStream(v1: Pick<V1Client, 'stock'>, options: StockOpt
     name: 'stock',
     options: { ...level, mode, pageRows },
     list: { entity: STOCK_VARIANT, fuse, isPaged: mode === 'pages', isLong: true },
-    async pull({ run, variantPage, signal }) {
+    async pull({ run, variantPage, call }) {
       const { next } = run.checkpoint;
       const from = typeof next === 'number' ? next : undefined;
-      const list = v1.stock(level, { signal, priority: 'pull', from });
+      const list = v1.stock(level, { ...call, from });
       for await (const batch of list.batches) {
         await variantPage({ next: batch.next }, { kind: 'stock' }, batch);
       }

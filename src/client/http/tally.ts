@@ -1,0 +1,43 @@
+/** What the requests of one piece of work cost besides themselves: repetitions and waits. */
+
+export interface Tally {
+  /** A request is made once more. */
+  retried(): void;
+  /** A request stood still: for its turn, for a log-in, or before a repetition. */
+  waited(ms: number): void;
+}
+
+export interface WireCounts {
+  readonly retries: number;
+  /** How often a request stood still… */
+  readonly waits: number;
+  /** …and for how long in all, ms. Requests that wait beside each other count each. */
+  readonly waitMs: number;
+}
+
+export interface WireTally extends Tally {
+  /** What was told since the last call. */
+  take(): WireCounts;
+}
+
+/** Shorter ones are the scheduling of this process, not a wait. */
+const WAIT_MS_MIN = 1;
+
+export function createTally(): WireTally {
+  let [retries, waits, waitMs] = [0, 0, 0];
+  return {
+    retried() {
+      retries += 1;
+    },
+    waited(ms) {
+      if (ms < WAIT_MS_MIN) return;
+      waits += 1;
+      waitMs += ms;
+    },
+    take() {
+      const taken = { retries, waits, waitMs: Math.round(waitMs) };
+      [retries, waits, waitMs] = [0, 0, 0];
+      return taken;
+    },
+  };
+}

@@ -1,0 +1,152 @@
+/**
+ * The second half of a walk over the orders: has those read again whose deliveries and refunds may
+ * have changed, because these are listed per order only. Open orders go first, the oldest before
+ * the others; then closed ones. The reads are made by the inbox's refresher, a few at a time and
+ * behind everything that events ask for; the sweep waits until each was tried.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import type { JsonObject } from '../../lib/json.ts';
+import { type RefreshBacklog, refreshBacklog, requestRefreshes } from '../../mirror/refresh.ts';
+import { ordersCensus } from '../../mirror/sales-order.ts';
+import type { Db } from '../../store/store.ts';
+import type { StreamRun } from '../stream.ts';
+
+export interface SweepDeps {
+  readonly db: () => Db;
+  readonly clock: Clock;
+  /** Told that there are orders to read again. */
+  readonly onRefreshRequested: () => void;
+}
+
+export interface SweepWish {
+  /** What the run says of itself while the sweep goes on. */
+  readonly checkpoint: JsonObject;
+  /** `changed`: only those that are new or have changed since they were read. */
+  readonly closed: 'changed' | 'all';
+  readonly closedMax: number;
+  /** Whether orders that the walk has missed are asked for by their number. */
+  readonly missing: boolean;
+}
+
+/** Reads that are asked for in one transaction. */
+const REQUESTS_PER_PAGE = 500;
+
+/** How often the sweep looks how many reads are left. */
+const LOOK_MS = 100;
+
+/** An order that may still get deliveries. */
+function openOrdersIn(db: Db) {
+  return db
+    .selectFrom('sales_order')
+    .where('completed', '=', 0)
+    .where('status', '!=', 'canceled')
+    .where('deleted_at', 'is', null);
+}
+
+/** The lowest order that is still open in the mirror, or infinity: nothing below needs a look. */
+export async function lowestOpenOrder(db: Db): Promise<number> {
+  const row = await openOrdersIn(db)
+    .select((eb) => eb.fn.min('order_id').as('order_id'))
+    .executeTakeFirst();
+  return row?.order_id ?? Number.POSITIVE_INFINITY;
+}
+
+async function openOrders(db: Db): Promise<number[]> {
+  const rows = await openOrdersIn(db).select('order_id').orderBy('order_id').execute();
+  return rows.map((row) => row.order_id);
+}
+
+/** First what changed since it was read (or was never read), then what waits the longest. */
+async function closedOrders(db: Db, { closed, closedMax }: SweepWish): Promise<number[]> {
+  const all = db
+    .selectFrom('sales_order')
+    .select('order_id')
+    .where('deleted_at', 'is', null)
+    .where((eb) => eb.or([eb('completed', '=', 1), eb('status', '=', 'canceled')]));
+  const hasChanged = all.where((eb) =>
+    eb.or([eb('details_read_at', 'is', null), eb('details_read_at', '<', eb.ref('changed_at'))]),
+  );
+  const changed = await hasChanged.orderBy('order_id', 'desc').limit(closedMax).execute();
+  const ids = new Set(changed.map((row) => row.order_id));
+  if (closed === 'all') {
+    const oldest = all.orderBy('details_read_at').orderBy('order_id').limit(closedMax);
+    for (const { order_id } of await oldest.execute()) {
+      if (ids.size < closedMax) ids.add(order_id);
+    }
+  }
+  return [...ids];
+}
+
+/** Asks for a read of the orders, a slice at a time. */
+async function requestReads(
+  deps: SweepDeps,
+  { run, page }: StreamRun,
+  checkpoint: JsonObject,
+  orderIds: readonly number[],
+  at: number,
+): Promise<void> {
+  for (let start = 0; start < orderIds.length; start += REQUESTS_PER_PAGE) {
+    const requests = orderIds
+      .slice(start, start + REQUESTS_PER_PAGE)
+      .map((orderId) => ({ orderId, cause: `sweep:${run.runId}` }));
+    await page(checkpoint, async (tx) => {
+      await requestRefreshes(tx, requests, at);
+      return { rows: 0, changed: 0, unchanged: 0, quarantined: 0, bytes: 0 };
+    });
+    deps.onRefreshRequested();
+  }
+}
+
+/** Waits until each read that was asked for at `upTo` or before was tried at least once. */
+async function readsTried(
+  deps: SweepDeps,
+  { call, progress }: StreamRun,
+  upTo: number,
+): Promise<RefreshBacklog> {
+  let untried = Number.POSITIVE_INFINITY;
+  for (;;) {
+    const backlog = await refreshBacklog(deps.db(), upTo);
+    if (backlog.untried === 0) return backlog;
+    if (backlog.untried < untried) progress();
+    untried = backlog.untried;
+    await deps.clock.sleep(LOOK_MS, call.signal);
+  }
+}
+
+async function quarantinedBySweep(db: Db, runId: number): Promise<number> {
+  const row = await db
+    .selectFrom('quarantine')
+    .select((eb) => eb.fn.countAll<number>().as('n'))
+    .where('source', '=', `refresh:sweep:${runId}`)
+    .where('times', '=', 1)
+    .executeTakeFirstOrThrow();
+  return row.n;
+}
+
+/** Gives what speaks against knowing everything now. */
+export async function sweep(
+  deps: SweepDeps,
+  context: StreamRun,
+  wish: SweepWish,
+): Promise<string[]> {
+  const { db } = deps;
+  const { run } = context;
+  const request = (orderIds: readonly number[], at: number): Promise<void> =>
+    requestReads(deps, context, wish.checkpoint, orderIds, at);
+  // The earlier time puts the open ones before everything else that waits.
+  const open = await openOrders(db());
+  await request(open, run.startedAt);
+  await request(await closedOrders(db(), wish), run.startedAt + 1);
+  if (wish.missing) {
+    const asked = new Set(open);
+    const { missing } = await ordersCensus(db(), run);
+    const others = missing.filter((orderId) => !asked.has(orderId));
+    await request(others.slice(0, wish.closedMax), run.startedAt + 2);
+  }
+  const { failed, lastError } = await readsTried(deps, context, run.startedAt + 2);
+  const bad = await quarantinedBySweep(db(), run.runId);
+  return [
+    ...(failed > 0 ? [`${failed} orders could not be read again: ${lastError}`] : []),
+    ...(bad > 0 ? [`${bad} rows of deliveries or refunds were quarantined`] : []),
+  ];
+}

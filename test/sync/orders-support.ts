@@ -1,0 +1,66 @@
+/** Walks over the orders of a reference service, and the refresher that reads what they ask for. */
+import { onTestFinished } from 'vitest';
+import { createRefresher, REFRESHER_LIMITS } from '../../src/inbox/refresher.ts';
+import { systemRandom } from '../../src/lib/chance.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { createOrderReader } from '../../src/sync/read-order.ts';
+import { createOrdersStream, type OrdersDeps } from '../../src/sync/streams/orders.ts';
+import { testLogger } from '../support/house.ts';
+import { FUSE, type SourceOptions, startPull } from './support.ts';
+
+interface OrdersWish {
+  readonly full?: boolean;
+  readonly v1?: OrdersDeps['v1'];
+  readonly closedOrders?: number;
+}
+
+export async function startOrders(
+  knobs: Record<string, unknown> = {},
+  options: SourceOptions = {},
+) {
+  const pull = await startPull(knobs, options);
+  const { store, deps, reference } = pull;
+  const clock = systemClock();
+  const read: { readonly orderId: number; readonly cause: string }[] = [];
+  const refused: number[] = [];
+  const readOrder = createOrderReader({
+    ...{ store, v1: pull.v1, sequence: deps.sequence, clock },
+    also: { refunds: true, pendingRefunds: true },
+  });
+  const refresher = createRefresher(
+    {
+      ...{ store, clock, random: systemRandom(), log: testLogger() },
+      async readOrder(orderId, request) {
+        read.push({ orderId, cause: request.cause });
+        await readOrder(orderId, request);
+      },
+      onRead: () => undefined,
+      onRefused: async (orderId) => {
+        refused.push(orderId);
+      },
+    },
+    // One at a time, so that a test can tell the order of the reads; no long pauses.
+    { ...REFRESHER_LIMITS, concurrency: 1, firstDelayMs: 20, delayMsMax: 100 },
+  );
+  const stop = new AbortController();
+  const running = refresher.run(stop.signal);
+  onTestFinished(async () => {
+    stop.abort(new Error('the test has ended'));
+    await running;
+  });
+  const stream = ({ full = false, v1 = pull.v1, closedOrders = 1_000 }: OrdersWish = {}) => {
+    const nudge = (): void => refresher.nudge();
+    const parts = { v1, clock, db: () => store.db, onRefreshRequested: nudge };
+    return createOrdersStream(
+      parts,
+      full ? { name: 'ordersFull', fuse: FUSE, closedOrders } : { name: 'orders' },
+    );
+  };
+  const runOrders = (wish?: OrdersWish) => pull.run(stream(wish));
+  const requests = (pattern: RegExp): string[] =>
+    reference.edge.journal
+      .list({ method: 'GET' })
+      .map(({ path, query }) => (query === '' ? path : `${path}?${query}`))
+      .filter((path) => pattern.test(path));
+  return { ...pull, read, refused, stream, runOrders, requests, nudge: () => refresher.nudge() };
+}
