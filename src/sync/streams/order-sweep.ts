@@ -56,25 +56,36 @@ async function openOrders(db: Db): Promise<number[]> {
   return rows.map((row) => row.order_id);
 }
 
+interface SweptOrder {
+  readonly orderId: number;
+  /** Its deliveries are of old: that nobody told us of them means nothing. */
+  readonly isUnread: boolean;
+}
+
 /** First what changed since it was read (or was never read), then what waits the longest. */
-async function closedOrders(db: Db, { closed, closedMax }: SweepWish): Promise<number[]> {
+async function closedOrders(db: Db, { closed, closedMax }: SweepWish): Promise<SweptOrder[]> {
   const all = db
     .selectFrom('sales_order')
-    .select('order_id')
+    .select(['order_id', 'details_read_at'])
     .where('deleted_at', 'is', null)
     .where((eb) => eb.or([eb('completed', '=', 1), eb('status', '=', 'canceled')]));
   const hasChanged = all.where((eb) =>
     eb.or([eb('details_read_at', 'is', null), eb('details_read_at', '<', eb.ref('changed_at'))]),
   );
   const changed = await hasChanged.orderBy('order_id', 'desc').limit(closedMax).execute();
-  const ids = new Set(changed.map((row) => row.order_id));
+  const found = new Map(changed.map((row) => [row.order_id, row.details_read_at]));
   if (closed === 'all') {
     const oldest = all.orderBy('details_read_at').orderBy('order_id').limit(closedMax);
-    for (const { order_id } of await oldest.execute()) {
-      if (ids.size < closedMax) ids.add(order_id);
+    for (const row of await oldest.execute()) {
+      if (found.size < closedMax) found.set(row.order_id, row.details_read_at);
     }
   }
-  return [...ids];
+  return [...found].map(([orderId, readAt]) => ({ orderId, isUnread: readAt === null }));
+}
+
+/** What reads are called that a sweep asks for; the loss meter goes by it. */
+function causeOf(runId: number, isUnread: boolean): string {
+  return isUnread ? `sweep:${runId}:first` : `sweep:${runId}`;
 }
 
 /** Asks for a read of the orders, a slice at a time. */
@@ -82,13 +93,13 @@ async function requestReads(
   deps: SweepDeps,
   { run, page }: StreamRun,
   checkpoint: JsonObject,
-  orderIds: readonly number[],
+  orders: readonly SweptOrder[],
   at: number,
 ): Promise<void> {
-  for (let start = 0; start < orderIds.length; start += REQUESTS_PER_PAGE) {
-    const requests = orderIds
+  for (let start = 0; start < orders.length; start += REQUESTS_PER_PAGE) {
+    const requests = orders
       .slice(start, start + REQUESTS_PER_PAGE)
-      .map((orderId) => ({ orderId, cause: `sweep:${run.runId}` }));
+      .map(({ orderId, isUnread }) => ({ orderId, cause: causeOf(run.runId, isUnread) }));
     await page(checkpoint, async (tx) => {
       await requestRefreshes(tx, requests, at);
       return { rows: 0, changed: 0, unchanged: 0, quarantined: 0, bytes: 0 };
@@ -117,7 +128,7 @@ async function quarantinedBySweep(db: Db, runId: number): Promise<number> {
   const row = await db
     .selectFrom('quarantine')
     .select((eb) => eb.fn.countAll<number>().as('n'))
-    .where('source', '=', `refresh:sweep:${runId}`)
+    .where('source', 'in', [`refresh:${causeOf(runId, false)}`, `refresh:${causeOf(runId, true)}`])
     .where('times', '=', 1)
     .executeTakeFirstOrThrow();
   return row.n;
@@ -131,17 +142,19 @@ export async function sweep(
 ): Promise<string[]> {
   const { db } = deps;
   const { run } = context;
-  const request = (orderIds: readonly number[], at: number): Promise<void> =>
-    requestReads(deps, context, wish.checkpoint, orderIds, at);
+  const request = (orders: readonly SweptOrder[], at: number): Promise<void> =>
+    requestReads(deps, context, wish.checkpoint, orders, at);
+  const named = (orderIds: readonly number[]) =>
+    orderIds.map((orderId) => ({ orderId, isUnread: false }));
   // The earlier time puts the open ones before everything else that waits.
   const open = await openOrders(db());
-  await request(open, run.startedAt);
+  await request(named(open), run.startedAt);
   await request(await closedOrders(db(), wish), run.startedAt + 1);
   if (wish.missing) {
     const asked = new Set(open);
     const { missing } = await ordersCensus(db(), run);
     const others = missing.filter((orderId) => !asked.has(orderId));
-    await request(others.slice(0, wish.closedMax), run.startedAt + 2);
+    await request(named(others.slice(0, wish.closedMax)), run.startedAt + 2);
   }
   const { failed, lastError } = await readsTried(deps, context, run.startedAt + 2);
   const bad = await quarantinedBySweep(db(), run.runId);
