@@ -6,6 +6,8 @@
 /** Hundredths of a wire amount; absent stays absent (null), it is never zero. */
 export function minorUnits(amount: number | null | undefined): number | null {
   if (amount === null || amount === undefined) return null;
+  const exact = Math.round(amount * 100);
+  if (exact / 100 === amount) return exact + 0;
   // Rounding through the decimal text: 1.005 * 100 is 100.49999999999999 in binary.
   const minor = Number(`${Math.abs(amount)}e2`);
   const rounded = Number.isFinite(minor) ? Math.round(minor) : Math.round(Math.abs(amount) * 100);

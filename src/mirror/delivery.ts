@@ -66,7 +66,7 @@ function toRow(record: DeliveryRecord): MirrorRow {
       season_name: line.text('season'),
       delivery_name: line.text('delivery'),
     };
-    return { ...columns, extra: line.rest() };
+    return { ...columns, extra: JSON.stringify(line.rest()) };
   });
   const delivery = membersOf(head);
   const tracking = delivery.object('trackAndTrace');

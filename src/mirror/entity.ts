@@ -7,6 +7,7 @@
 import { type JsonObject, sha256 } from '../lib/json.ts';
 import {
   deleteByKeys,
+  insertKeys,
   insertRows,
   type MirroredTable,
   raiseReadSeq,
@@ -30,8 +31,8 @@ export interface Provenance {
 /** A row ready for its table: own columns, unmodelled members, and lines if the entity has any. */
 export interface MirrorRow {
   readonly values: SqlRow;
-  /** JSON text. */
-  readonly extra: string;
+  /** Stored as JSON text. */
+  readonly extra: object;
   readonly lines?: readonly SqlRow[];
 }
 
@@ -56,40 +57,42 @@ export interface WriteCounts {
   readonly writtenKeys: readonly SqlValue[];
 }
 
-const COMMON_COLUMNS = [
-  'extra',
-  'content_hash',
-  'first_seen_at',
-  'changed_at',
-  'deleted_at',
-  'read_seq',
-  'source',
-];
-
-interface Prepared {
+/** A row as text, made outside of any transaction; what it was made of need not be kept. */
+export interface PreparedRow {
   readonly key: SqlValue;
-  readonly row: MirrorRow;
-  /** The own columns and `extra` as a JSON array that is still open, for the hash and the table. */
+  /** The own columns and `extra` as a JSON array that is still open. */
   readonly text: string;
   readonly hash: string;
+  readonly lines: readonly SqlRow[];
 }
 
-function prepareRow(definition: EntityDefinition, key: SqlValue, row: MirrorRow): Prepared {
-  const values: SqlValue[] = definition.columns.map((column) => row.values[column] ?? null);
+const NO_LINES: readonly SqlRow[] = [];
+
+export function prepareRow(definition: EntityDefinition, row: MirrorRow): PreparedRow {
+  const values: unknown[] = definition.columns.map((column) => row.values[column] ?? null);
   values.push(row.extra);
   const text = JSON.stringify(values).slice(0, -1);
-  const lines = row.lines === undefined ? '' : JSON.stringify(row.lines);
-  return { key, row, text, hash: sha256(text + lines).slice(0, 32) };
+  const { lines } = row;
+  const hash = sha256(lines ? text + JSON.stringify(lines) : text).slice(0, 32);
+  return { key: row.values[definition.key] ?? null, text, hash, lines: lines ?? NO_LINES };
+}
+
+function sqlValue(value: unknown): SqlValue {
+  const isPlain = value === null || typeof value === 'string' || typeof value === 'number';
+  return isPlain ? value : JSON.stringify(value);
+}
+
+/** The columns of a row by their names, `extra` as text. */
+function valuesOf(definition: EntityDefinition, { text }: PreparedRow): SqlRow {
+  const values: readonly unknown[] = JSON.parse(`${text}]`);
+  const columns = [...definition.columns, 'extra'];
+  return Object.fromEntries(columns.map((column, index) => [column, sqlValue(values[index])]));
 }
 
 /** The last row of each key: a list that holds a key twice tells us twice, the last word counts. */
-function prepare(definition: EntityDefinition, rows: readonly MirrorRow[]): Prepared[] {
-  const byKey = new Map<SqlValue, Prepared>();
-  for (const row of rows) {
-    const key = row.values[definition.key] ?? null;
-    byKey.set(key, prepareRow(definition, key, row));
-  }
-  return [...byKey.values()];
+function lastOfEach(rows: readonly PreparedRow[]): readonly PreparedRow[] {
+  const byKey = new Map(rows.map((row) => [row.key, row]));
+  return byKey.size === rows.length ? rows : [...byKey.values()];
 }
 
 function diffOf(before: SqlRow, after: SqlRow, columns: readonly string[]): JsonObject {
@@ -130,37 +133,46 @@ async function readBefore(
 
 function changeEntry(
   definition: EntityDefinition,
-  item: Prepared,
-  before: Before,
-  provenance: Provenance,
+  item: PreparedRow,
+  old: SqlRow,
+  oldLines: readonly SqlRow[],
 ): SqlRow {
-  const old = before.rows.get(item.key);
-  const diff: Record<string, unknown> = old
-    ? {
-        ...diffOf(old, { ...item.row.values, extra: item.row.extra }, [
-          ...definition.columns,
-          'extra',
-        ]),
-      }
-    : {};
-  if (old && definition.lines) {
-    const [oldLines, newLines] = [before.lines.get(item.key) ?? [], item.row.lines ?? []];
-    if (JSON.stringify(oldLines) !== JSON.stringify(newLines)) diff.lines = [oldLines, newLines];
-  }
+  const columns = [...definition.columns, 'extra'];
+  const diff: Record<string, unknown> = { ...diffOf(old, valuesOf(definition, item), columns) };
+  const hasOtherLines = JSON.stringify(oldLines) !== JSON.stringify(item.lines);
+  if (definition.lines && hasOtherLines) diff.lines = [oldLines, item.lines];
   return {
-    at: provenance.at,
-    entity: definition.entity,
     key: String(item.key),
-    op: old ? (old.deleted_at === null ? 'update' : 'restore') : 'insert',
+    op: old.deleted_at === null ? 'update' : 'restore',
     diff: JSON.stringify(diff),
-    cause: provenance.source,
   };
+}
+
+/** One entry in the change feed for each row. */
+async function writeChanges(
+  tx: Tx,
+  definition: EntityDefinition,
+  items: readonly PreparedRow[],
+  before: Before,
+  { at, source }: Provenance,
+): Promise<void> {
+  const { entity } = definition;
+  const added: string[] = [];
+  const entries: SqlRow[] = [];
+  for (const item of items) {
+    const old = before.rows.get(item.key);
+    if (!old) added.push(String(item.key));
+    else entries.push(changeEntry(definition, item, old, before.lines.get(item.key) ?? NO_LINES));
+  }
+  const all = { at, entity, cause: source };
+  await insertKeys(tx, 'change', 'key', added, { ...all, op: 'insert', diff: '{}' });
+  await insertRows(tx, 'change', ['key', 'op', 'diff'], entries, all);
 }
 
 async function writeLines(
   tx: Tx,
   definition: EntityDefinition,
-  items: readonly Prepared[],
+  items: readonly PreparedRow[],
 ): Promise<void> {
   if (!definition.lines) return;
   const { table, columns } = definition.lines;
@@ -171,7 +183,7 @@ async function writeLines(
     items.map((item) => item.key),
   );
   const lines = items.flatMap((item) =>
-    (item.row.lines ?? []).map((line) => ({ ...line, [definition.key]: item.key })),
+    item.lines.map((line) => ({ ...line, [definition.key]: item.key })),
   );
   await insertRows(tx, table, [definition.key, ...columns], lines);
 }
@@ -179,16 +191,17 @@ async function writeLines(
 async function splitContradictions(
   tx: Tx,
   definition: EntityDefinition,
-  items: readonly Prepared[],
+  items: readonly PreparedRow[],
   before: Before,
   at: number,
-): Promise<Prepared[]> {
+): Promise<readonly PreparedRow[]> {
   const { contradiction } = definition;
-  if (!contradiction) return [...items];
-  const kept: Prepared[] = [];
+  if (!contradiction) return items;
+  const kept: PreparedRow[] = [];
   for (const item of items) {
     const old = before.rows.get(item.key);
-    const reason = old && contradiction(old, item.row.values);
+    const answer = valuesOf(definition, item);
+    const reason = old && contradiction(old, answer);
     if (!reason) {
       kept.push(item);
       continue;
@@ -200,7 +213,7 @@ async function splitContradictions(
         kind: 'contradiction',
         entity: definition.entity,
         key: String(item.key),
-        detail: JSON.stringify({ reason, answer: item.row.values }),
+        detail: JSON.stringify({ reason, answer }),
         resolved_at: null,
       })
       .onConflict((conflict) => conflict.doNothing())
@@ -210,19 +223,47 @@ async function splitContradictions(
 }
 
 /** Writes what one answer said about some rows of an entity. */
-export async function writeRows(
+export function writeRows(
   tx: Tx,
   definition: EntityDefinition,
   rows: readonly MirrorRow[],
   provenance: Provenance,
 ): Promise<WriteCounts> {
+  const prepared = rows.map((row) => prepareRow(definition, row));
+  return writePrepared(tx, definition, prepared, provenance);
+}
+
+async function upsertPrepared(
+  tx: Tx,
+  definition: EntityDefinition,
+  items: readonly PreparedRow[],
+  { at, readSeq, source }: Provenance,
+): Promise<void> {
   const { table, key, columns } = definition;
-  const items = prepare(definition, rows);
+  const times = { first_seen_at: at, changed_at: at, deleted_at: null };
+  await upsertRows(tx, key, ['first_seen_at'], {
+    table,
+    columns: [...columns, 'extra', 'content_hash'],
+    jsonColumns: ['extra'],
+    constants: { ...times, read_seq: readSeq, source },
+    rows: items.map(({ text, hash }) => `${text},"${hash}"]`),
+  });
+}
+
+/** The same for rows that were prepared before the transaction began. */
+export async function writePrepared(
+  tx: Tx,
+  definition: EntityDefinition,
+  rows: readonly PreparedRow[],
+  provenance: Provenance,
+): Promise<WriteCounts> {
+  const { table, key } = definition;
+  const items = lastOfEach(rows);
   const keys = items.map((item) => item.key);
   const marks = new Map((await selectMarks(tx, table, key, keys)).map((mark) => [mark.key, mark]));
-  const isStale = ({ key: k }: Prepared): boolean =>
+  const isStale = ({ key: k }: PreparedRow): boolean =>
     (marks.get(k)?.read_seq ?? 0) > provenance.readSeq;
-  const isSame = ({ key: k, hash }: Prepared): boolean =>
+  const isSame = ({ key: k, hash }: PreparedRow): boolean =>
     marks.get(k)?.content_hash === hash && marks.get(k)?.deleted_at === null;
 
   const stale = items.filter(isStale);
@@ -233,23 +274,9 @@ export async function writeRows(
   const before = await readBefore(tx, definition, known);
   const written = await splitContradictions(tx, definition, different, before, provenance.at);
 
-  const { at, readSeq, source } = provenance;
-  const common = JSON.stringify([at, at, null, readSeq, source]).slice(1, -1);
-  await upsertRows(
-    tx,
-    table,
-    key,
-    [...columns, ...COMMON_COLUMNS],
-    ['first_seen_at'],
-    written.map((item) => `${item.text},"${item.hash}",${common}]`),
-  );
+  await upsertPrepared(tx, definition, written, provenance);
   await writeLines(tx, definition, written);
-  await insertRows(
-    tx,
-    'change',
-    ['at', 'entity', 'key', 'op', 'diff', 'cause'],
-    written.map((item) => changeEntry(definition, item, before, provenance)),
-  );
+  await writeChanges(tx, definition, written, before, provenance);
   // Lists of single documents are short: their marks are kept exact. A bulk stream proves its
   // rows by its run instead, so that an unchanged row costs no write.
   if (definition.lines) {

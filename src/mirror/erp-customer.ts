@@ -49,7 +49,7 @@ function toRow(row: ErpCustomerRow): MirrorRow {
     blocked: row.blocked === null ? null : Number(row.blocked),
     as_of: row.asOf,
   };
-  return { values, extra: JSON.stringify(row.extra) };
+  return { values, extra: row.extra };
 }
 
 /** There is one importer, which writes in the order in which it read: no answer is older. */

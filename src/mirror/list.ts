@@ -11,7 +11,14 @@ import { sql } from 'kysely';
 import { isJsonObject } from '../lib/json.ts';
 import { insertRows, type SqlValue } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
-import { type EntityDefinition, type MirrorRow, type Provenance, writeRows } from './entity.ts';
+import {
+  type EntityDefinition,
+  type MirrorRow,
+  type PreparedRow,
+  type Provenance,
+  prepareRow,
+  writePrepared,
+} from './entity.ts';
 import { quarantineRows, type RejectedRow } from './quarantine.ts';
 
 export interface ListEntity extends EntityDefinition {
@@ -42,8 +49,10 @@ export interface ListSegment {
   readonly read: () => ListRows;
 }
 
-interface ReadSegment extends ListSegment {
-  readonly told: ListRows;
+/** What was read is held as text only: a page of parsed rows would outgrow the young heap. */
+interface ReadSegment extends Pick<ListSegment, 'firstRow' | 'rowCount' | 'digest'> {
+  readonly prepared: readonly PreparedRow[];
+  readonly rejects: readonly RejectedRow[];
   /** JSON text; undefined: there was no such segment. */
   readonly keysBefore: string | undefined;
 }
@@ -71,9 +80,20 @@ export function digestOf(bytes: Uint8Array | string): Buffer {
   return hash('sha256', bytes, 'buffer').subarray(0, 16);
 }
 
+function readSegment(
+  entity: ListEntity,
+  { firstRow, rowCount, digest, read }: ListSegment,
+  keysBefore: string | undefined,
+): ReadSegment {
+  const { rows, rejects } = read();
+  const prepared = rows.map((row) => prepareRow(entity, entity.toRow(row)));
+  return { firstRow, rowCount, digest, prepared, rejects, keysBefore };
+}
+
 /** Finds out which segments must be read, and reads them; outside of any transaction. */
 export async function compareSegments(
   db: Db,
+  entity: ListEntity,
   place: ListPlace,
   segments: readonly ListSegment[],
 ): Promise<ComparedPage> {
@@ -92,10 +112,7 @@ export async function compareSegments(
   }
   const changed = segments
     .filter(({ firstRow, digest }) => !known.get(firstRow)?.digest?.equals(digest))
-    .map((segment) => {
-      const keysBefore = known.get(segment.firstRow)?.keys;
-      return { ...segment, told: segment.read(), keysBefore };
-    });
+    .map((segment) => readSegment(entity, segment, known.get(segment.firstRow)?.keys));
   const rows = segments.reduce((sum, { rowCount }) => sum + rowCount, 0);
   const changedRows = changed.reduce((sum, { rowCount }) => sum + rowCount, 0);
   return { rows, sameRows: rows - changedRows, changed };
@@ -159,24 +176,20 @@ export async function writeCompared(
   page: ComparedPage,
   provenance: Provenance,
 ): Promise<ListCounts> {
-  const read = page.changed.map((segment) => ({
-    segment,
-    rows: segment.told.rows.map(entity.toRow),
-    badKeys: segment.told.rejects.map((reject) => keyOfReject(entity, reject)),
-  }));
-  const rows = read.flatMap((one) => one.rows);
-  const counts = await writeRows(tx, entity, rows, provenance);
-  const rejects = page.changed.flatMap(({ told }) => told.rejects);
+  const rows = page.changed.flatMap(({ prepared }) => prepared);
+  const counts = await writePrepared(tx, entity, rows, provenance);
+  const rejects = page.changed.flatMap((segment) => segment.rejects);
   const newlyQuarantined = await quarantineRows(tx, entity.entity, rejects, provenance);
-  const segments = read.map(({ segment, rows: own, badKeys }) => ({
+  const badKeys = rejects.map((reject) => keyOfReject(entity, reject));
+  const segments = page.changed.map((segment) => ({
     firstRow: segment.firstRow,
     rowCount: segment.rowCount,
     // Bad rows are looked at every time; so is what was older than what the mirror has.
-    digest: badKeys.length > 0 || counts.stale > 0 ? null : segment.digest,
+    digest: segment.rejects.length > 0 || counts.stale > 0 ? null : segment.digest,
     keysBefore: segment.keysBefore,
     keys: JSON.stringify([
-      ...own.map(({ values }) => values[entity.key] ?? null),
-      ...badKeys.filter((key) => key !== null),
+      ...segment.prepared.map(({ key }) => key),
+      ...segment.rejects.map((one) => keyOfReject(entity, one)).filter((key) => key !== null),
     ]),
   }));
   const rekeyed = segments.filter(({ keys, keysBefore }) => keys !== keysBefore);
@@ -187,7 +200,7 @@ export async function writeCompared(
     unchanged: page.sameRows + counts.unchanged,
     quarantined: rejects.length,
     newlyQuarantined,
-    keyless: read.flatMap(({ badKeys }) => badKeys).filter((key) => key === null).length,
+    keyless: badKeys.filter((key) => key === null).length,
     rekeyed: rekeyed.reduce((sum, { rowCount }) => sum + rowCount, 0),
   };
 }

@@ -68,7 +68,7 @@ function refundRow({ refundedLineItems, ...head }: RefundRecord): MirrorRow {
       restock: line.flag('restock'),
       refund_type: line.text('refundType'),
     };
-    return { ...columns, extra: line.rest() };
+    return { ...columns, extra: JSON.stringify(line.rest()) };
   });
   const refund = membersOf(head);
   const values = {
@@ -95,7 +95,7 @@ function pendingRefundRow({ refundLineItems, ...head }: PendingRefundRecord): Mi
       restock: line.flag('restock'),
       refund_type: line.text('refundType'),
     };
-    return { ...columns, extra: line.rest() };
+    return { ...columns, extra: JSON.stringify(line.rest()) };
   });
   const pending = membersOf(head);
   const values = {

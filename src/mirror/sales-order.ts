@@ -65,7 +65,7 @@ function toRow(record: OrderRecord): MirrorRow {
       season_name: line.text('season'),
       delivery_name: line.text('delivery'),
     };
-    return { ...columns, extra: line.rest() };
+    return { ...columns, extra: JSON.stringify(line.rest()) };
   });
   const order = membersOf(head);
   const address = membersOf(record.shippingAddress);

@@ -17,54 +17,79 @@ export type MirroredTable = {
 
 const quoted = (name: string): string => `"${name}"`;
 
-/** `insert into t (a, b) select value->>0, value->>1 from jsonb_each(?)` and its parameter. */
-function insertFromJson(
-  table: string,
-  columns: readonly string[],
-  data: string,
-  onConflict: string,
-): CompiledQuery {
-  const names = columns.map(quoted).join(', ');
+/** Rows of one table, as JSON arrays of their values, as text: their writer has made it already. */
+export interface BulkRows {
+  readonly table: keyof Tables;
+  /** In the order of the values. */
+  readonly columns: readonly string[];
+  /** Of `columns`: their value is any JSON, and is stored as JSON text. */
+  readonly jsonColumns?: readonly string[];
+  /** Further columns, the same for all rows. */
+  readonly constants?: SqlRow;
+  readonly rows: readonly string[];
+}
+
+/** `insert into t (a, b) select value->>'$[0]', ? from jsonb_each(?)` and its parameters. */
+function insertFromJson(bulk: BulkRows, onConflict: string): CompiledQuery {
+  const { table, columns, jsonColumns = [], constants = {}, rows } = bulk;
+  const names = [...columns, ...Object.keys(constants)].map(quoted).join(', ');
   // JSONB: out of a text, each of the columns would be found by parsing the row anew.
-  const values = columns.map((_, index) => `value->>${index}`).join(', ');
+  const values = columns.map(
+    (column, index) => `value${jsonColumns.includes(column) ? '->' : '->>'}'$[${index}]'`,
+  );
+  values.push(...Object.keys(constants).map(() => '?'));
   return CompiledQuery.raw(
-    `insert into ${quoted(table)} (${names}) select ${values} from jsonb_each(?) ` +
+    `insert into ${quoted(table)} (${names}) select ${values.join(', ')} from jsonb_each(?) ` +
       `where true ${onConflict}`,
-    [data],
+    [...Object.values(constants), `[${rows.join(',')}]`],
   );
 }
 
-/** Inserts rows that must not exist yet. */
+/** Inserts rows that must not exist yet; `constants` are further columns, the same in all. */
 export async function insertRows(
   tx: Tx,
   table: keyof Tables,
   columns: readonly string[],
   rows: readonly SqlRow[],
+  constants: SqlRow = {},
 ): Promise<void> {
   if (rows.length === 0) return;
-  const data = JSON.stringify(rows.map((row) => columns.map((column) => row[column] ?? null)));
-  await tx.executeQuery(insertFromJson(table, columns, data, ''));
+  const texts = rows.map((row) => JSON.stringify(columns.map((column) => row[column] ?? null)));
+  await tx.executeQuery(insertFromJson({ table, columns, constants, rows: texts }, ''));
 }
 
-/**
- * Inserts rows or replaces all their columns but those named in `kept`. Rows come as JSON arrays
- * of their values, as text, because their writer has made it already.
- */
-export async function upsertRows(
+/** Inserts one row for each key, which must not exist yet; all else in them is the same. */
+export async function insertKeys(
   tx: Tx,
   table: keyof Tables,
-  key: string,
-  columns: readonly string[],
-  kept: readonly string[],
-  rows: readonly string[],
+  column: string,
+  keys: readonly SqlValue[],
+  constants: SqlRow,
 ): Promise<void> {
-  if (rows.length === 0) return;
-  const set = columns
+  if (keys.length === 0) return;
+  const names = [column, ...Object.keys(constants)].map(quoted).join(', ');
+  const marks = Object.keys(constants).map(() => '?');
+  await tx.executeQuery(
+    CompiledQuery.raw(
+      `insert into ${quoted(table)} (${names}) select value, ${marks.join(', ')} from json_each(?)`,
+      [...Object.values(constants), JSON.stringify(keys)],
+    ),
+  );
+}
+
+/** Inserts rows or replaces all their columns but those named in `kept`. */
+export async function upsertRows(
+  tx: Tx,
+  key: string,
+  kept: readonly string[],
+  bulk: BulkRows,
+): Promise<void> {
+  if (bulk.rows.length === 0) return;
+  const set = [...bulk.columns, ...Object.keys(bulk.constants ?? {})]
     .filter((column) => column !== key && !kept.includes(column))
     .map((column) => `${quoted(column)} = excluded.${quoted(column)}`)
     .join(', ');
-  const conflict = `on conflict (${quoted(key)}) do update set ${set}`;
-  await tx.executeQuery(insertFromJson(table, columns, `[${rows.join(',')}]`, conflict));
+  await tx.executeQuery(insertFromJson(bulk, `on conflict (${quoted(key)}) do update set ${set}`));
 }
 
 /** `column in (…)` for any number of keys, as one parameter. */

@@ -6,7 +6,7 @@ import type { SqlRow } from '../../store/bulk.ts';
 import type { Tx } from '../../store/store.ts';
 import { type Provenance, type WriteCounts, writeRows } from '../entity.ts';
 import type { ListEntity } from '../list.ts';
-import { type Members, membersOf } from '../members.ts';
+import { type Members, membersOfOwn } from '../members.ts';
 
 const COLUMNS = [
   'quantity',
@@ -60,7 +60,7 @@ export const STOCK_VARIANT: ListEntity = {
   wireKey: 'barcode',
   columns: ['barcode', 'season_name', ...COLUMNS],
   toRow(record) {
-    const members = membersOf(record);
+    const members = membersOfOwn(record);
     const values = variantValues(members, members.object('details'));
     return { values, extra: members.rest() };
   },
@@ -81,7 +81,7 @@ export function seasonVariants(seasonName: string): ListEntity {
     keyOf: (barcode) => seasonBarcode(seasonName, String(barcode)),
     columns: ['season_barcode', 'season_name', 'barcode', ...COLUMNS],
     toRow(record) {
-      const members = membersOf(record);
+      const members = membersOfOwn(record);
       const told = variantValues(members, members.object('details'));
       const values = {
         ...told,
@@ -99,5 +99,6 @@ export function writeStockVariants(
   records: readonly object[],
   provenance: Provenance,
 ): Promise<WriteCounts> {
-  return writeRows(tx, STOCK_VARIANT, records.map(STOCK_VARIANT.toRow), provenance);
+  const rows = records.map((record) => STOCK_VARIANT.toRow(structuredClone(record)));
+  return writeRows(tx, STOCK_VARIANT, rows, provenance);
 }

@@ -68,7 +68,7 @@ export function createVariantPages(deps: {
         const bytes = batch.bytes.subarray(start, end);
         return { firstRow, rowCount, digest: digestOf(bytes), read: () => variantsOf(bytes) };
       });
-      const compared = await compareSegments(store.db, place, segments);
+      const compared = await compareSegments(store.db, entity, place, segments);
       return store.transaction(async (tx) => {
         const at = clock.now();
         const provenance = { source: `run:${run.runId}`, readSeq: run.readSeq, at };

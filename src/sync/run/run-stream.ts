@@ -111,7 +111,7 @@ function createContext(deps: RunnerDeps, run: Run, parts: ContextParts): StreamR
     progress,
     async listPage(checkpoint, part, entity, segments) {
       const place = { stream: run.stream, part };
-      const compared = await compareSegments(store.db, place, segments);
+      const compared = await compareSegments(store.db, entity, place, segments);
       await page(checkpoint, async (tx, provenance) => ({
         ...(await writeCompared(tx, entity, place, compared, provenance)),
         bytes: 0,
