@@ -1,10 +1,9 @@
 /** The frame of the command line: global options, help, errors and exit codes. */
-import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { Command, CommanderError } from 'commander';
 import { EXIT, exitCodeOf, SelvedgeError, toError } from '../lib/errors.ts';
-import { isJsonObject, tryParseJson } from '../lib/json.ts';
 import { createScrubber } from '../lib/secret.ts';
+import { version } from '../ops/version.ts';
 import { type CliContext, examples } from './command.ts';
 import { COMMAND_GROUPS, COMMANDS } from './commands.ts';
 import { createOutput, type Output, type TextSink } from './output.ts';
@@ -16,12 +15,6 @@ export interface CliIo {
   /** Where a person may be asked; nobody is unless it is a terminal. */
   readonly stdin?: () => NodeJS.ReadableStream & { readonly isTTY?: boolean };
   readonly env: Readonly<Record<string, string | undefined>>;
-}
-
-function version(): string {
-  const manifest = new URL('../../package.json', import.meta.url);
-  const parsed = tryParseJson(readFileSync(manifest, 'utf8'));
-  return isJsonObject(parsed) ? String(parsed.version) : 'unknown';
 }
 
 function exitCodeTable(): string {

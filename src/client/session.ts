@@ -128,6 +128,8 @@ export interface SessionDeps {
   readonly clock: Clock;
   readonly scrubber: Scrubber;
   readonly gate: LoginGate;
+  /** Told of each log-in, whether it gave a token or not. */
+  readonly onLogin?: (isDone: boolean) => void;
 }
 
 export interface Session extends Sender {
@@ -236,9 +238,11 @@ function loggedIn(credential: LoginCredential, deps: SessionDeps): TokenSource {
       refusal = undefined;
       token = await logIn(credential, deps);
       logins += 1;
+      deps.onLogin?.(true);
       deps.scrubber.register(token, 'token');
       return token;
     } catch (error) {
+      if (error !== refusal?.error) deps.onLogin?.(false);
       if (error instanceof RetryLaterError && error.code === 'session.login_refused') {
         refusal ??= { until: clock.monotonic() + REFUSED_MS, error };
       }

@@ -27,6 +27,7 @@ import { openStore, type SqliteStore } from '../store/store.ts';
 import { createOrderReader } from '../sync/read-order.ts';
 import type { RunResult } from '../sync/run/run-stream.ts';
 import { createDecisions } from './decisions.ts';
+import { createHealth, type HealthDeps } from './health.ts';
 import { createInbox } from './inbox.ts';
 import { createLocal } from './local.ts';
 import { createOutbox } from './outbox.ts';
@@ -107,9 +108,10 @@ function createWorkers(
     readonly space: SpaceWatch;
     readonly pulse: Pulse;
     readonly socket: number | undefined;
+    readonly watch: Pick<HealthDeps, 'workers' | 'stuck'>;
   },
 ): Workers {
-  const { store, service, rules, space, pulse, socket } = parts;
+  const { store, service, rules, space, pulse, socket, watch } = parts;
   const { clock, random, log, events } = deps;
   const sequence = createReadSequence(store, clock);
   const readOrder = createOrderReader({
@@ -142,7 +144,12 @@ function createWorkers(
   });
   const listening = Promise.withResolvers<void>();
   const onListening = (): void => listening.resolve();
-  const local = createLocal(config, { random, log, sync: operations, review, onListening });
+  let isOpen = false;
+  const { meter } = inbox;
+  const health = createHealth(config, {
+    ...{ store, clock, service, meter, space, ...watch, isOpen: () => isOpen },
+  });
+  const local = createLocal(config, { random, log, sync: operations, review, health, onListening });
   const lease = leaseKeeper(parts.lease, config.store.lockLease, pulse.clockOf('lease'));
   return {
     workers: [
@@ -150,7 +157,10 @@ function createWorkers(
       ...[inbox.refresher, inbox.listener, inbox.lossMeter, planner, local],
     ],
     listenerUrl: inbox.url,
-    listening: Promise.all([inbox.url, listening.promise]).then(([url]) => url !== undefined),
+    listening: Promise.all([inbox.url, listening.promise]).then(([url]) => {
+      isOpen = url !== undefined;
+      return isOpen;
+    }),
   };
 }
 
@@ -193,11 +203,16 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
   const space = watchSpace(config, clock, log);
   await space.look();
   const pulse = createPulse(clock);
-  const parts = { store, lease, service, rules, space, pulse, socket: manager.sockets.webhook };
-  const { workers, listenerUrl, listening } = createWorkers(config, deps, parts);
-  const watchdog = createWatchdog({
-    ...{ clock, log, notifier: manager.notifier },
+  const watch = {
+    workers: () => supervisor.health(),
     stuck: () => pulse.stuck(supervisor.health()),
+  };
+  const { workers, listenerUrl, listening } = createWorkers(config, deps, {
+    ...{ store, lease, service, rules, space, pulse, watch },
+    socket: manager.sockets.webhook,
+  });
+  const watchdog = createWatchdog({
+    ...{ clock, log, notifier: manager.notifier, stuck: watch.stuck },
     describe: () => headline(store.db, clock.now(), freshnessOf(config)),
   });
   const supervisor = createSupervisor([...workers, watchdog], {

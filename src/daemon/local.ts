@@ -2,6 +2,7 @@
 import type { Config } from '../config/schema.ts';
 import { createLocalApi } from '../console/api.ts';
 import { reviewRoutes } from '../console/decision-routes.ts';
+import { type Health, healthRoutes } from '../console/health-routes.ts';
 import { syncRoutes } from '../console/sync-routes.ts';
 import type { Review } from '../decisions/review/review.ts';
 import type { Random } from '../lib/chance.ts';
@@ -14,11 +15,12 @@ export interface LocalDeps {
   readonly log: Logger;
   readonly sync: SyncOperations;
   readonly review: Review;
+  readonly health: Health;
   readonly onListening: () => void;
 }
 
-export function createLocal(config: Config, { sync, review, ...deps }: LocalDeps): Worker {
-  const groups = [syncRoutes(sync), reviewRoutes(review)];
+export function createLocal(config: Config, { sync, review, health, ...deps }: LocalDeps): Worker {
+  const groups = [syncRoutes(sync), reviewRoutes(review), healthRoutes(health)];
   return createLocalApi(
     { ...deps, groups, log: deps.log.child({ room: 'console' }) },
     { ...config.local, dataDir: config.dataDir },

@@ -69,6 +69,8 @@ export interface Service {
   readonly v1: V1Client;
   /** Undefined while V2 is not enabled. */
   readonly v2: V2Client | undefined;
+  /** Log-ins since the start, and those that gave no token. */
+  logins(): { readonly done: number; readonly failed: number };
 }
 
 export interface ServiceDeps {
@@ -122,8 +124,12 @@ export async function createService(
   );
   const spacing = await loginSpacing(deps.store, clock);
   const gate = createLoginGate(clock, spacing, limits.loginSpacing, deps.stop);
+  const logins = { done: 0, failed: 0 };
+  const onLogin = (isDone: boolean): void => {
+    logins[isDone ? 'done' : 'failed'] += 1;
+  };
   const session = (credential: Credential) =>
-    createSession({ credential }, { transport, clock, scrubber, gate });
+    createSession({ credential }, { transport, clock, scrubber, gate, onLogin });
   const v2 = createV2(config.v2, session);
   const { readToken, readTokenHeader, paging, pageLimit, baseUrl } = config.v1;
   const v1 = createV1Client(
@@ -147,5 +153,5 @@ export async function createService(
           : session({ kind: 'key', header: readTokenHeader, key: readToken }),
     },
   );
-  return { transport, v1, v2 };
+  return { transport, v1, v2, logins: () => ({ ...logins }) };
 }

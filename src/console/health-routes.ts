@@ -1,0 +1,44 @@
+/**
+ * How the daemon is, for programs that watch it; no token, because it tells no business.
+ *
+ * `/healthz` 200 while the process works and no worker is stuck. `/readyz` 200 while events can be
+ * received and kept; whether the service is up does not matter for that. `/metrics` for Prometheus.
+ */
+import type { FastifyInstance } from 'fastify';
+import type { Metrics } from '../ops/metrics/metrics.ts';
+import type { RouteGroup } from './api.ts';
+
+export interface Health {
+  /** Why the process should be restarted; none: it works. */
+  readonly ill: () => readonly string[];
+  /** Why events cannot be taken; none: they can. */
+  readonly unready: () => readonly string[];
+  readonly metrics: Metrics;
+}
+
+function installCheck(
+  app: FastifyInstance,
+  path: string,
+  name: string,
+  why: () => readonly string[],
+): void {
+  app.get(path, async (_request, reply) => {
+    const reasons = why();
+    const isWell = reasons.length === 0;
+    return reply.code(isWell ? 200 : 503).send({ [name]: isWell, why: reasons });
+  });
+}
+
+export function healthRoutes(health: Health): RouteGroup {
+  return {
+    access: 'open',
+    install(app) {
+      installCheck(app, '/healthz', 'healthy', health.ill);
+      installCheck(app, '/readyz', 'ready', health.unready);
+      app.get('/metrics', async (_request, reply) => {
+        const text = await health.metrics.text();
+        return reply.type(health.metrics.contentType).send(text);
+      });
+    },
+  };
+}

@@ -1,0 +1,90 @@
+/** The health of this daemon: what its parts tell, brought together for those who watch it. */
+import { statSync } from 'node:fs';
+import type { Config } from '../config/schema.ts';
+import type { Health } from '../console/health-routes.ts';
+import type { Meter } from '../inbox/meter.ts';
+import type { Clock } from '../lib/clock.ts';
+import { createMetrics } from '../ops/metrics/metrics.ts';
+import { readDatabase } from '../ops/metrics/readings.ts';
+import type { LiveReadings } from '../ops/metrics/sources.ts';
+import { freshnessOf } from '../ops/status.ts';
+import { version } from '../ops/version.ts';
+import type { SpaceWatch } from '../store/space.ts';
+import type { Store } from '../store/store.ts';
+import type { Service } from './service.ts';
+import type { WorkerHealth } from './supervisor.ts';
+
+export interface HealthDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly service: Service;
+  readonly meter: Meter;
+  readonly space: SpaceWatch;
+  readonly workers: () => readonly WorkerHealth[];
+  readonly stuck: () => readonly string[];
+  /** Whether both listeners accept and the daemon is not on its way out. */
+  readonly isOpen: () => boolean;
+}
+
+/** Fewer scrapes than this are no more exact; more would only cost. */
+const SAME_MS = 2_000;
+
+function bytesOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function liveReadings(deps: HealthDeps): LiveReadings {
+  const { store, service, meter, space } = deps;
+  const { transport } = service;
+  return {
+    inbox: meter.stats(),
+    service: {
+      ...transport.stats(),
+      waiting: transport.limiter.waiting(),
+      active: transport.limiter.active(),
+      logins: service.logins(),
+    },
+    workers: deps.workers(),
+    stuck: deps.stuck(),
+    space: space.figures(),
+    files: {
+      databaseBytes: bytesOf(store.path),
+      walBytes: bytesOf(`${store.path}-wal`),
+      walPinnedMs: 0,
+    },
+    backup: undefined,
+  };
+}
+
+/** Remembers the last result for a moment, so that many who ask cost no more than one. */
+function remembered<T>(clock: Clock, read: () => Promise<T>): () => Promise<T> {
+  let last: { readonly at: number; readonly result: Promise<T> } | undefined;
+  return () => {
+    if (last === undefined || clock.monotonic() - last.at > SAME_MS) {
+      last = { at: clock.monotonic(), result: read() };
+    }
+    return last.result;
+  };
+}
+
+export function createHealth(config: Config, deps: HealthDeps): Health {
+  const { store, clock, space } = deps;
+  const freshness = freshnessOf(config);
+  const metrics = createMetrics({
+    build: { version: version(), node: process.version, instance: config.instance },
+    readDatabase: remembered(clock, () => readDatabase(store.db, clock.now(), freshness)),
+    readLive: () => liveReadings(deps),
+  });
+  return {
+    metrics,
+    ill: () => deps.stuck().map((worker) => `${worker} makes no progress`),
+    unready: () => [
+      ...(deps.isOpen() ? [] : ['the listeners do not accept']),
+      ...(space.allows('receive') ? [] : ['the disk is nearly full']),
+      ...deps
+        .workers()
+        .filter(({ state, lastError }) => state === 'waiting' && lastError !== undefined)
+        .map(({ name }) => `${name} has failed and waits`),
+    ],
+  };
+}

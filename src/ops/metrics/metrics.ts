@@ -1,0 +1,66 @@
+/** The metrics as Prometheus reads them, with those of the process (memory, CPU, loop delay). */
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import type { DatabaseReadings } from './readings.ts';
+import type { LiveReadings } from './sources.ts';
+import { DATABASE_MEASURES, LIVE_MEASURES, type Measure } from './table.ts';
+
+export interface Metrics {
+  readonly contentType: string;
+  /** Reads everything and gives the text. */
+  text(): Promise<string>;
+}
+
+export interface MetricsDeps {
+  /** The name of this daemon and of what it runs on: labels of `selvedge_build_info`. */
+  readonly build: Readonly<Record<string, string>>;
+  readonly readDatabase: () => Promise<DatabaseReadings>;
+  readonly readLive: () => LiveReadings;
+}
+
+const PREFIX = 'selvedge_';
+/** How finely the delay of the event loop is sampled; finer would cost an idle process CPU. */
+const LOOP_SAMPLE_MS = 100;
+
+/** Makes the metric and gives what brings it up to date. */
+function install<T>(registry: Registry, measure: Measure<T>): (readings: T) => void {
+  const { name, help, labels = [], read } = measure;
+  const options = { name: PREFIX + name, help, labelNames: [...labels], registers: [registry] };
+  if (name.endsWith('_total')) {
+    const counter = new Counter(options);
+    return (readings) => {
+      counter.reset();
+      for (const { labels: of = {}, value } of read(readings)) counter.inc(of, value);
+    };
+  }
+  const gauge = new Gauge(options);
+  return (readings) => {
+    gauge.reset();
+    // A gauge without labels is 0 after a reset; what is not known must not be shown as 0.
+    if (labels.length === 0) gauge.remove();
+    for (const { labels: of = {}, value } of read(readings)) gauge.set(of, value);
+  };
+}
+
+export function createMetrics({ build, readDatabase, readLive }: MetricsDeps): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_SAMPLE_MS });
+  const info = { name: `${PREFIX}build_info`, help: 'Versions', labelNames: Object.keys(build) };
+  new Gauge({ ...info, registers: [registry] }).set(build, 1);
+  const up = new Gauge({
+    name: `${PREFIX}database_readable`,
+    help: '0 when the database could not be read for these numbers',
+    registers: [registry],
+  });
+  const fromDatabase = DATABASE_MEASURES.map((measure) => install(registry, measure));
+  const fromMemory = LIVE_MEASURES.map((measure) => install(registry, measure));
+  return {
+    contentType: registry.contentType,
+    async text() {
+      for (const update of fromMemory) update(readLive());
+      const readings = await readDatabase().catch(() => undefined);
+      up.set(Number(readings !== undefined));
+      if (readings) for (const update of fromDatabase) update(readings);
+      return registry.metrics();
+    },
+  };
+}

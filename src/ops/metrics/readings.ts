@@ -1,0 +1,174 @@
+/** What the metrics tell that stands in the database. Everything comes from an index or is small. */
+import { sql } from 'kysely';
+import { z } from 'zod';
+import { tryParseJson } from '../../lib/json.ts';
+import { readState } from '../../store/state.ts';
+import type { Db } from '../../store/store.ts';
+import type { FreshnessMs } from '../status.ts';
+
+export interface StreamReading {
+  readonly stream: string;
+  /** Since the start of the last complete run; infinite when there was none. */
+  readonly ageMs: number;
+  readonly limitMs: number;
+  readonly failures: number;
+  readonly paused: boolean;
+  readonly rows: number;
+}
+
+/** A number of things of one kind, and the age of the oldest of them. */
+export interface CountedAge {
+  readonly name: string;
+  readonly count: number;
+  readonly oldestMs: number;
+}
+
+export interface DatabaseReadings {
+  readonly streams: readonly StreamReading[];
+  /** Pending deliveries by what was decided last. */
+  readonly pending: readonly CountedAge[];
+  /** What is not ended, by `kind/state`. */
+  readonly outbox: readonly CountedAge[];
+  /** Dead documents and those that wait for a person. */
+  readonly dead: number;
+  readonly desk: number;
+  readonly toRead: CountedAge;
+  /** Epoch ms; undefined: there was none. */
+  readonly lastEventAt: number | undefined;
+  readonly quarantine: readonly Counted[];
+  readonly incidents: readonly Counted[];
+  readonly loss: Loss | undefined;
+}
+
+interface Counted {
+  readonly name: string;
+  readonly count: number;
+}
+
+const LOSS = z.object({
+  state: z.enum(['unknown', 'healthy', 'degraded', 'silent']),
+  missedShare: z.number(),
+  lost: z.number(),
+  lateMsP95: z.number().nullable(),
+});
+type Loss = z.output<typeof LOSS>;
+
+async function streamReadings(
+  db: Db,
+  now: number,
+  freshnessMs: FreshnessMs,
+): Promise<StreamReading[]> {
+  const states = await db.selectFrom('stream_state').selectAll().orderBy('stream').execute();
+  return states
+    .filter(({ stream }) => freshnessMs[stream] !== undefined)
+    .map((state) => ({
+      stream: state.stream,
+      ageMs: state.complete_at === null ? Infinity : now - state.complete_at,
+      limitMs: freshnessMs[state.stream] ?? Infinity,
+      failures: state.failures,
+      paused: state.paused === 1,
+      rows: state.complete_rows ?? 0,
+    }));
+}
+
+type Aged = { readonly name: string; readonly count: number; readonly oldest: number | null };
+
+function aged(rows: readonly Aged[], now: number): CountedAge[] {
+  return rows.map(({ name, count, oldest }) => ({
+    name,
+    count: Number(count),
+    oldestMs: oldest === null ? 0 : Math.max(0, now - oldest),
+  }));
+}
+
+async function pendingDeliveries(db: Db): Promise<Aged[]> {
+  return db
+    .selectFrom('delivery as d')
+    .leftJoin('evaluation as e', 'e.order_delivery_id', 'd.order_delivery_id')
+    .leftJoin('decision as n', 'n.decision_id', 'e.decision_id')
+    .select((eb) => [
+      eb.fn.coalesce('n.outcome', eb.val('undecided')).as('name'),
+      eb.fn.countAll<number>().as('count'),
+      eb.fn.min<number | null>('d.first_seen_at').as('oldest'),
+    ])
+    .where('d.status', '=', 'pending')
+    .where('d.deleted_at', 'is', null)
+    .groupBy('name')
+    .execute();
+}
+
+async function openOutbox(db: Db): Promise<Aged[]> {
+  return db
+    .selectFrom('outbox')
+    .select((eb) => [
+      sql<string>`kind || '/' || state`.as('name'),
+      eb.fn.countAll<number>().as('count'),
+      eb.fn.min<number | null>(eb.fn.coalesce('in_doubt_since', 'created_at')).as('oldest'),
+    ])
+    .where('ended_at', 'is', null)
+    .groupBy('name')
+    .execute();
+}
+
+async function counted(db: Db, table: 'quarantine' | 'incident'): Promise<Counted[]> {
+  const rows =
+    table === 'quarantine'
+      ? await db
+          .selectFrom('quarantine')
+          .select((eb) => ['entity as name', eb.fn.countAll<number>().as('count')])
+          .groupBy('entity')
+          .execute()
+      : await db
+          .selectFrom('incident')
+          .select((eb) => ['kind as name', eb.fn.countAll<number>().as('count')])
+          .where('resolved_at', 'is', null)
+          .groupBy('kind')
+          .execute();
+  return rows.map(({ name, count }) => ({ name, count: Number(count) }));
+}
+
+async function outboxTroubles(db: Db): Promise<{ readonly dead: number; readonly desk: number }> {
+  const dead = await db
+    .selectFrom('outbox')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('state', '=', 'dead')
+    .executeTakeFirstOrThrow();
+  const desk = await db
+    .selectFrom('outbox')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('ended_at', 'is', null)
+    .where('desk_reason', 'is not', null)
+    .executeTakeFirstOrThrow();
+  return { dead: Number(dead.count), desk: Number(desk.count) };
+}
+
+export async function readDatabase(
+  db: Db,
+  now: number,
+  freshnessMs: FreshnessMs,
+): Promise<DatabaseReadings> {
+  const event = await db
+    .selectFrom('webhook_event')
+    .select((eb) => eb.fn.max<number | null>('received_at').as('at'))
+    .executeTakeFirst();
+  const waiting = await db
+    .selectFrom('refresh')
+    .select((eb) => [
+      eb.val('orders').as('name'),
+      eb.fn.countAll<number>().as('count'),
+      eb.fn.min<number | null>('requested_at').as('oldest'),
+    ])
+    .execute();
+  const loss = LOSS.safeParse(tryParseJson((await readState(db, 'loss_meter')) ?? ''));
+  return {
+    streams: await streamReadings(db, now, freshnessMs),
+    pending: aged(await pendingDeliveries(db), now),
+    outbox: aged(await openOutbox(db), now),
+    ...(await outboxTroubles(db)),
+    toRead: aged(waiting, now)[0] ?? { name: 'orders', count: 0, oldestMs: 0 },
+    lastEventAt: event?.at ?? undefined,
+    quarantine: await counted(db, 'quarantine'),
+    incidents: await counted(db, 'incident'),
+    loss: loss.success ? loss.data : undefined,
+  };
+}

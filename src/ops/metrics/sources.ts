@@ -1,0 +1,45 @@
+/** What the metrics tell that stands in the memory of the running daemon. */
+
+/** Counters grow from the start of the process; times are milliseconds. */
+export interface LiveReadings {
+  readonly inbox: {
+    readonly accepted: number;
+    readonly duplicates: number;
+    readonly unknownType: number;
+    readonly commits: number;
+    readonly failedCommits: number;
+    /** By reason, of which there are few. */
+    readonly refused: Readonly<Record<string, number>>;
+    /** Our clock less the relay's. */
+    readonly clockOffsetMs: number | undefined;
+  };
+  readonly service: {
+    readonly requests: number;
+    readonly retries: number;
+    readonly waitMs: number;
+    readonly bytesReceived: number;
+    /** The service's clock less ours. */
+    readonly clockOffsetMs: number | undefined;
+    readonly waiting: Readonly<Record<string, number>>;
+    readonly active: number;
+    readonly logins: { readonly done: number; readonly failed: number };
+  };
+  readonly workers: readonly {
+    readonly name: string;
+    readonly state: string;
+    readonly restarts: number;
+  }[];
+  readonly stuck: readonly string[];
+  readonly space: {
+    readonly freeBytes: number | undefined;
+    readonly stopped: readonly string[];
+  };
+  readonly files: {
+    readonly databaseBytes: number;
+    readonly walBytes: number;
+    /** How long a reader has kept the log from being emptied. */
+    readonly walPinnedMs: number;
+  };
+  /** Of the newest one; undefined: there is none. */
+  readonly backup: { readonly ageMs: number; readonly bytes: number } | undefined;
+}

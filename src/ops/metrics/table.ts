@@ -1,0 +1,280 @@
+/**
+ * Every number there is, in one table: what docs/operating/monitoring.md describes. Base units
+ * (seconds, bytes), and labels of which there are few: streams, states, kinds, reasons of ours.
+ */
+import type { DatabaseReadings } from './readings.ts';
+import type { LiveReadings } from './sources.ts';
+
+export interface Sample {
+  readonly value: number;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+export interface Measure<T> {
+  /** Without the prefix `selvedge_`; a counter ends in `_total`. */
+  readonly name: string;
+  readonly help: string;
+  readonly labels?: readonly string[];
+  readonly read: (readings: T) => readonly Sample[];
+}
+
+const one = (value: number | undefined): readonly Sample[] =>
+  value === undefined ? [] : [{ value }];
+const seconds = (ms: number): number => ms / 1_000;
+const each = (record: Readonly<Record<string, number>>, label: string): readonly Sample[] =>
+  Object.entries(record).map(([name, value]) => ({ labels: { [label]: name }, value }));
+
+function perStream(
+  name: string,
+  help: string,
+  value: (stream: DatabaseReadings['streams'][number]) => number,
+): Measure<DatabaseReadings> {
+  return {
+    name,
+    help,
+    labels: ['stream'],
+    read: ({ streams }) =>
+      streams.map((stream) => ({ labels: { stream: stream.stream }, value: value(stream) })),
+  };
+}
+
+const kindAndState = (name: string): Readonly<Record<string, string>> => {
+  const [kind = '', state = ''] = name.split('/');
+  return { kind, state };
+};
+
+export const DATABASE_MEASURES: readonly Measure<DatabaseReadings>[] = [
+  perStream('stream_age_seconds', 'Since the start of the last complete run; +Inf: none', (s) =>
+    seconds(s.ageMs),
+  ),
+  perStream('stream_freshness_limit_seconds', 'The age from which data is stale', (s) =>
+    seconds(s.limitMs),
+  ),
+  perStream('stream_failures', 'Failed runs in a row', (s) => s.failures),
+  perStream('stream_paused', '1 while a person has paused it', (s) => Number(s.paused)),
+  perStream('stream_rows', 'Rows of the last complete run', (s) => s.rows),
+  {
+    name: 'deliveries_pending',
+    help: 'Pending deliveries by what was decided last',
+    labels: ['outcome'],
+    read: ({ pending }) =>
+      pending.map(({ name, count }) => ({ labels: { outcome: name }, value: count })),
+  },
+  {
+    name: 'deliveries_pending_oldest_seconds',
+    help: 'How long the oldest of them is known',
+    labels: ['outcome'],
+    read: ({ pending }) =>
+      pending.map(({ name, oldestMs }) => ({
+        labels: { outcome: name },
+        value: seconds(oldestMs),
+      })),
+  },
+  {
+    name: 'outbox_items',
+    help: 'Pushes that have not ended, by kind and state',
+    labels: ['kind', 'state'],
+    read: ({ outbox }) =>
+      outbox.map(({ name, count }) => ({ labels: kindAndState(name), value: count })),
+  },
+  {
+    name: 'outbox_oldest_seconds',
+    help: 'The age of the oldest of them, or since when it is in doubt',
+    labels: ['kind', 'state'],
+    read: ({ outbox }) =>
+      outbox.map(({ name, oldestMs }) => ({
+        labels: kindAndState(name),
+        value: seconds(oldestMs),
+      })),
+  },
+  { name: 'outbox_dead', help: 'Pushes that were given up', read: ({ dead }) => one(dead) },
+  { name: 'outbox_desk', help: 'Pushes that wait for a person', read: ({ desk }) => one(desk) },
+  {
+    name: 'orders_to_read',
+    help: 'Orders that events have named and that are not read again yet',
+    read: ({ toRead }) => one(toRead.count),
+  },
+  {
+    name: 'orders_to_read_oldest_seconds',
+    help: 'How long the first of them waits: the lag behind events',
+    read: ({ toRead }) => one(seconds(toRead.oldestMs)),
+  },
+  {
+    name: 'last_event_timestamp_seconds',
+    help: 'When the last event was received',
+    read: ({ lastEventAt }) => one(lastEventAt === undefined ? undefined : seconds(lastEventAt)),
+  },
+  {
+    name: 'events_missed_ratio',
+    help: 'Changes of which no event told us in time, 0 to 1',
+    read: ({ loss }) => one(loss?.missedShare),
+  },
+  {
+    name: 'events_lost',
+    help: 'Changes of which no event ever told us, in the window of the loss meter',
+    read: ({ loss }) => one(loss?.lost),
+  },
+  {
+    name: 'events_late_p95_seconds',
+    help: 'From a change to the mirror where an event brought it, 95th percentile',
+    read: ({ loss }) => one(loss?.lateMsP95 == null ? undefined : seconds(loss.lateMsP95)),
+  },
+  {
+    name: 'events_state',
+    help: '1 for what the loss meter says of the events',
+    labels: ['state'],
+    read: ({ loss }) => (loss ? [{ labels: { state: loss.state }, value: 1 }] : []),
+  },
+  {
+    name: 'quarantine_rows',
+    help: 'Rows that could not be understood',
+    labels: ['entity'],
+    read: ({ quarantine }) =>
+      quarantine.map(({ name, count }) => ({ labels: { entity: name }, value: count })),
+  },
+  {
+    name: 'incidents_open',
+    help: 'Incidents that nobody has resolved',
+    labels: ['kind'],
+    read: ({ incidents }) =>
+      incidents.map(({ name, count }) => ({ labels: { kind: name }, value: count })),
+  },
+];
+
+export const LIVE_MEASURES: readonly Measure<LiveReadings>[] = [
+  {
+    name: 'events_received_total',
+    help: 'Events that were stored and acknowledged, duplicates included',
+    read: ({ inbox }) => one(inbox.accepted),
+  },
+  {
+    name: 'events_duplicates_total',
+    help: 'Of these, those that were known already',
+    read: ({ inbox }) => one(inbox.duplicates),
+  },
+  {
+    name: 'events_unknown_type_total',
+    help: 'Of these, those of a type that we do not know',
+    read: ({ inbox }) => one(inbox.unknownType),
+  },
+  {
+    name: 'events_refused_total',
+    help: 'Requests at the listener that were no event of ours',
+    labels: ['reason'],
+    read: ({ inbox }) => each(inbox.refused, 'reason'),
+  },
+  {
+    name: 'events_commit_failures_total',
+    help: 'Commits of events that failed: the relay sends them again',
+    read: ({ inbox }) => one(inbox.failedCommits),
+  },
+  {
+    name: 'clock_offset_seconds',
+    help: 'The other clock less ours',
+    labels: ['of'],
+    read: ({ inbox, service }) =>
+      Object.entries({
+        relay: inbox.clockOffsetMs === undefined ? undefined : -inbox.clockOffsetMs,
+        service: service.clockOffsetMs,
+      }).flatMap(([of, ms]) => (ms === undefined ? [] : [{ labels: { of }, value: seconds(ms) }])),
+  },
+  {
+    name: 'service_requests_total',
+    help: 'Requests to the service',
+    read: ({ service }) => one(service.requests),
+  },
+  {
+    name: 'service_retries_total',
+    help: 'Of these, repetitions',
+    read: ({ service }) => one(service.retries),
+  },
+  {
+    name: 'service_wait_seconds_total',
+    help: 'Waiting for a place within the rate limits, and between tries',
+    read: ({ service }) => one(seconds(service.waitMs)),
+  },
+  {
+    name: 'service_received_bytes_total',
+    help: 'Bytes of answers',
+    read: ({ service }) => one(service.bytesReceived),
+  },
+  {
+    name: 'service_requests_waiting',
+    help: 'Requests that wait for a place',
+    labels: ['priority'],
+    read: ({ service }) => each(service.waiting, 'priority'),
+  },
+  {
+    name: 'service_requests_active',
+    help: 'Requests on their way',
+    read: ({ service }) => one(service.active),
+  },
+  {
+    name: 'logins_total',
+    help: 'Log-ins at the service',
+    labels: ['result'],
+    read: ({ service }) => each({ ...service.logins }, 'result'),
+  },
+  {
+    name: 'worker_running',
+    help: '0 while a worker waits to be started again',
+    labels: ['worker'],
+    read: ({ workers }) =>
+      workers.map(({ name, state }) => ({
+        labels: { worker: name },
+        value: Number(state === 'running'),
+      })),
+  },
+  {
+    name: 'worker_restarts_total',
+    help: 'How often a worker has failed and was started again',
+    labels: ['worker'],
+    read: ({ workers }) =>
+      workers.map(({ name, restarts }) => ({ labels: { worker: name }, value: restarts })),
+  },
+  {
+    name: 'workers_stuck',
+    help: 'Workers that make no progress',
+    read: ({ stuck }) => one(stuck.length),
+  },
+  {
+    name: 'disk_free_bytes',
+    help: 'Free on the disk of the database',
+    read: ({ space }) => one(space.freeBytes),
+  },
+  {
+    name: 'disk_stopped',
+    help: '1 for an activity that rests because the disk is nearly full',
+    labels: ['activity'],
+    read: ({ space }) =>
+      ['pull', 'receive', 'send'].map((activity) => ({
+        labels: { activity },
+        value: Number(space.stopped.includes(activity)),
+      })),
+  },
+  {
+    name: 'database_bytes',
+    help: 'Size of mirror.db',
+    read: ({ files }) => one(files.databaseBytes),
+  },
+  {
+    name: 'wal_bytes',
+    help: 'Size of the write-ahead log of mirror.db',
+    read: ({ files }) => one(files.walBytes),
+  },
+  {
+    name: 'wal_pinned_seconds',
+    help: 'How long a reader has kept the log from being emptied',
+    read: ({ files }) => one(seconds(files.walPinnedMs)),
+  },
+  {
+    name: 'backup_age_seconds',
+    help: 'Age of the newest backup that was verified; +Inf: there is none',
+    read: ({ backup }) => one(backup === undefined ? Infinity : seconds(backup.ageMs)),
+  },
+  {
+    name: 'backup_bytes',
+    help: 'Size of the newest backup',
+    read: ({ backup }) => one(backup?.bytes),
+  },
+];

@@ -1,0 +1,112 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { DATABASE_MEASURES, LIVE_MEASURES } from '../../src/ops/metrics/table.ts';
+import {
+  type ConfigParts,
+  type RunningDaemon,
+  startTestDaemon,
+  startTestReference,
+  testConfig,
+  until,
+} from '../support/house.ts';
+import { repositoryRoot } from '../support/source.ts';
+import { temporaryFolder } from '../support/store.ts';
+
+interface Watched {
+  readonly daemon: RunningDaemon;
+  readonly url: string;
+  /** The samples by name and labels, as they stand in the text. */
+  samples(): Promise<ReadonlyMap<string, number>>;
+}
+
+async function startWatched(
+  knobs: Record<string, unknown> = {},
+  overrides: ConfigParts['overrides'] = [],
+): Promise<Watched> {
+  const folder = temporaryFolder();
+  const reference = await startTestReference(knobs);
+  const daemon = await startTestDaemon(reference, testConfig(reference, { folder, overrides }));
+  const file = join(folder, 'data', 'local.json');
+  const { url } = await until('the local API', () => {
+    try {
+      return JSON.parse(readFileSync(file, 'utf8'));
+    } catch {
+      return undefined;
+    }
+  });
+  return {
+    daemon,
+    url,
+    async samples() {
+      const text = await (await fetch(`${url}/metrics`)).text();
+      const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+      return new Map(
+        lines.map((line) => {
+          const at = line.lastIndexOf(' ');
+          const value = line.slice(at + 1).replace('+Inf', 'Infinity');
+          return [line.slice(0, at), Number(value)];
+        }),
+      );
+    },
+  };
+}
+
+describe('health', () => {
+  it('is told without a token, and does not depend on the service', async () => {
+    const { url } = await startWatched({}, [
+      { path: 'service.v1.baseUrl', value: 'http://127.0.0.1:9/api/v1' },
+    ]);
+    await until('ready', async () => ((await fetch(`${url}/readyz`)).ok ? true : undefined));
+    expect(await (await fetch(`${url}/readyz`)).json()).toEqual({ ready: true, why: [] });
+    expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ healthy: true, why: [] });
+    expect((await fetch(`${url}/api/sync/run`, { method: 'POST' })).status).toBe(403);
+  });
+
+  it('has a number for everything that an operator is woken for', async () => {
+    const { samples } = await startWatched({ world: { styles: 5, orders: 3 } });
+    await until('a first run', async () => {
+      const age = (await samples()).get('selvedge_stream_age_seconds{stream="stock"}');
+      return age !== undefined && age < 60 ? true : undefined;
+    });
+    const found = await samples();
+    expect(
+      [...found].filter(([name, value]) => /^selvedge/.test(name) && Number.isNaN(value)),
+    ).toEqual([]);
+    expect(found.get('selvedge_logins_total{result="done"}')).toBeGreaterThan(0);
+    expect(found.get('selvedge_service_requests_total')).toBeGreaterThan(0);
+    expect(found.get('selvedge_worker_running{worker="sync"}')).toBe(1);
+    expect(found.get('selvedge_workers_stuck')).toBe(0);
+    expect(found.get('selvedge_disk_free_bytes')).toBeGreaterThan(0);
+    expect(found.get('selvedge_database_bytes')).toBeGreaterThan(0);
+    expect(found.get('selvedge_backup_age_seconds')).toBe(Infinity);
+    expect(found.has('nodejs_eventloop_lag_p99_seconds')).toBe(true);
+    // An event that never came is not one that came in 1970.
+    expect(found.has('selvedge_last_event_timestamp_seconds')).toBe(false);
+  });
+
+  it('is described: manual, alerts and dashboard name every number, and no other', () => {
+    const read = (name: string): string =>
+      readFileSync(join(repositoryRoot, 'docs/operating', name), 'utf8');
+    const measures = [...DATABASE_MEASURES, ...LIVE_MEASURES].map(({ name }) => `selvedge_${name}`);
+    const known = [...measures, 'selvedge_build_info', 'selvedge_database_readable'];
+    const namedIn = (text: string) =>
+      new Set([...text.matchAll(/\bselvedge_[a-z0-9_]+/g)].map(([name]) => name));
+    const manual = namedIn(read('monitoring.md'));
+    expect(known.filter((name) => !manual.has(name))).toEqual([]);
+    for (const name of ['monitoring.md', 'alerts.yaml', 'dashboard.json']) {
+      expect([...namedIn(read(name))].filter((one) => !known.includes(one))).toEqual([]);
+    }
+    const rules = z.object({
+      alert: z.string(),
+      expr: z.string(),
+      labels: z.object({ severity: z.enum(['info', 'warning', 'critical']) }),
+      annotations: z.object({ summary: z.string(), action: z.string() }),
+    });
+    const alerts = z.object({ groups: z.tuple([z.object({ rules: z.array(rules) })]) });
+    expect(alerts.parse(parse(read('alerts.yaml'))).groups[0].rules.length).toBeGreaterThan(15);
+    expect(JSON.parse(read('dashboard.json')).panels.length).toBeGreaterThan(10);
+  });
+});
