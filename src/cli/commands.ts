@@ -15,6 +15,9 @@ import { deliveriesShow } from './deliveries/show.ts';
 import { demo } from './demo/demo.ts';
 import { migrate } from './migrate.ts';
 import { reference } from './reference/reference.ts';
+import { reportList } from './report/list.ts';
+import { reportRun } from './report/run.ts';
+import { reportSnapshot } from './report/snapshot.ts';
 import { rulesBacktest } from './rules/backtest.ts';
 import { rulesCheck } from './rules/check.ts';
 import { rulesDiff } from './rules/diff.ts';
@@ -92,5 +95,10 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
       syncRelease,
       syncRetryQuarantine,
     ],
+  },
+  {
+    name: 'report',
+    description: 'reports on the mirror, by SQL',
+    commands: [reportList, reportRun, reportSnapshot],
   },
 ];

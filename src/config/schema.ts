@@ -64,6 +64,11 @@ export function createSchema(context: SchemaContext) {
       reconsider: duration('1s', '1d'),
     }),
     outbox: outboxSection(),
+    reports: z.strictObject({
+      directory: fields.path('/etc/selvedge/reports'),
+      timeMax: duration('1s', '1h'),
+      rowsMax: whole(1, 10_000_000),
+    }),
     log: z.strictObject({
       level: choice('trace', 'debug', 'info', 'warn', 'error'),
       format: choice('auto', 'json', 'journal', 'human'),

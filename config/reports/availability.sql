@@ -1,0 +1,10 @@
+/*
+title: Stock against what is packed and not shipped
+about: Barcodes of open orders whose packed pieces are most of, or more than, the stock.
+params:
+  below: { type: number, about: show what has fewer free pieces than this, default: 1 }
+*/
+SELECT barcode, style_no, style_name, color_name, size, in_stock, pending, accepted, free
+FROM v_availability
+WHERE free < :below
+ORDER BY free, barcode;

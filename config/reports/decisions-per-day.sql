@@ -1,0 +1,14 @@
+/*
+title: Decisions per day, outcome and rule
+params:
+  since: { type: time, about: the beginning, default: 14d }
+*/
+SELECT
+  date(d.at / 1000, 'unixepoch') AS day, d.outcome,
+  coalesce(r.value, CASE d.actor WHEN 'daemon' THEN '(no rule)' ELSE '(a person)' END) AS rule,
+  count(*) AS decisions
+FROM decision d
+LEFT JOIN json_each(d.rules) r
+WHERE d.at >= :since
+GROUP BY 1, 2, 3
+ORDER BY 1, 2, 4 DESC;

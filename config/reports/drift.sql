@@ -1,0 +1,7 @@
+/*
+title: Members that the service sends and the mirror has no column for
+about: In the newest 1,000 rows of each table.
+*/
+SELECT entity, member, rows, example
+FROM v_drift
+ORDER BY entity, member;

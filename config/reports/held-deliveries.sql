@@ -1,0 +1,7 @@
+/*
+title: Deliveries that wait for a person
+about: What the rules hold, the oldest first, with the reason.
+*/
+SELECT delivery_no, order_no, company, country_code, pieces, amount, currency, age_hours, reason
+FROM v_held_delivery
+ORDER BY packed_at;

@@ -1,0 +1,5 @@
+/*
+title: Rows that name something that is not here
+*/
+SELECT entity, key, why
+FROM v_orphan;

@@ -1,0 +1,7 @@
+/*
+title: Pending refunds that the service has not confirmed
+*/
+SELECT pending_refund_id, order_id, reference, status, created_at, pieces
+FROM v_refund_pending
+WHERE status = 'pending' AND order_refund_id IS NULL
+ORDER BY created_at;

@@ -1,0 +1,29 @@
+/*
+title: Pieces delivered per week and style, against the stock that is left
+about: Accepted deliveries by the week they were packed in (from Monday), the best sellers first.
+params:
+  since: { type: time, about: the beginning, default: 28d }
+  top: { type: number, about: rows at most, default: 200 }
+*/
+SELECT
+  week, style_no, style_name, delivered, in_stock,
+  round(100.0 * delivered / (delivered + in_stock), 1) AS sell_through_percent
+FROM (
+  SELECT w.*, coalesce((
+    SELECT sum(s.quantity)
+    FROM stock_variant s
+    WHERE s.style_no = w.style_no AND s.deleted_at IS NULL), 0) AS in_stock
+  FROM (
+    SELECT
+      date(d.created_at / 1000, 'unixepoch', 'weekday 0', '-6 days') AS week,
+      v.style_no, v.style_name, sum(l.fulfilled_quantity) AS delivered
+    FROM delivery d
+    JOIN delivery_line l ON l.order_delivery_id = d.order_delivery_id
+    JOIN stock_variant v ON v.barcode = l.barcode
+    WHERE d.created_at >= :since AND d.status = 'accepted' AND d.deleted_at IS NULL
+    GROUP BY 1, 2
+    ORDER BY delivered DESC
+    LIMIT :top
+  ) w
+)
+ORDER BY week DESC, delivered DESC;

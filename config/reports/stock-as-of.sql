@@ -1,0 +1,31 @@
+/*
+title: Stock of a style at some time
+about: What was there then, by the change feed.
+params:
+  style: { type: text, about: the number of the style }
+  at: { type: time, about: the moment; without it now, default: 0s }
+*/
+SELECT barcode, color_name, size, quantity
+FROM (
+  SELECT v.barcode, v.color_name, v.size,
+    coalesce(
+      (SELECT json_extract(c.diff, '$.quantity[0]')
+       FROM change c
+       WHERE c.entity = 'stock_variant' AND c.key = v.barcode AND c.at > :at
+         AND json_type(c.diff, '$.quantity') IS NOT NULL
+       ORDER BY c.seq LIMIT 1),
+      v.quantity) AS quantity,
+    CASE
+      (SELECT c.op FROM change c
+       WHERE c.entity = 'stock_variant' AND c.key = v.barcode AND c.at > :at
+         AND c.op IN ('delete', 'restore')
+       ORDER BY c.seq LIMIT 1)
+      WHEN 'delete' THEN 1
+      WHEN 'restore' THEN 0
+      ELSE v.deleted_at IS NULL
+    END AS there
+  FROM stock_variant v
+  WHERE v.style_no = :style AND v.first_seen_at <= :at
+)
+WHERE there
+ORDER BY color_name, size;

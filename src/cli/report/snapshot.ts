@@ -1,0 +1,42 @@
+/** `selvedge report snapshot`: a copy of the mirror for reports elsewhere. */
+import { writeFileSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
+import { Command } from 'commander';
+import { datasetteMetadata } from '../../report/datasette.ts';
+import { readReports } from '../../report/report-file.ts';
+import { publishSnapshot } from '../../report/snapshot.ts';
+import { type CliContext, configOf, examples } from '../command.ts';
+
+interface Options {
+  readonly metadata?: string;
+}
+
+export function reportSnapshot(context: CliContext): Command {
+  return new Command('snapshot')
+    .summary('copy the mirror for reports elsewhere')
+    .description(
+      'Writes one plain file, whole and at once, in place of an older one. The daemon goes on\n' +
+        'meanwhile. Not a backup: see `selvedge backup`.',
+    )
+    .argument('[path]', 'the file (default: snapshot.db in the data folder)')
+    .option('--metadata <file>', 'also write the descriptions for Datasette')
+    .addHelpText(
+      'after',
+      examples([
+        ['report snapshot', 'into the data folder'],
+        ['report snapshot reports/mirror.db --metadata reports/metadata.json', 'for Datasette'],
+      ]),
+    )
+    .action((path: string | undefined, options: Options, command: Command) => {
+      const { config } = configOf(command, context);
+      const target = resolve(path ?? join(config.dataDir, 'snapshot.db'));
+      const source = join(config.dataDir, 'mirror.db');
+      publishSnapshot({ path: source, busyTimeoutMs: config.store.busyTimeout }, target);
+      context.output.line(`written: ${target}`);
+      if (options.metadata === undefined) return;
+      const database = basename(target).replace(/\.[^.]*$/, '');
+      const metadata = datasetteMetadata(database, readReports(config.reports.directory));
+      writeFileSync(options.metadata, `${JSON.stringify(metadata, null, 2)}\n`);
+      context.output.line(`written: ${resolve(options.metadata)}`);
+    });
+}

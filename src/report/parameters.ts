@@ -1,0 +1,68 @@
+/** The parameters of a report: what a person gives, as values for its SQL. */
+import type { Clock } from '../lib/clock.ts';
+import { RefusedError } from '../lib/errors.ts';
+import { nearestName } from '../lib/nearest.ts';
+import { parseDuration } from '../lib/units.ts';
+import type { Parameter, Report } from './report-file.ts';
+
+export type ParameterValues = Readonly<Record<string, string | number>>;
+
+/** Epoch milliseconds of `2026-03-31`, `2026-03-31T18:00:00Z`, or of `28d` ago. */
+function timeOf(text: string, clock: Clock): number {
+  const ago = parseDuration(text);
+  return ago === undefined ? Date.parse(text) : clock.now() - ago;
+}
+
+const WANTED = {
+  text: 'a text',
+  number: 'a whole number',
+  time: 'a time such as 2026-03-31T18:00:00Z, or how long ago, such as 28d',
+} as const;
+
+function boundValue(
+  name: string,
+  { type }: Parameter,
+  given: string,
+  clock: Clock,
+): string | number {
+  if (type === 'text') return given;
+  const value = type === 'time' ? timeOf(given, clock) : Number(given);
+  if (given.trim() !== '' && Number.isSafeInteger(value)) return value;
+  throw new RefusedError('report.bad_parameter', `${name} must be ${WANTED[type]}, not ${given}`);
+}
+
+/** How a report is asked for: `--param style=… [--param at=…]`. */
+export function parameterUsage({ params }: Report): string {
+  return Object.entries(params)
+    .map(([name, { default: preset }]) => {
+      const shown = `--param ${name}=…`;
+      return preset === undefined ? shown : `[${shown}]`;
+    })
+    .join(' ');
+}
+
+/** Values for every parameter of the report; a RefusedError names what is missing or unknown. */
+export function bindParameters(
+  report: Report,
+  given: Readonly<Record<string, string>>,
+  clock: Clock,
+): ParameterValues {
+  const names = Object.keys(report.params);
+  const unknown = Object.keys(given).find((name) => !names.includes(name));
+  if (unknown !== undefined) {
+    const near = nearestName(unknown, names);
+    const has = names.length === 0 ? 'it takes none' : `it takes ${names.join(', ')}`;
+    throw new RefusedError('report.bad_parameter', `${report.name} has no parameter ${unknown}`, {
+      hint: near === undefined ? has : `did you mean ${near}?`,
+    });
+  }
+  return Object.fromEntries(
+    Object.entries(report.params).map(([name, parameter]) => {
+      const text = given[name] ?? parameter.default;
+      if (text !== undefined) return [name, boundValue(name, parameter, text, clock)];
+      throw new RefusedError('report.missing_parameter', `${report.name} needs ${name}`, {
+        hint: `give it with --param ${name}=… (${parameter.about})`,
+      });
+    }),
+  );
+}

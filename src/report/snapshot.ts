@@ -1,0 +1,37 @@
+/**
+ * A copy of the mirror for reports elsewhere: one file without a log, which anybody can open while
+ * the daemon goes on. It appears under its name at once and whole, in place of an older one.
+ */
+import { renameSync, rmSync } from 'node:fs';
+import { StoreError, toError } from '../lib/errors.ts';
+import { sealCopy } from '../store/backup/seal.ts';
+import { openReader } from '../store/connection.ts';
+
+export interface SnapshotOptions {
+  readonly path: string;
+  readonly busyTimeoutMs: number;
+}
+
+/** Writes the copy to `target`; blocks this thread meanwhile. */
+export function publishSnapshot(source: SnapshotOptions, target: string): void {
+  const unfinished = `${target}.unfinished`;
+  rmSync(unfinished, { force: true });
+  const database = openReader(source.path, source);
+  try {
+    // It cannot write the mirror all the same: it is open for reading only.
+    database.pragma('query_only = 0');
+    database.prepare('vacuum into ?').run(unfinished);
+    sealCopy(unfinished);
+    renameSync(unfinished, target);
+  } catch (cause) {
+    rmSync(unfinished, { force: true });
+    if (cause instanceof StoreError) throw cause;
+    const message = `cannot write ${target}: ${toError(cause).message}`;
+    throw new StoreError('report.snapshot', message, {
+      hint: 'the folder must exist, be writable for this user and have room for the whole file',
+      cause,
+    });
+  } finally {
+    database.close();
+  }
+}

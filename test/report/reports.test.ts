@@ -1,0 +1,143 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { describe, expect, it } from 'vitest';
+import { manualClock } from '../../src/lib/clock.ts';
+import { bindParameters } from '../../src/report/parameters.ts';
+import { readReports } from '../../src/report/report-file.ts';
+import { openStore } from '../../src/store/store.ts';
+import { selvedge } from '../cli/support.ts';
+import { repositoryRoot } from '../support/source.ts';
+import { temporaryFolder } from '../support/store.ts';
+
+interface House {
+  readonly folder: string;
+  readonly own: string;
+  report(...args: string[]): ReturnType<typeof selvedge>;
+}
+
+/** A data folder with the mirror of mirror.sql, and a folder for reports of one's own. */
+async function house(settings: readonly string[] = []): Promise<House> {
+  const folder = temporaryFolder();
+  mkdirSync(join(folder, 'data'));
+  mkdirSync(join(folder, 'reports'));
+  const path = join(folder, 'data', 'mirror.db');
+  const { store } = await openStore({ path, busyTimeoutMs: 5_000 }, manualClock());
+  await store.close();
+  const database = new Database(path);
+  database.exec(readFileSync(join(repositoryRoot, 'test/report/mirror.sql'), 'utf8'));
+  database.close();
+  const config = join(folder, 'selvedge.yaml');
+  const lines = [
+    `dataDir: ${join(folder, 'data')}`,
+    'service: { v1: { baseUrl: http://127.0.0.1:9/api/v1, apiKey: { env: KEY } } }',
+    ...settings,
+  ];
+  writeFileSync(config, lines.join('\n'));
+  return {
+    folder,
+    own: join(folder, 'reports'),
+    report: (...args) => selvedge(['report', ...args, '--config', config], { KEY: 'key-4711' }),
+  };
+}
+
+describe('selvedge report', () => {
+  it('lists what there is, with parameters and titles', async () => {
+    const { report, own } = await house();
+    writeFileSync(join(own, 'mine.sql'), '/*\ntitle: Mine\n*/\nSELECT 1 AS one');
+    const { stdout, code } = await report('list');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^mine +Mine$/m);
+    expect(stdout).toMatch(/^stock-as-of +--param style=… \[--param at=…\] +Stock of a style/m);
+    const listed: unknown = JSON.parse((await report('list', '--json')).stdout);
+    expect(listed).toContainEqual({ name: 'mine', title: 'Mine', params: {} });
+  });
+
+  it('has rows in every report that comes along', async () => {
+    const { folder, own } = await house();
+    const database = new Database(join(folder, 'data', 'mirror.db'), { readonly: true });
+    const given: Record<string, string> = { style: 'S-1', season: 'AW26', since: '2026-01-01' };
+    const reports = readReports(own);
+    expect(reports).toHaveLength(17);
+    for (const report of reports) {
+      const wanted = Object.keys(report.params).flatMap((name) => {
+        const value = given[name];
+        return value === undefined ? [] : [[name, value] as const];
+      });
+      const values = bindParameters(report, Object.fromEntries(wanted), manualClock());
+      expect(database.prepare(report.sql).all(values).length, report.name).toBeGreaterThan(0);
+    }
+    database.close();
+  });
+
+  it('tells what was in stock at some time', async () => {
+    const { report } = await house();
+    const args = ['run', 'stock-as-of', '--param', 'style=S-1', '--format', 'csv'];
+    const then = await report(...args, '--param', 'at=2026-01-05T12:00:00Z');
+    expect(then.stdout).toContain('100,black,S,8');
+    expect((await report(...args)).stdout).toContain('100,black,S,5');
+  });
+
+  it('writes CSV, JSON and a JSON line a row', async () => {
+    const { report, own } = await house();
+    const sql = `SELECT 'a "b", c' AS text, 1.5 AS number, NULL AS missing`;
+    writeFileSync(join(own, 'odd.sql'), `/* title: Odd */ ${sql}`);
+    const written = async (format: string) =>
+      (await report('run', 'odd', '--format', format)).stdout;
+    expect(await written('csv')).toBe('text,number,missing\n"a ""b"", c",1.5,\n');
+    const row = { text: 'a "b", c', number: 1.5, missing: null };
+    expect(JSON.parse(await written('json'))).toEqual([row]);
+    expect(await written('ndjson')).toBe(`${JSON.stringify(row)}\n`);
+  });
+
+  it('stops at its rows and at its time, and says so', async () => {
+    const { report, own } = await house(['reports: { timeMax: 1s }']);
+    const many = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)';
+    writeFileSync(join(own, 'many.sql'), `/* title: Many */ ${many} SELECT i FROM n`);
+    writeFileSync(join(own, 'slow.sql'), `/* title: Slow */ ${many} SELECT count(*) FROM n`);
+    const cut = await report('run', 'many', '--limit', '3', '--format', 'csv');
+    expect(cut).toMatchObject({ code: 0, stdout: 'i\n1\n2\n3\n' });
+    expect(cut.stderr).toContain('there are more than 3 rows');
+    const slow = await report('run', 'slow');
+    expect(slow.code).toBe(1);
+    expect(slow.stderr).toContain('the report took longer than 1s');
+  });
+
+  it('refuses what is wrong, and says what would be right', async () => {
+    const { report, own, folder } = await house();
+    writeFileSync(join(own, 'writes.sql'), '/* title: Writes */ DELETE FROM brand');
+    writeFileSync(join(own, 'broken.sql'), '/* title: Broken */ SELECT it FROM nowhere');
+    const refused = async (...args: string[]) => (await report('run', ...args)).stderr;
+    expect(await refused('held-delivery')).toContain('did you mean held-deliveries?');
+    expect(await refused('stock-grid')).toContain('--param style=… (the number of the style)');
+    expect(await refused('stock-grid', '--param', 'stile=1')).toContain('did you mean style?');
+    expect(await refused('agreement', '--param', 'since=soon')).toContain('since must be a time');
+    expect(await refused('writes')).toContain('a report must be one SELECT');
+    expect(await refused('broken')).toContain('no such table: nowhere');
+    writeFileSync(join(own, 'bare.sql'), 'SELECT 1');
+    expect(await refused('bare')).toContain('bare.sql does not say what it is');
+    expect(existsSync(join(folder, 'data', 'mirror.db'))).toBe(true);
+  });
+
+  it('publishes a copy that anybody can open, and what Datasette wants', async () => {
+    const { report, folder } = await house();
+    const [copy, metadata] = [join(folder, 'copy.db'), join(folder, 'metadata.json')];
+    writeFileSync(copy, 'an older one');
+    const { code, stdout } = await report('snapshot', copy, '--metadata', metadata);
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: `written: ${copy}\nwritten: ${metadata}\n`,
+    });
+    const database = new Database(copy, { readonly: true });
+    expect(database.pragma('journal_mode', { simple: true })).toBe('delete');
+    expect(database.prepare('select count(*) from v_stock').pluck().get()).toBe(3);
+    database.close();
+    expect(existsSync(`${copy}-wal`)).toBe(false);
+    const described: unknown = JSON.parse(readFileSync(metadata, 'utf8'));
+    expect(described).toMatchObject({
+      databases: { copy: { queries: { 'stock-grid': { params: ['style'] } } } },
+    });
+    const nowhere = await report('snapshot', join(folder, 'no', 'such', 'folder.db'));
+    expect(nowhere.stderr).toContain('the folder must exist');
+  });
+});

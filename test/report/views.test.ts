@@ -1,0 +1,99 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { describe, expect, it } from 'vitest';
+import { VIEWS, viewsMarkdown } from '../../src/report/views.ts';
+import { repositoryRoot } from '../support/source.ts';
+import { temporaryStore } from '../support/store.ts';
+
+/** Asks the system's own client, as a person with a terminal would. */
+function asked(path: string, sql: string): Record<string, unknown>[] {
+  const text = execFileSync('sqlite3', ['-json', '-cmd', '.timeout 5000', path, sql], {
+    encoding: 'utf8',
+  });
+  const rows: unknown = text.trim() === '' ? [] : JSON.parse(text);
+  return Array.isArray(rows) ? rows : [];
+}
+
+/** The path of a mirror with the rows of mirror.sql. */
+async function filledMirror(): Promise<string> {
+  const store = await temporaryStore();
+  const database = new Database(store.path);
+  database.exec(readFileSync(join(repositoryRoot, 'test/report/mirror.sql'), 'utf8'));
+  database.close();
+  return store.path;
+}
+
+describe('the views', () => {
+  it('have the columns that their description names, in that order', async () => {
+    const { path } = await temporaryStore();
+    const database = new Database(path, { readonly: true });
+    const names = database
+      .prepare<[], string>("select name from sqlite_schema where type = 'view' order by name")
+      .pluck()
+      .all();
+    expect(VIEWS.map(({ name }) => name).sort()).toEqual(names);
+    for (const { name, columns } of VIEWS) {
+      const found = database.prepare(`select * from ${name}`).columns();
+      expect(found.map((column) => column.name)).toEqual(Object.keys(columns));
+    }
+    database.close();
+  });
+
+  it('are described in docs/views.md', async () => {
+    await expect(viewsMarkdown()).toMatchFileSnapshot(join(repositoryRoot, 'docs/views.md'));
+  });
+
+  it('answer their examples with the SQLite of the system', async () => {
+    const path = await filledMirror();
+    for (const { name, example } of VIEWS) {
+      expect(asked(path, `select count(*) as n from ${name}`), name).not.toEqual([{ n: 0 }]);
+      asked(path, example);
+    }
+  });
+
+  it('say what the rows below them say', async () => {
+    const path = await filledMirror();
+    const one = (sql: string) => asked(path, sql)[0];
+    expect(one('select * from v_held_delivery')).toMatchObject({
+      ...{ delivery_no: 'D-11', company: 'Nordic Shops', pieces: 2, amount: 160 },
+      ...{ packed_at: '2026-01-05T12:00:00Z', decided: 'hold', reason: 'over the limit' },
+    });
+    expect(one("select amount from v_delivery where delivery_no = 'D-13'")).toEqual({
+      amount: null,
+    });
+    expect(one("select price from v_stock where barcode = '100'")).toEqual({ price: 199.95 });
+    expect(one("select * from v_stock_grid where color_code = '01'")).toMatchObject({
+      ...{ quantity: 5, sizes: 2, by_size: '{"M":0,"S":5}' },
+    });
+    expect(one('select * from v_availability')).toMatchObject({
+      ...{ in_stock: 5, pending: 2, accepted: 4, free: -1 },
+    });
+    expect(one('select * from v_preorder_book')).toMatchObject({
+      ...{ orders: 1, pieces: 21, fulfilled: 4, amount: 1600, lines_without_price: 1 },
+    });
+    expect(one("select * from v_season_cover where barcode = '100'")).toMatchObject({
+      ...{ open_preorders: 16, in_stock: 5, missing: 11, cover_percent: 31.3 },
+    });
+    expect(one("select * from v_decision_day where outcome = 'nothing'")).toMatchObject({
+      ...{ day: '2026-01-05', rule: '(no rule)', decisions: 1 },
+    });
+    expect(asked(path, 'select delivery_no, rules_said, done_by from v_agreement')).toEqual([
+      { delivery_no: 'D-12', rules_said: 'accept', done_by: 'the rules' },
+      { delivery_no: 'D-13', rules_said: 'nothing', done_by: 'people' },
+    ]);
+    expect(one('select order_id, order_no from v_order_pushed')).toMatchObject({ order_no: 'O-9' });
+    expect(one('select * from v_refund_pending where pending_refund_id = 31')).toMatchObject({
+      ...{ pieces: 1, order_refund_id: 21, refund_status: 'accepted' },
+    });
+    expect(one('select seconds from v_sync_run')).toEqual({ seconds: 2.5 });
+    expect(asked(path, 'select entity, key from v_orphan')).toEqual([
+      { entity: 'delivery', key: '13' },
+      { entity: 'stock_variant', key: '999' },
+    ]);
+    expect(one('select entity, member, rows from v_drift')).toEqual({
+      ...{ entity: 'stock_variant', member: 'careLabelWash', rows: 1 },
+    });
+  });
+});
