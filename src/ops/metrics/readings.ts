@@ -1,4 +1,4 @@
-/** What the metrics tell that stands in the database. Everything comes from an index or is small. */
+/** What the metrics tell that stands in the database: all of it from an index, or small. */
 import { sql } from 'kysely';
 import { z } from 'zod';
 import { tryParseJson } from '../../lib/json.ts';
@@ -6,7 +6,7 @@ import { readState } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
 import type { FreshnessMs } from '../status.ts';
 
-export interface StreamReading {
+interface StreamReading {
   readonly stream: string;
   /** Since the start of the last complete run; infinite when there was none. */
   readonly ageMs: number;
@@ -17,7 +17,7 @@ export interface StreamReading {
 }
 
 /** A number of things of one kind, and the age of the oldest of them. */
-export interface CountedAge {
+interface CountedAge {
   readonly name: string;
   readonly count: number;
   readonly oldestMs: number;

@@ -5,7 +5,7 @@
 import type { DatabaseReadings } from './readings.ts';
 import type { LiveReadings } from './sources.ts';
 
-export interface Sample {
+interface Sample {
   readonly value: number;
   readonly labels?: Readonly<Record<string, string>>;
 }
