@@ -13,6 +13,12 @@ import { deliveriesExplain } from './deliveries/explain.ts';
 import { deliveriesList } from './deliveries/list.ts';
 import { deliveriesShow } from './deliveries/show.ts';
 import { demo } from './demo/demo.ts';
+import { eventsList } from './events/list.ts';
+import { eventsPing } from './events/ping.ts';
+import { portalOpen } from './events/portal.ts';
+import { eventsReplay } from './events/replay.ts';
+import { eventsShow } from './events/show.ts';
+import { eventsTail } from './events/tail.ts';
 import { migrate } from './migrate.ts';
 import { reference } from './reference/reference.ts';
 import { reportList } from './report/list.ts';
@@ -81,6 +87,16 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     name: 'decisions',
     description: 'the journal of decisions',
     commands: [decisionsVerify],
+  },
+  {
+    name: 'events',
+    description: 'events of the relay: what came, what it led to, and whether the way is open',
+    commands: [eventsList, eventsShow, eventsReplay, eventsTail, eventsPing],
+  },
+  {
+    name: 'portal',
+    description: "the relay's web page: endpoints, signing secrets, re-sending",
+    commands: [portalOpen],
   },
   {
     name: 'sync',

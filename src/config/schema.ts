@@ -15,7 +15,12 @@ import {
   text,
   whole,
 } from './schema/fields.ts';
-import { listenerSection, localSection, lossMeterSection } from './schema/listeners.ts';
+import {
+  listenerSection,
+  localSection,
+  lossMeterSection,
+  relaySection,
+} from './schema/listeners.ts';
 import { serviceSection } from './schema/service.ts';
 import { streamsSection } from './schema/streams.ts';
 
@@ -53,6 +58,7 @@ export function createSchema(context: SchemaContext) {
     store: storeSection(),
     listener: listenerSection(fields),
     lossMeter: lossMeterSection(),
+    relay: relaySection(fields),
     local: localSection(),
     streams: streamsSection(),
     rules: z.strictObject({

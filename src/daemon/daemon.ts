@@ -112,7 +112,7 @@ function createWorkers(
   },
 ): Workers {
   const { store, service, rules, space, pulse, socket, watch } = parts;
-  const { clock, random, log, events } = deps;
+  const { clock, random, log, scrubber, events } = deps;
   const sequence = createReadSequence(store, clock);
   const readOrder = createOrderReader({
     ...{ store, v1: service.v1, sequence, clock },
@@ -131,7 +131,7 @@ function createWorkers(
     onPush: () => outbox.nudge(),
   });
   const inbox = createInbox(config, {
-    ...{ store, clock, random, log, readOrder, space, socket },
+    ...{ store, clock, random, log, scrubber, service, readOrder, space, socket },
     refresherClock: pulse.clockOf('refresher'),
     onRead: () => decider.nudge(),
   });
@@ -149,7 +149,10 @@ function createWorkers(
   const health = createHealth(config, {
     ...{ store, clock, service, meter, space, ...watch, isOpen: () => isOpen },
   });
-  const local = createLocal(config, { random, log, sync: operations, review, health, onListening });
+  const local = createLocal(config, {
+    ...{ random, log, sync: operations, review, health, onListening },
+    groups: [inbox.routes],
+  });
   const lease = leaseKeeper(parts.lease, config.store.lockLease, pulse.clockOf('lease'));
   return {
     workers: [

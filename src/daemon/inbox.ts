@@ -1,19 +1,25 @@
 /** The inbox as the configuration describes it: listener and refresher. */
+import type { PortalLink } from '../client/portal-link.ts';
 import type { Config } from '../config/schema.ts';
+import type { RouteGroup } from '../console/api.ts';
+import { eventRoutes } from '../console/event-routes.ts';
 import { createAccess } from '../inbox/access.ts';
 import { createJournal, type Journal } from '../inbox/journal.ts';
 import { createListener, LISTENER_LIMITS } from '../inbox/listener.ts';
 import { createLossMeter, type LossMeter, type LossMeterLimits } from '../inbox/loss/loss-meter.ts';
 import { createMeter, type Meter } from '../inbox/meter.ts';
+import { type Asker, createEventOperations, replayAfterUpgrade } from '../inbox/operations.ts';
 import { createRefresher, type Refresher } from '../inbox/refresher.ts';
 import { createVerifier } from '../inbox/signature.ts';
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { RefusedError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
+import type { Scrubber } from '../lib/secret.ts';
 import type { SpaceWatch } from '../store/space.ts';
 import type { Store } from '../store/store.ts';
 import type { ReadOrder } from '../sync/read-order.ts';
+import type { Service } from './service.ts';
 import type { Worker } from './supervisor.ts';
 
 export interface Inbox {
@@ -21,6 +27,8 @@ export interface Inbox {
   readonly refresher: Refresher;
   readonly meter: Meter;
   readonly lossMeter: LossMeter;
+  /** What a person may ask of it. */
+  readonly routes: RouteGroup;
   /** The address that events are received at, once the listener has started. */
   readonly url: Promise<string | undefined>;
 }
@@ -30,6 +38,8 @@ export interface InboxDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
+  readonly scrubber: Scrubber;
+  readonly service: Service;
   readonly readOrder: ReadOrder;
   readonly space: SpaceWatch;
   /** For the refresher's own loop. */
@@ -57,6 +67,31 @@ async function recordRefused(deps: InboxDeps, orderId: number, error: RefusedErr
     })
     .onConflict((conflict) => conflict.doNothing())
     .execute();
+}
+
+/** A link into the portal: kept nowhere, and taken out of every log line that it might get into. */
+async function openPortal(deps: InboxDeps, { actor, reason }: Asker): Promise<PortalLink> {
+  const { value: link } = await deps.service.v1.webhookPortal();
+  deps.scrubber.register(link.url.reveal(), link.url.name);
+  const detail = JSON.stringify({ expiresAt: link.expiresAt });
+  const about = { action: 'portal.open', subject: 'portal', detail };
+  await deps.store.db
+    .insertInto('audit')
+    .values({ at: deps.clock.now(), actor, reason, ...about })
+    .execute();
+  return link;
+}
+
+/** Looks at what an older program could only store before it reads orders. */
+function afterUpgrade(refresher: Refresher, { store, clock, log }: InboxDeps): Refresher {
+  return {
+    ...refresher,
+    async run(signal) {
+      const events = await replayAfterUpgrade(store, clock);
+      if (events > 0) log.info({ events }, 'stored events are understood now');
+      await refresher.run(signal);
+    },
+  };
 }
 
 /** The listener as a worker, and where it listens once it has started. */
@@ -142,7 +177,12 @@ export function createInbox({ listener: config, lossMeter }: Config, deps: Inbox
   const journal = createJournal({ store, clock, meter, onAccepted: () => refresher.nudge() });
   const { worker, url } = listenerWorker(config, { ...deps, log, journal, meter });
   return {
-    ...{ listener: worker, refresher, meter, url },
+    ...{ listener: worker, meter, url },
+    refresher: afterUpgrade(refresher, { ...deps, log }),
+    routes: eventRoutes({
+      events: createEventOperations({ store, clock, nudge: () => refresher.nudge() }),
+      openPortal: (asker) => openPortal(deps, asker),
+    }),
     lossMeter: createLossMeter({ store, clock, log, meter }, lossLimits(lossMeter)),
   };
 }

@@ -1,19 +1,17 @@
 /** The pulls as the configuration describes them: planner, thread, and what a person may do. */
-import { join } from 'node:path';
 import type { Config } from '../config/schema.ts';
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
-import type { Scrubber } from '../lib/secret.ts';
-import { lockFolder } from '../store/lock.ts';
 import type { ReadSequence } from '../store/state.ts';
-import { openStore, type Store } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
 import { createVariantThread } from '../sync/bulk/thread.ts';
 import { createVariantPages } from '../sync/bulk/variant-pages.ts';
 import { createSyncOperations, type SyncOperations } from '../sync/operations.ts';
 import { createPlanner } from '../sync/planner.ts';
 import type { RunResult } from '../sync/run/run-stream.ts';
-import { createService, type Service } from './service.ts';
+import { type AloneDeps, workAlone } from './commands/alone.ts';
+import type { Service } from './service.ts';
 import { plannedStreams } from './streams.ts';
 import type { Worker } from './supervisor.ts';
 
@@ -66,30 +64,17 @@ export function createSync(config: Config, deps: SyncDeps): Sync {
 }
 
 /** For the command line while no daemon runs; throws `store.locked` when one does. */
-export async function withOperations<T>(
+export function withOperations<T>(
   config: Config,
-  deps: { readonly clock: Clock; readonly random: Random; readonly scrubber: Scrubber },
+  deps: AloneDeps,
   work: (operations: SyncOperations) => Promise<T>,
 ): Promise<T> {
   const { clock } = deps;
-  const folder = lockFolder(join(config.dataDir, 'daemon.lock'));
-  try {
-    const path = join(config.dataDir, 'mirror.db');
-    const { store } = await openStore({ path, busyTimeoutMs: config.store.busyTimeout }, clock);
-    const stopping = new AbortController();
-    const service = await createService(config.service, { ...deps, store, stop: stopping.signal });
+  return workAlone(config, deps, ({ store, service }) => {
     const sources = { store, clock, ...service, onRefreshRequested: () => undefined };
-    try {
-      const streams = plannedStreams(config, sources).map(({ stream }) => stream);
-      const variants = createVariantPages({ store, clock });
-      const nudge = (): void => undefined;
-      return await work(createSyncOperations({ store, clock, variants, streams, nudge }));
-    } finally {
-      stopping.abort(new Error('done'));
-      await service.transport[Symbol.asyncDispose]();
-      await store.close();
-    }
-  } finally {
-    folder.release();
-  }
+    const streams = plannedStreams(config, sources).map(({ stream }) => stream);
+    const variants = createVariantPages({ store, clock });
+    const nudge = (): void => undefined;
+    return work(createSyncOperations({ store, clock, variants, streams, nudge }));
+  });
 }

@@ -21,7 +21,7 @@ export interface EventHint {
 /** A type beyond this is kept in the body only. */
 const TYPE = /^[a-zA-Z0-9\-_.]{1,256}$/;
 
-const KNOWN_TYPES: ReadonlySet<string> = new Set([
+export const KNOWN_TYPES: ReadonlySet<string> = new Set([
   'ping',
   'sales_order.order_created',
   'sales_order.order_completed',

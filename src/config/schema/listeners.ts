@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import type { ContextFields } from './context.ts';
 import {
+  baseUrl,
   duration,
   flag,
   headerName,
@@ -92,6 +93,25 @@ export function listenerSection(fields: ContextFields) {
       }
     },
     onceSound('host', 'public', 'secrets'),
+  );
+}
+
+export function relaySection(fields: ContextFields) {
+  const id = () => text('an id of the relay', 'app_1', /^[\w.-]{1,256}$/).nullable();
+  const section = z.strictObject({
+    apiUrl: baseUrl().nullable(),
+    token: fields.secret('relay.token').nullable(),
+    application: id(),
+    endpoint: id(),
+  });
+  return section.superRefine(
+    ({ apiUrl, token }, ctx) => {
+      if ((apiUrl === null) === (token === null)) return;
+      const message = 'is not set; apiUrl and token, or neither';
+      const path = [apiUrl === null ? 'apiUrl' : 'token'];
+      ctx.addIssue({ code: 'custom', path, message });
+    },
+    onceSound('apiUrl', 'token'),
   );
 }
 

@@ -1,0 +1,75 @@
+/** `selvedge events list`: the stored events, the latest first. */
+import { Command } from 'commander';
+import { type EventRow, listEvents } from '../../inbox/overview.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { SelvedgeError } from '../../lib/errors.ts';
+import { type CliContext, examples } from '../command.ts';
+import { withMirror } from '../reading.ts';
+import { parseMoment } from '../rules/moment.ts';
+
+interface Options {
+  readonly type?: string;
+  readonly order?: string;
+  readonly since?: string;
+  readonly limit: string;
+  readonly json?: boolean;
+}
+
+const EVENT_TITLES = ['RECEIVED', 'TYPE', 'ORDER', 'LED TO', 'TIMES', 'ID'];
+
+/** More than anybody reads; programs ask the database. */
+const LIMIT_MAX = 100_000;
+
+export function eventCells(event: EventRow, at: number = event.receivedAt): string[] {
+  return [
+    new Date(at).toISOString().slice(0, 23).replace('T', ' '),
+    event.type ?? '(none)',
+    event.orderId === null ? '-' : String(event.orderId),
+    event.outcome === 'refresh' ? 'a read' : 'nothing',
+    String(event.duplicates + 1),
+    event.eventId,
+  ];
+}
+
+function orderNumber(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^\d+$/.test(text)) return Number(text);
+  throw new SelvedgeError('cli.no_order', `"${text}" is no order id`);
+}
+
+export function eventsList(context: CliContext): Command {
+  return new Command('list')
+    .summary('show stored events, the latest first')
+    .description(
+      'Everything that was rightly signed is stored, whether it is understood or not. TIMES\n' +
+        'counts how often the relay has sent it. Times are UTC.',
+    )
+    .option('--type <type>', 'such as sales_order.delivery_created, or delivery_created')
+    .option('--order <id>', 'only events that name this order')
+    .option('--since <time>', 'a time, or 2h for two hours ago')
+    .option('--limit <n>', 'how many at the most', '50')
+    .option('--json', 'as JSON; times are epoch milliseconds')
+    .addHelpText(
+      'after',
+      examples([
+        ['events list --since 1h', 'the last hour'],
+        ['events list --order 4711', 'what we were told about an order'],
+      ]),
+    )
+    .action(async (options: Options, command: Command) => {
+      const now = systemClock().now();
+      const filter = {
+        type: options.type,
+        orderId: orderNumber(options.order),
+        since: options.since === undefined ? undefined : parseMoment(options.since, now),
+        limit: Math.min(LIMIT_MAX, Math.max(1, Number.parseInt(options.limit, 10) || 50)),
+      };
+      const events = await withMirror(command, context, (db) => listEvents(db, filter));
+      if (options.json === true) context.output.json(events);
+      else
+        context.output.table(
+          EVENT_TITLES,
+          events.map((event) => eventCells(event)),
+        );
+    });
+}

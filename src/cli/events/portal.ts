@@ -1,0 +1,42 @@
+/** `selvedge portal open`: a fresh link into the relay's portal. */
+import { Command } from 'commander';
+import { z } from 'zod';
+import { type CliContext, examples } from '../command.ts';
+import { throughDaemon } from './through-daemon.ts';
+
+const answer = z.object({ url: z.string(), expiresAt: z.string().nullable() });
+
+export function portalOpen(context: CliContext): Command {
+  const { output } = context;
+  return new Command('open')
+    .summary('make a link into the portal of the events')
+    .description(
+      'Asks the service for a link that opens the portal once: endpoints, signing secrets, the\n' +
+        'history, re-sending. Whoever has it can send our events elsewhere, so it is printed to\n' +
+        'standard output only, never logged, and the audit keeps who asked.',
+    )
+    .option('--reason <text>', 'why; goes into the audit', '')
+    .option('--json', 'as JSON')
+    .addHelpText(
+      'after',
+      examples([['portal open', 'open the printed address in a browser, once']]),
+    )
+    .action(async (options: { reason: string; json?: boolean }, command: Command) => {
+      const link = await throughDaemon(
+        context,
+        command,
+        {
+          ...{ path: '/api/portal/open', body: {}, answer },
+          async alone({ service }) {
+            const { url, expiresAt } = (await service.v1.webhookPortal()).value;
+            return { url: url.reveal(), expiresAt: expiresAt ?? null };
+          },
+        },
+        options.reason,
+      );
+      if (options.json === true) output.json(link);
+      else output.line(link.url);
+      const until = link.expiresAt === null ? '' : `, until ${link.expiresAt}`;
+      output.note(`works once${until}; whoever has it can change where events go`);
+    });
+}

@@ -1,0 +1,85 @@
+/** `selvedge events replay`: interpret stored events again and read their orders again. */
+import { Command } from 'commander';
+import { z } from 'zod';
+import { createEventOperations, type ReplayResult, replayEvents } from '../../inbox/operations.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { SelvedgeError } from '../../lib/errors.ts';
+import { type CliContext, examples } from '../command.ts';
+import { withMirror } from '../reading.ts';
+import { parseMoment } from '../rules/moment.ts';
+import { throughDaemon } from './through-daemon.ts';
+
+interface Options {
+  readonly since?: string;
+  readonly dryRun?: boolean;
+  readonly reason: string;
+  readonly json?: boolean;
+}
+
+const answer: z.ZodType<ReplayResult> = z.object({
+  events: z.int(),
+  orders: z.int(),
+  withoutOrder: z.int(),
+  newlyUnderstood: z.int(),
+});
+
+function selectionOf(ids: readonly string[], since: string | undefined, now: number) {
+  if ((ids.length === 0) === (since === undefined)) {
+    const hint = 'selvedge events replay msg_…, or selvedge events replay --since 2h';
+    throw new SelvedgeError('cli.no_selection', 'name events, or a time, not both', { hint });
+  }
+  return since === undefined ? { ids } : { since: parseMoment(since, now) };
+}
+
+function sentence(result: ReplayResult, dryRun: boolean): string {
+  const { events, orders, withoutOrder, newlyUnderstood } = result;
+  const parts = [`${events} events: ${orders} orders ${dryRun ? 'would be' : 'are'} read again`];
+  if (withoutOrder > 0) parts.push(`${withoutOrder} name none`);
+  if (newlyUnderstood > 0) parts.push(`${newlyUnderstood} were not understood when they came`);
+  return parts.join(', ');
+}
+
+export function eventsReplay(context: CliContext): Command {
+  return new Command('replay')
+    .summary('read the orders of stored events again')
+    .description(
+      'Each event is interpreted again, as this program understands it, and its order is read\n' +
+        'again. Always safe: an event is a hint, what the service says now is what counts.',
+    )
+    .argument('[ids...]', 'ids of events')
+    .option('--since <time>', 'all events from a time on, or 2h for two hours ago')
+    .option('--dry-run', 'only say what would be done')
+    .option('--reason <text>', 'why; goes into the audit', '')
+    .option('--json', 'the answer as JSON')
+    .addHelpText(
+      'after',
+      examples([
+        ['events replay --since 1d --dry-run', 'how much would that be?'],
+        ['events replay msg_2x…', 'read the order of this event again'],
+      ]),
+    )
+    .action(async (ids: readonly string[], options: Options, command: Command) => {
+      const clock = systemClock();
+      const selection = selectionOf(ids, options.since, clock.now());
+      const dryRun = options.dryRun === true;
+      const result = dryRun
+        ? await withMirror(command, context, (_db, store) =>
+            replayEvents(store, selection, { write: false, now: clock.now() }),
+          )
+        : await throughDaemon(
+            context,
+            command,
+            {
+              ...{ path: '/api/events/replay', body: selection, answer },
+              alone: ({ store }, asker) =>
+                createEventOperations({ store, clock, nudge: () => undefined }).replay(
+                  selection,
+                  asker,
+                ),
+            },
+            options.reason,
+          );
+      if (options.json === true) context.output.json(result);
+      else context.output.line(sentence(result, dryRun));
+    });
+}

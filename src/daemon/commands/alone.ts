@@ -1,0 +1,42 @@
+/** What commands do while no daemon runs: with store and service, under the daemon's lock. */
+import { join } from 'node:path';
+import type { Config } from '../../config/schema.ts';
+import type { Random } from '../../lib/chance.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Scrubber } from '../../lib/secret.ts';
+import { lockFolder } from '../../store/lock.ts';
+import { openStore, type Store } from '../../store/store.ts';
+import { createService, type Service } from '../service.ts';
+
+export interface AloneDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly scrubber: Scrubber;
+}
+
+/** Throws `store.locked` when a daemon runs. */
+export async function workAlone<T>(
+  config: Config,
+  deps: AloneDeps,
+  work: (parts: { readonly store: Store; readonly service: Service }) => Promise<T>,
+): Promise<T> {
+  const folder = lockFolder(join(config.dataDir, 'daemon.lock'));
+  try {
+    const path = join(config.dataDir, 'mirror.db');
+    const { store } = await openStore(
+      { path, busyTimeoutMs: config.store.busyTimeout },
+      deps.clock,
+    );
+    const stopping = new AbortController();
+    const service = await createService(config.service, { ...deps, store, stop: stopping.signal });
+    try {
+      return await work({ store, service });
+    } finally {
+      stopping.abort(new Error('done'));
+      await service.transport[Symbol.asyncDispose]();
+      await store.close();
+    }
+  } finally {
+    folder.release();
+  }
+}

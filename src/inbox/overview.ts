@@ -1,0 +1,165 @@
+/** Stored events as people look at them: a list, one with what came of it, and what is new. */
+import type { Db } from '../store/store.ts';
+
+export interface EventFilter {
+  /** Whole, or without its group: `delivery_created`. */
+  readonly type?: string | undefined;
+  readonly orderId?: number | undefined;
+  /** Epoch milliseconds. */
+  readonly since?: number | undefined;
+  readonly limit: number;
+}
+
+export interface EventRow {
+  readonly eventId: string;
+  /** Epoch milliseconds, here and below; `sentAt` is the relay's time of the first attempt. */
+  readonly receivedAt: number;
+  readonly sentAt: number;
+  readonly type: string | null;
+  readonly orderId: number | null;
+  /** `refresh`: its order is read again; `stored`: nothing to read. */
+  readonly outcome: 'refresh' | 'stored';
+  readonly duplicates: number;
+  readonly lastDuplicateAt: number | null;
+  readonly secretName: string;
+}
+
+function eventRows(db: Db) {
+  return db
+    .selectFrom('webhook_event')
+    .select([
+      'event_id as eventId',
+      'received_at as receivedAt',
+      'sent_at as sentAt',
+      'type',
+      'order_id as orderId',
+      'outcome',
+      'duplicates',
+      'last_duplicate_at as lastDuplicateAt',
+      'secret_name as secretName',
+    ]);
+}
+
+/** The latest first. */
+export function listEvents(db: Db, filter: EventFilter): Promise<EventRow[]> {
+  const { type, orderId, since, limit } = filter;
+  let query = eventRows(db);
+  if (type !== undefined) query = query.where('type', 'in', [type, `sales_order.${type}`]);
+  if (orderId !== undefined) query = query.where('order_id', '=', orderId);
+  if (since !== undefined) query = query.where('received_at', '>=', since);
+  return query.orderBy('received_at', 'desc').orderBy('event_id').limit(limit).execute();
+}
+
+/** What arrived from then on, again or for the first time; the earliest first. */
+export async function eventsFrom(db: Db, from: number): Promise<EventRow[]> {
+  const rows = await eventRows(db)
+    .where((eb) => eb.or([eb('received_at', '>=', from), eb('last_duplicate_at', '>=', from)]))
+    .execute();
+  return rows.sort((a, b) => arrivedAt(a) - arrivedAt(b));
+}
+
+/** The last time that this event arrived. */
+export function arrivedAt({ receivedAt, lastDuplicateAt }: EventRow): number {
+  return Math.max(receivedAt, lastDuplicateAt ?? 0);
+}
+
+export interface EventTrace extends EventRow {
+  readonly body: Buffer;
+  /** Changes that the read after this very event brought. */
+  readonly changes: readonly TraceChange[];
+  /** What happened to its order since, whatever brought it: reads of several events are one. */
+  readonly orderSince: readonly TraceChange[];
+  /** Decisions about the order's deliveries since. */
+  readonly decisions: readonly TraceDecision[];
+  /** Whether its order still waits to be read, and why the last read failed. */
+  readonly waiting: { readonly dueAt: number; readonly lastError: string | null } | null;
+}
+
+interface TraceChange {
+  readonly at: number;
+  readonly entity: string;
+  readonly key: string;
+  readonly op: string;
+  readonly cause: string;
+}
+
+interface TraceDecision {
+  readonly decisionId: number;
+  readonly at: number;
+  readonly orderDeliveryId: number;
+  readonly outcome: string;
+  readonly mode: string;
+}
+
+const TRACE_MAX = 50;
+
+async function changesOfOrder(db: Db, orderId: number, since: number): Promise<TraceChange[]> {
+  const keysOf = async (
+    rows: Promise<readonly { readonly key: number }[]>,
+  ): Promise<readonly string[]> => (await rows).map(({ key }) => String(key));
+  const keys = {
+    sales_order: [String(orderId)],
+    delivery: await keysOf(
+      db
+        .selectFrom('delivery')
+        .select('order_delivery_id as key')
+        .where('order_id', '=', orderId)
+        .execute(),
+    ),
+    refund: await keysOf(
+      db
+        .selectFrom('refund')
+        .select('order_refund_id as key')
+        .where('order_id', '=', orderId)
+        .execute(),
+    ),
+  };
+  return db
+    .selectFrom('change')
+    .select(['at', 'entity', 'key', 'op', 'cause'])
+    .where((eb) =>
+      eb.or(
+        Object.entries(keys).map(([entity, of]) =>
+          eb.and([eb('entity', '=', entity), eb('key', 'in', [...of])]),
+        ),
+      ),
+    )
+    .where('at', '>=', since)
+    .orderBy('seq')
+    .limit(TRACE_MAX)
+    .execute();
+}
+
+/** An event with its body and what it caused; undefined when there is none of this id. */
+export async function traceEvent(db: Db, eventId: string): Promise<EventTrace | undefined> {
+  const event = await eventRows(db)
+    .select('body')
+    .where('event_id', '=', eventId)
+    .executeTakeFirst();
+  if (!event) return undefined;
+  const { orderId, receivedAt } = event;
+  if (orderId === null) {
+    return { ...event, changes: [], orderSince: [], decisions: [], waiting: null };
+  }
+  const orderSince = await changesOfOrder(db, orderId, receivedAt);
+  const decisions = await db
+    .selectFrom('decision')
+    .select(['decision_id as decisionId', 'at', 'order_delivery_id as orderDeliveryId'])
+    .select(['outcome', 'mode'])
+    .where('order_id', '=', orderId)
+    .where('at', '>=', receivedAt)
+    .orderBy('decision_id')
+    .limit(TRACE_MAX)
+    .execute();
+  const waiting = await db
+    .selectFrom('refresh')
+    .select(['due_at as dueAt', 'last_error as lastError'])
+    .where('order_id', '=', orderId)
+    .executeTakeFirst();
+  return {
+    ...event,
+    changes: orderSince.filter(({ cause }) => cause === `refresh:event:${eventId}`),
+    ...{ orderSince, decisions },
+    waiting: waiting ?? null,
+  };
+}

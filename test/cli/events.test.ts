@@ -1,0 +1,162 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { localFile } from '../../src/console/api.ts';
+import { startTestDaemon, startTestReference, testConfig, until } from '../support/house.ts';
+import { temporaryFolder } from '../support/store.ts';
+import { selvedge } from './support.ts';
+
+/** A daemon that is subscribed at a relay, and the file with which the command line finds both. */
+async function startHouse() {
+  const folder = temporaryFolder();
+  const reference = await startTestReference({
+    world: { styles: 6, orders: 3 },
+    life: { ordersPerMinute: 0, packAfter: '1h' },
+    auth: { loginSpacing: 0 },
+  });
+  const quick = [{ path: 'service.limits.loginSpacing', value: '0s' }];
+  const config = testConfig(reference, { folder, overrides: quick });
+  const [credentials] = Object.values(reference.credentials);
+  const secret = (name: string, value = ''): { readonly file: string } => {
+    writeFileSync(join(folder, name), value, { mode: 0o600 });
+    return { file: join(folder, name) };
+  };
+  const clientSecret = secret('client', credentials?.clientSecret);
+  const token = secret('relay', reference.relayToken);
+  const login = { clientId: credentials?.clientId, clientSecret };
+  const written = {
+    dataDir: config.dataDir,
+    rules: { directory: config.rules.directory },
+    service: { v1: { baseUrl: reference.v1Url, login }, limits: { loginSpacing: '0s' } },
+  };
+  const relay = { apiUrl: `${reference.relayUrl}/api/v1`, token };
+  const [withRelay, withoutRelay] = [join(folder, 'with.yaml'), join(folder, 'without.yaml')];
+  writeFileSync(withRelay, stringify({ ...written, relay }));
+  writeFileSync(withoutRelay, stringify(written));
+  const call = (...args: readonly string[]) => selvedge(['--config', withRelay, ...args]);
+  const callWithout = (...args: readonly string[]) => selvedge(['--config', withoutRelay, ...args]);
+  const start = async () => {
+    const daemon = await startTestDaemon(reference, config);
+    await until('the local API', () => existsSync(localFile(config.dataDir)) || undefined);
+    return daemon;
+  };
+  return { reference, config, call, callWithout, start };
+}
+
+type House = Awaited<ReturnType<typeof startHouse>>;
+
+const orderOf = ({ reference }: House): number => reference.world.book.orders.all[0]?.orderId ?? 0;
+
+function publishOrder(house: House): void {
+  const salesOrder = { orderId: orderOf(house), status: 'pending', orderLineItems: [] };
+  house.reference.relay.publish('sales_order.order_created', { salesOrder });
+}
+
+/** A link is printed, and its key stands nowhere else. */
+async function openPortal(house: House): Promise<string> {
+  const told = await house.call('portal', 'open', '--reason', 'new proxy');
+  expect(told).toMatchObject({ code: 0 });
+  expect(told.stdout).toMatch(new RegExp(`^${house.reference.relayUrl}/portal/\\S+#key=\\S+\n$`));
+  expect(told.stderr).toContain('works once');
+  expect(told.stderr).not.toContain('key=');
+  return told.stdout;
+}
+
+describe('selvedge events', () => {
+  it('tests the whole way with a ping, or with whatever comes', async () => {
+    const house = await startHouse();
+    const daemon = await house.start();
+    const told = await house.call('events', 'ping');
+    expect(told).toMatchObject({ code: 0 });
+    expect(told.stdout).toMatch(/^ping arrived after \d+ ms, signed by listener\.secrets\[0\]\n$/);
+    expect(told.stderr).toMatch(/asked the relay: msg_\w+ to endpoint ep_/);
+    await waitsForWhateverComes(house);
+    const { relay } = house.reference;
+    const [endpoint] = relay.listEndpoints();
+    if (!endpoint) throw new Error('no endpoint');
+    const other = `whsec_${Buffer.alloc(24, 1).toString('base64')}`;
+    relay.deleteEndpoint(endpoint.id);
+    relay.createEndpoint({ url: endpoint.url, secret: other });
+    const refused = await house.call('events', 'ping', '--timeout', '1s');
+    expect(refused).toMatchObject({ code: 1 });
+    expect(refused.stderr).toMatch(/the relay gets 401 from .*\/webhooks/);
+    const [wrong] = relay.listEndpoints();
+    relay.updateEndpoint(wrong?.id ?? '', { disabled: true });
+    const disabled = await house.call('events', 'ping', '--timeout', '1s');
+    expect(disabled.stderr).toMatch(/has disabled endpoint ep_/);
+    await daemon.stop();
+    expect((await house.call('events', 'ping')).stderr).toMatch(/no daemon runs/);
+  });
+
+  async function waitsForWhateverComes(house: House): Promise<void> {
+    const silent = await house.callWithout('events', 'ping', '--timeout', '50ms');
+    expect(silent.stderr).toContain('no event arrived in this time');
+    const waiting = house.callWithout('events', 'ping', '--json');
+    const tail = house.call('events', 'tail', '--count', '1', '--json');
+    // The command has begun to wait once it has looked at the clock.
+    await new Promise((resolve) => setImmediate(resolve));
+    const publish = setInterval(() => publishOrder(house), 50);
+    const told = await waiting;
+    clearInterval(publish);
+    expect(told.stderr).toContain('the relay cannot be asked');
+    expect(JSON.parse(told.stdout)).toMatchObject({
+      asked: false,
+      type: 'sales_order.order_created',
+    });
+    expect(JSON.parse((await tail).stdout)).toMatchObject({ orderId: orderOf(house) });
+  }
+
+  it('lists, shows and replays what has come, and prints links into the portal', async () => {
+    const house = await startHouse();
+    const daemon = await house.start();
+    publishOrder(house);
+    house.reference.relay.publish('stock.moved', { stock: 1 });
+    const orderId = orderOf(house);
+    await until('both events and the read', async () => {
+      const events = await daemon.store.db.selectFrom('webhook_event').select('type').execute();
+      const refresh = await daemon.store.db.selectFrom('refresh').select('order_id').execute();
+      return (events.length === 2 && refresh.length === 0) || undefined;
+    });
+    const list = async (...args: readonly string[]) =>
+      JSON.parse((await house.call('events', 'list', '--json', ...args)).stdout);
+    expect(await list()).toHaveLength(2);
+    expect(await list('--type', 'stock.moved')).toMatchObject([{ outcome: 'stored' }]);
+    expect(await list('--since', '1h', '--order', String(orderId))).toHaveLength(1);
+    expect(await list('--since', '2100-01-01')).toEqual([]);
+    const [{ eventId }] = await list('--type', 'order_created');
+    expect((await house.call('events', 'list')).stdout).toMatch(/RECEIVED .*\n.*msg_/);
+
+    const shown = await house.call('events', 'show', eventId, '--json');
+    expect(JSON.parse(shown.stdout)).toMatchObject({
+      ...{ eventId, orderId, form: 'json', waiting: null },
+      body: { type: 'sales_order.order_created', data: { salesOrder: { orderId } } },
+    });
+    expect((await house.call('events', 'show', eventId)).stdout).toMatch(/signed by {2}listener/);
+    const absent = await house.call('events', 'show', 'msg_none');
+    expect(absent.stderr).toContain('there is no event msg_none');
+
+    const dry = await house.call('events', 'replay', '--since', '1h', '--dry-run');
+    expect(dry.stdout).toBe('2 events: 1 orders would be read again, 1 name none\n');
+    const reads = () => house.reference.edge.journal.list({ path: `*/orders/${orderId}` }).length;
+    const before = reads();
+    const replay = await house.call('events', 'replay', eventId, '--reason', 'trying', '--json');
+    expect(JSON.parse(replay.stdout)).toMatchObject({ events: 1, orders: 1, withoutOrder: 0 });
+    await until('one more read', () => reads() > before || undefined);
+    const audit = await daemon.store.db.selectFrom('audit').selectAll().execute();
+    expect(audit).toMatchObject([{ action: 'events.replay', reason: 'trying' }]);
+    const wrong = await house.call('events', 'replay', eventId, 'msg_none');
+    expect(wrong).toMatchObject({ code: 1 });
+    expect((await house.call('events', 'replay')).stderr).toMatch(/name events, or a time/);
+
+    const links = [await openPortal(house)];
+    await daemon.stop();
+    // Without a daemon the wish is written, and the next start reads.
+    const alone = await house.call('events', 'replay', '--since', '1h');
+    expect(alone.stdout).toMatch(/^2 events: 1 orders are read again/);
+    links.push(await openPortal(house));
+    expect(new Set(links).size).toBe(2);
+    const again = await house.call('portal', 'open', '--json');
+    expect(JSON.parse(again.stdout)).toMatchObject({ expiresAt: expect.stringMatching(/^20/) });
+  });
+});
