@@ -275,7 +275,7 @@ CREATE TABLE evaluation (
   facts_digest TEXT NOT NULL,
   evaluated_at INTEGER NOT NULL,
   due_at INTEGER
-) STRICT;
+, due_why TEXT, feed_seq INTEGER NOT NULL DEFAULT 0) STRICT;
 CREATE INDEX evaluation_due ON evaluation (due_at) WHERE due_at IS NOT NULL;
 CREATE TABLE outbox (
   outbox_id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -955,3 +955,19 @@ SELECT seq, strftime('%Y-%m-%dT%H:%M:%SZ', at / 1000, 'unixepoch') AS at, entity
   cause
 FROM change
 /* v_change(seq,at,entity,"key",op,diff,cause) */;
+CREATE TABLE hold (
+  order_delivery_id INTEGER NOT NULL,
+  rule_id TEXT NOT NULL,
+  -- Another text of the rule is another hold.
+  rule_hash TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  -- When the rules are asked again although nothing changed (next opening, a duration).
+  until_at INTEGER,
+  -- When its time is up.
+  expires_at INTEGER NOT NULL,
+  -- What follows then.
+  afterwards TEXT NOT NULL CHECK (afterwards IN ('escalate', 're-evaluate', 'accept')),
+  -- Its time was up, and what follows has been done.
+  lapsed_at INTEGER,
+  PRIMARY KEY (order_delivery_id, rule_id)
+) STRICT, WITHOUT ROWID;

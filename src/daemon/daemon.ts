@@ -10,7 +10,7 @@
 import { join } from 'node:path';
 import { missingAtLevel } from '../client/v1/level.ts';
 import type { Config } from '../config/schema.ts';
-import type { Decided } from '../decisions/decider.ts';
+import type { Decided } from '../decisions/decide.ts';
 import { type LoadedRuleSet, loadRuleSet } from '../decisions/rule-files.ts';
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';

@@ -1,6 +1,7 @@
 /** The decisions as the configuration describes them. */
 import type { Config } from '../config/schema.ts';
-import { createDecider, type Decided, type Decider } from '../decisions/decider.ts';
+import type { Decided } from '../decisions/decide.ts';
+import { createDecider, type Decider } from '../decisions/decider.ts';
 import { createReview, type Review } from '../decisions/review/review.ts';
 import type { LoadedRuleSet } from '../decisions/rule-files.ts';
 import type { Clock } from '../lib/clock.ts';

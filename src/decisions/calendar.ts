@@ -5,7 +5,7 @@ import type { RuleSet } from '../rules/rule.ts';
 type ClockFacts = Facts['clock'];
 type Settings = RuleSet['settings'];
 
-const WEEKDAYS: readonly ClockFacts['weekday'][] = [
+export const WEEKDAYS: readonly ClockFacts['weekday'][] = [
   'monday',
   'tuesday',
   'wednesday',
@@ -24,7 +24,7 @@ interface LocalTime {
 }
 
 /** Wall time in an IANA zone; daylight saving is the zone's own affair. */
-function localTime(now: number, timeZone: string): LocalTime {
+export function localTime(now: number, timeZone: string): LocalTime {
   const format = new Intl.DateTimeFormat('en-GB', {
     timeZone,
     hourCycle: 'h23',

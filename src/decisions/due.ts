@@ -4,10 +4,11 @@
  * whose time has come again.
  * Level-triggered: it follows from the database alone and is safe to ask at any moment.
  */
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { inKeys } from '../store/bulk.ts';
-import type { Db, Tx } from '../store/store.ts';
-import { hasFailedPush, hasOpenPush, wasUndone } from './push.ts';
+import type { Db } from '../store/store.ts';
+import type { DueWhy } from '../store/tables.ts';
+import { hasFailedPush, hasOpenPush } from './push.ts';
 
 export interface DueQuery {
   readonly rulesKey: string;
@@ -18,7 +19,7 @@ export interface DueQuery {
 
 export interface DueDelivery {
   readonly orderDeliveryId: number;
-  readonly trigger: 'new' | 'changed' | 'rules' | 'push' | 'tick';
+  readonly trigger: 'new' | 'changed' | 'rules' | 'push' | DueWhy;
 }
 
 function candidates(db: Db, aside: readonly number[]) {
@@ -40,6 +41,7 @@ interface Compared {
   readonly order_hash: string | null;
   readonly evaluated_at: number | null;
   readonly rules_key: string | null;
+  readonly due_why: DueWhy | null;
   readonly failed_push: number;
 }
 
@@ -51,17 +53,21 @@ function triggerOf(row: Compared, rulesKey: string): DueDelivery['trigger'] {
     row.changed_at > row.evaluated_at;
   if (changed) return 'changed';
   if (row.rules_key !== rulesKey) return 'rules';
-  return row.failed_push === 1 ? 'push' : 'tick';
+  return row.failed_push === 1 ? 'push' : (row.due_why ?? 'tick');
 }
 
-/** The oldest deliveries first: budgets are used up in a fixed order. */
-export async function dueDeliveries(
-  db: Db,
-  query: DueQuery,
-  aside: readonly number[],
-  limit: number,
-): Promise<DueDelivery[]> {
-  const rows = await candidates(db, aside)
+/**
+ * Told by its own rows: it is new, it changed (or changed and changed back: somebody did
+ * something), the rules did, or its push came to nothing.
+ */
+function isFresh({ rulesKey }: DueQuery): RawBuilder<boolean> {
+  return sql<boolean>`(e.order_delivery_id is null
+    or e.delivery_hash <> d.content_hash or d.changed_at > e.evaluated_at
+    or e.order_hash <> o.content_hash or e.rules_key <> ${rulesKey} or ${hasFailedPush()})`;
+}
+
+function select(db: Db, query: DueQuery, aside: readonly number[], limit: number) {
+  return candidates(db, aside)
     .select([
       'd.order_delivery_id',
       'd.content_hash',
@@ -71,28 +77,35 @@ export async function dueDeliveries(
       'd.changed_at',
       'e.evaluated_at',
       'e.rules_key',
+      'e.due_why',
       sql<number>`${hasFailedPush()}`.as('failed_push'),
     ])
     .where('d.changed_at', '<=', query.now - query.settleMs)
-    .where((eb) =>
-      eb.or([
-        eb('e.order_delivery_id', 'is', null),
-        eb('e.delivery_hash', '!=', eb.ref('d.content_hash')),
-        // Changed and changed back: somebody did something, though the row looks as before.
-        eb('d.changed_at', '>', eb.ref('e.evaluated_at')),
-        hasFailedPush(),
-        eb('e.order_hash', '!=', eb.ref('o.content_hash')),
-        eb('e.rules_key', '!=', query.rulesKey),
-        eb('e.due_at', '<=', query.now),
-      ]),
-    )
     .orderBy('d.order_delivery_id')
-    .limit(limit)
-    .execute();
-  return rows.map((row) => ({
-    orderDeliveryId: row.order_delivery_id,
-    trigger: triggerOf(row, query.rulesKey),
-  }));
+    .limit(limit);
+}
+
+/**
+ * The oldest deliveries first: budgets are used up in a fixed order. Half of the places are for
+ * those that are looked at again, so that neither a backlog of these nor one of new deliveries
+ * keeps the other waiting.
+ */
+export async function dueDeliveries(
+  db: Db,
+  query: DueQuery,
+  aside: readonly number[],
+  limit: number,
+): Promise<DueDelivery[]> {
+  const half = Math.ceil(limit / 2);
+  const fresh = await select(db, query, aside, half).where(isFresh(query)).execute();
+  const again = await select(db, query, aside, half).where('e.due_at', '<=', query.now).execute();
+  const rows = new Map([...fresh, ...again].map((row) => [row.order_delivery_id, row]));
+  return [...rows.values()]
+    .sort((a, b) => a.order_delivery_id - b.order_delivery_id)
+    .map((row) => ({
+      orderDeliveryId: row.order_delivery_id,
+      trigger: triggerOf(row, query.rulesKey),
+    }));
 }
 
 /** When the next delivery falls due, if one waits. */
@@ -114,23 +127,4 @@ export async function nextDueDelivery(
     )
     .executeTakeFirst();
   return row?.due_at ?? undefined;
-}
-
-/**
- * Whether somebody else put the delivery back to pending. The daemon itself never does, so a
- * change from another status to pending is a person's, and what a person touched is left alone.
- * It shows in the change feed, or, when it came before we read the accept back, in a push that
- * was answered and refused.
- */
-export async function wasPutBack(tx: Tx, orderDeliveryId: number): Promise<boolean> {
-  const row = await tx
-    .selectFrom('change')
-    .select('seq')
-    .where('entity', '=', 'delivery')
-    .where('key', '=', String(orderDeliveryId))
-    .where('op', '=', 'update')
-    .where(sql<string>`diff->>'$.status[1]'`, '=', 'pending')
-    .limit(1)
-    .executeTakeFirst();
-  return row !== undefined || (await wasUndone(tx, orderDeliveryId));
 }

@@ -21,7 +21,8 @@ function isPushOf(idColumn: string, decisionColumn: string): RawBuilder<boolean>
   const [before, between] = pushReference('', '').split('//');
   const reference = sql`${`${before}/`} || ${sql.ref(idColumn)} || ${`/${between}`}
     || ${sql.ref(decisionColumn)}`;
-  return sql<boolean>`(kind = ${DELIVERY_STATUS_KIND} and reference = ${reference})`;
+  return sql<boolean>`(outbox.kind = ${DELIVERY_STATUS_KIND}
+    and outbox.reference = ${reference})`;
 }
 
 /** SQL: the push of the evaluation's decision ended after it, without success. */
@@ -31,17 +32,32 @@ export function hasFailedPush(): RawBuilder<boolean> {
     and ended_at > e.evaluated_at and state <> 'confirmed')`;
 }
 
-/** Whether a push was answered and then found undone: somebody put the delivery back. */
-export async function wasUndone(tx: Tx, orderDeliveryId: number): Promise<boolean> {
+/**
+ * Whether a push was answered and the delivery is pending all the same, without ever having been
+ * seen otherwise: somebody put it back, and nobody has been made out since.
+ */
+export async function undonePush(tx: Tx, orderDeliveryId: number): Promise<boolean> {
   const row = await tx
-    .selectFrom('decision')
-    .innerJoin('outbox', (join) =>
-      join.on(isPushOf('decision.order_delivery_id', 'decision.decision_id')),
-    )
+    .selectFrom('decision as n')
+    .innerJoin('delivery as d', 'd.order_delivery_id', 'n.order_delivery_id')
+    .innerJoin('outbox', (join) => join.on(isPushOf('n.order_delivery_id', 'n.decision_id')))
     .select('outbox_id')
-    .where('order_delivery_id', '=', orderDeliveryId)
+    .where('n.order_delivery_id', '=', orderDeliveryId)
+    .where('d.status', '=', 'pending')
     .where('state', '=', 'refused')
     .where('result', 'is not', null)
+    .where((eb) =>
+      eb.not(
+        eb.exists(
+          eb
+            .selectFrom('decision as later')
+            .select('later.decision_id')
+            .whereRef('later.order_delivery_id', '=', 'n.order_delivery_id')
+            .whereRef('later.decision_id', '>', 'n.decision_id')
+            .where('later.actor', '=', 'external'),
+        ),
+      ),
+    )
     .limit(1)
     .executeTakeFirst();
   return row !== undefined;

@@ -6,7 +6,9 @@
 import type { Outcome } from '../rules/combine.ts';
 import type { Evaluation } from '../rules/evaluate.ts';
 import type { Tx } from '../store/store.ts';
+import type { DueWhy } from '../store/tables.ts';
 import type { Subject } from './facts.ts';
+import { endHolds } from './holds/holds.ts';
 import { appendDecision, factsDigest } from './journal.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
 
@@ -24,6 +26,8 @@ export interface Judgement {
   readonly at: number;
   /** When it is to be looked at again; null: not before something changes. */
   readonly dueAt: number | null;
+  /** What will make it due then. */
+  readonly dueWhy?: DueWhy | undefined;
 }
 
 /** By which rules, and how strong: another key is another decision. */
@@ -65,7 +69,7 @@ export async function rememberEvaluation(
   judgement: Judgement,
   decisionId: number | undefined,
 ): Promise<void> {
-  const { subject, mode, rules, at, dueAt } = judgement;
+  const { subject, mode, rules, at, dueAt, dueWhy = null } = judgement;
   const values = {
     delivery_hash: subject.delivery.content_hash,
     order_hash: subject.orderHash,
@@ -73,6 +77,7 @@ export async function rememberEvaluation(
     facts_digest: factsDigest(subject.facts),
     evaluated_at: at,
     due_at: dueAt,
+    due_why: dueWhy,
   };
   const id = subject.delivery.order_delivery_id;
   if (decisionId === undefined) {
@@ -110,5 +115,7 @@ export async function recordDecision(
     evaluation,
   });
   await rememberEvaluation(tx, judgement, decisionId);
+  // Whom the rules held, people have taken over.
+  if (by.actor !== 'daemon') await endHolds(tx, subject.delivery.order_delivery_id, at);
   return decisionId;
 }

@@ -36,6 +36,8 @@ export interface RuleResult {
   readonly mode: 'shadow' | 'live';
   /** Reject rules only. */
   readonly armed?: boolean | undefined;
+  /** Hold rules only: it has held for its time, and then speaks for accepting. */
+  readonly lapsed?: true | undefined;
   readonly value: Truth;
   readonly missing: readonly string[];
   readonly clauses: readonly ClauseResult[];
@@ -58,12 +60,14 @@ export interface EvaluateOptions {
   readonly mode?: Mode | undefined;
   /** Hashes of the reject rules that a person armed; none when left out. */
   readonly armed?: ReadonlySet<string> | undefined;
+  /** Hashes of the hold rules that held this delivery for their time and say "then: accept". */
+  readonly lapsed?: ReadonlySet<string> | undefined;
   /** Whether the values behind the clauses are collected. Default true. */
   readonly operands?: boolean | undefined;
 }
 
 const STRENGTH: Readonly<Record<Mode, number>> = { off: 0, shadow: 1, live: 2 };
-const NONE_ARMED: ReadonlySet<string> = new Set();
+const NONE: ReadonlySet<string> = new Set();
 
 function weakest(modes: readonly Mode[]): Mode {
   return modes.reduce((weak, mode) => (STRENGTH[mode] < STRENGTH[weak] ? mode : weak));
@@ -138,8 +142,11 @@ export function contextOf(ruleSet: RuleSet, facts: Facts): CelContext {
 }
 
 function verdictOf(result: RuleResult): Verdict {
-  const { id, action, value, missing, message, title } = result;
-  return { id, action, value, missing, text: message ?? title };
+  const { id, action, value, missing, lapsed } = result;
+  const text = result.message ?? result.title;
+  // Only what is certain: where it cannot be evaluated any more, it goes on holding.
+  if (lapsed !== true || value !== true) return { id, action, value, missing, text };
+  return { id, action: 'accept', value, missing, text: `held for its time: ${text}` };
 }
 
 export function evaluate(
@@ -148,7 +155,7 @@ export function evaluate(
   options: EvaluateOptions = {},
 ): Evaluation {
   const context = contextOf(ruleSet, facts);
-  const armed = options.armed ?? NONE_ARMED;
+  const armed = options.armed ?? NONE;
   const setMode = weakest([ruleSet.settings.mode, options.mode ?? 'live']);
   const rules: RuleResult[] = [];
   for (const rule of ruleSet.rules) {
@@ -156,7 +163,12 @@ export function evaluate(
     const mode = weakest([rule.mode, setMode, isArmed ? 'live' : 'shadow']);
     if (mode === 'off' || !applies(rule, facts)) continue;
     const result = evaluateRule(rule, context, options);
-    rules.push({ ...result, mode, ...(rule.action === 'reject' ? { armed: isArmed } : {}) });
+    const { lapsed = NONE } = options;
+    rules.push({
+      ...{ ...result, mode },
+      ...(rule.action === 'reject' ? { armed: isArmed } : {}),
+      ...(rule.action === 'hold' && lapsed.has(rule.hash) ? { lapsed: true } : {}),
+    });
   }
   const empty = facts.delivery.lines.length === 0;
   const live = rules.filter(({ mode }) => mode === 'live');

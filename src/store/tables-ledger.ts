@@ -151,6 +151,21 @@ interface EvaluationTable {
   facts_digest: string;
   evaluated_at: number;
   due_at: number | null;
+  due_why: DueWhy | null;
+  feed_seq: Generated<number>;
+}
+
+export type DueWhy = 'facts' | 'hold' | 'tick' | 'manual';
+
+interface HoldTable {
+  order_delivery_id: number;
+  rule_id: string;
+  rule_hash: string;
+  since: number;
+  until_at: number | null;
+  expires_at: number;
+  afterwards: 'escalate' | 're-evaluate' | 'accept';
+  lapsed_at: number | null;
 }
 
 export type OutboxState =
@@ -339,6 +354,7 @@ export interface LedgerTables {
   decision: DecisionTable;
   evaluation: EvaluationTable;
   fact_snapshot: FactSnapshotTable;
+  hold: HoldTable;
   incident: IncidentTable;
   lease: LeaseTable;
   match_seen: MatchSeenTable;

@@ -4,5 +4,5 @@ import type { MirrorTables } from './tables-mirror.ts';
 
 export interface Tables extends MirrorTables, LedgerTables {}
 
-export type { DecisionOutcome, OutboxState, RunOutcome } from './tables-ledger.ts';
+export type { DecisionOutcome, DueWhy, OutboxState, RunOutcome } from './tables-ledger.ts';
 export type { MirroredColumns } from './tables-mirror.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
-import { ACCEPT_COVERED, ACCEPT_SMALL, createHouse, loadedRules } from './support.ts';
+import { ACCEPT_COVERED, ACCEPT_SMALL, createHouse, type House, loadedRules } from './support.ts';
 
 const MINUTE = 60_000;
 
@@ -31,17 +31,17 @@ describe('a pending delivery', () => {
     expect(triggers).toEqual(['new', 'changed', 'changed', 'rules']);
   });
 
-  it('is decided again at the next tick when facts outside of it have changed', async () => {
+  it('is decided again at once when a fact outside of it, that a rule reads, changed', async () => {
     const house = await createHouse();
     const rules = loadedRules(ACCEPT_COVERED);
     await house.stock({ a: 1 });
     await house.delivery({ id: 1, lines: [['a', 2]] });
     expect(await house.decide({ rules: () => rules })).toEqual(['1 hold']);
-    await house.stock({ a: 2 });
+    await house.stock({ b: 2 });
     expect(await house.decide({ rules: () => rules })).toEqual([]);
-    await house.clock.advance(15 * MINUTE);
+    await house.stock({ a: 2 });
     expect(await house.decide({ rules: () => rules })).toEqual(['1 accept']);
-    expect((await house.decisions()).at(-1)).toMatchObject({ trigger: 'tick' });
+    expect((await house.decisions()).at(-1)).toMatchObject({ trigger: 'facts' });
   });
 
   it('is left alone while it may still be growing', async () => {
@@ -84,8 +84,18 @@ describe('a pending delivery', () => {
   });
 });
 
-describe('what a person did', () => {
-  it('is left alone: a delivery that was put back to pending is held', async () => {
+describe('what a person did in the service', () => {
+  /** The journal, `external accept`, from the first entry on. */
+  async function journal(house: House): Promise<string[]> {
+    const rows = await house.store.db
+      .selectFrom('decision')
+      .select(['actor', 'outcome'])
+      .orderBy('decision_id')
+      .execute();
+    return rows.map(({ actor, outcome }) => `${actor} ${outcome}`);
+  }
+
+  it('is left alone until its lines change: a delivery that was put back', async () => {
     const house = await createHouse();
     await house.delivery({ id: 1 });
     expect(await house.decide()).toEqual(['1 accept']);
@@ -93,10 +103,13 @@ describe('what a person did', () => {
     await house.clock.advance(1_000);
     await house.delivery({ id: 1, status: 'accepted' });
     await house.delivery({ id: 1, status: 'pending' });
-    expect(await house.decide()).toEqual(['1 hold']);
+    expect(await house.decide()).toEqual([]);
+    expect(await journal(house)).toEqual(['daemon accept', 'external hold']);
+    await house.order(1, { comment: 'please hurry' });
+    expect(await house.decide()).toEqual([]);
     await house.delivery({ id: 1, lines: [['a', 3]] });
-    expect(await house.decide()).toEqual(['1 hold']);
-    expect(await house.pushes()).toHaveLength(1);
+    expect(await house.decide()).toEqual(['1 accept']);
+    expect(await house.pushes()).toHaveLength(2);
   });
 
   it('counts as well when it came before the accept was read back', async () => {
@@ -105,11 +118,53 @@ describe('what a person did', () => {
     await house.decide();
     await house.clock.advance(1_000);
     await house.endPush('refused', { answered: true });
-    expect(await house.decide()).toEqual(['1 hold']);
-    expect((await house.decisions()).at(-1)).toMatchObject({ trigger: 'push' });
+    expect(await house.decide()).toEqual([]);
+    expect(await journal(house)).toEqual(['daemon accept', 'external hold']);
     expect(await house.decide()).toEqual([]);
     await house.delivery({ id: 1, lines: [['a', 3]] });
+    expect(await house.decide()).toEqual(['1 accept']);
+    expect(await journal(house)).toHaveLength(3);
+  });
+
+  it('is journaled although the daemon was about to do the same', async () => {
+    const house = await createHouse();
+    await house.delivery({ id: 1 });
+    await house.decide();
+    await house.clock.advance(1_000);
+    await house.delivery({ id: 1, status: 'accepted' });
+    await house.endPush('confirmed', { answered: false });
+    await house.decide();
+    expect(await journal(house)).toEqual(['daemon accept', 'external accept']);
+    await house.decide();
+    expect(await journal(house)).toHaveLength(2);
+  });
+
+  it('is not what the daemon itself did, however late the mirror shows it', async () => {
+    const house = await createHouse();
+    await house.delivery({ id: 1 });
+    await house.decide();
+    await house.store.db.updateTable('outbox').set({ attempts: 1 }).execute();
+    await house.clock.advance(1_000);
+    await house.delivery({ id: 1, status: 'accepted' });
+    await house.endPush('confirmed', { answered: true });
+    await house.decide();
+    expect(await journal(house)).toEqual(['daemon accept']);
+    await house.clock.advance(1_000);
+    await house.delivery({ id: 1, status: 'rejected' });
+    await house.decide();
+    expect(await journal(house)).toEqual(['daemon accept', 'external reject']);
+  });
+
+  it('ends the claim of the rules on it while it is being decided', async () => {
+    const house = await createHouse();
+    await house.delivery({ id: 1, lines: [['a', 30]] });
     expect(await house.decide()).toEqual(['1 hold']);
+    await house.delivery({ id: 1, lines: [['a', 30]], status: 'accepted' });
+    await house.delivery({ id: 1, lines: [['a', 30]], status: 'pending' });
+    const laxer = loadedRules(ACCEPT_SMALL.replaceAll('20', '50'));
+    expect(await house.decide({ rules: () => laxer })).toEqual([]);
+    expect(await journal(house)).toEqual(['daemon hold', 'external hold']);
+    expect(await house.store.db.selectFrom('hold').selectAll().execute()).toEqual([]);
   });
 });
 

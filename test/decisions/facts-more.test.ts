@@ -38,7 +38,7 @@ async function write(
   records: readonly object[],
 ) {
   const provenance = { source: 'run:1', readSeq: 1, at: house.clock.now() };
-  const rows = records.map(entity.toRow);
+  const rows = records.map((record) => entity.toRow(structuredClone(record)));
   await house.store.transaction((tx) => writeRows(tx, entity, rows, provenance));
 }
 

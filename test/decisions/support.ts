@@ -127,7 +127,7 @@ export async function createHouse(): Promise<House> {
     async stock(levels, more = {}) {
       const records = Object.entries(levels).map(([barcode, quantity]) => ({
         ...{ barcode, quantity },
-        ...more[barcode],
+        ...structuredClone(more[barcode]),
       }));
       const rows = records.map(STOCK_VARIANT.toRow);
       await store.transaction((tx) => writeRows(tx, STOCK_VARIANT, rows, now()));

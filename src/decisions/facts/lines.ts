@@ -76,12 +76,12 @@ async function styleColors(
 ): Promise<ReadonlyMap<string, StyleColor>> {
   if (styleNos.length === 0) return new Map();
   const { rows } = await sql<StyleColor>`
-    select s.style_no, c.code as color_code, s.active as style_active, sc.noos_type,
-      sc.active as color_active
-    from style as s
-    left join json_each(s.style_color_ids) as id
-    left join style_color as sc on sc.style_color_id = id.value and sc.deleted_at is null
-    left join color as c on c.color_id = sc.color_id and c.deleted_at is null
+    select s.style_no, c.code color_code, s.active style_active, sc.noos_type,
+      sc.active color_active
+    from style s
+    left join json_each(s.style_color_ids) id
+    left join style_color sc on sc.style_color_id = id.value and sc.deleted_at is null
+    left join color c on c.color_id = sc.color_id and c.deleted_at is null
     where ${inKeys('s.style_no', styleNos)} and s.deleted_at is null`.execute(tx);
   const found = new Map<string, StyleColor>();
   for (const row of rows) {

@@ -19,8 +19,8 @@ const SHIPS_WITHIN_MS = 14 * 86_400_000;
 
 /** When a delivery was accepted: by the change feed, or, if we never saw it pending, packed. */
 const ACCEPTED_AT = sql<number>`coalesce((
-  select max(c.at) from change as c
-  where c.entity = 'delivery' and c.key = cast(d.order_delivery_id as text)
+  select max(c.at) from change c
+  where c.entity = 'delivery' and c.key = d.order_delivery_id || ''
     and c.diff->>'$.status[1]' = 'accepted'
 ), d.created_at, d.first_seen_at)`;
 

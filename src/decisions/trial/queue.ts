@@ -1,15 +1,18 @@
 /**
  * The live queue under other rules: what would happen to every pending delivery if the daemon
  * decided now. The deliveries compete as they do for the daemon: the facts of each count out what
- * older ones want, so two of them never both have the last piece.
+ * older ones want, and what would be accepted uses up the customer's credit, so two of them never
+ * both have the last piece or the last of the credit.
  */
 import { evaluate } from '../../rules/evaluate.ts';
+import { completeFacts } from '../../rules/facts/derive.ts';
+import type { Facts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { DecisionOutcome } from '../../store/tables.ts';
-import { wasPutBack } from '../due.ts';
 import { UnknownStatus } from '../facts/status.ts';
 import { readSubject } from '../facts.ts';
+import { lapsedRules, readHolds } from '../holds/holds.ts';
 import { isReviewed } from '../review/touched.ts';
 
 export interface QueueOptions {
@@ -53,11 +56,31 @@ function pendingDeliveries(tx: Tx): Promise<Pending[]> {
 
 type Answer = Pick<Prospect, 'after' | 'rules' | 'reason'>;
 
+/** What the accepts of this trial have taken of each customer's credit, in hundredths. */
+type Taken = Map<string, number>;
+
+/** The facts as they would be after the accepts of this trial. */
+function afterAccepts(facts: Facts, taken: Taken): Facts {
+  const { customer } = facts;
+  const amount = taken.get(customer?.account_no ?? '');
+  const reserved = customer?.credit?.reserved;
+  if (!customer?.credit || amount === undefined || typeof reserved !== 'number') return facts;
+  const credit = { ...customer.credit, reserved: reserved + amount };
+  return { ...facts, customer: { ...customer, credit } };
+}
+
+function take(facts: Facts, taken: Taken): void {
+  const account = facts.customer?.account_no ?? '';
+  const { amount } = completeFacts(facts).delivery;
+  if (typeof amount === 'number') taken.set(account, (taken.get(account) ?? 0) + amount);
+}
+
 async function answerFor(
   tx: Tx,
   orderDeliveryId: number,
   now: number,
   options: QueueOptions,
+  taken: Taken,
 ): Promise<Answer> {
   const { rules: ruleSet, shadowAsLive = false } = options;
   const undecidable = (reason: string): Answer => ({ after: null, rules: [], reason });
@@ -68,12 +91,12 @@ async function answerFor(
     if (await isReviewed(tx, subject)) {
       return { after: 'nothing', rules: [], reason: 'a person has decided, it is left to people' };
     }
-    const evaluation = evaluate(ruleSet, subject.facts, { armed, operands: false });
+    const facts = afterAccepts(subject.facts, taken);
+    const lapsed = lapsedRules(await readHolds(tx, orderDeliveryId), now);
+    const evaluation = evaluate(ruleSet, facts, { armed, lapsed, operands: false });
     const { kind, rules, reason } = shadowAsLive ? evaluation.shadow : evaluation.live;
-    if (kind === 'hold' || !(await wasPutBack(tx, orderDeliveryId))) {
-      return { after: kind, rules, reason };
-    }
-    return { after: 'hold', rules: [], reason: 'it was put back to pending and is left to people' };
+    if (kind === 'accept') take(facts, taken);
+    return { after: kind, rules, reason };
   } catch (thrown) {
     if (thrown instanceof UnknownStatus) return undecidable(thrown.message);
     throw thrown;
@@ -84,9 +107,10 @@ async function answerFor(
 export function tryQueue(store: Store, now: number, options: QueueOptions): Promise<Prospect[]> {
   return store.snapshot(async (tx) => {
     const prospects: Prospect[] = [];
+    const taken: Taken = new Map();
     for (const row of await pendingDeliveries(tx)) {
       const orderDeliveryId = row.order_delivery_id;
-      const answer = await answerFor(tx, orderDeliveryId, now, options);
+      const answer = await answerFor(tx, orderDeliveryId, now, options, taken);
       const deliveryNo = row.delivery_no ?? '';
       prospects.push({ orderDeliveryId, deliveryNo, before: row.outcome, ...answer });
     }

@@ -30,11 +30,12 @@ describe('the queue under other rules', () => {
     }
     await house.delivery({ id: 2, order: 2 });
     await house.order(2, { status: 'mislaid' });
+    await house.decide();
     const prospects = await tryQueue(house.store, house.clock.now(), {
       rules: rulesOf(ACCEPT_SMALL),
     });
     expect(prospects).toMatchObject([
-      { after: 'hold', reason: 'it was put back to pending and is left to people' },
+      { after: 'nothing', reason: 'a person has decided, it is left to people' },
       { after: null, reason: 'unknown status "mislaid"' },
     ]);
   });

@@ -1,0 +1,106 @@
+/**
+ * One delivery, one transaction: who changed it if somebody did, its facts, what the rules make of
+ * them, how long it is held, the journal entry and, where the service must hear of it, the push.
+ */
+import { enqueueDeliveryStatus } from '../outbox/enqueue.ts';
+import type { Outcome } from '../rules/combine.ts';
+import { type Evaluation, evaluate } from '../rules/evaluate.ts';
+import type { Tx } from '../store/store.ts';
+import { readSubject, type Subject } from './facts.ts';
+import { endHolds, keepHolds, lapsedRules, readHolds } from './holds/holds.ts';
+import { resolveUndecidable, tellMisfits } from './incidents.ts';
+import {
+  type DecisionMode,
+  type Judgement,
+  lastIfSame,
+  recordDecision,
+  rememberEvaluation,
+} from './record.ts';
+import { armedHashes } from './reject/arming.ts';
+import { isReviewed } from './review/touched.ts';
+import type { LoadedRuleSet } from './rule-files.ts';
+import { noteExternal } from './watch/external.ts';
+import { markCompetitors } from './watch/mark.ts';
+import { nextLook } from './watch/next-look.ts';
+import { readsOf } from './watch/reads.ts';
+
+export interface Decided {
+  readonly decisionId: number;
+  readonly orderDeliveryId: number;
+  readonly outcome: Outcome;
+}
+
+/** What a decision depends on besides the database. */
+export interface DecisionContext {
+  readonly rules: LoadedRuleSet;
+  readonly mode: DecisionMode;
+  /** Epoch milliseconds. */
+  readonly now: number;
+  /** Rules may read ages: then the delivery is looked at again this often. */
+  readonly tickMs: number;
+  readonly trigger: string;
+}
+
+async function judge(
+  tx: Tx,
+  context: DecisionContext,
+  subject: Subject,
+): Promise<
+  Judgement & {
+    readonly evaluation: Evaluation;
+    readonly outcome: Outcome;
+  }
+> {
+  const { rules, mode, now } = context;
+  const { ruleSet } = rules;
+  const id = subject.delivery.order_delivery_id;
+  const evaluation = evaluate(ruleSet, subject.facts, {
+    mode: mode === 'shadow' ? 'shadow' : 'live',
+    armed: await armedHashes(tx, ruleSet, now),
+    lapsed: lapsedRules(await readHolds(tx, id), now),
+  });
+  const holdAt = await keepHolds(tx, id, ruleSet, evaluation, now);
+  const look = nextLook(ruleSet, readsOf(ruleSet), context.tickMs, holdAt, now);
+  return { rules, mode, subject, evaluation, outcome: evaluation.live, at: now, ...look };
+}
+
+async function pushAccept(tx: Tx, subject: Subject, decisionId: number, now: number) {
+  const { order_id: orderId, order_delivery_id: orderDeliveryId, status: from } = subject.delivery;
+  const change = { orderId, orderDeliveryId, from, to: 'accepted', decisionId } as const;
+  await enqueueDeliveryStatus(tx, change, now);
+}
+
+/** Undefined when there was nothing new to decide. `onPush` is told before the commit. */
+export async function decide(
+  tx: Tx,
+  context: DecisionContext,
+  orderDeliveryId: number,
+  onPush: () => void,
+): Promise<Decided | undefined> {
+  const { rules, now, trigger, mode } = context;
+  await noteExternal(tx, context, orderDeliveryId);
+  const at = { now, settings: rules.ruleSet.settings };
+  const subject = await readSubject(tx, orderDeliveryId, at);
+  if (subject?.delivery.status !== 'pending') return undefined;
+  await resolveUndecidable(tx, orderDeliveryId, now);
+  await tellMisfits(tx, subject, now);
+  // A push that came to nothing gives back what it had claimed.
+  if (trigger === 'push') await markCompetitors(tx, [orderDeliveryId], readsOf(rules.ruleSet), now);
+  const judgement = await judge(tx, context, subject);
+  const { outcome } = judgement;
+  if (await isReviewed(tx, subject)) {
+    await endHolds(tx, orderDeliveryId, now);
+    await rememberEvaluation(tx, judgement, undefined);
+    return undefined;
+  }
+  if ((await lastIfSame(tx, judgement)) !== undefined) {
+    await rememberEvaluation(tx, judgement, undefined);
+    return undefined;
+  }
+  const decisionId = await recordDecision(tx, judgement, { actor: 'daemon', trigger });
+  if (outcome.kind === 'accept' && mode === 'live') {
+    await pushAccept(tx, subject, decisionId, now);
+    onPush();
+  }
+  return { decisionId, orderDeliveryId, outcome };
+}

@@ -1,0 +1,114 @@
+/**
+ * Time as the business counts it: opening hours on working days, in its own zone. A change of the
+ * clocks moves nothing on the wall: a hold of two business days from Friday 15:00 ends on Tuesday
+ * at 15:00, whatever lies between.
+ */
+import type { RuleSet } from '../../rules/rule.ts';
+import type { Span } from '../../rules/text/timing.ts';
+import { clockFacts, localTime, WEEKDAYS } from '../calendar.ts';
+
+type Settings = RuleSet['settings'];
+
+interface Period {
+  /** Local date, `2026-11-21`. */
+  readonly date: string;
+  /** Epoch milliseconds. */
+  readonly opens: number;
+  readonly closes: number;
+}
+
+const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+/** A calendar that has no working day within this many days has none. */
+const DAYS_MAX = 400;
+
+/** How far the wall is ahead of UTC. */
+function offsetAt(at: number, zone: string): number {
+  const { date, time } = localTime(at, zone);
+  return Date.parse(`${date}T${time}:00Z`) - Math.floor(at / 60_000) * 60_000;
+}
+
+/** When the wall shows this; a time that the wall skips is the moment after the gap. */
+function utcOf(date: string, time: string, zone: string): number {
+  const wall = Date.parse(`${date}T${time}:00Z`);
+  const guess = wall - offsetAt(wall, zone);
+  return wall - offsetAt(guess, zone);
+}
+
+function dayAfter(date: string): string {
+  return new Date(Date.parse(`${date}T00:00:00Z`) + DAY_MS).toISOString().slice(0, 10);
+}
+
+function worksOn(date: string, { calendar }: Settings): boolean {
+  if (calendar.holidays.includes(date)) return false;
+  const index = (new Date(`${date}T00:00:00Z`).getUTCDay() + 6) % 7;
+  return calendar.days.some((day) => WEEKDAYS[index] === day);
+}
+
+/** The opening hours of working days, from the one of `from`'s own date on. */
+function* periods(from: number, settings: Settings): Generator<Period> {
+  const { calendar, timezone } = settings;
+  let { date } = localTime(from, timezone);
+  for (let day = 0; day < DAYS_MAX; day += 1) {
+    if (worksOn(date, settings)) {
+      const opens = utcOf(date, calendar.from, timezone);
+      const closes = utcOf(date, calendar.to, timezone);
+      if (closes > opens) yield { date, opens, closes };
+    }
+    date = dayAfter(date);
+  }
+}
+
+/** The next moment at which the business opens; undefined when it never does. */
+export function nextOpening(now: number, settings: Settings): number | undefined {
+  for (const { opens } of periods(now, settings)) if (opens > now) return opens;
+  return undefined;
+}
+
+/** The next moment at which a fact of the calendar may change: opening, closing, midnight. */
+export function nextCalendarChange(now: number, settings: Settings): number {
+  const { timezone } = settings;
+  const midnight = utcOf(dayAfter(localTime(now, timezone).date), '00:00', timezone);
+  for (const { opens, closes } of periods(now, settings)) {
+    if (opens > now) return Math.min(opens, midnight);
+    if (closes > now) return Math.min(closes, midnight);
+  }
+  return midnight;
+}
+
+/** From when business time runs: now while somebody is at work, else the next opening. */
+function businessStart(from: number, settings: Settings): number {
+  if (clockFacts(from, settings).business_hours) return from;
+  return nextOpening(from, settings) ?? from;
+}
+
+function afterBusinessDays(from: number, days: number, settings: Settings): number {
+  const start = businessStart(from, settings);
+  const { date: first, time } = localTime(start, settings.timezone);
+  let left = days;
+  for (const { date } of periods(start, settings)) {
+    if (date === first) continue;
+    left -= 1;
+    if (left === 0) return utcOf(date, time, settings.timezone);
+  }
+  return from + days * DAY_MS;
+}
+
+function afterBusinessHours(from: number, hours: number, settings: Settings): number {
+  let left = hours * HOUR_MS;
+  for (const { opens, closes } of periods(from, settings)) {
+    const start = Math.max(opens, from);
+    if (closes <= start) continue;
+    if (left <= closes - start) return start + left;
+    left -= closes - start;
+  }
+  return from + hours * HOUR_MS;
+}
+
+/** When a span that begins at `from` is over. */
+export function endOfSpan(from: number, span: Span, settings: Settings): number {
+  if (span.kind === 'duration') return from + span.ms;
+  return span.kind === 'business-days'
+    ? afterBusinessDays(from, span.days, settings)
+    : afterBusinessHours(from, span.hours, settings);
+}

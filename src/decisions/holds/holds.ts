@@ -1,0 +1,157 @@
+/**
+ * How long a delivery is held. A hold begins when a rule first matches and lasts while it matches;
+ * `until` says when the rules are asked again although nothing changed, `at_most` when its time is
+ * up, `then` what follows:
+ *
+ * - escalate: it stays held, and an incident tells people;
+ * - re-evaluate: the rules are asked again, and a rule that still matches holds anew;
+ * - accept: the rule now speaks for accepting; every other rule still has its say.
+ *
+ * Everything is a row: after a kill, a hold ends when it would have ended.
+ */
+import type { Evaluation } from '../../rules/evaluate.ts';
+import type { HoldTiming, RuleSet } from '../../rules/rule.ts';
+import type { Tx } from '../../store/store.ts';
+import { endOfSpan, nextOpening } from './business-time.ts';
+import { escalate, resolveEscalation } from './escalation.ts';
+
+type Settings = RuleSet['settings'];
+
+interface HoldRow {
+  readonly rule_id: string;
+  readonly rule_hash: string;
+  readonly since: number;
+  readonly until_at: number | null;
+  readonly expires_at: number;
+  readonly afterwards: HoldTiming['afterwards'];
+  readonly lapsed_at: number | null;
+}
+
+/** Somebody who holds: a rule, or the outcome itself where no single rule does. */
+interface Holder {
+  readonly id: string;
+  readonly hash: string;
+  readonly timing: HoldTiming;
+}
+
+/** How long what no hold rule decided waits for people. */
+const DEFAULT_TIMING: HoldTiming = {
+  atMost: { kind: 'business-days', days: 3 },
+  afterwards: 'escalate',
+};
+
+export function readHolds(tx: Tx, orderDeliveryId: number): Promise<readonly HoldRow[]> {
+  return tx
+    .selectFrom('hold')
+    .selectAll()
+    .where('order_delivery_id', '=', orderDeliveryId)
+    .orderBy('rule_id')
+    .execute();
+}
+
+/** Hashes of the rules whose time is up and that then say accept. */
+export function lapsedRules(holds: readonly HoldRow[], now: number): ReadonlySet<string> {
+  const lapsed = holds.filter((row) => row.afterwards === 'accept' && row.expires_at <= now);
+  return new Set(lapsed.map((row) => row.rule_hash));
+}
+
+/** Every live hold rule that matches, and whoever else made the outcome a hold. */
+function holdersOf(ruleSet: RuleSet, { rules, live }: Evaluation): Holder[] {
+  const timings = new Map(ruleSet.rules.map((rule) => [rule.id, rule.hold]));
+  const unclear = live.code === 'could_not_evaluate' ? live.rules : [];
+  const holders: Holder[] = [];
+  for (const { id, hash, action, mode, value } of rules) {
+    if (mode !== 'live') continue;
+    const timing = timings.get(id) ?? DEFAULT_TIMING;
+    if (action === 'hold' && value === true) holders.push({ id, hash, timing });
+    // What is not known is never accepted by the mere passing of time.
+    else if (unclear.includes(id)) {
+      const afterwards = timing.afterwards === 'accept' ? 'escalate' : timing.afterwards;
+      holders.push({ id, hash, timing: { ...timing, afterwards } });
+    }
+  }
+  if (live.kind === 'hold' && holders.length === 0) {
+    holders.push({ id: live.code, hash: live.code, timing: DEFAULT_TIMING });
+  }
+  return holders;
+}
+
+/** When the rules are asked again, within the hold. */
+function untilAt(
+  { until }: HoldTiming,
+  since: number,
+  now: number,
+  settings: Settings,
+): number | null {
+  if (until === undefined || until.kind === 'changes') return null;
+  if (until.kind === 'business-open') return nextOpening(now, settings) ?? null;
+  const at = endOfSpan(since, until, settings);
+  return at > now ? at : null;
+}
+
+function begin(holder: Holder, since: number, now: number, settings: Settings): HoldRow {
+  const { id, hash, timing } = holder;
+  return {
+    ...{ rule_id: id, rule_hash: hash, since },
+    until_at: untilAt(timing, since, now, settings),
+    expires_at: endOfSpan(since, timing.atMost, settings),
+    afterwards: timing.afterwards,
+    lapsed_at: null,
+  };
+}
+
+/** The hold as it goes on, or as it is after its time was up. */
+function goOn(row: HoldRow, holder: Holder, now: number, settings: Settings): HoldRow {
+  const isUp = row.expires_at <= now && row.lapsed_at === null;
+  if (isUp && row.afterwards === 're-evaluate') return begin(holder, now, now, settings);
+  const isNext = row.until_at === null || row.until_at <= now;
+  return {
+    ...row,
+    until_at: isNext ? untilAt(holder.timing, row.since, now, settings) : row.until_at,
+    lapsed_at: isUp ? now : row.lapsed_at,
+  };
+}
+
+async function store(tx: Tx, orderDeliveryId: number, rows: readonly HoldRow[]): Promise<void> {
+  await tx.deleteFrom('hold').where('order_delivery_id', '=', orderDeliveryId).execute();
+  if (rows.length === 0) return;
+  const values = rows.map((row) => ({ ...row, order_delivery_id: orderDeliveryId }));
+  await tx.insertInto('hold').values(values).execute();
+}
+
+/** Nothing holds the delivery any more: it was decided, or it is left to people. */
+export async function endHolds(tx: Tx, orderDeliveryId: number, now: number): Promise<void> {
+  await store(tx, orderDeliveryId, []);
+  await resolveEscalation(tx, orderDeliveryId, now);
+}
+
+/**
+ * Writes down who holds the delivery now. Gives when it must be looked at because of that; null
+ * when nothing holds it, or everything that holds it has lasted its time.
+ */
+export async function keepHolds(
+  tx: Tx,
+  orderDeliveryId: number,
+  ruleSet: RuleSet,
+  evaluation: Evaluation,
+  now: number,
+): Promise<number | null> {
+  const before = new Map(
+    (await readHolds(tx, orderDeliveryId)).map((row) => [row.rule_id, row] as const),
+  );
+  const { settings } = ruleSet;
+  const rows = holdersOf(ruleSet, evaluation).map((holder) => {
+    const row = before.get(holder.id);
+    const same = row?.rule_hash === holder.hash && row.afterwards === holder.timing.afterwards;
+    return same ? goOn(row, holder, now, settings) : begin(holder, now, now, settings);
+  });
+  if (before.size > 0 || rows.length > 0) await store(tx, orderDeliveryId, rows);
+  const up = rows.filter((row) => row.afterwards === 'escalate' && row.lapsed_at !== null);
+  if (up.length === 0) await resolveEscalation(tx, orderDeliveryId, now);
+  else await escalate(tx, orderDeliveryId, up, evaluation.live.reason, now);
+  const looks = rows.flatMap((row) => [
+    ...(row.until_at === null ? [] : [row.until_at]),
+    ...(row.lapsed_at === null ? [row.expires_at] : []),
+  ]);
+  return looks.length === 0 ? null : Math.min(...looks);
+}

@@ -1,0 +1,142 @@
+/**
+ * What people did to a delivery in the service itself. Every change of its status that was not
+ * our push is journaled as a decision of `external`, and from then on the rules leave the delivery
+ * alone until its lines change.
+ *
+ * A change is ours when a push to that status had been sent and had not ended before the change
+ * was seen. A push that found its status there before it was sent has confirmed somebody else's
+ * decision.
+ */
+import { sql } from 'kysely';
+import { deliveryLane } from '../../outbox/enqueue.ts';
+import { evaluate } from '../../rules/evaluate.ts';
+import type { Tx } from '../../store/store.ts';
+import { UnknownStatus } from '../facts/status.ts';
+import { readSubject, type Subject } from '../facts.ts';
+import { undonePush } from '../push.ts';
+import { type DecisionMode, recordDecision } from '../record.ts';
+import { linesHash } from '../review/touched.ts';
+import type { LoadedRuleSet } from '../rule-files.ts';
+
+export interface ExternalContext {
+  readonly rules: LoadedRuleSet;
+  readonly mode: DecisionMode;
+  /** Epoch milliseconds. */
+  readonly now: number;
+}
+
+interface StatusChange {
+  /** Place in the change feed. */
+  readonly seq: number;
+  readonly at: number;
+  readonly to: string;
+}
+
+/** The latest change of the status whose author is not known yet. */
+async function newChange(tx: Tx, orderDeliveryId: number): Promise<StatusChange | undefined> {
+  const known = await tx
+    .selectFrom('evaluation')
+    .select('feed_seq')
+    .where('order_delivery_id', '=', orderDeliveryId)
+    .executeTakeFirst();
+  return tx
+    .selectFrom('change')
+    .select(['seq', 'at', sql<string>`diff->>'$.status[1]'`.as('to')])
+    .where('entity', '=', 'delivery')
+    .where('key', '=', String(orderDeliveryId))
+    .where('op', '=', 'update')
+    .where('seq', '>', known?.feed_seq ?? 0)
+    .where(sql<string>`diff->>'$.status[1]'`, 'is not', null)
+    .orderBy('seq', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+}
+
+async function isOurs(tx: Tx, orderDeliveryId: number, { at, to }: StatusChange): Promise<boolean> {
+  const row = await tx
+    .selectFrom('outbox')
+    .select('outbox_id')
+    .where('lane', '=', deliveryLane(orderDeliveryId))
+    .where(sql<string>`body->>'$.status'`, '=', to)
+    .where('attempts', '>', 0)
+    .where('created_at', '<=', at)
+    .where((eb) => eb.or([eb('ended_at', 'is', null), eb('ended_at', '>=', at)]))
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+const WHAT = {
+  accepted: { action: 'accept', reason: 'somebody accepted it in the service' },
+  rejected: { action: 'reject', reason: 'somebody rejected it in the service' },
+  pending: {
+    action: 'hold',
+    reason: 'somebody put it back to pending; it is left to people',
+  },
+} as const;
+
+function isDone(status: string): status is keyof typeof WHAT {
+  return Object.hasOwn(WHAT, status);
+}
+
+/** Undefined when its order is not mirrored yet, or cannot be understood. */
+async function readable(
+  tx: Tx,
+  { ruleSet }: LoadedRuleSet,
+  orderDeliveryId: number,
+  now: number,
+): Promise<Subject | undefined> {
+  try {
+    return await readSubject(tx, orderDeliveryId, { now, settings: ruleSet.settings });
+  } catch (thrown) {
+    if (thrown instanceof UnknownStatus) return undefined;
+    throw thrown;
+  }
+}
+
+/** Journals what somebody did, and leaves the delivery to people. */
+async function record(
+  tx: Tx,
+  { rules, mode, now }: ExternalContext,
+  orderDeliveryId: number,
+  to: keyof typeof WHAT,
+): Promise<void> {
+  const subject = await readable(tx, rules, orderDeliveryId, now);
+  if (!subject) return;
+  const { action, reason } = WHAT[to];
+  const evaluation = evaluate(rules.ruleSet, subject.facts);
+  const outcome = { kind: action, reason, rules: [] };
+  const judgement = { rules, mode, subject, evaluation, outcome, at: now, dueAt: null };
+  const by = { actor: 'external', trigger: 'external' };
+  const decisionId = await recordDecision(tx, judgement, by);
+  const row = {
+    ...{ action, at: now, actor: 'external', reason, why: null },
+    ...{ lines_hash: linesHash(subject), decision_id: decisionId },
+  };
+  await tx
+    .insertInto('review')
+    .values({ order_delivery_id: orderDeliveryId, ...row })
+    .onConflict((conflict) => conflict.column('order_delivery_id').doUpdateSet(row))
+    .execute();
+}
+
+/** Finds out who changed the delivery, if somebody did. Safe to ask at any moment. */
+export async function noteExternal(
+  tx: Tx,
+  context: ExternalContext,
+  orderDeliveryId: number,
+): Promise<void> {
+  const change = await newChange(tx, orderDeliveryId);
+  if (change) {
+    const external = isDone(change.to) && !(await isOurs(tx, orderDeliveryId, change));
+    if (external) await record(tx, context, orderDeliveryId, change.to);
+    await tx
+      .updateTable('evaluation')
+      .set({ feed_seq: change.seq })
+      .where('order_delivery_id', '=', orderDeliveryId)
+      .execute();
+    return;
+  }
+  // Put back before we read our own push back: the mirror never showed another status.
+  if (await undonePush(tx, orderDeliveryId)) await record(tx, context, orderDeliveryId, 'pending');
+}

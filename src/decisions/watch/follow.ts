@@ -1,0 +1,113 @@
+/**
+ * Follows the change feed of the mirror: each row that changed makes exactly the decisions old
+ * that rest on it. Also finds who changed a delivery's status: what was not our push was somebody
+ * in the service (see `external.ts`).
+ *
+ * Goes by a cursor in the database and in slices, so that a stock pull with a hundred thousand
+ * changes delays no decision by more than a slice or two, and a kill repeats one slice at most.
+ */
+import type { Store, Tx } from '../../store/store.ts';
+import { type ExternalContext, noteExternal } from './external.ts';
+import { markCompetitors, markConcerned } from './mark.ts';
+import { type Reads, readsOf } from './reads.ts';
+
+/** Entries of the feed that are handled in one transaction. */
+const SLICE_ROWS = 2_000;
+/** Slices between two looks at what is due. */
+const SLICES = 5;
+
+const CURSOR_KEY = 'decisions_feed_seq';
+const STOCK_KEY = 'decisions_stock_read_at';
+
+async function readNumber(tx: Tx, key: string): Promise<number> {
+  const row = await tx
+    .selectFrom('daemon_state')
+    .select('value')
+    .where('key', '=', key)
+    .executeTakeFirst();
+  return Number(row?.value ?? 0);
+}
+
+async function writeNumber(tx: Tx, key: string, value: number, now: number): Promise<void> {
+  const row = { value: String(value), updated_at: now };
+  await tx
+    .insertInto('daemon_state')
+    .values({ key, ...row })
+    .onConflict((conflict) => conflict.column('key').doUpdateSet(row))
+    .execute();
+}
+
+/** The keys of a slice, by entity. */
+function byEntity(rows: readonly { readonly entity: string; readonly key: string }[]) {
+  const keys = new Map<string, string[]>();
+  for (const { entity, key } of rows) {
+    const known = keys.get(entity);
+    if (known) known.push(key);
+    else keys.set(entity, [key]);
+  }
+  return keys;
+}
+
+async function followSlice(tx: Tx, context: ExternalContext, reads: Reads): Promise<number> {
+  const { now } = context;
+  const rows = await tx
+    .selectFrom('change')
+    .select(['seq', 'entity', 'key'])
+    .where('seq', '>', await readNumber(tx, CURSOR_KEY))
+    .orderBy('seq')
+    .limit(SLICE_ROWS)
+    .execute();
+  const last = rows.at(-1);
+  if (!last) return 0;
+  const keys = byEntity(rows);
+  for (const entity of reads.entities) {
+    await markConcerned(tx, entity, keys.get(entity) ?? [], reads, now);
+  }
+  const deliveries = [...new Set(keys.get('delivery'))].map(Number);
+  for (const id of deliveries) await noteExternal(tx, context, id);
+  await markCompetitors(tx, deliveries, reads, now);
+  await writeNumber(tx, CURSOR_KEY, last.seq, now);
+  return rows.length;
+}
+
+/** A stock that was read anew includes what was shipped before: it counts no more against it. */
+async function followStockRead(tx: Tx, reads: Reads, now: number): Promise<void> {
+  if (!reads.pieces) return;
+  const state = await tx
+    .selectFrom('stream_state')
+    .select('complete_at')
+    .where('stream', '=', 'stock')
+    .executeTakeFirst();
+  const [readAt, seen] = [state?.complete_at ?? 0, await readNumber(tx, STOCK_KEY)];
+  if (readAt === seen) return;
+  const claims = await tx
+    .selectFrom('delivery')
+    .select('order_delivery_id')
+    .where('status', '=', 'accepted')
+    .where('changed_at', '>=', seen)
+    .where('deleted_at', 'is', null)
+    .execute();
+  const ids = claims.map((row) => row.order_delivery_id);
+  await markCompetitors(tx, ids, reads, now);
+  await writeNumber(tx, STOCK_KEY, readAt, now);
+}
+
+/** Handles some of what is new; false when the feed has more. */
+export async function followChanges(
+  store: Store,
+  contextNow: () => ExternalContext,
+): Promise<boolean> {
+  for (let slice = 0; slice < SLICES; slice += 1) {
+    const rows = await store.transaction((tx) => {
+      const context = contextNow();
+      return followSlice(tx, context, readsOf(context.rules.ruleSet));
+    });
+    if (rows === SLICE_ROWS) continue;
+    await store.transaction((tx) => {
+      const { rules, now } = contextNow();
+      return followStockRead(tx, readsOf(rules.ruleSet), now);
+    });
+    return true;
+  }
+  return false;
+}
