@@ -39,11 +39,24 @@ function storeSection() {
 }
 
 function outboxSection() {
+  const kinds = ['delivery_status', 'order', 'pending_refund', 'refund_status', 'style'] as const;
   const section = z.strictObject({
     stop: flag(),
+    stopKinds: z
+      .array(choice(...kinds))
+      .max(kinds.length)
+      .meta({ expected: `a list of ${kinds.join(', ')}`, example: '[order]' }),
+    dryRun: flag(),
+    styles: flag(),
+    freight: choice('learned', 'required', 'optional'),
+    quietTime: duration('0s', '1d'),
     attemptsMax: whole(1, 100),
     delayMin: duration('0s', '1h'),
     delayMax: duration('1s', '1d'),
+    deskAfter: duration('1m', '30d'),
+    alertAfter: duration('1s', '30d'),
+    refundAlertAfter: duration('1m', '90d'),
+    auditEvery: duration('1m', '30d'),
   });
   return section.superRefine(delaysInOrder, onceSound('delayMin', 'delayMax'));
 }

@@ -118,8 +118,9 @@ function createWorkers(
     ...{ store, v1: service.v1, sequence, clock },
     also: config.streams.orders,
   });
-  const outbox = createOutbox(config.outbox, {
-    ...{ store, random, log, service, readOrder, space, clock: pulse.clockOf('outbox') },
+  const outbox = createOutbox(config, {
+    ...{ store, clock, random, log, service, readOrder, space, sequence },
+    dispatcherClock: pulse.clockOf('outbox'),
     onEnded(item, state) {
       decider.nudge();
       events?.pushEnded?.(item, state);
@@ -156,7 +157,7 @@ function createWorkers(
   const lease = leaseKeeper(parts.lease, config.store.lockLease, pulse.clockOf('lease'));
   return {
     workers: [
-      ...[lease, space, outbox, decider],
+      ...[lease, space, ...outbox.workers, decider],
       ...[inbox.refresher, inbox.listener, inbox.lossMeter, planner, local],
     ],
     listenerUrl: inbox.url,

@@ -1,32 +1,59 @@
-/** The outbox as the configuration describes it: the kinds of documents and what sends them. */
+/** The outbox as the configuration describes it: kinds of documents, dispatcher, desk, watch. */
+import { ORDER_SPELLING_DEFAULTS } from '../client/v1/order-body.ts';
 import type { Config } from '../config/schema.ts';
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
-import { RefusedError, RetryLaterError } from '../lib/errors.ts';
+import { RetryLaterError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
-import { createDispatcher, type Dispatcher } from '../outbox/dispatcher.ts';
-import type { OutboxItem } from '../outbox/item.ts';
-import { createDeliveryStatusKind } from '../outbox/kinds/delivery-status.ts';
+import { createConfirmation } from '../outbox/desk/confirmation.ts';
+import { createDesk, type Desk } from '../outbox/desk/operations.ts';
+import { createDispatcher } from '../outbox/dispatcher.ts';
+import type { OutboxItem, OutboxKind } from '../outbox/item.ts';
+import {
+  createDeliveryStatusKind,
+  type DeliveryStatusApi,
+} from '../outbox/kinds/delivery-status.ts';
+import { createOrderFinder } from '../outbox/kinds/find-order.ts';
+import { createOrderKind } from '../outbox/kinds/order.ts';
+import { createPendingRefundKind } from '../outbox/kinds/pending-refund.ts';
+import { createRefundStatusKind } from '../outbox/kinds/refund-status.ts';
+import { createStyleKind } from '../outbox/kinds/style.ts';
+import { unlessGone } from '../outbox/service.ts';
+import { createOrderedStock } from '../outbox/watch/ordered-stock.ts';
+import { createWatch } from '../outbox/watch/watch.ts';
 import type { SpaceWatch } from '../store/space.ts';
+import type { ReadSequence } from '../store/state.ts';
 import type { Store } from '../store/store.ts';
 import type { ReadOrder } from '../sync/read-order.ts';
 import type { Service } from './service.ts';
+import type { Worker } from './supervisor.ts';
 
 export interface OutboxDeps {
   readonly store: Store;
   readonly clock: Clock;
+  /** The dispatcher's own, by which its pulse is felt. */
+  readonly dispatcherClock: Clock;
   readonly random: Random;
   readonly log: Logger;
   readonly service: Service;
+  readonly sequence: ReadSequence;
   readonly readOrder: ReadOrder;
   readonly space: SpaceWatch;
   readonly onEnded: (item: OutboxItem, state: string) => void;
+  /** A row has another state, whoever moved it. */
+  readonly onMoved?: (outboxId: number) => void;
 }
 
-/** Codes by which the service says that it has no such order. */
-const GONE = new Set(['service.not_found', 'service.gone']);
+export interface Outbox {
+  readonly workers: readonly Worker[];
+  readonly desk: Desk;
+  /** Something was put into it. */
+  nudge(): void;
+}
 
-const DISPATCHER_LIMITS = { concurrency: 4, idleMsMax: 30_000 };
+const IDLE_MS_MAX = 30_000;
+/** Doubts that are looked at together: one walk over the orders serves all of them. */
+const LOOKS = 200;
 
 async function contentHashOf(
   { db }: Store,
@@ -40,44 +67,103 @@ async function contentHashOf(
   return row?.content_hash;
 }
 
-export function createOutbox(config: Config['outbox'], deps: OutboxDeps): Dispatcher {
-  const { v1 } = deps.service;
-  const deliveryStatus = createDeliveryStatusKind(
-    {
-      async readDelivery(orderId, orderDeliveryId, signal) {
-        const request = { cause: 'outbox', priority: 'push', signal } as const;
-        try {
-          const { deliveries } = await deps.readOrder(orderId, request);
-          const found = deliveries.find((one) => one.orderDeliveryId === orderDeliveryId);
-          if (found) return { ...found, contentHash: await contentHashOf(deps.store, found) };
-          // Deliveries are never removed: the list was cut short, or its row could not be read.
-          const text = `order ${orderId} is shown without its delivery ${orderDeliveryId}`;
-          throw new RetryLaterError('outbox.delivery_missing', text);
-        } catch (error) {
-          if (error instanceof RefusedError && GONE.has(error.code)) return undefined;
-          throw error;
-        }
-      },
-      async setDeliveryStatus(orderId, orderDeliveryId, status, signal) {
-        const call = { priority: 'push', signal } as const;
-        return (await v1.setDeliveryStatus(orderId, orderDeliveryId, status, call)).value;
-      },
+function deliveryApi({ store, service, readOrder }: OutboxDeps): DeliveryStatusApi {
+  return {
+    async readDelivery(orderId, orderDeliveryId, signal) {
+      const request = { cause: 'outbox', priority: 'push', signal } as const;
+      const read = await unlessGone(readOrder(orderId, request));
+      if (!read) return undefined;
+      const found = read.deliveries.find((one) => one.orderDeliveryId === orderDeliveryId);
+      if (found) return { ...found, contentHash: await contentHashOf(store, found) };
+      // Deliveries are never removed: the list was cut short, or its row could not be read.
+      const text = `order ${orderId} is shown without its delivery ${orderDeliveryId}`;
+      throw new RetryLaterError('outbox.delivery_missing', text);
     },
-    deps.clock,
-  );
-  return createDispatcher({
-    store: deps.store,
-    clock: deps.clock,
-    random: deps.random,
-    log: deps.log.child({ room: 'outbox' }),
-    kinds: [deliveryStatus],
+    async setDeliveryStatus(orderId, orderDeliveryId, status, signal) {
+      const call = { priority: 'push', signal } as const;
+      return (await service.v1.setDeliveryStatus(orderId, orderDeliveryId, status, call)).value;
+    },
+  };
+}
+
+function createKinds(
+  { outbox, service }: Pick<Config, 'outbox' | 'service'>,
+  deps: OutboxDeps,
+  onOrdered: (barcodes: readonly string[]) => void,
+): OutboxKind[] {
+  const { store, clock, readOrder } = deps;
+  const { v1, v2 } = deps.service;
+  const { freightSpelling, level } = service.v1;
+  return [
+    createDeliveryStatusKind(deliveryApi(deps), clock),
+    createOrderKind({
+      ...{ store, clock, v1, readOrder, onOrdered },
+      finder: createOrderFinder(v1),
+      spelling: { ...ORDER_SPELLING_DEFAULTS, freight: freightSpelling },
+      rules: { freight: outbox.freight, level },
+    }),
+    createPendingRefundKind({ store, v1, readOrder }),
+    createRefundStatusKind({ v1, readOrder }),
+    createStyleKind({ v2, enabled: outbox.styles }),
+  ];
+}
+
+/** Why nothing of this kind may be sent; undefined: it may. */
+function brakeOf({ stop, stopKinds, dryRun }: Config['outbox'], kind: string): string | undefined {
+  if (stop) return 'pushes are stopped by configuration (outbox.stop)';
+  if (stopKinds.some((one) => one === kind)) {
+    return `pushes of this kind are stopped by configuration (outbox.stopKinds)`;
+  }
+  return dryRun ? 'dry run (outbox.dryRun): it is fit and would be sent now' : undefined;
+}
+
+export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
+  const { store, clock, random, sequence, service, readOrder, onEnded } = deps;
+  const { outbox } = config;
+  const log = deps.log.child({ room: 'outbox' });
+  let lateness = 0;
+  const quietMs = (): number => Math.max(outbox.quietTime, 2 * lateness);
+  const { detailed, detailedPricing, includeVariantsOnOrder } = config.streams.stock;
+  const level = { detailed, detailedPricing, includeVariantsOnOrder };
+  const stock = createOrderedStock({ store, clock, log, v1: service.v1, sequence, level });
+  const watch = createWatch({
+    ...{ store, clock, log },
     limits: {
-      ...DISPATCHER_LIMITS,
-      attemptsMax: config.attemptsMax,
-      retryMsMin: config.delayMin,
-      retryMsMax: config.delayMax,
+      alertAfterMs: outbox.alertAfter,
+      refundAlertAfterMs: outbox.refundAlertAfter,
+      auditEveryMs: outbox.auditEvery,
+      quietMs: outbox.quietTime,
     },
-    stopped: () => config.stop || !deps.space.allows('send'),
-    onEnded: deps.onEnded,
+    onLateness: (ms) => {
+      lateness = ms;
+    },
   });
+  const moved = (outboxId: number): void => {
+    watch.nudge();
+    deps.onMoved?.(outboxId);
+  };
+  const dispatcher = createDispatcher({
+    ...{ store, random, log, quietMs, onEnded, clock: deps.dispatcherClock },
+    kinds: createKinds(config, deps, stock.add),
+    limits: {
+      concurrency: config.service.limits.concurrency,
+      looks: LOOKS,
+      attemptsMax: outbox.attemptsMax,
+      retryMsMin: outbox.delayMin,
+      retryMsMax: outbox.delayMax,
+      deskAfterMs: outbox.deskAfter,
+      idleMsMax: IDLE_MS_MAX,
+    },
+    brake: (kind) =>
+      deps.space.allows('send') ? brakeOf(outbox, kind) : 'the disk is too full to send',
+    onMoved: (item) => moved(item.outboxId),
+  });
+  const desk = createDesk({
+    ...{ store, clock, quietMs },
+    confirm: createConfirmation({ store, v1: service.v1, v2: service.v2, readOrder }),
+    nudge: dispatcher.nudge,
+    onMoved: moved,
+  });
+  const stockWorker = config.streams.stock.enabled ? [stock] : [];
+  return { workers: [dispatcher, watch, ...stockWorker], desk, nudge: dispatcher.nudge };
 }

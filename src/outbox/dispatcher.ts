@@ -1,14 +1,15 @@
 /**
- * The only writer to the service. It takes open rows lane by lane, looks before it writes, sends,
- * and reads back:
+ * The only writer to the service. It takes open rows lane by lane, clears each for sending (the
+ * pre-flight, and for what changes a status a look), sends, and reads back:
  *
- *   queued ── look: not there ──▶ sending ── answered ──▶ sent ── look: there ──▶ confirmed
- *      │  ▲                          │ │                    └── look: not there ─▶ in_doubt
- *      │  └── provably not processed ┘ └ ambiguous, 409 ─▶ in_doubt
- *      ├── look: there ───▶ confirmed                         ├── look: there ───▶ confirmed
- *      └── look: overtaken ▶ refused                          ├── look: overtaken ▶ refused
- *                                                             ├── look: not there ▶ queued
- *                                                             └── tried too often ▶ dead
+ *   queued ── cleared ───▶ sending ── answered ──▶ sent ── look: there ──▶ confirmed
+ *      │  ▲                    │ │                   └── look: not there ─▶ in_doubt
+ *      │  └── not processed ───┘ └ ambiguous, 409 ─▶ in_doubt
+ *      ├── there already ──▶ confirmed                  ├── look: there ───▶ confirmed
+ *      ├── unfit, overtaken ▶ refused                   ├── look: overtaken ▶ refused
+ *      └── unclear ────────▶ in_doubt (desk)            ├── proved absent ─▶ queued
+ *                                                       ├── tried too often ▶ dead
+ *                                                       └── unclear, too old ▶ in_doubt (desk)
  *
  * `sending` is durable before the first byte leaves; whatever is still `sending` when a run begins
  * is doubt, never `queued`. What may be retried is decided by the class of the error, never by its
@@ -28,7 +29,7 @@ import {
 } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Store } from '../store/store.ts';
-import type { Finding, OutboxItem, OutboxKind } from './item.ts';
+import type { Clearance, Finding, FlightProblem, OutboxItem, OutboxKind } from './item.ts';
 import {
   type AttemptClass,
   type AttemptEnd,
@@ -38,15 +39,22 @@ import {
   markSending,
   nextDueAt,
   postpone,
-  settle,
+  type Work,
 } from './ledger.ts';
+import { nextLookAt } from './look-times.ts';
+import { settle } from './settle.ts';
 
-interface DispatcherLimits {
+export interface DispatcherLimits {
+  /** Documents on their way at the same time. */
   readonly concurrency: number;
+  /** Doubts that are looked at at the same time. */
+  readonly looks: number;
   /** After so many attempts without a clear answer a person is asked. */
   readonly attemptsMax: number;
   readonly retryMsMin: number;
   readonly retryMsMax: number;
+  /** A doubt that lasts longer is for a person. */
+  readonly deskAfterMs: number;
   /** The longest sleep between two looks at the table, whatever the clock does. */
   readonly idleMsMax: number;
 }
@@ -58,8 +66,12 @@ export interface DispatcherDeps {
   readonly log: Logger;
   readonly kinds: readonly OutboxKind[];
   readonly limits: DispatcherLimits;
-  /** True while nothing may be sent (a brake); looks and confirmations go on. */
-  readonly stopped: () => boolean;
+  /** Before an absence proves something; grows with what was learned. */
+  readonly quietMs: () => number;
+  /** Why nothing of this kind may be sent now; looks and confirmations go on. */
+  readonly brake: (kind: string) => string | undefined;
+  /** Told about every row that changed its state. */
+  readonly onMoved?: (item: OutboxItem, state: string) => void;
   /** Told about every row that reached its end. */
   readonly onEnded: (item: OutboxItem, state: string) => void;
 }
@@ -82,6 +94,16 @@ function wordsOf(error: unknown): string {
   return toError(error).message;
 }
 
+/** The service's own lines (`path: what is wrong`) as problems. */
+function linesOf(error: unknown): FlightProblem[] {
+  if (!(error instanceof RefusedError)) return [];
+  const lines = error.lines.length > 0 ? error.lines : [error.message];
+  return lines.map((line) => {
+    const [, path = '', message = line] = /^([\w.[\]/]+): (.+)$/s.exec(line) ?? [];
+    return { path, message, severity: 'error' };
+  });
+}
+
 /** Doubles with each failure, from `retryMsMin` up to `retryMsMax`; up to 20 % more by chance. */
 function retryDelay(deps: DispatcherDeps, failures: number, error?: unknown): number {
   const { retryMsMin, retryMsMax } = deps.limits;
@@ -90,57 +112,53 @@ function retryDelay(deps: DispatcherDeps, failures: number, error?: unknown): nu
   return Math.max(asked, Math.round(backOff * (1 + deps.random.next() * 0.2)));
 }
 
-/** Sends once and says how that ended; what is in doubt is looked at without delay. */
-async function attemptOnce(
-  deps: DispatcherDeps,
-  kind: OutboxKind,
-  item: OutboxItem,
-  signal: AbortSignal,
-): Promise<Omit<AttemptEnd, 'attempt'> & { readonly waitMs: number }> {
+interface Sent extends Omit<AttemptEnd, 'attempt'> {
+  readonly error?: unknown;
+}
+
+async function attemptOnce(kind: OutboxKind, item: OutboxItem, signal: AbortSignal): Promise<Sent> {
   try {
     const answer = JSON.stringify(await kind.send(item, signal));
-    return { class: 'done', errorCode: null, answer, waitMs: 0 };
+    return { class: 'done', errorCode: null, answer, problems: [] };
   } catch (error) {
-    const errorClass = classOf(error);
     return {
-      class: errorClass,
+      class: classOf(error),
       errorCode: error instanceof SelvedgeError ? error.code : null,
       answer: wordsOf(error),
-      waitMs: errorClass === 'not_processed' ? retryDelay(deps, item.attempts, error) : 0,
+      problems: linesOf(error),
+      error,
     };
   }
 }
 
-/** Sends a row that a look has cleared, and records how that ended. */
+/** How long after an attempt the row is taken up again. */
+function waitAfter(deps: DispatcherDeps, kind: OutboxKind, item: OutboxItem, sent: Sent): number {
+  if (sent.class === 'not_processed') return retryDelay(deps, item.attempts, sent.error);
+  const isDoubt = sent.class === 'ambiguous' || sent.class === 'conflict';
+  return isDoubt && kind.creates(item) ? nextLookAt(0, deps.quietMs(), 0) : 0;
+}
+
+/** Sends a cleared row, and records how that ended. */
 async function sendItem(
   deps: DispatcherDeps,
   kind: OutboxKind,
   item: OutboxItem,
+  clearance: Extract<Clearance, { readonly send: true }>,
   signal: AbortSignal,
 ): Promise<void> {
   const { store, clock } = deps;
-  const attempt = await markSending(store, item, clock.now());
-  const { waitMs, ...end } = await attemptOnce(deps, kind, item, signal);
+  const attempt = await markSending(store, item, clearance, clock.now());
+  if (attempt === undefined) return;
+  const sent = await attemptOnce(kind, item, signal);
+  const { error: _, ...end } = sent;
   const now = clock.now();
-  await endAttempt(store, item, { attempt, ...end }, now, now + waitMs);
+  const dueAt = now + waitAfter(deps, kind, item, sent);
+  const state = await endAttempt(store, item, { attempt, ...end }, now, dueAt);
+  deps.onMoved?.(item, state);
   if (end.class === 'done') return;
   const { outboxId, reference } = item;
   deps.log.warn({ outboxId, reference, class: end.class, error: end.answer }, 'push not done');
-  if (end.class === 'refused') deps.onEnded(item, 'refused');
-}
-
-/** What the service shows now; throws when that cannot be told, or must not be acted on yet. */
-async function lookAt(
-  deps: DispatcherDeps,
-  kind: OutboxKind,
-  item: OutboxItem,
-  signal: AbortSignal,
-): Promise<Finding> {
-  const finding = await kind.look(item, signal);
-  if (item.state === 'queued' && finding.found === 'no' && deps.stopped()) {
-    throw new RetryLaterError('outbox.stopped', 'pushes are stopped by configuration');
-  }
-  return finding;
+  if (state === 'refused') deps.onEnded(item, state);
 }
 
 /** Failed looks in a row, by outbox id; forgotten with the process, which costs a short wait. */
@@ -164,20 +182,25 @@ async function settleItem(
   deps: DispatcherDeps,
   kind: OutboxKind,
   item: OutboxItem,
-  finding: Finding,
+  look: { readonly finding: Finding; readonly lookedAt: number },
 ): Promise<void> {
-  const { attemptsMax } = deps.limits;
-  const waitMs = retryDelay(deps, item.attempts - 1);
-  const again = { attemptsMax, waitMs, conflictEnds: kind.conflictEnds === true };
-  const { state, ended, reason } = await settle(deps.store, item, finding, deps.clock.now(), again);
-  if (!ended) return;
+  const { attemptsMax, deskAfterMs } = deps.limits;
+  const settled = await settle(deps.store, deps.clock, item, look, {
+    ...{ attemptsMax, deskAfterMs, creates: kind.creates(item), quietMs: deps.quietMs() },
+    conflictEnds: kind.conflictEnds === true,
+    waitMs: retryDelay(deps, Math.max(0, item.attempts - 1)),
+  });
+  if (!settled) return;
+  const { state, ended, reason } = settled;
+  if (state !== item.state || reason !== undefined) deps.onMoved?.(item, state);
   const fields = { outboxId: item.outboxId, reference: item.reference, state, reason };
-  if (state === 'dead') deps.log.error(fields, 'push left to a person');
-  else deps.log.info(fields, 'push settled');
-  deps.onEnded(item, state);
+  if (state === 'dead' || (!ended && reason !== undefined)) {
+    deps.log.error(fields, 'push left to a person');
+  } else if (ended) deps.log.info(fields, 'push settled');
+  if (ended) deps.onEnded(item, state);
 }
 
-/** One step of one row: a look, then what the look leads to. Rejects when the database fails. */
+/** One step of one row: a look or a clearance, then what it leads to. Rejects with the database. */
 async function step(
   deps: DispatcherDeps,
   item: OutboxItem,
@@ -186,44 +209,62 @@ async function step(
 ): Promise<void> {
   const kind = deps.kinds.find((candidate) => candidate.kind === item.kind);
   if (!kind) throw new BugError('bug.outbox_kind', `no such outbox kind: ${item.kind}`);
-  let finding: Finding;
+  const lookedAt = deps.clock.now();
+  let clearance: Clearance;
   try {
-    finding = await lookAt(deps, kind, item, signal);
+    clearance =
+      item.state === 'queued'
+        ? await kind.clear(item, signal)
+        : { send: false, finding: await kind.look(item, signal) };
+    const brake = clearance.send ? deps.brake(item.kind) : undefined;
+    if (brake !== undefined) throw new RetryLaterError('outbox.stopped', brake);
   } catch (error) {
     if (!signal.aborted) await putOff(deps, item, putOffs, error);
     return;
   }
   putOffs.delete(item.outboxId);
   if (signal.aborted) return;
-  if (item.state === 'queued' && finding.found === 'no') await sendItem(deps, kind, item, signal);
-  else await settleItem(deps, kind, item, finding);
+  if (clearance.send) await sendItem(deps, kind, item, clearance, signal);
+  else await settleItem(deps, kind, item, { finding: clearance.finding, lookedAt });
+}
+
+/** What is being worked on, by lane. */
+type Busy = Map<string, { readonly work: Work; readonly done: Promise<void> }>;
+
+const WORKS = ['doubt', 'send'] as const;
+
+function freeHands({ concurrency, looks }: DispatcherLimits, busy: Busy, work: Work): number {
+  const taken = [...busy.values()].filter((one) => one.work === work).length;
+  return (work === 'send' ? concurrency : looks) - taken;
 }
 
 export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   const { store, clock, limits, log } = deps;
   let wake = new AbortController();
 
-  const start = async (
-    busy: Map<string, Promise<void>>,
-    work: (item: OutboxItem) => Promise<void>,
-  ): Promise<void> => {
-    const free = limits.concurrency - busy.size;
-    if (free === 0) return;
-    const items = await dueItems(store.db, clock.now(), new Set(busy.keys()), free);
-    for (const item of items) {
-      const done = work(item).finally(() => {
-        busy.delete(item.lane);
-        wake.abort();
-      });
-      busy.set(item.lane, done);
+  const start = async (busy: Busy, take: (item: OutboxItem) => Promise<void>): Promise<void> => {
+    for (const work of WORKS) {
+      const free = freeHands(limits, busy, work);
+      if (free <= 0) continue;
+      const items = await dueItems(store.db, work, clock.now(), new Set(busy.keys()), free);
+      for (const item of items) {
+        const done = take(item).finally(() => {
+          busy.delete(item.lane);
+          wake.abort();
+        });
+        busy.set(item.lane, { work, done });
+      }
     }
   };
 
   /** Until a row falls due, a step ends or a nudge comes; with every hand busy, the last two. */
-  const pause = async (busy: ReadonlyMap<string, unknown>, signal: AbortSignal): Promise<void> => {
-    const hasHand = busy.size < limits.concurrency;
-    const due = hasHand ? await nextDueAt(store.db, new Set(busy.keys())) : undefined;
-    const wait = Math.min(limits.idleMsMax, Math.max(1, (due ?? Infinity) - clock.now()));
+  const pause = async (busy: Busy, signal: AbortSignal): Promise<void> => {
+    let due = Number.POSITIVE_INFINITY;
+    for (const work of WORKS) {
+      if (freeHands(limits, busy, work) <= 0) continue;
+      due = Math.min(due, (await nextDueAt(store.db, work, new Set(busy.keys()))) ?? due);
+    }
+    const wait = Math.min(limits.idleMsMax, Math.max(1, due - clock.now()));
     await clock.sleep(wait, AbortSignal.any([signal, wake.signal])).catch(() => undefined);
   };
 
@@ -233,7 +274,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     async run(signal) {
       const inDoubt = await doubtWhatWasSending(store, clock.now());
       if (inDoubt > 0) log.warn({ inDoubt }, 'pushes were cut off by the last stop');
-      const busy = new Map<string, Promise<void>>();
+      const busy: Busy = new Map();
       const putOffs: PutOffs = new Map();
       let failure: { readonly error: unknown } | undefined;
       try {
@@ -248,7 +289,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
         }
       } finally {
         // A restart must not find rows that are still on their way from here.
-        await Promise.all(busy.values());
+        await Promise.all([...busy.values()].map(({ done }) => done));
       }
       if (failure) throw failure.error;
     },

@@ -64,7 +64,7 @@ const resultSchema = z.object({
 });
 
 /** What an answer told, as far as it can be read; nothing for a row without an answer. */
-function readResult(text: string | null): z.output<typeof resultSchema> {
+export function readResult(text: string | null): z.output<typeof resultSchema> {
   const parsed = resultSchema.safeParse(text === null ? {} : tryParseJson(text));
   return parsed.success ? parsed.data : {};
 }

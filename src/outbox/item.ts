@@ -1,6 +1,7 @@
 /** An outbox row as the dispatcher and the kinds see it, and what can become of it. */
 import type { JsonObject } from '../lib/json.ts';
 import type { OutboxState } from '../store/tables.ts';
+import type { Problem } from './documents.ts';
 
 export interface OutboxItem {
   readonly outboxId: number;
@@ -11,19 +12,61 @@ export interface OutboxItem {
   readonly expectedFrom: string | null;
   readonly state: OutboxState;
   readonly attempts: number;
-  /** The service has answered that it took it. */
-  readonly answered: boolean;
+  /** What the service answered when it took it; null: it never did. */
+  readonly result: string | null;
+  /** Epoch ms; null while it is in no doubt. */
+  readonly inDoubtSince: number | null;
+  readonly createdAt: number;
   readonly cause: string;
+}
+
+/** What the pre-flight says of a document. A warning is told and stops nothing. */
+export interface FlightProblem extends Problem {
+  readonly severity: 'error' | 'warning';
 }
 
 /** What a look at the service says about an intent. */
 export type Finding =
   /** The effect is there: nothing (more) to send. */
-  | { readonly found: 'yes'; readonly detail: JsonObject }
-  /** The effect is provably not there, and sending it still makes sense. */
-  | { readonly found: 'no'; readonly detail: JsonObject }
+  | {
+      readonly found: 'yes';
+      readonly detail: JsonObject;
+      /** What the service made: kept as the result where no answer told it. */
+      readonly result?: JsonObject;
+      /** What is not as it was sent; a person should know. */
+      readonly differences?: readonly string[];
+    }
+  /** The effect is not there, and sending it still makes sense. */
+  | {
+      readonly found: 'no';
+      readonly detail: JsonObject;
+      /** False: the look may have missed it, so its absence proves nothing. */
+      readonly complete?: boolean;
+    }
   /** The world has moved on: the intent must not be sent any more. */
-  | { readonly found: 'overtaken'; readonly reason: string; readonly detail: JsonObject };
+  | { readonly found: 'overtaken'; readonly reason: string; readonly detail: JsonObject }
+  /** Several, or one that is not like ours: only a person can tell. */
+  | { readonly found: 'unclear'; readonly reason: string; readonly detail: JsonObject }
+  /** The pre-flight found errors: it must not be sent at all. */
+  | { readonly found: 'unfit'; readonly problems: readonly FlightProblem[] };
+
+/** What is known before an attempt, so that a look afterwards can be complete. */
+export interface Baseline {
+  /** No order with a higher id was there before. */
+  readonly maxOrderIdBefore?: number;
+  /** How many like it were there before. */
+  readonly countBefore?: number;
+}
+
+export type Clearance =
+  | {
+      readonly send: true;
+      readonly baseline: Baseline;
+      readonly warnings: readonly FlightProblem[];
+      /** The order it belongs to. */
+      readonly orderId?: number;
+    }
+  | { readonly send: false; readonly finding: Finding };
 
 /**
  * One kind of document: how to look for its effect and how to send it. `send` resolves with what
@@ -33,7 +76,26 @@ export interface OutboxKind {
   readonly kind: string;
   /** A 409 after which the effect is not there is the last word; else it is tried again. */
   readonly conflictEnds?: true;
+  /**
+   * Whether each sending makes something new at the service. Then a doubt is settled by proof
+   * only (quiet time, two complete looks); otherwise one look is enough to send it again.
+   */
+  creates(item: OutboxItem): boolean;
+  /** The pre-flight, before every sending. Throws RetryLaterError when it cannot tell now. */
+  clear(item: OutboxItem, signal: AbortSignal): Promise<Clearance>;
   /** Looks at the service, fresh. Throws RetryLaterError when it cannot tell now. */
   look(item: OutboxItem, signal: AbortSignal): Promise<Finding>;
   send(item: OutboxItem, signal: AbortSignal): Promise<JsonObject>;
+}
+
+/** Clearance by a look alone: sends what is not there. */
+export async function clearByLook(
+  look: OutboxKind['look'],
+  item: OutboxItem,
+  signal: AbortSignal,
+): Promise<Clearance> {
+  const finding = await look(item, signal);
+  return finding.found === 'no'
+    ? { send: true, baseline: {}, warnings: [] }
+    : { send: false, finding };
 }

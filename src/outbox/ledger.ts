@@ -1,12 +1,13 @@
 /**
- * The outbox's rows and their ways between states. Every step is one transaction that also
- * writes its attempt or its evidence; the allowed ways are a table in the database, so that a
- * mistake here aborts instead of sending something twice.
+ * The outbox's rows as the dispatcher works on them. Every step is one transaction that also
+ * writes its attempt; the allowed ways between states are a table in the database, so that a
+ * mistake here aborts instead of sending something twice. A row that somebody else has moved
+ * meanwhile (a person who canceled it) is left as it is.
  */
 import { isJsonObject, type JsonObject } from '../lib/json.ts';
 import type { Db, Store, Tx } from '../store/store.ts';
 import type { OutboxState } from '../store/tables.ts';
-import type { Finding, OutboxItem } from './item.ts';
+import type { Baseline, FlightProblem, OutboxItem } from './item.ts';
 
 const COLUMNS = [
   'outbox_id',
@@ -18,6 +19,8 @@ const COLUMNS = [
   'state',
   'attempts',
   'result',
+  'in_doubt_since',
+  'created_at',
   'cause',
 ] as const;
 
@@ -26,30 +29,45 @@ function bodyOf(text: string): JsonObject {
   return isJsonObject(body) ? JSON.parse(text) : {};
 }
 
-/** The first open row of each lane: what is behind it waits, however long it has been due. */
-function firstOfLanes(db: Db) {
-  return db.selectFrom('outbox').where('outbox_id', 'in', (eb) =>
-    eb
-      .selectFrom('outbox as first')
-      .select((inner) => inner.fn.min('first.outbox_id').as('outbox_id'))
-      .where('first.ended_at', 'is', null)
-      .groupBy('first.lane'),
-  );
+/** Rows that a hand may take up: the first open one of each lane, unless a person has it. */
+function workable(db: Db, busy: ReadonlySet<string>) {
+  return db
+    .selectFrom('outbox as o')
+    .where('o.ended_at', 'is', null)
+    .where('o.desk_reason', 'is', null)
+    .where('o.state', '!=', 'sending')
+    .where('o.lane', 'not in', [...busy])
+    .where((eb) =>
+      eb.not(
+        eb.exists(
+          eb
+            .selectFrom('outbox as before')
+            .select('before.outbox_id')
+            .whereRef('before.lane', '=', 'o.lane')
+            .whereRef('before.outbox_id', '<', 'o.outbox_id')
+            .where('before.ended_at', 'is', null),
+        ),
+      ),
+    );
 }
 
-/** The first open row of each lane, if it is due; lanes in `busy` are left out. */
+/** Which rows a hand may take up. Looks for doubts must not wait behind sending, nor hinder it. */
+export type Work = 'doubt' | 'send';
+
+/** Rows to work on now, the longest due first; lanes in `busy` are left out. */
 export async function dueItems(
   db: Db,
+  work: Work,
   now: number,
   busy: ReadonlySet<string>,
   limit: number,
 ): Promise<OutboxItem[]> {
-  const rows = await firstOfLanes(db)
-    .select(COLUMNS)
-    .where('state', '!=', 'sending')
-    .where('due_at', '<=', now)
-    .where('lane', 'not in', [...busy])
-    .orderBy('outbox_id')
+  const rows = await workable(db, busy)
+    .select(COLUMNS.map((column) => `o.${column}` as const))
+    .where('o.state', work === 'doubt' ? '=' : '!=', 'in_doubt')
+    .where('o.due_at', '<=', now)
+    .orderBy('o.due_at')
+    .orderBy('o.outbox_id')
     .limit(limit)
     .execute();
   return rows.map((row) => ({
@@ -61,19 +79,26 @@ export async function dueItems(
     expectedFrom: row.expected_from,
     state: row.state,
     attempts: row.attempts,
-    answered: row.result !== null,
+    result: row.result,
+    inDoubtSince: row.in_doubt_since,
+    createdAt: row.created_at,
     cause: row.cause,
   }));
 }
 
-/** When the next row that could be worked on falls due. */
-export async function nextDueAt(db: Db, busy: ReadonlySet<string>): Promise<number | undefined> {
-  const row = await firstOfLanes(db)
-    .select((eb) => eb.fn.min('due_at').as('due_at'))
-    .where('state', '!=', 'sending')
-    .where('lane', 'not in', [...busy])
+/** When the next row of this work that could be taken up falls due. */
+export async function nextDueAt(
+  db: Db,
+  work: Work,
+  busy: ReadonlySet<string>,
+): Promise<number | undefined> {
+  const row = await workable(db, busy)
+    .select('o.due_at')
+    .where('o.state', work === 'doubt' ? '=' : '!=', 'in_doubt')
+    .orderBy('o.due_at')
+    .limit(1)
     .executeTakeFirst();
-  return row?.due_at ?? undefined;
+  return row?.due_at;
 }
 
 /**
@@ -100,46 +125,67 @@ export async function doubtWhatWasSending(store: Store, now: number): Promise<nu
   });
 }
 
-async function move(
-  tx: Tx,
-  item: OutboxItem,
-  state: OutboxState,
-  more: {
-    readonly due_at?: number;
-    readonly in_doubt_since?: number | null;
-    readonly ended_at?: number;
-    readonly result?: string;
-    readonly last_error?: string | null;
-  },
-): Promise<void> {
-  await tx
-    .updateTable('outbox')
-    .set({ state, ...more })
-    .where('outbox_id', '=', item.outboxId)
-    .execute();
+export interface Change {
+  readonly due_at?: number;
+  readonly in_doubt_since?: number | null;
+  readonly ended_at?: number | null;
+  readonly result?: string;
+  readonly last_error?: string | null;
+  readonly desk_reason?: string | null;
+  readonly problems?: string;
+  readonly order_id?: number;
+  readonly attempts?: number;
 }
 
-/** Written and durable before the first byte leaves. */
-export async function markSending(store: Store, item: OutboxItem, now: number): Promise<number> {
+/** Moves the row on, if it is still in the state in which it was read. */
+export async function move(
+  tx: Tx,
+  item: Pick<OutboxItem, 'outboxId' | 'state'>,
+  state: OutboxState,
+  change: Change,
+): Promise<boolean> {
+  const { numUpdatedRows } = await tx
+    .updateTable('outbox')
+    .set({ state, ...change })
+    .where('outbox_id', '=', item.outboxId)
+    .where('state', '=', item.state)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+/** What is worth keeping besides the attempt's outcome. */
+export interface SendingNotes {
+  readonly baseline: Baseline;
+  readonly warnings: readonly FlightProblem[];
+  readonly orderId?: number;
+}
+
+/**
+ * Written and durable before the first byte leaves. Undefined: somebody else has moved the row,
+ * so it must not be sent.
+ */
+export async function markSending(
+  store: Store,
+  item: OutboxItem,
+  notes: SendingNotes,
+  now: number,
+): Promise<number | undefined> {
   const attempt = item.attempts + 1;
-  await store.transaction(async (tx) => {
-    const newest = await tx
-      .selectFrom('sales_order')
-      .select((eb) => eb.fn.max('order_id').as('order_id'))
-      .executeTakeFirst();
-    await move(tx, item, 'sending', {});
-    await tx
-      .updateTable('outbox')
-      .set({ attempts: attempt })
-      .where('outbox_id', '=', item.outboxId)
-      .execute();
+  return store.transaction(async (tx) => {
+    const isOurs = await move(tx, item, 'sending', {
+      attempts: attempt,
+      problems: JSON.stringify(notes.warnings),
+      ...(notes.orderId === undefined ? {} : { order_id: notes.orderId }),
+    });
+    if (!isOurs) return undefined;
     await tx
       .insertInto('outbox_attempt')
       .values({
         outbox_id: item.outboxId,
         attempt,
         started_at: now,
-        max_order_id_before: newest?.order_id ?? null,
+        max_order_id_before: notes.baseline.maxOrderIdBefore ?? null,
+        count_before: notes.baseline.countBefore ?? null,
         ended_at: null,
         class: null,
         http_status: null,
@@ -147,8 +193,8 @@ export async function markSending(store: Store, item: OutboxItem, now: number): 
         answer: null,
       })
       .execute();
+    return attempt;
   });
-  return attempt;
 }
 
 /** `conflict`: the state at the service forbids it (409); a look tells what that state is. */
@@ -160,6 +206,8 @@ export interface AttemptEnd {
   readonly errorCode: string | null;
   /** What the service answered, or the error's own words. */
   readonly answer: string;
+  /** The service's own lines about what it refused. */
+  readonly problems: readonly FlightProblem[];
 }
 
 const STATE_AFTER: Readonly<Record<AttemptClass, OutboxState>> = {
@@ -177,7 +225,8 @@ export async function endAttempt(
   end: AttemptEnd,
   now: number,
   dueAt: number,
-): Promise<void> {
+): Promise<OutboxState> {
+  const state = STATE_AFTER[end.class];
   await store.transaction(async (tx) => {
     await tx
       .updateTable('outbox_attempt')
@@ -185,107 +234,16 @@ export async function endAttempt(
       .where('outbox_id', '=', item.outboxId)
       .where('attempt', '=', end.attempt)
       .execute();
-    await move(tx, item, STATE_AFTER[end.class], {
+    await move(tx, { outboxId: item.outboxId, state: 'sending' }, state, {
       due_at: dueAt,
       last_error: end.class === 'done' ? null : end.answer,
       ...(end.class === 'done' ? { result: end.answer } : {}),
-      ...(STATE_AFTER[end.class] === 'in_doubt' ? { in_doubt_since: now } : {}),
+      ...(state === 'in_doubt' ? { in_doubt_since: now } : {}),
       ...(end.class === 'refused' ? { ended_at: now } : {}),
+      ...(end.problems.length > 0 ? { problems: JSON.stringify(end.problems) } : {}),
     });
   });
-}
-
-export interface Settled {
-  readonly state: OutboxState;
-  /** Nothing more will be done about it. */
-  readonly ended: boolean;
-  readonly reason: string | undefined;
-}
-
-const PUT_BACK = 'the service took it and shows the status of before: somebody put it back';
-
-export interface Again {
-  readonly attemptsMax: number;
-  /** Until the next look or attempt. */
-  readonly waitMs: number;
-  /** A 409 after which the effect is provably not there is the service's last word. */
-  readonly conflictEnds: boolean;
-}
-
-function lastAttempt(tx: Tx, { outboxId }: OutboxItem) {
-  return tx
-    .selectFrom('outbox_attempt')
-    .select(['class', 'answer'])
-    .where('outbox_id', '=', outboxId)
-    .orderBy('attempt', 'desc')
-    .executeTakeFirst();
-}
-
-/** Where a finding leads. */
-async function verdictOf(
-  tx: Tx,
-  item: OutboxItem,
-  finding: Finding,
-  { attemptsMax, conflictEnds }: Again,
-): Promise<Settled> {
-  if (finding.found === 'yes') return { state: 'confirmed', ended: true, reason: undefined };
-  if (finding.found === 'overtaken') {
-    return { state: 'refused', ended: true, reason: finding.reason };
-  }
-  // Looked at once more: an answer may come from a copy that lags behind.
-  if (item.state === 'sent') return { state: 'in_doubt', ended: false, reason: undefined };
-  if (item.answered) return { state: 'refused', ended: true, reason: PUT_BACK };
-  if (conflictEnds && item.state === 'in_doubt') {
-    const last = await lastAttempt(tx, item);
-    const reason = last?.answer ?? 'its state forbids it';
-    if (last?.class === 'conflict') return { state: 'refused', ended: true, reason };
-  }
-  const row = await tx
-    .selectFrom('outbox_attempt')
-    .select((eb) => eb.fn.countAll<number>().as('count'))
-    .where('outbox_id', '=', item.outboxId)
-    .where('class', '!=', 'not_processed')
-    .executeTakeFirstOrThrow();
-  const tried = Number(row.count);
-  if (tried < attemptsMax) return { state: 'queued', ended: false, reason: undefined };
-  return { state: 'dead', ended: true, reason: `tried ${tried} times without an effect` };
-}
-
-/**
- * Stores what was found and moves the row to where the finding leads: to its end, or to another
- * look or attempt after `waitMs`.
- */
-export async function settle(
-  store: Store,
-  item: OutboxItem,
-  finding: Finding,
-  now: number,
-  again: Again,
-): Promise<Settled> {
-  return store.transaction(async (tx) => {
-    await tx
-      .insertInto('outbox_evidence')
-      .values({
-        outbox_id: item.outboxId,
-        at: now,
-        source: 'look-up',
-        found: finding.found === 'overtaken' ? 'unclear' : finding.found,
-        detail: JSON.stringify(finding),
-      })
-      .execute();
-    const settled = await verdictOf(tx, item, finding, again);
-    const { state, ended, reason } = settled;
-    // An answered push that was overtaken goes through doubt: no other way leads there.
-    if (item.state === 'sent' && state === 'refused') {
-      await move(tx, item, 'in_doubt', { in_doubt_since: now });
-    }
-    await move(tx, item, state, {
-      in_doubt_since: state === 'in_doubt' ? now : null,
-      ...(ended ? { ended_at: now, due_at: now } : { due_at: now + again.waitMs }),
-      ...(reason === undefined ? {} : { last_error: reason }),
-    });
-    return settled;
-  });
+  return state;
 }
 
 /** Puts a row off that could not be looked at or sent now. */
@@ -295,9 +253,7 @@ export async function postpone(
   dueAt: number,
   error: string,
 ): Promise<void> {
-  await store.db
-    .updateTable('outbox')
-    .set({ due_at: dueAt, last_error: error })
-    .where('outbox_id', '=', item.outboxId)
-    .execute();
+  await store.transaction(async (tx) => {
+    await move(tx, item, item.state, { due_at: dueAt, last_error: error });
+  });
 }

@@ -6,7 +6,12 @@ import type { JsonObject } from '../../src/lib/json.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { createDispatcher, type Dispatcher } from '../../src/outbox/dispatcher.ts';
 import { enqueueDeliveryStatus } from '../../src/outbox/enqueue.ts';
-import type { Finding, OutboxItem, OutboxKind } from '../../src/outbox/item.ts';
+import {
+  clearByLook,
+  type Finding,
+  type OutboxItem,
+  type OutboxKind,
+} from '../../src/outbox/item.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { temporaryStore } from '../support/store.ts';
 
@@ -14,11 +19,15 @@ export const YES: Finding = { found: 'yes', detail: {} };
 export const NO: Finding = { found: 'no', detail: {} };
 export const OVERTAKEN: Finding = { found: 'overtaken', reason: 'decided elsewhere', detail: {} };
 
+export const QUIET_MS = 720_000;
+
 const LIMITS = {
   concurrency: 4,
   attemptsMax: 5,
   retryMsMin: 1_000,
+  looks: 4,
   retryMsMax: 60_000,
+  deskAfterMs: 86_400_000,
   idleMsMax: 30_000,
 };
 
@@ -40,6 +49,8 @@ export interface Bench {
   readonly ends: string[];
   readonly limits: { concurrency: number; attemptsMax: number };
   brake: boolean;
+  /** Whether each sending makes something new. */
+  creates: boolean;
   /** Puts a push of a delivery into the outbox. */
   add(orderDeliveryId: number, decisionId?: number): Promise<number>;
   /** Starts a dispatcher, as a new process would; stops it again. */
@@ -56,13 +67,16 @@ async function readRow(store: SqliteStore, outboxId: number) {
     .executeTakeFirstOrThrow();
 }
 
-function kindOf(bench: Pick<Bench, 'script' | 'looks' | 'sends'>): OutboxKind {
+function kindOf(bench: Pick<Bench, 'script' | 'looks' | 'sends' | 'creates'>): OutboxKind {
+  const look: OutboxKind['look'] = async (item) => {
+    bench.looks.push(item.outboxId);
+    return bench.script.look(item);
+  };
   return {
     kind: 'delivery_status',
-    async look(item) {
-      bench.looks.push(item.outboxId);
-      return bench.script.look(item);
-    },
+    creates: () => bench.creates,
+    clear: (item, signal) => clearByLook(look, item, signal),
+    look,
     async send(item, signal) {
       bench.sends.push(item.outboxId);
       return bench.script.send(item, signal);
@@ -82,7 +96,7 @@ export async function createBench(): Promise<Bench> {
     },
   };
   const bench: Bench = {
-    ...{ clock, store, looks: [], sends: [], ends: [], brake: false },
+    ...{ clock, store, looks: [], sends: [], ends: [], brake: false, creates: false },
     limits: { concurrency: LIMITS.concurrency, attemptsMax: LIMITS.attemptsMax },
     sleeps: () => sleeps,
     script: { look: () => NO, send: () => ({ status: 'accepted' }) },
@@ -96,7 +110,8 @@ export async function createBench(): Promise<Bench> {
         ...{ store, clock: counted, random: seededRandom(3), log: silentLogger() },
         kinds: [kindOf(bench)],
         limits: { ...LIMITS, ...bench.limits },
-        stopped: () => bench.brake,
+        quietMs: () => QUIET_MS,
+        brake: () => (bench.brake ? 'stopped' : undefined),
         onEnded: (item, state) => bench.ends.push(`${item.outboxId} ${state}`),
       });
       const stop = new AbortController();

@@ -53,6 +53,7 @@ function v1(fields: ContextFields) {
     paging: choice('stream', 'pages'),
     pageLimit: whole(1, 250),
     idempotencyHeader: headerName().nullable(),
+    freightSpelling: choice('freight', 'Freight'),
     seasonParameter: text('the name of a query parameter', 'seasonName', MEMBER),
     level: text('a level of the V1 interface, in quotes', '"1.4.14"', /^\d+\.\d+\.\d+$/),
   });

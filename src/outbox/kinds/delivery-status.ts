@@ -8,7 +8,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { BugError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { DELIVERY_STATUS_KIND, type DeliveryStatus } from '../enqueue.ts';
-import type { Finding, OutboxItem, OutboxKind } from '../item.ts';
+import { clearByLook, type Finding, type OutboxItem, type OutboxKind } from '../item.ts';
 
 interface DeliveryState {
   readonly orderDeliveryId: number;
@@ -76,26 +76,29 @@ export function createDeliveryStatusKind(
   api: DeliveryStatusApi,
   clock: Pick<Clock, 'now'>,
 ): OutboxKind {
+  const look: OutboxKind['look'] = async (item, signal): Promise<Finding> => {
+    const target = targetOf(item);
+    const found = await api.readDelivery(target.orderId, target.orderDeliveryId, signal);
+    const detail: JsonObject = { status: found?.status ?? null, wanted: target.status };
+    if (!found) {
+      return { found: 'overtaken', reason: 'the delivery is gone at the service', detail };
+    }
+    if (found.status === target.status) return { found: 'yes', detail };
+    if (found.status === item.expectedFrom) {
+      const reason = obstacle(target, found, clock.now());
+      return reason === undefined
+        ? { found: 'no', detail }
+        : { found: 'overtaken', reason, detail };
+    }
+    const reason = `decided elsewhere: it was ${item.expectedFrom} and is now ${found.status}`;
+    return { found: 'overtaken', reason, detail };
+  };
   return {
     kind: DELIVERY_STATUS_KIND,
     conflictEnds: true,
-    async look(item, signal): Promise<Finding> {
-      const target = targetOf(item);
-      const found = await api.readDelivery(target.orderId, target.orderDeliveryId, signal);
-      const detail: JsonObject = { status: found?.status ?? null, wanted: target.status };
-      if (!found) {
-        return { found: 'overtaken', reason: 'the delivery is gone at the service', detail };
-      }
-      if (found.status === target.status) return { found: 'yes', detail };
-      if (found.status === item.expectedFrom) {
-        const reason = obstacle(target, found, clock.now());
-        return reason === undefined
-          ? { found: 'no', detail }
-          : { found: 'overtaken', reason, detail };
-      }
-      const reason = `decided elsewhere: it was ${item.expectedFrom} and is now ${found.status}`;
-      return { found: 'overtaken', reason, detail };
-    },
+    creates: () => false,
+    clear: (item, signal) => clearByLook(look, item, signal),
+    look,
     async send(item, signal) {
       const target = targetOf(item);
       const answer = await api.setDeliveryStatus(

@@ -1,0 +1,75 @@
+/**
+ * Checks what a person says a document has become: it must be there, and must not belong to
+ * another reference. Gives what is kept as the row's result.
+ */
+import type { V1Client } from '../../client/v1/client.ts';
+import type { V2Client } from '../../client/v2/client.ts';
+import { RefusedError } from '../../lib/errors.ts';
+import type { JsonObject } from '../../lib/json.ts';
+import type { Store } from '../../store/store.ts';
+import { referenceKey } from '../documents.ts';
+import { type ReadOrder, unlessGone } from '../service.ts';
+import type { DeskRow } from './operations.ts';
+
+export interface ConfirmationDeps {
+  readonly store: Store;
+  readonly v1: Pick<V1Client, 'pendingRefund'>;
+  readonly v2: Pick<V2Client, 'resource'> | undefined;
+  readonly readOrder: ReadOrder;
+}
+
+function wholeId(id: string | null, what: string): number {
+  const whole = Number(id);
+  if (id !== null && Number.isSafeInteger(whole) && whole > 0) return whole;
+  throw new RefusedError('outbox.no_id', `which ${what} is it?`, {
+    hint: `--as confirmed:<${what}Id>`,
+  });
+}
+
+function missing(what: string): never {
+  throw new RefusedError('outbox.not_there', `the service has no ${what}`);
+}
+
+function requireReference(row: DeskRow, shown: string | null | undefined, what: string): void {
+  if (!shown || referenceKey(shown) === referenceKey(row.reference)) return;
+  const text = `${what} has the reference ${shown}, not ${row.reference}`;
+  throw new RefusedError('outbox.other_reference', text);
+}
+
+export function createConfirmation({ store, v1, v2, readOrder }: ConfirmationDeps) {
+  const signal = new AbortController().signal;
+  const order = async (row: DeskRow, id: string | null): Promise<JsonObject> => {
+    const orderId = wholeId(id, 'order');
+    const request = { cause: `outbox:${row.outboxId}`, priority: 'push', signal } as const;
+    const read = await unlessGone(readOrder(orderId, request));
+    if (!read) return missing(`order ${orderId}`);
+    requireReference(row, read.order.reference, `order ${orderId}`);
+    const deliveries = read.deliveries.map(({ orderDeliveryId, deliveryNo, status }) => ({
+      ...{ orderDeliveryId, deliveryNo: deliveryNo ?? null, status },
+    }));
+    return { orderId, orderNo: read.order.orderNo ?? null, deliveries };
+  };
+  const pendingRefund = async (row: DeskRow, id: string | null): Promise<JsonObject> => {
+    const pendingRefundId = wholeId(id, 'pendingRefund');
+    const known = await store.db
+      .selectFrom('outbox')
+      .select('order_id')
+      .where('outbox_id', '=', row.outboxId)
+      .executeTakeFirst();
+    const orderId = known?.order_id;
+    if (!orderId) return missing('order that this refund is known to belong to');
+    const read = await unlessGone(v1.pendingRefund(orderId, pendingRefundId));
+    if (!read) return missing(`pending refund ${pendingRefundId} of order ${orderId}`);
+    requireReference(row, read.value.reference, `pending refund ${pendingRefundId}`);
+    await readOrder(orderId, { cause: `outbox:${row.outboxId}`, priority: 'read', signal });
+    return { orderId, pendingRefundId };
+  };
+  return async (row: DeskRow, id: string | null): Promise<JsonObject> => {
+    if (row.kind === 'order') return order(row, id);
+    if (row.kind === 'pending_refund') return pendingRefund(row, id);
+    if (row.kind !== 'style') return {};
+    if (id === null) throw new RefusedError('outbox.no_id', 'which style is it?');
+    const style = v2 && (await unlessGone(v2.resource('style', id)));
+    return style ? { styleId: style.value.id } : missing(`style ${id}`);
+  };
+}

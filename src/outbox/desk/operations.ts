@@ -1,0 +1,292 @@
+/**
+ * What a person may do to outbox rows: have them taken up again, cancel them, and say what became
+ * of one in doubt. Each act is one transaction with its entry in the audit, and refuses what makes
+ * no sense in the row's state. Many rows are named by a filter together with how many they must be,
+ * so that nobody acts on more than was looked at.
+ */
+import { z } from 'zod';
+import type { Clock } from '../../lib/clock.ts';
+import { RefusedError } from '../../lib/errors.ts';
+import { type JsonObject, tryParseJson } from '../../lib/json.ts';
+import type { Store, Tx } from '../../store/store.ts';
+import type { OutboxState } from '../../store/tables.ts';
+import { type Change, move } from '../ledger.ts';
+
+/** Who asks, and why: goes into the audit. */
+export interface Asker {
+  readonly actor: string;
+  readonly reason: string;
+}
+
+export interface RowFilter {
+  readonly kind?: string | undefined;
+  readonly state?: OutboxState | undefined;
+  /** Only what waits for a person. */
+  readonly desk?: boolean | undefined;
+}
+
+export type Selection =
+  | { readonly outboxId: number }
+  | { readonly filter: RowFilter; readonly expect: number };
+
+export type Resolution =
+  | { readonly as: 'absent' }
+  /** `id`: of the order, pending refund or style that it is; where nothing is made, null. */
+  | { readonly as: 'confirmed'; readonly id: string | null };
+
+export interface DeskDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** Reads what a person says it is; throws RefusedError when it cannot be that. */
+  readonly confirm: (row: DeskRow, id: string | null) => Promise<JsonObject>;
+  readonly quietMs: () => number;
+  /** A row is due. */
+  readonly nudge: () => void;
+  readonly onMoved: (outboxId: number) => void;
+}
+
+export interface DeskRow {
+  readonly outboxId: number;
+  readonly kind: string;
+  readonly reference: string;
+  readonly state: OutboxState;
+  readonly deskReason: string | null;
+  readonly inDoubtSince: number | null;
+  readonly result: string | null;
+}
+
+export interface Desk {
+  /** Gives how many rows were taken up. */
+  retry(selection: Selection, asker: Asker): Promise<{ readonly rows: number }>;
+  cancel(selection: Selection, asker: Asker): Promise<{ readonly rows: number }>;
+  resolve(
+    outboxId: number,
+    resolution: Resolution,
+    asker: Asker,
+  ): Promise<{ readonly outboxId: number; readonly state: OutboxState }>;
+}
+
+const ROWS_MAX = 10_000;
+
+async function select(db: Tx | Store['db'], selection: Selection): Promise<DeskRow[]> {
+  let query = db
+    .selectFrom('outbox')
+    .select([
+      ...(['outbox_id', 'kind', 'reference', 'state'] as const),
+      ...(['desk_reason', 'in_doubt_since', 'result'] as const),
+    ])
+    .orderBy('outbox_id')
+    .limit(ROWS_MAX + 1);
+  if ('outboxId' in selection) query = query.where('outbox_id', '=', selection.outboxId);
+  else {
+    const { kind, state, desk } = selection.filter;
+    if (kind !== undefined) query = query.where('kind', '=', kind);
+    if (state !== undefined) query = query.where('state', '=', state);
+    if (desk === true) query = query.where('desk_reason', 'is not', null);
+  }
+  const rows = await query.execute();
+  return rows.map((row) => ({
+    outboxId: row.outbox_id,
+    kind: row.kind,
+    reference: row.reference,
+    state: row.state,
+    deskReason: row.desk_reason,
+    inDoubtSince: row.in_doubt_since,
+    result: row.result,
+  }));
+}
+
+async function selected(db: Tx | Store['db'], selection: Selection): Promise<DeskRow[]> {
+  const rows = await select(db, selection);
+  if ('outboxId' in selection) {
+    if (rows.length > 0) return rows;
+    const { outboxId } = selection;
+    throw new RefusedError('outbox.unknown', `there is no outbox row ${outboxId}`, {
+      hint: 'see: selvedge outbox list',
+    });
+  }
+  if (rows.length === selection.expect) return rows;
+  const many = rows.length > ROWS_MAX ? `more than ${ROWS_MAX}` : String(rows.length);
+  throw new RefusedError(
+    'outbox.unexpected_count',
+    `the filter fits ${many} rows, ${selection.expect} were expected: nothing was done`,
+    { hint: 'look at them with "selvedge outbox list" and the same filter' },
+  );
+}
+
+function refuse(row: DeskRow, what: string, hint: string): never {
+  const text = `outbox ${row.outboxId} is ${row.state} and cannot be ${what}`;
+  throw new RefusedError('outbox.wrong_state', text, { hint });
+}
+
+async function audit(
+  tx: Tx,
+  at: number,
+  asker: Asker,
+  action: string,
+  row: DeskRow,
+  detail: JsonObject = {},
+): Promise<void> {
+  const { actor, reason } = asker;
+  const subject = `outbox:${row.outboxId}`;
+  const told = JSON.stringify({ reference: row.reference, from: row.state, ...detail });
+  await tx
+    .insertInto('audit')
+    .values({ at, actor, action, subject, reason, detail: told })
+    .execute();
+}
+
+/** What `retry` does in each state: another try, or another look. */
+function retried(row: DeskRow, now: number): { readonly state: OutboxState; change: Change } {
+  if (row.state === 'dead') {
+    return { state: 'queued', change: { ended_at: null, due_at: now, last_error: null } };
+  }
+  if (row.state === 'queued') return { state: 'queued', change: { due_at: now } };
+  if (row.state === 'in_doubt') {
+    return { state: 'in_doubt', change: { due_at: now, desk_reason: null } };
+  }
+  const isOver = row.state === 'refused' || row.state === 'canceled';
+  const hint = isOver ? 'hand it in under a new reference' : 'there is nothing to do about it';
+  return refuse(row, 'tried again', hint);
+}
+
+function canceled(row: DeskRow, now: number): Change {
+  const mayBe = row.state === 'in_doubt' && row.deskReason !== null;
+  if (row.state !== 'queued' && row.state !== 'dead' && !mayBe) {
+    const hint =
+      row.state === 'in_doubt'
+        ? 'it is still being looked for; a row that is left to a person can be canceled'
+        : 'what was sent cannot be called back';
+    return refuse(row, 'canceled', hint);
+  }
+  return { ended_at: now, due_at: now, desk_reason: null };
+}
+
+const candidatesSchema = z.object({
+  detail: z.object({
+    orderId: z.int().optional(),
+    orderIds: z.array(z.int()).optional(),
+    pendingRefundId: z.int().optional(),
+    pendingRefundIds: z.array(z.int()).optional(),
+  }),
+});
+
+/** What the last look found and could not judge: a person has said that none of it is ours. */
+async function lastCandidates(tx: Tx, outboxId: number): Promise<number[]> {
+  const row = await tx
+    .selectFrom('outbox_evidence')
+    .select('detail')
+    .where('outbox_id', '=', outboxId)
+    .where('found', '=', 'unclear')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  const parsed = candidatesSchema.safeParse(tryParseJson(row?.detail ?? ''));
+  if (!parsed.success) return [];
+  const { orderId, orderIds, pendingRefundId, pendingRefundIds } = parsed.data.detail;
+  const ids = [orderId, ...(orderIds ?? []), pendingRefundId, ...(pendingRefundIds ?? [])];
+  return ids.filter((id) => id !== undefined);
+}
+
+async function personSays(
+  tx: Tx,
+  outboxId: number,
+  at: number,
+  found: 'yes' | 'no',
+  detail: JsonObject,
+): Promise<void> {
+  await tx
+    .insertInto('outbox_evidence')
+    .values({ outbox_id: outboxId, at, source: 'person', found, detail: JSON.stringify(detail) })
+    .execute();
+}
+
+function requireOpenDoubt(row: DeskRow): void {
+  if (row.state === 'in_doubt' || row.state === 'dead') return;
+  refuse(row, 'resolved', 'only what is in doubt or dead can be');
+}
+
+async function sayAbsent(deps: DeskDeps, row: DeskRow, asker: Asker): Promise<OutboxState> {
+  const now = deps.clock.now();
+  const quietUntil = (row.inDoubtSince ?? 0) + deps.quietMs();
+  if (row.state === 'in_doubt' && now < quietUntil) {
+    const until = new Date(quietUntil).toISOString();
+    throw new RefusedError('outbox.too_early', `it may still take effect until ${until}`, {
+      hint: `say so after ${until}, or leave it: it is looked for by itself`,
+    });
+  }
+  await deps.store.transaction(async (tx) => {
+    const notOurs = await lastCandidates(tx, row.outboxId);
+    await personSays(tx, row.outboxId, now, 'no', { ...asker, notOurs });
+    const change = { desk_reason: null, in_doubt_since: null, ended_at: null, due_at: now };
+    if (!(await move(tx, row, 'queued', change))) refuse(row, 'resolved', 'look at it again');
+    await audit(tx, now, asker, 'outbox.absent', row, { notOurs });
+  });
+  return 'queued';
+}
+
+async function sayConfirmed(
+  deps: DeskDeps,
+  row: DeskRow,
+  id: string | null,
+  asker: Asker,
+): Promise<OutboxState> {
+  const made = await deps.confirm(row, id);
+  const now = deps.clock.now();
+  await deps.store.transaction(async (tx) => {
+    await personSays(tx, row.outboxId, now, 'yes', { ...asker, ...made });
+    const { orderId } = made;
+    const change = {
+      ...{ desk_reason: null, in_doubt_since: null, last_error: null },
+      ...{ ended_at: now, due_at: now, result: JSON.stringify(made) },
+      ...(typeof orderId === 'number' ? { order_id: orderId } : {}),
+    };
+    if (!(await move(tx, row, 'confirmed', change))) refuse(row, 'resolved', 'look at it again');
+    await audit(tx, now, asker, 'outbox.confirmed', row, made);
+  });
+  return 'confirmed';
+}
+
+export function createDesk(deps: DeskDeps): Desk {
+  const { store, clock } = deps;
+  const actOn = async (
+    selection: Selection,
+    asker: Asker,
+    action: 'outbox.retry' | 'outbox.cancel',
+    act: (row: DeskRow, now: number) => { readonly state: OutboxState; readonly change: Change },
+  ): Promise<{ readonly rows: number }> => {
+    const rows = await store.transaction(async (tx) => {
+      const now = clock.now();
+      const chosen = await selected(tx, selection);
+      for (const row of chosen) {
+        const { state, change } = act(row, now);
+        await move(tx, row, state, change);
+        await audit(tx, now, asker, action, row);
+      }
+      return chosen;
+    });
+    deps.nudge();
+    for (const { outboxId } of rows) deps.onMoved(outboxId);
+    return { rows: rows.length };
+  };
+  return {
+    retry: (selection, asker) => actOn(selection, asker, 'outbox.retry', retried),
+    cancel: (selection, asker) =>
+      actOn(selection, asker, 'outbox.cancel', (row, now) => ({
+        state: 'canceled',
+        change: canceled(row, now),
+      })),
+    async resolve(outboxId, resolution, asker) {
+      const [row] = await selected(store.db, { outboxId });
+      if (!row) throw new RefusedError('outbox.unknown', `there is no outbox row ${outboxId}`);
+      requireOpenDoubt(row);
+      const state =
+        resolution.as === 'absent'
+          ? await sayAbsent(deps, row, asker)
+          : await sayConfirmed(deps, row, resolution.id, asker);
+      deps.nudge();
+      deps.onMoved(outboxId);
+      return { outboxId, state };
+    },
+  };
+}

@@ -1,0 +1,83 @@
+/** Whether what the service shows is what was sent; what it leaves out is not compared. */
+import type { NewOrder } from '../../client/v1/order-body.ts';
+import type { NewPendingRefund } from '../../client/v1/refunds.ts';
+import type { PendingRefund, SalesOrder } from '../../client/v1/schemas.ts';
+import { formatMinorUnits, minorUnits } from '../../lib/money.ts';
+
+interface Line {
+  readonly barcode: string;
+  readonly quantity: number;
+  readonly priceMinor: number | null;
+  readonly more: string | null;
+}
+
+function textOf(line: Line, withPrice: boolean, withMore: boolean): string {
+  const price =
+    withPrice && line.priceMinor !== null ? ` at ${formatMinorUnits(line.priceMinor)}` : '';
+  const more = withMore && line.more !== null ? ` for ${line.more}` : '';
+  return `${line.quantity} × ${line.barcode}${price}${more}`;
+}
+
+function counted(texts: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
+  return counts;
+}
+
+/** What stands in one of both only, as a multiset; members that the other side omits are left. */
+function lineDifferences(sent: readonly Line[], shown: readonly Line[]): string[] {
+  const withPrice = [...sent, ...shown].every(({ priceMinor }) => priceMinor !== null);
+  const withMore = [...sent, ...shown].every(({ more }) => more !== null);
+  const own = counted(sent.map((line) => textOf(line, withPrice, withMore)));
+  const other = counted(shown.map((line) => textOf(line, withPrice, withMore)));
+  const differences: string[] = [];
+  for (const [text, count] of own) {
+    const missing = count - (other.get(text) ?? 0);
+    if (missing > 0) differences.push(`not at the service: ${text}`);
+  }
+  for (const [text, count] of other) {
+    if (count > (own.get(text) ?? 0)) differences.push(`only at the service: ${text}`);
+  }
+  return differences;
+}
+
+export interface OrderDifferences {
+  /** Other lines are another order. */
+  readonly lines: readonly string[];
+  /** The same order, taken in otherwise than it was sent. */
+  readonly rest: readonly string[];
+}
+
+export function compareOrder(sent: NewOrder, shown: SalesOrder): OrderDifferences {
+  const rest: string[] = [];
+  const freight = minorUnits(shown.freight?.freightAmount);
+  if (sent.freight && freight !== null && freight !== sent.freight.freightAmountMinor) {
+    const own = formatMinorUnits(sent.freight.freightAmountMinor);
+    rest.push(`freight: sent ${own}, shown ${formatMinorUnits(freight)}`);
+  }
+  const season = shown.SeasonName ?? undefined;
+  if (sent.seasonName !== undefined && season !== undefined && season !== sent.seasonName) {
+    rest.push(`season: sent ${sent.seasonName}, shown ${season}`);
+  }
+  const lines = lineDifferences(
+    sent.lines.map((line) => ({ ...line, more: line.deliveryName ?? null })),
+    shown.orderLineItems.map(({ barcode, quantity, price, delivery }) => ({
+      ...{ barcode, quantity, priceMinor: minorUnits(price), more: delivery ?? null },
+    })),
+  );
+  return { lines, rest };
+}
+
+export function comparePendingRefund(
+  sent: NewPendingRefund,
+  shown: Pick<PendingRefund, 'refundLineItems'>,
+): string[] {
+  return lineDifferences(
+    sent.lines.map(({ barcode, quantity, priceMinor, refundType }) => ({
+      ...{ barcode, quantity, priceMinor: priceMinor ?? null, more: refundType ?? null },
+    })),
+    shown.refundLineItems.map(({ barcode, quantity, price, refundType }) => ({
+      ...{ barcode, quantity, priceMinor: minorUnits(price), more: refundType ?? null },
+    })),
+  );
+}

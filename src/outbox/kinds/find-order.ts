@@ -1,0 +1,128 @@
+/**
+ * Finds orders by their reference. The service has no filter for it, so the list is walked from
+ * the newest order down to the highest id that was known before the attempt: ids only grow, so
+ * that everything made since then is passed on the way. The walk is complete when it has *seen* an
+ * order at or below that id; a list that merely ends proves nothing, because an empty page may be
+ * a fault. One walk serves all who ask at the same time.
+ */
+import type { V1Client } from '../../client/v1/client.ts';
+import type { SalesOrder } from '../../client/v1/schemas.ts';
+import { isJsonObject } from '../../lib/json.ts';
+import { referenceKey } from '../documents.ts';
+
+export interface Found {
+  readonly orders: readonly SalesOrder[];
+  /** Nothing above the floor can have been missed. */
+  readonly complete: boolean;
+  readonly pages: number;
+  /** The lowest id that was seen. */
+  readonly walkedTo: number | null;
+}
+
+export interface OrderFinder {
+  /** `floor`: the highest order id known before the attempt; 0 when there was none. */
+  find(reference: string, floor: number, signal: AbortSignal): Promise<Found>;
+}
+
+interface Wish {
+  readonly key: string;
+  readonly floor: number;
+  readonly signal: AbortSignal;
+  readonly resolve: (found: Found) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** More pages than this are no proof any more. */
+const PAGES_MAX = 20_000;
+
+interface Walk {
+  readonly byKey: ReadonlyMap<string, readonly SalesOrder[]>;
+  /** References of rows that could not be read; undefined: one of them had none either. */
+  readonly unreadable: ReadonlySet<string> | undefined;
+  readonly walkedTo: number | null;
+  readonly reachedEnd: boolean;
+  readonly pages: number;
+}
+
+/** The reference of a row that could not be read otherwise. */
+function rawReference(raw: unknown): string | undefined {
+  return isJsonObject(raw) && typeof raw.reference === 'string'
+    ? referenceKey(raw.reference)
+    : undefined;
+}
+
+async function walk(
+  v1: Pick<V1Client, 'orders'>,
+  keys: ReadonlySet<string>,
+  floor: number,
+  signal: AbortSignal,
+): Promise<Walk> {
+  const byKey = new Map<string, SalesOrder[]>();
+  let unreadable: Set<string> | undefined = new Set();
+  let before: number | undefined;
+  for (let pages = 1; pages <= PAGES_MAX; pages += 1) {
+    const { rows, rejects } = await v1.orders(before, { priority: 'read', signal });
+    const ids = rows.map(({ orderId }) => orderId);
+    // A service that overlooks the cursor would be walked for ever.
+    const astray = before !== undefined && ids.some((id) => id >= (before ?? 0));
+    for (const { raw } of rejects) {
+      const reference = rawReference(raw);
+      if (reference === undefined) unreadable = undefined;
+      else unreadable?.add(reference);
+    }
+    for (const order of rows) {
+      const key = referenceKey(order.reference ?? '');
+      if (keys.has(key)) byKey.set(key, [...(byKey.get(key) ?? []), order]);
+    }
+    const lowest = ids.length > 0 ? Math.min(...ids) : undefined;
+    if (lowest === undefined || astray) {
+      const walkedTo = before ?? null;
+      return { byKey, unreadable, walkedTo, reachedEnd: !astray && rejects.length === 0, pages };
+    }
+    before = lowest;
+    if (lowest <= floor) {
+      return { byKey, unreadable, walkedTo: lowest, reachedEnd: false, pages };
+    }
+  }
+  return { byKey, unreadable, walkedTo: null, reachedEnd: false, pages: PAGES_MAX };
+}
+
+function foundIn({ byKey, unreadable, walkedTo, reachedEnd, pages }: Walk, wish: Wish): Found {
+  const reached = wish.floor === 0 ? reachedEnd : walkedTo !== null && walkedTo <= wish.floor;
+  const readable = unreadable !== undefined && !unreadable.has(wish.key);
+  const orders = byKey.get(wish.key) ?? [];
+  return { orders, complete: reached && readable, pages, walkedTo };
+}
+
+export function createOrderFinder(v1: Pick<V1Client, 'orders'>): OrderFinder {
+  let wishes: Wish[] = [];
+  let isWalking = false;
+
+  const walkAll = async (): Promise<void> => {
+    isWalking = true;
+    while (wishes.length > 0) {
+      const asked = wishes;
+      wishes = [];
+      const keys = new Set(asked.map(({ key }) => key));
+      const floor = Math.min(...asked.map((wish) => wish.floor));
+      // They all belong to one dispatcher: when it stops, none of them waits any longer.
+      const signal = AbortSignal.any(asked.map((wish) => wish.signal));
+      try {
+        const walked = await walk(v1, keys, floor, signal);
+        for (const wish of asked) wish.resolve(foundIn(walked, wish));
+      } catch (error) {
+        for (const wish of asked) wish.reject(error);
+      }
+    }
+    isWalking = false;
+  };
+  return {
+    find(reference, floor, signal) {
+      return new Promise((resolve, reject) => {
+        wishes.push({ key: referenceKey(reference), floor, signal, resolve, reject });
+        // Those who ask in the same moment walk together.
+        if (!isWalking) queueMicrotask(() => void (isWalking ? undefined : walkAll()));
+      });
+    },
+  };
+}

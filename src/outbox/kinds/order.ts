@@ -1,0 +1,192 @@
+/**
+ * `order`: a new order of the ERP. The service may take a second one with the same reference, so
+ * that nothing is sent twice without proof: before the first sending the mirror is searched, and
+ * the highest order id is written down; in doubt the list is walked down to it.
+ *
+ * After success the order is read back with its deliveries, which brings it into the mirror, and
+ * compared; what was sold is told to whoever keeps the stock fresh.
+ */
+
+import type { V1Client } from '../../client/v1/client.ts';
+import { type OrderSpelling, orderBody } from '../../client/v1/order-body.ts';
+import type { CreatedOrder } from '../../client/v1/schemas.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { RefusedError, RetryLaterError } from '../../lib/errors.ts';
+import { type JsonObject, sha256 } from '../../lib/json.ts';
+import { writeState } from '../../store/state.ts';
+import type { Store } from '../../store/store.ts';
+import { readResult } from '../document-state.ts';
+import { newOrderOf, readBody, referenceKey } from '../documents.ts';
+import type { Clearance, Finding, OutboxItem, OutboxKind } from '../item.ts';
+import { checkOrder, FREIGHT_REQUIRED_KEY, type OrderRules } from '../preflight/order.ts';
+import { type ReadOrder, unlessGone } from '../service.ts';
+import { disowned, knownBefore } from './baseline.ts';
+import { compareOrder } from './compare.ts';
+import type { OrderFinder } from './find-order.ts';
+
+export interface OrderKindDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly v1: Pick<V1Client, 'createOrder' | 'orders'>;
+  readonly readOrder: ReadOrder;
+  readonly finder: OrderFinder;
+  readonly spelling: OrderSpelling;
+  readonly rules: OrderRules;
+  /** These were ordered: what is in stock of them has changed. */
+  readonly onOrdered: (barcodes: readonly string[]) => void;
+}
+
+function orderOf(item: OutboxItem) {
+  const document = readBody.order(item.body);
+  return { document, order: newOrderOf(item.reference, document) };
+}
+
+/** Orders that the mirror has under this reference: there for certain, others not excluded. */
+async function mirrored({ db }: Store, item: OutboxItem): Promise<Set<number>> {
+  const rows = await db
+    .selectFrom('sales_order')
+    .select('order_id')
+    .where('reference', '=', item.reference)
+    .where('deleted_at', 'is', null)
+    .limit(10)
+    .execute();
+  return new Set(rows.map((row) => row.order_id));
+}
+
+/** The highest order id that is there now: from the mirror, else from the list. */
+async function newestOrderId(deps: OrderKindDeps, signal: AbortSignal): Promise<number> {
+  const row = await deps.store.db
+    .selectFrom('sales_order')
+    .select((eb) => eb.fn.max('order_id').as('order_id'))
+    .executeTakeFirst();
+  if (row?.order_id) return row.order_id;
+  const { rows, rejects } = await deps.v1.orders(undefined, { priority: 'push', signal });
+  if (rejects.length > 0) {
+    throw new RetryLaterError('outbox.orders_unreadable', 'the newest orders cannot be read');
+  }
+  return Math.max(0, ...rows.map(({ orderId }) => orderId));
+}
+
+/** Reads the only candidate and holds it against what was sent. */
+async function judge(
+  deps: OrderKindDeps,
+  item: OutboxItem,
+  orderId: number,
+  signal: AbortSignal,
+): Promise<Finding> {
+  const request = { cause: `outbox:${item.outboxId}`, priority: 'read', signal } as const;
+  const read = await unlessGone(deps.readOrder(orderId, request));
+  if (!read) return { found: 'no', complete: false, detail: { orderId, shown: false } };
+  const { order: shown, deliveries } = read;
+  const { order, document } = orderOf(item);
+  const isOurs = referenceKey(shown.reference ?? '') === referenceKey(item.reference);
+  const { lines, rest } = compareOrder(order, shown);
+  const differences = [...(isOurs ? [] : [`reference: shown ${shown.reference}`]), ...lines];
+  const detail = {
+    orderId,
+    orderNo: shown.orderNo ?? null,
+    differences: [...differences, ...rest],
+  };
+  // What the service itself answered with is ours, however it looks; that is for a person to see.
+  if (differences.length > 0 && item.result === null) {
+    const reason = `order ${orderId} has this reference, but is not like this document`;
+    return { found: 'unclear', reason, detail };
+  }
+  deps.onOrdered(document.lines.map(({ barcode }) => barcode));
+  return {
+    found: 'yes',
+    detail,
+    differences: detail.differences,
+    result: {
+      orderId,
+      orderNo: shown.orderNo ?? null,
+      deliveries: deliveries.map(({ orderDeliveryId, deliveryNo, status }) => ({
+        ...{ orderDeliveryId, deliveryNo: deliveryNo ?? null, status },
+      })),
+    },
+  };
+}
+
+async function among(
+  deps: OrderKindDeps,
+  item: OutboxItem,
+  candidates: ReadonlySet<number>,
+  signal: AbortSignal,
+): Promise<Finding | undefined> {
+  const ids = candidates.difference(await disowned(deps.store.db, item.outboxId));
+  const [first] = ids;
+  if (first === undefined) return undefined;
+  if (ids.size === 1) return judge(deps, item, first, signal);
+  const orderIds = [...ids].sort((a, b) => a - b);
+  const reason = `${ids.size} orders have this reference: ${orderIds.join(', ')}`;
+  return { found: 'unclear', reason, detail: { orderIds } };
+}
+
+async function look(deps: OrderKindDeps, item: OutboxItem, signal: AbortSignal): Promise<Finding> {
+  const { orderId } = readResult(item.result);
+  if (typeof orderId === 'number') return judge(deps, item, orderId, signal);
+  const { maxOrderId } = await knownBefore(deps.store.db, item.outboxId);
+  const walked = await deps.finder.find(item.reference, maxOrderId ?? 0, signal);
+  const ids = new Set(walked.orders.map((order) => order.orderId));
+  for (const id of await mirrored(deps.store, item)) ids.add(id);
+  const { pages, walkedTo } = walked;
+  const detail: JsonObject = { pages, walkedTo, floor: maxOrderId ?? null };
+  const complete = walked.complete && maxOrderId !== undefined;
+  return (await among(deps, item, ids, signal)) ?? { found: 'no', complete, detail };
+}
+
+async function clear(
+  deps: OrderKindDeps,
+  item: OutboxItem,
+  signal: AbortSignal,
+): Promise<Clearance> {
+  const finding = await among(deps, item, await mirrored(deps.store, item), signal);
+  if (finding?.found === 'no') {
+    const reason = 'the mirror has an order with this reference, which the service does not show';
+    return { send: false, finding: { ...finding, found: 'unclear', reason } };
+  }
+  if (finding) return { send: false, finding };
+  const problems = await checkOrder(deps.store.db, orderOf(item).document, deps.rules);
+  if (problems.some(({ severity }) => severity === 'error')) {
+    return { send: false, finding: { found: 'unfit', problems } };
+  }
+  const maxOrderIdBefore = await newestOrderId(deps, signal);
+  return { send: true, baseline: { maxOrderIdBefore }, warnings: problems };
+}
+
+function answerOf({ orderId, salesOrder, deliveries }: CreatedOrder): JsonObject {
+  return {
+    orderId,
+    orderNo: salesOrder?.orderNo ?? null,
+    deliveries: deliveries.map(({ orderDeliveryId, deliveryNo, status }) => ({
+      ...{ orderDeliveryId, deliveryNo: deliveryNo ?? null, status: status ?? null },
+    })),
+  };
+}
+
+/** The same for every attempt at this document, and for no other one. */
+export function idempotencyKey({ kind, reference }: OutboxItem): string {
+  return sha256(`selvedge ${kind} ${referenceKey(reference)}`);
+}
+
+export function createOrderKind(deps: OrderKindDeps): OutboxKind {
+  return {
+    kind: 'order',
+    creates: () => true,
+    clear: (item, signal) => clear(deps, item, signal),
+    look: (item, signal) => look(deps, item, signal),
+    async send(item, signal) {
+      const { document, order } = orderOf(item);
+      const call = { priority: 'push', signal, idempotencyKey: idempotencyKey(item) } as const;
+      try {
+        return answerOf((await deps.v1.createOrder(orderBody(order, deps.spelling), call)).value);
+      } catch (error) {
+        const lines = error instanceof RefusedError ? error.lines : [];
+        if (!document.freight && lines.some((line) => /^freight\b/i.test(line))) {
+          await writeState(deps.store.db, FREIGHT_REQUIRED_KEY, '1', deps.clock);
+        }
+        throw error;
+      }
+    },
+  };
+}

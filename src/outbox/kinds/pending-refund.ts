@@ -1,0 +1,213 @@
+/**
+ * `pending_refund`: asks the service for a refund of an order. It is found again in the order's
+ * own short list: by its reference, or, where the service does not keep that, by its lines and by
+ * how many like it were there before. What has been asked for already is never asked for again
+ * beyond what was ordered.
+ */
+import type { V1Client } from '../../client/v1/client.ts';
+import { type NewPendingRefund, pendingRefundBody } from '../../client/v1/refunds.ts';
+import type { PendingRefund, SalesOrderRefund } from '../../client/v1/schemas.ts';
+import { RetryLaterError } from '../../lib/errors.ts';
+import type { Store } from '../../store/store.ts';
+import { readResult } from '../document-state.ts';
+import { newPendingRefundOf, readBody, referenceKey } from '../documents.ts';
+import type { Clearance, Finding, OutboxItem, OutboxKind } from '../item.ts';
+import { refundableProblems } from '../preflight/refund.ts';
+import { type ReadOrder, unlessGone } from '../service.ts';
+import { disowned, knownBefore } from './baseline.ts';
+import { comparePendingRefund } from './compare.ts';
+
+export interface PendingRefundKindDeps {
+  readonly store: Store;
+  readonly v1: Pick<
+    V1Client,
+    'order' | 'refunds' | 'pendingRefunds' | 'pendingRefund' | 'createPendingRefund'
+  >;
+  readonly readOrder: ReadOrder;
+}
+
+function refundOf(item: OutboxItem) {
+  const document = readBody.pendingRefund(item.body);
+  return { document, refund: newPendingRefundOf(item.reference, document) };
+}
+
+/** The order's id: given, or of the order that was handed in or mirrored under this reference. */
+async function orderIdOf({ db }: Store, item: OutboxItem): Promise<number | undefined> {
+  const { orderId, orderReference } = readBody.pendingRefund(item.body);
+  if (orderId !== undefined) return orderId;
+  const reference = orderReference ?? '';
+  const own = await db
+    .selectFrom('outbox')
+    .select(['order_id', 'result'])
+    .where('kind', '=', 'order')
+    .where('reference_key', '=', referenceKey(reference))
+    .executeTakeFirst();
+  const known = own?.order_id ?? readResult(own?.result ?? null).orderId;
+  if (known) return known;
+  const order = await db
+    .selectFrom('sales_order')
+    .select('order_id')
+    .where('reference', '=', reference.trim())
+    .where('deleted_at', 'is', null)
+    .orderBy('order_id')
+    .executeTakeFirst();
+  return order?.order_id;
+}
+
+interface Listed {
+  readonly pending: readonly PendingRefund[];
+  readonly refunds: readonly SalesOrderRefund[];
+}
+
+/** Both lists of the order, whole; throws when a row of them cannot be read. */
+async function listed(
+  { v1 }: PendingRefundKindDeps,
+  orderId: number,
+  signal: AbortSignal,
+): Promise<Listed | undefined> {
+  const call = { priority: 'push', signal } as const;
+  const lists = await unlessGone(
+    Promise.all([v1.pendingRefunds(orderId, call), v1.refunds(orderId, call)]),
+  );
+  if (!lists) return undefined;
+  const [pending, refunds] = lists;
+  if (pending.rejects.length + refunds.rejects.length > 0) {
+    const text = `the refunds of order ${orderId} cannot all be read`;
+    throw new RetryLaterError('outbox.refunds_unreadable', text);
+  }
+  return { pending: pending.rows, refunds: refunds.rows };
+}
+
+/** Without those of which a person has said that they are not ours. */
+async function candidates(
+  { store }: PendingRefundKindDeps,
+  item: OutboxItem,
+  { pending }: Listed,
+): Promise<readonly PendingRefund[]> {
+  const others = await disowned(store.db, item.outboxId);
+  return pending.filter(({ pendingRefundId }) => !others.has(pendingRefundId));
+}
+
+/** Those with this reference; where the service shows none at all, undefined. */
+function byReference(pending: readonly PendingRefund[], item: OutboxItem) {
+  if (pending.length > 0 && pending.every(({ reference }) => !reference)) return undefined;
+  const key = referenceKey(item.reference);
+  return pending.filter(({ reference }) => referenceKey(reference ?? '') === key);
+}
+
+function alike(pending: readonly PendingRefund[], refund: NewPendingRefund): PendingRefund[] {
+  return pending.filter((one) => comparePendingRefund(refund, one).length === 0);
+}
+
+function judge(item: OutboxItem, found: PendingRefund): Finding {
+  const { pendingRefundId, orderId } = found;
+  const differences = comparePendingRefund(refundOf(item).refund, found);
+  const detail = { pendingRefundId, orderId, differences };
+  if (differences.length > 0 && item.result === null) {
+    const reason = `pending refund ${pendingRefundId} has this reference, but other lines`;
+    return { found: 'unclear', reason, detail };
+  }
+  return { found: 'yes', detail, differences, result: { orderId, pendingRefundId } };
+}
+
+/** What the list says; `countBefore` undefined: only a reference can tell. */
+function findIn(
+  item: OutboxItem,
+  pending: readonly PendingRefund[],
+  countBefore: number | undefined,
+): Finding {
+  const named = byReference(pending, item);
+  const [first] = named ?? [];
+  if (named && named.length > 1) {
+    const ids = named.map(({ pendingRefundId }) => pendingRefundId);
+    const reason = `${named.length} pending refunds have this reference: ${ids.join(', ')}`;
+    return { found: 'unclear', reason, detail: { pendingRefundIds: ids } };
+  }
+  if (first) return judge(item, first);
+  const detail = { listed: pending.length, countBefore: countBefore ?? null };
+  if (named) return { found: 'no', detail };
+  const like = alike(pending, refundOf(item).refund);
+  const newest = like.toSorted((a, b) => b.pendingRefundId - a.pendingRefundId)[0];
+  const more = like.length - (countBefore ?? 0);
+  if (countBefore === undefined || more <= 0 || !newest) {
+    return { found: 'no', complete: countBefore !== undefined, detail };
+  }
+  if (more === 1) return judge(item, newest);
+  const ids = like.map(({ pendingRefundId }) => pendingRefundId);
+  const reason = `${more} more like it are there than before: ${ids.join(', ')}`;
+  return { found: 'unclear', reason, detail: { ...detail, pendingRefundIds: ids } };
+}
+
+async function look(
+  deps: PendingRefundKindDeps,
+  item: OutboxItem,
+  signal: AbortSignal,
+): Promise<Finding> {
+  const orderId = await orderIdOf(deps.store, item);
+  if (orderId === undefined) return { found: 'no', complete: false, detail: {} };
+  const { pendingRefundId } = readResult(item.result);
+  const finding = await (async (): Promise<Finding> => {
+    if (typeof pendingRefundId === 'number') {
+      const call = { priority: 'read', signal } as const;
+      const read = await unlessGone(deps.v1.pendingRefund(orderId, pendingRefundId, call));
+      if (read) return judge(item, read.value);
+      return { found: 'no', complete: false, detail: { pendingRefundId, shown: false } };
+    }
+    const lists = await listed(deps, orderId, signal);
+    if (!lists) return { found: 'no', complete: false, detail: { orderId, shown: false } };
+    const { count } = await knownBefore(deps.store.db, item.outboxId);
+    return findIn(item, await candidates(deps, item, lists), count);
+  })();
+  if (finding.found === 'yes') {
+    const cause = `outbox:${item.outboxId}`;
+    await deps.readOrder(orderId, { cause, priority: 'read', signal });
+  }
+  return finding;
+}
+
+function unfit(path: string, message: string): Clearance {
+  const problems = [{ path, message, severity: 'error' as const }];
+  return { send: false, finding: { found: 'unfit', problems } };
+}
+
+async function clear(
+  deps: PendingRefundKindDeps,
+  item: OutboxItem,
+  signal: AbortSignal,
+): Promise<Clearance> {
+  const { document, refund } = refundOf(item);
+  const orderId = await orderIdOf(deps.store, item);
+  const path = document.orderId === undefined ? 'orderReference' : 'orderId';
+  if (orderId === undefined) return unfit(path, 'no order with this reference is known');
+  const call = { priority: 'push', signal } as const;
+  const order = await unlessGone(deps.v1.order(orderId, call));
+  if (!order) return unfit(path, `the service has no order ${orderId}`);
+  const lists = await listed(deps, orderId, signal);
+  if (!lists) return unfit(path, `the service has no order ${orderId}`);
+  const pending = await candidates(deps, item, lists);
+  const named = byReference(pending, item) ?? [];
+  if (named.length > 0) return { send: false, finding: findIn(item, pending, undefined) };
+  const problems = refundableProblems(document, order.value, lists);
+  if (problems.length > 0) return { send: false, finding: { found: 'unfit', problems } };
+  const countBefore = alike(pending, refund).length;
+  return { send: true, baseline: { countBefore }, warnings: [], orderId };
+}
+
+export function createPendingRefundKind(deps: PendingRefundKindDeps): OutboxKind {
+  return {
+    kind: 'pending_refund',
+    creates: () => true,
+    clear: (item, signal) => clear(deps, item, signal),
+    look: (item, signal) => look(deps, item, signal),
+    async send(item, signal) {
+      const orderId = await orderIdOf(deps.store, item);
+      if (orderId === undefined) {
+        throw new RetryLaterError('outbox.order_unknown', 'its order is not known any more');
+      }
+      const body = pendingRefundBody(refundOf(item).refund);
+      const call = { priority: 'push', signal } as const;
+      const { value } = await deps.v1.createPendingRefund(orderId, body, call);
+      return { orderId, pendingRefundId: value.pendingRefundId };
+    },
+  };
+}

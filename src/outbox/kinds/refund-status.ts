@@ -1,0 +1,48 @@
+/**
+ * `refund_status`: accepts or rejects a refund that the service has made. Like a delivery's
+ * status: compared before it is written, sent only from the status that it was decided on.
+ */
+import type { V1Client } from '../../client/v1/client.ts';
+import { readBody } from '../documents.ts';
+import { clearByLook, type Finding, type OutboxKind } from '../item.ts';
+import { type ReadOrder, unlessGone } from '../service.ts';
+
+export interface RefundStatusKindDeps {
+  readonly v1: Pick<V1Client, 'refund' | 'setRefundStatus'>;
+  readonly readOrder: ReadOrder;
+}
+
+export function createRefundStatusKind({ v1, readOrder }: RefundStatusKindDeps): OutboxKind {
+  const look: OutboxKind['look'] = async (item, signal): Promise<Finding> => {
+    const { orderId, orderRefundId, status: wanted } = readBody.refundStatus(item.body);
+    const call = { priority: 'push', signal } as const;
+    const read = await unlessGone(v1.refund(orderId, orderRefundId, call));
+    const status = read?.value.status ?? null;
+    const detail = { orderId, orderRefundId, status, wanted };
+    if (status === null) {
+      const reason = `the service has no refund ${orderRefundId} of order ${orderId}`;
+      return { found: 'overtaken', reason, detail };
+    }
+    if (status === wanted) {
+      const cause = `outbox:${item.outboxId}`;
+      await readOrder(orderId, { cause, priority: 'read', signal });
+      return { found: 'yes', detail, result: { orderId, orderRefundId } };
+    }
+    if (status === item.expectedFrom) return { found: 'no', detail };
+    const reason = `decided elsewhere: it was ${item.expectedFrom} and is now ${status}`;
+    return { found: 'overtaken', reason, detail };
+  };
+  return {
+    kind: 'refund_status',
+    conflictEnds: true,
+    creates: () => false,
+    clear: (item, signal) => clearByLook(look, item, signal),
+    look,
+    async send(item, signal) {
+      const { orderId, orderRefundId, status } = readBody.refundStatus(item.body);
+      const call = { priority: 'push', signal } as const;
+      await v1.setRefundStatus(orderId, orderRefundId, status, call);
+      return { orderId, orderRefundId };
+    },
+  };
+}

@@ -1,0 +1,154 @@
+/**
+ * `style`: base data of a style in V2. With a `styleId` an existing style is changed, which may be
+ * repeated without harm and ends when the service shows every given member; without one a new
+ * style is made, which is found again by its number. Off unless the configuration says otherwise.
+ */
+import type { V2Client } from '../../client/v2/client.ts';
+import type { ResourceOf } from '../../client/v2/resources.ts';
+import { RefusedError } from '../../lib/errors.ts';
+import type { JsonObject } from '../../lib/json.ts';
+import { readBody, type StyleDocument } from '../documents.ts';
+import type { Clearance, Finding, OutboxItem, OutboxKind } from '../item.ts';
+import { unlessGone } from '../service.ts';
+
+export interface StyleKindDeps {
+  /** Undefined while V2 is not enabled. */
+  readonly v2: Pick<V2Client, 'collection' | 'resource' | 'create' | 'update'> | undefined;
+  readonly enabled: boolean;
+}
+
+type Style = ResourceOf<'style'>;
+
+const ATTRIBUTES = ['styleNo', 'styleName', 'description', 'designer', 'active'] as const;
+const RELATIONS = [
+  ['brandId', 'brand', 'brand'],
+  ['typeId', 'type', 'type'],
+  ['genderId', 'gender', 'gender'],
+  ['countryId', 'countryOfOrigin', 'country'],
+] as const;
+
+function inputOf(document: StyleDocument) {
+  const attributes = Object.fromEntries(
+    ATTRIBUTES.flatMap((name) => (document[name] === undefined ? [] : [[name, document[name]]])),
+  );
+  const relationships = Object.fromEntries(
+    RELATIONS.flatMap(([member, name, type]) => {
+      const id = document[member];
+      return id === undefined ? [] : [[name, { data: { type, id } }]];
+    }),
+  );
+  const hasRelations = Object.keys(relationships).length > 0;
+  return { attributes, ...(hasRelations ? { relationships } : {}) };
+}
+
+/** Given members that the service shows otherwise. */
+function differences(document: StyleDocument, shown: Style): string[] {
+  const attributes = ATTRIBUTES.filter(
+    (name) => document[name] !== undefined && document[name] !== shown.attributes[name],
+  );
+  const relations = RELATIONS.filter(([member, name]) => {
+    const id = document[member];
+    return id !== undefined && shown.relationships[name]?.data?.id !== id;
+  });
+  return [...attributes, ...relations.map(([member]) => member)];
+}
+
+function judge(document: StyleDocument, shown: Style, mayDiffer: boolean): Finding {
+  const detail: JsonObject = { styleId: shown.id, differences: differences(document, shown) };
+  if (differences(document, shown).length === 0) {
+    return { found: 'yes', detail, result: { styleId: shown.id } };
+  }
+  if (mayDiffer) return { found: 'no', detail };
+  const reason = `style ${shown.id} has this number, but is not like this document`;
+  return { found: 'unclear', reason, detail };
+}
+
+/** Every style with this number; the whole collection where the service has no such filter. */
+async function withNumber(
+  v2: NonNullable<StyleKindDeps['v2']>,
+  styleNo: string,
+  signal: AbortSignal,
+): Promise<Style[]> {
+  const search = async (filter: Readonly<Record<string, string>>): Promise<Style[]> => {
+    const found: Style[] = [];
+    const pull = v2.collection('style', { filter }, { priority: 'push', signal });
+    for await (const { rows } of pull.pages) {
+      found.push(...rows.filter(({ attributes }) => attributes.styleNo === styleNo));
+    }
+    return found;
+  };
+  try {
+    return await search({ styleNo });
+  } catch (error) {
+    if (error instanceof RefusedError && error.code === 'service.bad_request') return search({});
+    throw error;
+  }
+}
+
+async function look(
+  v2: NonNullable<StyleKindDeps['v2']>,
+  item: OutboxItem,
+  signal: AbortSignal,
+): Promise<Finding> {
+  const document = readBody.style(item.body);
+  const { styleId, styleNo } = document;
+  if (styleId !== undefined) {
+    const call = { priority: 'push', signal } as const;
+    const read = await unlessGone(v2.resource('style', styleId, undefined, call));
+    if (read) return judge(document, read.value, true);
+    return {
+      found: 'overtaken',
+      reason: `the service has no style ${styleId}`,
+      detail: { styleId },
+    };
+  }
+  const styles = await withNumber(v2, styleNo ?? '', signal);
+  const [first] = styles;
+  if (!first) return { found: 'no', detail: { styleNo: styleNo ?? null } };
+  if (styles.length === 1) return judge(document, first, false);
+  const ids = styles.map(({ id }) => id);
+  const reason = `${ids.length} styles have the number ${styleNo}: ${ids.join(', ')}`;
+  return { found: 'unclear', reason, detail: { styleIds: ids } };
+}
+
+const OFF: Clearance = {
+  send: false,
+  finding: {
+    found: 'unfit',
+    problems: [
+      {
+        path: '',
+        message: 'styles are not taken here: set outbox.styles and service.v2.enabled',
+        severity: 'error',
+      },
+    ],
+  },
+};
+
+export function createStyleKind({ v2, enabled }: StyleKindDeps): OutboxKind {
+  const needV2 = (): NonNullable<StyleKindDeps['v2']> => {
+    if (v2) return v2;
+    throw new RefusedError('outbox.no_v2', 'V2 is not enabled');
+  };
+  return {
+    kind: 'style',
+    creates: (item) => readBody.style(item.body).styleId === undefined,
+    async clear(item, signal): Promise<Clearance> {
+      if (!enabled || !v2) return OFF;
+      const finding = await look(v2, item, signal);
+      if (finding.found === 'no') return { send: true, baseline: {}, warnings: [] };
+      return { send: false, finding };
+    },
+    look: async (item, signal) => look(needV2(), item, signal),
+    async send(item, signal) {
+      const document = readBody.style(item.body);
+      const call = { priority: 'push', signal } as const;
+      const input = inputOf(document);
+      const { value } =
+        document.styleId === undefined
+          ? await needV2().create('style', input, call)
+          : await needV2().update('style', document.styleId, input, call);
+      return { styleId: value.id };
+    },
+  };
+}

@@ -1,0 +1,256 @@
+/**
+ * The pre-flight of an order: everything that the mirror can tell before anything is sent. What
+ * was never pulled completely cannot be held against an order: that is a warning.
+ */
+import { missingAtLevel } from '../../client/v1/level.ts';
+import { formatMinorUnits, minorUnits } from '../../lib/money.ts';
+import { nearestName } from '../../lib/nearest.ts';
+import { inKeys } from '../../store/bulk.ts';
+import { readState } from '../../store/state.ts';
+import type { Db } from '../../store/store.ts';
+import type { OrderDocument } from '../documents.ts';
+import type { FlightProblem } from '../item.ts';
+
+export interface OrderRules {
+  readonly freight: 'learned' | 'required' | 'optional';
+  /** Of the account's V1, such as `1.4.14`. */
+  readonly level: string;
+}
+
+/** Set by the first order that the service refused for want of freight. */
+export const FREIGHT_REQUIRED_KEY = 'outbox.freight_required';
+
+/** More warnings than these help nobody. */
+const WARNINGS_MAX = 50;
+
+function error(path: string, message: string): FlightProblem {
+  return { path, message, severity: 'error' };
+}
+
+function warning(path: string, message: string): FlightProblem {
+  return { path, message, severity: 'warning' };
+}
+
+/** Streams that were pulled completely at least once. */
+async function knownStreams(db: Db): Promise<ReadonlySet<string>> {
+  const rows = await db
+    .selectFrom('stream_state')
+    .select('stream')
+    .where('complete_at', 'is not', null)
+    .execute();
+  return new Set(rows.map(({ stream }) => stream));
+}
+
+interface Variant {
+  readonly deleted: boolean;
+  /** In stock; null for one that can only be ordered ahead. */
+  readonly quantity: number | null;
+  readonly wholesale: number | null;
+  readonly currency: string | null;
+  readonly hidden: boolean;
+  readonly seasons: ReadonlySet<string>;
+}
+
+async function variantsOf(db: Db, barcodes: readonly string[]): Promise<Map<string, Variant>> {
+  const columns = ['barcode', 'deleted_at', 'wsp_price', 'currency', 'b2b_hidden'] as const;
+  const stock = await db
+    .selectFrom('stock_variant')
+    .select([...columns, 'quantity'])
+    .where(inKeys('barcode', barcodes))
+    .execute();
+  const season = await db
+    .selectFrom('season_variant')
+    .select([...columns, 'season_name'])
+    .where(inKeys('barcode', barcodes))
+    .execute();
+  const variants = new Map<string, Variant>();
+  for (const row of season) {
+    const before = variants.get(row.barcode);
+    const alive = row.deleted_at === null;
+    variants.set(row.barcode, {
+      deleted: !alive && (before?.deleted ?? true),
+      quantity: null,
+      wholesale: row.wsp_price,
+      currency: row.currency,
+      hidden: row.b2b_hidden === 1,
+      seasons: new Set([...(before?.seasons ?? []), ...(alive ? [row.season_name] : [])]),
+    });
+  }
+  for (const row of stock) {
+    const ahead = variants.get(row.barcode);
+    const alive = row.deleted_at === null;
+    variants.set(row.barcode, {
+      deleted: !alive && (ahead?.deleted ?? true),
+      quantity: alive ? row.quantity : null,
+      wholesale: row.wsp_price,
+      currency: row.currency,
+      hidden: row.b2b_hidden === 1,
+      seasons: ahead?.seasons ?? new Set(),
+    });
+  }
+  return variants;
+}
+
+function priceProblem(path: string, price: string, wholesale: number | null): FlightProblem[] {
+  const minor = minorUnits(Number(price)) ?? 0;
+  if (minor === 0) return [warning(path, 'is 0: nothing will be charged for this line')];
+  if (wholesale === null || wholesale === 0) return [];
+  const isFar = minor > wholesale * 2 || minor < wholesale / 2;
+  const shown = formatMinorUnits(wholesale);
+  return isFar ? [warning(path, `is far from the wholesale price of ${shown}`)] : [];
+}
+
+function lineProblems(
+  document: OrderDocument,
+  variants: ReadonlyMap<string, Variant>,
+  known: ReadonlySet<string>,
+): FlightProblem[] {
+  const isKnown = known.has('stock') || known.has('season');
+  return document.lines.flatMap((line, index): FlightProblem[] => {
+    const at = `lines[${index}]`;
+    const variant = variants.get(line.barcode);
+    if (!variant) {
+      return isKnown ? [error(`${at}.barcode`, 'is not known at the service')] : [];
+    }
+    if (variant.deleted) return [error(`${at}.barcode`, 'is no longer sold at the service')];
+    const problems = priceProblem(`${at}.price`, line.price, variant.wholesale);
+    const { seasonName: season } = document;
+    if (season !== undefined && known.has('season') && !variant.seasons.has(season)) {
+      problems.push(warning(`${at}.barcode`, `is not among what ${season} offers`));
+    }
+    if (season === undefined && (variant.quantity ?? 0) < line.quantity) {
+      problems.push(warning(`${at}.quantity`, `only ${variant.quantity ?? 0} are in stock`));
+    }
+    if (variant.hidden) problems.push(warning(`${at}.barcode`, 'is hidden from b2b'));
+    return problems;
+  });
+}
+
+/** One currency for the whole order: that of the prices which the service shows. */
+function currencyProblems(
+  { currency, lines }: OrderDocument,
+  variants: ReadonlyMap<string, Variant>,
+): FlightProblem[] {
+  const shown = new Map<string, number>();
+  for (const [index, { barcode }] of lines.entries()) {
+    const own = variants.get(barcode)?.currency;
+    if (own && !shown.has(own)) shown.set(own, index);
+  }
+  const names = [...shown.keys()];
+  if (names.length > 1) {
+    const [, index] = [...shown][1] ?? ['', 0];
+    return [error(`lines[${index}].barcode`, `is priced in another currency: ${names.join(', ')}`)];
+  }
+  const [only] = names;
+  if (currency === undefined || only === undefined || currency === only) return [];
+  return [error('currency', `is ${currency}, but the service has these prices in ${only}`)];
+}
+
+function suggestion(name: string, names: readonly string[]): string {
+  const near = nearestName(name, names);
+  return near === undefined ? '' : `; did you mean ${near}?`;
+}
+
+async function seasonProblems(
+  db: Db,
+  { seasonName, lines }: OrderDocument,
+  known: ReadonlySet<string>,
+): Promise<FlightProblem[]> {
+  if (seasonName === undefined) {
+    return lines.flatMap(({ deliveryName }, index) =>
+      deliveryName === undefined
+        ? []
+        : [error(`lines[${index}].deliveryName`, 'needs a seasonName (pre-order)')],
+    );
+  }
+  const missing = lines.flatMap(({ deliveryName }, index) =>
+    deliveryName === undefined
+      ? [error(`lines[${index}].deliveryName`, 'is missing; a pre-order has one on every line')]
+      : [],
+  );
+  if (!known.has('seasons')) return missing;
+  const seasons = await db
+    .selectFrom('season')
+    .select('season_name')
+    .where('deleted_at', 'is', null)
+    .execute();
+  const names = seasons.map((row) => row.season_name);
+  if (!names.includes(seasonName)) {
+    const near = suggestion(seasonName, names);
+    return [error('seasonName', `there is no season ${seasonName}${near}`), ...missing];
+  }
+  const rows = await db
+    .selectFrom('season_delivery')
+    .select('delivery_name')
+    .where('season_name', '=', seasonName)
+    .execute();
+  const deliveries = rows.map((row) => row.delivery_name);
+  const unknown = lines.flatMap(({ deliveryName }, index) => {
+    if (deliveryName === undefined || deliveries.includes(deliveryName)) return [];
+    const near = suggestion(deliveryName, deliveries);
+    const message = `${seasonName} has no delivery ${deliveryName}${near}`;
+    return [error(`lines[${index}].deliveryName`, message)];
+  });
+  return [...missing, ...unknown];
+}
+
+async function freightProblems(
+  db: Db,
+  { freight }: OrderDocument,
+  known: ReadonlySet<string>,
+  rules: OrderRules,
+): Promise<FlightProblem[]> {
+  if (!freight) {
+    const lacks = missingAtLevel(rules.level).some(({ name }) => name === 'orders without freight');
+    const learned = rules.freight === 'learned' && (await readState(db, FREIGHT_REQUIRED_KEY));
+    const isRequired = lacks || rules.freight === 'required' || learned === '1';
+    return isRequired ? [error('freight', 'is missing; this account requires it')] : [];
+  }
+  const { type } = freight;
+  if (type === undefined || !known.has('freight')) return [];
+  const rows = await db
+    .selectFrom('freight_option')
+    .select('freight_type')
+    .where('deleted_at', 'is', null)
+    .execute();
+  const types = rows.map((row) => row.freight_type);
+  if (types.includes(type)) return [];
+  return [error('freight.type', `there is no freight ${type}${suggestion(type, types)}`)];
+}
+
+function capped(problems: readonly FlightProblem[]): FlightProblem[] {
+  const errors = problems.filter(({ severity }) => severity === 'error');
+  const warnings = problems.filter(({ severity }) => severity === 'warning');
+  const left = warnings.length - WARNINGS_MAX;
+  const more = left > 0 ? [warning('', `and ${left} more warnings`)] : [];
+  return [...errors, ...warnings.slice(0, WARNINGS_MAX), ...more];
+}
+
+/** Everything that is wrong or odd with the order, errors first. */
+export async function checkOrder(
+  db: Db,
+  document: OrderDocument,
+  rules: OrderRules,
+): Promise<FlightProblem[]> {
+  const known = await knownStreams(db);
+  const variants = await variantsOf(
+    db,
+    document.lines.map(({ barcode }) => barcode),
+  );
+  const problems = [
+    ...lineProblems(document, variants, known),
+    ...currencyProblems(document, variants),
+    ...(await seasonProblems(db, document, known)),
+    ...(await freightProblems(db, document, known, rules)),
+  ];
+  if (!known.has('stock') && !known.has('season')) {
+    problems.push(warning('lines', 'not checked: the variants were never pulled completely'));
+  }
+  const needsAddress = missingAtLevel(rules.level).some(
+    ({ name }) => name === 'orders without a shipping address',
+  );
+  if (needsAddress && !document.shippingAddress) {
+    problems.push(error('shippingAddress', `is missing; level ${rules.level} requires it`));
+  }
+  return capped(problems);
+}

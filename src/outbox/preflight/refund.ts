@@ -1,0 +1,55 @@
+/** The pre-flight of a pending refund: only what was ordered and not refunded yet. */
+import type { PendingRefund, SalesOrder, SalesOrderRefund } from '../../client/v1/schemas.ts';
+import type { PendingRefundDocument } from '../documents.ts';
+import type { FlightProblem } from '../item.ts';
+
+const OVER = new Set(['rejected', 'canceled']);
+
+function add(counts: Map<string, number>, barcode: string, quantity: number): void {
+  counts.set(barcode, (counts.get(barcode) ?? 0) + quantity);
+}
+
+/** Ordered, less what is refunded, less what is asked for already; by barcode. */
+function refundable(
+  order: SalesOrder,
+  lists: {
+    readonly pending: readonly PendingRefund[];
+    readonly refunds: readonly SalesOrderRefund[];
+  },
+): Map<string, number> {
+  const left = new Map<string, number>();
+  for (const { barcode, quantity } of order.orderLineItems) add(left, barcode, quantity);
+  for (const refund of lists.refunds) {
+    if (OVER.has(refund.status)) continue;
+    for (const { barcode, refundedQuantity } of refund.refundedLineItems) {
+      add(left, barcode, -refundedQuantity);
+    }
+  }
+  for (const pending of lists.pending) {
+    // A confirmed one stands among the refunds.
+    if (pending.status !== 'pending') continue;
+    for (const { barcode, quantity } of pending.refundLineItems) add(left, barcode, -quantity);
+  }
+  return left;
+}
+
+export function refundableProblems(
+  document: PendingRefundDocument,
+  order: SalesOrder,
+  lists: Parameters<typeof refundable>[1],
+): FlightProblem[] {
+  const left = refundable(order, lists);
+  const ordered = new Set(order.orderLineItems.map(({ barcode }) => barcode));
+  return document.lines.flatMap(({ barcode, quantity }, index): FlightProblem[] => {
+    const at = `lines[${index}]`;
+    if (!ordered.has(barcode)) {
+      const message = `is not in order ${order.orderId}`;
+      return [{ path: `${at}.barcode`, message, severity: 'error' }];
+    }
+    const rest = left.get(barcode) ?? 0;
+    add(left, barcode, -quantity);
+    if (quantity <= rest) return [];
+    const message = `only ${Math.max(0, rest)} are left to refund of what was ordered`;
+    return [{ path: `${at}.quantity`, message, severity: 'error' }];
+  });
+}

@@ -1,0 +1,84 @@
+/**
+ * Reads the stock of what was just ordered, at once and not with the next pull. Best effort: what
+ * does not fit the queue, or is lost with the process, the next pull of the stock brings. A variant
+ * that the service does not list any more is left to that pull too, which can tell why.
+ */
+import type { StockLevel } from '../../client/v1/catalog.ts';
+import type { V1Client } from '../../client/v1/client.ts';
+import type { Variant } from '../../client/v1/schemas.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { SelvedgeError } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import { writeStockVariants } from '../../mirror/catalog/variant.ts';
+import type { ReadSequence } from '../../store/state.ts';
+import type { Store } from '../../store/store.ts';
+import { unlessGone } from '../service.ts';
+
+export interface OrderedStockDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly v1: Pick<V1Client, 'stockVariant'>;
+  readonly sequence: ReadSequence;
+  /** As the pull of the stock asks: less would empty columns. */
+  readonly level: StockLevel;
+}
+
+export interface OrderedStock {
+  readonly name: string;
+  add(barcodes: readonly string[]): void;
+  run(signal: AbortSignal): Promise<void>;
+}
+
+const WAITING_MAX = 5_000;
+const BATCH = 20;
+const IDLE_MS = 60_000;
+
+async function readBatch(
+  deps: OrderedStockDeps,
+  barcodes: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  const { store, v1, level, clock, sequence } = deps;
+  const readSeq = await sequence.next();
+  const call = { priority: 'pull', signal } as const;
+  const reads = await Promise.all(
+    barcodes.map((barcode) => unlessGone(v1.stockVariant(barcode, level, call))),
+  );
+  const variants: Variant[] = reads.flatMap((read) => (read ? [read.value] : []));
+  await store.transaction(async (tx) => {
+    const provenance = { source: 'refresh:ordered', readSeq, at: clock.now() };
+    await writeStockVariants(tx, variants, provenance);
+  });
+}
+
+export function createOrderedStock(deps: OrderedStockDeps): OrderedStock {
+  const waiting = new Set<string>();
+  let wake = new AbortController();
+  return {
+    name: 'ordered-stock',
+    add(barcodes) {
+      for (const barcode of barcodes) if (waiting.size < WAITING_MAX) waiting.add(barcode);
+      wake.abort();
+    },
+    async run(signal) {
+      while (!signal.aborted) {
+        wake = new AbortController();
+        const batch = [...waiting].slice(0, BATCH);
+        if (batch.length === 0) {
+          const either = AbortSignal.any([signal, wake.signal]);
+          await deps.clock.sleep(IDLE_MS, either).catch(() => undefined);
+          continue;
+        }
+        for (const barcode of batch) waiting.delete(barcode);
+        try {
+          await readBatch(deps, batch, signal);
+        } catch (error) {
+          if (signal.aborted) return;
+          if (!(error instanceof SelvedgeError)) throw error;
+          deps.log.warn({ err: error, barcodes: batch.length }, 'stock not read; the pull will');
+        }
+      }
+    },
+  };
+}

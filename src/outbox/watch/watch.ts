@@ -1,0 +1,194 @@
+/**
+ * What a person should hear of: pushes that are left to a person, that gave up or have waited too
+ * long, pending refunds that the service does not confirm, effects that come later than the quiet
+ * time allows for, and orders of which the service has two with one reference (which no protocol
+ * can prevent). All of it follows from the tables, so that an incident ends when its reason does.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { sql } from 'kysely';
+import type { Clock } from '../../lib/clock.ts';
+import type { Logger } from '../../lib/log.ts';
+import { readState, writeState } from '../../store/state.ts';
+import type { Db, Store, Tx } from '../../store/store.ts';
+import { worstLateness } from '../settle.ts';
+import { reconcileIncidents } from './incidents.ts';
+
+export interface WatchDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly limits: {
+    readonly alertAfterMs: number;
+    readonly refundAlertAfterMs: number;
+    readonly auditEveryMs: number;
+    /** As configured. */
+    readonly quietMs: number;
+  };
+  /** How late effects have been seen to come, at the worst. */
+  readonly onLateness: (ms: number) => void;
+}
+
+export interface Watch {
+  readonly name: string;
+  run(signal: AbortSignal): Promise<void>;
+  nudge(): void;
+}
+
+const ROUND_MS = 60_000;
+const ROWS_MAX = 1_000;
+const SLICE = 2_000;
+const AUDITED_KEY = 'outbox.audited_at';
+const KINDS = ['push_in_doubt', 'push_dead', 'push_late'] as const;
+const REFUND_KIND = 'refund_unconfirmed';
+const QUIET_KIND = 'quiet_time_short';
+const DUPLICATE_KIND = 'duplicate_reference';
+const OUTBOX_KINDS = ['delivery_status', 'order', 'pending_refund', 'refund_status', 'style'];
+/** A pending refund that was not confirmed for so long is not watched any more. */
+const REFUND_WATCH_MS = 180 * 86_400_000;
+
+type Incident = Parameters<typeof reconcileIncidents>[2][number];
+
+async function openPushes(tx: Tx, limits: WatchDeps['limits'], now: number): Promise<Incident[]> {
+  const open = await tx
+    .selectFrom('outbox')
+    .select(['outbox_id', 'kind', 'reference', 'desk_reason', 'last_error'])
+    .where('ended_at', 'is', null)
+    .where((eb) =>
+      eb.or([eb('desk_reason', 'is not', null), eb('created_at', '<=', now - limits.alertAfterMs)]),
+    )
+    .limit(ROWS_MAX)
+    .execute();
+  const dead = await tx
+    .selectFrom('outbox')
+    .select(['outbox_id', 'kind', 'reference', 'last_error'])
+    .where('kind', 'in', OUTBOX_KINDS)
+    .where('state', '=', 'dead')
+    .limit(ROWS_MAX)
+    .execute();
+  return [
+    ...open.map((row) => ({
+      kind: row.desk_reason === null ? 'push_late' : 'push_in_doubt',
+      entity: 'outbox',
+      key: String(row.outbox_id),
+      detail: { kind: row.kind, reference: row.reference, why: row.desk_reason ?? row.last_error },
+    })),
+    ...dead.map((row) => ({
+      kind: 'push_dead',
+      entity: 'outbox',
+      key: String(row.outbox_id),
+      detail: { kind: row.kind, reference: row.reference, why: row.last_error },
+    })),
+  ];
+}
+
+async function unconfirmedRefunds(tx: Tx, afterMs: number, now: number): Promise<Incident[]> {
+  const id = sql<number>`o.result->>'$.pendingRefundId'`;
+  const rows = await tx
+    .selectFrom('outbox as o')
+    .select(['o.outbox_id', 'o.reference', 'o.order_id', id.as('pending_refund_id')])
+    .where('o.kind', '=', 'pending_refund')
+    .where('o.state', '=', 'confirmed')
+    .where('o.ended_at', '<=', now - afterMs)
+    .where('o.ended_at', '>', now - afterMs - REFUND_WATCH_MS)
+    .where(sql<boolean>`not exists (select 1 from refund r where r.pending_refund_id = ${id})`)
+    .where(
+      sql<boolean>`not exists (select 1 from pending_refund p
+        where p.pending_refund_id = ${id} and p.status = 'canceled')`,
+    )
+    .limit(ROWS_MAX)
+    .execute();
+  return rows.map((row) => ({
+    kind: REFUND_KIND,
+    entity: 'outbox',
+    key: String(row.outbox_id),
+    detail: {
+      reference: row.reference,
+      orderId: row.order_id,
+      pendingRefundId: row.pending_refund_id,
+    },
+  }));
+}
+
+function shortQuietTime(latenessMs: number, quietMs: number): Incident[] {
+  if (latenessMs * 2 <= quietMs) return [];
+  const detail = { latenessMs, quietMs, hint: 'raise outbox.quietTime' };
+  return [{ kind: QUIET_KIND, entity: 'outbox', key: 'quietTime', detail }];
+}
+
+/** References that more than one order has; in slices, so that nobody waits for long. */
+async function duplicates(db: Db, signal: AbortSignal): Promise<Incident[]> {
+  const found: Incident[] = [];
+  let after = '';
+  while (!signal.aborted) {
+    const slice = await db
+      .selectFrom('sales_order')
+      .select(['reference', (eb) => eb.fn.countAll<number>().as('orders')])
+      .select(sql<string>`group_concat(order_id)`.as('ids'))
+      .where('reference', '>', after)
+      .where('deleted_at', 'is', null)
+      .groupBy('reference')
+      .orderBy('reference')
+      .limit(SLICE)
+      .execute();
+    for (const { reference, orders, ids } of slice) {
+      if (reference === null || Number(orders) < 2) continue;
+      const detail = { orderIds: ids.split(',').map(Number) };
+      found.push({ kind: DUPLICATE_KIND, entity: 'sales_order', key: reference, detail });
+    }
+    const last = slice.at(-1)?.reference;
+    if (slice.length < SLICE || !last) break;
+    after = last;
+    await nextTurn();
+  }
+  return found;
+}
+
+/** Searches all mirrored orders for two with one reference; gives how many references have. */
+export async function auditDuplicates(
+  { store, clock, log }: Pick<WatchDeps, 'store' | 'clock' | 'log'>,
+  signal: AbortSignal,
+): Promise<number> {
+  const found = await duplicates(store.db, signal);
+  if (signal.aborted) return 0;
+  const fresh = await store.transaction(async (tx) => {
+    await writeState(tx, AUDITED_KEY, String(clock.now()), clock);
+    return reconcileIncidents(tx, [DUPLICATE_KIND], found, clock.now());
+  });
+  for (const { key, detail } of fresh) log.error({ reference: key, detail }, 'two orders, one ref');
+  return found.length;
+}
+
+async function round(deps: WatchDeps, signal: AbortSignal): Promise<void> {
+  const { store, clock, log, limits } = deps;
+  const now = clock.now();
+  const lateness = await worstLateness(store.db);
+  deps.onLateness(lateness);
+  const fresh = await store.transaction(async (tx) => {
+    const wanted = [
+      ...(await openPushes(tx, limits, now)),
+      ...(await unconfirmedRefunds(tx, limits.refundAlertAfterMs, now)),
+      ...shortQuietTime(lateness, limits.quietMs),
+    ];
+    return reconcileIncidents(tx, [...KINDS, REFUND_KIND, QUIET_KIND], wanted, now);
+  });
+  for (const { kind, key, detail } of fresh) log.warn({ kind, key, detail }, 'incident');
+  const audited = Number((await readState(store.db, AUDITED_KEY)) ?? 0);
+  if (now - audited >= limits.auditEveryMs) await auditDuplicates(deps, signal);
+}
+
+export function createWatch(deps: WatchDeps): Watch {
+  let wake = new AbortController();
+  return {
+    name: 'outbox-watch',
+    nudge: () => wake.abort(),
+    async run(signal) {
+      while (!signal.aborted) {
+        wake = new AbortController();
+        await round(deps, signal);
+        await deps.clock
+          .sleep(ROUND_MS, AbortSignal.any([signal, wake.signal]))
+          .catch(() => undefined);
+      }
+    },
+  };
+}
