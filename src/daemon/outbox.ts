@@ -38,7 +38,7 @@ export interface OutboxDeps {
   readonly service: Service;
   readonly sequence: ReadSequence;
   readonly readOrder: ReadOrder;
-  readonly space: SpaceWatch;
+  readonly space: Pick<SpaceWatch, 'allows'>;
   readonly onEnded: (item: OutboxItem, state: string) => void;
   /** A row has another state, whoever moved it. */
   readonly onMoved?: (outboxId: number) => void;

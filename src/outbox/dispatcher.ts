@@ -44,7 +44,7 @@ import {
 import { nextLookAt } from './look-times.ts';
 import { settle } from './settle.ts';
 
-export interface DispatcherLimits {
+interface DispatcherLimits {
   /** Documents on their way at the same time. */
   readonly concurrency: number;
   /** Doubts that are looked at at the same time. */

@@ -18,7 +18,7 @@ export type ReadOrder = (
 /** Codes by which the service says that it has no such thing. */
 const GONE = new Set(['service.not_found', 'service.gone']);
 
-export function isGone(error: unknown): boolean {
+function isGone(error: unknown): boolean {
   return error instanceof RefusedError && GONE.has(error.code);
 }
 

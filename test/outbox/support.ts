@@ -19,7 +19,7 @@ export const YES: Finding = { found: 'yes', detail: {} };
 export const NO: Finding = { found: 'no', detail: {} };
 export const OVERTAKEN: Finding = { found: 'overtaken', reason: 'decided elsewhere', detail: {} };
 
-export const QUIET_MS = 720_000;
+const QUIET_MS = 720_000;
 
 const LIMITS = {
   concurrency: 4,

@@ -13,23 +13,23 @@ import type { OutboxState } from '../../store/tables.ts';
 import { type Change, move } from '../ledger.ts';
 
 /** Who asks, and why: goes into the audit. */
-export interface Asker {
+interface Asker {
   readonly actor: string;
   readonly reason: string;
 }
 
-export interface RowFilter {
+interface RowFilter {
   readonly kind?: string | undefined;
   readonly state?: OutboxState | undefined;
   /** Only what waits for a person. */
   readonly desk?: boolean | undefined;
 }
 
-export type Selection =
+type Selection =
   | { readonly outboxId: number }
   | { readonly filter: RowFilter; readonly expect: number };
 
-export type Resolution =
+type Resolution =
   | { readonly as: 'absent' }
   /** `id`: of the order, pending refund or style that it is; where nothing is made, null. */
   | { readonly as: 'confirmed'; readonly id: string | null };

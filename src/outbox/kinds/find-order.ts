@@ -10,7 +10,7 @@ import type { SalesOrder } from '../../client/v1/schemas.ts';
 import { isJsonObject } from '../../lib/json.ts';
 import { referenceKey } from '../documents.ts';
 
-export interface Found {
+interface Found {
   readonly orders: readonly SalesOrder[];
   /** Nothing above the floor can have been missed. */
   readonly complete: boolean;

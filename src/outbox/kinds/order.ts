@@ -165,7 +165,7 @@ function answerOf({ orderId, salesOrder, deliveries }: CreatedOrder): JsonObject
 }
 
 /** The same for every attempt at this document, and for no other one. */
-export function idempotencyKey({ kind, reference }: OutboxItem): string {
+function idempotencyKey({ kind, reference }: OutboxItem): string {
   return sha256(`selvedge ${kind} ${referenceKey(reference)}`);
 }
 

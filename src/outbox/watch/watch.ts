@@ -144,7 +144,7 @@ async function duplicates(db: Db, signal: AbortSignal): Promise<Incident[]> {
 }
 
 /** Searches all mirrored orders for two with one reference; gives how many references have. */
-export async function auditDuplicates(
+async function auditDuplicates(
   { store, clock, log }: Pick<WatchDeps, 'store' | 'clock' | 'log'>,
   signal: AbortSignal,
 ): Promise<number> {

@@ -1,0 +1,205 @@
+/**
+ * The outbox as the daemon wires it, against the reference service over HTTP, on a clock that runs
+ * faster, without pulls and events. It can be killed: from then on nothing it does reaches the
+ * database, and a new one begins with the file as it is.
+ */
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { createOutbox, type Outbox } from '../../src/daemon/outbox.ts';
+import { createService } from '../../src/daemon/service.ts';
+import { seededRandom } from '../../src/lib/chance.ts';
+import { type Clock, scaledClock, systemClock } from '../../src/lib/clock.ts';
+import { StoreError } from '../../src/lib/errors.ts';
+import { createScrubber } from '../../src/lib/secret.ts';
+import { documentState } from '../../src/outbox/document-state.ts';
+import { type DocumentKind, parseDocument } from '../../src/outbox/documents.ts';
+import { enqueueDocument } from '../../src/outbox/enqueue.ts';
+import { parseKnobs } from '../../src/reference/control/knob-store.ts';
+import { type Reference, startReference } from '../../src/reference/reference.ts';
+import { createReadSequence } from '../../src/store/state.ts';
+import { openStore, type SqliteStore, type Store } from '../../src/store/store.ts';
+import { createOrderReader } from '../../src/sync/read-order.ts';
+import { testConfig, testLogger } from '../support/house.ts';
+import { temporaryFolder } from '../support/store.ts';
+
+export interface HouseParts {
+  readonly knobs?: Record<string, unknown>;
+  /** Settings by path. */
+  readonly settings?: Readonly<Record<string, unknown>>;
+  /** How many times as fast as real time. */
+  readonly speed?: number;
+  readonly seed?: number;
+}
+
+export interface House {
+  readonly reference: Reference;
+  readonly clock: Clock;
+  /** Of the running outbox. */
+  readonly store: SqliteStore;
+  readonly outbox: Outbox;
+  /** Barcodes that the service sells. */
+  readonly barcodes: readonly string[];
+  put(kind: DocumentKind, reference: string, payload: unknown): Promise<number>;
+  /** Waits until the row is in one of these states. */
+  until(outboxId: number, ...states: string[]): ReturnType<typeof stateOf>;
+  /** Waits until no row is open but those that a person must decide about. */
+  settled(): Promise<void>;
+  kill(): Promise<void>;
+  start(): Promise<void>;
+  /** Orders of the service by reference. */
+  ordersWith(reference: string): number;
+}
+
+async function stateOf(store: Store, outboxId: number) {
+  const state = await documentState(store.db, outboxId);
+  if (!state) throw new Error(`no row ${outboxId}`);
+  return state;
+}
+
+/** A store that stops writing, as that of a killed process does. */
+function mortal(store: SqliteStore): Store & { die(): void } {
+  let isDead = false;
+  const alive = (): SqliteStore => {
+    if (isDead) throw new StoreError('store.dead', 'killed');
+    return store;
+  };
+  return {
+    get db() {
+      return alive().db;
+    },
+    path: store.path,
+    transaction: async (work) => alive().transaction(work),
+    snapshot: async (read) => alive().snapshot(read),
+    close: () => store.close(),
+    die() {
+      isDead = true;
+    },
+  };
+}
+
+const QUIET = { ordersPerMinute: 0, restocksPerMinute: 0, packAfter: '30d', confirmRefundAfter: 0 };
+const UNTIL_MS_MAX = 60_000;
+
+async function run(
+  reference: Reference,
+  clock: Clock,
+  folder: string,
+  { settings = {}, seed = 3 }: HouseParts,
+) {
+  const set = Object.entries(settings).map(([path, value]) => ({ path, value }));
+  const fast = [
+    { path: 'service.limits.loginSpacing', value: '0s' },
+    { path: 'service.limits.requestsPerSecond', value: 10_000 },
+  ];
+  const config = testConfig(reference, { folder, overrides: [...fast, ...set] });
+  const path = join(folder, 'mirror.db');
+  const { store } = await openStore({ path, busyTimeoutMs: 5_000 }, clock);
+  const own = mortal(store);
+  const [random, log] = [seededRandom(seed), testLogger()];
+  const stop = new AbortController();
+  const service = await createService(config.service, {
+    ...{ store: own, clock, random, scrubber: createScrubber(), stop: stop.signal },
+  });
+  const sequence = createReadSequence(own, clock);
+  const { v1 } = service;
+  const also = { refunds: true, pendingRefunds: true };
+  const readOrder = createOrderReader({ store: own, v1, also, sequence, clock });
+  const outbox = createOutbox(config, {
+    ...{ store: own, clock, dispatcherClock: clock, random, log, service, sequence, readOrder },
+    space: { allows: () => true },
+    onEnded: () => undefined,
+  });
+  const done = Promise.allSettled(outbox.workers.map((worker) => worker.run(stop.signal)));
+  return {
+    ...{ store, outbox },
+    async kill() {
+      own.die();
+      stop.abort(new Error('killed'));
+      await service.transport[Symbol.asyncDispose]();
+      await done;
+      await store.close();
+    },
+  };
+}
+
+export async function startHouse(parts: HouseParts = {}): Promise<House> {
+  const { speed = 200 } = parts;
+  const clock = scaledClock(systemClock(), speed);
+  const reference = await startReference({
+    host: '127.0.0.1',
+    ports: { service: 0, relay: 0, control: 0 },
+    knobs: parseKnobs({
+      ...{ auth: { loginSpacing: 0 }, rates: { perSecond: 0 }, journal: { size: 100_000 } },
+      ...{ world: { styles: 20, orders: 3 }, life: QUIET },
+      ...parts.knobs,
+    }),
+    ...{ clock, log: testLogger() },
+  });
+  onTestFinished(() => reference.close());
+  const folder = temporaryFolder();
+  let running = await run(reference, clock, folder, parts);
+  let isRunning = true;
+  const kill = async (): Promise<void> => {
+    if (isRunning) await running.kill();
+    isRunning = false;
+  };
+  onTestFinished(kill);
+  const wait = async <T>(what: string, look: () => Promise<T | undefined>): Promise<T> => {
+    const real = systemClock();
+    const deadline = real.monotonic() + UNTIL_MS_MAX;
+    for (;;) {
+      const found = await look();
+      if (found !== undefined) return found;
+      if (real.monotonic() > deadline) throw new Error(`waited in vain for ${what}`);
+      await real.sleep(5);
+    }
+  };
+  return {
+    ...{ reference, clock, kill },
+    get store() {
+      return running.store;
+    },
+    get outbox() {
+      return running.outbox;
+    },
+    barcodes: reference.world.catalog.seasons.length > 0 ? barcodesOf(reference) : [],
+    async put(kind, own, payload) {
+      const parsed = parseDocument(kind, payload);
+      if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
+      const { document } = parsed;
+      const enqueued = await running.store.transaction((tx) =>
+        enqueueDocument(tx, { kind, reference: own, document, cause: 'test' }, clock.now()),
+      );
+      if ('conflict' in enqueued) throw new Error('the reference is taken');
+      running.outbox.nudge();
+      return enqueued.outboxId;
+    },
+    until: (outboxId, ...states) =>
+      wait(`${outboxId} to be ${states.join(' or ')}`, async () => {
+        const state = await stateOf(running.store, outboxId);
+        return states.includes(state.state) ? state : undefined;
+      }),
+    settled: () =>
+      wait('everything to settle', async () => {
+        const open = await running.store.db
+          .selectFrom('outbox')
+          .select('outbox_id')
+          .where('ended_at', 'is', null)
+          .where('desk_reason', 'is', null)
+          .limit(1)
+          .executeTakeFirst();
+        return open ? undefined : null;
+      }).then(() => undefined),
+    async start() {
+      running = await run(reference, clock, folder, parts);
+      isRunning = true;
+    },
+    ordersWith: (own) =>
+      reference.world.book.orders.all.filter((order) => order.reference === own).length,
+  };
+}
+
+/** Of lines that history has ordered: the service sells them. */
+function barcodesOf({ world }: Reference): string[] {
+  return [...new Set(world.book.orders.all.flatMap(({ lines }) => lines.map((l) => l.barcode)))];
+}

@@ -1,0 +1,180 @@
+import { describe, expect, it } from 'vitest';
+import { type House, startHouse } from './house.ts';
+
+const POST = { path: '*/orders', method: 'POST' } as const;
+const SOON = { 'outbox.quietTime': '2m', 'outbox.delayMin': '1s' };
+
+function lines(house: House, quantity = 2) {
+  const [barcode = ''] = house.barcodes;
+  return { lines: [{ barcode, quantity, price: '12.50' }] };
+}
+
+function evidence(house: House, outboxId: number) {
+  return house.store.db
+    .selectFrom('outbox_evidence')
+    .selectAll()
+    .where('outbox_id', '=', outboxId)
+    .orderBy('id')
+    .execute();
+}
+
+async function classes(house: House, outboxId: number) {
+  const rows = await house.store.db
+    .selectFrom('outbox_attempt')
+    .selectAll()
+    .where('outbox_id', '=', outboxId)
+    .orderBy('attempt')
+    .execute();
+  return rows.map((row) => row.class);
+}
+
+describe('an order', () => {
+  it('reaches the service, is read back, and its receipt says what it became', async () => {
+    const house = await startHouse();
+    const id = await house.put('order', 'A-1', lines(house));
+    const state = await house.until(id, 'confirmed');
+    const order = house.reference.world.book.orders.all.at(-1);
+    expect(state).toMatchObject({
+      orderId: order?.orderId,
+      orderNo: order?.orderNo,
+      nextAction: 'nothing: it is done',
+      deskReason: null,
+    });
+    const mirrored = await house.store.db.selectFrom('sales_order').selectAll().execute();
+    expect(mirrored).toMatchObject([{ order_id: order?.orderId, reference: 'A-1' }]);
+    expect(await evidence(house, id)).toMatchObject([{ found: 'yes' }]);
+    expect(order?.lines).toMatchObject([{ quantity: 2, price: 1250 }]);
+  });
+
+  it('whose answer is lost is found at the service and not sent again', async () => {
+    const faults = [{ kind: 'reset', moment: 'after', count: 1, ...POST }];
+    const house = await startHouse({ knobs: { faults }, settings: SOON });
+    const id = await house.put('order', 'A-1', lines(house));
+    const state = await house.until(id, 'confirmed');
+    expect(state.orderId).toBe(house.reference.world.book.orders.all.at(-1)?.orderId);
+    expect(house.ordersWith('A-1')).toBe(1);
+    expect(await classes(house, id)).toEqual(['ambiguous']);
+  });
+
+  it('that never arrived is sent again after two complete looks behind the quiet time', async () => {
+    const faults = [{ kind: 'reset', moment: 'before', count: 1, ...POST }];
+    const house = await startHouse({ knobs: { faults }, settings: SOON, speed: 400 });
+    const id = await house.put('order', 'A-1', lines(house));
+    await house.until(id, 'confirmed');
+    expect(house.ordersWith('A-1')).toBe(1);
+    expect(await classes(house, id)).toEqual(['ambiguous', 'done']);
+    const attempts = await house.store.db.selectFrom('outbox_attempt').selectAll().execute();
+    const doubtedAt = attempts[0]?.ended_at ?? 0;
+    const resentAt = attempts[1]?.started_at ?? 0;
+    const absences = (await evidence(house, id)).filter(({ found }) => found === 'no');
+    const proofs = absences.filter(({ at }) => at >= doubtedAt + 120_000);
+    expect(proofs.length).toBeGreaterThanOrEqual(2);
+    expect(proofs.every(({ complete }) => complete === 1)).toBe(true);
+    expect(resentAt - doubtedAt).toBeGreaterThanOrEqual(180_000);
+  });
+
+  it('that takes effect after a fault was answered is found, and teaches how late that can be', async () => {
+    const orders = { lateCommitShare: 1, lateCommitAfter: '50s' };
+    const house = await startHouse({ knobs: { orders }, settings: SOON });
+    const id = await house.put('order', 'A-1', lines(house));
+    await house.until(id, 'confirmed');
+    expect(house.ordersWith('A-1')).toBe(1);
+    const learned = await house.store.db.selectFrom('daemon_state').selectAll().execute();
+    const lateness = learned.find(({ key }) => key === 'outbox.latest_effect_ms');
+    expect(Number(lateness?.value)).toBeGreaterThanOrEqual(29_000);
+  });
+
+  it('that the service refuses shows its lines, and freight is asked for from then on', async () => {
+    const house = await startHouse({ knobs: { orders: { freightRequired: true } } });
+    const first = await house.until(await house.put('order', 'A-1', lines(house)), 'refused');
+    expect(first.problems).toEqual([
+      { path: 'freight', message: 'is required', severity: 'error' },
+    ]);
+    expect(first.nextAction).toContain('under a new reference');
+    const second = await house.until(await house.put('order', 'A-2', lines(house)), 'refused');
+    expect(second.attempts).toBe(0);
+    expect(second.problems[0]).toMatchObject({ path: 'freight' });
+    const freight = { amount: 0 };
+    await house.until(await house.put('order', 'A-3', { ...lines(house), freight }), 'confirmed');
+  });
+
+  it('that was on its way when the daemon was killed is looked for and there once', async () => {
+    const faults = [{ kind: 'latency', moment: 'after', delay: '20s', count: 1, ...POST }];
+    const house = await startHouse({ knobs: { faults }, settings: SOON });
+    const id = await house.put('order', 'A-1', lines(house));
+    await house.until(id, 'sending');
+    while (house.ordersWith('A-1') === 0) await house.clock.sleep(100);
+    await house.kill();
+    await house.start();
+    await house.until(id, 'confirmed');
+    expect(house.ordersWith('A-1')).toBe(1);
+    expect(await classes(house, id)).toEqual(['interrupted']);
+  });
+
+  it('is not sent while it is stopped, and says so', async () => {
+    const house = await startHouse({ settings: { 'outbox.stopKinds': ['order'] } });
+    const id = await house.put('order', 'A-1', lines(house));
+    while ((await house.until(id, 'queued')).lastError === null) await house.clock.sleep(1_000);
+    expect((await house.until(id, 'queued')).lastError).toContain('outbox.stopKinds');
+    expect(house.ordersWith('A-1')).toBe(0);
+  });
+});
+
+describe('the desk', () => {
+  const WHO = { actor: 'anna', reason: 'looked at it' };
+
+  async function doubled() {
+    const house = await startHouse({ settings: { ...SOON, 'outbox.stop': true } });
+    const { world } = house.reference;
+    const [model] = world.book.orders.all;
+    if (!model) throw new Error('no order');
+    const id = await house.put('order', model.reference, lines(house));
+    return { house, id, model };
+  }
+
+  it('gets an order whose reference the service has with other lines, and confirms it', async () => {
+    const { house, id, model } = await doubled();
+    await house.kill();
+    await house.start();
+    await house.store.db
+      .insertInto('sales_order')
+      .values({
+        ...{ order_id: model.orderId, reference: model.reference, status: 'pending' },
+        ...{ completed: 0, shipping_address: '{}', extra: '{}', content_hash: '', read_seq: 0 },
+        ...{ first_seen_at: 0, changed_at: 0, deleted_at: null, source: 'test', order_no: null },
+        ...{ comment: null, created_at: null, currency: null, season_name: null },
+        ...{ country_code: null, company: null, account_no: null },
+        ...{ freight_type: null, freight_amount: null },
+      })
+      .execute();
+    const { desk } = house.outbox;
+    await desk.retry({ outboxId: id }, WHO);
+    const state = await house.until(id, 'in_doubt');
+    expect(state.deskReason).toContain('is not like this document');
+    expect(state.nextAction).toContain(`selvedge outbox resolve ${id} --as confirmed:<orderId>`);
+    await expect(
+      desk.resolve(id, { as: 'confirmed', id: String(model.orderId + 1) }, WHO),
+    ).rejects.toThrow(/reference|no order/);
+    await desk.resolve(id, { as: 'confirmed', id: String(model.orderId) }, WHO);
+    expect(await house.until(id, 'confirmed')).toMatchObject({ orderId: model.orderId });
+    const audit = await house.store.db.selectFrom('audit').selectAll().execute();
+    expect(audit.map(({ action }) => action)).toEqual(['outbox.retry', 'outbox.confirmed']);
+  });
+
+  it('acts on many only when they are as many as was expected', async () => {
+    const house = await startHouse({ settings: { 'outbox.stop': true } });
+    const ids = [
+      await house.put('order', 'A-1', lines(house)),
+      await house.put('order', 'A-2', lines(house)),
+    ];
+    const { desk } = house.outbox;
+    const filter = { kind: 'order', state: 'queued' } as const;
+    await expect(desk.cancel({ filter, expect: 1 }, WHO)).rejects.toThrow('fits 2 rows');
+    expect(await desk.cancel({ filter, expect: 2 }, WHO)).toEqual({ rows: 2 });
+    for (const id of ids) await house.until(id, 'canceled');
+    await expect(desk.retry({ outboxId: ids[0] ?? 0 }, WHO)).rejects.toThrow(
+      'cannot be tried again',
+    );
+    await expect(desk.resolve(99, { as: 'absent' }, WHO)).rejects.toThrow('no outbox row 99');
+  });
+});
