@@ -56,7 +56,7 @@ describe('an order', () => {
     expect(await classes(house, id)).toEqual(['ambiguous']);
   });
 
-  it('that never arrived is sent again after two complete looks behind the quiet time', async () => {
+  it('that never arrived is sent again after two complete looks past the quiet time', async () => {
     const faults = [{ kind: 'reset', moment: 'before', count: 1, ...POST }];
     const house = await startHouse({ knobs: { faults }, settings: SOON, speed: 400 });
     const id = await house.put('order', 'A-1', lines(house));
@@ -84,7 +84,7 @@ describe('an order', () => {
     expect(Number(lateness?.value)).toBeGreaterThan(0);
   });
 
-  it('that the service refuses shows its lines, and freight is asked for from then on', async () => {
+  it('that the service refuses shows its lines; freight is asked for from then on', async () => {
     const house = await startHouse({ knobs: { orders: { freightRequired: true } } });
     const first = await house.until(await house.put('order', 'A-1', lines(house)), 'refused');
     expect(first.problems).toEqual([
@@ -132,7 +132,7 @@ describe('the desk', () => {
     return { house, id, model };
   }
 
-  it('gets an order whose reference the service has with other lines, and confirms it', async () => {
+  it('gets an order whose reference the service has otherwise, and confirms it', async () => {
     const { house, id, model } = await doubled();
     await house.kill();
     await house.start();
