@@ -15,6 +15,7 @@ import {
   text,
   whole,
 } from './schema/fields.ts';
+import { intakeSection } from './schema/intake.ts';
 import {
   listenerSection,
   localSection,
@@ -88,6 +89,7 @@ export function createSchema(context: SchemaContext) {
       timeMax: duration('1s', '1h'),
       rowsMax: whole(1, 10_000_000),
     }),
+    intake: intakeSection(fields),
     log: z.strictObject({
       level: choice('trace', 'debug', 'info', 'warn', 'error'),
       format: choice('auto', 'json', 'journal', 'human'),

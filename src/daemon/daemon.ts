@@ -27,6 +27,7 @@ import { openStore, type SqliteStore } from '../store/store.ts';
 import { createOrderReader } from '../sync/read-order.ts';
 import type { RunResult } from '../sync/run/run-stream.ts';
 import { createDecisions } from './decisions.ts';
+import { createDoors } from './erp/doors.ts';
 import { createHealth, type HealthDeps } from './health.ts';
 import { createInbox } from './inbox.ts';
 import { createLocal } from './local.ts';
@@ -131,6 +132,8 @@ function createWorkers(
     onDecided: (decided) => events?.decided?.(decided),
     onPush: () => outbox.nudge(),
   });
+  const onTaken = (): void => outbox.nudge();
+  const { doors } = createDoors(config, { store, clock, log, onTaken });
   const inbox = createInbox(config, {
     ...{ store, clock, random, log, scrubber, service, readOrder, space, socket },
     refresherClock: pulse.clockOf('refresher'),
@@ -158,7 +161,7 @@ function createWorkers(
   return {
     workers: [
       ...[lease, space, ...outbox.workers, decider],
-      ...[inbox.refresher, inbox.listener, inbox.lossMeter, planner, local],
+      ...[inbox.refresher, inbox.listener, inbox.lossMeter, planner, ...doors, local],
     ],
     listenerUrl: inbox.url,
     listening: Promise.all([inbox.url, listening.promise]).then(([url]) => {

@@ -9,7 +9,7 @@ import type { OutboxState } from '../store/tables.ts';
 import type { Problem } from './documents.ts';
 import { nextAction } from './next-action.ts';
 
-interface Finding extends Problem {
+export interface Finding extends Problem {
   readonly severity: 'error' | 'warning';
 }
 

@@ -162,6 +162,13 @@ export type PendingRefundDocument = z.output<typeof pendingRefundSchema>;
 export type RefundStatusDocument = z.output<typeof refundStatusSchema>;
 export type StyleDocument = z.output<typeof styleSchema>;
 
+export const DOCUMENT_KINDS = [
+  'order',
+  'pending_refund',
+  'refund_status',
+  'style',
+] as const satisfies readonly DocumentKind[];
+
 export function isDocumentKind(kind: string): kind is DocumentKind {
   return Object.hasOwn(SCHEMAS, kind);
 }

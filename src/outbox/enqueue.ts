@@ -105,7 +105,7 @@ export interface DocumentIntent {
   readonly cause: string;
 }
 
-interface DocumentOnFile {
+export interface DocumentOnFile {
   readonly outboxId: number;
   readonly reference: string;
   readonly state: OutboxState;

@@ -12,7 +12,7 @@ import { chmodSync, existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import Database from 'better-sqlite3';
 import type { Clock } from '../lib/clock.ts';
-import { RetryLaterError, StoreError, toError } from '../lib/errors.ts';
+import { RetryLaterError, SelvedgeError, toError } from '../lib/errors.ts';
 import { migrate, readMigrations } from './migrate.ts';
 
 export interface ExchangeOptions {
@@ -21,7 +21,7 @@ export interface ExchangeOptions {
   readonly busyTimeoutMs: number;
 }
 
-interface HandedIn {
+export interface HandedIn {
   readonly intakeId: number;
   readonly kind: string;
   readonly reference: string;
@@ -53,13 +53,13 @@ export interface ReceiptRow {
 }
 
 /** A changed customer: its row as the ERP wrote it, or null when the ERP deleted it. */
-interface CustomerChange {
+export interface CustomerChange {
   readonly seq: number;
   readonly accountNo: string;
   readonly row: Readonly<Record<string, unknown>> | null;
 }
 
-interface CustomerProblem {
+export interface CustomerProblem {
   readonly path: string;
   readonly message: string;
 }
@@ -72,6 +72,8 @@ export interface Exchange extends Disposable {
   waiting(rows: number, chars: number): HandedIn[];
   /** Writes the receipts, all or none. */
   writeReceipts(receipts: readonly ReceiptRow[]): void;
+  /** Documents whose receipts are not final. */
+  openDocuments(): number[];
   changedCustomers(rows: number): CustomerChange[];
   /** Ticks changes off; a later change of the same customer stays. */
   customersDone(
@@ -144,7 +146,7 @@ function checkSchema(database: Database.Database, clock: Clock): void {
   const names = new Set([...expected.keys(), ...found.keys()]);
   const different = [...names].filter((name) => expected.get(name) !== found.get(name));
   if (different.length === 0) return;
-  throw new StoreError(
+  throw new RetryLaterError(
     'exchange.schema_changed',
     `${database.name}: somebody changed ${different.join(', ')}`,
     {
@@ -155,9 +157,13 @@ function checkSchema(database: Database.Database, clock: Clock): void {
 
 function useRollbackJournal(database: Database.Database): void {
   if (database.pragma('journal_mode = delete', { simple: true }) === 'delete') return;
-  throw new StoreError('exchange.wal', `${database.name} is in WAL mode and somebody has it open`, {
-    hint: 'no client may set journal_mode; close the one that did',
-  });
+  throw new RetryLaterError(
+    'exchange.wal',
+    `${database.name} is in WAL mode and somebody has it open`,
+    {
+      hint: 'no client may set journal_mode; close the one that did',
+    },
+  );
 }
 
 function openFile(options: ExchangeOptions, clock: Clock): Database.Database {
@@ -174,11 +180,15 @@ function openFile(options: ExchangeOptions, clock: Clock): Database.Database {
     return database;
   } catch (cause) {
     database?.close();
-    if (cause instanceof StoreError) throw cause;
-    throw new StoreError('exchange.cannot_open', `${options.path}: ${toError(cause).message}`, {
-      hint: 'intake.database must name a file in a folder that this user may write to',
-      cause,
-    });
+    if (cause instanceof SelvedgeError) throw cause;
+    throw new RetryLaterError(
+      'exchange.cannot_open',
+      `${options.path}: ${toError(cause).message}`,
+      {
+        hint: 'intake.database must name a file in a folder that this user may write to',
+        cause,
+      },
+    );
   }
 }
 
@@ -300,7 +310,10 @@ function repair(database: Database.Database): void {
   );
 }
 
-/** Opens the file, making it when it is not there. Throws a StoreError that says what is wrong. */
+/**
+ * Opens the file, making it when it is not there. Throws a RetryLaterError that says what is wrong:
+ * the rest of the daemon goes on without it.
+ */
 export function openExchange(options: ExchangeOptions, clock: Clock): Exchange {
   const isNew = !existsSync(options.path);
   const database = openFile(options, clock);
@@ -309,13 +322,20 @@ export function openExchange(options: ExchangeOptions, clock: Clock): Exchange {
     repair(database);
   } catch (cause) {
     database.close();
-    throw new StoreError('exchange.cannot_open', `${path}: ${toError(cause).message}`, { cause });
+    throw new RetryLaterError('exchange.cannot_open', `${path}: ${toError(cause).message}`, {
+      cause,
+    });
   }
   let version = -1;
   const customers = customerPart(database);
   const waiting = waitingReader(database);
   const writeReceipts = receiptWriter(database);
   const forget = forgetter(database);
+  const openDocuments = database
+    .prepare<[], number>(
+      'select distinct document_id from receipt where final = 0 and document_id is not null',
+    )
+    .pluck();
   return {
     path,
     isNew,
@@ -333,6 +353,7 @@ export function openExchange(options: ExchangeOptions, clock: Clock): Exchange {
       }),
     waiting: (rows, chars) => patiently(path, () => waiting(rows, chars)),
     writeReceipts: (receipts) => patiently(path, () => writeReceipts(receipts)),
+    openDocuments: () => patiently(path, () => openDocuments.all()),
     changedCustomers: (rows) => patiently(path, () => customers.changedCustomers(rows)),
     customersDone: (done, at) => patiently(path, () => customers.customersDone(done, at)),
     forget: (endedBefore, rows) => patiently(path, () => forget(endedBefore, rows)),

@@ -1,0 +1,47 @@
+/** What the ERP hands in: the doors and the way of receipts. */
+import { z } from 'zod';
+import type { ContextFields } from './context.ts';
+import { delaysInOrder, duration, onceSound, size, text, whole } from './fields.ts';
+
+const CLIENTS_MAX = 16;
+const ARGUMENTS_MAX = 32;
+
+export function intakeSection(fields: ContextFields) {
+  const client = z.strictObject({
+    name: text('a short name (a-z, 0-9, -)', 'erp', /^[a-z0-9][a-z0-9-]{0,31}$/),
+    token: fields.token('intake.clients'),
+  });
+  return z.strictObject({
+    database: fields.path('/srv/selvedge/exchange.db').nullable(),
+    keep: duration('1h', '3650d'),
+    folder: z.strictObject({
+      path: fields.path('/srv/selvedge/in').nullable(),
+      settle: duration('0s', '10m'),
+      fileMax: size('1KiB', '64MiB'),
+      keep: duration('1h', '3650d'),
+    }),
+    clients: z
+      .array(client)
+      .max(CLIENTS_MAX)
+      .refine((list) => new Set(list.map(({ name }) => name)).size === list.length, {
+        error: 'has the same name twice',
+      })
+      .meta({
+        expected: `a list of up to ${CLIENTS_MAX} clients`,
+        example: '[{ name: erp, token: { file: … } }]',
+        secret: true,
+      }),
+    callback: z
+      .strictObject({
+        command: z.array(z.string().min(1)).max(ARGUMENTS_MAX).meta({
+          expected: 'a program and its arguments, as a list',
+          example: '[/usr/local/bin/receipt]',
+        }),
+        timeout: duration('100ms', '10m'),
+        attemptsMax: whole(1, 100),
+        delayMin: duration('100ms', '1h'),
+        delayMax: duration('1s', '1d'),
+      })
+      .superRefine(delaysInOrder, onceSound('delayMin', 'delayMax')),
+  });
+}

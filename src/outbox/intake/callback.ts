@@ -1,0 +1,165 @@
+/**
+ * The optional command that is told of the end of each document: started directly (no shell) with
+ * the receipt as JSON on its standard input. It is told at least once; one that fails or takes too
+ * long is tried again, ever later, and given up with a line in the log. Nothing waits for it: the
+ * receipt is the same by every other door.
+ */
+import { spawn } from 'node:child_process';
+import type { Clock } from '../../lib/clock.ts';
+import { toError } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { Store } from '../../store/store.ts';
+import { type Receipt, readReceipt } from './receipt.ts';
+
+interface CallbackSettings {
+  /** The program and its arguments. */
+  readonly command: readonly string[];
+  readonly timeoutMs: number;
+  readonly attemptsMax: number;
+  readonly delayMinMs: number;
+  readonly delayMaxMs: number;
+}
+
+export interface CallbackDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly settings: CallbackSettings;
+}
+
+/** Between two looks for documents that have ended. */
+const LOOK_MS = 500;
+const AT_ONCE_MAX = 4;
+const COMPLAINT_CHARS_MAX = 500;
+
+/** All that the command gets of our environment. */
+const ENVIRONMENT = ['PATH', 'HOME', 'LANG', 'TZ'] as const;
+
+function environment(): Record<string, string> {
+  return Object.fromEntries(
+    ENVIRONMENT.flatMap((name) => {
+      const value = process.env[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+}
+
+/** Resolves when the command ended well; rejects with what it said otherwise. */
+function runCommand(
+  { settings, clock }: CallbackDeps,
+  receipt: Receipt,
+  signal: AbortSignal,
+): Promise<void> {
+  const [program = '', ...args] = settings.command;
+  return new Promise((resolve, reject) => {
+    // A group of its own, so that a time limit ends what the command has started, too.
+    const child = spawn(program, args, {
+      stdio: ['pipe', 'ignore', 'pipe'],
+      env: environment(),
+      detached: true,
+    });
+    let complaint = '';
+    let reason = '';
+    const kill = (why: string): void => {
+      reason = why;
+      if (child.pid === undefined) return;
+      try {
+        process.kill(-child.pid, 'SIGKILL');
+      } catch {
+        // It has just ended.
+      }
+    };
+    const onAbort = (): void => kill('the daemon stops');
+    const timer = clock.after(settings.timeoutMs, () => kill('it took too long'));
+    const finish = (error: Error | undefined): void => {
+      timer.cancel();
+      signal.removeEventListener('abort', onAbort);
+      if (error) reject(error);
+      else resolve();
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    child.stderr.on('data', (chunk: Buffer) => {
+      complaint = (complaint + chunk.toString()).slice(0, COMPLAINT_CHARS_MAX);
+    });
+    child.once('error', (error) => finish(error));
+    child.once('close', (code, killedBy) => {
+      if (code === 0) return finish(undefined);
+      const how = code === null ? `was ended by ${killedBy}` : `ended with ${code}`;
+      const parts = [`the command ${how}`, reason, complaint.trim()].filter((part) => part !== '');
+      return finish(new Error(parts.join(': ')));
+    });
+    // A command that does not read its input is no failure by itself.
+    child.stdin.on('error', () => undefined);
+    child.stdin.end(`${JSON.stringify(receipt)}\n`);
+  });
+}
+
+interface Due {
+  readonly outbox_id: number;
+  readonly callback_due_at: number | null;
+  readonly callback_attempts: number;
+}
+
+/** Notes how it went; a document that has ended anew in between stays due. */
+async function note(
+  { store }: CallbackDeps,
+  due: Due,
+  change: {
+    readonly callback_due_at: number | null;
+    readonly callback_attempts: number;
+    readonly callback_error: string | null;
+  },
+): Promise<void> {
+  await store.db
+    .updateTable('intake')
+    .set(change)
+    .where('outbox_id', '=', due.outbox_id)
+    .where('callback_due_at', '=', due.callback_due_at)
+    .execute();
+}
+
+async function tell(deps: CallbackDeps, due: Due, signal: AbortSignal): Promise<void> {
+  const { store, clock, log, settings } = deps;
+  const receipt = await readReceipt(store.db, due.outbox_id);
+  if (!receipt) return;
+  const attempts = due.callback_attempts + 1;
+  try {
+    await runCommand(deps, receipt, signal);
+    const done = { callback_due_at: null, callback_attempts: attempts, callback_error: null };
+    await note(deps, due, done);
+  } catch (thrown) {
+    // What was cut off by our own stop is told again by the next start.
+    if (signal.aborted) return;
+    const error = toError(thrown).message;
+    const givenUp = attempts >= settings.attemptsMax;
+    const delay = Math.min(settings.delayMaxMs, settings.delayMinMs * 2 ** (attempts - 1));
+    const again = givenUp ? null : clock.now() + delay;
+    const state = { callback_due_at: again, callback_attempts: attempts, callback_error: error };
+    await note(deps, due, state);
+    const fields = { documentId: due.outbox_id, attempts, error };
+    if (givenUp) log.error(fields, 'the callback command was not told; given up');
+    else log.warn({ ...fields, retryMs: delay }, 'the callback command failed');
+  }
+}
+
+/** A worker: tells the command until the signal aborts. */
+export function createCallback(deps: CallbackDeps) {
+  const { store, clock } = deps;
+  return {
+    name: 'callback',
+    async run(signal: AbortSignal): Promise<void> {
+      while (!signal.aborted) {
+        const due = await store.db
+          .selectFrom('intake')
+          .select(['outbox_id', 'callback_due_at', 'callback_attempts'])
+          .where('callback_due_at', '<=', clock.now())
+          .orderBy('callback_due_at')
+          .limit(AT_ONCE_MAX)
+          .execute();
+        await Promise.all(due.map((one) => tell(deps, one, signal)));
+        const more = due.length === AT_ONCE_MAX;
+        await clock.sleep(more ? 0 : LOOK_MS, signal).catch(() => undefined);
+      }
+    },
+  };
+}

@@ -1,0 +1,108 @@
+/**
+ * The ERP's customers on their way from the exchange database into the mirror: each changed row is
+ * checked and written; one that cannot be understood is kept in quarantine and named to the ERP,
+ * and what is known of that customer stays as it was.
+ */
+import { z } from 'zod';
+import { isJsonObject, tryParseJson } from '../../lib/json.ts';
+import { minorUnits } from '../../lib/money.ts';
+import {
+  type ErpCustomerRow,
+  removeErpCustomers,
+  writeErpCustomers,
+} from '../../mirror/erp-customer.ts';
+import { quarantineRows } from '../../mirror/quarantine.ts';
+import type { CustomerChange, CustomerProblem, Exchange } from '../../store/exchange.ts';
+import type { Store } from '../../store/store.ts';
+import { isoTime } from './receipt.ts';
+
+const AMOUNT_MAX = 1_000_000_000_000;
+const DAYS_MAX = 100_000;
+
+const money = z
+  .number()
+  .min(-AMOUNT_MAX)
+  .max(AMOUNT_MAX)
+  .nullable()
+  .transform((amount) => minorUnits(amount));
+
+/** SQLite's own `datetime('now')` has no zone and means UTC. */
+const time = z
+  .string()
+  .transform((written) => written.trim().replace(/^(\d{4}-\d\d-\d\d) (\d\d:.*[^Zz])$/, '$1T$2Z'))
+  .pipe(z.union([z.iso.datetime({ offset: true }), z.iso.date()]))
+  .transform((iso) => Date.parse(iso))
+  .nullable();
+
+const extra = z
+  .string()
+  .transform((written) => tryParseJson(written))
+  .refine(isJsonObject, 'must be a JSON object')
+  .pipe(z.record(z.string(), z.json()));
+
+const rowSchema = z
+  .object({
+    account_no: z.string().min(1),
+    credit_limit: money,
+    balance: money,
+    currency: z
+      .string()
+      .regex(/^[A-Z]{3}$/, 'must be three capital letters')
+      .nullable(),
+    overdue_days: z.int().min(0).max(DAYS_MAX).nullable(),
+    blocked: z.int().min(0).max(1).nullable(),
+    as_of: time,
+    extra,
+  })
+  .transform(
+    (row): ErpCustomerRow => ({
+      accountNo: row.account_no,
+      creditLimit: row.credit_limit,
+      balance: row.balance,
+      currency: row.currency,
+      overdueDays: row.overdue_days,
+      blocked: row.blocked === null ? null : row.blocked === 1,
+      asOf: row.as_of,
+      extra: row.extra,
+    }),
+  );
+
+interface Judged {
+  readonly change: CustomerChange;
+  readonly customer: ErpCustomerRow | undefined;
+  readonly problem: CustomerProblem | null;
+}
+
+function judge(change: CustomerChange): Judged {
+  if (change.row === null) return { change, customer: undefined, problem: null };
+  const parsed = rowSchema.safeParse(change.row);
+  if (parsed.success) return { change, customer: parsed.data, problem: null };
+  const [issue] = parsed.error.issues;
+  const path = issue?.path.join('.') ?? '';
+  return { change, customer: undefined, problem: { path, message: issue?.message ?? '' } };
+}
+
+/** Takes at most `rows` changed customers over; gives how many there were. */
+export async function importCustomers(
+  store: Store,
+  exchange: Exchange,
+  rows: number,
+  now: number,
+): Promise<number> {
+  const judged = exchange.changedCustomers(rows).map(judge);
+  if (judged.length === 0) return 0;
+  const gone = judged.filter(({ change }) => change.row === null);
+  const rejected = judged.flatMap(({ change, problem }) =>
+    problem === null ? [] : [{ raw: change.row, path: problem.path, reason: problem.message }],
+  );
+  await store.transaction(async (tx) => {
+    const known = judged.flatMap(({ customer }) => customer ?? []);
+    await writeErpCustomers(tx, known, now);
+    const accounts = gone.map(({ change }) => change.accountNo);
+    await removeErpCustomers(tx, accounts, now);
+    const provenance = { source: 'exchange', readSeq: 0, at: now };
+    await quarantineRows(tx, 'erp_customer', rejected, provenance);
+  });
+  exchange.customersDone(judged, isoTime(now));
+  return judged.length;
+}

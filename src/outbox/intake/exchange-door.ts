@@ -1,0 +1,204 @@
+/**
+ * The SQL door, and the way of receipts back through it. One worker owns the exchange database: it
+ * notices foreign commits by SQLite's own counter (one cheap pragma, no table is polled), takes
+ * documents and customers over, and writes what became of documents.
+ *
+ * The two databases share no transaction: a document goes into the mirror first and its receipt is
+ * written then, so that a stop in between repeats the hand-in, which changes nothing. Foreign
+ * programs may hold the lock; then everything waits here and nothing is lost.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import { RetryLaterError } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { Exchange, HandedIn, ReceiptRow } from '../../store/exchange.ts';
+import type { Store } from '../../store/store.ts';
+import { importCustomers } from './customers.ts';
+import { type Delivered, type Handed, type Intake, invalid } from './hand-in.ts';
+import { isoTime, type Receipt, readReceipt, refusalReceipt } from './receipt.ts';
+import { parsePayload } from './submission.ts';
+
+export interface ExchangeDoorDeps {
+  readonly store: Store;
+  /** Opens the exchange database, which this worker then owns. */
+  readonly open: () => Exchange;
+  readonly intake: Intake;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** How long final documents stay in the exchange database, in milliseconds. */
+  readonly keepMs: number;
+  /** Whether a command is told of ends; else what would be due is dropped. */
+  readonly hasCallback: boolean;
+}
+
+/** Between two looks at the counter; a document waits at most this long. */
+const LOOK_MS = 200;
+/** The first pause after a lock that was held; it doubles up to the pause between looks. */
+const RETRY_MS_MIN = 20;
+/** A lock that is held this long is worth a line in the log. */
+const HELD_MS = 10_000;
+const DOCUMENTS_PER_ROUND = 200;
+const CHARS_PER_ROUND = 4_000_000;
+const CUSTOMERS_PER_ROUND = 200;
+const RECEIPTS_PER_ROUND = 200;
+const FORGET_EVERY_MS = 3_600_000;
+const FORGET_PER_ROUND = 500;
+
+function receiptRow(
+  receipt: Receipt,
+  intakeId: number | null,
+  handedInAt: string,
+  changedAt: string,
+): ReceiptRow {
+  const { documentId, state, final, orderId, orderNo, pendingRefundId, refundId } = receipt;
+  const { conflict, problems, nextStep, endedAt } = receipt;
+  const clash = conflict === undefined ? [] : [{ path: '', message: 'both documents', conflict }];
+  return {
+    ...{ intakeId, documentId, state, final, orderId, orderNo, pendingRefundId, refundId },
+    kind: receipt.kind ?? '',
+    reference: receipt.reference ?? '',
+    deliveries: JSON.stringify(receipt.deliveries),
+    problems: JSON.stringify([...problems, ...clash]),
+    ...{ nextStep, handedInAt, changedAt, endedAt },
+  };
+}
+
+/** Takes waiting documents over and answers each; gives how many there were. */
+async function importDocuments(deps: ExchangeDoorDeps, exchange: Exchange): Promise<number> {
+  const { store, intake, clock } = deps;
+  const rows = exchange.waiting(DOCUMENTS_PER_ROUND, CHARS_PER_ROUND);
+  if (rows.length === 0) return 0;
+  const receivedAt = clock.now();
+  const parsed = rows.map((row) => ({ row, read: parsePayload(row.payload) }));
+  const sound = parsed.flatMap(({ row, read }): { row: HandedIn; one: Delivered }[] => {
+    if (!('payload' in read)) return [];
+    const { kind, reference, intakeId } = row;
+    const where = { door: 'sql', source: String(intakeId), receivedAt } as const;
+    return [{ row, one: { kind, reference, payload: read.payload, ...where } }];
+  });
+  const handed = await intake.handIn(sound.map(({ one }) => one));
+  const answers = new Map<HandedIn, Handed>();
+  for (const [index, { row }] of sound.entries()) {
+    const answer = handed[index];
+    if (answer) answers.set(row, answer);
+  }
+  const at = isoTime(receivedAt);
+  const receipts: ReceiptRow[] = [];
+  for (const { row, read } of parsed) {
+    const problems = 'problems' in read ? read.problems : [];
+    const answer = answers.get(row) ?? invalid(row.reference, problems);
+    const receipt = answer.ok
+      ? await readReceipt(store.db, answer.documentId)
+      : refusalReceipt(row.kind, answer, receivedAt);
+    if (receipt) receipts.push(receiptRow(receipt, row.intakeId, row.handedInAt, at));
+  }
+  exchange.writeReceipts(receipts);
+  const refused = receipts.filter(({ documentId }) => documentId === null).length;
+  if (refused > 0) deps.log.warn({ rows: rows.length, refused }, 'documents refused at the door');
+  return rows.length;
+}
+
+/** Shows what changed since; gives how many receipts were written. */
+async function publishReceipts(deps: ExchangeDoorDeps, exchange: Exchange): Promise<number> {
+  const { store, clock } = deps;
+  const due = await store.db
+    .selectFrom('intake')
+    .select(['outbox_id', 'receipt_due'])
+    .where('receipt_due', '>', 0)
+    .orderBy('outbox_id')
+    .limit(RECEIPTS_PER_ROUND)
+    .execute();
+  if (due.length === 0) return 0;
+  const at = isoTime(clock.now());
+  const receipts: ReceiptRow[] = [];
+  for (const { outbox_id } of due) {
+    const receipt = await readReceipt(store.db, outbox_id);
+    if (receipt) receipts.push(receiptRow(receipt, null, receipt.receivedAt, at));
+  }
+  exchange.writeReceipts(receipts);
+  await store.transaction(async (tx) => {
+    for (const { outbox_id, receipt_due } of due) {
+      // What changed while this was written is still due.
+      await tx
+        .updateTable('intake')
+        .set({ receipt_due: 0, ...(deps.hasCallback ? {} : { callback_due_at: null }) })
+        .where('outbox_id', '=', outbox_id)
+        .where('receipt_due', '=', receipt_due)
+        .execute();
+    }
+  });
+  return due.length;
+}
+
+/** What a new or an older exchange database does not show is due again. */
+async function catchUp(store: Store, exchange: Exchange): Promise<void> {
+  const again = store.db
+    .updateTable('intake')
+    .set((eb) => ({ receipt_due: eb('receipt_due', '+', 1) }));
+  if (exchange.isNew) await again.execute();
+  for (const documentId of exchange.openDocuments()) {
+    await again.where('outbox_id', '=', documentId).execute();
+  }
+}
+
+interface Progress {
+  /** Something may wait that was not taken over yet. */
+  unread: boolean;
+  /** When to look for what is old, on the monotonic clock. */
+  forgetAt: number;
+}
+
+/** One round; true when there may be more to do at once. */
+async function round(
+  deps: ExchangeDoorDeps,
+  exchange: Exchange,
+  progress: Progress,
+): Promise<boolean> {
+  const { store, clock } = deps;
+  if (exchange.hasNews()) progress.unread = true;
+  let more = false;
+  if (progress.unread) {
+    const documents = await importDocuments(deps, exchange);
+    const customers = await importCustomers(store, exchange, CUSTOMERS_PER_ROUND, clock.now());
+    more = documents > 0 || customers > 0;
+    progress.unread = more;
+  }
+  if ((await publishReceipts(deps, exchange)) === RECEIPTS_PER_ROUND) more = true;
+  if (clock.monotonic() >= progress.forgetAt) {
+    const forgotten = exchange.forget(isoTime(clock.now() - deps.keepMs), FORGET_PER_ROUND);
+    if (forgotten < FORGET_PER_ROUND) progress.forgetAt = clock.monotonic() + FORGET_EVERY_MS;
+  }
+  return more;
+}
+
+/** A worker: serves the exchange database until the signal aborts. */
+export function createExchangeDoor(deps: ExchangeDoorDeps) {
+  const { clock, log } = deps;
+  return {
+    name: 'exchange',
+    async run(signal: AbortSignal): Promise<void> {
+      using exchange = deps.open();
+      await catchUp(deps.store, exchange);
+      const progress: Progress = { unread: true, forgetAt: 0 };
+      let failingSince: number | undefined;
+      let retryMs = RETRY_MS_MIN;
+      while (!signal.aborted) {
+        let waitMs = LOOK_MS;
+        try {
+          if (await round(deps, exchange, progress)) waitMs = 0;
+          failingSince = undefined;
+          retryMs = RETRY_MS_MIN;
+        } catch (error) {
+          if (!(error instanceof RetryLaterError)) throw error;
+          failingSince ??= clock.monotonic();
+          if (clock.monotonic() - failingSince > HELD_MS) {
+            log.warn({ error: error.message, hint: error.hint }, 'exchange database not usable');
+            failingSince = clock.monotonic();
+          }
+          waitMs = retryMs;
+          retryMs = Math.min(LOOK_MS, retryMs * 2);
+        }
+        await clock.sleep(waitMs, signal).catch(() => undefined);
+      }
+    },
+  };
+}

@@ -1,0 +1,270 @@
+/**
+ * The drop folder: a program renames a file `*.json` into it; the daemon takes its documents over
+ * and moves the file to `done/` or `refused/`, with a receipt beside it.
+ *
+ *   orders.json ── read, handed in ──▶ done/orders.json + done/orders.json.receipt.json
+ *               └─ any document refused at the door ──▶ refused/… + receipt
+ *
+ * Every step may be done twice: what a stop leaves half done is in the folder still, and handing
+ * it in again gives the same answers. A file of the same name with other content takes the place
+ * of the older one, which gets its digest into its name. Reads and writes `intake_file` and
+ * `intake_file_document`. A folder that cannot be used ends the worker, which is started again.
+ */
+import { chmod, mkdir, rename, rm } from 'node:fs/promises';
+import { join, parse } from 'node:path';
+import type { Logger } from '../../lib/log.ts';
+import type { Store } from '../../store/store.ts';
+import { type TakenFile, writeFileReceipt } from './file-receipt.ts';
+import {
+  type FileContent,
+  type FolderLook,
+  orMissing,
+  readContent,
+  readyFiles,
+  type Sightings,
+} from './folder-look.ts';
+import { type Delivered, type Handed, type Intake, invalid } from './hand-in.ts';
+import { refusalReceipt } from './receipt.ts';
+
+export interface FolderDoorDeps extends FolderLook {
+  readonly store: Store;
+  readonly intake: Intake;
+  readonly log: Logger;
+  /** How long files stay in `done` and `refused`, in milliseconds. */
+  readonly keepMs: number;
+}
+
+/** Between two looks into the folder. */
+const LOOK_MS = 500;
+const RECEIPTS_PER_ROUND = 200;
+/** The receipt of a file whose documents move is written no more often than this. */
+const RECEIPT_EVERY_MS = 5_000;
+const FORGET_EVERY_MS = 3_600_000;
+const FORGET_PER_ROUND = 200;
+const FOLDERS = ['done', 'refused'] as const;
+
+interface Progress {
+  readonly sightings: Sightings;
+  /** When the receipt of a file was last written (monotonic), by its id. */
+  readonly written: Map<number, number>;
+  forgetAt: number;
+}
+
+const FILE_COLUMNS = [
+  'file_id',
+  'name',
+  'sha256',
+  'taken_at',
+  'folder',
+  'stored_as',
+  'receipt_due',
+] as const;
+
+type FileRow = Pick<TakenFile, 'name' | 'sha256' | 'folder'> & {
+  readonly file_id: number;
+  readonly taken_at: number;
+  readonly stored_as: string;
+  readonly receipt_due: number;
+};
+
+function takenFile(row: FileRow): TakenFile & { readonly due: number } {
+  const { name, sha256, folder, receipt_due: due } = row;
+  const { file_id: fileId, taken_at: takenAt, stored_as: storedAs } = row;
+  return { fileId, name, sha256, folder, takenAt, storedAs, due };
+}
+
+async function makeFolders(root: string): Promise<void> {
+  for (const name of FOLDERS) {
+    const made = await mkdir(join(root, name), { recursive: true });
+    if (made !== undefined) await chmod(join(root, name), 0o770);
+  }
+}
+
+/** Hands every document in; an answer for each entry, in order. */
+async function handInAll(
+  { intake, clock }: FolderDoorDeps,
+  name: string,
+  { entries }: FileContent,
+): Promise<readonly Handed[]> {
+  const receivedAt = clock.now();
+  const sound = entries.flatMap(({ submission, line }): Delivered[] =>
+    submission === undefined
+      ? []
+      : [{ ...submission, door: 'folder', source: `${name}:${line}`, receivedAt }],
+  );
+  const handed = [...(await intake.handIn(sound))];
+  return entries.map((entry) => {
+    const answer = entry.submission === undefined ? undefined : handed.shift();
+    return answer ?? invalid(entry.reference, entry.problems);
+  });
+}
+
+/** Notes what the file is and what became of it. */
+async function noteFile(
+  { store, clock }: FolderDoorDeps,
+  name: string,
+  content: FileContent,
+  handed: readonly Handed[],
+): Promise<ReturnType<typeof takenFile>> {
+  const now = clock.now();
+  const folder = handed.every(({ ok }) => ok) ? 'done' : 'refused';
+  const documents = handed.map((answer, index) => {
+    const { line, kind } = content.entries[index] ?? { line: index + 1, kind: null };
+    const outbox_id = answer.ok ? answer.documentId : null;
+    const refusal = answer.ok ? null : JSON.stringify(refusalReceipt(kind, answer, now));
+    return { line, outbox_id, refusal };
+  });
+  return store.transaction(async (tx) => {
+    const known = { folder, stored_as: name, taken_at: now, receipt_due: 1 } as const;
+    const row = await tx
+      .insertInto('intake_file')
+      .values({ name, sha256: content.sha256, ...known })
+      .onConflict((taken) => taken.columns(['name', 'sha256']).doUpdateSet(known))
+      .returning(FILE_COLUMNS)
+      .executeTakeFirstOrThrow();
+    const { file_id } = row;
+    await tx.deleteFrom('intake_file_document').where('file_id', '=', file_id).execute();
+    for (const document of documents) {
+      await tx
+        .insertInto('intake_file_document')
+        .values({ file_id, ...document })
+        .execute();
+    }
+    return takenFile(row);
+  });
+}
+
+async function removeStored(root: string, { folder, storedAs }: TakenFile): Promise<void> {
+  const path = join(root, folder, storedAs);
+  await rm(path, { force: true });
+  await rm(`${path}.receipt.json`, { force: true });
+}
+
+/** Whatever lies under this name in `done` or `refused` makes room. */
+async function makeRoom({ store, folder }: FolderDoorDeps, name: string, sha256: string) {
+  const rows = await store.db
+    .selectFrom('intake_file')
+    .select(FILE_COLUMNS)
+    .where('name', '=', name)
+    .where((eb) => eb.or([eb('stored_as', '=', name), eb('sha256', '=', sha256)]))
+    .execute();
+  for (const older of rows.map(takenFile)) {
+    if (older.sha256 === sha256) {
+      await removeStored(folder, older);
+      continue;
+    }
+    const { name: stem, ext } = parse(name);
+    const aside = `${stem}.${older.sha256.slice(0, 12)}${ext}`;
+    const from = join(folder, older.folder, name);
+    const to = join(folder, older.folder, aside);
+    // Whoever sees the file finds its receipt.
+    await orMissing(rename(`${from}.receipt.json`, `${to}.receipt.json`));
+    await orMissing(rename(from, to));
+    await store.db
+      .updateTable('intake_file')
+      .set({ stored_as: aside })
+      .where('file_id', '=', older.fileId)
+      .execute();
+  }
+}
+
+/** Writes the receipt; what moves meanwhile is still due. */
+async function tellFile(
+  { store, folder }: FolderDoorDeps,
+  file: ReturnType<typeof takenFile>,
+): Promise<void> {
+  await writeFileReceipt(store.db, folder, file);
+  await store.db
+    .updateTable('intake_file')
+    .set({ receipt_due: 0 })
+    .where('file_id', '=', file.fileId)
+    .where('receipt_due', '=', file.due)
+    .execute();
+}
+
+async function takeFile(deps: FolderDoorDeps, name: string): Promise<void> {
+  const { folder, log } = deps;
+  const content = await readContent(deps, name);
+  if (!content) return;
+  const handed = await handInAll(deps, name, content);
+  await makeRoom(deps, name, content.sha256);
+  const file = await noteFile(deps, name, content, handed);
+  await tellFile(deps, file);
+  await orMissing(rename(join(folder, name), join(folder, file.folder, name)));
+  const refused = handed.filter(({ ok }) => !ok).length;
+  const fields = { file: name, documents: handed.length, refused };
+  if (refused > 0) log.warn(fields, 'file refused, at least in part');
+  else log.info(fields, 'file taken');
+}
+
+async function hasOpenDocuments({ store }: FolderDoorDeps, fileId: number): Promise<boolean> {
+  const open = await store.db
+    .selectFrom('intake_file_document')
+    .innerJoin('outbox', 'outbox.outbox_id', 'intake_file_document.outbox_id')
+    .select('line')
+    .where('file_id', '=', fileId)
+    .where('ended_at', 'is', null)
+    .limit(1)
+    .executeTakeFirst();
+  return open !== undefined;
+}
+
+/** Writes receipts again whose documents have moved on; an end is shown at once. */
+async function refreshReceipts(deps: FolderDoorDeps, { written }: Progress): Promise<void> {
+  const { store, clock } = deps;
+  const due = await store.db
+    .selectFrom('intake_file')
+    .select(FILE_COLUMNS)
+    .where('receipt_due', '>', 0)
+    .limit(RECEIPTS_PER_ROUND)
+    .execute();
+  const now = clock.monotonic();
+  for (const [fileId, at] of written) if (now - at >= RECEIPT_EVERY_MS) written.delete(fileId);
+  for (const file of due.map(takenFile)) {
+    if (written.has(file.fileId) && (await hasOpenDocuments(deps, file.fileId))) continue;
+    written.set(file.fileId, now);
+    await tellFile(deps, file);
+  }
+}
+
+/** Deletes files that were taken long ago; their documents stay in the outbox. */
+async function forgetOld({ store, clock, folder, keepMs }: FolderDoorDeps): Promise<void> {
+  const old = await store.db
+    .selectFrom('intake_file')
+    .select(FILE_COLUMNS)
+    .where('taken_at', '<', clock.now() - keepMs)
+    .limit(FORGET_PER_ROUND)
+    .execute();
+  for (const file of old.map(takenFile)) {
+    await removeStored(folder, file);
+    await store.transaction(async (tx) => {
+      const { fileId } = file;
+      await tx.deleteFrom('intake_file_document').where('file_id', '=', fileId).execute();
+      await tx.deleteFrom('intake_file').where('file_id', '=', fileId).execute();
+    });
+  }
+}
+
+/** A worker: serves the folder until the signal aborts. */
+export function createFolderDoor(deps: FolderDoorDeps) {
+  const { clock, folder } = deps;
+  return {
+    name: 'folder',
+    async run(signal: AbortSignal): Promise<void> {
+      await makeFolders(folder);
+      const progress: Progress = { sightings: new Map(), written: new Map(), forgetAt: 0 };
+      while (!signal.aborted) {
+        for (const name of await readyFiles(deps, progress.sightings)) {
+          if (signal.aborted) return;
+          await takeFile(deps, name);
+        }
+        await refreshReceipts(deps, progress);
+        if (clock.monotonic() >= progress.forgetAt) {
+          await forgetOld(deps);
+          progress.forgetAt = clock.monotonic() + FORGET_EVERY_MS;
+        }
+        await clock.sleep(LOOK_MS, signal).catch(() => undefined);
+      }
+    },
+  };
+}

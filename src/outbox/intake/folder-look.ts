@@ -1,0 +1,104 @@
+/**
+ * Looking into the drop folder: which files are ready, and what is in one. Names that begin with a
+ * dot or do not end in `.json` are left alone, so is a file that still grows. Links are not
+ * followed: who may write the folder must not read other files through us.
+ */
+import { constants } from 'node:fs';
+import { open, readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '../../lib/clock.ts';
+import { isJsonObject, sha256 } from '../../lib/json.ts';
+import { type FileEntry, readEntries } from './drop-file.ts';
+
+export interface FolderLook {
+  readonly folder: string;
+  readonly clock: Clock;
+  /** How long a file must have been left alone before it is read, in milliseconds. */
+  readonly settleMs: number;
+  readonly fileBytesMax: number;
+}
+
+/** What was seen of each file, and since when (monotonic) it is so. */
+export type Sightings = Map<string, { readonly mark: string; readonly since: number }>;
+
+export interface FileContent {
+  readonly sha256: string;
+  readonly entries: readonly FileEntry[];
+}
+
+const FILES_PER_ROUND = 100;
+
+function isMissing(error: unknown): boolean {
+  return isJsonObject(error) && error.code === 'ENOENT';
+}
+
+/** Undefined when the file has gone. */
+export async function orMissing<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Names of files that nobody writes any more, in order. */
+export async function readyFiles(look: FolderLook, sightings: Sightings): Promise<string[]> {
+  const { clock, folder, settleMs } = look;
+  const found = await readdir(folder, { withFileTypes: true });
+  const names = found
+    .filter((one) => one.isFile() && one.name.endsWith('.json') && !one.name.startsWith('.'))
+    .map(({ name }) => name)
+    .sort();
+  const present = new Set(names);
+  for (const name of sightings.keys()) if (!present.has(name)) sightings.delete(name);
+  const ready: string[] = [];
+  for (const name of names.slice(0, FILES_PER_ROUND)) {
+    const info = await orMissing(stat(join(folder, name)));
+    if (!info) continue;
+    const mark = `${info.ino}/${info.size}/${info.mtimeMs}`;
+    const seen = sightings.get(name);
+    const since = seen?.mark === mark ? seen.since : clock.monotonic();
+    sightings.set(name, { mark, since });
+    // A renamed file is older than our first sight of it; a clock that is ahead says nothing.
+    const restedMs = Math.max(clock.monotonic() - since, clock.now() - info.mtimeMs);
+    if (restedMs >= settleMs) ready.push(name);
+  }
+  return ready;
+}
+
+/** Its bytes, or its size when that is more than it may be. */
+async function readBytes(path: string, bytesMax: number): Promise<Buffer | number> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    const { size } = await file.stat();
+    return size > bytesMax ? size : await file.readFile();
+  } finally {
+    await file.close();
+  }
+}
+
+function oneProblem(message: string): readonly FileEntry[] {
+  const problems = [{ path: '', message }];
+  return [{ line: 1, kind: null, reference: undefined, submission: undefined, problems }];
+}
+
+/** What is in a file; undefined when it has gone. */
+export async function readContent(
+  { folder, fileBytesMax }: FolderLook,
+  name: string,
+): Promise<FileContent | undefined> {
+  const bytes = await orMissing(readBytes(join(folder, name), fileBytesMax));
+  if (bytes === undefined) return undefined;
+  if (typeof bytes === 'number') {
+    const message = `is ${bytes} bytes large; ${fileBytesMax} are the most in one file`;
+    return { sha256: sha256(`too large: ${bytes}`), entries: oneProblem(message) };
+  }
+  const digest = sha256(bytes);
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return { sha256: digest, entries: readEntries(text) };
+  } catch {
+    return { sha256: digest, entries: oneProblem('is not UTF-8') };
+  }
+}

@@ -1,0 +1,154 @@
+/**
+ * The one way in behind all doors. A document goes into the outbox together with a row of `intake`
+ * that says where it came from; handing the same one in again, by whatever door, changes nothing
+ * and gives the first receipt; another one under the same reference is refused with both on show.
+ *
+ * Reads and writes `intake` and `intake_key`, writes `outbox` through its door. Every call may be
+ * repeated after a stop at any point.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Store, Tx } from '../../store/store.ts';
+import { type Problem, referenceKey } from '../documents.ts';
+import { enqueueDocument } from '../enqueue.ts';
+import { type Clash, clashOf } from './clash.ts';
+import { type Checked, checkSubmission, type Submission } from './submission.ts';
+
+type Door = 'sql' | 'folder' | 'http' | 'cli';
+
+export interface Delivered extends Submission {
+  readonly door: Door;
+  /** Which row, file and line, client or person. */
+  readonly source: string;
+  /** Epoch milliseconds. */
+  readonly receivedAt: number;
+  /** What the client of the HTTP door calls this request. */
+  readonly idempotencyKey?: { readonly client: string; readonly key: string } | undefined;
+}
+
+/** Refused at the door: nothing of it is kept, and its reference stays free. */
+export interface Refusal {
+  readonly ok: false;
+  readonly code: 'invalid' | 'conflict' | 'key_reused';
+  readonly reference: string | undefined;
+  readonly problems: readonly Problem[];
+  readonly nextStep: string;
+  readonly conflict?: Clash;
+}
+
+export type Handed =
+  | { readonly ok: true; readonly repeated: boolean; readonly documentId: number }
+  | Refusal;
+
+export interface Intake {
+  /** Documents in the order in which they came; the answers are in the same order. */
+  handIn(delivered: readonly Delivered[]): Promise<readonly Handed[]>;
+}
+
+export interface IntakeDeps {
+  readonly store: Store;
+  /** Something new waits in the outbox. */
+  readonly onTaken: () => void;
+}
+
+/** Documents in one transaction: each costs a fraction of a millisecond of the event loop. */
+const SLICE = 50;
+
+type Sound = Extract<Checked, { ok: true }>;
+
+export function invalid(reference: string | undefined, problems: readonly Problem[]): Refusal {
+  const nextStep = 'correct the document where its problems say, and hand it in again';
+  return { ok: false, code: 'invalid', reference, problems, nextStep };
+}
+
+function conflict(reference: string, clash: Clash): Refusal {
+  const { documentId, state } = clash.existing;
+  const says = clash.differences.join('; ');
+  const message = `belongs to document ${documentId} (${state}), which says otherwise: ${says}`;
+  const nextStep =
+    'another document needs a reference of its own; to replace the first one, cancel it as long ' +
+    'as it was not sent, and hand this one in under a new reference';
+  const problems = [{ path: 'reference', message }];
+  return { ok: false, code: 'conflict', reference, problems, nextStep, conflict: clash };
+}
+
+function keyReused(reference: string, documentId: number): Refusal {
+  const message = `this Idempotency-Key belongs to document ${documentId}`;
+  const nextStep = 'give every document an Idempotency-Key of its own';
+  const problems = [{ path: '', message }];
+  return { ok: false, code: 'key_reused', reference, problems, nextStep };
+}
+
+/** What a key stands for already; undefined when it is free or stands for this reference. */
+async function keyHolder(tx: Tx, one: Delivered, sound: Sound): Promise<number | undefined> {
+  if (one.idempotencyKey === undefined) return undefined;
+  const row = await tx
+    .selectFrom('intake_key')
+    .innerJoin('outbox', 'outbox.outbox_id', 'intake_key.outbox_id')
+    .select(['outbox.outbox_id', 'outbox.kind', 'outbox.reference_key'])
+    .where('client', '=', one.idempotencyKey.client)
+    .where('key', '=', one.idempotencyKey.key)
+    .executeTakeFirst();
+  if (row === undefined) return undefined;
+  const same = row.kind === sound.kind && row.reference_key === referenceKey(sound.reference);
+  return same ? undefined : row.outbox_id;
+}
+
+async function remember(tx: Tx, outboxId: number, one: Delivered): Promise<void> {
+  const { door, source, receivedAt, idempotencyKey } = one;
+  await tx
+    .insertInto('intake')
+    .values({
+      ...{ outbox_id: outboxId, door, source, received_at: receivedAt },
+      ...{ last_repeat_at: null, callback_due_at: null, callback_error: null },
+    })
+    .onConflict((taken) =>
+      taken.column('outbox_id').doUpdateSet((eb) => ({
+        repeats: eb('intake.repeats', '+', 1),
+        last_repeat_at: receivedAt,
+      })),
+    )
+    .execute();
+  if (idempotencyKey === undefined) return;
+  await tx
+    .insertInto('intake_key')
+    .values({ ...idempotencyKey, outbox_id: outboxId, at: receivedAt })
+    .onConflict((taken) => taken.doNothing())
+    .execute();
+}
+
+async function handInOne(tx: Tx, one: Delivered, checked: Checked): Promise<Handed> {
+  if (!checked.ok) return invalid(checked.reference, checked.problems);
+  const { kind, reference, document } = checked;
+  const holder = await keyHolder(tx, one, checked);
+  if (holder !== undefined) return keyReused(reference, holder);
+  const intent = { kind, reference, document, cause: `${one.door}:${one.source}` };
+  const result = await enqueueDocument(tx, intent, one.receivedAt);
+  if ('conflict' in result) {
+    return conflict(reference, clashOf(result.conflict.existing, document));
+  }
+  const { outboxId: documentId, repeated } = result;
+  await remember(tx, documentId, one);
+  return { ok: true, documentId, repeated };
+}
+
+export function createIntake({ store, onTaken }: IntakeDeps): Intake {
+  return {
+    async handIn(delivered) {
+      const answers: Handed[] = [];
+      for (let start = 0; start < delivered.length; start += SLICE) {
+        if (start > 0) await nextTurn();
+        const slice = delivered
+          .slice(start, start + SLICE)
+          .map((one) => ({ one, checked: checkSubmission(one) }));
+        const handed = await store.transaction(async (tx, onCommit) => {
+          const done: Handed[] = [];
+          for (const { one, checked } of slice) done.push(await handInOne(tx, one, checked));
+          if (done.some((answer) => answer.ok && !answer.repeated)) onCommit(onTaken);
+          return done;
+        });
+        answers.push(...handed);
+      }
+      return answers;
+    },
+  };
+}

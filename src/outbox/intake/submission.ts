@@ -1,0 +1,83 @@
+/**
+ * What comes in by a door, before the database is asked: a kind, a reference and a payload become
+ * a document, or a list of problems that names every place. Pure, and the same for all doors.
+ */
+import type { JsonObject } from '../../lib/json.ts';
+import { nearestName } from '../../lib/nearest.ts';
+import {
+  DOCUMENT_KINDS,
+  type DocumentKind,
+  isDocumentKind,
+  type Problem,
+  parseDocument,
+  referenceKey,
+} from '../documents.ts';
+
+/** As a door found it; nothing is trusted. */
+export interface Submission {
+  readonly kind: string;
+  /** Beside the payload; undefined when it can only stand inside. */
+  readonly reference: string | undefined;
+  /** Parsed JSON. */
+  readonly payload: unknown;
+}
+
+export type Checked =
+  | {
+      readonly ok: true;
+      readonly kind: DocumentKind;
+      readonly reference: string;
+      readonly document: JsonObject;
+    }
+  | {
+      readonly ok: false;
+      readonly reference: string | undefined;
+      readonly problems: readonly Problem[];
+    };
+
+const REFERENCE_CHARS_MAX = 200;
+
+function problemOfReference(inside: string | undefined, beside: string | undefined): string {
+  const reference = inside ?? beside?.trim() ?? '';
+  if (reference === '') return 'is missing: it is what the document is known by, for ever';
+  if (reference.length > REFERENCE_CHARS_MAX) {
+    return `must not be longer than ${REFERENCE_CHARS_MAX} characters`;
+  }
+  if (/\p{Cc}/u.test(reference)) return 'must not hold control characters';
+  if (inside === undefined || beside === undefined) return '';
+  const same = referenceKey(inside) === referenceKey(beside);
+  return same ? '' : `says ${inside} in the document and ${beside} beside it`;
+}
+
+/** Checks what a door brought, completely: every mistake is named. */
+export function checkSubmission({ kind, reference, payload }: Submission): Checked {
+  if (!isDocumentKind(kind)) {
+    const near = nearestName(kind, DOCUMENT_KINDS);
+    const hint = near === undefined ? '' : `; did you mean ${near}?`;
+    const message = `must be one of ${DOCUMENT_KINDS.join(', ')}${hint}`;
+    return { ok: false, reference, problems: [{ path: 'kind', message }] };
+  }
+  const parsed = parseDocument(kind, payload);
+  const own = parsed.ok ? parsed.reference : undefined;
+  const problem = parsed.ok || reference !== undefined ? problemOfReference(own, reference) : '';
+  const problems = [
+    ...(problem === '' ? [] : [{ path: 'reference', message: problem }]),
+    ...(parsed.ok ? [] : parsed.problems),
+  ];
+  if (!parsed.ok || problems.length > 0) {
+    return { ok: false, reference: own ?? reference, problems };
+  }
+  return { ok: true, kind, reference: own ?? reference ?? '', document: parsed.document };
+}
+
+/** A payload that came as text; the message says where the text is no JSON. */
+export function parsePayload(
+  text: string,
+): { readonly payload: unknown } | { readonly problems: readonly Problem[] } {
+  try {
+    return { payload: JSON.parse(text.replace(/^\uFEFF/, '')) };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return { problems: [{ path: '', message: `is no JSON: ${reason}` }] };
+  }
+}

@@ -1,0 +1,46 @@
+/** Kysely's view of what the ERP handed in. */
+import type { Generated } from 'kysely';
+
+interface IntakeTable {
+  outbox_id: number;
+  door: 'sql' | 'folder' | 'http' | 'cli';
+  source: string;
+  received_at: number;
+  repeats: Generated<number>;
+  last_repeat_at: number | null;
+  receipt_due: Generated<number>;
+  callback_due_at: number | null;
+  callback_attempts: Generated<number>;
+  callback_error: string | null;
+}
+
+interface IntakeFileTable {
+  file_id: Generated<number>;
+  name: string;
+  sha256: string;
+  taken_at: number;
+  folder: 'done' | 'refused';
+  stored_as: string;
+  receipt_due: Generated<number>;
+}
+
+interface IntakeFileDocumentTable {
+  file_id: number;
+  line: number;
+  outbox_id: number | null;
+  refusal: string | null;
+}
+
+interface IntakeKeyTable {
+  client: string;
+  key: string;
+  outbox_id: number;
+  at: number;
+}
+
+export interface IntakeTables {
+  intake: IntakeTable;
+  intake_file: IntakeFileTable;
+  intake_file_document: IntakeFileDocumentTable;
+  intake_key: IntakeKeyTable;
+}

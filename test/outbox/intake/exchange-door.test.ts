@@ -1,0 +1,166 @@
+import { existsSync, rmSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { until } from '../../support/house.ts';
+import { type Doors, delivered, endDocument, openDoors, order } from './support.ts';
+
+function insert(reference: string, payload: unknown, kind = 'order'): string {
+  const text = JSON.stringify(payload).replaceAll("'", "''");
+  const values = `'${kind}', '${reference}', '${text}'`;
+  return `INSERT INTO intake(kind, reference, payload) VALUES (${values})`;
+}
+
+/** The receipt of a row of `intake`, once it has left `waiting`. */
+async function receiptOf({ sql }: Doors, intakeId: number): Promise<Record<string, unknown>> {
+  const query = `SELECT json_object('documentId', document_id, 'state', state, 'final', final,
+    'orderId', order_id, 'orderNo', order_no, 'problems', json(problems), 'next', next_step)
+    FROM receipt WHERE intake_id = ${intakeId} AND state <> 'waiting'`;
+  const text = await until(`receipt ${intakeId}`, () => sql(query) || undefined);
+  return JSON.parse(text);
+}
+
+const problems = z.array(z.object({ path: z.string(), message: z.string() }));
+
+function problemsOf(receipt: Record<string, unknown> | undefined) {
+  return problems.parse(receipt?.problems);
+}
+
+describe('the SQL door', () => {
+  it('takes a document and keeps its receipt up to its end', async () => {
+    const doors = await openDoors();
+    doors.sql(insert('SO-1', order()));
+    expect(await receiptOf(doors, 1)).toMatchObject({ documentId: 1, state: 'queued', final: 0 });
+    const result = JSON.stringify({ orderId: 77, orderNo: 'N-77', deliveries: [] });
+    await endDocument(doors.store, 1, 'confirmed', { result });
+    await until('the end', () => doors.sql('SELECT 1 FROM receipt WHERE final') || undefined);
+    expect(await receiptOf(doors, 1)).toMatchObject({
+      ...{ state: 'confirmed', orderId: 77, orderNo: 'N-77', problems: [] },
+      next: 'nothing: it is done',
+    });
+  });
+
+  it('gives the same row twice one document and the same receipt', async () => {
+    const doors = await openDoors();
+    doors.sql(`${insert('SO-1', order())}; ${insert('so-1 ', order())};`);
+    const [first, second] = [await receiptOf(doors, 1), await receiptOf(doors, 2)];
+    expect(second).toEqual(first);
+    await endDocument(doors.store, 1, 'refused', { last_error: 'orderLineItems[0]: sold out' });
+    await until(
+      'both ends',
+      () => doors.sql('SELECT sum(final) FROM receipt') === '2' || undefined,
+    );
+    expect(await receiptOf(doors, 1)).toMatchObject({
+      state: 'refused',
+      problems: [{ message: 'orderLineItems[0]: sold out' }],
+    });
+    expect(await receiptOf(doors, 2)).toEqual(await receiptOf(doors, 1));
+    const intake = await doors.store.db.selectFrom('intake').selectAll().execute();
+    expect(intake).toMatchObject([{ door: 'sql', source: '1', repeats: 1 }]);
+  });
+
+  it('refuses another document under the same reference, with both on show', async () => {
+    const doors = await openDoors();
+    doors.sql(insert('SO-1', order(1)));
+    await receiptOf(doors, 1);
+    doors.sql(insert('SO-1', order(2)));
+    const receipt = await receiptOf(doors, 2);
+    expect(receipt).toMatchObject({ documentId: null, state: 'refused', final: 1 });
+    expect(receipt.problems).toMatchObject([
+      {
+        path: 'reference',
+        message: expect.stringMatching(/^belongs to document 1 .*quantity: 1 there, 2 here$/),
+      },
+      {
+        conflict: {
+          existing: { documentId: 1, document: { lines: [{ quantity: 1 }] } },
+          given: { document: { lines: [{ quantity: 2 }] } },
+        },
+      },
+    ]);
+    expect(await receiptOf(doors, 1)).toMatchObject({ state: 'queued' });
+  });
+
+  it('names every mistake of a document, and leaves its reference free', async () => {
+    const doors = await openDoors();
+    doors.sql(insert('SO-1', { lines: [{ barcode: '', quantity: 0 }], frieght: {} }));
+    doors.sql(
+      "INSERT INTO intake(kind, reference, payload) VALUES ('order', 'SO-2', '{\"lines\"')",
+    );
+    doors.sql(insert('SO-3', order(), 'ordre'));
+    doors.sql(insert('SO-4', { reference: 'SO-5', ...order() }));
+    const [shape, json, kind, reference] = [1, 2, 3, 4].map((id) => receiptOf(doors, id));
+    const paths = problemsOf(await shape).map(({ path }) => path);
+    expect(paths.sort()).toEqual([
+      'frieght',
+      'lines[0].barcode',
+      'lines[0].price',
+      'lines[0].quantity',
+    ]);
+    expect(problemsOf(await json)[0]?.message).toMatch(/^is no JSON: /);
+    expect(problemsOf(await kind)[0]?.message).toContain('did you mean order?');
+    expect(problemsOf(await reference)[0]).toEqual({
+      path: 'reference',
+      message: 'says SO-5 in the document and SO-4 beside it',
+    });
+    doors.sql(insert('SO-1', order()));
+    expect(await receiptOf(doors, 5)).toMatchObject({ documentId: 1, state: 'queued' });
+  });
+
+  it('shows documents of other doors too, and all of them again in a new file', async () => {
+    const doors = await openDoors();
+    await doors.intake.handIn([delivered('SO-1'), delivered('SO-2')]);
+    const count = 'SELECT count(document_id) FROM receipt WHERE intake_id IS NULL';
+    await until('both receipts', () => (doors.sql(count) === '2' ? true : undefined));
+    await doors.stop();
+    rmSync(doors.path);
+    doors.start();
+    await until('a new file', () => (existsSync(doors.path) ? true : undefined));
+    await until('both again', () => (doors.sql(count) === '2' ? true : undefined));
+  });
+
+  it('takes what came while nobody was there, and shows what moved meanwhile', async () => {
+    const doors = await openDoors();
+    doors.sql(insert('SO-1', order()));
+    await receiptOf(doors, 1);
+    await doors.stop();
+    doors.sql(insert('SO-2', order()));
+    await endDocument(doors.store, 1, 'confirmed', { result: '{"orderId":5}' });
+    doors.start();
+    expect(await receiptOf(doors, 2)).toMatchObject({ state: 'queued' });
+    await until('the end', () => doors.sql('SELECT 1 FROM receipt WHERE final') || undefined);
+    expect(await receiptOf(doors, 1)).toMatchObject({ state: 'confirmed', orderId: 5 });
+  });
+
+  it('takes customers over, keeps the last good word, and names what is wrong', async () => {
+    const doors = await openDoors();
+    doors.sql(`INSERT INTO erp_customer
+      (account_no, credit_limit, balance, currency, overdue_days, blocked, as_of, extra) VALUES
+      ('C1', 1000.5, 19.99, 'DKK', 3, 0, '2026-01-05T08:00:00Z', '{"group": "A"}'),
+      ('C2', NULL, NULL, NULL, NULL, 1, datetime('2026-01-05 08:00:00'), '{}')`);
+    const rows = () =>
+      doors.store.db.selectFrom('erp_customer').selectAll().orderBy('account_no').execute();
+    const found = await until('both', async () => {
+      const all = await rows();
+      return all.length === 2 ? all : undefined;
+    });
+    const at = Date.UTC(2026, 0, 5, 8);
+    expect(found).toMatchObject([
+      {
+        ...{ account_no: 'C1', credit_limit: 100_050, balance: 1_999, currency: 'DKK' },
+        ...{ overdue_days: 3, blocked: 0, as_of: at, extra: '{"group":"A"}' },
+      },
+      { account_no: 'C2', credit_limit: null, blocked: 1, as_of: at },
+    ]);
+    doors.sql("UPDATE erp_customer SET as_of = 'yesterday' WHERE account_no = 'C1'");
+    const problem = 'SELECT account_no, path FROM erp_customer_problem';
+    await until('the problem', () => doors.sql(problem) || undefined);
+    expect(doors.sql(problem)).toBe('C1|as_of');
+    expect((await rows())[0]).toMatchObject({ as_of: at, deleted_at: null });
+    const kept = await doors.store.db.selectFrom('quarantine').selectAll().execute();
+    expect(kept).toMatchObject([{ entity: 'erp_customer', path: 'as_of' }]);
+    doors.sql("DELETE FROM erp_customer WHERE account_no = 'C2'");
+    await until('the deletion', async () => ((await rows())[1]?.deleted_at ? true : undefined));
+    doors.sql("UPDATE erp_customer SET as_of = '2026-01-06' WHERE account_no = 'C1'");
+    await until('no problem', () => (doors.sql(problem) === '' ? true : undefined));
+  });
+});

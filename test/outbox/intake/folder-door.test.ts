@@ -1,0 +1,200 @@
+import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { silentLogger } from '../../../src/lib/log.ts';
+import { createFolderDoor } from '../../../src/outbox/intake/folder-door.ts';
+import { createIntake, type Intake } from '../../../src/outbox/intake/hand-in.ts';
+import type { SqliteStore } from '../../../src/store/store.ts';
+import { until } from '../../support/house.ts';
+import { temporaryFolder, temporaryStore } from '../../support/store.ts';
+import { DAY_MS, delivered, endDocument, order, runWorker } from './support.ts';
+
+interface Dropped {
+  readonly store: SqliteStore;
+  readonly intake: Intake;
+  readonly folder: string;
+  readonly start: () => { stop(): Promise<void> };
+  /** Renames a file in, as the documentation says. */
+  drop(name: string, content: string): void;
+  receipt(path: string): Promise<z.output<typeof receiptSchema>>;
+}
+
+const receiptSchema = z.object({
+  file: z.string(),
+  sha256: z.string(),
+  final: z.boolean(),
+  documents: z.array(
+    z.looseObject({
+      line: z.int(),
+      documentId: z.int().nullable(),
+      state: z.string(),
+      problems: z.array(z.object({ path: z.string(), message: z.string() })),
+    }),
+  ),
+});
+
+async function openFolder(fileBytesMax = 100_000): Promise<Dropped> {
+  const store = await temporaryStore(systemClock());
+  const folder = temporaryFolder();
+  const intake = createIntake({ store, onTaken: () => undefined });
+  const clock = systemClock();
+  const deps = { store, intake, clock, log: silentLogger(), folder };
+  const start = () =>
+    runWorker(createFolderDoor({ ...deps, settleMs: 0, fileBytesMax, keepMs: DAY_MS }));
+  return {
+    ...{ store, intake, folder, start },
+    drop(name, content) {
+      writeFileSync(join(folder, `.${name}.tmp`), content);
+      renameSync(join(folder, `.${name}.tmp`), join(folder, name));
+    },
+    async receipt(path) {
+      const whole = join(folder, `${path}.receipt.json`);
+      await until(path, () => existsSync(join(folder, path)) || undefined);
+      return receiptSchema.parse(JSON.parse(readFileSync(whole, 'utf8')));
+    },
+  };
+}
+
+function envelope(reference: string, quantity = 1, kind = 'order'): string {
+  return JSON.stringify({ kind, reference, payload: order(quantity) });
+}
+
+describe('the drop folder', () => {
+  it('takes one document over several lines, and shows its end in the receipt', async () => {
+    const { store, start, drop, receipt } = await openFolder();
+    start();
+    drop('one.json', JSON.stringify(JSON.parse(envelope('SO-1')), null, 2));
+    expect(await receipt('done/one.json')).toMatchObject({
+      ...{ file: 'one.json', final: false },
+      documents: [{ line: 1, documentId: 1, reference: 'SO-1', state: 'queued' }],
+    });
+    await endDocument(store, 1, 'refused', { last_error: 'orderLineItems[0].barcode: sold out' });
+    const ended = await until('the end', async () => {
+      const found = await receipt('done/one.json');
+      return found.final ? found : undefined;
+    });
+    expect(ended.documents).toMatchObject([
+      { state: 'refused', problems: [{ message: 'orderLineItems[0].barcode: sold out' }] },
+    ]);
+  });
+
+  it('takes a document a line, and puts a file aside that has a bad one', async () => {
+    const { start, drop, receipt } = await openFolder();
+    start();
+    const lines = [envelope('SO-1'), '', '{"kind":', envelope('SO-2', 0), envelope('SO-3')];
+    drop('many.json', `${lines.join('\n')}\n`);
+    const { documents } = await receipt('refused/many.json');
+    expect(documents.map(({ line, state }) => `${line} ${state}`)).toEqual([
+      '1 queued',
+      '3 refused',
+      '4 refused',
+      '5 queued',
+    ]);
+    expect(documents[1]?.problems[0]?.message).toMatch(/^is no JSON/);
+    expect(documents[2]?.problems[0]?.path).toBe('lines[0].quantity');
+  });
+
+  it('gives the same file again the same receipt, and makes nothing new', async () => {
+    const { store, folder, start, drop, receipt } = await openFolder();
+    start();
+    drop('one.json', envelope('SO-1'));
+    const first = await receipt('done/one.json');
+    drop('one.json', envelope('SO-1'));
+    await until('taken again', () => (existsSync(join(folder, 'one.json')) ? undefined : true));
+    const second = await until('the receipt', () =>
+      receipt('done/one.json').catch(() => undefined),
+    );
+    expect(second.documents).toEqual(first.documents);
+    expect(await store.db.selectFrom('outbox').select('outbox_id').execute()).toHaveLength(1);
+  });
+
+  it('keeps an older file of the same name beside the new one, with its receipt', async () => {
+    const { folder, start, drop, receipt } = await openFolder();
+    start();
+    drop('orders.json', envelope('SO-1'));
+    const first = await receipt('done/orders.json');
+    drop('orders.json', envelope('SO-2'));
+    const aside = `done/orders.${first.sha256.slice(0, 12)}.json`;
+    expect((await receipt(aside)).documents).toMatchObject([{ reference: 'SO-1' }]);
+    await until('the second', () => (existsSync(join(folder, 'orders.json')) ? undefined : true));
+    expect((await receipt('done/orders.json')).documents).toMatchObject([{ reference: 'SO-2' }]);
+    drop('orders.json', envelope('SO-1'));
+    await until('the first', () => (existsSync(join(folder, 'orders.json')) ? undefined : true));
+    expect((await receipt('done/orders.json')).documents).toMatchObject([{ reference: 'SO-1' }]);
+    expect(existsSync(join(folder, aside))).toBe(false);
+  });
+
+  it('shows what is in the way of a reference that another door has brought', async () => {
+    const { intake, start, drop, receipt } = await openFolder();
+    await intake.handIn([delivered('SO-1', order(1))]);
+    start();
+    drop('same.json', envelope('SO-1', 1));
+    expect((await receipt('done/same.json')).documents).toMatchObject([{ documentId: 1 }]);
+    drop('other.json', envelope('SO-1', 2));
+    expect((await receipt('refused/other.json')).documents).toMatchObject([
+      {
+        ...{ documentId: null, state: 'refused' },
+        conflict: {
+          existing: { documentId: 1 },
+          differences: ['lines[0].quantity: 1 there, 2 here'],
+        },
+      },
+    ]);
+  });
+
+  it('leaves alone what is unfinished, hidden or no JSON by name', async () => {
+    const { folder, start, drop, receipt } = await openFolder();
+    for (const name of ['.hidden.json', 'orders.json.tmp', 'orders.csv']) {
+      writeFileSync(join(folder, name), envelope('SO-1'));
+    }
+    start();
+    drop('last.json', envelope('SO-9'));
+    await receipt('done/last.json');
+    expect(readdirSync(folder).sort()).toEqual([
+      '.hidden.json',
+      'done',
+      'orders.csv',
+      'orders.json.tmp',
+      'refused',
+    ]);
+  });
+
+  it('refuses a file that is too large or no text, by a receipt that says so', async () => {
+    const { start, drop, receipt, folder } = await openFolder(1_000);
+    start();
+    drop('large.json', 'x'.repeat(1_001));
+    const [large] = (await receipt('refused/large.json')).documents;
+    expect(large?.problems[0]?.message).toContain('1000 are the most in one file');
+    writeFileSync(join(folder, 'bytes.json'), Buffer.from([0x7b, 0xff, 0x7d]));
+    const [bytes] = (await receipt('refused/bytes.json')).documents;
+    expect(bytes?.problems[0]?.message).toBe('is not UTF-8');
+  });
+
+  it.each(['handed in', 'noted', 'receipt written'])(
+    'finds the same end after a stop once the file was %s',
+    async (step) => {
+      const { store, intake, folder, start, drop, receipt } = await openFolder();
+      const { stop } = start();
+      drop('before.json', envelope('SO-0'));
+      await receipt('done/before.json');
+      await stop();
+      drop('one.json', envelope('SO-1'));
+      const where = { door: 'folder', source: 'one.json:1' } as const;
+      await intake.handIn([{ ...delivered('SO-1'), ...where }]);
+      if (step !== 'handed in') {
+        // What a stop leaves behind: everything but the last rename.
+        const again = start();
+        await receipt('done/one.json');
+        await again.stop();
+        renameSync(join(folder, 'done/one.json'), join(folder, 'one.json'));
+      }
+      if (step === 'noted') writeFileSync(join(folder, 'done/one.json.receipt.json'), '{"hal');
+      start();
+      await until('taken', () => (existsSync(join(folder, 'one.json')) ? undefined : true));
+      expect((await receipt('done/one.json')).documents).toMatchObject([{ documentId: 2 }]);
+      expect(await store.db.selectFrom('outbox').select('outbox_id').execute()).toHaveLength(2);
+    },
+  );
+});
