@@ -1,6 +1,7 @@
 /** The command tree, in the order of the help. A new command is a file and a line here. */
 import type { CommandFactory } from './command.ts';
 import { configCheck } from './config/check.ts';
+import { configSchema } from './config/schema.ts';
 import { configShow } from './config/show.ts';
 import { decisionsVerify } from './decisions/verify.ts';
 import {
@@ -34,6 +35,8 @@ import { rulesSchema } from './rules/schema.ts';
 import { rulesTest } from './rules/test.ts';
 import { rulesWhatif } from './rules/whatif.ts';
 import { run } from './run.ts';
+import { completion } from './self/completion.ts';
+import { manual } from './self/manual.ts';
 import { status } from './status.ts';
 import { stock } from './stock.ts';
 import { syncPause, syncRelease, syncResume, syncRetryQuarantine, syncRun } from './sync/act.ts';
@@ -46,14 +49,23 @@ export interface CommandGroup {
 }
 
 /** Commands that stand alone, such as `selvedge run`. */
-export const COMMANDS: readonly CommandFactory[] = [run, demo, reference, migrate, status, stock];
+export const COMMANDS: readonly CommandFactory[] = [
+  run,
+  demo,
+  reference,
+  migrate,
+  status,
+  stock,
+  completion,
+  manual,
+];
 
 /** Commands below a noun, such as `selvedge config check`. */
 export const COMMAND_GROUPS: readonly CommandGroup[] = [
   {
     name: 'config',
     description: 'check and show the configuration',
-    commands: [configCheck, configShow],
+    commands: [configCheck, configShow, configSchema],
   },
   {
     name: 'deliveries',

@@ -1,0 +1,64 @@
+/** The command tree as data: what completion and the manual are made from. */
+import type { Command, Option } from 'commander';
+
+export interface OptionNode {
+  readonly long: string;
+  readonly short: string | undefined;
+  /** As in the help: `--format <format>`. */
+  readonly term: string;
+  readonly about: string;
+  readonly choices: readonly string[];
+  readonly takesValue: boolean;
+}
+
+export interface CommandNode {
+  /** Without the program's name: `['config', 'check']`. */
+  readonly path: readonly string[];
+  readonly summary: string;
+  readonly description: string;
+  /** `<name> [options]` as in the help. */
+  readonly usage: string;
+  /** What its arguments may be, where that is known. */
+  readonly words: readonly string[];
+  readonly options: readonly OptionNode[];
+  readonly children: readonly CommandNode[];
+}
+
+/** The program that a command belongs to. */
+export function programOf(command: Command): Command {
+  return command.parent === null ? command : programOf(command.parent);
+}
+
+function optionNode(option: Option, about: string): OptionNode {
+  return {
+    long: option.long ?? option.flags,
+    short: option.short,
+    term: option.flags,
+    about,
+    choices: option.argChoices ?? [],
+    takesValue: option.required || option.optional,
+  };
+}
+
+export function commandTree(command: Command, path: readonly string[] = []): CommandNode {
+  const help = command.createHelp();
+  return {
+    path,
+    summary: command.summary() || command.description().split('\n').join(' '),
+    description: command.description(),
+    usage: command.usage(),
+    words: command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []),
+    options: help
+      .visibleOptions(command)
+      .map((option) => optionNode(option, help.optionDescription(option))),
+    children: help
+      .visibleCommands(command)
+      .filter((child) => child.name() !== 'help')
+      .map((child) => commandTree(child, [...path, child.name()])),
+  };
+}
+
+/** The node and everything below it, parents first. */
+export function everyNode(node: CommandNode): CommandNode[] {
+  return [node, ...node.children.flatMap(everyNode)];
+}
