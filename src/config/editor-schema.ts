@@ -1,4 +1,4 @@
-/** The JSON Schema of a configuration file: an editor completes names and shows what they do. */
+/** The JSON Schema of a configuration file: editors complete names and show what they do. */
 import { z } from 'zod';
 import { isJsonObject } from '../lib/json.ts';
 import { createSchema } from './schema.ts';
