@@ -85,9 +85,9 @@ export function configPage(settings: readonly Setting[], version: string): strin
     '.SH DESCRIPTION',
     plain(
       'YAML. Only what differs from the default is written. Durations and sizes have a unit ' +
-        '(250ms, 30s, 15m, 2h, 7d; 256KiB, 64MiB, 2GB); relative paths start at the folder of ' +
-        'the file. Secrets never stand in it, only where they are: { file: … }, { credential: … } or ' +
-        '{ env: … }. "selvedge config check" finds every mistake at once.',
+        '(250ms, 30s, 15m, 2h, 7d; 256KiB, 64MiB, 2GB); relative paths start at the folder ' +
+        'of the file. Secrets never stand in it, only where they are: { file: … }, ' +
+        '{ credential: … } or { env: … }. "selvedge config check" finds every mistake at once.',
     ),
     '.SH SETTINGS',
     ...lines,
