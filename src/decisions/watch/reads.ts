@@ -62,7 +62,9 @@ function pathsOf({ rules }: RuleSet): ReadonlySet<string> {
     const until = rule.hold?.until;
     if (until?.kind !== 'changes') continue;
     for (const path of all) {
-      if (path === until.path || path.startsWith(`${until.path}.`)) paths.add(path);
+      // An age changes all the time; who waits for a record to change does not mean that.
+      const below = path.startsWith(`${until.path}.`) && !BY_TIME.includes(path);
+      if (path === until.path || below) paths.add(path);
     }
   }
   return paths;

@@ -1,0 +1,179 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createHouse, type House, loadedRules } from './support.ts';
+
+const RULES = loadedRules(`
+rules:
+  - id: accept-all
+    title: Everything
+    action: accept
+    mode: live
+    when: [ delivery.quantity > 0 ]
+  - id: hold-credit
+    title: Does not fit the credit
+    action: hold
+    mode: live
+    when: [ delivery.amount > customer.credit.headroom ]
+  - id: hold-short
+    title: Does not fit the stock
+    action: hold
+    mode: live
+    when: [ 'delivery.lines.exists(line, line.missing > 0)' ]
+`);
+const set = { rules: () => RULES };
+const LIMIT = 500_00;
+/** Two deliveries of one customer, 300.00 each: either fits the credit of 500.00, both do not. */
+interface Pair {
+  readonly house: House;
+  readonly account: string;
+  readonly ids: readonly [number, number];
+}
+
+async function arrive({ house, account }: Pair, id: number, status = 'pending') {
+  await house.order(id, { shippingAddress: { accountNo: account } });
+  await house.delivery({ id, order: id, status, lines: [[`sku-${id}`, 3]] });
+}
+
+function openPush({ house, ids }: Pair) {
+  return house.store.db
+    .selectFrom('outbox')
+    .select(['outbox_id', 'lane'])
+    .where('ended_at', 'is', null)
+    .where(
+      'lane',
+      'in',
+      ids.map((id) => `delivery/${id}`),
+    )
+    .orderBy('outbox_id')
+    .execute();
+}
+
+async function statusOf({ house }: Pair, id: number): Promise<string | undefined> {
+  const row = await house.store.db
+    .selectFrom('delivery')
+    .select('status')
+    .where('order_delivery_id', '=', id)
+    .executeTakeFirst();
+  return row?.status;
+}
+
+/** Walks the allowed ways of the outbox to the end of the oldest push. */
+async function endPush(pair: Pair, result: 'confirmed' | 'refused' | 'dead') {
+  const [push] = await openPush(pair);
+  if (!push) return;
+  const { house } = pair;
+  const update = (values: object) =>
+    house.store.db
+      .updateTable('outbox')
+      .set(values)
+      .where('outbox_id', '=', push.outbox_id)
+      .execute();
+  await update({ state: 'sending', attempts: 1 });
+  await house.decide(set);
+  if (result === 'confirmed') {
+    await arrive(pair, Number(push.lane.split('/')[1]), 'accepted');
+    await house.decide(set);
+  }
+  if (result === 'dead') await update({ state: 'in_doubt' });
+  await update({ state: result, ended_at: house.clock.now() });
+}
+
+async function worthOf(pair: Pair, isCounted: (id: number) => Promise<boolean>): Promise<number> {
+  const counted = await Promise.all(pair.ids.map(isCounted));
+  return counted.filter(Boolean).length * 300_00;
+}
+
+/** What is or will be accepted, in hundredths. */
+async function claimed(pair: Pair): Promise<number> {
+  const lanes = new Set((await openPush(pair)).map((row) => row.lane));
+  return worthOf(
+    pair,
+    async (id) => lanes.has(`delivery/${id}`) || (await statusOf(pair, id)) === 'accepted',
+  );
+}
+
+async function takeFigures(pair: Pair): Promise<void> {
+  const { house, account: accountNo } = pair;
+  const balance = await worthOf(pair, async (id) => (await statusOf(pair, id)) === 'accepted');
+  await house.customer({ accountNo, creditLimit: LIMIT, balance });
+}
+
+const STEPS = ['first', 'second', 'decide', 'figures', 'confirm', 'refuse', 'give up'] as const;
+
+async function take(pair: Pair, step: (typeof STEPS)[number]): Promise<void> {
+  const { house, ids } = pair;
+  await house.clock.advance(3_000);
+  const id = ids[step === 'first' ? 0 : 1];
+  const comes = step === 'first' || step === 'second';
+  if (comes && (await statusOf(pair, id)) === undefined) await arrive(pair, id);
+  if (step === 'figures') await takeFigures(pair);
+  if (step === 'confirm') await endPush(pair, 'confirmed');
+  if (step === 'refuse') await endPush(pair, 'refused');
+  if (step === 'give up') await endPush(pair, 'dead');
+  // Each is a daemon of its own: what it knows, it knows from the database.
+  if (step === 'decide') await house.decide(set);
+}
+
+async function settle(pair: Pair): Promise<void> {
+  for (const id of pair.ids) if ((await statusOf(pair, id)) === undefined) await arrive(pair, id);
+  for (let round = 0; round < 4; round += 1) {
+    await pair.house.clock.advance(3_000);
+    await pair.house.decide(set);
+    await endPush(pair, 'confirmed');
+  }
+}
+
+describe('two deliveries that each fit the credit of a customer, but not together', () => {
+  it('end as one accepted and one held, whatever happens in between', async () => {
+    const house = await createHouse();
+    await house.stock({});
+    let run = 0;
+    const holds = async (steps: readonly (typeof STEPS)[number][]) => {
+      run += 1;
+      const ids = [run * 10 + 1, run * 10 + 2] as const;
+      const pair = { house, account: `C-${run}`, ids };
+      await house.stock({ [`sku-${ids[0]}`]: 9, [`sku-${ids[1]}`]: 9 });
+      await takeFigures(pair);
+      for (const step of steps) {
+        await take(pair, step);
+        expect(await claimed(pair)).toBeLessThanOrEqual(LIMIT);
+      }
+      await settle(pair);
+      expect(await claimed(pair)).toBe(300_00);
+      const statuses = await Promise.all(ids.map((id) => statusOf(pair, id)));
+      expect(statuses.toSorted()).toEqual(['accepted', 'pending']);
+    };
+    const numRuns = Number(process.env.SELVEDGE_BUDGET_RUNS ?? 6);
+    const steps = fc.array(fc.constantFrom(...STEPS), { minLength: 3, maxLength: 10 });
+    await fc.assert(fc.asyncProperty(steps, holds), { numRuns });
+  });
+});
+
+describe('what is accepted', () => {
+  it('gives its credit back when its push comes to nothing, and the other one has it', async () => {
+    const house = await createHouse();
+    await house.stock({ 'sku-1': 9, 'sku-2': 9 });
+    const pair = { house, account: 'C-1', ids: [1, 2] } as const;
+    await takeFigures(pair);
+    for (const id of pair.ids) await arrive(pair, id);
+    expect(await house.decide(set)).toEqual(['1 accept', '2 hold']);
+    await house.clock.advance(3_000);
+    await endPush(pair, 'refused');
+    expect(await house.decide(set)).toEqual([]);
+    await house.clock.advance(3_000);
+    expect(await house.decide(set)).toEqual(['2 accept']);
+  });
+
+  it('leaves the last pieces to the older delivery, also when the younger came first', async () => {
+    const house = await createHouse();
+    await house.stock({ a: 4 });
+    await house.customer();
+    await house.order(1, { shippingAddress: { accountNo: 'C-1' } });
+    await house.delivery({ id: 2, order: 1, lines: [['a', 3]] });
+    expect(await house.decide(set)).toEqual(['2 accept']);
+    await house.delivery({ id: 1, order: 1, lines: [['a', 3]] });
+    expect(await house.decide(set)).toEqual(['1 hold']);
+    await house.stock({ a: 7 });
+    expect(await house.decide(set)).toEqual(['1 accept']);
+  });
+});

@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest';
+import {
+  endOfSpan,
+  nextCalendarChange,
+  nextOpening,
+} from '../../../src/decisions/holds/business-time.ts';
+import { parseSpan } from '../../../src/rules/text/timing.ts';
+import { rulesOf } from '../../rules/support.ts';
+import { ACCEPT_SMALL } from '../support.ts';
+
+const SETTINGS = `version: 1
+timezone: Europe/Copenhagen
+calendar:
+  days: [monday, tuesday, wednesday, thursday, friday]
+  from: "08:00"
+  to: "16:00"
+  holidays: ['2026-12-24', '2026-12-25']
+`;
+const { settings } = rulesOf(ACCEPT_SMALL, SETTINGS);
+const shown = (at: number | undefined) => at && new Date(at).toISOString().slice(0, 16);
+
+function ends(from: string, text: string): string | number | undefined {
+  const span = parseSpan(text);
+  if (!span) throw new Error(`no span: ${text}`);
+  return shown(endOfSpan(Date.parse(from), span, settings));
+}
+
+describe('the next opening', () => {
+  const opens = (from: string) => shown(nextOpening(Date.parse(from), settings));
+
+  it('is this morning, tomorrow, or after the weekend and the holidays', () => {
+    expect(opens('2026-11-18T05:00:00Z')).toBe('2026-11-18T07:00');
+    expect(opens('2026-11-18T07:00:00Z')).toBe('2026-11-19T07:00');
+    expect(opens('2026-11-20T12:00:00Z')).toBe('2026-11-23T07:00');
+    expect(opens('2026-12-23T18:00:00Z')).toBe('2026-12-28T07:00');
+  });
+
+  it('is at the same time on the wall after the clocks have changed', () => {
+    // Summer time begins on 29 March 2026 and ends on 25 October, at 01:00 UTC.
+    expect(opens('2026-03-27T15:00:00Z')).toBe('2026-03-30T06:00');
+    expect(opens('2026-10-23T15:00:00Z')).toBe('2026-10-26T07:00');
+  });
+
+  it('does not exist for a business without working days', () => {
+    const closed = rulesOf(ACCEPT_SMALL, 'version: 1\ncalendar: { days: [] }\n').settings;
+    expect(nextOpening(0, closed)).toBeUndefined();
+    expect(endOfSpan(0, { kind: 'business-days', days: 2 }, closed)).toBe(2 * 86_400_000);
+  });
+});
+
+describe('business days', () => {
+  it('end at the same time of a later working day', () => {
+    expect(ends('2026-11-20T14:00:00Z', '2 business days')).toBe('2026-11-24T14:00');
+    expect(ends('2026-12-22T09:30:00Z', '2 business days')).toBe('2026-12-28T09:30');
+  });
+
+  it('begin with the next opening where nobody is at work', () => {
+    expect(ends('2026-11-21T10:00:00Z', '1 business day')).toBe('2026-11-24T07:00');
+    expect(ends('2026-11-20T20:00:00Z', '1 business day')).toBe('2026-11-24T07:00');
+  });
+
+  it('keep the time on the wall across a change of the clocks', () => {
+    expect(ends('2026-03-27T14:00:00Z', '1 business day')).toBe('2026-03-30T13:00');
+    expect(ends('2026-10-23T10:00:00Z', '1 business day')).toBe('2026-10-26T11:00');
+  });
+});
+
+describe('business hours', () => {
+  it('run only while somebody is at work', () => {
+    expect(ends('2026-11-20T13:00:00Z', '1 business hour')).toBe('2026-11-20T14:00');
+    expect(ends('2026-11-20T13:00:00Z', '4 business hours')).toBe('2026-11-23T09:00');
+    expect(ends('2026-11-21T10:00:00Z', '9 business hours')).toBe('2026-11-24T08:00');
+  });
+
+  it('are as long as ever on the day of a change of the clocks', () => {
+    expect(ends('2026-03-27T14:00:00Z', '2 business hours')).toBe('2026-03-30T07:00');
+  });
+});
+
+describe('a duration', () => {
+  it('runs day and night', () => {
+    expect(ends('2026-10-24T23:00:00Z', '24h')).toBe('2026-10-25T23:00');
+  });
+});
+
+describe('the calendar changes next', () => {
+  const changes = (from: string) => shown(nextCalendarChange(Date.parse(from), settings));
+
+  it('at the opening, at the closing, or at midnight on the wall', () => {
+    expect(changes('2026-11-18T05:00:00Z')).toBe('2026-11-18T07:00');
+    expect(changes('2026-11-18T08:00:00Z')).toBe('2026-11-18T15:00');
+    expect(changes('2026-11-18T16:00:00Z')).toBe('2026-11-18T23:00');
+    expect(changes('2026-11-21T10:00:00Z')).toBe('2026-11-21T23:00');
+  });
+});

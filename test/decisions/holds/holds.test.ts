@@ -1,0 +1,202 @@
+import { describe, expect, it } from 'vitest';
+import { decisionsOf } from '../../../src/decisions/desk.ts';
+import { createHouse, type House, loadedRules } from '../support.ts';
+
+const HOUR = 3_600_000;
+
+const SETTINGS = `version: 1
+timezone: Europe/Copenhagen
+calendar: { from: "08:00", to: "16:00" }
+`;
+
+/** Holds large deliveries as `hold` says; accepts the small ones, and what the owner asks for. */
+function rules(hold: string, when = 'delivery.quantity > 20') {
+  const text = `
+rules:
+  - id: hold-large
+    title: Large
+    action: hold
+    mode: live
+    when: [ '${when}' ]
+    hold: ${hold}
+  - id: accept-known
+    title: Known
+    action: accept
+    mode: live
+    when: [ 'order.country == "DK"' ]
+`;
+  const loaded = loadedRules(text, SETTINGS);
+  return { rules: () => loaded };
+}
+
+/** A house in which it is Friday 2026-11-20, 15:00 in Copenhagen, with a delivery that is held. */
+async function houseWithHold(hold: string, when?: string) {
+  const house = await createHouse();
+  await house.clock.advance(Date.parse('2026-11-20T14:00:00Z') - house.clock.now());
+  await house.order(1, { shippingAddress: { countryCode: 'DK', accountNo: 'C-1' } });
+  await house.delivery({ id: 1, lines: [['a', 30]] });
+  const set = rules(hold, when);
+  expect(await house.decide(set)).toEqual(['1 hold']);
+  return { house, set };
+}
+
+function holdsOf(house: House) {
+  return house.store.db.selectFrom('hold').selectAll().execute();
+}
+
+async function openIncidents(house: House): Promise<string[]> {
+  const rows = await house.store.db
+    .selectFrom('incident')
+    .select(['kind', 'key'])
+    .where('resolved_at', 'is', null)
+    .execute();
+  return rows.map(({ kind, key }) => `${kind} ${key}`);
+}
+
+async function untilLocal(house: House, time: string): Promise<void> {
+  await house.clock.advance(Date.parse(time) - house.clock.now());
+}
+
+describe('a hold', () => {
+  it('lasts as long as its rule says, in business time, and then tells people once', async () => {
+    const { house, set } = await houseWithHold('{ at_most: 2 business days, then: escalate }');
+    const [hold] = await holdsOf(house);
+    expect(hold?.expires_at).toBe(Date.parse('2026-11-24T14:00:00Z'));
+    await untilLocal(house, '2026-11-24T13:59:00Z');
+    await house.decide(set);
+    expect(await openIncidents(house)).toEqual([]);
+    await untilLocal(house, '2026-11-24T14:00:00Z');
+    expect(await house.decide(set)).toEqual([]);
+    expect(await openIncidents(house)).toEqual(['hold_expired 1']);
+    await house.clock.advance(30 * HOUR);
+    await house.decide(set);
+    expect(await openIncidents(house)).toEqual(['hold_expired 1']);
+    expect(await house.pushes()).toEqual([]);
+  });
+
+  it('is over with its incident when its rule matches no more', async () => {
+    const { house, set } = await houseWithHold('{ at_most: 1h, then: escalate }');
+    await house.clock.advance(HOUR);
+    await house.decide(set);
+    expect(await openIncidents(house)).toEqual(['hold_expired 1']);
+    await house.delivery({ id: 1, lines: [['a', 3]] });
+    expect(await house.decide(set)).toEqual(['1 accept']);
+    expect(await openIncidents(house)).toEqual([]);
+    expect(await holdsOf(house)).toEqual([]);
+  });
+
+  it('goes on from where it began, whatever else makes the rules look again', async () => {
+    const { house, set } = await houseWithHold('{ at_most: 24h }');
+    await house.clock.advance(20 * HOUR);
+    await house.order(1, { comment: 'please hurry', shippingAddress: { countryCode: 'DK' } });
+    expect(await house.decide(set)).toEqual(['1 hold']);
+    const [hold] = await holdsOf(house);
+    expect(hold?.since).toBe(Date.parse('2026-11-20T14:00:00Z'));
+    await house.clock.advance(4 * HOUR);
+    await house.decide(set);
+    expect(await openIncidents(house)).toEqual(['hold_expired 1']);
+  });
+
+  it('begins anew with another text of its rule', async () => {
+    const { house } = await houseWithHold('{ at_most: 24h }');
+    await house.clock.advance(20 * HOUR);
+    expect(await house.decide(rules('{ at_most: 25h }'))).toEqual(['1 hold']);
+    const [hold] = await holdsOf(house);
+    expect(hold?.expires_at).toBe(house.clock.now() + 25 * HOUR);
+  });
+
+  it('that ends in "re-evaluate" holds anew while its rule matches, and tells nobody', async () => {
+    const { house, set } = await houseWithHold('{ at_most: 2h, then: re-evaluate }');
+    await house.clock.advance(2 * HOUR);
+    expect(await house.decide(set)).toEqual([]);
+    const [hold] = await holdsOf(house);
+    expect(hold?.expires_at).toBe(house.clock.now() + 2 * HOUR);
+    expect(await openIncidents(house)).toEqual([]);
+  });
+
+  it('wakes the rules at the next opening, also when the clocks change in between', async () => {
+    const house = await createHouse();
+    await untilLocal(house, '2026-10-23T18:00:00Z');
+    await house.order(1, { shippingAddress: { countryCode: 'DK' } });
+    await house.delivery({ id: 1, lines: [['a', 30]] });
+    const hold = '{ until: next business open, at_most: 1 business day, then: re-evaluate }';
+    const set = rules(hold, 'delivery.quantity > 20 && !clock.business_hours');
+    expect(await house.decide(set)).toEqual(['1 hold']);
+    await untilLocal(house, '2026-10-26T06:59:59Z');
+    expect(await house.decide(set)).toEqual([]);
+    await untilLocal(house, '2026-10-26T07:00:00Z');
+    expect(await house.decide(set)).toEqual(['1 accept']);
+  });
+
+  it('wakes the rules when the fact it waits for changes', async () => {
+    const { house, set } = await houseWithHold('{ until: customer.credit changes, at_most: 24h }');
+    await house.clock.advance(HOUR);
+    await house.customer();
+    expect(await house.decide(set)).toEqual(['1 hold']);
+    expect((await house.decisions()).at(-1)).toMatchObject({ trigger: 'facts' });
+  });
+});
+
+describe('a hold that ends in "accept"', () => {
+  it('accepts when its time is up, exactly then, also after a kill in between', async () => {
+    const { house, set } = await houseWithHold('{ at_most: 3h, then: accept }');
+    await house.clock.advance(3 * HOUR - 1);
+    expect(await house.decide(set)).toEqual([]);
+    // Each `decide` is a daemon of its own: nothing but the database knows of the hold.
+    await house.clock.advance(1);
+    expect(await house.decide(set)).toEqual(['1 accept']);
+    expect(await house.pushes()).toHaveLength(1);
+    const [latest] = await decisionsOf(house.store.db, 1);
+    expect(latest).toMatchObject({ trigger: 'hold', reason: expect.stringContaining('held for') });
+    expect(latest?.evaluation.rules.find(({ id }) => id === 'hold-large')?.lapsed).toBe(true);
+  });
+
+  it('does not accept over another rule that holds', async () => {
+    const { house } = await houseWithHold('{ at_most: 3h, then: accept }');
+    const text = `
+rules:
+  - id: hold-large
+    title: Large
+    action: hold
+    mode: live
+    when: [ 'delivery.quantity > 20' ]
+    hold: { at_most: 3h, then: accept }
+  - id: hold-owes
+    title: Owes
+    action: hold
+    mode: live
+    when: [ 'customer.credit.overdue_days > 14' ]
+`;
+    const both = loadedRules(text, SETTINGS);
+    await house.clock.advance(3 * HOUR);
+    // Nothing is known of the customer: that other rule cannot be evaluated.
+    expect(await house.decide({ rules: () => both })).toEqual(['1 hold']);
+    await house.customer({ overdueDays: 20 });
+    expect(await house.decide({ rules: () => both })).toEqual(['1 hold']);
+    await house.customer({ overdueDays: 0 });
+    expect(await house.decide({ rules: () => both })).toEqual(['1 accept']);
+  });
+
+  it('goes on holding where its own condition can no longer be evaluated', async () => {
+    const when = 'delivery.amount > 100 && order.currency == "DKK"';
+    const { house, set } = await houseWithHold('{ at_most: 3h, then: accept }', when);
+    const line = { barcode: 'a', fulfilledQuantity: 30, price: null };
+    await house.delivery({ id: 1, more: { fulfilledLineItems: [line] } });
+    await house.clock.advance(3 * HOUR);
+    expect(await house.decide(set)).toEqual(['1 hold']);
+    expect(await house.pushes()).toEqual([]);
+  });
+});
+
+describe('a delivery that no rule of its own holds', () => {
+  it('waits three business days for people, then they are told', async () => {
+    const house = await createHouse();
+    await house.clock.advance(Date.parse('2026-11-20T14:00:00Z') - house.clock.now());
+    await house.delivery({ id: 1, lines: [] });
+    const set = rules('{ at_most: 1h }');
+    expect(await house.decide(set)).toEqual(['1 hold']);
+    await untilLocal(house, '2026-11-25T14:00:00Z');
+    await house.decide(set);
+    expect(await openIncidents(house)).toEqual(['hold_expired 1']);
+  });
+});
