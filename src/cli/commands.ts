@@ -40,7 +40,7 @@ import { manual } from './self/manual.ts';
 import { status } from './status.ts';
 import { stock } from './stock.ts';
 import { syncPause, syncRelease, syncResume, syncRetryQuarantine, syncRun } from './sync/act.ts';
-import { syncRuns, syncShow, syncStatus } from './sync/show.ts';
+import { syncList, syncRuns, syncShow } from './sync/show.ts';
 
 export interface CommandGroup {
   readonly name: string;
@@ -114,7 +114,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     name: 'sync',
     description: 'the pulls: how they are, and what a person may do to them',
     commands: [
-      syncStatus,
+      syncList,
       syncRuns,
       syncShow,
       syncRun,

@@ -23,6 +23,10 @@ export interface Output {
   table(titles: readonly string[], rows: readonly (readonly string[])[]): void;
   /** A remark for the person at the terminal, on standard error. */
   note(text: string): void;
+  /** Overwrites the line that says how far a command is; no text takes it away. */
+  progress(text: string): void;
+  /** Whether somebody can see that line: standard error is a terminal. */
+  readonly hasProgress: boolean;
   /** Text in colour when standard output is a terminal and NO_COLOR is not set. */
   style(style: Style, text: string): string;
   /** Whether a person is watching standard output. */
@@ -30,6 +34,8 @@ export interface Output {
   /** Whether the reader of standard output has gone: a command that goes on may stop. */
   readonly isClosed: () => boolean;
 }
+
+const ERASE_LINE = '\r\u001b[2K';
 
 /** Terminal colours follow the conventions of NO_COLOR and FORCE_COLOR. */
 function wantsColour(sink: TextSink, env: Readonly<Record<string, string | undefined>>): boolean {
@@ -66,6 +72,13 @@ export function createOutput(
   const out = quietWriter(stdout, scrub);
   const remarks = quietWriter(stderr, scrub);
   const isColoured = wantsColour(stdout, env);
+  const hasProgress = stderr.isTTY === true && env.TERM !== 'dumb';
+  let isShown = false;
+  const eraseProgress = (): string => {
+    const erase = isShown ? ERASE_LINE : '';
+    isShown = false;
+    return erase;
+  };
   const style = (name: Style, text: string): string =>
     isColoured ? styleText(name, text, { validateStream: false }) : text;
   return {
@@ -84,7 +97,16 @@ export function createOutput(
       out.write(`${style('bold', lineOf(titles))}\n`);
       for (const row of rows) out.write(`${lineOf(row)}\n`);
     },
-    note: (text) => remarks.write(`${text}\n`),
+    note(text) {
+      remarks.write(`${eraseProgress()}${text}\n`);
+    },
+    progress(text) {
+      if (!hasProgress) return;
+      const erase = eraseProgress();
+      isShown = text !== '';
+      remarks.write(`${erase}${text}`);
+    },
+    hasProgress,
     style,
     isTerminal: stdout.isTTY === true,
     isClosed: out.isClosed,

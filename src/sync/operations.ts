@@ -66,6 +66,18 @@ function known(deps: OperationsDeps, name: string): Stream {
   throw new RefusedError('sync.unknown_stream', `there is no stream ${name}`, { hint });
 }
 
+async function requireNotPaused(store: Store, stream: string): Promise<void> {
+  const state = await store.db
+    .selectFrom('stream_state')
+    .select('paused')
+    .where('stream', '=', stream)
+    .executeTakeFirst();
+  if (state?.paused !== 1) return;
+  throw new RefusedError('sync.paused', `${stream} is paused`, {
+    hint: `selvedge sync resume ${stream}`,
+  });
+}
+
 async function suspiciousRun(store: Store, runId: number) {
   const run = await store.db
     .selectFrom('sync_run')
@@ -131,6 +143,7 @@ export function createSyncOperations(deps: OperationsDeps): SyncOperations {
   return {
     async runNow(name, full, asker) {
       const stream = known(deps, name);
+      await requireNotPaused(store, name);
       await store.db
         .updateTable('stream_state')
         .set({ requested: full ? 'full' : 'run', due_at: clock.now(), failures: 0 })

@@ -2,12 +2,32 @@
 import type { Selectable } from 'kysely';
 import type { Db } from '../store/store.ts';
 import type { RunOutcome, Tables } from '../store/tables.ts';
+import { nextRunAfter } from './schedule.ts';
+
+/** Times of a schedule that are shown ahead. */
+const NEXT_TIMES = 3;
+
+/** What the configuration says of a stream. */
+interface StreamSettings {
+  /** Cron pattern, UTC. */
+  readonly schedule: string;
+  /** How old its data may get, ms. */
+  readonly freshness: number;
+}
 
 interface StreamOverview {
   readonly stream: string;
   readonly paused: boolean;
   /** Epoch ms. */
   readonly dueAt: number;
+  /** Null: the configuration does not know the stream. */
+  readonly schedule: string | null;
+  /** The times that the schedule names next, epoch ms; jitter comes on top. */
+  readonly nextTimes: readonly number[];
+  /** How old its data may get; null: no limit is known. */
+  readonly freshnessMs: number | null;
+  /** Older than that. */
+  readonly stale: boolean;
   readonly completeAt: number | null;
   readonly completeRows: number | null;
   readonly lastRunId: number | null;
@@ -16,7 +36,33 @@ interface StreamOverview {
   readonly lastError: string | null;
 }
 
-export async function listStreams(db: Db): Promise<StreamOverview[]> {
+function nextTimes(schedule: string, now: number): number[] {
+  const times: number[] = [];
+  for (let after = now; times.length < NEXT_TIMES; ) {
+    const next = nextRunAfter(schedule, after);
+    if (next === undefined) break;
+    times.push(next);
+    after = next;
+  }
+  return times;
+}
+
+function planOf(settings: StreamSettings | undefined, completeAt: number | null, now: number) {
+  if (!settings) return { schedule: null, nextTimes: [], freshnessMs: null, stale: false };
+  const { schedule, freshness } = settings;
+  return {
+    schedule,
+    nextTimes: nextTimes(schedule, now),
+    freshnessMs: freshness,
+    stale: now - (completeAt ?? 0) > freshness,
+  };
+}
+
+export async function listStreams(
+  db: Db,
+  settings: Readonly<Record<string, StreamSettings>>,
+  now: number,
+): Promise<StreamOverview[]> {
   const rows = await db
     .selectFrom('stream_state as state')
     .leftJoin('sync_run as run', 'run.run_id', 'state.last_run_id')
@@ -28,6 +74,7 @@ export async function listStreams(db: Db): Promise<StreamOverview[]> {
     stream: row.stream,
     paused: row.paused === 1,
     dueAt: row.due_at,
+    ...planOf(settings[row.stream], row.complete_at, now),
     completeAt: row.complete_at,
     completeRows: row.complete_rows,
     lastRunId: row.last_run_id,
@@ -53,12 +100,15 @@ function overviewOf(row: Selectable<Tables['sync_run']>) {
     held: row.rows_held,
     quarantined: row.rows_quarantined,
     bytes: row.bytes,
+    retries: row.retries,
+    waits: row.waits,
+    waitMs: row.wait_ms,
     resumes: row.resumes,
     reason: row.reason,
   };
 }
 
-type RunOverview = ReturnType<typeof overviewOf>;
+export type RunOverview = ReturnType<typeof overviewOf>;
 
 /** The latest runs first. */
 export async function listRuns(
@@ -79,4 +129,34 @@ export async function readRun(db: Db, runId: number): Promise<RunOverview | unde
     .where('run_id', '=', runId)
     .executeTakeFirst();
   return row && overviewOf(row);
+}
+
+export interface RunProgress {
+  readonly run: RunOverview;
+  /** Rows of the stream's last complete run: about as many will come. */
+  readonly rowsBefore: number | null;
+  readonly lastError: string | null;
+}
+
+/** The run that was asked for, once the daemon has begun it, and whether there is a daemon. */
+export async function readProgress(
+  db: Db,
+  stream: string,
+  now: number,
+): Promise<{ readonly progress: RunProgress | undefined; readonly isAlive: boolean }> {
+  const lease = await db
+    .selectFrom('lease')
+    .select('expires_at')
+    .where('name', '=', 'daemon')
+    .executeTakeFirst();
+  const isAlive = (lease?.expires_at ?? 0) > now;
+  const state = await db
+    .selectFrom('stream_state')
+    .select(['requested', 'complete_rows', 'last_error'])
+    .where('stream', '=', stream)
+    .executeTakeFirst();
+  const [run] = await listRuns(db, stream, 1);
+  if (!state || !run || state.requested !== null) return { progress: undefined, isAlive };
+  const { complete_rows: rowsBefore, last_error: lastError } = state;
+  return { progress: { run, rowsBefore, lastError }, isAlive };
 }

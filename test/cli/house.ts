@@ -17,6 +17,8 @@ import { type CliRun, selvedge } from './support.ts';
 export interface CliHouse {
   readonly daemon: RunningDaemon;
   readonly folder: string;
+  /** The configuration. */
+  readonly file: string;
   readonly rulesFolder: string;
   call(...args: readonly string[]): Promise<CliRun>;
 }
@@ -40,5 +42,5 @@ export async function startCliHouse(
   const daemon = await startTestDaemon(reference, config);
   await until('the local API', () => existsSync(localFile(config.dataDir)) || undefined);
   const call = (...args: readonly string[]) => selvedge(['--config', file, ...args]);
-  return { daemon, folder, rulesFolder: config.rules.directory, call };
+  return { daemon, folder, file, rulesFolder: config.rules.directory, call };
 }

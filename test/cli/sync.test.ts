@@ -1,45 +1,21 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { stringify } from 'yaml';
+import { runCli } from '../../src/cli/program.ts';
 import { localFile } from '../../src/console/api.ts';
-import { startTestDaemon, startTestReference, testConfig, until } from '../support/house.ts';
-import { temporaryFolder } from '../support/store.ts';
-import { selvedge } from './support.ts';
+import { startTestReference, until } from '../support/house.ts';
+import { startCliHouse } from './house.ts';
 
-/** A daemon, and the configuration file with which the command line finds it. */
-async function startHouse() {
-  const folder = temporaryFolder();
-  const reference = await startTestReference({ world: { styles: 6, orders: 0 } });
-  const config = testConfig(reference, { folder });
-  const [credentials] = Object.values(reference.credentials);
-  const file = join(folder, 'selvedge.yaml');
-  writeFileSync(join(folder, 'secret'), credentials?.clientSecret ?? '', { mode: 0o600 });
-  const login = { clientId: credentials?.clientId, clientSecret: { file: join(folder, 'secret') } };
-  writeFileSync(
-    file,
-    stringify({
-      dataDir: config.dataDir,
-      rules: { directory: config.rules.directory },
-      service: { v1: { baseUrl: reference.v1Url, login } },
-    }),
-  );
-  const call = (...args: readonly string[]) => selvedge(['--config', file, 'sync', ...args]);
-  return { reference, config, call };
-}
+const startHouse = async () =>
+  startCliHouse(await startTestReference({ world: { styles: 6, orders: 0 } }));
 
 describe('selvedge sync', () => {
   it('asks the running daemon, and does it by itself when none runs', async () => {
-    const { reference, config, call } = await startHouse();
-    const daemon = await startTestDaemon(reference, config);
-    const local = await until('the local API', () => {
-      try {
-        return readFileSync(localFile(config.dataDir), 'utf8');
-      } catch {
-        return undefined;
-      }
-    });
-    expect(statSync(localFile(config.dataDir)).mode & 0o777).toBe(0o600);
+    const { daemon, folder, call: selvedge } = await startHouse();
+    const call = (...args: readonly string[]) => selvedge('sync', ...args);
+    const file = localFile(join(folder, 'data'));
+    const local = readFileSync(file, 'utf8');
+    expect(statSync(file).mode & 0o777).toBe(0o600);
     const state = (stream: string) =>
       daemon.store.db
         .selectFrom('stream_state')
@@ -49,11 +25,15 @@ describe('selvedge sync', () => {
     await until('the first stock', async () => (await state('stock')).complete_at ?? undefined);
     expect(await call('pause', 'brands', '--reason', 'looking')).toMatchObject({ code: 0 });
     expect(await state('brands')).toMatchObject({ paused: 1 });
+    const paused = await call('run', 'brands');
+    expect(paused).toMatchObject({ code: 1 });
+    expect(paused.stderr).toContain('selvedge sync resume brands');
     const before = (await state('stock')).last_run_id;
-    expect(await call('run', 'stock', '--full')).toMatchObject({ code: 0 });
-    await until('a run that was asked for', async () =>
-      (await state('stock')).last_run_id === before ? undefined : true,
-    );
+    const run = await call('run', 'stock', '--full', '--every', '1');
+    expect(run).toMatchObject({ code: 0 });
+    expect(run.stdout).toMatch(/^run \d+ is complete, \d+ rows, 0 changed, 0 deleted$/m);
+    expect(run.stderr).toMatch(/^stock .*100 %.* rows in \d+ pages/m);
+    expect((await state('stock')).last_run_id).not.toBe(before);
     const wrong = await call('run', 'stok');
     expect(wrong).toMatchObject({ code: 1 });
     expect(wrong.stderr).toContain('did you mean stock?');
@@ -69,10 +49,18 @@ describe('selvedge sync', () => {
     expect(guess.status).toBe(401);
     await daemon.stop();
     expect(await call('resume', 'brands')).toMatchObject({ code: 0 });
-    const shown = await call('status', '--json');
-    expect(JSON.parse(shown.stdout)).toContainEqual(
-      expect.objectContaining({ stream: 'brands', paused: false }),
+    expect((await call('run', 'brands')).stdout).toBe('brands is due when the daemon starts\n');
+    const shown = await call('list', '--json');
+    const brands = JSON.parse(shown.stdout).find(
+      (one: object) => 'stream' in one && one.stream === 'brands',
     );
+    expect(brands).toMatchObject({
+      ...{ paused: false, stale: false, schedule: '7 * * * *', freshnessMs: 3 * 3_600_000 },
+    });
+    const [next, after] = brands.nextTimes;
+    expect(new Date(next).getUTCMinutes()).toBe(7);
+    expect(after - next).toBe(3_600_000);
+    expect((await call('list')).stdout).toMatch(/^brands +\d+.* ago +3h +\d+ +\d+ complete +now/m);
     const runs = await call('runs', 'stock', '--json');
     expect(JSON.parse(runs.stdout)[0]).toMatchObject({ cause: 'operator', outcome: 'complete' });
     const [{ runId }] = JSON.parse(runs.stdout);
@@ -81,7 +69,26 @@ describe('selvedge sync', () => {
       ...{ runId, stream: 'stock', outcome: 'complete' },
       drift: [{ entity: 'stock_variant', unknownMembers: {}, newValues: {} }],
     });
+    expect(JSON.parse(one.stdout)).toHaveProperty('retries', 0);
+    expect((await call('show', String(runId))).stdout).toMatch(/^waitMs +\d+ms$/m);
     const held = await call('release', '1');
     expect(held).toMatchObject({ code: 1 });
+  });
+
+  it('shows a bar on a terminal while a run goes on', async () => {
+    const { daemon, file } = await startHouse();
+    await until('the first stock', async () => {
+      const { db } = daemon.store;
+      const state = await db.selectFrom('stream_state').selectAll().execute();
+      return state.find((one) => one.stream === 'stock' && one.complete_at !== null);
+    });
+    let seen = '';
+    const stderr = { isTTY: true, write: (text: string) => (seen += text) };
+    const stdout = { write: () => undefined };
+    const args = ['--config', file, 'sync', 'run', 'stock'];
+    expect(await runCli(args, { stdout, stderr, env: {} })).toBe(0);
+    expect(seen).toMatch(/█+ 100 % {2}\d+ rows in \d+ pages/);
+    // Nothing of it is left behind.
+    expect(seen.endsWith('\r\u001b[2K')).toBe(true);
   });
 });

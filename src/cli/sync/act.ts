@@ -3,11 +3,17 @@ import { Command } from 'commander';
 import { z } from 'zod';
 import { type CliContext, examples } from '../command.ts';
 import { carryOut } from './control.ts';
+import { followRun } from './follow.ts';
 
 interface Options {
   readonly reason: string;
   readonly full?: boolean;
   readonly json?: boolean;
+}
+
+interface RunOptions extends Options {
+  readonly follow: boolean;
+  readonly every: string;
 }
 
 function command(name: string, summary: string): Command {
@@ -18,6 +24,8 @@ function command(name: string, summary: string): Command {
 }
 
 const streamAnswer = z.object({ stream: z.string() });
+/** Without a daemon there is nobody whose run could be waited for. */
+const runAnswer = streamAnswer.extend({ daemon: z.boolean().default(true) });
 
 function tell(context: CliContext, options: Options, answer: unknown, text: string): void {
   if (options.json === true) context.output.json(answer);
@@ -26,23 +34,44 @@ function tell(context: CliContext, options: Options, answer: unknown, text: stri
 
 export function syncRun(context: CliContext): Command {
   return command('run', 'pull a stream now')
-    .description('Makes the stream due now; with --full every row is compared again.')
+    .description(
+      'Has the daemon pull the stream and waits for the end, which is the exit code: 0 when the\n' +
+        'run is complete. With --full every row is compared again.',
+    )
     .argument('<stream>', 'the name of the stream')
     .option('--full', 'compare every row, whatever the digests say')
-    .addHelpText('after', examples([['sync run stock --full', 'trust nothing']]))
-    .action(async (stream: string, options: Options, self: Command) => {
+    .option('--no-follow', 'do not wait for the end')
+    .option('--every <pages>', 'without a terminal: a line after so many pages', '100')
+    .addHelpText(
+      'after',
+      examples([
+        ['sync run stock --full', 'trust nothing'],
+        ['sync run stock --no-follow', 'and go on with something else'],
+      ]),
+    )
+    .action(async (stream: string, options: RunOptions, self: Command) => {
       const full = options.full === true;
       const change = {
         path: 'run',
         body: { stream, full },
-        answer: streamAnswer,
+        answer: runAnswer,
         directly: async (...[operations, asker]: DirectArguments) => {
           await operations.runNow(stream, full, asker);
-          return { stream };
+          return { stream, daemon: false };
         },
       };
       const answer = await carryOut(context, self, change, options.reason);
-      tell(context, options, answer, `${stream} is due now`);
+      if (!answer.daemon || !options.follow) {
+        const when = answer.daemon ? 'now' : 'when the daemon starts';
+        tell(context, options, answer, `${stream} is due ${when}`);
+        return;
+      }
+      const every = Math.max(1, Number.parseInt(options.every, 10) || 100);
+      const run = await followRun(context, self, stream, every);
+      const why = run.reason === null ? '' : `: ${run.reason}`;
+      const figures = `${run.rows} rows, ${run.changed} changed, ${run.deleted} deleted`;
+      tell(context, options, run, `run ${run.runId} is ${run.outcome}, ${figures}${why}`);
+      if (run.outcome !== 'complete' && run.outcome !== 'skipped') context.setExitCode(1);
     });
 }
 

@@ -1,4 +1,4 @@
-/** `selvedge sync status`, `sync runs` and `sync show`: how the pulls are doing. */
+/** `selvedge sync list`, `sync runs` and `sync show`: how the pulls are doing. */
 import { Command } from 'commander';
 import { systemClock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
@@ -20,25 +20,35 @@ function ago(now: number, at: number | null): string {
   return at === null ? 'never' : `${formatDuration(Math.max(0, now - at))} ago`;
 }
 
-export function syncStatus(context: CliContext): Command {
-  return new Command('status')
+/** How old the data may get, and whether it is older. */
+function target(freshnessMs: number | null, stale: boolean): string {
+  if (freshnessMs === null) return '-';
+  return stale ? `${formatDuration(freshnessMs)} STALE` : formatDuration(freshnessMs);
+}
+
+export function syncList(context: CliContext): Command {
+  return new Command('list')
+    .alias('status')
     .summary('show the streams')
     .description('When each stream was last complete, when it runs next, and what is wrong.')
-    .option('--json', 'as JSON')
-    .addHelpText('after', examples([['sync status', 'for people']]))
+    .option('--json', 'as JSON, with schedules and their next times')
+    .addHelpText('after', examples([['sync list', 'for people']]))
     .action(async (options: Pick<Options, 'json'>, command: Command) => {
-      const streams = await withMirror(command, context, listStreams);
+      const now = systemClock().now();
+      const streams = await withMirror(command, context, (db, _store, config) =>
+        listStreams(db, config.streams, now),
+      );
       if (options.json === true) {
         context.output.json(streams);
         return;
       }
-      const now = systemClock().now();
       const due = (at: number): string => (at <= now ? 'now' : `in ${formatDuration(at - now)}`);
       context.output.table(
-        ['STREAM', 'COMPLETE', 'ROWS', 'LAST RUN', 'NEXT', 'ERROR'],
+        ['STREAM', 'COMPLETE', 'TARGET', 'ROWS', 'LAST RUN', 'NEXT', 'LAST ERROR'],
         streams.map((one) => [
           one.stream,
           ago(now, one.completeAt),
+          target(one.freshnessMs, one.stale),
           one.completeRows === null ? '-' : String(one.completeRows),
           one.lastOutcome === null ? '-' : `${one.lastRunId} ${one.lastOutcome}`,
           one.paused ? 'paused' : due(one.dueAt),
@@ -85,6 +95,12 @@ function driftLines({ entity, unknownMembers, newValues }: EntityDrift): string[
   return counted.map(([what, rows]) => `drift        ${entity}.${what} (${rows} rows)`);
 }
 
+function shown(name: string, value: string | number | null): string {
+  if (typeof value !== 'number') return value ?? '-';
+  if (name.endsWith('At')) return new Date(value).toISOString();
+  return name.endsWith('Ms') ? formatDuration(value) : String(value);
+}
+
 export function syncShow(context: CliContext): Command {
   return new Command('show')
     .summary('show one run, and what its stream sends that nobody knows')
@@ -102,9 +118,7 @@ export function syncShow(context: CliContext): Command {
         return;
       }
       for (const [name, value] of Object.entries(run)) {
-        const isTime = name.endsWith('At') && typeof value === 'number';
-        const shown = isTime ? new Date(value).toISOString() : String(value ?? '-');
-        context.output.line(`${name.padEnd(12)} ${shown}`);
+        context.output.line(`${name.padEnd(12)} ${shown(name, value)}`);
       }
       for (const line of drift.flatMap(driftLines)) context.output.line(line);
     });

@@ -1,0 +1,59 @@
+import { expect, it } from 'vitest';
+import { startTestReference, until } from '../support/house.ts';
+import { startCliHouse } from './house.ts';
+
+it('shows the stock of a barcode and a style, now, at a time of the past, and through time', async () => {
+  const reference = await startTestReference({ world: { styles: 6, orders: 0 } });
+  const { daemon, call } = await startCliHouse(reference);
+  const { catalog, stock } = reference.world;
+  const at = stock.nth(0, catalog.variantCount, 3);
+  const barcode = catalog.barcodeOf(at);
+  const row = () =>
+    daemon.store.db
+      .selectFrom('stock_variant')
+      .selectAll()
+      .where('barcode', '=', barcode)
+      .executeTakeFirst();
+  const first = await until('the first stock', row);
+  await until('its end', async () =>
+    (await daemon.store.db.selectFrom('stream_state').selectAll().execute()).find(
+      (one) => one.stream === 'stock' && one.complete_at !== null,
+    ),
+  );
+  stock.set(at, 0);
+  expect(await call('sync', 'run', 'stock')).toMatchObject({ code: 0 });
+  const soldOut = await row();
+  expect(soldOut?.deleted_at).not.toBeNull();
+  expect(JSON.parse((await call('stock', barcode, '--json')).stdout)).toEqual([
+    { barcode, state: null },
+  ]);
+  stock.set(at, 41);
+  expect(await call('sync', 'run', 'stock')).toMatchObject({ code: 0 });
+  const now = await call('stock', barcode);
+  expect(now.stdout).toMatch(new RegExp(`^${barcode} .* 41 `, 'm'));
+  const style = JSON.parse((await call('stock', String(first.style_no), '--json')).stdout);
+  expect(style.length).toBeGreaterThan(1);
+  expect(style).toContainEqual(expect.objectContaining({ barcode }));
+  const before = new Date((soldOut?.deleted_at ?? 0) - 1).toISOString();
+  const then = JSON.parse((await call('stock', barcode, '--as-of', before, '--json')).stdout);
+  expect(then).toMatchObject([{ barcode, state: { quantity: first.quantity } }]);
+  const history = JSON.parse((await call('stock', barcode, '--history', '--json')).stdout);
+  expect(history.map(({ what }: { what: string }) => what)).toEqual([
+    'first seen',
+    'sold out',
+    'back',
+  ]);
+  expect(history[2].changed).toContainEqual({
+    column: 'quantity',
+    before: first.quantity,
+    after: 41,
+  });
+  expect((await call('stock', barcode, '--history')).stdout).toMatch(
+    new RegExp(`${barcode} +back +.*quantity ${first.quantity} → 41`),
+  );
+  const unknown = await call('stock', 'nonsense');
+  expect(unknown).toMatchObject({ code: 1 });
+  expect(unknown.stderr).toContain('no barcode and no style nonsense');
+  const wrong = await call('stock', barcode, '--as-of', 'yesterday');
+  expect(wrong.stderr).toContain('hint: write it as');
+});
