@@ -16,8 +16,13 @@ function ago(ms: number | null): string {
   return ms === null ? 'never' : `${formatDuration(Math.max(0, ms))} ago`;
 }
 
+/** A run that was put off after a failure is open, and nothing goes on. */
+function runningState({ dueInMs }: StreamStatus): string {
+  return dueInMs > 0 ? 'retrying' : 'running';
+}
+
 function streamRow(stream: StreamStatus): readonly string[] {
-  const doing = stream.paused ? 'paused' : stream.running ? 'running' : 'waiting';
+  const doing = stream.paused ? 'paused' : !stream.running ? 'waiting' : runningState(stream);
   const state = stream.stale ? `${doing}, STALE` : doing;
   const due = stream.dueInMs <= 0 ? 'now' : `in ${formatDuration(stream.dueInMs)}`;
   const rows = stream.rows === null ? '-' : String(stream.rows);

@@ -5,6 +5,7 @@
  */
 import type { Random } from '../lib/chance.ts';
 import { toError } from '../lib/errors.ts';
+import { createOutages } from './run/outages.ts';
 import { type RunnerDeps, type RunResult, runStream } from './run/run-stream.ts';
 import { nextRunAfter } from './schedule.ts';
 import type { Stream } from './stream.ts';
@@ -19,7 +20,7 @@ export interface PlannedStream {
   readonly pace?: (() => number | undefined) | undefined;
 }
 
-export interface PlannerDeps extends RunnerDeps {
+export interface PlannerDeps extends Omit<RunnerDeps, 'outages'> {
   readonly random: Random;
   readonly streams: readonly PlannedStream[];
   readonly onRunEnded: (result: RunResult) => void;
@@ -85,7 +86,7 @@ async function putOff(deps: PlannerDeps, planned: PlannedStream, error: string):
 }
 
 async function runOne(
-  deps: PlannerDeps,
+  deps: PlannerDeps & RunnerDeps,
   planned: PlannedStream,
   signal: AbortSignal,
 ): Promise<void> {
@@ -123,6 +124,7 @@ async function idleStreams(
 
 export function createPlanner(deps: PlannerDeps): Planner {
   const { clock } = deps;
+  const outages = createOutages(deps.log);
   let wake = new AbortController();
   return {
     name: 'sync',
@@ -142,7 +144,7 @@ export function createPlanner(deps: PlannerDeps): Planner {
           const idle = deps.mayPull() ? await idleStreams(deps, running) : [];
           for (const { planned } of idle.filter(({ dueAt }) => dueAt <= clock.now())) {
             const { name } = planned.stream;
-            const work = runOne(deps, planned, stop)
+            const work = runOne({ ...deps, outages }, planned, stop)
               .catch((error: unknown) => {
                 failure ??= { error };
               })

@@ -12,6 +12,7 @@ import { createReadSequence } from '../../src/store/state.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { createVariantPages } from '../../src/sync/bulk/variant-pages.ts';
 import { createSyncOperations } from '../../src/sync/operations.ts';
+import { createOutages } from '../../src/sync/run/outages.ts';
 import { type RunnerDeps, runStream } from '../../src/sync/run/run-stream.ts';
 import type { Stream } from '../../src/sync/stream.ts';
 import { startTestReference, testLogger } from '../support/house.ts';
@@ -85,6 +86,7 @@ export function runnerOf(store: SqliteStore): RunnerDeps {
     log: testLogger(),
     sequence: createReadSequence(store, clock),
     variants: createVariantPages({ store, clock }),
+    outages: createOutages(testLogger()),
   };
 }
 

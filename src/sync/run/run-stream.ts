@@ -23,11 +23,13 @@ import {
   recordWire,
   restartRun,
 } from './ledger.ts';
+import type { Outages } from './outages.ts';
 import { type RunSums, type SettleDeps, settleRun } from './settle.ts';
 
 export interface RunnerDeps extends SettleDeps {
   readonly log: Logger;
   readonly sequence: ReadSequence;
+  readonly outages: Outages;
 }
 
 export interface RunResult {
@@ -181,7 +183,7 @@ async function interrupt(
     .where('stream', '=', run.stream)
     .execute();
   const { stream, runId } = run;
-  deps.log.warn({ stream, runId, reason, retryMs: waitMs }, 'run interrupted');
+  deps.outages.note(stream, reason, { runId, retryMs: waitMs });
   return { stream, outcome: 'interrupted', rows: 0, changed: 0, reason };
 }
 
@@ -258,12 +260,19 @@ async function afterFailure(
   return { outcome: 'failed', reason, rowsDeleted: 0, rowsHeld: 0 };
 }
 
-function logEnd(log: Logger, run: Run, end: RunEnd, result: RunResult, ms: number): void {
+function logEnd(deps: RunnerDeps, run: Run, end: RunEnd, result: RunResult): void {
+  const { log, clock, outages } = deps;
   const { stream, rows, changed, reason } = result;
+  const ms = clock.now() - run.startedAt;
   const { runId } = run;
   const { rowsDeleted: deleted } = end;
   const fields = { stream, runId, rows, changed, deleted, ms, ...(reason ? { reason } : {}) };
   const line = `${stream}: ${end.outcome}, ${rows} rows`;
+  if (end.outcome === 'failed') {
+    outages.note(stream, reason ?? 'unknown', { runId, outcome: 'failed' });
+    return;
+  }
+  outages.over(stream);
   if (end.outcome === 'complete' || end.outcome === 'skipped') log.info(fields, line);
   else log.warn(fields, line);
 }
@@ -286,7 +295,10 @@ export async function runStream(
   });
   const state = await readRunState(store, run);
   const from = state.sums.rows;
-  log.info({ stream: stream.name, runId: run.runId, resumed: run.resumed, from }, 'run');
+  const fields = { stream: stream.name, runId: run.runId, resumed: run.resumed, from };
+  if (state.failures === 0) log.info(fields, 'run');
+  else log.debug(fields, 'run');
+
   let end: RunEnd;
   try {
     end = await pullAndSettle(deps, stream, run, signal, state);
@@ -300,6 +312,6 @@ export async function runStream(
   const { rows, changed } = await endRun(store, run, end, clock.now(), ask.dueAt());
   const { outcome, reason } = end;
   const result = { stream: stream.name, outcome, rows, changed, reason };
-  logEnd(log, run, end, result, clock.now() - run.startedAt);
+  logEnd(deps, run, end, result);
   return result;
 }
