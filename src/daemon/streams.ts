@@ -43,7 +43,11 @@ function orderStreams(streams: Streams, sources: StreamSources): PlannedStream[]
   const { orders, ordersFull } = streams;
   const { fuse, closedOrders } = ordersFull;
   return [
-    ...planned(createOrdersStream(deps, { name: 'orders' }), orders, sources.sweepPace),
+    ...planned(
+      createOrdersStream(deps, { name: 'orders', fuse, closedOrders }),
+      orders,
+      sources.sweepPace,
+    ),
     ...planned(createOrdersStream(deps, { name: 'ordersFull', fuse, closedOrders }), ordersFull),
   ];
 }

@@ -114,19 +114,22 @@ interface OrdersCensus extends ListCensus {
 /**
  * Compares a walk over all orders with the mirror. Each order that the walk saw carries its number
  * (`readSeq`) or a later one; so do orders that came meanwhile. One that could not be understood
- * (quarantine) was seen as well.
+ * (quarantine) was seen as well. Orders below `from` are left out.
  */
 export async function ordersCensus(
   db: Db,
   walk: { readonly readSeq: number; readonly startedAt: number },
+  from = 0,
 ): Promise<OrdersCensus> {
   const live = await db
     .selectFrom('sales_order')
     .select((eb) => eb.fn.countAll<number>().as('n'))
     .where('deleted_at', 'is', null)
+    .where('order_id', '>=', from)
     .executeTakeFirstOrThrow();
   const missing = await sql<{ readonly key: number }>`select order_id as key from sales_order
-    where deleted_at is null and read_seq < ${walk.readSeq} and order_id not in (
+    where deleted_at is null and order_id >= ${from} and read_seq < ${walk.readSeq}
+      and order_id not in (
       select raw->>'orderId' from quarantine
       where entity = 'sales_order' and last_seen_at >= ${walk.startedAt}
         and json_valid(raw) and raw->>'orderId' is not null

@@ -49,6 +49,8 @@ export interface StreamEnd {
   readonly expectedRows: number | undefined;
   /** Anything that speaks against completeness, in words. */
   readonly doubts: readonly string[];
+  /** What cannot be right, in words: the run is held for a person. */
+  readonly suspicion?: string | undefined;
   /** Of a list: how many rows each of its parts has. */
   readonly parts?: ReadonlyMap<string, number>;
   /** Why there was nothing to do yet. */

@@ -51,10 +51,8 @@ export async function startOrders(
   const stream = ({ full = false, v1 = pull.v1, closedOrders = 1_000 }: OrdersWish = {}) => {
     const nudge = (): void => refresher.nudge();
     const parts = { v1, clock, db: () => store.db, onRefreshRequested: nudge };
-    return createOrdersStream(
-      parts,
-      full ? { name: 'ordersFull', fuse: FUSE, closedOrders } : { name: 'orders' },
-    );
+    const name = full ? 'ordersFull' : 'orders';
+    return createOrdersStream(parts, { name, fuse: FUSE, closedOrders });
   };
   const runOrders = (wish?: OrdersWish) => pull.run(stream(wish));
   const requests = (pattern: RegExp): string[] =>

@@ -169,6 +169,10 @@ export async function settleRun(
   const isEmpty = sums.rows === 0 && rowsBefore > 0;
   const doubts = await doubtsOf(deps, run, end, sums);
   if (end.skipped !== undefined) return { outcome: 'skipped', reason: end.skipped, ...NOTHING };
+  if (end.suspicion !== undefined && !isEmpty) {
+    const reason = `${end.suspicion}; if that is right: selvedge sync release ${run.runId}`;
+    return { outcome: 'suspicious', reason, ...NOTHING };
+  }
   if (doubts.length > 0 && !isEmpty) {
     return { outcome: 'partial', reason: doubts.join('; '), ...NOTHING };
   }

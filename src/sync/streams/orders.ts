@@ -15,6 +15,7 @@ import { quarantineRows } from '../../mirror/quarantine.ts';
 import { ordersCensus, SALES_ORDER, writeOrders } from '../../mirror/sales-order.ts';
 import { readState, writeState } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
+import type { Run } from '../run/ledger.ts';
 import type { Fuse, Stream, StreamEnd, StreamRun } from '../stream.ts';
 import { lowestOpenOrder, type SweepDeps, type SweepWish, sweep } from './order-sweep.ts';
 
@@ -27,6 +28,8 @@ type OrdersPage = Awaited<ReturnType<V1Client['orders']>>;
 interface WalkEnd {
   /** The newest order that the walk saw. */
   readonly top: number | undefined;
+  /** The oldest one; 0: it went to the very first. */
+  readonly bottom: number;
   readonly doubts: readonly string[];
 }
 
@@ -85,49 +88,66 @@ async function walk(deps: OrdersDeps, context: StreamRun, floor: number): Promis
     const ids = idsOf(list);
     if (ids.length === 0) {
       const isEnd = list.rejects.length === 0;
-      return { top, doubts: isEnd ? [] : ['a whole page of orders cannot be understood'] };
+      const text = 'a whole page of orders cannot be understood';
+      return { top, bottom: 0, doubts: isEnd ? [] : [text] };
     }
     const lowest = Math.min(...ids);
     if (before !== undefined && lowest >= before) {
-      return { top, doubts: ['the list of orders does not go down'] };
+      return { top, bottom: before, doubts: ['the list of orders does not go down'] };
     }
     top ??= Math.max(...ids);
     // Only a walk over everything says what is gone, and needs to know each number.
     const keyless = floor === 0 ? list.rows.length + list.rejects.length - ids.length : 0;
     const added = await writePage(context, { before: lowest, top }, list, keyless);
-    if (added === 0 && lowest <= floor) return { top, doubts: [] };
+    if (added === 0 && lowest <= floor) return { top, bottom: lowest, doubts: [] };
     before = lowest;
   }
 }
 
+interface Walked {
+  readonly walked: true;
+  readonly bottom: number;
+  readonly doubts: readonly string[];
+}
+
 /** The walk, or what an attempt before this one has found. */
-async function walkOnce(
-  deps: OrdersDeps,
-  context: StreamRun,
-  name: string,
-): Promise<readonly string[]> {
-  const { walked, doubts: told } = context.run.checkpoint;
-  if (walked === true) return Array.isArray(told) ? told.map(String) : [];
+async function walkOnce(deps: OrdersDeps, context: StreamRun, name: string): Promise<Walked> {
+  const { walked, bottom: reachedBefore, doubts: told } = context.run.checkpoint;
+  if (walked === true) {
+    const doubts = Array.isArray(told) ? told.map(String) : [];
+    return { walked, bottom: isNumber(reachedBefore) ? reachedBefore : 0, doubts };
+  }
   const db = deps.db();
   const known = await knownTo(db);
   const floor = name === 'orders' ? Math.min(known, await lowestOpenOrder(db)) : 0;
-  const { top = 0, doubts } = await walk(deps, context, floor);
-  await context.page({ walked: true, doubts: [...doubts] }, async (tx) => {
+  const { top = 0, bottom, doubts } = await walk(deps, context, floor);
+  const end: Walked = { walked: true, bottom, doubts };
+  await context.page({ ...end }, async (tx) => {
     const reached = Math.max(top, known);
     if (doubts.length === 0) await writeState(tx, KNOWN_TO_KEY, String(reached), deps.clock);
     return { rows: 0, changed: 0, unchanged: 0, quarantined: 0, bytes: 0 };
   });
-  return doubts;
+  return end;
 }
 
-export type OrdersOptions =
-  | { readonly name: 'orders' }
-  | {
-      readonly name: 'ordersFull';
-      readonly fuse: Fuse;
-      /** The most closed orders that are read again in one run. */
-      readonly closedOrders: number;
-    };
+/** Known orders that are missing from the list in a number that no removal explains. */
+async function suspicionOf(
+  deps: OrdersDeps,
+  run: Run,
+  bottom: number,
+  fuse: Fuse,
+): Promise<string | undefined> {
+  const { live, missing } = await ordersCensus(deps.db(), run, bottom);
+  if (missing.length <= fuse.absolute && missing.length <= fuse.share * live) return undefined;
+  return `${missing.length} of ${live} known orders are missing from the list`;
+}
+
+export interface OrdersOptions {
+  readonly name: 'orders' | 'ordersFull';
+  readonly fuse: Fuse;
+  /** `ordersFull`: the most closed orders that are read again in one run. */
+  readonly closedOrders: number;
+}
 
 export function createOrdersStream(deps: OrdersDeps, options: OrdersOptions): Stream {
   const { name } = options;
@@ -149,14 +169,17 @@ export function createOrdersStream(deps: OrdersDeps, options: OrdersOptions): St
       : {}),
     async pull(context): Promise<StreamEnd> {
       const walked = await walkOnce(deps, context, name);
-      const checkpoint = { walked: true, doubts: [...walked] };
+      const { bottom, doubts } = walked;
+      // A full walk holds what is missing back at its end, behind the same fuse.
+      const suspicion = isFull
+        ? undefined
+        : await suspicionOf(deps, context.run, bottom, options.fuse);
+      const checkpoint = { ...walked };
       const wish: SweepWish = isFull
-        ? { checkpoint, closed: 'all', closedMax: options.closedOrders, missing: !walked.length }
+        ? { checkpoint, closed: 'all', closedMax: options.closedOrders, missing: !doubts.length }
         : { checkpoint, closed: 'changed', closedMax: CLOSED_PER_RUN, missing: false };
-      return {
-        expectedRows: undefined,
-        doubts: [...walked, ...(await sweep(deps, context, wish))],
-      };
+      const sweepDoubts = await sweep(deps, context, wish);
+      return { expectedRows: undefined, suspicion, doubts: [...doubts, ...sweepDoubts] };
     },
   };
 }

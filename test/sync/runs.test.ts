@@ -1,0 +1,239 @@
+/** What becomes of a run: of streams that do as the test says, on a clock that it moves. */
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { seededRandom } from '../../src/lib/chance.ts';
+import { manualClock } from '../../src/lib/clock.ts';
+import { RefusedError, RetryLaterError } from '../../src/lib/errors.ts';
+import { createLogger, silentLogger } from '../../src/lib/log.ts';
+import { createScrubber } from '../../src/lib/secret.ts';
+import { createReadSequence } from '../../src/store/state.ts';
+import { createVariantPages } from '../../src/sync/bulk/variant-pages.ts';
+import { createSyncOperations } from '../../src/sync/operations.ts';
+import { createPlanner } from '../../src/sync/planner.ts';
+import { createOutages } from '../../src/sync/run/outages.ts';
+import { runStream } from '../../src/sync/run/run-stream.ts';
+import type { Stream, StreamRun } from '../../src/sync/stream.ts';
+import { temporaryStore } from '../support/store.ts';
+
+const MINUTE = 60_000;
+const ASKER = { actor: 'anna', reason: 'looking' };
+const ONE_ROW = { rows: 1, changed: 0, unchanged: 1, quarantined: 0, bytes: 10 };
+const END = { expectedRows: undefined, doubts: [] };
+
+type Pull = (context: StreamRun) => Promise<void>;
+
+async function startRuns(pull: Pull) {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  const variants = createVariantPages({ store, clock });
+  const sequence = createReadSequence(store, clock);
+  const outages = createOutages(silentLogger());
+  const deps = { store, clock, variants, sequence, outages, log: silentLogger() };
+  const stream: Stream = {
+    ...{ name: 'stock', options: {} },
+    async pull(context) {
+      await pull(context);
+      return END;
+    },
+  };
+  await store.db
+    .insertInto('stream_state')
+    .values({
+      ...{ stream: 'stock', due_at: 0, last_run_id: null, complete_at: null },
+      ...{ complete_rows: null, last_error: null, requested: null },
+    })
+    .execute();
+  const stop = new AbortController();
+  const ask = { cause: 'schedule', dueAt: () => clock.now() + MINUTE };
+  const run = (signal = stop.signal) => runStream(deps, stream, ask, signal);
+  const runs = () => store.db.selectFrom('sync_run').selectAll().orderBy('run_id').execute();
+  const state = () => store.db.selectFrom('stream_state').selectAll().executeTakeFirstOrThrow();
+  const operations = createSyncOperations({
+    ...{ store, clock, variants },
+    streams: [stream],
+    nudge: () => undefined,
+  });
+  return { ...deps, stream, stop, run, runs, state, operations };
+}
+
+describe('a wish of the operator', () => {
+  it('is taken off with the row of its run, and not lost when the daemon dies before', async () => {
+    const { run, runs, state, operations, stop } = await startRuns(async ({ page }) => {
+      await page({ next: 1 }, async () => ONE_ROW);
+      stop.abort(new Error('killed'));
+      await page({ next: 2 }, async () => ONE_ROW);
+    });
+    await operations.runNow('stock', false, ASKER);
+    expect(await state()).toMatchObject({ requested: 'run' });
+    await expect(run()).rejects.toThrow('killed');
+    // The wish is either still there or has its run.
+    expect(await state()).toMatchObject({ requested: null });
+    expect(await runs()).toMatchObject([{ cause: 'operator', outcome: 'running', pages: 1 }]);
+  });
+
+  it('to compare everything starts an open run over', async () => {
+    let signal = new AbortController();
+    const seen: unknown[] = [];
+    const { run, runs, operations } = await startRuns(async (context) => {
+      seen.push(context.run.checkpoint);
+      await context.page({ next: 1 }, async () => ONE_ROW);
+      if (seen.length === 1) signal.abort(new Error('stopped'));
+      context.call.signal.throwIfAborted();
+    });
+    await expect(run(signal.signal)).rejects.toThrow('stopped');
+    signal = new AbortController();
+    await operations.runNow('stock', true, ASKER);
+    expect(await run(signal.signal)).toMatchObject({ outcome: 'complete' });
+    expect(seen).toEqual([{}, {}]);
+    expect(await runs()).toMatchObject([{ pages: 1, rows_seen: 1 }]);
+  });
+
+  it('that comes while a run goes on is not put off to the next time', async () => {
+    const { run, state, operations, clock } = await startRuns(async () => {
+      await operations.runNow('stock', false, ASKER);
+    });
+    expect(await run()).toMatchObject({ outcome: 'complete' });
+    expect(await state()).toMatchObject({ requested: 'run', due_at: clock.now() });
+  });
+
+  it('is refused for a stream that is paused', async () => {
+    const { operations } = await startRuns(async () => undefined);
+    await operations.setPaused('stock', true, ASKER);
+    await expect(operations.runNow('stock', false, ASKER)).rejects.toThrow(/paused/);
+  });
+});
+
+describe('a run that fails', () => {
+  it('goes on as long as each attempt gets further, and never starts over', async () => {
+    const last = 12;
+    const { run, runs, state } = await startRuns(async ({ run: { checkpoint }, page }) => {
+      const next = Number(checkpoint.next ?? 0) + 1;
+      await page({ next }, async () => ONE_ROW);
+      if (next < last) throw new RetryLaterError('transport.reset', 'the connection was cut');
+    });
+    for (let attempt = 1; attempt < last; attempt += 1) {
+      expect(await run()).toMatchObject({ outcome: 'interrupted' });
+      expect(await state()).toMatchObject({ failures: 1, last_error: 'the connection was cut' });
+    }
+    expect(await run()).toMatchObject({ outcome: 'complete', rows: last });
+    expect(await runs()).toHaveLength(1);
+  });
+
+  it('ends when it gets no further, sooner when the answer came whole and is wrong', async () => {
+    const attempts = async (error: Error) => {
+      const { run } = await startRuns(() => Promise.reject(error));
+      for (let count = 1; ; count += 1) {
+        const { outcome } = await run();
+        if (outcome !== 'interrupted') return { outcome, count };
+      }
+    };
+    const failed = (count: number) => ({ outcome: 'failed', count });
+    expect(await attempts(new RetryLaterError('transport.reset', 'cut'))).toEqual(failed(6));
+    const broken = new RetryLaterError('transport.broken_answer', 'no list');
+    expect(await attempts(broken)).toEqual(failed(3));
+    expect(await attempts(new RefusedError('service.forbidden', 'no'))).toEqual(failed(1));
+  });
+
+  it('waits as long as the service asks, and says what to do', async () => {
+    const detail = { hint: 'check the key', retryAfterMs: 45_000 };
+    const { run, state, clock } = await startRuns(() =>
+      Promise.reject(new RetryLaterError('session.login_refused', 'no log-in', detail)),
+    );
+    expect(await run()).toMatchObject({ reason: 'no log-in; check the key' });
+    expect(await state()).toMatchObject({ due_at: clock.now() + 45_000 });
+  });
+
+  it('is cut off when it brings no page for ten minutes, not before', async () => {
+    const { run, runs, clock } = await startRuns(async ({ page, call }) => {
+      await clock.sleep(9 * MINUTE, call.signal);
+      await page({ next: 1 }, async () => ONE_ROW);
+      await clock.sleep(24 * 60 * MINUTE, call.signal);
+    });
+    let result: Awaited<ReturnType<typeof run>> | undefined;
+    const running = run().then((ended) => {
+      result = ended;
+    });
+    for (let minute = 0; minute < 18; minute += 1) await clock.advance(MINUTE);
+    expect(result).toBeUndefined();
+    for (let minute = 0; minute < 2; minute += 1) await clock.advance(MINUTE);
+    await running;
+    expect(result).toMatchObject({ outcome: 'interrupted', reason: 'no page for 10 minutes' });
+    // Open, and behind its page.
+    expect(await runs()).toMatchObject([{ outcome: 'running', checkpoint: '{"next":1}' }]);
+  });
+
+  it('counts what its requests cost, page by page and after the last', async () => {
+    const { run, runs } = await startRuns(async ({ page, call }) => {
+      call.tally?.retried();
+      call.tally?.waited(250);
+      await page({ next: 1 }, async () => ONE_ROW);
+      call.tally?.waited(100);
+      throw new RetryLaterError('transport.reset', 'cut');
+    });
+    await run();
+    expect(await runs()).toMatchObject([{ retries: 1, waits: 2, wait_ms: 350 }]);
+    await run();
+    expect(await runs()).toMatchObject([{ retries: 2, waits: 4, wait_ms: 700 }]);
+  });
+});
+
+describe('the log of an outage', () => {
+  it('has one line when it begins, whatever the streams, and one when it is over', () => {
+    const lines: { readonly level: number; readonly msg: string; readonly stream: string }[] = [];
+    const write = (line: string) => lines.push(JSON.parse(line));
+    const scrubber = createScrubber();
+    const log = createLogger({ level: 'info', format: 'json', scrubber, write });
+    const outages = createOutages(log);
+    for (let round = 0; round < 5; round += 1) {
+      for (const stream of ['stock', 'brands', 'orders']) outages.note(stream, 'no way', {});
+    }
+    expect(lines).toMatchObject([{ stream: 'stock', msg: 'cannot pull' }]);
+    for (const stream of ['stock', 'brands', 'orders']) outages.over(stream);
+    expect(lines.slice(1)).toMatchObject([{ stream: 'orders', msg: 'pulls again' }]);
+    outages.note('stock', 'no way', {});
+    expect(lines).toHaveLength(3);
+  });
+});
+
+describe('the planner after downtime', () => {
+  it('catches a missed time up once, goes on with an open run, then keeps to the schedule', async () => {
+    const seen: { readonly at: number; readonly resumed: boolean }[] = [];
+    const runs = await startRuns(async ({ run }) => {
+      seen.push({ at: runs.clock.now(), resumed: run.resumed });
+    });
+    const { clock, store, stream } = runs;
+    const plan = async (signal: AbortSignal): Promise<void> =>
+      createPlanner({
+        ...runs,
+        random: seededRandom(1),
+        streams: [{ stream, schedule: '*/10 * * * *', jitterMs: 0 }],
+        onRunEnded: () => undefined,
+        mayPull: () => true,
+      }).run(signal);
+    const during = async (minutes: number): Promise<number[]> => {
+      const stop = new AbortController();
+      const running = plan(stop.signal);
+      for (let half = 0; half < 2 * minutes; half += 1) await clock.advance(MINUTE / 2);
+      stop.abort();
+      await running;
+      return seen.splice(0).map(({ at }) => new Date(at).getUTCMinutes());
+    };
+    onTestFinished(() => runs.stop.abort());
+    expect(await during(15)).toEqual([0, 10]);
+    // Five times are missed.
+    await clock.advance(47 * MINUTE);
+    expect(await during(10)).toEqual([2, 10]);
+    await store.db
+      .insertInto('sync_run')
+      .values({
+        ...{ stream: 'stock', cause: 'schedule', started_at: clock.now(), ended_at: null },
+        ...{ read_seq: 1, options: '{}', checkpoint: '{}', reason: null, released_at: null },
+      })
+      .execute();
+    const stop = new AbortController();
+    const running = plan(stop.signal);
+    await clock.advance(MINUTE / 2);
+    stop.abort();
+    await running;
+    expect(seen).toMatchObject([{ resumed: true }]);
+  });
+});

@@ -1,0 +1,42 @@
+/** Every stream that there is, for tests that hold them all to the same. */
+import { BRAND, FREIGHT_OPTION, SEASON } from '../../src/mirror/catalog/names.ts';
+import type { Stream } from '../../src/sync/stream.ts';
+import { createPdmStream } from '../../src/sync/streams/pdm.ts';
+import { createSeasonStream } from '../../src/sync/streams/season.ts';
+import { createShortListStream } from '../../src/sync/streams/short-list.ts';
+import { createStockStream } from '../../src/sync/streams/stock.ts';
+import { type Clients, FUSE } from './support.ts';
+
+const PDM_STREAMS = [
+  'styles',
+  'styleColors',
+  'colors',
+  'pdmBrands',
+  'types',
+  'genders',
+  'countries',
+] as const;
+
+/** All but those of the orders, which need a refresher (orders-support.ts). */
+export function listStreams(
+  { v1, v2 }: Pick<Clients, 'v1' | 'v2'>,
+  mode: 'stream' | 'pages',
+  fuse = FUSE,
+): Stream[] {
+  const level = { detailed: true, detailedPricing: false };
+  const paging = { mode, pageRows: 50, fuse };
+  const short = { fuse };
+  return [
+    createStockStream(v1, { ...paging, level: { ...level, includeVariantsOnOrder: false } }),
+    createSeasonStream(v1, { ...paging, level }),
+    createShortListStream({ ...short, name: 'brands', entity: BRAND, read: v1.brands }),
+    createShortListStream({ ...short, name: 'freight', entity: FREIGHT_OPTION, read: v1.freight }),
+    createShortListStream({
+      ...short,
+      name: 'seasons',
+      entity: SEASON,
+      read: (call) => v1.seasons(undefined, call),
+    }),
+    ...PDM_STREAMS.map((name) => createPdmStream(v2, name, fuse)),
+  ];
+}
