@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { startTestReference, until } from '../support/house.ts';
 import { startCliHouse } from './house.ts';
 
-it('shows the stock of a barcode and a style, now, at a time of the past, and through time', async () => {
+it('shows the stock of a barcode and a style: now, in the past, through time', async () => {
   const reference = await startTestReference({ world: { styles: 6, orders: 0 } });
   const { daemon, call } = await startCliHouse(reference);
   const { catalog, stock } = reference.world;

@@ -195,7 +195,7 @@ describe('the log of an outage', () => {
 });
 
 describe('the planner after downtime', () => {
-  it('catches a missed time up once, goes on with an open run, then keeps to the schedule', async () => {
+  it('catches up once, goes on with an open run, then keeps to the schedule', async () => {
     const seen: { readonly at: number; readonly resumed: boolean }[] = [];
     const runs = await startRuns(async ({ run }) => {
       seen.push({ at: runs.clock.now(), resumed: run.resumed });

@@ -13,8 +13,10 @@ const LOOK_MS = 250;
 const BAR_CHARS = 24;
 
 function bar(share: number): string {
-  const full = Math.round(Math.min(1, share) * BAR_CHARS);
-  return `${'█'.repeat(full)}${'░'.repeat(BAR_CHARS - full)} ${Math.floor(Math.min(1, share) * 100)} %`;
+  const done = Math.min(1, share);
+  const full = Math.round(done * BAR_CHARS);
+  const empty = BAR_CHARS - full;
+  return `${'█'.repeat(full)}${'░'.repeat(empty)} ${Math.floor(done * 100)} %`;
 }
 
 function progressLine({ run, rowsBefore }: RunProgress, now: number): string {
