@@ -30,6 +30,9 @@ import { rulesCheck } from './rules/check.ts';
 import { rulesDiff } from './rules/diff.ts';
 import { rulesExplain } from './rules/explain.ts';
 import { rulesFacts } from './rules/facts.ts';
+import { rulesArm, rulesDisarm, rulesResetBreaker } from './rules/rejects/arm.ts';
+import { rulesMatches } from './rules/rejects/matches.ts';
+import { rulesQueue, rulesStop } from './rules/rejects/queue.ts';
 import { rulesReplay } from './rules/replay.ts';
 import { rulesSchema } from './rules/schema.ts';
 import { rulesTest } from './rules/test.ts';
@@ -82,7 +85,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
   },
   {
     name: 'rules',
-    description: 'check rules and try them out; nothing here decides or changes anything',
+    description: 'check rules, try them out, and say which of them may reject',
     commands: [
       rulesCheck,
       rulesTest,
@@ -93,6 +96,12 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
       rulesWhatif,
       rulesReplay,
       rulesSchema,
+      rulesMatches,
+      rulesArm,
+      rulesDisarm,
+      rulesQueue,
+      rulesStop,
+      rulesResetBreaker,
     ],
   },
   {

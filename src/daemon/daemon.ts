@@ -123,12 +123,12 @@ function createWorkers(
     ...{ store, clock, random, log, service, readOrder, space, sequence },
     dispatcherClock: pulse.clockOf('outbox'),
     onEnded(item, state) {
-      decider.nudge();
+      decisions.nudge();
       events?.pushEnded?.(item, state);
     },
   });
-  const { decider, review } = createDecisions(config, {
-    ...{ store, log, rules: () => rules, clock: pulse.clockOf('decisions') },
+  const decisions = createDecisions(config, {
+    ...{ store, log, rules: () => rules, pulse, readOrder },
     onDecided: (decided) => events?.decided?.(decided),
     onPush: () => outbox.nudge(),
   });
@@ -137,7 +137,7 @@ function createWorkers(
   const inbox = createInbox(config, {
     ...{ store, clock, random, log, scrubber, service, readOrder, space, socket },
     refresherClock: pulse.clockOf('refresher'),
-    onRead: () => decider.nudge(),
+    onRead: () => decisions.nudge(),
   });
   const { planner, operations } = createSync(config, {
     ...{ store, random, log, sequence, service, clock: pulse.clockOf('sync') },
@@ -154,13 +154,13 @@ function createWorkers(
     ...{ store, clock, service, meter, space, ...watch, isOpen: () => isOpen },
   });
   const local = createLocal(config, {
-    ...{ random, log, sync: operations, review, health, onListening },
-    groups: [inbox.routes],
+    ...{ random, log, sync: operations, health, onListening },
+    groups: [inbox.routes, ...decisions.routes],
   });
   const lease = leaseKeeper(parts.lease, config.store.lockLease, pulse.clockOf('lease'));
   return {
     workers: [
-      ...[lease, space, ...outbox.workers, decider],
+      ...[lease, space, ...outbox.workers, ...decisions.workers],
       ...[inbox.refresher, inbox.listener, inbox.lossMeter, planner, ...doors, local],
     ],
     listenerUrl: inbox.url,

@@ -1,34 +1,69 @@
 /** The decisions as the configuration describes them. */
 import type { Config } from '../config/schema.ts';
+import type { RouteGroup } from '../console/api.ts';
+import { reviewRoutes } from '../console/decision-routes.ts';
+import { ruleRoutes } from '../console/rule-routes.ts';
 import type { Decided } from '../decisions/decide.ts';
-import { createDecider, type Decider } from '../decisions/decider.ts';
-import { createReview, type Review } from '../decisions/review/review.ts';
+import { createDecider } from '../decisions/decider.ts';
+import { createRejectOperations } from '../decisions/reject/arm.ts';
+import { createRejectExecutor } from '../decisions/reject/executor.ts';
+import { createReview } from '../decisions/review/review.ts';
 import type { LoadedRuleSet } from '../decisions/rule-files.ts';
-import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Store } from '../store/store.ts';
+import type { ReadOrder } from '../sync/read-order.ts';
+import { createDeliveryReader } from './outbox.ts';
+import type { Pulse } from './pulse.ts';
+import type { Worker } from './supervisor.ts';
 
 export interface DecisionsDeps {
   readonly store: Store;
-  readonly clock: Clock;
+  readonly pulse: Pulse;
   readonly log: Logger;
   readonly rules: () => LoadedRuleSet;
+  readonly readOrder: ReadOrder;
   readonly onDecided: (decided: Decided) => void;
   readonly onPush: () => void;
 }
 
 export interface Decisions {
-  readonly decider: Decider;
-  readonly review: Review;
+  readonly workers: readonly Worker[];
+  /** What people may ask for. */
+  readonly routes: readonly RouteGroup[];
+  /** Something was mirrored, or a push came to its end. */
+  nudge(): void;
 }
 
 export function createDecisions(config: Config, deps: DecisionsDeps): Decisions {
+  const { store, pulse, rules, onPush } = deps;
+  const log = deps.log.child({ room: 'decisions' });
+  const { mode } = config.rules;
+  const clock = pulse.clockOf('decisions');
   const decider = createDecider({
-    ...deps,
-    log: deps.log.child({ room: 'decisions' }),
-    mode: config.rules.mode,
+    ...{ store, clock, log, rules, mode, onPush },
     settleMs: config.decisions.settle,
     reconsiderMs: config.decisions.reconsider,
+    onDecided(decided) {
+      if (decided.outcome.kind === 'reject') rejects.nudge();
+      deps.onDecided(decided);
+    },
   });
-  return { decider, review: createReview({ ...deps, onReviewed: decider.nudge }) };
+  const rejects = createRejectExecutor({
+    ...{ store, log, rules, onPush, clock: pulse.clockOf('rejects') },
+    mode: () => mode,
+    readDelivery: createDeliveryReader(deps, 'reject'),
+    onDecided: decider.nudge,
+  });
+  const nudge = (): void => {
+    decider.nudge();
+    rejects.nudge();
+  };
+  const review = createReview({ ...{ store, clock, rules, onPush }, onReviewed: nudge });
+  const ruleSet = () => rules().ruleSet;
+  const operations = createRejectOperations({ store, clock, ruleSet, onChanged: nudge });
+  return {
+    workers: [decider, rejects],
+    routes: [reviewRoutes(review), ruleRoutes(operations)],
+    nudge,
+  };
 }

@@ -67,21 +67,29 @@ async function contentHashOf(
   return row?.content_hash;
 }
 
-function deliveryApi({ store, service, readOrder }: OutboxDeps): DeliveryStatusApi {
+/** Reads a delivery at the service into the mirror, fresh; undefined when it has no such order. */
+export function createDeliveryReader(
+  { store, readOrder }: Pick<OutboxDeps, 'store' | 'readOrder'>,
+  cause: string,
+): DeliveryStatusApi['readDelivery'] {
+  return async (orderId, orderDeliveryId, signal) => {
+    const read = await unlessGone(readOrder(orderId, { cause, priority: 'push', signal }));
+    if (!read) return undefined;
+    const found = read.deliveries.find((one) => one.orderDeliveryId === orderDeliveryId);
+    if (found) return { ...found, contentHash: await contentHashOf(store, found) };
+    // Deliveries are never removed: the list was cut short, or its row could not be read.
+    const text = `order ${orderId} is shown without its delivery ${orderDeliveryId}`;
+    throw new RetryLaterError('outbox.delivery_missing', text);
+  };
+}
+
+function deliveryApi(deps: OutboxDeps): DeliveryStatusApi {
+  const { v1 } = deps.service;
   return {
-    async readDelivery(orderId, orderDeliveryId, signal) {
-      const request = { cause: 'outbox', priority: 'push', signal } as const;
-      const read = await unlessGone(readOrder(orderId, request));
-      if (!read) return undefined;
-      const found = read.deliveries.find((one) => one.orderDeliveryId === orderDeliveryId);
-      if (found) return { ...found, contentHash: await contentHashOf(store, found) };
-      // Deliveries are never removed: the list was cut short, or its row could not be read.
-      const text = `order ${orderId} is shown without its delivery ${orderDeliveryId}`;
-      throw new RetryLaterError('outbox.delivery_missing', text);
-    },
+    readDelivery: createDeliveryReader(deps, 'outbox'),
     async setDeliveryStatus(orderId, orderDeliveryId, status, signal) {
       const call = { priority: 'push', signal } as const;
-      return (await service.v1.setDeliveryStatus(orderId, orderDeliveryId, status, call)).value;
+      return (await v1.setDeliveryStatus(orderId, orderDeliveryId, status, call)).value;
     },
   };
 }

@@ -17,6 +17,8 @@ import {
   rememberEvaluation,
 } from './record.ts';
 import { armedHashes } from './reject/arming.ts';
+import { followReject, outcomeAfterRails } from './reject/outcome.ts';
+import { endEntry } from './reject/queue.ts';
 import { isReviewed } from './review/touched.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
 import { noteExternal } from './watch/external.ts';
@@ -61,7 +63,8 @@ async function judge(
   });
   const holdAt = await keepHolds(tx, id, ruleSet, evaluation, now);
   const look = nextLook(ruleSet, readsOf(ruleSet), context.tickMs, holdAt, now);
-  return { rules, mode, subject, evaluation, outcome: evaluation.live, at: now, ...look };
+  const outcome = await outcomeAfterRails(tx, { subject, at: now }, evaluation.live);
+  return { rules, mode, subject, evaluation, outcome, at: now, ...look };
 }
 
 async function pushAccept(tx: Tx, subject: Subject, decisionId: number, now: number) {
@@ -90,14 +93,24 @@ export async function decide(
   const { outcome } = judgement;
   if (await isReviewed(tx, subject)) {
     await endHolds(tx, orderDeliveryId, now);
+    const end = {
+      state: 'stopped',
+      by: 'person',
+      detail: 'a person has decided',
+      at: now,
+    } as const;
+    await endEntry(tx, orderDeliveryId, end);
     await rememberEvaluation(tx, judgement, undefined);
     return undefined;
   }
-  if ((await lastIfSame(tx, judgement)) !== undefined) {
+  const last = await lastIfSame(tx, judgement);
+  if (last !== undefined) {
     await rememberEvaluation(tx, judgement, undefined);
+    await followReject(tx, judgement, last);
     return undefined;
   }
   const decisionId = await recordDecision(tx, judgement, { actor: 'daemon', trigger });
+  await followReject(tx, judgement, decisionId);
   if (outcome.kind === 'accept' && mode === 'live') {
     await pushAccept(tx, subject, decisionId, now);
     onPush();

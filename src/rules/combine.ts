@@ -17,6 +17,7 @@ export interface Verdict {
 
 type OutcomeCode =
   | 'hold_rule'
+  | 'rail'
   | 'empty_delivery'
   | 'could_not_evaluate'
   | 'rules_disagree'

@@ -6,6 +6,7 @@ import type { ClauseResult, Evaluation, RuleResult } from './evaluate.ts';
 
 const CODES: Readonly<Record<Outcome['code'], string>> = {
   hold_rule: 'hold rule',
+  rail: 'rail',
   empty_delivery: 'no lines',
   could_not_evaluate: 'could not evaluate',
   rules_disagree: 'rules disagree',

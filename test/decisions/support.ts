@@ -48,7 +48,8 @@ rules:
 `;
 
 export function loadedRules(text: string, settings?: string): LoadedRuleSet {
-  return { ruleSet: rulesOf(text, settings), files: [{ path: 'r.yaml', text }] };
+  const more = settings === undefined ? [] : [{ path: 'settings.yaml', text: settings }];
+  return { ruleSet: rulesOf(text, settings), files: [{ path: 'r.yaml', text }, ...more] };
 }
 
 interface DeliveryInput {

@@ -70,7 +70,8 @@ async function confirmations(
   return typed;
 }
 
-async function carryOut(
+/** Asks the daemon for it, with the options of the command, and tells how each one went. */
+export async function actOnDeliveries(
   context: CliContext,
   self: Command,
   action: ReviewAction,
@@ -96,7 +97,7 @@ function acting(context: CliContext, action: ReviewAction, summary: string): Com
     .requiredOption('--reason <text>', 'why; goes into the journal and the audit')
     .option('--json', 'one answer for each, as JSON')
     .action((deliveries: readonly string[], _options: Options, self: Command) =>
-      carryOut(context, self, action, deliveries),
+      actOnDeliveries(context, self, action, deliveries),
     );
 }
 

@@ -1,10 +1,13 @@
 /** `selvedge rules backtest`: what rules would have made of the past. */
 import { Command, InvalidArgumentError } from 'commander';
-import { backtest } from '../../decisions/trial/backtest.ts';
+import { z } from 'zod';
+import { type Backtest, backtest } from '../../decisions/trial/backtest.ts';
 import { formatBacktest } from '../../decisions/trial/backtest-text.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { EXIT } from '../../lib/errors.ts';
+import type { Rule } from '../../rules/rule.ts';
 import { type CliContext, examples } from '../command.ts';
+import { askRunningDaemon } from '../daemon-call.ts';
 import { withMirror } from '../reading.ts';
 import { parseMoment } from './moment.ts';
 import { namedRuleSet, rulesDirectory } from './rule-sets.ts';
@@ -16,12 +19,35 @@ interface BacktestCommand {
   readonly against?: string;
   readonly shadowAsLive?: boolean;
   readonly maxNewRejects?: number;
+  readonly save?: boolean;
   readonly json?: boolean;
 }
+
+/** Rejects that are kept in full with a report; all of them are counted. */
+const REJECTS_KEPT_MAX = 20;
 
 function wholeNumber(text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It is not a whole number.');
   return Number(text);
+}
+
+/** Hands the report to the daemon, which alone may write: the ground for arming a rule. */
+async function keep(
+  context: CliContext,
+  command: Command,
+  report: Backtest,
+  rules: readonly Rule[],
+): Promise<void> {
+  const { since, until, deliveries, rejects } = report;
+  const kept = { ...report, rejects: rejects.slice(0, REJECTS_KEPT_MAX) };
+  const hashes = Object.fromEntries(rules.map(({ id, hash }) => [id, hash]));
+  const body = { ruleSetHash: report.rules, since, until, deliveries, rules: hashes, report: kept };
+  const { reportId } = await askRunningDaemon(command, context, {
+    path: '/api/rules/report',
+    body: { report: body },
+    answer: z.object({ reportId: z.int() }),
+  });
+  context.output.note(`kept as report ${reportId}`);
 }
 
 async function run(context: CliContext, options: BacktestCommand, command: Command): Promise<void> {
@@ -32,15 +58,15 @@ async function run(context: CliContext, options: BacktestCommand, command: Comma
   };
   const { against, shadowAsLive, maxNewRejects = Number.POSITIVE_INFINITY } = options;
   const tried = rulesDirectory(command, context, options.rules);
-  const report = await withMirror(command, context, async (db) =>
-    backtest(db, period, {
-      rules: await namedRuleSet(db, tried),
-      against: against === undefined ? undefined : await namedRuleSet(db, against),
-      shadowAsLive,
-    }),
-  );
+  const { report, rules } = await withMirror(command, context, async (db) => {
+    const onTrial = await namedRuleSet(db, tried);
+    const before = against === undefined ? undefined : await namedRuleSet(db, against);
+    const tested = { rules: onTrial, against: before, shadowAsLive };
+    return { report: await backtest(db, period, tested), rules: onTrial.rules };
+  });
   if (options.json === true) context.output.json(report);
   else context.output.line(formatBacktest(report));
+  if (options.save === true) await keep(context, command, report, rules);
   if (report.newRejects > maxNewRejects) {
     context.setExitCode(EXIT.failure.code);
     context.output.note(`${report.newRejects} new rejects, allowed are ${maxNewRejects}`);
@@ -62,6 +88,7 @@ export function rulesBacktest(context: CliContext): Command {
     .option('--against <hash|dir>', 'compare with these rules (default: what was decided)')
     .option('--shadow-as-live', 'rules that only watch count as if they were live')
     .option('--max-new-rejects <n>', 'exit with 1 when more would be rejected', wholeNumber)
+    .option('--save', 'keep the report: arming a reject rule asks for it (asks the daemon)')
     .option('--json', 'the report as JSON')
     .addHelpText(
       'after',

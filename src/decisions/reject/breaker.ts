@@ -3,15 +3,18 @@
  * changes of the rules, until a person resets it and says why.
  */
 import { z } from 'zod';
+import { RefusedError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
 import type { Db, Tx } from '../../store/store.ts';
 
 const KEY = 'reject_breaker';
+const RESET_KEY = 'reject_breaker_reset';
+const INCIDENT = 'reject_breaker';
 
 const BREAKER = z.object({ at: z.number(), rail: z.string(), detail: z.string() });
 
 /** What tripped it, and when. */
-type Breaker = z.output<typeof BREAKER>;
+export type Breaker = z.output<typeof BREAKER>;
 
 /** Undefined while it is whole. */
 export async function readBreaker(db: Db | Tx): Promise<Breaker | undefined> {
@@ -21,4 +24,62 @@ export async function readBreaker(db: Db | Tx): Promise<Breaker | undefined> {
     .where('key', '=', KEY)
     .executeTakeFirst();
   return row && BREAKER.parse(tryParseJson(row.value));
+}
+
+export async function tripBreaker(tx: Tx, breaker: Breaker): Promise<void> {
+  await tx
+    .insertInto('daemon_state')
+    .values({ key: KEY, value: JSON.stringify(breaker), updated_at: breaker.at })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  await tx
+    .insertInto('incident')
+    .values({
+      ...{ at: breaker.at, kind: INCIDENT, entity: 'rules', key: 'reject' },
+      detail: JSON.stringify(breaker),
+      resolved_at: null,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+/** When a person last reset it; 0: never. */
+export async function breakerResetAt(tx: Tx): Promise<number> {
+  const row = await tx
+    .selectFrom('daemon_state')
+    .select('updated_at')
+    .where('key', '=', RESET_KEY)
+    .executeTakeFirst();
+  return row?.updated_at ?? 0;
+}
+
+/** Throws RefusedError when there is nothing to reset. */
+export async function resetBreaker(
+  tx: Tx,
+  who: { readonly actor: string; readonly reason: string },
+  at: number,
+): Promise<Breaker> {
+  const breaker = await readBreaker(tx);
+  if (!breaker) throw new RefusedError('rules.breaker_whole', 'the breaker has not tripped');
+  await tx.deleteFrom('daemon_state').where('key', '=', KEY).execute();
+  const values = { value: who.actor, updated_at: at };
+  await tx
+    .insertInto('daemon_state')
+    .values({ key: RESET_KEY, ...values })
+    .onConflict((conflict) => conflict.column('key').doUpdateSet(values))
+    .execute();
+  await tx
+    .updateTable('incident')
+    .set({ resolved_at: at })
+    .where('kind', '=', INCIDENT)
+    .where('resolved_at', 'is', null)
+    .execute();
+  await tx
+    .insertInto('audit')
+    .values({
+      ...{ at, ...who, action: 'rules.reset_breaker', subject: 'rules' },
+      detail: JSON.stringify(breaker),
+    })
+    .execute();
+  return breaker;
 }

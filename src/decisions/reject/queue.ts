@@ -2,13 +2,18 @@
  * The queue of rejects: from the decision to reject until the delivery is rejected, or something
  * prevented it. An entry waits out its grace here, where everybody can see and stop it.
  */
-import type { Tx } from '../../store/store.ts';
+import type { Rule } from '../../rules/rule.ts';
+import type { Db, Tx } from '../../store/store.ts';
+import type { Subject } from '../facts.ts';
 
 type EntryState = 'waiting' | 'pushing' | 'rejected' | 'stopped' | 'held' | 'withdrawn' | 'failed';
-type EndState = Exclude<EntryState, 'waiting' | 'pushing'>;
 
 interface End {
-  readonly state: EndState;
+  /**
+   * `stopped` by a person; `held` by a rail, until a person has looked; `withdrawn`: the rules say
+   * otherwise by now.
+   */
+  readonly state: 'stopped' | 'held' | 'withdrawn';
   /** A person's name, or `daemon`. */
   readonly by: string;
   /** The rail that ended it, if one did. */
@@ -17,13 +22,139 @@ interface End {
   readonly at: number;
 }
 
+function ending({ state, by, rail, detail, at }: End) {
+  return { state, rail: rail ?? null, detail, ended_at: at, ended_by: by };
+}
+
 /** Ends the entry that waits for this delivery, if there is one. */
 export async function endEntry(tx: Tx, orderDeliveryId: number, end: End): Promise<void> {
-  const { state, by, rail = null, detail, at } = end;
   await tx
     .updateTable('reject_entry')
-    .set({ state, rail, detail, ended_at: at, ended_by: by })
+    .set(ending(end))
     .where('order_delivery_id', '=', orderDeliveryId)
+    .where('ended_at', 'is', null)
     .where('state', '=', 'waiting')
+    .execute();
+}
+
+/** Ends what waits because of this rule, or everything that waits; gives how many there were. */
+export async function endEntries(tx: Tx, ruleId: string | undefined, end: End): Promise<number> {
+  let query = tx
+    .updateTable('reject_entry')
+    .set(ending(end))
+    .where('ended_at', 'is', null)
+    .where('state', '=', 'waiting');
+  if (ruleId !== undefined) query = query.where('rule_id', '=', ruleId);
+  const ended = await query.returning('order_delivery_id').execute();
+  return ended.length;
+}
+
+export interface Begin {
+  readonly subject: Subject;
+  readonly rule: Rule;
+  /** The decision to reject. */
+  readonly decisionId: number;
+  readonly at: number;
+}
+
+/** Lets a reject wait out its grace; gives when that is over. */
+export async function beginEntry(tx: Tx, begin: Begin): Promise<number> {
+  const { subject, rule, decisionId, at } = begin;
+  const { delivery } = subject;
+  const dueAt = at + (rule.reject?.graceMs ?? Number.POSITIVE_INFINITY);
+  await tx
+    .insertInto('reject_entry')
+    .values({
+      order_delivery_id: delivery.order_delivery_id,
+      order_id: delivery.order_id,
+      rule_id: rule.id,
+      rule_hash: rule.hash,
+      delivery_hash: delivery.content_hash,
+      decision_id: decisionId,
+      ...{ queued_at: at, due_at: dueAt, state: 'waiting' },
+    })
+    .execute();
+  return dueAt;
+}
+
+export interface RejectEntry {
+  readonly entryId: number;
+  readonly orderDeliveryId: number;
+  readonly orderId: number;
+  readonly ruleId: string;
+  readonly ruleHash: string;
+  readonly deliveryHash: string;
+  readonly decisionId: number;
+  readonly queuedAt: number;
+  readonly dueAt: number;
+  readonly state: EntryState;
+  /** The rail that puts it off or ended it. */
+  readonly rail: string | null;
+  readonly detail: string | null;
+}
+
+function entries(db: Db | Tx) {
+  return db
+    .selectFrom('reject_entry')
+    .select([
+      'entry_id as entryId',
+      'order_delivery_id as orderDeliveryId',
+      'order_id as orderId',
+      'rule_id as ruleId',
+      'rule_hash as ruleHash',
+      'delivery_hash as deliveryHash',
+      'decision_id as decisionId',
+      'queued_at as queuedAt',
+      'due_at as dueAt',
+      'state',
+      'rail',
+      'detail',
+    ]);
+}
+
+/** The latest entry of a delivery, open or not. */
+export function latestEntry(tx: Tx, orderDeliveryId: number): Promise<RejectEntry | undefined> {
+  return entries(tx)
+    .where('order_delivery_id', '=', orderDeliveryId)
+    .orderBy('entry_id', 'desc')
+    .executeTakeFirst();
+}
+
+export function entryById(tx: Tx, entryId: number): Promise<RejectEntry | undefined> {
+  return entries(tx).where('entry_id', '=', entryId).executeTakeFirst();
+}
+
+/** What waits, the first to be rejected first. */
+export function waitingEntries(db: Db): Promise<RejectEntry[]> {
+  return entries(db)
+    .where('ended_at', 'is', null)
+    .where('state', '=', 'waiting')
+    .orderBy('due_at')
+    .orderBy('entry_id')
+    .execute();
+}
+
+/** A rail is in its way for now: it is looked at again at `until`. */
+export async function putOff(
+  tx: Tx,
+  entryId: number,
+  stop: { readonly rail: string; readonly detail: string; readonly until: number },
+): Promise<void> {
+  const { rail, detail, until } = stop;
+  await tx
+    .updateTable('reject_entry')
+    .set({ rail, detail, due_at: until })
+    .where('entry_id', '=', entryId)
+    .execute();
+}
+
+/** Everything that is pending is decided anew: what reject rules may do has changed. */
+export async function reconsiderAll(tx: Tx, at: number): Promise<void> {
+  await tx
+    .updateTable('evaluation')
+    .set({ due_at: at })
+    .where('order_delivery_id', 'in', (eb) =>
+      eb.selectFrom('delivery').select('order_delivery_id').where('status', '=', 'pending'),
+    )
     .execute();
 }

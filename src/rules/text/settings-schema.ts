@@ -42,16 +42,42 @@ const calendar = z.strictObject({
   holidays: z.array(z.iso.date('write a date such as 2026-12-24')).default([]),
 });
 
+const rejectRails = z.strictObject({
+  max_per_hour: count.default(5),
+  max_per_day: count.default(20).describe('In any 24 hours, as all limits of a day.'),
+  max_per_customer_per_day: count.default(2),
+  max_amount_per_day: z.number().positive().optional().describe('In each currency by itself.'),
+  max_share_of_day: z
+    .number()
+    .positive()
+    .max(100)
+    .default(3)
+    .describe('Percent of the deliveries that were decided in a day.'),
+  share_floor: count.default(3).describe('So many a day are no question of their share.'),
+  times_median: z
+    .number()
+    .min(1)
+    .default(5)
+    .describe('How many times the median day of the last 30 a day may have.'),
+  median_floor: count.default(3).describe('So many a day are no question of the median.'),
+  write_failures: count.default(3).describe('Pushes of a day that fail before the breaker trips.'),
+  business_hours_only: z.boolean().default(true),
+  matches_seen: z
+    .int()
+    .nonnegative()
+    .default(5)
+    .describe('Deliveries that a person has looked at before a rule can be armed.'),
+});
+
+const acceptRails = z.strictObject({
+  max_per_hour: count.default(5000),
+  refused_in_a_row: count.default(20).describe('Pushes of accepts that came to nothing.'),
+  pause: duration.default('1h').describe('How long accepts wait after either of these.'),
+});
+
 const rails = z.strictObject({
-  reject: z
-    .strictObject({
-      max_per_hour: count.default(5),
-      max_per_day: count.default(20),
-      max_per_customer_per_day: count.default(2),
-      max_share_of_day: z.number().positive().max(100).default(3).describe('Percent.'),
-      max_amount_per_day: z.number().positive().optional(),
-    })
-    .prefault({}),
+  reject: rejectRails.prefault({}),
+  accept: acceptRails.prefault({}),
   freshness: z
     .strictObject({
       mirror: duration.default('15m'),

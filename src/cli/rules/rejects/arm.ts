@@ -1,0 +1,103 @@
+/** `selvedge rules arm|disarm|reset-breaker`: whether reject rules may act. */
+import { Command, InvalidArgumentError } from 'commander';
+import { z } from 'zod';
+import { parseDuration } from '../../../lib/units.ts';
+import { type CliContext, examples } from '../../command.ts';
+import { askRunningDaemon } from '../../daemon-call.ts';
+
+interface Options {
+  readonly reason: string;
+  readonly expires: number;
+  readonly json?: boolean;
+}
+
+const DAY_MS = 86_400_000;
+const EXPIRES_MS_DEFAULT = 90 * DAY_MS;
+
+const armed = z.object({
+  ruleId: z.string(),
+  ruleHash: z.string(),
+  reportId: z.int(),
+  expiresAt: z.int(),
+});
+const disarmed = z.object({ withdrawn: z.int() });
+const breaker = z.object({ at: z.number(), rail: z.string(), detail: z.string() });
+
+function duration(text: string): number {
+  const ms = parseDuration(text);
+  if (ms === undefined) throw new InvalidArgumentError('a duration such as 30d');
+  return ms;
+}
+
+function command(name: string, summary: string): Command {
+  return new Command(name)
+    .summary(summary)
+    .requiredOption('--reason <text>', 'why; goes into the audit')
+    .option('--json', 'the answer as JSON');
+}
+
+export function rulesArm(context: CliContext): Command {
+  return command('arm', 'let a reject rule act, in exactly its present text')
+    .description(
+      'Asks for tests that prove every clause, a kept backtest of this text (rules backtest\n' +
+        '--save), and matches that somebody has looked at (rules matches --seen). Changing the\n' +
+        'rule, or a list or table it reads, disarms it. Asks the running daemon.',
+    )
+    .argument('<rule>', 'the id of a reject rule')
+    .option('--expires <duration>', 'how long it stays armed', duration, EXPIRES_MS_DEFAULT)
+    .addHelpText(
+      'after',
+      examples([['rules arm reject-closed-season --reason "agreed" --expires 30d', 'a month']]),
+    )
+    .action(async (rule: string, { reason, expires, json }: Options, self: Command) => {
+      const answer = await askRunningDaemon(self, context, {
+        path: '/api/rules/arm',
+        body: { rule, reason, lastsMs: expires },
+        answer: armed,
+      });
+      if (json === true) context.output.json(answer);
+      else {
+        const until = new Date(answer.expiresAt).toISOString();
+        const hash = answer.ruleHash.slice(0, 12);
+        context.output.line(`${rule} (${hash}) is armed until ${until}`);
+        context.output.line('selvedge rules queue shows what it will reject');
+      }
+    });
+}
+
+export function rulesDisarm(context: CliContext): Command {
+  return command('disarm', 'let a reject rule only watch again')
+    .description('What waits to be rejected by it is withdrawn. Asks the running daemon.')
+    .argument('<rule>', 'the id of a reject rule')
+    .addHelpText(
+      'after',
+      examples([['rules disarm reject-closed-season --reason "wrong"', 'at once']]),
+    )
+    .action(async (rule: string, { reason, json }: Options, self: Command) => {
+      const answer = await askRunningDaemon(self, context, {
+        path: '/api/rules/disarm',
+        body: { rule, reason },
+        answer: disarmed,
+      });
+      if (json === true) context.output.json(answer);
+      else context.output.line(`${rule} is disarmed, ${answer.withdrawn} rejects withdrawn`);
+    });
+}
+
+export function rulesResetBreaker(context: CliContext): Command {
+  return command('reset-breaker', 'let armed reject rules act again after the breaker tripped')
+    .description(
+      'The breaker trips when a limit is reached, when pushes of rejects fail, or when far more\n' +
+        'is rejected than usual. What it stopped stays held until somebody has looked.',
+    )
+    .addHelpText('after', examples([['rules reset-breaker --reason "a sale"', 'after a look']]))
+    .action(async ({ reason, json }: Options, self: Command) => {
+      const answer = await askRunningDaemon(self, context, {
+        path: '/api/rules/reset-breaker',
+        body: { reason },
+        answer: breaker,
+      });
+      if (json === true) context.output.json(answer);
+      else context.output.line(`the breaker is reset (it was: ${answer.rail}, ${answer.detail})`);
+    });
+}

@@ -1,0 +1,83 @@
+/** `selvedge rules matches`: what a reject rule would have rejected, for somebody to look at. */
+import { Command, InvalidArgumentError } from 'commander';
+import { z } from 'zod';
+import { type Match, seenCount, unseenMatches } from '../../../decisions/reject/matches.ts';
+import { RefusedError } from '../../../lib/errors.ts';
+import { explain } from '../../../rules/explain.ts';
+import { type CliContext, examples } from '../../command.ts';
+import { askRunningDaemon } from '../../daemon-call.ts';
+import type { Output } from '../../output.ts';
+import { withMirror } from '../../reading.ts';
+import { namedRuleSet, rulesDirectory } from '../rule-sets.ts';
+
+interface Options {
+  readonly rules?: string;
+  readonly seen?: boolean;
+  readonly limit: number;
+  readonly json?: boolean;
+}
+
+const LIMIT_MAX = 500;
+
+function wholeNumber(text: string): number {
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= 1 && value <= LIMIT_MAX) return value;
+  throw new InvalidArgumentError(`a number from 1 to ${LIMIT_MAX}`);
+}
+
+function print(output: Output, rule: string, matches: readonly Match[]): void {
+  for (const { decisionId, orderDeliveryId, at, evaluation } of matches) {
+    const time = new Date(at).toISOString();
+    output.line(`decision ${decisionId} about delivery ${orderDeliveryId}, ${time}`);
+    const rules = evaluation.rules.filter(({ id }) => id === rule);
+    output.line(explain({ ...evaluation, rules }));
+    output.line();
+  }
+}
+
+async function run(
+  context: CliContext,
+  rule: string,
+  options: Options,
+  command: Command,
+): Promise<void> {
+  const directory = rulesDirectory(command, context, options.rules);
+  const { matches, seen } = await withMirror(command, context, async (db) => {
+    const { rules } = await namedRuleSet(db, directory);
+    const found = rules.find(({ id }) => id === rule);
+    if (!found) throw new RefusedError('rules.unknown', `there is no rule ${rule}`);
+    const unseen = await unseenMatches(db, found.hash, options.limit);
+    return { matches: unseen, seen: await seenCount(db, found.hash) };
+  });
+  if (options.json === true) context.output.json({ seen, matches });
+  else print(context.output, rule, matches);
+  if (options.seen !== true || matches.length === 0) {
+    context.output.note(`${matches.length} not looked at yet are shown, ${seen} were looked at`);
+    return;
+  }
+  const decisions = matches.map(({ decisionId }) => decisionId);
+  const answer = await askRunningDaemon(command, context, {
+    path: '/api/rules/seen',
+    body: { rule, decisions },
+    answer: z.object({ seen: z.int() }),
+  });
+  context.output.note(`you have looked at these ${matches.length}: ${answer.seen} in all`);
+}
+
+export function rulesMatches(context: CliContext): Command {
+  return new Command('matches')
+    .summary('show what a rule matched while it only watched')
+    .description(
+      'The latest match of each delivery by exactly the present text of the rule that nobody\n' +
+        'has looked at yet. With --seen you say that you have: arming asks for it.',
+    )
+    .argument('<rule>', 'the id of a rule')
+    .option('--rules <dir>', 'the directory of the rule (default: the configured one)')
+    .option('--seen', 'write down that you have looked at those that are shown')
+    .option('--limit <n>', 'how many at the most', wholeNumber, 20)
+    .option('--json', 'as JSON')
+    .addHelpText('after', examples([['rules matches reject-closed-season --seen', 'one by one']]))
+    .action((rule: string, options: Options, command: Command) =>
+      run(context, rule, options, command),
+    );
+}

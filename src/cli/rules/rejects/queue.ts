@@ -1,0 +1,70 @@
+/** `selvedge rules queue|stop`: what reject rules are about to do, and how to prevent it. */
+import { Command } from 'commander';
+import { type RejectOverview, rejectOverview } from '../../../decisions/review/overview.ts';
+import { systemClock } from '../../../lib/clock.ts';
+import { formatDuration } from '../../../lib/units.ts';
+import { type CliContext, examples } from '../../command.ts';
+import { actOnDeliveries } from '../../deliveries/act.ts';
+import type { Output } from '../../output.ts';
+import { withMirror } from '../../reading.ts';
+
+function print(output: Output, { breaker, armed, waiting, today }: RejectOverview): void {
+  if (breaker !== null) {
+    const at = new Date(breaker.at).toISOString();
+    output.line(output.style('red', `THE BREAKER TRIPPED at ${at}: ${breaker.rail}`));
+    output.line(`  ${breaker.detail}`);
+    output.line('  no rule rejects until: selvedge rules reset-breaker --reason "…"');
+  }
+  for (const { ruleId, actor, expiresAt } of armed) {
+    const until = new Date(expiresAt).toISOString().slice(0, 10);
+    output.line(`armed: ${ruleId}, by ${actor}, until ${until}`);
+  }
+  if (armed.length === 0) output.line('no reject rule is armed');
+  output.line(`rejected in the last 24 hours: ${today}`);
+  if (waiting.length === 0) {
+    output.line('nothing waits to be rejected');
+    return;
+  }
+  const now = systemClock().now();
+  output.line();
+  output.table(
+    ['ID', 'NUMBER', 'WILL BE REJECTED', 'IN', 'RULE', 'RAIL', 'REASON'],
+    waiting.map((row) => [
+      String(row.orderDeliveryId),
+      row.deliveryNo ?? '',
+      new Date(row.dueAt).toISOString(),
+      formatDuration(Math.max(0, row.dueAt - now)),
+      row.ruleId,
+      row.rail ?? '-',
+      row.detail ?? row.reason,
+    ]),
+  );
+  output.line('selvedge rules stop <delivery> --reason "…" stops one');
+}
+
+export function rulesQueue(context: CliContext): Command {
+  return new Command('queue')
+    .summary('show what reject rules will reject, and when')
+    .description('Armed rules, the breaker, and every delivery that waits out its grace.')
+    .option('--json', 'as JSON')
+    .addHelpText('after', examples([['rules queue', 'each morning']]))
+    .action(async (options: { json?: boolean }, command: Command) => {
+      const now = systemClock().now();
+      const overview = await withMirror(command, context, (db) => rejectOverview(db, now));
+      if (options.json === true) context.output.json(overview);
+      else print(context.output, overview);
+    });
+}
+
+export function rulesStop(context: CliContext): Command {
+  return new Command('stop')
+    .summary('stop rejects that wait')
+    .description('The deliveries are held until you release them (as: deliveries hold).')
+    .argument('<delivery...>', 'ids or numbers (selvedge rules queue)')
+    .requiredOption('--reason <text>', 'why; goes into the journal and the audit')
+    .option('--json', 'one answer for each, as JSON')
+    .addHelpText('after', examples([['rules stop DN-500012 --reason "customer called"', '']]))
+    .action((deliveries: readonly string[], _options: object, self: Command) =>
+      actOnDeliveries(context, self, 'hold', deliveries),
+    );
+}

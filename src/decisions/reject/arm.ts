@@ -1,0 +1,169 @@
+/**
+ * Arming and disarming of reject rules, and the breaker's reset: what a person may do, each in one
+ * transaction with its audit row. Arming asks for everything that shows the rule to be understood:
+ * tests that prove every clause, a stored backtest of exactly this text, matches that somebody has
+ * looked at. What is missing is told all at once, with a RefusedError that changes nothing.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import { RefusedError } from '../../lib/errors.ts';
+import { nearestName } from '../../lib/nearest.ts';
+import type { Rule, RuleSet } from '../../rules/rule.ts';
+import { runRuleTests } from '../../rules/testing.ts';
+import type { Store, Tx } from '../../store/store.ts';
+import { type Breaker, resetBreaker } from './breaker.ts';
+import { markSeen, seenCount } from './matches.ts';
+import { endEntries, reconsiderAll } from './queue.ts';
+import { latestReport, type ReportInput, storeReport } from './reports.ts';
+
+interface Who {
+  readonly actor: string;
+  readonly reason: string;
+}
+
+interface Armed {
+  readonly ruleId: string;
+  readonly ruleHash: string;
+  readonly reportId: number;
+  readonly expiresAt: number;
+}
+
+export interface RejectOperationsDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly ruleSet: () => RuleSet;
+  /** Deliveries have to be decided anew. */
+  readonly onChanged: () => void;
+}
+
+export interface RejectOperations {
+  /** @param lastsMs how long it stays armed. */
+  arm(ruleId: string, lastsMs: number, who: Who): Promise<Armed>;
+  /** Gives how many rejects that waited for it were withdrawn. */
+  disarm(ruleId: string, who: Who): Promise<{ readonly withdrawn: number }>;
+  /** Gives how many deliveries somebody has looked at by now. */
+  seen(ruleId: string, decisions: readonly number[], actor: string): Promise<number>;
+  /** Keeps a backtest; gives its id. */
+  keepReport(report: ReportInput, actor: string): Promise<number>;
+  resetBreaker(who: Who): Promise<Breaker>;
+}
+
+async function audit(tx: Tx, who: Who, at: number, action: string, ruleId: string, detail: object) {
+  await tx
+    .insertInto('audit')
+    .values({ at, ...who, action, subject: `rule:${ruleId}`, detail: JSON.stringify(detail) })
+    .execute();
+}
+
+function rejectRule({ rules }: RuleSet, ruleId: string): Rule {
+  const rule = rules.find(({ id }) => id === ruleId);
+  const ids = rules.flatMap(({ id, action }) => (action === 'reject' ? [id] : []));
+  if (rule?.action === 'reject') return rule;
+  const near = nearestName(ruleId, ids);
+  const hint = near ? `did you mean ${near}?` : `reject rules: ${ids.join(', ') || 'none'}`;
+  throw new RefusedError('rules.no_reject_rule', `there is no reject rule ${ruleId}`, { hint });
+}
+
+function untested(ruleSet: RuleSet, { id }: Rule): readonly string[] {
+  const report = runRuleTests(ruleSet);
+  const tests = report.tests.filter(({ ruleId }) => ruleId === id);
+  const failed = tests.filter(({ ok }) => !ok).map(({ name }) => `its test "${name}" fails`);
+  const unproved = report.unproved
+    .filter(({ ruleId }) => ruleId === id)
+    .map(({ text }) => `no test shows that this matters: ${text}`);
+  return tests.length === 0 ? ['it has no tests'] : [...failed, ...unproved];
+}
+
+async function missing(tx: Tx, ruleSet: RuleSet, rule: Rule): Promise<readonly string[]> {
+  const { matches_seen: needed } = ruleSet.settings.rails.reject;
+  const seen = await seenCount(tx, rule.hash);
+  const report = await latestReport(tx, rule);
+  const isLive = rule.mode === 'live' && ruleSet.settings.mode === 'live';
+  return [
+    ...(isLive ? [] : ['its mode, or that of the set, is not live: armed it would only watch']),
+    ...untested(ruleSet, rule),
+    ...(report ? [] : [`no backtest of this text is kept (selvedge rules backtest … --save)`]),
+    ...(seen >= needed
+      ? []
+      : [`${seen} of ${needed} matches looked at (selvedge rules matches ${rule.id} --seen)`]),
+  ];
+}
+
+async function arm(
+  deps: RejectOperationsDeps,
+  tx: Tx,
+  [ruleId, lastsMs, who]: Parameters<RejectOperations['arm']>,
+): Promise<Armed> {
+  const ruleSet = deps.ruleSet();
+  const rule = rejectRule(ruleSet, ruleId);
+  const wanting = await missing(tx, ruleSet, rule);
+  const report = await latestReport(tx, rule);
+  if (wanting.length > 0 || report === undefined) {
+    const list = wanting.map((one) => `\n  ${one}`).join('');
+    throw new RefusedError('rules.not_ready', `${ruleId} cannot be armed yet:${list}`);
+  }
+  const at = deps.clock.now();
+  const expiresAt = at + lastsMs;
+  await endArming(tx, ruleId, { actor: who.actor, reason: 'armed anew' }, at);
+  await tx
+    .insertInto('arming')
+    .values({
+      ...{ rule_id: ruleId, rule_hash: rule.hash, at, ...who },
+      ...{ report_id: report, expires_at: expiresAt },
+      ...{ ended_at: null, ended_by: null, end_reason: null },
+    })
+    .execute();
+  const armed = { ruleId, ruleHash: rule.hash, reportId: report, expiresAt };
+  await audit(tx, who, at, 'rules.arm', ruleId, armed);
+  await reconsiderAll(tx, at);
+  return armed;
+}
+
+/** Gives whether it was armed. */
+async function endArming(tx: Tx, ruleId: string, who: Who, at: number): Promise<boolean> {
+  const ended = await tx
+    .updateTable('arming')
+    .set({ ended_at: at, ended_by: who.actor, end_reason: who.reason })
+    .where('rule_id', '=', ruleId)
+    .where('ended_at', 'is', null)
+    .returning('arming_id')
+    .execute();
+  return ended.length > 0;
+}
+
+async function disarm(tx: Tx, ruleId: string, who: Who, at: number) {
+  if (!(await endArming(tx, ruleId, who, at))) {
+    throw new RefusedError('rules.not_armed', `${ruleId} is not armed`);
+  }
+  const detail = `disarmed by ${who.actor}: ${who.reason}`;
+  const end = { state: 'withdrawn', by: who.actor, rail: 'arming', detail, at } as const;
+  const withdrawn = await endEntries(tx, ruleId, end);
+  await audit(tx, who, at, 'rules.disarm', ruleId, { withdrawn });
+  await reconsiderAll(tx, at);
+  return { withdrawn };
+}
+
+export function createRejectOperations(deps: RejectOperationsDeps): RejectOperations {
+  const { store, clock } = deps;
+  const changing = async <T>(work: (tx: Tx) => Promise<T>): Promise<T> => {
+    const result = await store.transaction(work);
+    deps.onChanged();
+    return result;
+  };
+  return {
+    arm: (...request) => changing((tx) => arm(deps, tx, request)),
+    disarm: (ruleId, who) => changing((tx) => disarm(tx, ruleId, who, clock.now())),
+    seen: (ruleId, decisions, actor) =>
+      store.transaction((tx) => {
+        const { hash } = rejectRule(deps.ruleSet(), ruleId);
+        return markSeen(tx, hash, decisions, { actor, at: clock.now() });
+      }),
+    keepReport: (report, actor) =>
+      store.transaction((tx) => storeReport(tx, report, { actor, at: clock.now() })),
+    resetBreaker: (who) =>
+      changing(async (tx) => {
+        const breaker = await resetBreaker(tx, who, clock.now());
+        await reconsiderAll(tx, clock.now());
+        return breaker;
+      }),
+  };
+}

@@ -1,0 +1,155 @@
+/**
+ * How many rejects may go out: by the hour, the day, the customer, the amount, the share of what is
+ * decided, and against what is usual. Counted from the intents in the database, in the transaction
+ * that writes the next one: a restart forgets none, and two of them never count past each other.
+ * A day is any 24 hours. What was meant counts, whatever became of it.
+ */
+import { sql } from 'kysely';
+import { formatMinorUnits } from '../../lib/money.ts';
+import type { Facts } from '../../rules/facts/plain.ts';
+import type { Rule, RuleSet } from '../../rules/rule.ts';
+import type { Tx } from '../../store/store.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const MEDIAN_DAYS = 30;
+
+/** A reject that is about to be meant. */
+export interface Candidate {
+  readonly rule: Rule;
+  readonly accountNo: string | null;
+  /** Hundredths; null: not known. */
+  readonly amount: number | null;
+  readonly currency: string | null;
+}
+
+export function candidateOf(rule: Rule, { order, delivery }: Facts): Candidate {
+  const { account_no: accountNo = null } = order;
+  const { currency = order.currency ?? null } = delivery;
+  let amount: number | null = 0;
+  for (const { price, quantity } of delivery.lines) {
+    amount = amount === null || typeof price !== 'number' ? null : amount + price * quantity;
+  }
+  return { rule, accountNo, amount: delivery.amount ?? amount, currency };
+}
+
+interface Intent {
+  readonly intent_at: number;
+  readonly rule_id: string;
+  readonly account_no: string | null;
+  readonly amount: number | null;
+  readonly currency: string | null;
+}
+
+/** Of the last 30 days and the present one. */
+async function intentsSince(tx: Tx, since: number): Promise<Intent[]> {
+  const rows = await tx
+    .selectFrom('reject_entry')
+    .select(['intent_at', 'rule_id', 'account_no', 'amount', 'currency'])
+    .where('intent_at', '>', since)
+    .execute();
+  return rows.flatMap(({ intent_at, ...row }) =>
+    intent_at === null ? [] : [{ intent_at, ...row }],
+  );
+}
+
+async function decidedToday(tx: Tx, now: number): Promise<number> {
+  const row = await tx
+    .selectFrom('evaluation')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where(sql<boolean>`evaluated_at > ${now - DAY_MS}`)
+    .executeTakeFirstOrThrow();
+  return Number(row.count);
+}
+
+/** Of the numbers of 30 days, most of which are usually zero. */
+function medianOf(counts: readonly number[]): number {
+  const sorted = counts.toSorted((a, b) => a - b);
+  const middle = sorted.length / 2;
+  return ((sorted[Math.floor(middle)] ?? 0) + (sorted[Math.ceil(middle) - 1] ?? 0)) / 2;
+}
+
+function countsByDay(intents: readonly Intent[], now: number): readonly number[] {
+  const counts = Array.from({ length: MEDIAN_DAYS }, () => 0);
+  for (const { intent_at: at } of intents) {
+    const day = Math.floor((now - at) / DAY_MS) - 1;
+    if (day >= 0 && day < MEDIAN_DAYS) counts[day] = (counts[day] ?? 0) + 1;
+  }
+  return counts;
+}
+
+/** What is over its limit in words; undefined when nothing is. */
+function over(what: string, count: number, max: number | undefined): string | undefined {
+  return max !== undefined && count > max ? `${what}: ${count}, allowed are ${max}` : undefined;
+}
+
+function amountOver(
+  today: readonly Intent[],
+  { rule, amount, currency }: Candidate,
+  setMax: number | undefined,
+): string | undefined {
+  const check = (intents: readonly Intent[], max: number | undefined, what: string) => {
+    if (max === undefined) return undefined;
+    const same = intents.filter((intent) => intent.currency === currency);
+    const known = same.every((intent) => intent.amount !== null);
+    if (amount === null || currency === null || !known) return `${what}: an amount is not known`;
+    const sum = same.reduce((total, intent) => total + (intent.amount ?? 0), amount);
+    if (sum <= Math.round(max * 100)) return undefined;
+    return `${what}: ${formatMinorUnits(sum)} ${currency}, allowed are ${max}`;
+  };
+  const own = today.filter((intent) => intent.rule_id === rule.id);
+  return (
+    check(today, setMax, 'amount a day') ??
+    check(own, rule.reject?.maxAmountPerDay, `amount a day by ${rule.id}`)
+  );
+}
+
+function shareOver(
+  rejects: number,
+  decided: number,
+  rails: RuleSet['settings']['rails']['reject'],
+): string | undefined {
+  const { max_share_of_day: max, share_floor: floor } = rails;
+  if (rejects <= floor || rejects * 100 <= max * decided) return undefined;
+  return `share of the day: ${rejects} of ${decided} deliveries, allowed are ${max} %`;
+}
+
+function medianOver(
+  rejects: number,
+  counts: readonly number[],
+  rails: RuleSet['settings']['rails']['reject'],
+): string | undefined {
+  const { times_median: times, median_floor: floor } = rails;
+  const median = medianOf(counts);
+  if (rejects <= Math.max(floor, times * median)) return undefined;
+  return `far above what is usual: ${rejects} today, the median of 30 days is ${median}`;
+}
+
+/** The limit that this reject would exceed, with its numbers. */
+export async function capExceeded(
+  tx: Tx,
+  candidate: Candidate,
+  { rails }: RuleSet['settings'],
+  now: number,
+): Promise<{ readonly rail: 'cap' | 'usual'; readonly detail: string } | undefined> {
+  const { rule, accountNo } = candidate;
+  const { reject } = rails;
+  const intents = await intentsSince(tx, now - (MEDIAN_DAYS + 1) * DAY_MS);
+  const today = intents.filter((intent) => intent.intent_at > now - DAY_MS);
+  const hour = today.filter((intent) => intent.intent_at > now - HOUR_MS);
+  const same = today.filter((intent) => intent.account_no === accountNo);
+  const by = (list: readonly Intent[]) => list.filter((one) => one.rule_id === rule.id).length + 1;
+  const limits = rule.reject;
+  const detail =
+    over('an hour', hour.length + 1, reject.max_per_hour) ??
+    over(`an hour by ${rule.id}`, by(hour), limits?.maxPerHour) ??
+    over('a day', today.length + 1, reject.max_per_day) ??
+    over(`a day by ${rule.id}`, by(today), limits?.maxPerDay) ??
+    over('a day for one customer', same.length + 1, reject.max_per_customer_per_day) ??
+    over(`a day for one customer by ${rule.id}`, by(same), limits?.maxPerCustomerPerDay) ??
+    amountOver(today, candidate, reject.max_amount_per_day) ??
+    shareOver(today.length + 1, Math.max(today.length + 1, await decidedToday(tx, now)), reject);
+  if (detail !== undefined) return { rail: 'cap', detail };
+  const unusual = medianOver(today.length + 1, countsByDay(intents, now), reject);
+  return unusual === undefined ? undefined : { rail: 'usual', detail: unusual };
+}

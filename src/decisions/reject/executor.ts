@@ -1,0 +1,230 @@
+/**
+ * Carries out rejects whose grace is over. For each: the delivery is read at the service, then, in
+ * one transaction, the rules are asked anew on fresh facts, every rail is asked, and either the
+ * push is meant (and counted by the caps) or the rail's hold is journaled. The push itself is sent
+ * by the outbox, which looks once more, compares the row to the letter, and reads back.
+ *
+ * A timeout leaves the push in doubt, where only a look leads on: nothing is repeated blindly.
+ * Level-triggered: what waits, what is due and what came of a push all follow from the database.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Clock } from '../../lib/clock.ts';
+import { StoreError, toError } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import { parseDuration } from '../../lib/units.ts';
+import { enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
+import { evaluate } from '../../rules/evaluate.ts';
+import type { Store, Tx } from '../../store/store.ts';
+import { readSubject } from '../facts.ts';
+import { lapsedRules, readHolds } from '../holds/holds.ts';
+import { type DecisionMode, type Judgement, recordDecision } from '../record.ts';
+import type { LoadedRuleSet } from '../rule-files.ts';
+import { armedHashes } from './arming.ts';
+import { tripBreaker } from './breaker.ts';
+import { candidateOf } from './caps.ts';
+import { railHold } from './outcome.ts';
+import {
+  endEntries,
+  endEntry,
+  entryById,
+  putOff,
+  type RejectEntry,
+  reconsiderAll,
+  waitingEntries,
+} from './queue.ts';
+import { firstStop, LOOK_AGAIN_MS, type Stop } from './rails.ts';
+import { settlePushed } from './settle.ts';
+
+export interface RejectDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly rules: () => LoadedRuleSet;
+  readonly mode: () => DecisionMode;
+  /** Reads the delivery at the service into the mirror; throws when it cannot be told. */
+  readonly readDelivery: (
+    orderId: number,
+    orderDeliveryId: number,
+    signal: AbortSignal,
+  ) => Promise<unknown>;
+  /** A push was put into the outbox. */
+  readonly onPush: () => void;
+  /** Deliveries have to be decided anew. */
+  readonly onDecided: () => void;
+}
+
+export interface RejectExecutor {
+  readonly name: string;
+  run(signal: AbortSignal): Promise<void>;
+  /** The queue has changed. */
+  nudge(): void;
+}
+
+const SLEEP_MS_MAX = 30_000;
+
+/** What followed from the end of a grace. */
+type Step = { readonly pushed: true } | { readonly pushed: false; readonly stop: Stop };
+
+async function judge(deps: RejectDeps, tx: Tx, entry: RejectEntry, at: number) {
+  const rules = deps.rules();
+  const { ruleSet } = rules;
+  const { settings } = ruleSet;
+  const subject = await readSubject(tx, entry.orderDeliveryId, { now: at, settings });
+  if (!subject) return undefined;
+  const mode = deps.mode();
+  const evaluation = evaluate(ruleSet, subject.facts, {
+    mode: mode === 'shadow' ? 'shadow' : 'live',
+    armed: await armedHashes(tx, ruleSet, at),
+    lapsed: lapsedRules(await readHolds(tx, entry.orderDeliveryId), at),
+  });
+  return { rules, mode, subject, evaluation, at };
+}
+
+/** What the rail leads to, besides the journal entry. */
+async function follow(tx: Tx, entry: RejectEntry, stop: Stop, at: number): Promise<void> {
+  const { rail, detail, next, until = at + LOOK_AGAIN_MS } = stop;
+  if (next === 'wait') {
+    await putOff(tx, entry.entryId, { rail, detail, until });
+    return;
+  }
+  const end = { by: 'daemon', rail, detail, at };
+  const state = next === 'anew' ? 'withdrawn' : 'held';
+  await endEntry(tx, entry.orderDeliveryId, { ...end, state });
+  if (next !== 'trip') return;
+  await tripBreaker(tx, { at, rail, detail });
+  const tripped = { rail: 'breaker', detail: `it tripped: ${rail}, ${detail}` };
+  await endEntries(tx, undefined, { ...end, ...tripped, state: 'held' });
+  await reconsiderAll(tx, at);
+}
+
+type Judged = Omit<Judgement, 'outcome' | 'dueAt'>;
+
+/** A rail stands in the way: the hold with its name, once for each change of the reason. */
+async function stopAt(tx: Tx, entry: RejectEntry, judged: Judged, stop: Stop): Promise<Step> {
+  const { at } = judged;
+  const outcome = railHold(entry.ruleId, stop);
+  if (entry.rail !== stop.rail || stop.next !== 'wait') {
+    const dueAt = stop.next === 'anew' ? at : at + LOOK_AGAIN_MS;
+    const by = { actor: 'daemon', trigger: 'grace' };
+    await recordDecision(tx, { ...judged, outcome, dueAt }, by);
+  }
+  await follow(tx, entry, stop, at);
+  return { pushed: false, stop };
+}
+
+async function push(tx: Tx, entry: RejectEntry, judged: Judged): Promise<Step> {
+  const { at, subject, evaluation, rules } = judged;
+  const { settings } = rules.ruleSet;
+  const outcome = evaluation.live;
+  const by = { actor: 'daemon', trigger: 'grace' };
+  const decisionId = await recordDecision(tx, { ...judged, outcome, dueAt: null }, by);
+  const { content_hash: contentHash, status: from } = subject.delivery;
+  const { orderId, orderDeliveryId } = entry;
+  // What the facts may age is what the push may wait.
+  const sendBefore = at + (parseDuration(settings.rails.freshness.mirror) ?? 0);
+  const change = { orderId, orderDeliveryId, from, to: 'rejected', decisionId } as const;
+  await enqueueDeliveryStatus(tx, { ...change, contentHash, sendBefore }, at);
+  const rule = rules.ruleSet.rules.find(({ id }) => id === entry.ruleId);
+  const counted = rule && candidateOf(rule, subject.facts);
+  await tx
+    .updateTable('reject_entry')
+    .set({
+      ...{ state: 'pushing', rail: null, detail: null },
+      ...{ intent_at: at, intent_decision_id: decisionId },
+      account_no: counted?.accountNo ?? null,
+      amount: counted?.amount ?? null,
+      currency: counted?.currency ?? null,
+    })
+    .where('entry_id', '=', entry.entryId)
+    .execute();
+  return { pushed: true };
+}
+
+/** The end of a grace; undefined when the entry is gone by now. */
+async function decide(
+  deps: RejectDeps,
+  tx: Tx,
+  entryId: number,
+  unreadable: Stop | undefined,
+): Promise<Step | undefined> {
+  const now = deps.clock.now();
+  await settlePushed(tx, now);
+  const entry = await entryById(tx, entryId);
+  if (entry?.state !== 'waiting') return undefined;
+  const judged = await judge(deps, tx, entry, now);
+  if (!judged) {
+    const detail = 'the delivery is gone from the mirror';
+    await endEntry(tx, entry.orderDeliveryId, {
+      state: 'withdrawn',
+      by: 'daemon',
+      detail,
+      at: now,
+    });
+    return undefined;
+  }
+  const { ruleSet } = judged.rules;
+  const rule = ruleSet.rules.find(({ id }) => id === entry.ruleId);
+  const inspection = { ...judged, now, ruleSet, rule, entry };
+  const stop = unreadable ?? (await firstStop(tx, inspection));
+  return stop ? stopAt(tx, entry, judged, stop) : push(tx, entry, judged);
+}
+
+/** The look at the service; a rail of its own when it cannot be had. */
+async function lookUp(
+  deps: RejectDeps,
+  { orderId, orderDeliveryId }: RejectEntry,
+  signal: AbortSignal,
+): Promise<Stop | undefined> {
+  try {
+    const found = await deps.readDelivery(orderId, orderDeliveryId, signal);
+    if (found !== undefined) return undefined;
+    return { rail: 're-read', detail: 'the service does not know it any more', next: 'anew' };
+  } catch (thrown) {
+    if (thrown instanceof StoreError || signal.aborted) throw thrown;
+    const detail = `the service cannot be asked: ${toError(thrown).message}`;
+    return { rail: 're-read', detail, next: 'wait' };
+  }
+}
+
+async function carryOut(deps: RejectDeps, entry: RejectEntry, signal: AbortSignal): Promise<void> {
+  const unreadable = await lookUp(deps, entry, signal);
+  const step = await deps.store.transaction((tx) => decide(deps, tx, entry.entryId, unreadable));
+  if (!step) return;
+  const { orderDeliveryId: delivery, ruleId: rule } = entry;
+  if (step.pushed) {
+    deps.log.warn({ delivery, rule }, `delivery ${delivery}: its grace is over, it is rejected`);
+    deps.onPush();
+    return;
+  }
+  const { rail, detail, next } = step.stop;
+  const text = `delivery ${delivery}: not rejected, rail ${rail}`;
+  if (next === 'trip') deps.log.error({ delivery, rule, detail }, `${text}; the breaker tripped`);
+  else if (entry.rail !== rail) deps.log.warn({ delivery, rule, detail }, text);
+  deps.onDecided();
+}
+
+export function createRejectExecutor(deps: RejectDeps): RejectExecutor {
+  let wake = new AbortController();
+  return {
+    name: 'rejects',
+    nudge: () => wake.abort(),
+    async run(signal) {
+      while (!signal.aborted) {
+        wake = new AbortController();
+        await deps.store.transaction((tx) => settlePushed(tx, deps.clock.now()));
+        const waiting = await waitingEntries(deps.store.db);
+        const now = deps.clock.now();
+        for (const entry of waiting.filter(({ dueAt }) => dueAt <= now)) {
+          if (signal.aborted) return;
+          await carryOut(deps, entry, signal);
+          await nextTurn();
+        }
+        if (wake.signal.aborted) continue;
+        const [first] = await waitingEntries(deps.store.db);
+        const due = first?.dueAt ?? Number.POSITIVE_INFINITY;
+        const wait = Math.max(1, Math.min(SLEEP_MS_MAX, due - deps.clock.now()));
+        await deps.clock.sleep(wait, AbortSignal.any([signal, wake.signal])).catch(() => undefined);
+      }
+    },
+  };
+}

@@ -1,0 +1,73 @@
+/** Whether what a reject rests on is fresh enough; facts that are too old count as unknown. */
+
+import { formatDuration, parseDuration } from '../../lib/units.ts';
+import type { Rule, RuleSet } from '../../rules/rule.ts';
+import type { Tx } from '../../store/store.ts';
+import type { Subject } from '../facts.ts';
+
+type Settings = RuleSet['settings'];
+
+async function completeAt(tx: Tx, stream: string): Promise<number | undefined> {
+  const row = await tx
+    .selectFrom('stream_state')
+    .select('complete_at')
+    .where('stream', '=', stream)
+    .executeTakeFirst();
+  return row?.complete_at ?? undefined;
+}
+
+/** When we last heard of orders: a complete sweep, or an event that came in. */
+async function heardAt(tx: Tx): Promise<number | undefined> {
+  const event = await tx
+    .selectFrom('webhook_event')
+    .select((eb) => eb.fn.max('received_at').as('at'))
+    .executeTakeFirst();
+  const times = [await completeAt(tx, 'orders'), event?.at ?? undefined];
+  const known = times.filter((at) => at !== undefined);
+  return known.length > 0 ? Math.max(...known) : undefined;
+}
+
+/** Since when the oldest order waits that an event told us to read. */
+async function behindSince(tx: Tx): Promise<number | undefined> {
+  const row = await tx
+    .selectFrom('refresh')
+    .select((eb) => eb.fn.min('requested_at').as('at'))
+    .executeTakeFirst();
+  return row?.at ?? undefined;
+}
+
+function tooOld(
+  what: string,
+  at: number | null | undefined,
+  limit: string,
+  now: number,
+): string | undefined {
+  if (at === null || at === undefined) return `${what}: its age is not known`;
+  const age = now - at;
+  if (age <= (parseDuration(limit) ?? 0)) return undefined;
+  return `${what} is ${formatDuration(age)} old, allowed are ${limit}`;
+}
+
+const STOCK_FACTS = new Set(['delivery.lines.stock_free', 'delivery.lines.missing']);
+
+/** What is too old for this rule, in words; undefined when nothing is. */
+export async function notFresh(
+  tx: Tx,
+  rule: Rule,
+  { facts }: Subject,
+  { rails }: Settings,
+  now: number,
+): Promise<string | undefined> {
+  const { mirror, stock, credit } = rails.freshness;
+  const behind = await behindSince(tx);
+  const lag =
+    tooOld('the mirror', await heardAt(tx), mirror, now) ??
+    (behind === undefined ? undefined : tooOld('an order to be read', behind, mirror, now));
+  if (lag !== undefined) return lag;
+  if (rule.reads.some((path) => STOCK_FACTS.has(path))) {
+    const old = tooOld('the stock', await completeAt(tx, 'stock'), stock, now);
+    if (old !== undefined) return old;
+  }
+  if (!rule.reads.some((path) => path.startsWith('customer.credit'))) return undefined;
+  return tooOld('the credit', facts.customer?.credit?.as_of, credit, now);
+}

@@ -1,0 +1,83 @@
+/**
+ * What becomes of the rules' word where rejects are concerned: a reject begins its grace instead of
+ * being sent, one that a rail stopped is held for people, and one that the rules no longer want is
+ * withdrawn. Called for every pending delivery that is decided, in that transaction.
+ */
+import type { Outcome } from '../../rules/combine.ts';
+import type { Tx } from '../../store/store.ts';
+import type { Judgement } from '../record.ts';
+import { beginEntry, endEntry, latestEntry, type RejectEntry } from './queue.ts';
+import { settlePushed } from './settle.ts';
+
+/** The hold that a rail makes of an outcome; the rail's name is the reason's first word. */
+export function railHold(
+  ruleId: string,
+  { rail, detail }: { readonly rail: string; readonly detail: string },
+): Outcome {
+  const reason = `rail ${rail}: ${detail}`;
+  return { kind: 'hold', code: 'rail', rules: [ruleId], reason, missing: [] };
+}
+
+/** The rail that stands in the way of this delivery as it is now, if one does. */
+function standing(entry: RejectEntry | undefined, contentHash: string): Outcome | undefined {
+  if (entry === undefined || entry.rail === null || entry.deliveryHash !== contentHash) {
+    return undefined;
+  }
+  const { state, rail, ruleId } = entry;
+  const stands = state === 'waiting' || state === 'held' || state === 'failed';
+  return stands ? railHold(ruleId, { rail, detail: entry.detail ?? '' }) : undefined;
+}
+
+/**
+ * The outcome after the rails. A delivery that a rail stopped is not accepted behind its back:
+ * it stays held until a person has spoken or it has changed. One that a rail only puts off is held
+ * while the rules go on to want the reject.
+ */
+export async function outcomeAfterRails(
+  tx: Tx,
+  { subject, at }: Pick<Judgement, 'subject' | 'at'>,
+  outcome: Outcome,
+): Promise<Outcome> {
+  const { order_delivery_id: id, content_hash: contentHash } = subject.delivery;
+  await settlePushed(tx, at);
+  if (outcome.kind === 'hold') return outcome;
+  const entry = await latestEntry(tx, id);
+  if (entry?.state === 'waiting' && outcome.kind !== 'reject') return outcome;
+  return standing(entry, contentHash) ?? outcome;
+}
+
+/** The first of the deciding reject rules is the one that must stand till the end. */
+function rejectingRule({ rules, outcome }: Judgement) {
+  return rules.ruleSet.rules.find(
+    ({ id, action }) => action === 'reject' && outcome.rules.includes(id),
+  );
+}
+
+/**
+ * Begins, keeps or ends the wait of a reject; call it once the decision is recorded. Gives when a
+ * reject that begins to wait will be due.
+ */
+export async function followReject(
+  tx: Tx,
+  judgement: Judgement,
+  decisionId: number,
+): Promise<number | undefined> {
+  const { mode, subject, outcome, at, evaluation } = judgement;
+  if (mode !== 'live') return undefined;
+  const { order_delivery_id: id, content_hash: contentHash } = subject.delivery;
+  const entry = await latestEntry(tx, id);
+  const waits = entry?.state === 'waiting';
+  if (outcome.kind !== 'reject') {
+    if (waits && evaluation.live.kind !== 'reject') {
+      const detail = `the rules now say ${outcome.kind}: ${outcome.reason}`;
+      await endEntry(tx, id, { state: 'withdrawn', by: 'daemon', detail, at });
+    }
+    return undefined;
+  }
+  const rule = rejectingRule(judgement);
+  if (!rule) return undefined;
+  if (waits && entry.ruleHash === rule.hash && entry.deliveryHash === contentHash) return undefined;
+  const detail = 'the delivery or the rule has changed, a new grace begins';
+  await endEntry(tx, id, { state: 'withdrawn', by: 'daemon', detail, at });
+  return beginEntry(tx, { subject, rule, decisionId, at });
+}

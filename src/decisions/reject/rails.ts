@@ -1,0 +1,144 @@
+/**
+ * The rails of a reject whose grace is over, in the order in which they are asked. Each one that
+ * stands in the way makes a hold of the reject, with its name as the reason; what follows is part
+ * of the rail: wait and be asked again, be decided anew, be left to a person, or trip the breaker.
+ */
+import type { Outcome } from '../../rules/combine.ts';
+import type { Evaluation } from '../../rules/evaluate.ts';
+import type { Rule, RuleSet } from '../../rules/rule.ts';
+import type { Tx } from '../../store/store.ts';
+import type { Subject } from '../facts.ts';
+import { nextOpening } from '../holds/business-time.ts';
+import type { DecisionMode } from '../record.ts';
+import { isReviewed } from '../review/touched.ts';
+import { armedHashes } from './arming.ts';
+import { breakerResetAt, readBreaker } from './breaker.ts';
+import { candidateOf, capExceeded } from './caps.ts';
+import { notFresh } from './freshness.ts';
+import type { RejectEntry } from './queue.ts';
+import { failuresExceeded } from './settle.ts';
+
+export interface Inspection {
+  readonly now: number;
+  readonly mode: DecisionMode;
+  readonly ruleSet: RuleSet;
+  /** The rule of the entry, if the set still has it. */
+  readonly rule: Rule | undefined;
+  readonly entry: RejectEntry;
+  /** As it was read at the service a moment ago. */
+  readonly subject: Subject;
+  readonly evaluation: Evaluation;
+}
+
+export interface Stop {
+  readonly rail: string;
+  readonly detail: string;
+  /**
+   * `wait`: asked again at `until`. `anew`: the rules decide again at once. `person`: held until
+   * somebody has looked. `trip`: the same, and no rule rejects until the breaker is reset.
+   */
+  readonly next: 'wait' | 'anew' | 'person' | 'trip';
+  readonly until?: number | undefined;
+}
+
+/** How often a rail that waits looks again. */
+export const LOOK_AGAIN_MS = 300_000;
+
+function wait({ now }: Inspection, rail: string, detail: string): Stop {
+  return { rail, detail, next: 'wait', until: now + LOOK_AGAIN_MS };
+}
+
+type Rail = (tx: Tx, inspection: Inspection) => Promise<Stop | undefined> | Stop | undefined;
+
+function modeRail(_tx: Tx, inspection: Inspection): Stop | undefined {
+  if (inspection.mode === 'live') return undefined;
+  return wait(inspection, 'mode', `the daemon only watches (mode ${inspection.mode})`);
+}
+
+async function personRail(tx: Tx, { subject }: Inspection): Promise<Stop | undefined> {
+  if (!(await isReviewed(tx, subject))) return undefined;
+  return { rail: 'person', detail: 'a person has decided about it', next: 'person' };
+}
+
+async function breakerRail(tx: Tx): Promise<Stop | undefined> {
+  const breaker = await readBreaker(tx);
+  if (!breaker) return undefined;
+  const detail = `it tripped: ${breaker.rail}, ${breaker.detail}`;
+  return { rail: 'breaker', detail, next: 'person' };
+}
+
+async function armingRail(tx: Tx, inspection: Inspection): Promise<Stop | undefined> {
+  const { entry, rule, ruleSet, now } = inspection;
+  const changed = rule?.hash !== entry.ruleHash;
+  if (!changed && (await armedHashes(tx, ruleSet, now)).has(entry.ruleHash)) return undefined;
+  const what = changed ? 'has changed' : 'is not armed any more';
+  return { rail: 'arming', detail: `rule ${entry.ruleId} ${what}`, next: 'anew' };
+}
+
+function rereadRail(_tx: Tx, { entry, subject }: Inspection): Stop | undefined {
+  const { status, content_hash: contentHash } = subject.delivery;
+  const [rail, next] = ['re-read', 'anew'] as const;
+  if (status !== 'pending') return { rail, detail: `it is ${status} by now`, next };
+  if (contentHash === entry.deliveryHash) return undefined;
+  return { rail, detail: 'the delivery has changed while it waited', next };
+}
+
+function told({ kind, rules, reason }: Outcome): string {
+  return `${kind} by ${rules.join(', ') || 'no rule'}: ${reason}`;
+}
+
+function rulesRail(_tx: Tx, { entry, evaluation }: Inspection): Stop | undefined {
+  const { live } = evaluation;
+  if (live.kind === 'reject' && live.rules.includes(entry.ruleId)) return undefined;
+  return { rail: 're-evaluation', detail: `the rules now say ${told(live)}`, next: 'anew' };
+}
+
+async function freshnessRail(tx: Tx, inspection: Inspection): Promise<Stop | undefined> {
+  const { rule, ruleSet, subject, now } = inspection;
+  const detail = rule && (await notFresh(tx, rule, subject, ruleSet.settings, now));
+  return detail === undefined ? undefined : wait(inspection, 'freshness', detail);
+}
+
+function hoursRail(_tx: Tx, inspection: Inspection): Stop | undefined {
+  const { ruleSet, subject } = inspection;
+  const { business_hours_only: only } = ruleSet.settings.rails.reject;
+  if (!only || subject.facts.clock.business_hours) return undefined;
+  const stop = wait(inspection, 'hours', 'nobody is at work; it goes on when somebody is');
+  return { ...stop, until: nextOpening(inspection.now, ruleSet.settings) ?? stop.until };
+}
+
+async function failuresRail(tx: Tx, { ruleSet, now }: Inspection): Promise<Stop | undefined> {
+  const since = await breakerResetAt(tx);
+  const detail = await failuresExceeded(tx, ruleSet.settings, now, since);
+  return detail === undefined ? undefined : { rail: 'failures', detail, next: 'trip' };
+}
+
+async function capRail(tx: Tx, inspection: Inspection): Promise<Stop | undefined> {
+  const { rule, ruleSet, subject, now } = inspection;
+  if (!rule) return undefined;
+  const candidate = candidateOf(rule, subject.facts);
+  const found = await capExceeded(tx, candidate, ruleSet.settings, now);
+  return found && { ...found, next: 'trip' };
+}
+
+const RAILS: readonly Rail[] = [
+  modeRail,
+  rereadRail,
+  personRail,
+  breakerRail,
+  armingRail,
+  rulesRail,
+  freshnessRail,
+  hoursRail,
+  failuresRail,
+  capRail,
+];
+
+/** The first rail that stands in the way; undefined: the reject may go. */
+export async function firstStop(tx: Tx, inspection: Inspection): Promise<Stop | undefined> {
+  for (const rail of RAILS) {
+    const stop = await rail(tx, inspection);
+    if (stop) return stop;
+  }
+  return undefined;
+}

@@ -1,0 +1,73 @@
+/** What became of the pushes of rejects, and whether too many of them failed. */
+import { sql } from 'kysely';
+import { pushReference } from '../../outbox/enqueue.ts';
+import type { RuleSet } from '../../rules/rule.ts';
+import type { Tx } from '../../store/store.ts';
+
+const DAY_MS = 86_400_000;
+
+async function pushed(tx: Tx) {
+  const rows = await tx
+    .selectFrom('reject_entry')
+    .select(['entry_id', 'order_delivery_id', 'intent_decision_id'])
+    .where('ended_at', 'is', null)
+    .where('state', '=', 'pushing')
+    .execute();
+  return rows.flatMap(({ intent_decision_id: decisionId, ...row }) =>
+    decisionId === null ? [] : [{ ...row, decisionId }],
+  );
+}
+
+/** Ends the entries whose push has come to its end. */
+export async function settlePushed(tx: Tx, at: number): Promise<void> {
+  for (const { entry_id: entryId, order_delivery_id: id, decisionId } of await pushed(tx)) {
+    const push = await tx
+      .selectFrom('outbox')
+      .select(['state', 'last_error', 'ended_at'])
+      .where('kind', '=', 'delivery_status')
+      .where('reference', '=', pushReference(id, decisionId))
+      .executeTakeFirst();
+    if (!push || push.ended_at === null) continue;
+    const confirmed = push.state === 'confirmed';
+    const failed = { rail: 'push', detail: `the push is ${push.state}: ${push.last_error ?? ''}` };
+    await tx
+      .updateTable('reject_entry')
+      .set({
+        ...(confirmed ? { state: 'rejected', rail: null, detail: null } : { state: 'failed' }),
+        ...(confirmed ? {} : failed),
+        ...{ ended_at: at, ended_by: 'daemon' },
+      })
+      .where('entry_id', '=', entryId)
+      .execute();
+  }
+}
+
+/**
+ * Pushes of a day that were sent and came to nothing, since `after`; one that was not sent, because
+ * somebody was faster, is none of them.
+ */
+export async function failuresExceeded(
+  tx: Tx,
+  { rails }: RuleSet['settings'],
+  now: number,
+  after: number,
+): Promise<string | undefined> {
+  const row = await tx
+    .selectFrom('reject_entry as r')
+    .innerJoin('outbox as o', (join) =>
+      join.onRef(
+        'o.reference',
+        '=',
+        sql<string>`'delivery/' || r.order_delivery_id || '/decision/' || r.intent_decision_id`,
+      ),
+    )
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('o.kind', '=', 'delivery_status')
+    .where('r.state', '=', 'failed')
+    .where('o.attempts', '>', 0)
+    .where('r.ended_at', '>', Math.max(after, now - DAY_MS))
+    .executeTakeFirstOrThrow();
+  const count = Number(row.count);
+  const { write_failures: max } = rails.reject;
+  return count >= max ? `${count} pushes of rejects failed in a day` : undefined;
+}

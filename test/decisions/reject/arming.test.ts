@@ -1,0 +1,87 @@
+import { describe, expect, it } from 'vitest';
+import { unseenMatches } from '../../../src/decisions/reject/matches.ts';
+import { createCourt, DAY, settingsWith, UNLUCKY } from './support.ts';
+
+const WHO = { actor: 'ada', reason: 'agreed' };
+
+describe('arming a reject rule', () => {
+  it('asks for tests, a backtest and matches that somebody saw, all at once', async () => {
+    const untested = UNLUCKY.replace(/ {6}- name: wanted all the same[\s\S]*?expect: none\n/, '');
+    const court = await createCourt(untested);
+    const arm = court.operations.arm('reject-unlucky', DAY, WHO);
+    await expect(arm).rejects.toMatchObject({ code: 'rules.not_ready' });
+    await expect(arm).rejects.toThrow(/no test shows that this matters: unless order\.comment/);
+    await expect(arm).rejects.toThrow(/no backtest of this text is kept/);
+    await expect(arm).rejects.toThrow(/0 of 1 matches looked at/);
+  });
+
+  it('takes no report about another text or about nothing, and no other rule', async () => {
+    const court = await createCourt(UNLUCKY, settingsWith({ matches_seen: 0 }));
+    const { operations } = court;
+    const period = { since: 0, until: 1, report: {}, ruleSetHash: 'x' };
+    await operations.keepReport(
+      { ...period, deliveries: 9, rules: { 'reject-unlucky': 'f0' } },
+      'a',
+    );
+    const [rule] = court.rules().ruleSet.rules;
+    const hashes = { 'reject-unlucky': rule?.hash ?? '' };
+    await operations.keepReport({ ...period, deliveries: 0, rules: hashes }, 'a');
+    await expect(operations.arm('reject-unlucky', DAY, WHO)).rejects.toThrow(/no backtest/);
+    await expect(operations.arm('accept-kept', DAY, WHO)).rejects.toMatchObject({
+      code: 'rules.no_reject_rule',
+    });
+    await expect(operations.arm('reject-unluky', DAY, WHO)).rejects.toMatchObject({
+      hint: 'did you mean reject-unlucky?',
+    });
+  });
+
+  it('refuses a rule that would only watch, armed or not', async () => {
+    const court = await createCourt(UNLUCKY.replace('mode: live', 'mode: shadow'));
+    await expect(court.arm()).rejects.toThrow(/only watch/);
+  });
+
+  it('counts only matches of exactly this text that somebody saw', async () => {
+    const court = await createCourt();
+    await court.unlucky(1);
+    await court.unlucky(2, {}, 12);
+    await court.decide();
+    const [rule] = court.rules().ruleSet.rules;
+    const matches = await unseenMatches(court.store.db, rule?.hash ?? '', 10);
+    expect(matches.map((match) => match.orderDeliveryId)).toEqual([1]);
+    const [first = 0] = matches.map(({ decisionId }) => decisionId);
+    const other = first === 1 ? 2 : 1;
+    const wrong = court.operations.seen('reject-unlucky', [first, other], 'ada');
+    await expect(wrong).rejects.toMatchObject({ code: 'rules.no_match' });
+    expect(await court.operations.seen('reject-unlucky', [first], 'ada')).toBe(1);
+    expect(await unseenMatches(court.store.db, rule?.hash ?? '', 10)).toEqual([]);
+  });
+
+  it('leaves who armed what, on which report, until when; anew in its place', async () => {
+    const court = await createCourt();
+    await court.unlucky(1);
+    await court.decide();
+    const armed = await court.arm(30 * DAY);
+    expect(armed).toMatchObject({ reportId: 1, expiresAt: court.clock.now() + 30 * DAY });
+    await court.arm(DAY);
+    const { armed: list } = await court.overview();
+    expect(list).toMatchObject([{ ruleId: 'reject-unlucky', actor: 'ada', reason: 'agreed' }]);
+    const audit = await court.store.db.selectFrom('audit').select('action').execute();
+    expect(audit.map(({ action }) => action)).toEqual(['rules.arm', 'rules.arm']);
+  });
+});
+
+describe('disarming a reject rule', () => {
+  it('withdraws what waits for it', async () => {
+    const court = await createCourt();
+    await court.waiting();
+    expect(await court.overview()).toMatchObject({ waiting: [{ ruleId: 'reject-unlucky' }] });
+    expect(await court.operations.disarm('reject-unlucky', WHO)).toEqual({ withdrawn: 1 });
+    expect(await court.entry()).toMatchObject({ state: 'withdrawn', ended_by: 'ada' });
+    expect(await court.decide()).toEqual(['1 nothing']);
+    await court.afterGrace();
+    expect(await court.meant()).toEqual([]);
+    await expect(court.operations.disarm('reject-unlucky', WHO)).rejects.toMatchObject({
+      code: 'rules.not_armed',
+    });
+  });
+});

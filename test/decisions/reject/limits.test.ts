@@ -1,0 +1,149 @@
+import { describe, expect, it } from 'vitest';
+import { type Court, createCourt, HOUR, settingsWith, UNLUCKY } from './support.ts';
+
+/** Deliveries 1…n wait to be rejected; the grace of all of them is over. */
+async function manyAfterGrace(
+  count: number,
+  reject: object,
+  more: (id: number) => Readonly<Record<string, unknown>> = () => ({}),
+  rules = UNLUCKY,
+): Promise<Court> {
+  const court = await createCourt(rules, settingsWith(reject));
+  for (let id = 1; id <= count; id += 1) await court.unlucky(id, more(id));
+  await court.decide();
+  await court.arm();
+  await court.decide();
+  await court.afterGrace();
+  return court;
+}
+
+/** As if the grace of what waits were over now. */
+async function endGrace(court: Court): Promise<void> {
+  await court.store.db.updateTable('reject_entry').set({ due_at: 0 }).execute();
+  await court.fresh();
+  await court.execute();
+}
+
+async function expectTripped(court: Court, rail: string, detail: RegExp): Promise<void> {
+  const { breaker } = await court.overview();
+  expect(breaker).toMatchObject({ rail });
+  expect(breaker?.detail).toMatch(detail);
+  const incident = await court.store.db
+    .selectFrom('incident')
+    .selectAll()
+    .where('kind', '=', 'reject_breaker')
+    .executeTakeFirst();
+  expect(incident).toMatchObject({ resolved_at: null });
+}
+
+const customer = (id: number) => ({
+  shippingAddress: { countryCode: 'DK', accountNo: `C-${id}` },
+});
+
+describe('a limit of rejects trips the breaker when it is reached:', () => {
+  it('in an hour', async () => {
+    const court = await manyAfterGrace(3, { max_per_hour: 2 });
+    expect(await court.meant()).toEqual(['1 rejected', '2 rejected']);
+    await expectTripped(court, 'cap', /an hour: 3, allowed are 2/);
+    const latest = await court.latest();
+    expect(latest).toMatchObject({ id: 3, outcome: 'hold' });
+    expect(latest.reason).toBe('rail cap: an hour: 3, allowed are 2');
+  });
+
+  it('in a day, over the hours', async () => {
+    const court = await manyAfterGrace(1, { max_per_day: 1 });
+    await court.unlucky(2);
+    await court.decide();
+    await court.afterGrace();
+    expect(await court.meant()).toEqual(['1 rejected', '2 rejected']);
+    await court.unlucky(3);
+    await court.decide();
+    await court.clock.advance(2 * HOUR);
+    await endGrace(court);
+    expect(await court.meant()).toHaveLength(2);
+    await expectTripped(court, 'cap', /a day: 2, allowed are 1/);
+  });
+
+  it('for one customer, and for the rule itself', async () => {
+    const court = await manyAfterGrace(3, { max_per_customer_per_day: 2 });
+    await expectTripped(court, 'cap', /for one customer: 3, allowed are 2/);
+    const own = UNLUCKY.replace('grace: 24h', 'grace: 24h, max_per_customer_per_day: 1');
+    const others = await manyAfterGrace(2, {}, () => ({}), own);
+    await expectTripped(others, 'cap', /one customer by reject-unlucky: 2, allowed are 1/);
+    const spread = await manyAfterGrace(2, {}, customer, own);
+    expect(await spread.meant()).toHaveLength(2);
+  });
+
+  it('by amount, in each currency by itself', async () => {
+    const kroner = (id: number) => ({ ...customer(id), currency: id === 2 ? 'SEK' : 'DKK' });
+    const court = await manyAfterGrace(3, { max_amount_per_day: 2000 }, kroner);
+    expect(await court.meant()).toEqual(['1 rejected', '2 rejected']);
+    await expectTripped(court, 'cap', /amount a day: 2600\.00 DKK, allowed are 2000/);
+  });
+
+  it('by the share of what is decided in a day, above its floor', async () => {
+    const court = await manyAfterGrace(3, { max_share_of_day: 10, share_floor: 2 }, customer);
+    expect(await court.meant()).toEqual(['1 rejected', '2 rejected']);
+    await expectTripped(court, 'cap', /share of the day: 3 of 3 deliveries, allowed are 10 %/);
+  });
+
+  it('far above the median of the last 30 days', async () => {
+    const court = await manyAfterGrace(3, { times_median: 2, median_floor: 2 }, customer);
+    expect(await court.meant()).toEqual(['1 rejected', '2 rejected']);
+    await expectTripped(court, 'usual', /3 today, the median of 30 days is 0/);
+  });
+});
+
+describe('the breaker', () => {
+  it('trips over three pushes that failed', async () => {
+    const court = await manyAfterGrace(3, { write_failures: 3 }, customer);
+    expect(await court.meant()).toHaveLength(3);
+    await court.store.db.updateTable('outbox').set({ attempts: 1 }).execute();
+    await court.store.db.updateTable('outbox').set({ state: 'sending' }).execute();
+    await court.endPush('refused', { answered: false });
+    await court.unlucky(4);
+    await court.decide();
+    expect(await court.entry(1)).toMatchObject({ state: 'failed', rail: 'push' });
+    await court.clock.advance(HOUR);
+    await endGrace(court);
+    expect(await court.meant()).toHaveLength(3);
+    await expectTripped(court, 'failures', /3 pushes of rejects failed in a day/);
+  });
+
+  it('holds everything that waits, and lets nothing reject until a person resets it', async () => {
+    const court = await manyAfterGrace(3, { max_per_hour: 1 });
+    expect(await court.meant()).toEqual(['1 rejected']);
+    expect(await court.entry(2)).toMatchObject({ state: 'held', rail: 'cap' });
+    expect(await court.entry(3)).toMatchObject({ state: 'held', rail: 'breaker' });
+    expect(await court.decide()).toEqual(['3 hold']);
+    expect((await court.latest()).reason).toMatch(/^rail breaker: it tripped: cap, an hour/);
+
+    await court.unlucky(4);
+    expect(await court.decide()).toEqual(['4 nothing']);
+    const who = { actor: 'ada', reason: 'a sale, expected' };
+    await court.operations.resetBreaker(who);
+    await expect(court.operations.resetBreaker(who)).rejects.toMatchObject({
+      code: 'rules.breaker_whole',
+    });
+    const audit = await court.store.db
+      .selectFrom('audit')
+      .selectAll()
+      .where('action', '=', 'rules.reset_breaker')
+      .executeTakeFirst();
+    expect(audit).toMatchObject({ actor: 'ada', reason: 'a sale, expected' });
+    expect((await court.overview()).breaker).toBeNull();
+    // What it had stopped stays held: a person looks at each.
+    expect(await court.decide()).toEqual(['4 reject']);
+    expect(await court.entry(3)).toMatchObject({ state: 'held' });
+  });
+
+  it('forgets nothing over a restart, as the limits do not', async () => {
+    const court = await manyAfterGrace(2, { max_per_day: 1 });
+    await expectTripped(court, 'cap', /a day: 2/);
+    await court.unlucky(3);
+    // Decider and executor are made anew for each of these.
+    expect(await court.decide()).toContain('3 nothing');
+    await court.afterGrace();
+    expect(await court.meant()).toEqual(['1 rejected']);
+  });
+});

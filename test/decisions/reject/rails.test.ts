@@ -1,0 +1,178 @@
+import { describe, expect, it } from 'vitest';
+import { reconsiderAll } from '../../../src/decisions/reject/queue.ts';
+import { verifyDecisions } from '../../../src/decisions/trial/replay.ts';
+import { type Court, createCourt, DAY, HOUR, settingsWith, UNLUCKY } from './support.ts';
+
+/** What a stopped reject looks like: nothing is pushed, and the hold has the rail's name. */
+async function expectStopped(court: Court, rail: string, text: RegExp): Promise<void> {
+  const latest = await court.latest();
+  expect(latest).toMatchObject({ actor: 'daemon', outcome: 'hold', rules: '["reject-unlucky"]' });
+  expect(latest.reason).toMatch(new RegExp(`^rail ${rail}: `));
+  expect(latest.reason).toMatch(text);
+  expect(await court.meant()).toEqual([]);
+  const proof = await verifyDecisions(court.store.db, 100);
+  expect(proof).toMatchObject({ chain: { brokenAt: undefined }, different: [] });
+}
+
+describe('a reject whose grace is over', () => {
+  it('is meant for exactly what was read, and counted', async () => {
+    const court = await createCourt();
+    await court.waiting();
+    expect(await court.decide()).toEqual([]);
+    await court.execute();
+    expect(await court.meant()).toEqual([]);
+    await court.afterGrace();
+    expect(await court.meant()).toEqual(['1 rejected']);
+    const { content_hash: contentHash } = await court.store.db
+      .selectFrom('delivery')
+      .select('content_hash')
+      .executeTakeFirstOrThrow();
+    const push = await court.store.db.selectFrom('outbox').selectAll().executeTakeFirstOrThrow();
+    const sendBefore = court.clock.now() + 15 * 60_000;
+    expect(JSON.parse(push.body)).toMatchObject({ contentHash, sendBefore });
+    expect(push.expected_from).toBe('pending');
+    expect(await court.latest()).toMatchObject({ outcome: 'reject', trigger: 'grace' });
+    expect(await court.entry()).toMatchObject({
+      ...{ state: 'pushing', intent_at: court.clock.now(), account_no: 'C-1' },
+      ...{ amount: 130_000, currency: 'DKK' },
+    });
+    await court.endPush('confirmed', { answered: true });
+    await court.execute();
+    expect(await court.entry()).toMatchObject({ state: 'rejected', ended_by: 'daemon' });
+    expect((await verifyDecisions(court.store.db, 100)).different).toEqual([]);
+  });
+});
+
+describe('the rail', () => {
+  it('mode: nothing is rejected while the daemon only watches; later it goes on', async () => {
+    const court = await createCourt();
+    await court.waiting();
+    await court.afterGrace({ mode: () => 'observe' });
+    await expectStopped(court, 'mode', /observe/);
+    await court.clock.advance(HOUR);
+    await court.fresh();
+    await court.execute();
+    expect(await court.meant()).toEqual(['1 rejected']);
+  });
+
+  it('re-read: what changed while it waited is decided anew', async () => {
+    const court = await createCourt();
+    await court.waiting();
+    await court.afterGrace({ readDelivery: () => court.unlucky(1, {}, 14).then(() => ({})) });
+    await expectStopped(court, 're-read', /has changed/);
+    expect(await court.entry()).toMatchObject({ state: 'withdrawn' });
+    expect(await court.decide()).toEqual(['1 reject']);
+    expect(await court.entry()).toMatchObject({ due_at: court.clock.now() + DAY });
+  });
+
+  it('re-read: a service that cannot be asked puts it off', async () => {
+    const court = await createCourt();
+    await court.waiting();
+    const silent = () => Promise.reject(new Error('no answer'));
+    await court.afterGrace({ readDelivery: silent });
+    await expectStopped(court, 're-read', /cannot be asked: no answer/);
+    expect(await court.decide()).toEqual([]);
+    await court.clock.advance(HOUR);
+    await court.fresh();
+    await court.execute();
+    expect(await court.meant()).toEqual(['1 rejected']);
+  });
+
+  it('person: who holds a delivery stops its reject', async () => {
+    const court = await createCourt();
+    await court.waiting();
+    const request = { action: 'hold', delivery: 'DN-1', actor: 'bo', reason: 'ask' } as const;
+    await court.review.act(request);
+    await court.afterGrace();
+    expect(await court.meant()).toEqual([]);
+    expect(await court.latest()).toMatchObject({ actor: 'person:bo', outcome: 'hold' });
+    expect(await court.entry()).toMatchObject({ state: 'stopped', ended_by: 'bo', detail: 'ask' });
+  });
+
+  it('arming: an arming that ran out rejects nothing', async () => {
+    const court = await createCourt();
+    await court.waiting(DAY - HOUR);
+    await court.afterGrace();
+    await expectStopped(court, 'arming', /not armed any more/);
+    await court.decide();
+    expect(await court.latest()).toMatchObject({ outcome: 'nothing' });
+  });
+
+  it('arming: editing a list that the rule reads disarms it', async () => {
+    const court = await createCourt();
+    await court.waiting();
+    const settings = settingsWith({}).replace('"SE"', '"SE","NO"');
+    court.useRules(UNLUCKY, settings);
+    await court.afterGrace();
+    await expectStopped(court, 'arming', /has changed/);
+    expect(await court.decide()).toEqual(['1 nothing']);
+    const rule = court.rules().ruleSet.rules[0];
+    expect((await court.overview()).armed[0]?.ruleHash).not.toBe(rule?.hash);
+  });
+
+  it('re-evaluation: what the rules want otherwise by then is decided anew', async () => {
+    const court = await createCourt();
+    await court.waiting();
+    await court.afterGrace({
+      readDelivery: () => court.order(1, { comment: 'keep' }).then(Object),
+    });
+    await expectStopped(court, 're-evaluation', /accept by accept-kept/);
+    expect(await court.decide()).toEqual(['1 accept']);
+  });
+
+  it('freshness: a mirror that lags, stock or credit that is old put it off', async () => {
+    const court = await createCourt(
+      UNLUCKY.replace(
+        '      - order.country in',
+        '      - delivery.lines.exists(line, line.stock_free == 0)\n' +
+          '      - customer.credit.overdue_days > 3\n      - order.country in',
+      ).replaceAll('thirteen to Denmark', 'x'),
+    );
+    await court.stock({ a: 0 });
+    await court.customer({ overdueDays: 5 });
+    await court.unlucky(1);
+    await court.decide();
+    const { store, clock } = court;
+    const [rule] = court.rules().ruleSet.rules;
+    const arming = { rule_id: rule?.id ?? '', rule_hash: rule?.hash ?? '', reason: '', actor: 'x' };
+    const open = { ended_at: null, ended_by: null, end_reason: null };
+    await store.db
+      .insertInto('arming')
+      .values({ ...arming, ...open, at: 0, report_id: 1, expires_at: clock.now() + 9 * DAY })
+      .execute();
+    await store.transaction((tx) => reconsiderAll(tx, clock.now()));
+    await clock.advance(HOUR);
+    expect(await court.decide()).toEqual(['1 reject']);
+    await clock.advance(DAY);
+    await court.execute();
+    await expectStopped(court, 'freshness', /the mirror is 1d 1h old, allowed are 15m/);
+    await court.fresh();
+    await clock.advance(10 * 60_000);
+    await court.execute();
+    expect((await court.entry()).detail).toMatch(/the stock is .* old, allowed are 60m/);
+    await court.stock({ a: 0 });
+    await clock.advance(2 * HOUR);
+    await court.fresh();
+    await court.stock({ a: 0 });
+    await court.execute();
+    expect((await court.entry()).detail).toMatch(/the credit is 1d 3h old, allowed are 26h/);
+    await court.customer({ overdueDays: 6 });
+    await clock.advance(10 * 60_000);
+    await court.execute();
+    expect(await court.meant()).toEqual(['1 rejected']);
+  });
+
+  it('hours: at night it waits for the next opening', async () => {
+    const court = await createCourt();
+    await court.clock.advance(10 * HOUR);
+    await court.waiting();
+    await court.afterGrace();
+    await expectStopped(court, 'hours', /nobody is at work/);
+    expect(new Date((await court.entry()).due_at).toISOString()).toBe('2026-01-07T08:00:00.000Z');
+    expect(await court.decide()).toEqual([]);
+    await court.clock.advance(14 * HOUR);
+    await court.fresh();
+    await court.execute();
+    expect(await court.meant()).toEqual(['1 rejected']);
+  });
+});
