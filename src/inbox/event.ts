@@ -16,6 +16,8 @@ export interface EventHint {
   readonly orderId: number | null;
   /** Whether the event is about a refund: then refunds are read with the order. */
   readonly refunds: boolean;
+  /** Somebody waits for it: a packed delivery wants to be decided. */
+  readonly urgent: boolean;
 }
 
 /** A type beyond this is kept in the body only. */
@@ -35,6 +37,9 @@ export const KNOWN_TYPES: ReadonlySet<string> = new Set([
 
 const REFUND_EVENTS = 'sales_order.refund_';
 
+/** Decided within a second where that is possible; everything else may come a little later. */
+const URGENT_TYPE = 'sales_order.delivery_created';
+
 /** The members of `data` that name an order by its `orderId`. */
 const SUBJECTS = ['salesOrder', 'salesOrderDelivery', 'salesOrderRefund'] as const;
 
@@ -51,7 +56,7 @@ function orderIdOf(data: unknown): number | null {
 
 export function readEvent(body: Buffer): EventHint {
   const value = isUtf8(body) ? tryParseJson(body.toString('utf8')) : undefined;
-  const nothing = { type: null, known: false, orderId: null, refunds: false };
+  const nothing = { type: null, known: false, orderId: null, refunds: false, urgent: false };
   if (value === undefined) return { json: false, ...nothing };
   const { type, data } = isJsonObject(value) ? value : {};
   if (typeof type !== 'string' || !TYPE.test(type)) {
@@ -59,5 +64,6 @@ export function readEvent(body: Buffer): EventHint {
   }
   const known = KNOWN_TYPES.has(type);
   const orderId = known ? orderIdOf(data) : null;
-  return { json: true, type, known, orderId, refunds: type.startsWith(REFUND_EVENTS) };
+  const refunds = type.startsWith(REFUND_EVENTS);
+  return { json: true, type, known, orderId, refunds, urgent: type === URGENT_TYPE };
 }

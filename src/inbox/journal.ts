@@ -30,6 +30,9 @@ export const JOURNAL_LIMITS: JournalLimits = {
   deadlineMs: 5_000,
 };
 
+/** What a packed delivery may pass: it is bounded, so that nothing waits for ever. */
+const HEAD_START_MS = 30_000;
+
 /** Bounds how many different statements the loop below can make. */
 const EVENTS_PER_STATEMENT = 16;
 
@@ -105,11 +108,11 @@ async function writeGroup(tx: Tx, group: readonly Waiting[], now: number): Promi
     const counts = new Map(rows.map((row) => [row.event_id, row.duplicates]));
     duplicates += written.filter((row) => row.duplicates > (counts.get(row.event_id) ?? 0)).length;
   }
-  const requests = group.flatMap(({ event, hint }) =>
-    hint.orderId === null
-      ? []
-      : [{ orderId: hint.orderId, cause: `event:${event.eventId}`, refunds: hint.refunds }],
-  );
+  const requests = group.flatMap(({ event, hint: { orderId, refunds, urgent } }) => {
+    if (orderId === null) return [];
+    const headStartMs = urgent ? HEAD_START_MS : 0;
+    return [{ orderId, cause: `event:${event.eventId}`, refunds, headStartMs }];
+  });
   await requestRefreshes(tx, requests, now);
   return duplicates;
 }

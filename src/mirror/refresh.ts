@@ -21,6 +21,8 @@ export interface RefreshRequest {
   readonly cause: string;
   /** Whether refunds and pending refunds are wanted as well; default: they are. */
   readonly refunds?: boolean;
+  /** It counts as asked for so much earlier: what is urgent passes what came just before. */
+  readonly headStartMs?: number;
 }
 
 /** Causes of reads that can wait: thousands of them come at once. */
@@ -40,13 +42,15 @@ export async function requestRefreshes(
 ): Promise<void> {
   const wanted = new Map<number, RefreshRequest>();
   for (const request of requests) {
-    const refunds = request.refunds !== false || wanted.get(request.orderId)?.refunds === true;
-    wanted.set(request.orderId, { ...request, refunds });
+    const other = wanted.get(request.orderId);
+    const refunds = request.refunds !== false || other?.refunds === true;
+    const headStartMs = Math.max(request.headStartMs ?? 0, other?.headStartMs ?? 0);
+    wanted.set(request.orderId, { ...request, refunds, headStartMs });
   }
-  const rows = [...wanted.values()].map(({ orderId, cause, refunds }) => ({
+  const rows = [...wanted.values()].map(({ orderId, cause, refunds, headStartMs = 0 }) => ({
     order_id: orderId,
     cause,
-    requested_at: now,
+    requested_at: now - headStartMs,
     due_at: now,
     last_error: null,
     refunds: Number(refunds),
@@ -59,6 +63,7 @@ export async function requestRefreshes(
         conflict.column('order_id').doUpdateSet((eb) => ({
           generation: eb('refresh.generation', '+', 1),
           due_at: eb.ref('excluded.due_at'),
+          requested_at: eb.fn<number>('min', ['refresh.requested_at', 'excluded.requested_at']),
           // A sweep waits until everything was tried once more.
           attempts: eb
             .case()

@@ -4,6 +4,7 @@ import { createJournal, JOURNAL_LIMITS, type Journal } from '../../src/inbox/jou
 import { createMeter, type Meter } from '../../src/inbox/meter.ts';
 import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
+import { dueRefreshes, requestRefreshes } from '../../src/mirror/refresh.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { temporaryStore } from '../support/store.ts';
 import { deliveryCreated } from './support.ts';
@@ -151,6 +152,40 @@ describe('the journal', () => {
     // The next attempt of the relay finds the row, or writes it.
     await b.journal.accept(event('msg_1', '{}'));
     expect(await events(b)).toHaveLength(1);
+  });
+});
+
+describe('the list of orders to read', () => {
+  const update = (orderId: number): string =>
+    JSON.stringify({
+      type: 'sales_order.delivery_updated',
+      data: { salesOrderDelivery: { orderId } },
+    });
+
+  it('has packed deliveries first, then the oldest wish, and sweeps last', async () => {
+    const b = await bench();
+    const due = async (): Promise<number[]> =>
+      (await dueRefreshes(b.store.db, b.clock.now(), 10)).map(({ orderId }) => orderId);
+    const sweep = { orderId: 1, cause: 'sweep:1' };
+    await b.store.transaction((tx) => requestRefreshes(tx, [sweep], b.clock.now()));
+    for (const orderId of [2, 3]) {
+      await b.clock.advance(1_000);
+      await b.journal.accept(event(`msg_${orderId}`, update(orderId)));
+    }
+    await b.journal.accept(event('msg_4', deliveryCreated(4)));
+    expect(await due()).toEqual([4, 2, 3, 1]);
+    // An order that waits already is packed: it passes the others, though its wish is not new.
+    await b.journal.accept(event('msg_3b', deliveryCreated(3)));
+    expect(await due()).toEqual([3, 4, 2, 1]);
+  });
+
+  it('lets nothing wait for ever behind packed deliveries', async () => {
+    const b = await bench();
+    await b.journal.accept(event('msg_1', update(1)));
+    await b.clock.advance(31_000);
+    await b.journal.accept(event('msg_2', deliveryCreated(2)));
+    const [first] = await dueRefreshes(b.store.db, b.clock.now(), 10);
+    expect(first).toMatchObject({ orderId: 1 });
   });
 });
 
