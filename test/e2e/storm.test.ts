@@ -1,10 +1,9 @@
 /** Events as a relay may really send them: shuffled, doubled, lost, many for the same order. */
 import { describe, expect, it } from 'vitest';
-import { systemClock } from '../../src/lib/clock.ts';
 import type { Reference } from '../../src/reference/reference.ts';
 import { type RunningDaemon, startTestDaemon, testConfig, until } from '../support/house.ts';
 import { temporaryFolder } from '../support/store.ts';
-import { placeOrders, startFastReference } from './support.ts';
+import { fastClock, placeOrders, startFastReference } from './support.ts';
 
 const ORDERS = 100;
 const EVENTS = 1_000;
@@ -53,11 +52,15 @@ async function everythingDecided(
 
 describe('a storm of events', { timeout: 120_000 }, () => {
   it('has every delivery decided once, and a sweep finds what was lost', async () => {
-    const reference = await startFastReference({
-      world: { styles: 20, orders: 0 },
-      life: { packAfter: '10ms', shipAfter: '1h', cancelShare: 0, splitShare: 0 },
-      webhooks: { seed: 5, lost: 0.1, duplicated: 0.3, reordered: 1, reorderMax: '10s' },
-    });
+    const clock = fastClock();
+    const reference = await startFastReference(
+      {
+        world: { styles: 20, orders: 0 },
+        life: { packAfter: '10ms', shipAfter: '1h', cancelShare: 0, splitShare: 0 },
+        webhooks: { seed: 5, lost: 0.1, duplicated: 0.3, reordered: 1, reorderMax: '10s' },
+      },
+      clock,
+    );
     const folder = temporaryFolder();
     const configFor = (mode: 'observe' | 'live', requestsPerSecond: number) =>
       testConfig(reference, {
@@ -74,13 +77,13 @@ describe('a storm of events', { timeout: 120_000 }, () => {
         ],
       });
     // Without pushes every read is an event's; how fast they may go decides how many there are.
-    const daemon = await startTestDaemon(reference, configFor('observe', 40));
+    const daemon = await startTestDaemon(reference, configFor('observe', 40), clock);
     placeOrders(reference, ORDERS);
     const { deliveries } = reference.world.book;
     await until('packing', () => (deliveries.all.length === ORDERS ? true : undefined));
     for (let index = 0; index < EVENTS - 2 * ORDERS; index += 1) repeatDelivery(reference, index);
     // The relay holds each event back for up to 10 s.
-    await systemClock().sleep(10_500);
+    await clock.sleep(10_500);
     expect(await everythingDecided(reference, daemon, 'observe')).toBe(ORDERS);
     const received = await daemon.store.db.selectFrom('webhook_event').selectAll().execute();
     const duplicates = received.reduce((sum, row) => sum + row.duplicates, 0);
@@ -92,7 +95,7 @@ describe('a storm of events', { timeout: 120_000 }, () => {
     expect(received.length, figures).toBeGreaterThan(EVENTS * 0.85);
     expect(duplicates, figures).toBeGreaterThan(EVENTS * 0.2);
     expect(reads, figures).toBeLessThanOrEqual(3 * ORDERS);
-    if (process.env.SELVEDGE_TEST_LOG !== undefined) process.stderr.write(`${figures}\n`);
+    if (process.env.SELVEDGE_FIGURES !== undefined) process.stderr.write(`${figures}\n`);
 
     reference.knobs.patch({ webhooks: { lost: 1 } });
     placeOrders(reference, LOST_ORDERS);
@@ -105,7 +108,7 @@ describe('a storm of events', { timeout: 120_000 }, () => {
       .where('stream', '=', 'orders')
       .execute();
     await daemon.stop();
-    const next = await startTestDaemon(reference, configFor('live', 1_000));
+    const next = await startTestDaemon(reference, configFor('live', 1_000), clock);
     expect(await everythingDecided(reference, next, 'live')).toBe(ORDERS + LOST_ORDERS);
     const posts = reference.edge.journal.list({ method: 'POST', path: '*/deliveries/*' });
     const paths = posts.filter(({ status }) => status === 200).map(({ path }) => path);

@@ -4,8 +4,10 @@ import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
+import { type Clock, manualClock, systemClock } from '../../src/lib/clock.ts';
 import { isJsonObject } from '../../src/lib/json.ts';
 import { drawOrder } from '../../src/reference/life/arrivals.ts';
 import type { Reference } from '../../src/reference/reference.ts';
@@ -16,20 +18,40 @@ import { temporaryFolder } from '../support/store.ts';
 const LAUNCHER = fileURLToPath(new URL('../../bin/selvedge.mjs', import.meta.url));
 
 /** Without the limits of speed that make a test slow; orders come when the test wants them. */
-export function startFastReference({
-  life,
-  ...knobs
-}: {
-  readonly life?: Readonly<Record<string, unknown>>;
-  readonly [knob: string]: unknown;
-}): Promise<Reference> {
+export function startFastReference(
+  {
+    life,
+    ...knobs
+  }: { readonly life?: Readonly<Record<string, unknown>>; readonly [knob: string]: unknown },
+  clock: Clock = systemClock(),
+): Promise<Reference> {
   const unlimited = { auth: { loginSpacing: 0 }, rates: { perSecond: 0 } };
-  return startTestReference({
-    ...unlimited,
-    journal: { size: 100_000 },
-    life: { ordersPerMinute: 0, ...life },
-    ...knobs,
+  const calm = { journal: { size: 100_000 }, life: { ordersPerMinute: 0, ...life } };
+  return startTestReference({ ...unlimited, ...calm, ...knobs }, clock);
+}
+
+/** What a loop turn of this process is worth, so that time cannot run away from the network. */
+const STEP_MS = 50;
+const TURNS_PER_STEP = 4;
+
+/**
+ * A clock that runs as fast as this process can follow: both sides live in it, so hours pass in
+ * seconds, and a busy machine slows time down instead of making anything late.
+ */
+export function fastClock(): Clock {
+  const clock = manualClock(systemClock().now());
+  let stopped = false;
+  const running = (async () => {
+    while (!stopped) {
+      await clock.advance(STEP_MS);
+      for (let turn = 0; turn < TURNS_PER_STEP; turn += 1) await nextTurn();
+    }
+  })();
+  onTestFinished(async () => {
+    stopped = true;
+    await running;
   });
+  return clock;
 }
 
 /** Orders that arrive now; they are packed as the knobs say. */

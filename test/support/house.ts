@@ -6,7 +6,7 @@ import { requireConfig } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { type Daemon, openDaemon } from '../../src/daemon/daemon.ts';
 import { systemRandom } from '../../src/lib/chance.ts';
-import { systemClock } from '../../src/lib/clock.ts';
+import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { createLogger, type Logger, silentLogger } from '../../src/lib/log.ts';
 import { createScrubber, Secret } from '../../src/lib/secret.ts';
 import { parseKnobs } from '../../src/reference/control/knob-store.ts';
@@ -41,13 +41,16 @@ export function testLogger(): Logger {
 }
 
 /** A reference service with little life of its own, unless the knobs say otherwise. */
-export async function startTestReference(knobs: Record<string, unknown> = {}): Promise<Reference> {
+export async function startTestReference(
+  knobs: Record<string, unknown> = {},
+  clock: Clock = systemClock(),
+): Promise<Reference> {
   const quiet = { world: { styles: 20, orders: 0 }, life: { ordersPerMinute: 0 } };
   const reference = await startReference({
     host: '127.0.0.1',
     ports: { service: 0, relay: 0, control: 0 },
     knobs: parseKnobs({ ...quiet, ...knobs }),
-    clock: systemClock(),
+    clock,
     log: testLogger(),
   });
   onTestFinished(() => reference.close());
@@ -97,9 +100,10 @@ export interface RunningDaemon extends Daemon {
 export async function startTestDaemon(
   reference: Reference,
   config: Config,
+  clock: Clock = systemClock(),
 ): Promise<RunningDaemon> {
   const daemon = await openDaemon(config, {
-    clock: systemClock(),
+    clock,
     random: systemRandom(),
     log: testLogger(),
     scrubber: createScrubber(),

@@ -1,0 +1,64 @@
+/** A relay that goes silent and comes back, and what the daemon makes of it. */
+import { expect, it } from 'vitest';
+import { readRelayFigures } from '../../src/ops/relay.ts';
+import { startTestDaemon, testConfig, until } from '../support/house.ts';
+import { fastClock, placeOrders, startFastReference } from './support.ts';
+
+const MINUTE = 60_000;
+
+it('sweeps seldom while events come, tells a silence, and finds by itself what they lack', async () => {
+  const clock = fastClock();
+  const life = { packAfter: '1s', shipAfter: '30d', cancelShare: 0, splitShare: 0 };
+  const world = { styles: 6, orders: 0 };
+  const reference = await startFastReference({ world, life }, clock);
+  const off = ['stock', 'season', 'ordersFull', 'brands', 'freight', 'seasons'];
+  const config = testConfig(reference, {
+    overrides: [
+      { path: 'service.limits.loginSpacing', value: '0s' },
+      { path: 'streams.orders.jitter', value: '0s' },
+      ...off.map((name) => ({ path: `streams.${name}.enabled`, value: false })),
+    ],
+  });
+  const { store } = await startTestDaemon(reference, config, clock);
+  const figures = (state: string) =>
+    until(`the relay to count as ${state}`, async () => {
+      const now = await readRelayFigures(store.db);
+      return now?.state === state ? now : undefined;
+    });
+  const sweeps = async () => {
+    const runs = store.db.selectFrom('sync_run').select('started_at').orderBy('run_id');
+    const complete = await runs.where('outcome', '=', 'complete').execute();
+    return complete.map((run) => run.started_at);
+  };
+  await until('the first sweep, which takes in what there is', async () =>
+    (await sweeps()).length > 0 ? true : undefined,
+  );
+
+  placeOrders(reference, 6);
+  const healthy = await figures('healthy');
+  expect(healthy).toMatchObject({ lost: 0, missedShare: 0, sweepMs: 20 * MINUTE });
+
+  reference.knobs.patch({ webhooks: { lost: 1 } });
+  const silentFrom = clock.now();
+  placeOrders(reference, 6);
+  const silent = await figures('silent');
+  expect(silent.sweepMs).toBe(2 * MINUTE);
+  // No event told of these, and yet they are decided.
+  await until('all to be decided', async () => {
+    const rows = await store.db.selectFrom('decision').select('order_delivery_id').execute();
+    return new Set(rows.map((row) => row.order_delivery_id)).size === 12 || undefined;
+  });
+  await until('three quick sweeps', async () => {
+    const times = (await sweeps()).filter((at) => at > silentFrom).slice(-3);
+    const gaps = times.slice(1).map((at, index) => at - (times[index] ?? 0));
+    return (gaps.length === 2 && gaps.every((gap) => gap < 3 * MINUTE)) || undefined;
+  });
+  const alarms = () => store.db.selectFrom('incident').select(['kind', 'resolved_at']).execute();
+  expect(await alarms()).toEqual([{ kind: 'events_silent', resolved_at: null }]);
+
+  reference.knobs.patch({ webhooks: { lost: 0 } });
+  placeOrders(reference, 1);
+  await until('the end of the alarm', async () =>
+    (await alarms()).every(({ resolved_at }) => resolved_at !== null) ? true : undefined,
+  );
+}, 120_000);
