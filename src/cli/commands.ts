@@ -3,6 +3,7 @@ import type { CommandFactory } from './command.ts';
 import { configCheck } from './config/check.ts';
 import { configSchema } from './config/schema.ts';
 import { configShow } from './config/show.ts';
+import { decisionsResume, decisionsStop } from './decisions/stop.ts';
 import { decisionsVerify } from './decisions/verify.ts';
 import {
   deliveriesAccept,
@@ -106,8 +107,8 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
   },
   {
     name: 'decisions',
-    description: 'the journal of decisions',
-    commands: [decisionsVerify],
+    description: 'the journal of decisions, and the switch that stops them',
+    commands: [decisionsVerify, decisionsStop, decisionsResume],
   },
   {
     name: 'events',

@@ -43,6 +43,10 @@ function printStatus(output: Output, status: Status): void {
   const { daemon, events } = status;
   output.line(`daemon      ${daemon.running ? `running (${daemon.holder})` : 'not running'}`);
   output.line(`schema      ${status.schema}`);
+  if (status.decisionsStop !== null) {
+    const { actor, reason, at } = status.decisionsStop;
+    output.line(`decisions   STOPPED by ${actor} since ${new Date(at).toISOString()}: ${reason}`);
+  }
   output.line(`deliveries  ${counts(status.deliveries)}`);
   output.line(`pending     ${counts(status.pending)}`);
   output.line(`outbox      ${counts(status.outbox)}`);

@@ -1,6 +1,7 @@
-/** What a person may decide about deliveries, below `/api/deliveries/`. */
+/** What a person may decide about deliveries, and whether the rules decide at all. */
 import { z } from 'zod';
 import { RELEASE_REASONS, REVIEW_ACTIONS, type Review } from '../decisions/review/review.ts';
+import type { KillSwitch } from '../decisions/stop/kill-switch.ts';
 import type { RouteGroup } from './api.ts';
 import { asker } from './asker.ts';
 
@@ -16,6 +17,24 @@ const reviewBody = z.strictObject({
   toRules: z.boolean().optional(),
   confirmed: z.array(delivery).max(DELIVERIES_MAX).optional(),
 });
+
+const killBody = z.strictObject({ ...asker, reason: z.string().trim().min(1).max(500) });
+
+/** The kill switch, below `/api/decisions/`. */
+export function killSwitchRoutes(killSwitch: KillSwitch, onChanged: () => void): RouteGroup {
+  return {
+    access: 'operator',
+    install(app) {
+      for (const action of ['stop', 'resume'] as const) {
+        app.post(`/api/decisions/${action}`, async ({ body }) => {
+          const stop = await killSwitch[action](killBody.parse(body));
+          onChanged();
+          return { stopped: action === 'stop', stop };
+        });
+      }
+    },
+  };
+}
 
 export function reviewRoutes(review: Review): RouteGroup {
   return {

@@ -12,6 +12,7 @@ import { missingAtLevel } from '../client/v1/level.ts';
 import type { Config } from '../config/schema.ts';
 import type { Decided } from '../decisions/decide.ts';
 import { type LoadedRuleSet, loadRuleSet } from '../decisions/rule-files.ts';
+import { type KillSwitch, openKillSwitch } from '../decisions/stop/kill-switch.ts';
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
 import { toError } from '../lib/errors.ts';
@@ -106,13 +107,14 @@ function createWorkers(
     readonly lease: Lease;
     readonly service: Service;
     readonly rules: LoadedRuleSet;
+    readonly killSwitch: KillSwitch;
     readonly space: SpaceWatch;
     readonly pulse: Pulse;
     readonly socket: number | undefined;
     readonly watch: Pick<HealthDeps, 'workers' | 'stuck'>;
   },
 ): Workers {
-  const { store, service, rules, space, pulse, socket, watch } = parts;
+  const { store, service, rules, space, pulse, socket, watch, killSwitch } = parts;
   const { clock, random, log, scrubber, events } = deps;
   const sequence = createReadSequence(store, clock);
   const readOrder = createOrderReader({
@@ -120,7 +122,7 @@ function createWorkers(
     also: config.streams.orders,
   });
   const outbox = createOutbox(config, {
-    ...{ store, clock, random, log, service, readOrder, space, sequence },
+    ...{ store, clock, random, log, service, readOrder, space, sequence, killSwitch },
     dispatcherClock: pulse.clockOf('outbox'),
     onEnded(item, state) {
       decisions.nudge();
@@ -128,7 +130,7 @@ function createWorkers(
     },
   });
   const decisions = createDecisions(config, {
-    ...{ store, log, rules: () => rules, pulse, readOrder },
+    ...{ store, log, killSwitch, rules: () => rules, pulse, readOrder },
     onDecided: (decided) => events?.decided?.(decided),
     onPush: () => outbox.nudge(),
   });
@@ -144,7 +146,10 @@ function createWorkers(
     mayPull: () => space.allows('pull'),
     sweepPace: () => (config.lossMeter.adaptive ? inbox.lossMeter.pace() : undefined),
     onRefreshRequested: () => inbox.refresher.nudge(),
-    onRunEnded: (result) => events?.runEnded?.(result),
+    onRunEnded(result) {
+      decisions.nudge();
+      events?.runEnded?.(result);
+    },
   });
   const listening = Promise.withResolvers<void>();
   const onListening = (): void => listening.resolve();
@@ -209,13 +214,15 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
   opened.defer(() => service.transport[Symbol.asyncDispose]());
   const space = watchSpace(config, clock, log);
   await space.look();
+  const { dataDir } = config;
+  const killSwitch = await openKillSwitch({ store, clock, log, dataDir });
   const pulse = createPulse(clock);
   const watch = {
     workers: () => supervisor.health(),
     stuck: () => pulse.stuck(supervisor.health()),
   };
   const { workers, listenerUrl, listening } = createWorkers(config, deps, {
-    ...{ store, lease, service, rules, space, pulse, watch },
+    ...{ store, lease, service, rules, space, pulse, watch, killSwitch },
     socket: manager.sockets.webhook,
   });
   const watchdog = createWatchdog({

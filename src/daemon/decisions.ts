@@ -1,7 +1,7 @@
 /** The decisions as the configuration describes them. */
 import type { Config } from '../config/schema.ts';
 import type { RouteGroup } from '../console/api.ts';
-import { reviewRoutes } from '../console/decision-routes.ts';
+import { killSwitchRoutes, reviewRoutes } from '../console/decision-routes.ts';
 import { ruleRoutes } from '../console/rule-routes.ts';
 import type { Decided } from '../decisions/decide.ts';
 import { createDecider } from '../decisions/decider.ts';
@@ -9,6 +9,7 @@ import { createRejectOperations } from '../decisions/reject/arm.ts';
 import { createRejectExecutor } from '../decisions/reject/executor.ts';
 import { createReview } from '../decisions/review/review.ts';
 import type { LoadedRuleSet } from '../decisions/rule-files.ts';
+import type { KillSwitch } from '../decisions/stop/kill-switch.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Store } from '../store/store.ts';
 import type { ReadOrder } from '../sync/read-order.ts';
@@ -17,6 +18,7 @@ import type { Pulse } from './pulse.ts';
 import type { Worker } from './supervisor.ts';
 
 export interface DecisionsDeps {
+  readonly killSwitch: KillSwitch;
   readonly store: Store;
   readonly pulse: Pulse;
   readonly log: Logger;
@@ -35,12 +37,12 @@ export interface Decisions {
 }
 
 export function createDecisions(config: Config, deps: DecisionsDeps): Decisions {
-  const { store, pulse, rules, onPush } = deps;
+  const { store, pulse, rules, onPush, killSwitch } = deps;
   const log = deps.log.child({ room: 'decisions' });
   const { mode } = config.rules;
   const clock = pulse.clockOf('decisions');
   const decider = createDecider({
-    ...{ store, clock, log, rules, mode, onPush },
+    ...{ store, clock, log, rules, mode, killSwitch, onPush },
     settleMs: config.decisions.settle,
     reconsiderMs: config.decisions.reconsider,
     onDecided(decided) {
@@ -50,7 +52,7 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
   });
   const rejects = createRejectExecutor({
     ...{ store, log, rules, onPush, clock: pulse.clockOf('rejects') },
-    mode: () => mode,
+    mode: () => (killSwitch.stopped() ? 'stopped' : mode),
     readDelivery: createDeliveryReader(deps, 'reject'),
     onDecided: decider.nudge,
   });
@@ -58,12 +60,20 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
     decider.nudge();
     rejects.nudge();
   };
+  const onSwitched = (): void => {
+    nudge();
+    onPush();
+  };
   const review = createReview({ ...{ store, clock, rules, onPush }, onReviewed: nudge });
   const ruleSet = () => rules().ruleSet;
   const operations = createRejectOperations({ store, clock, ruleSet, onChanged: nudge });
   return {
     workers: [decider, rejects],
-    routes: [reviewRoutes(review), ruleRoutes(operations)],
+    routes: [
+      reviewRoutes(review),
+      ruleRoutes(operations),
+      killSwitchRoutes(killSwitch, onSwitched),
+    ],
     nudge,
   };
 }

@@ -1,6 +1,7 @@
 /** The outbox as the configuration describes it: kinds of documents, dispatcher, desk, watch. */
 import { ORDER_SPELLING_DEFAULTS } from '../client/v1/order-body.ts';
 import type { Config } from '../config/schema.ts';
+import type { KillSwitch } from '../decisions/stop/kill-switch.ts';
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
 import { RetryLaterError } from '../lib/errors.ts';
@@ -39,6 +40,7 @@ export interface OutboxDeps {
   readonly sequence: ReadSequence;
   readonly readOrder: ReadOrder;
   readonly space: Pick<SpaceWatch, 'allows'>;
+  readonly killSwitch: Pick<KillSwitch, 'brake'>;
   readonly onEnded: (item: OutboxItem, state: string) => void;
   /** A row has another state, whoever moved it. */
   readonly onMoved?: (outboxId: number) => void;
@@ -163,7 +165,9 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
       idleMsMax: IDLE_MS_MAX,
     },
     brake: (kind) =>
-      deps.space.allows('send') ? brakeOf(outbox, kind) : 'the disk is too full to send',
+      deps.space.allows('send')
+        ? (brakeOf(outbox, kind) ?? deps.killSwitch.brake(kind))
+        : 'the disk is too full to send',
     onMoved: (item) => moved(item.outboxId),
   });
   const desk = createDesk({

@@ -17,6 +17,7 @@ import { type DueDelivery, dueDeliveries, nextDueDelivery } from './due.ts';
 import { tellUndecidable } from './incidents.ts';
 import { type DecisionMode, rulesKey } from './record.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
+import type { KillSwitch } from './stop/kill-switch.ts';
 import { followChanges } from './watch/follow.ts';
 
 export interface DeciderDeps {
@@ -26,6 +27,8 @@ export interface DeciderDeps {
   readonly rules: () => LoadedRuleSet;
   /** `observe` decides and journals but pushes nothing; `shadow` lets no rule be live. */
   readonly mode: DecisionMode;
+  /** The kill switch: what it says is taken over before each look. */
+  readonly killSwitch?: Pick<KillSwitch, 'stopped' | 'followFile'> | undefined;
   readonly settleMs: number;
   /** Rules may read ages: then every pending delivery is looked at again this often. */
   readonly reconsiderMs: number;
@@ -48,8 +51,9 @@ const SLEEP_MS_MAX = 30_000;
 const ASIDE_MS = 60_000;
 
 /** Mode, rules and time at this moment. */
-function contextOf({ rules, mode, clock }: DeciderDeps) {
-  return { rules: rules(), mode, now: clock.now() };
+function contextOf({ rules, mode, killSwitch, clock }: DeciderDeps) {
+  const isStopped = killSwitch?.stopped() !== undefined;
+  return { rules: rules(), mode: isStopped ? 'stopped' : mode, now: clock.now() } as const;
 }
 
 function decideOne(deps: DeciderDeps, due: DueDelivery): Promise<Decided | undefined> {
@@ -78,7 +82,8 @@ async function decideDue(
 ): Promise<number> {
   const now = deps.clock.now();
   for (const [id, until] of aside) if (until <= now) aside.delete(id);
-  const query = { rulesKey: rulesKey(deps.mode, deps.rules()), now, settleMs: deps.settleMs };
+  const { mode, rules } = contextOf(deps);
+  const query = { rulesKey: rulesKey(mode, rules), now, settleMs: deps.settleMs };
   const due = await dueDeliveries(deps.store.db, query, [...aside.keys()], BATCH);
   for (const delivery of due) {
     if (signal.aborted) break;
@@ -107,6 +112,7 @@ export function createDecider(deps: DeciderDeps): Decider {
       const aside = new Map<number, number>();
       while (!signal.aborted) {
         wake = new AbortController();
+        await deps.killSwitch?.followFile();
         const followed = await followChanges(deps.store, () => contextOf(deps));
         const decided = await decideDue(deps, aside, signal);
         if (decided > 0 || !followed || wake.signal.aborted) continue;

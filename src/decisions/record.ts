@@ -12,8 +12,11 @@ import { endHolds } from './holds/holds.ts';
 import { appendDecision, factsDigest } from './journal.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
 
-/** What the decisions may do: `observe` pushes nothing, `shadow` lets no rule be live. */
-export type DecisionMode = 'observe' | 'shadow' | 'live';
+/**
+ * What the decisions may do: `observe` pushes nothing, `shadow` lets no rule be live, `stopped` is
+ * observing by the kill switch.
+ */
+export type DecisionMode = 'observe' | 'shadow' | 'live' | 'stopped';
 
 /** One delivery, looked at: the facts, what the rules make of them, and what comes of it. */
 export interface Judgement {

@@ -1,5 +1,6 @@
 /** How the installation is, read from the database alone: works beside a daemon and without one. */
 import type { Config } from '../config/schema.ts';
+import { type DecisionsStop, readDecisionsStop } from '../store/state.ts';
 import type { Db } from '../store/store.ts';
 import { type RelayFigures, readRelayFigures } from './relay.ts';
 
@@ -31,6 +32,8 @@ export interface Status {
   readonly refreshWaiting: number;
   readonly quarantined: number;
   readonly openIncidents: number;
+  /** Who stopped the decisions, when and why; null while they run. */
+  readonly decisionsStop: DecisionsStop | null;
 }
 
 /** How old the data of each stream may get. */
@@ -138,5 +141,6 @@ export async function readStatus(db: Db, now: number, freshnessMs: FreshnessMs):
     refreshWaiting: await countOf(db, 'refresh'),
     quarantined: await countOf(db, 'quarantine'),
     openIncidents: Number(incidents.count),
+    decisionsStop: (await readDecisionsStop(db)) ?? null,
   };
 }

@@ -1,5 +1,7 @@
 /** Small facts about this installation that must outlive the process. */
+import { z } from 'zod';
 import type { Clock } from '../lib/clock.ts';
+import { tryParseJson } from '../lib/json.ts';
 import type { Db, Store, Tx } from './store.ts';
 
 export async function readState(db: Db | Tx, key: string): Promise<string | undefined> {
@@ -64,4 +66,21 @@ export function createReadSequence(store: Store, clock: Clock): ReadSequence {
       return next - 1;
     },
   };
+}
+
+export const DECISIONS_STOP_KEY = 'decisions_stop';
+
+const STOP = z.object({ at: z.number(), actor: z.string(), reason: z.string() });
+
+/** Who stopped the decisions, when (epoch milliseconds) and why. */
+export type DecisionsStop = z.output<typeof STOP>;
+
+/** Undefined while they run. */
+export async function readDecisionsStop(db: Db | Tx): Promise<DecisionsStop | undefined> {
+  const row = await db
+    .selectFrom('daemon_state')
+    .select('value')
+    .where('key', '=', DECISIONS_STOP_KEY)
+    .executeTakeFirst();
+  return row && STOP.parse(tryParseJson(row.value));
 }

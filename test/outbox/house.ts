@@ -107,6 +107,7 @@ async function run(
   const outbox = createOutbox(config, {
     ...{ store: own, clock, dispatcherClock: clock, random, log, service, sequence, readOrder },
     space: { allows: () => true },
+    killSwitch: { brake: () => undefined },
     onEnded: () => undefined,
   });
   const done = Promise.allSettled(outbox.workers.map((worker) => worker.run(stop.signal)));

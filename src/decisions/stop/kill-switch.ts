@@ -1,0 +1,154 @@
+/**
+ * The kill switch of the decisions: by command, through the local API, or by a file named
+ * `decisions.stop` in the data folder, for when nothing else answers. While it is on, decisions are
+ * journaled in the mode `stopped` and nothing about a delivery is sent, a person's wish neither.
+ *
+ * It takes hold at once: the next decision and the next push see it. What the rules had accepted
+ * and was not sent yet is canceled, because it may be the very reason; once the switch is off,
+ * everything is decided anew. It outlives restarts: a row in the database says so, with the name
+ * of who stopped and why, and the audit keeps both.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { sql } from 'kysely';
+import type { Clock } from '../../lib/clock.ts';
+import { RefusedError } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import { DELIVERY_STATUS_KIND } from '../../outbox/enqueue.ts';
+import { DECISIONS_STOP_KEY, type DecisionsStop, readDecisionsStop } from '../../store/state.ts';
+import type { Store, Tx } from '../../store/store.ts';
+
+interface Asker {
+  readonly actor: string;
+  readonly reason: string;
+}
+
+export interface KillSwitch {
+  /** Who stopped the decisions; undefined while they run. */
+  stopped(): DecisionsStop | undefined;
+  /** Why nothing of this kind may be sent; undefined: it may. */
+  brake(kind: string): string | undefined;
+  /** Throws RefusedError when they are stopped already. */
+  stop(asker: Asker): Promise<DecisionsStop>;
+  /** Gives what it ended; throws RefusedError when they run, or when the file is there. */
+  resume(asker: Asker): Promise<DecisionsStop>;
+  /** Makes durable what the file says. */
+  followFile(): Promise<void>;
+}
+
+export interface KillSwitchDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly dataDir: string;
+}
+
+/** Its presence stops the decisions; what it says is the reason. */
+export function stopFile(dataDir: string): string {
+  return join(dataDir, 'decisions.stop');
+}
+
+const FILE_ACTOR = 'file';
+const REASON_CHARS_MAX = 500;
+
+function reasonIn(file: string): string {
+  try {
+    const text = readFileSync(file, 'utf8').trim().slice(0, REASON_CHARS_MAX);
+    return text || 'the file decisions.stop is there';
+  } catch {
+    return 'the file decisions.stop is there';
+  }
+}
+
+async function audit(tx: Tx, action: string, asker: Asker, at: number, detail: object) {
+  const { actor, reason } = asker;
+  await tx
+    .insertInto('audit')
+    .values({ at, actor, action, subject: 'decisions', reason, detail: JSON.stringify(detail) })
+    .execute();
+}
+
+/** What the rules decided and was not sent yet; gives how many there were. */
+async function cancelUnsent(tx: Tx, reason: string, at: number): Promise<number> {
+  const rows = await tx
+    .updateTable('outbox')
+    .set({ state: 'canceled', ended_at: at, last_error: reason })
+    .where('kind', '=', DELIVERY_STATUS_KIND)
+    .where('state', '=', 'queued')
+    .where(
+      sql<boolean>`exists (select 1 from decision n where n.actor = 'daemon'
+        and n.decision_id = cast(substr(outbox.cause, length('decision:') + 1) AS integer))`,
+    )
+    .returning('outbox_id')
+    .execute();
+  return rows.length;
+}
+
+async function writeStop(store: Store, stop: DecisionsStop): Promise<number> {
+  return store.transaction(async (tx) => {
+    const value = JSON.stringify(stop);
+    await tx
+      .insertInto('daemon_state')
+      .values({ key: DECISIONS_STOP_KEY, value, updated_at: stop.at })
+      .onConflict((conflict) => conflict.column('key').doUpdateSet({ value, updated_at: stop.at }))
+      .execute();
+    const why = `${stop.actor} stopped the decisions: ${stop.reason}`;
+    const canceled = await cancelUnsent(tx, why, stop.at);
+    await audit(tx, 'decisions.stop', stop, stop.at, { canceled });
+    return canceled;
+  });
+}
+
+async function deleteStop(store: Store, asker: Asker, stop: DecisionsStop, at: number) {
+  await store.transaction(async (tx) => {
+    await tx.deleteFrom('daemon_state').where('key', '=', DECISIONS_STOP_KEY).execute();
+    await audit(tx, 'decisions.resume', asker, at, { stop });
+  });
+}
+
+export async function openKillSwitch(deps: KillSwitchDeps): Promise<KillSwitch> {
+  const { store, clock, log } = deps;
+  const file = stopFile(deps.dataDir);
+  let current = await readDecisionsStop(store.db);
+  const stopped = (): DecisionsStop | undefined => {
+    if (current !== undefined || !existsSync(file)) return current;
+    return { at: clock.now(), actor: FILE_ACTOR, reason: reasonIn(file) };
+  };
+  const stop = async ({ actor, reason }: Asker): Promise<DecisionsStop> => {
+    if (current) {
+      const message = `${current.actor} has stopped them already: ${current.reason}`;
+      throw new RefusedError('decisions.stopped', message);
+    }
+    // Before it is written: what is about to be sent must not slip through.
+    current = { at: clock.now(), actor, reason };
+    const canceled = await writeStop(store, current);
+    log.warn({ actor, reason, canceled }, 'the decisions are stopped');
+    return current;
+  };
+  const resume = async (asker: Asker): Promise<DecisionsStop> => {
+    if (existsSync(file)) {
+      const hint = `remove ${file}`;
+      throw new RefusedError('decisions.stop_file', 'the file decisions.stop is there', { hint });
+    }
+    if (!current) throw new RefusedError('decisions.not_stopped', 'they are not stopped');
+    const ended = current;
+    await deleteStop(store, asker, ended, clock.now());
+    current = undefined;
+    log.warn({ ...asker }, 'the decisions go on');
+    return ended;
+  };
+  return {
+    ...{ stopped, stop, resume },
+    brake(kind) {
+      const by = kind === DELIVERY_STATUS_KIND ? stopped() : undefined;
+      return by && `${by.actor} stopped the decisions: ${by.reason}`;
+    },
+    async followFile() {
+      const isThere = existsSync(file);
+      if (isThere && !current) await stop({ actor: FILE_ACTOR, reason: reasonIn(file) });
+      if (!isThere && current?.actor === FILE_ACTOR) {
+        await resume({ actor: FILE_ACTOR, reason: 'the file decisions.stop is gone' });
+      }
+    },
+  };
+}

@@ -1,0 +1,112 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { openKillSwitch, stopFile } from '../../src/decisions/stop/kill-switch.ts';
+import { silentLogger } from '../../src/lib/log.ts';
+import { enqueueDeliveryStatus } from '../../src/outbox/enqueue.ts';
+import { readDecisionsStop } from '../../src/store/state.ts';
+import { createHouse, type House } from './support.ts';
+
+const WHO = { actor: 'anna', reason: 'prices look wrong' };
+
+function switchOf({ store, clock }: House) {
+  const dataDir = dirname(store.path);
+  return openKillSwitch({ store, clock, log: silentLogger(), dataDir });
+}
+
+async function modes(house: House): Promise<string[]> {
+  const rows = await house.store.db
+    .selectFrom('decision')
+    .select(['mode', 'outcome'])
+    .orderBy('decision_id')
+    .execute();
+  return rows.map(({ mode, outcome }) => `${mode} ${outcome}`);
+}
+
+async function states(house: House): Promise<string[]> {
+  const rows = await house.store.db.selectFrom('outbox').select('state').execute();
+  return rows.map(({ state }) => state);
+}
+
+async function audited(house: House): Promise<string[]> {
+  const rows = await house.store.db.selectFrom('audit').select(['action', 'actor']).execute();
+  return rows.map(({ action, actor }) => `${action} by ${actor}`);
+}
+
+describe('the kill switch', () => {
+  it('lets decisions be journaled and nothing be sent, until somebody resumes', async () => {
+    const house = await createHouse();
+    const killSwitch = await switchOf(house);
+    expect(killSwitch.brake('delivery_status')).toBeUndefined();
+    await killSwitch.stop(WHO);
+    await house.delivery({ id: 1 });
+    expect(await house.decide({ killSwitch })).toEqual(['1 accept']);
+    expect(await modes(house)).toEqual(['stopped accept']);
+    expect(await states(house)).toEqual([]);
+    expect(killSwitch.brake('delivery_status')).toBe(
+      'anna stopped the decisions: prices look wrong',
+    );
+    expect(killSwitch.brake('order')).toBeUndefined();
+    await killSwitch.resume({ actor: 'bo', reason: 'they are right' });
+    expect(await house.decide({ killSwitch })).toEqual(['1 accept']);
+    expect(await modes(house)).toEqual(['stopped accept', 'live accept']);
+    expect(await states(house)).toEqual(['queued']);
+    expect(await audited(house)).toEqual(['decisions.stop by anna', 'decisions.resume by bo']);
+  });
+
+  it('outlives a restart', async () => {
+    const house = await createHouse();
+    await (await switchOf(house)).stop(WHO);
+    expect((await switchOf(house)).stopped()).toMatchObject(WHO);
+    expect(await readDecisionsStop(house.store.db)).toMatchObject(WHO);
+  });
+
+  it('cancels what the rules accepted and was not sent, and decides it anew after', async () => {
+    const house = await createHouse();
+    const killSwitch = await switchOf(house);
+    await house.delivery({ id: 1 });
+    await house.decide({ killSwitch });
+    const byHand = { orderId: 1, orderDeliveryId: 2, from: 'pending', to: 'accepted' } as const;
+    await house.store.transaction((tx) =>
+      enqueueDeliveryStatus(tx, { ...byHand, decisionId: 99 }, house.clock.now()),
+    );
+    await house.clock.advance(1_000);
+    await killSwitch.stop(WHO);
+    expect(await states(house)).toEqual(['canceled', 'queued']);
+    expect(await house.decide({ killSwitch })).toEqual(['1 accept']);
+    await killSwitch.resume(WHO);
+    expect(await house.decide({ killSwitch })).toEqual(['1 accept']);
+    expect(await states(house)).toEqual(['canceled', 'queued', 'queued']);
+  });
+
+  it('is thrown by a file as well, at once, and let go when the file is gone', async () => {
+    const house = await createHouse();
+    const killSwitch = await switchOf(house);
+    const file = stopFile(dirname(house.store.path));
+    writeFileSync(file, 'the service is under repair\n');
+    const brake = killSwitch.brake('delivery_status');
+    expect(brake).toBe('file stopped the decisions: the service is under repair');
+    await house.delivery({ id: 1 });
+    await house.decide({ killSwitch });
+    expect(await modes(house)).toEqual(['stopped accept']);
+    await expect(killSwitch.resume(WHO)).rejects.toMatchObject({ code: 'decisions.stop_file' });
+    rmSync(file);
+    expect(await house.decide({ killSwitch })).toEqual(['1 accept']);
+    expect(await states(house)).toEqual(['queued']);
+    expect(await audited(house)).toEqual(['decisions.stop by file', 'decisions.resume by file']);
+  });
+
+  it('refuses to be thrown twice, or to be let go when it is not on', async () => {
+    const house = await createHouse();
+    const killSwitch = await switchOf(house);
+    await expect(killSwitch.resume(WHO)).rejects.toMatchObject({ code: 'decisions.not_stopped' });
+    await killSwitch.stop(WHO);
+    await expect(killSwitch.stop(WHO)).rejects.toMatchObject({ code: 'decisions.stopped' });
+    const file = stopFile(dirname(house.store.path));
+    writeFileSync(file, '');
+    await killSwitch.followFile();
+    rmSync(file);
+    await killSwitch.followFile();
+    expect(killSwitch.stopped()).toMatchObject(WHO);
+  });
+});
