@@ -107,7 +107,7 @@ describe('selvedge events', () => {
     expect(JSON.parse((await tail).stdout)).toMatchObject({ orderId: orderOf(house) });
   }
 
-  it('lists, shows and replays what has come, and prints links into the portal', async () => {
+  it('lists, shows and replays what has come (R14), and prints links into the portal', async () => {
     const house = await startHouse();
     const daemon = await house.start();
     publishOrder(house);

@@ -128,7 +128,7 @@ describe('loading a configuration', () => {
 
 describe('settings that depend on each other', () => {
   it.each(['0.0.0.0', '::', '192.168.1.5', '::ffff:10.0.0.1'])(
-    'wants public: true and a secret for a listener on %s',
+    'wants public: true and a secret for a listener on %s (L1)',
     (host) => {
       const problems = problemsIn(`${MINIMAL}\nlistener: { host: "${host}" }\n`);
       expect(problems.map(({ path }) => path).sort()).toEqual([
@@ -139,7 +139,7 @@ describe('settings that depend on each other', () => {
   );
 
   it.each(['127.0.0.1', '127.8.9.1', '::1', '::ffff:127.0.0.1'])(
-    'takes a listener on %s as it is',
+    'takes a listener on %s as it is (L1)',
     (host) => {
       expect(problemsIn(`${MINIMAL}\nlistener: { host: "${host}" }\n`)).toEqual([]);
     },

@@ -53,14 +53,14 @@ describe('the journal', () => {
     expect(b.clock.pending()).toBe(0);
   });
 
-  it('commits with synchronous=FULL, on the very connection it writes with', async () => {
+  it('commits with synchronous=FULL, on the very connection it writes with (R1)', async () => {
     const b = await bench();
     await b.journal.accept(event('msg_1', deliveryCreated(1)));
     const pragma = await sql<{ synchronous: number }>`pragma synchronous`.execute(b.store.db);
     expect(pragma.rows).toEqual([{ synchronous: 2 }]);
   });
 
-  it('counts duplicates inside one group and across groups alike', async () => {
+  it('counts duplicates inside one group and across groups alike (R3)', async () => {
     const b = await bench();
     const send = (id: string) => b.journal.accept(event(id, deliveryCreated(7)));
     await Promise.all([send('msg_1'), send('msg_1'), send('msg_2'), send('msg_1')]);
@@ -114,7 +114,7 @@ describe('the journal', () => {
     expect(await events(b)).toMatchObject([{ order_id: orderId, outcome }]);
   });
 
-  it('keeps bytes that are no UTF-8 exactly as they came', async () => {
+  it('keeps bytes that are no UTF-8 exactly as they came (R5)', async () => {
     const b = await bench();
     const bytes = Buffer.from([0x22, 0xff, 0x00, 0xfe, 0x22]);
     expect(await b.journal.accept(event('msg_1', bytes))).toMatchObject({ json: false });
@@ -122,7 +122,7 @@ describe('the journal', () => {
     expect(b.meter.stats()).toMatchObject({ notJson: 1, unknownType: 0 });
   });
 
-  it('refuses to hold more than its queue allows', async () => {
+  it('refuses to hold more than its queue allows (R13)', async () => {
     const b = await bench({ queueEventsMax: 2 });
     const send = (id: string) => b.journal.accept(event(id, '{}'));
     const results = await Promise.allSettled([send('a'), send('b'), send('c')]);
@@ -132,14 +132,14 @@ describe('the journal', () => {
     expect(await events(b)).toHaveLength(3);
   });
 
-  it('splits a crowd into groups', async () => {
+  it('splits a crowd into groups (R13)', async () => {
     const b = await bench({ groupEventsMax: 10 });
     const ids = Array.from({ length: 35 }, (_, index) => `msg_${index}`);
     await Promise.all(ids.map((id) => b.journal.accept(event(id, '{}'))));
     expect(b.meter.stats()).toMatchObject({ accepted: 35, commits: 4 });
   });
 
-  it('gives up on a commit that takes too long, so that the relay keeps the event', async () => {
+  it('gives up on a commit that takes too long, so that the relay keeps it (R2)', async () => {
     const b = await bench();
     const blocker = Promise.withResolvers<void>();
     const blocking = b.store.transaction(() => blocker.promise);
@@ -190,7 +190,7 @@ describe('the list of orders to read', () => {
 });
 
 describe('the meter', () => {
-  it("takes our clock's offset from the fastest of the recent attempts", () => {
+  it("takes our clock's offset from the fastest of the recent attempts (R9)", () => {
     const clock = manualClock();
     const lines: object[] = [];
     const log = { ...silentLogger(), warn: (line: object) => lines.push(line) };
@@ -204,7 +204,7 @@ describe('the meter', () => {
     expect(lines).toEqual([{ offsetMs: 61_000 }]);
   });
 
-  it('logs one line a minute of a kind, and how many it did not say', async () => {
+  it('logs one line a minute of a kind, and how many it did not say (L10)', async () => {
     const clock = manualClock();
     const lines: object[] = [];
     const log = { ...silentLogger(), warn: (line: object) => lines.push(line) };

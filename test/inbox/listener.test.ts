@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/lib/clock.ts';
+import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { deliveryCreated, KEY, secret, sign, startInbox, talk } from './support.ts';
 
+const FIRST_SENT_AT = Date.UTC(2026, 0, 5, 8);
 const OTHER_KEY = `whsec_${Buffer.alloc(24, 8).toString('base64')}`;
 
 describe('an event', () => {
-  it('is durable, with the request to read its order, before it is acknowledged', async () => {
+  it('is durable, with the wish to read its order, before it is acknowledged (R1)', async () => {
     const inbox = await startInbox();
     const body = deliveryCreated(4711);
     const answer = await inbox.post(body, sign(body, { id: 'msg_1' }));
@@ -25,7 +28,7 @@ describe('an event', () => {
     expect(inbox.nudges()).toBe(1);
   });
 
-  it('that comes again is acknowledged, counted, and asks for the read again', async () => {
+  it('that comes again is acknowledged, counted, and read again (R3)', async () => {
     const inbox = await startInbox();
     const body = deliveryCreated(4711);
     for (let attempt = 0; attempt < 3; attempt += 1) {
@@ -39,7 +42,7 @@ describe('an event', () => {
     expect(inbox.meter.stats()).toMatchObject({ accepted: 3, duplicates: 2 });
   });
 
-  it('of an unknown type is stored and acknowledged', async () => {
+  it('of an unknown type is stored and acknowledged (R5)', async () => {
     const inbox = await startInbox();
     const body = JSON.stringify({ type: 'inventory.changed', data: { anything: [1] } });
     expect((await inbox.post(body)).status).toBe(204);
@@ -68,24 +71,29 @@ describe('a request that is no event of ours', () => {
     ['unsigned', () => ({ 'content-type': 'application/json' }), 400],
     ['not declared as JSON', () => ({ ...sign('{}'), 'content-type': 'text/plain' }), 415],
     ['compressed', () => ({ ...sign('{}'), 'content-encoding': 'gzip' }), 415],
-  ])('because it is %s is refused without a word of why', async (_why, headers, status) => {
-    const inbox = await startInbox();
-    const answer = await inbox.post('{}', headers());
-    expect(answer.status).toBe(status);
-    expect(answer.headers.get('cache-control')).toBe('no-store');
-    expect(answer.headers.get('server')).toBeNull();
-    expect(await answer.text()).toMatch(/^\{"error":"(unauthorized|bad request|unsupported.*)"\}$/);
-    expect(await inbox.store.db.selectFrom('webhook_event').selectAll().execute()).toEqual([]);
-  });
+  ])(
+    'because it is %s is refused without a word of why (R7, L8)',
+    async (_why, headers, status) => {
+      const inbox = await startInbox();
+      const answer = await inbox.post('{}', headers());
+      expect(answer.status).toBe(status);
+      expect(answer.headers.get('cache-control')).toBe('no-store');
+      expect(answer.headers.get('server')).toBeNull();
+      expect(await answer.text()).toMatch(
+        /^\{"error":"(unauthorized|bad request|unsupported.*)"\}$/,
+      );
+      expect(await inbox.store.db.selectFrom('webhook_event').selectAll().execute()).toEqual([]);
+    },
+  );
 
-  it('because it is of 2 MiB is answered 413, and the next one is served', async () => {
+  it('because it is of 2 MiB is answered 413, and the next one is served (L4)', async () => {
     const inbox = await startInbox();
     const big = Buffer.alloc(2 * 1_048_576, 'x');
     expect((await inbox.post(big)).status).toBe(413);
     expect((await inbox.post(deliveryCreated(1))).status).toBe(204);
   });
 
-  it('because of its path or method gets 404 or 405', async () => {
+  it('because of its path or method gets 404 or 405 (L4, L10)', async () => {
     const inbox = await startInbox();
     const at = async (suffix: string, method: string): Promise<Response> =>
       fetch(inbox.url + suffix, { method, redirect: 'manual' });
@@ -100,8 +108,69 @@ describe('a request that is no event of ours', () => {
   });
 });
 
+describe('whatever is asked', () => {
+  it('no answer disables the endpoint, redirects or steers the relay (R6)', async () => {
+    let writable = true;
+    const inbox = await startInbox({ writable: () => writable });
+    const [event, stale] = [deliveryCreated(1), { at: 1_700_000_000_000 }];
+    const ask = (headers: Record<string, string>, method = 'POST', url = inbox.url) =>
+      fetch(url, {
+        method,
+        headers,
+        redirect: 'manual',
+        ...(method === 'POST' && { body: event }),
+      });
+    const asked = [
+      () => ask(sign(event)),
+      () => ask(sign(event, { key: OTHER_KEY })),
+      () => ask(sign(event, stale)),
+      () => ask({}),
+      () => ask({ ...sign(event), 'content-type': 'text/xml' }),
+      () => ask(sign(event), 'GET'),
+      () => ask(sign(event), 'POST', `${inbox.url}/x`),
+    ];
+    const answers = await Promise.all(asked.map((one) => one()));
+    writable = false;
+    answers.push(await ask(sign(event)));
+    expect(answers.map(({ status }) => status)).toEqual([204, 401, 401, 415, 415, 405, 404, 503]);
+    for (const { headers } of answers) expect(headers.get('webhook-delivery')).toBeNull();
+  });
+
+  it('a captured request counts again in its time, and not later (R10, L3)', async () => {
+    let late = 0;
+    const clock = { ...systemClock(), now: () => FIRST_SENT_AT + late };
+    const inbox = await startInbox({ clock });
+    const body = deliveryCreated(1);
+    const captured = sign(body, { at: clock.now(), id: 'msg_1' });
+    expect((await inbox.post(body, captured)).status).toBe(204);
+    late = 300_000;
+    expect((await inbox.post(body, captured)).status).toBe(204);
+    late = 301_000;
+    expect((await inbox.post(body, captured)).status).toBe(401);
+    const events = await inbox.store.db.selectFrom('webhook_event').selectAll().execute();
+    expect(events).toMatchObject([{ event_id: 'msg_1', duplicates: 1 }]);
+  });
+
+  it('a body is a hint: it changes nothing but the wish to read its order (R4)', async () => {
+    const inbox = await startInbox();
+    const { db } = inbox.store;
+    const delivery = { orderDeliveryId: 10, orderId: 1, fulfilledLineItems: [] };
+    const known = { ...delivery, status: 'accepted' };
+    const provenance = { source: 'run:1', readSeq: 1, at: 1 };
+    await inbox.store.transaction((tx) => writeDeliveries(tx, [known], provenance));
+    const before = await db.selectFrom('delivery').selectAll().execute();
+    const salesOrderDelivery = { ...delivery, status: 'canceled' };
+    const type = 'sales_order.delivery_canceled';
+    const { status } = await inbox.post(JSON.stringify({ type, data: { salesOrderDelivery } }));
+    expect(status).toBe(204);
+    expect(await db.selectFrom('delivery').selectAll().execute()).toEqual(before);
+    expect(await db.selectFrom('change').select('seq').execute()).toHaveLength(1);
+    expect(await db.selectFrom('refresh').select('order_id').execute()).toEqual([{ order_id: 1 }]);
+  });
+});
+
 describe('when the event cannot be kept', () => {
-  it('the relay is asked to send it again later', async () => {
+  it('the relay is asked to send it again later (R6)', async () => {
     let writable = false;
     const inbox = await startInbox({ writable: () => writable });
     const body = deliveryCreated(1);
@@ -113,7 +182,7 @@ describe('when the event cannot be kept', () => {
     expect((await inbox.post(body, headers)).status).toBe(204);
   });
 
-  it('a failing commit is a 503 for everybody who waited for it', async () => {
+  it('a failing commit is a 503 for everybody who waited for it (R6)', async () => {
     const inbox = await startInbox();
     await inbox.store.db.schema.alterTable('refresh').renameTo('gone').execute();
     const answers = await Promise.all([1, 2, 3].map((id) => inbox.post(deliveryCreated(id))));
@@ -125,7 +194,7 @@ describe('when the event cannot be kept', () => {
 });
 
 describe('during a rotation', () => {
-  it('both secrets are good, and it shows which one the relay still uses', async () => {
+  it('both secrets are good, and it shows which one the relay still uses (R8)', async () => {
     const inbox = await startInbox({ secrets: [secret('new', OTHER_KEY), secret('old', KEY)] });
     for (const key of [KEY, OTHER_KEY, OTHER_KEY]) {
       const body = deliveryCreated(1);
@@ -154,7 +223,7 @@ describe('bytes that are no good HTTP', () => {
     ['65 headers', head('/events', ...MANY), 431],
     ['a path that cannot be decoded', head('/%zz'), 400],
     ['a patient 10 MB body', head('/events', ...TEN_MEGABYTES, 'Expect: 100-continue'), 413],
-  ])('with %s are refused and the connection ends', async (_what, bytes, status) => {
+  ])('with %s are refused and the connection ends (L4)', async (_what, bytes, status) => {
     const inbox = await startInbox();
     const answer = await talk(inbox.port, bytes);
     expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));

@@ -135,7 +135,7 @@ describe('a stop', () => {
   const answerOf = (socket: Socket): Promise<string> =>
     new Promise((resolve) => socket.once('data', (data) => resolve(String(data))));
 
-  it('answers what is on its way, also on connections that have not spoken yet', async () => {
+  it('answers what is on its way, also on connections that have not spoken yet (R11)', async () => {
     const time = manualClock(systemClock().now());
     const inbox = await startInbox({ clock: time });
     const silent = await open(inbox.port);
@@ -177,7 +177,7 @@ describe('a stop', () => {
 });
 
 describe('a restart on a socket that somebody else keeps open', () => {
-  it('refuses and loses nothing', async () => {
+  it('refuses and loses nothing (R11)', async () => {
     const path = join(temporaryFolder(), 'mirror.db');
     const holder = createServer();
     holder.listen(0, '127.0.0.1', 512);

@@ -50,7 +50,7 @@ describe('fixed vectors', () => {
 });
 
 describe('one request', () => {
-  it('is accepted with either header family, but not with both', () => {
+  it('is accepted with either header family, but not with both (L2)', () => {
     const svix = sign(body, { at: NOW });
     const webhook = sign(body, { at: NOW, family: 'webhook' });
     expect(verify(svix).ok).toBe(true);
@@ -84,7 +84,7 @@ describe('one request', () => {
     expect(verify(headers)).toEqual({ ok: false, reason: 'malformed' });
   });
 
-  it('is stale beyond five minutes on either side, and says when it was sent', () => {
+  it('is stale beyond five minutes on either side, and says when it was sent (R9)', () => {
     for (const distance of [-TOLERANCE_MS, TOLERANCE_MS]) {
       const at = NOW + distance;
       expect(verify(sign(body, { at })).ok).toBe(true);
@@ -108,7 +108,7 @@ describe('one request', () => {
 describe('several secrets', () => {
   const newKey = `whsec_${Buffer.alloc(32, 9).toString('base64')}`;
 
-  it('tell which one matched, and which has had its time', () => {
+  it('tell which one matched, and which has had its time (R8)', () => {
     const both = createVerifier([secret('new', newKey), secret('old', KEY, NOW + 1_000)]);
     expect(both.verify(sign(body, { at: NOW, key: newKey }), body, NOW)).toMatchObject({
       secretName: 'new',
@@ -169,7 +169,7 @@ describe('any body', () => {
     expect(verify(sign(first, { at: NOW }), second)).toMatchObject({ reason: 'forged' });
   });
 
-  it('is refused when any single bit of id, time stamp, signature or body is flipped', () => {
+  it('is refused when any bit of id, time stamp, signature or body is flipped (L2)', () => {
     const parts = fc.constantFrom('svix-id', 'svix-timestamp', 'svix-signature', 'body');
     fc.assert(
       fc.property(anyBody, parts, fc.nat(), (bytes, part, position) => {
@@ -245,7 +245,7 @@ describe('against the libraries', () => {
     );
   });
 
-  it('agrees with them on every request, but for the known stricter cases', () => {
+  it('agrees with them on every request, but for the known stricter cases (L2)', () => {
     vi.useFakeTimers({ now: NOW, toFake: ['Date'] });
     const change = fc.constantFrom<(h: Record<string, string>) => void>(
       () => undefined,
