@@ -39,7 +39,9 @@ describe('kill -9 in the middle of a stock pull', () => {
       const reference = await startFastReference({ world: { orders: 0 } });
       const rows = reference.world.stock.stockedIn(0, reference.world.catalog.variantCount);
       expect(rows).toBeGreaterThanOrEqual(20_000);
-      const settings = ["streams: { stock: { schedule: '0 0 1 1 *' } }"];
+      const settings = [
+        "streams: { stock: { schedule: '0 0 1 1 *' }, season: { enabled: false } }",
+      ];
       const daemon = await createDaemonProcess(reference, { paging, settings });
       await daemon.start();
       await pagesDone(daemon, 15);
@@ -113,7 +115,10 @@ describe('kill -9 between event and decision', () => {
       });
       const settings = [
         'decisions: { settle: 150ms }',
-        "streams: { orders: { schedule: '*/3 * * * * *', jitter: 0s } }",
+        'streams:',
+        "  orders: { schedule: '*/3 * * * * *', jitter: 0s }",
+        '  stock: { enabled: false }',
+        '  season: { enabled: false }',
       ];
       const daemon = await createDaemonProcess(reference, { settings });
       const random = seededRandom(17);
