@@ -1,4 +1,8 @@
 /** The command tree, in the order of the help. A new command is a file and a line here. */
+import { backupCreate } from './backup/create.ts';
+import { backupList } from './backup/list.ts';
+import { backupRestore } from './backup/restore.ts';
+import { backupVerify } from './backup/verify.ts';
 import type { CommandFactory } from './command.ts';
 import { configCheck } from './config/check.ts';
 import { configSchema } from './config/schema.ts';
@@ -22,6 +26,7 @@ import { eventsReplay } from './events/replay.ts';
 import { eventsShow } from './events/show.ts';
 import { eventsTail } from './events/tail.ts';
 import { migrate } from './migrate.ts';
+import { pause, resume } from './pause.ts';
 import { reference } from './reference/reference.ts';
 import { reportList } from './report/list.ts';
 import { reportRun } from './report/run.ts';
@@ -60,6 +65,8 @@ export const COMMANDS: readonly CommandFactory[] = [
   migrate,
   status,
   stock,
+  pause,
+  resume,
   completion,
   manual,
 ];
@@ -138,5 +145,10 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     name: 'report',
     description: 'reports on the mirror, by SQL',
     commands: [reportList, reportRun, reportSnapshot],
+  },
+  {
+    name: 'backup',
+    description: 'copies of the databases, and the way back',
+    commands: [backupCreate, backupList, backupVerify, backupRestore],
   },
 ];

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import { systemClock } from '../lib/clock.ts';
 import { lockFolder, makeDataFolder } from '../store/lock.ts';
-import { openStore } from '../store/store.ts';
+import { openStore, storeOptions } from '../store/store.ts';
 import { type CliContext, configOf, examples } from './command.ts';
 
 export function migrate(context: CliContext): Command {
@@ -20,11 +20,8 @@ export function migrate(context: CliContext): Command {
       makeDataFolder(config.dataDir);
       const folder = lockFolder(join(config.dataDir, 'daemon.lock'));
       try {
-        const path = join(config.dataDir, 'mirror.db');
-        const { store, migrated } = await openStore(
-          { path, busyTimeoutMs: config.store.busyTimeout },
-          systemClock(),
-        );
+        const { store, migrated } = await openStore(storeOptions(config), systemClock());
+        const { path } = store;
         await store.close();
         if (options.json === true) context.output.json({ path, ...migrated });
         else if (migrated.applied.length === 0) {

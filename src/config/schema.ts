@@ -4,7 +4,7 @@
  * it. Durations become milliseconds, sizes bytes, secrets `Secret` objects.
  */
 import { z } from 'zod';
-import { contextFields, type SchemaContext } from './schema/context.ts';
+import { type ContextFields, contextFields, type SchemaContext } from './schema/context.ts';
 import {
   choice,
   delaysInOrder,
@@ -25,7 +25,7 @@ import {
 import { serviceSection } from './schema/service.ts';
 import { streamsSection } from './schema/streams.ts';
 
-function storeSection() {
+function storeSection(fields: ContextFields) {
   return z.strictObject({
     busyTimeout: duration('0s', '1m'),
     lockLease: duration('5s', '10m'),
@@ -35,6 +35,18 @@ function storeSection() {
       sendFloor: size('0B', '1024GiB'),
       margin: size('0B', '1024GiB'),
       checkEvery: duration('100ms', '1h'),
+    }),
+    ballast: size('0B', '1GiB'),
+    checkpoint: choice('own', 'external'),
+    retention: z.strictObject({
+      changes: duration('7d', '36500d'),
+      events: duration('90d', '36500d'),
+      runs: duration('7d', '36500d'),
+      incidents: duration('7d', '36500d'),
+    }),
+    backup: z.strictObject({
+      directory: fields.path('/var/backups/selvedge').nullable(),
+      keep: whole(1, 10_000),
     }),
   });
 }
@@ -69,7 +81,7 @@ export function createSchema(context: SchemaContext) {
     instance: text('a short name (a-z, 0-9, -)', 'main', /^[a-z0-9][a-z0-9-]{0,31}$/),
     dataDir: fields.path('/var/lib/selvedge'),
     service: serviceSection(fields),
-    store: storeSection(),
+    store: storeSection(fields),
     listener: listenerSection(fields),
     lossMeter: lossMeterSection(),
     relay: relaySection(fields),

@@ -24,13 +24,14 @@ import type { OutboxItem } from '../outbox/item.ts';
 import { acquireLease, type Lease, lockFolder, makeDataFolder } from '../store/lock.ts';
 import { createSpaceWatch, freeBytesAt, type SpaceWatch } from '../store/space.ts';
 import { createReadSequence } from '../store/state.ts';
-import { openStore, type SqliteStore } from '../store/store.ts';
+import { openStore, type SqliteStore, storeOptions } from '../store/store.ts';
 import { createOrderReader } from '../sync/read-order.ts';
 import type { RunResult } from '../sync/run/run-stream.ts';
 import { createDecisions } from './decisions.ts';
 import { createDoors } from './erp/doors.ts';
 import { createHealth, type HealthDeps } from './health.ts';
 import { createInbox } from './inbox.ts';
+import { createStoreCare } from './keeper.ts';
 import { createLocal } from './local.ts';
 import { createOutbox } from './outbox.ts';
 import { createPulse, type Pulse } from './pulse.ts';
@@ -155,8 +156,9 @@ function createWorkers(
   const onListening = (): void => listening.resolve();
   let isOpen = false;
   const { meter } = inbox;
+  const { keeper, checkpoints } = createStoreCare(config, { store, clock, log, space });
   const health = createHealth(config, {
-    ...{ store, clock, service, meter, space, ...watch, isOpen: () => isOpen },
+    ...{ store, clock, service, meter, space, checkpoints, ...watch, isOpen: () => isOpen },
   });
   const local = createLocal(config, {
     ...{ random, log, sync: operations, health, onListening },
@@ -165,7 +167,7 @@ function createWorkers(
   const lease = leaseKeeper(parts.lease, config.store.lockLease, pulse.clockOf('lease'));
   return {
     workers: [
-      ...[lease, space, ...outbox.workers, ...decisions.workers],
+      ...[lease, space, keeper, ...outbox.workers, ...decisions.workers],
       ...[inbox.refresher, inbox.listener, inbox.lossMeter, planner, ...doors, local],
     ],
     listenerUrl: inbox.url,
@@ -201,10 +203,7 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
   const folder = lockFolder(join(config.dataDir, 'daemon.lock'));
   opened.defer(() => folder.release());
   const rules = loadRuleSet(config.rules.directory);
-  const { store, migrated } = await openStore(
-    { path: join(config.dataDir, 'mirror.db'), busyTimeoutMs: config.store.busyTimeout },
-    clock,
-  );
+  const { store, migrated } = await openStore(storeOptions(config), clock);
   opened.defer(() => store.close());
   const lease = await acquireLease(store, config.store.lockLease, clock);
   opened.defer(() => lease.release());

@@ -9,6 +9,8 @@ import { readDatabase } from '../ops/metrics/readings.ts';
 import type { LiveReadings } from '../ops/metrics/sources.ts';
 import { freshnessOf } from '../ops/status.ts';
 import { version } from '../ops/version.ts';
+import { backupDirectory, listBackups } from '../store/backup/manifest.ts';
+import type { Checkpoints } from '../store/care/checkpoints.ts';
 import type { SpaceWatch } from '../store/space.ts';
 import type { Store } from '../store/store.ts';
 import type { Service } from './service.ts';
@@ -20,6 +22,7 @@ export interface HealthDeps {
   readonly service: Service;
   readonly meter: Meter;
   readonly space: SpaceWatch;
+  readonly checkpoints: Pick<Checkpoints, 'figures'>;
   readonly workers: () => readonly WorkerHealth[];
   readonly stuck: () => readonly string[];
   /** Whether both listeners accept and the daemon is not on its way out. */
@@ -33,9 +36,20 @@ function bytesOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-function liveReadings(deps: HealthDeps): LiveReadings {
-  const { store, service, meter, space } = deps;
+function newestBackup(directory: string, clock: Clock): LiveReadings['backup'] {
+  const [newest] = listBackups(directory, 1);
+  if (!newest) return undefined;
+  const { createdAt, mirror, exchange } = newest.manifest;
+  return {
+    ageMs: clock.now() - Date.parse(createdAt),
+    bytes: mirror.bytes + (exchange?.bytes ?? 0),
+  };
+}
+
+function liveReadings(deps: HealthDeps & { readonly backups: string }): LiveReadings {
+  const { store, clock, service, meter, space } = deps;
   const { transport } = service;
+  const { walBytes, pinnedMs } = deps.checkpoints.figures();
   return {
     inbox: meter.stats(),
     service: {
@@ -49,10 +63,10 @@ function liveReadings(deps: HealthDeps): LiveReadings {
     space: space.figures(),
     files: {
       databaseBytes: bytesOf(store.path),
-      walBytes: bytesOf(`${store.path}-wal`),
-      walPinnedMs: 0,
+      walBytes,
+      walPinnedMs: pinnedMs,
     },
-    backup: undefined,
+    backup: newestBackup(deps.backups, clock),
   };
 }
 
@@ -73,7 +87,7 @@ export function createHealth(config: Config, deps: HealthDeps): Health {
   const metrics = createMetrics({
     build: { version: version(), node: process.version, instance: config.instance },
     readDatabase: remembered(clock, () => readDatabase(store.db, clock.now(), freshness)),
-    readLive: () => liveReadings(deps),
+    readLive: () => liveReadings({ ...deps, backups: backupDirectory(config) }),
   });
   return {
     metrics,

@@ -22,6 +22,7 @@ import { createStyleKind } from '../outbox/kinds/style.ts';
 import { unlessGone } from '../outbox/service.ts';
 import { createOrderedStock } from '../outbox/watch/ordered-stock.ts';
 import { createWatch } from '../outbox/watch/watch.ts';
+import { pauseReason } from '../store/care/pause.ts';
 import type { SpaceWatch } from '../store/space.ts';
 import type { ReadSequence } from '../store/state.ts';
 import type { Store } from '../store/store.ts';
@@ -164,10 +165,12 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
       deskAfterMs: outbox.deskAfter,
       idleMsMax: IDLE_MS_MAX,
     },
-    brake: (kind) =>
-      deps.space.allows('send')
-        ? (brakeOf(outbox, kind) ?? deps.killSwitch.brake(kind))
-        : 'the disk is too full to send',
+    brake(kind) {
+      if (!deps.space.allows('send')) return 'the disk is too full to send';
+      const reason = pauseReason(config.dataDir);
+      if (reason !== undefined) return `sending is paused: ${reason}`;
+      return brakeOf(outbox, kind) ?? deps.killSwitch.brake(kind);
+    },
     onMoved: (item) => moved(item.outboxId),
   });
   const desk = createDesk({

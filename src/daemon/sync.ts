@@ -4,7 +4,7 @@ import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { ReadSequence } from '../store/state.ts';
-import type { Store } from '../store/store.ts';
+import { type Store, storeOptions } from '../store/store.ts';
 import { createVariantThread } from '../sync/bulk/thread.ts';
 import { createVariantPages } from '../sync/bulk/variant-pages.ts';
 import { createSyncOperations, type SyncOperations } from '../sync/operations.ts';
@@ -51,8 +51,7 @@ function withThread(planner: Worker, thread: AsyncDisposable): Worker {
 export function createSync(config: Config, deps: SyncDeps): Sync {
   const { store, clock, service } = deps;
   const log = deps.log.child({ room: 'sync' });
-  const busyTimeoutMs = config.store.busyTimeout;
-  const thread = createVariantThread({ path: store.path, busyTimeoutMs });
+  const thread = createVariantThread(storeOptions(config));
   const streams = plannedStreams(config, { ...service, ...deps });
   const planner = createPlanner({ ...deps, log, variants: thread, streams });
   const operations = createSyncOperations({

@@ -46,3 +46,14 @@ export function formatDuration(ms: number): string {
   }
   return parts.join(' ');
 }
+
+/** A size in the largest unit that keeps it at 1 or more: `12.3 MiB`. */
+export function formatSize(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let [size, unit] = [bytes, 0];
+  while (size >= 1_024 && unit < units.length - 1) {
+    size /= 1_024;
+    unit += 1;
+  }
+  return `${unit === 0 ? size : size.toFixed(1)} ${units[unit]}`;
+}

@@ -4,6 +4,7 @@
  * (in WAL mode it silently falls to synchronous=NORMAL, which loses acknowledged rows in a power
  * cut).
  */
+import { chmodSync, statSync, writeFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { StoreError } from '../lib/errors.ts';
 
@@ -15,6 +16,8 @@ const SQLITE_VERSION_MIN = [3, 51, 3] as const;
 
 export interface ConnectionOptions {
   readonly busyTimeoutMs: number;
+  /** `external`: another program empties the write-ahead log (Litestream). Left out: we do. */
+  readonly checkpoint?: 'own' | 'external' | undefined;
 }
 
 const COMMON: Readonly<Record<string, number>> = {
@@ -29,17 +32,39 @@ const COMMON: Readonly<Record<string, number>> = {
 const WRITER: Readonly<Record<string, number>> = {
   ...COMMON,
   synchronous: 2,
-  wal_autocheckpoint: 1_000,
   journal_size_limit: 67_108_864,
 };
+
+/** Others may read by group, if somebody has said so; a file that is made is ours alone. */
+const FILE_MODE = 0o600;
+const MODE_MAX = 0o640;
+
+function writerPragmas({
+  checkpoint,
+}: Pick<ConnectionOptions, 'checkpoint'>): Readonly<Record<string, number>> {
+  return { ...WRITER, wal_autocheckpoint: checkpoint === 'external' ? 0 : 1_000 };
+}
+
+/** The log and its index get the mode of the database. `chmod` opens nothing, so no lock is lost. */
+function keepPrivate(path: string): void {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (!found) writeFileSync(path, '', { mode: FILE_MODE, flag: 'wx' });
+  for (const name of [path, `${path}-wal`, `${path}-shm`]) {
+    const mode = statSync(name, { throwIfNoEntry: false })?.mode;
+    if (mode !== undefined && (mode & 0o777 & ~MODE_MAX) !== 0) chmodSync(name, mode & MODE_MAX);
+  }
+}
 
 function setPragmas(database: Database.Database, pragmas: Readonly<Record<string, number>>): void {
   for (const [name, value] of Object.entries(pragmas)) database.pragma(`${name} = ${value}`);
 }
 
 /** Throws unless every pragma still has the value it was given. */
-export function verifyPragmas(database: Database.Database): void {
-  for (const [name, expected] of Object.entries(WRITER)) {
+export function verifyPragmas(
+  database: Database.Database,
+  options: Pick<ConnectionOptions, 'checkpoint'> = {},
+): void {
+  for (const [name, expected] of Object.entries(writerPragmas(options))) {
     const found = Number(database.pragma(name, { simple: true }));
     if (found !== expected) {
       throw new StoreError(
@@ -81,6 +106,7 @@ function checkApplication(database: Database.Database): void {
 
 function openFile(path: string, options: Database.Options): Database.Database {
   try {
+    if (options.readonly !== true) keepPrivate(path);
     return new Database(path, options);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
@@ -116,8 +142,10 @@ export function openWriter(path: string, options: ConnectionOptions): Database.D
   return prepared(database, () => {
     checkVersion(database);
     checkApplication(database);
+    // Only before the first table: space can then be given back in small pieces.
+    database.pragma('auto_vacuum = incremental');
     database.pragma('journal_mode = wal');
-    setPragmas(database, WRITER);
+    setPragmas(database, writerPragmas(options));
     database.pragma(`application_id = ${APPLICATION_ID}`);
   });
 }

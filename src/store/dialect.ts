@@ -18,12 +18,24 @@ import {
 const STATEMENTS_MAX = 512;
 
 class ImmediateDriver extends SqliteDriver {
+  readonly #inTransaction: () => boolean;
+
+  constructor(database: SqliteDatabase, inTransaction: () => boolean) {
+    super({ database });
+    this.#inTransaction = inTransaction;
+  }
+
   override async beginTransaction(
     connection: DatabaseConnection,
     settings?: TransactionSettings,
   ): Promise<void> {
     const begin = settings?.accessMode === 'read only' ? 'begin' : 'begin immediate';
     await connection.executeQuery(CompiledQuery.raw(begin));
+  }
+
+  /** A full disk has rolled back already; to try it again would hide why. */
+  override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    if (this.#inTransaction()) await super.rollbackTransaction(connection);
   }
 }
 
@@ -48,14 +60,16 @@ function withStatementCache(database: Database.Database): SqliteDatabase {
 
 export class ImmediateSqliteDialect extends SqliteDialect {
   readonly #database: SqliteDatabase;
+  readonly #inTransaction: () => boolean;
 
   constructor(database: Database.Database) {
     const cached = withStatementCache(database);
     super({ database: cached });
     this.#database = cached;
+    this.#inTransaction = () => database.inTransaction;
   }
 
   override createDriver(): Driver {
-    return new ImmediateDriver({ database: this.#database });
+    return new ImmediateDriver(this.#database, this.#inTransaction);
   }
 }

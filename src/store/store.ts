@@ -5,11 +5,14 @@
  * when the commit fails are given to `onCommit`.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type Database from 'better-sqlite3';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { Kysely, type Transaction, type TransactionBuilder } from 'kysely';
+import { z } from 'zod';
+import type { Config } from '../config/schema.ts';
 import type { Clock } from '../lib/clock.ts';
 import { BugError, invariant, StoreError } from '../lib/errors.ts';
-import { openReader, openWriter, verifyPragmas } from './connection.ts';
+import { type ConnectionOptions, openReader, openWriter, verifyPragmas } from './connection.ts';
 import { ImmediateSqliteDialect } from './dialect.ts';
 import { type MigrationReport, migrate, pendingMigrations } from './migrate.ts';
 import type { Tables } from './tables.ts';
@@ -17,9 +20,14 @@ import type { Tables } from './tables.ts';
 export type Db = Kysely<Tables>;
 export type Tx = Transaction<Tables>;
 
-export interface StoreOptions {
+export interface StoreOptions extends ConnectionOptions {
   readonly path: string;
-  readonly busyTimeoutMs: number;
+}
+
+/** The mirror as the configuration describes it. */
+export function storeOptions({ dataDir, store }: Pick<Config, 'dataDir' | 'store'>): StoreOptions {
+  const { busyTimeout: busyTimeoutMs, checkpoint } = store;
+  return { path: join(dataDir, 'mirror.db'), busyTimeoutMs, checkpoint };
 }
 
 export interface Store {
@@ -34,16 +42,31 @@ export interface Store {
   close(): Promise<void>;
 }
 
+function isDiskFull(error: unknown): boolean {
+  return error instanceof Database.SqliteError && error.code === 'SQLITE_FULL';
+}
+
+const CHECKPOINT = z.tuple([
+  z.object({ busy: z.number(), log: z.number(), checkpointed: z.number() }),
+]);
+type CheckpointResult = z.output<typeof CHECKPOINT>[0];
+
 export class SqliteStore implements Store {
   readonly path: string;
   readonly #database: Database.Database;
   readonly #db: Db;
   readonly #inside = new AsyncLocalStorage<true>();
+  #makeRoom: () => boolean = () => false;
 
   constructor(database: Database.Database) {
     this.path = database.name;
     this.#database = database;
     this.#db = new Kysely<Tables>({ dialect: new ImmediateSqliteDialect(database) });
+  }
+
+  /** What to do when the disk is full; true: there may be room now. */
+  onFull(makeRoom: () => boolean): void {
+    this.#makeRoom = makeRoom;
   }
 
   get db(): Db {
@@ -56,10 +79,16 @@ export class SqliteStore implements Store {
   async transaction<T>(
     work: (tx: Tx, onCommit: (effect: () => void) => void) => Promise<T>,
   ): Promise<T> {
-    const effects: (() => void)[] = [];
-    const result = await this.#run(this.#db.transaction(), (tx) =>
-      work(tx, (effect) => effects.push(effect)),
-    );
+    let effects: (() => void)[] = [];
+    const attempt = (): Promise<T> => {
+      effects = [];
+      return this.#run(this.#db.transaction(), (tx) => work(tx, (effect) => effects.push(effect)));
+    };
+    const result = await attempt().catch((error: unknown) => {
+      // Nothing of it was written; with some room made it may be.
+      if (isDiskFull(error) && this.#makeRoom()) return attempt();
+      throw error;
+    });
     for (const effect of effects) effect();
     return result;
   }
@@ -73,6 +102,29 @@ export class SqliteStore implements Store {
       throw new BugError('bug.nested_transaction', 'a transaction was begun inside another one');
     }
     return this.#inside.run(true, () => transaction.execute(work));
+  }
+
+  /**
+   * Writes the log back into the database, as far as readers allow; `truncate` empties it as well,
+   * when nobody else is in the way. Undefined inside a transaction. Blocks while it works.
+   */
+  checkpoint(mode: 'passive' | 'truncate'): CheckpointResult | undefined {
+    const database = this.#database;
+    if (database.inTransaction) return undefined;
+    const timeout = Number(database.pragma('busy_timeout', { simple: true }));
+    // It would wait for readers and keep everything else waiting.
+    database.pragma('busy_timeout = 0');
+    try {
+      const [row] = CHECKPOINT.parse(database.pragma(`wal_checkpoint(${mode})`));
+      return row;
+    } finally {
+      database.pragma(`busy_timeout = ${timeout}`);
+    }
+  }
+
+  /** Gives free pages back to the disk, as many as there are up to this number. */
+  giveBack(pages: number): void {
+    if (!this.#database.inTransaction) this.#database.pragma(`incremental_vacuum(${pages})`);
   }
 
   async close(): Promise<void> {
@@ -100,7 +152,7 @@ export async function openStore(
          on conflict (key) do update set value = excluded.value, updated_at = excluded.updated_at`,
       )
       .run(String(clock.now()), clock.now());
-    verifyPragmas(database);
+    verifyPragmas(database, options);
     return { store: new SqliteStore(database), migrated };
   } catch (error) {
     database.close();
@@ -123,7 +175,7 @@ export async function openSecondWriter(options: StoreOptions, clock: Clock): Pro
          on conflict (key) do update set value = excluded.value, updated_at = excluded.updated_at`,
       )
       .run(String(clock.now()), clock.now());
-    verifyPragmas(database);
+    verifyPragmas(database, options);
     return new SqliteStore(database);
   } catch (error) {
     database.close();

@@ -5,7 +5,7 @@ import type { Random } from '../../lib/chance.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Scrubber } from '../../lib/secret.ts';
 import { lockFolder } from '../../store/lock.ts';
-import { openStore, type Store } from '../../store/store.ts';
+import { openStore, type Store, storeOptions } from '../../store/store.ts';
 import { createService, type Service } from '../service.ts';
 
 export interface AloneDeps {
@@ -22,11 +22,7 @@ export async function workAlone<T>(
 ): Promise<T> {
   const folder = lockFolder(join(config.dataDir, 'daemon.lock'));
   try {
-    const path = join(config.dataDir, 'mirror.db');
-    const { store } = await openStore(
-      { path, busyTimeoutMs: config.store.busyTimeout },
-      deps.clock,
-    );
+    const { store } = await openStore(storeOptions(config), deps.clock);
     const stopping = new AbortController();
     const service = await createService(config.service, { ...deps, store, stop: stopping.signal });
     try {

@@ -7,7 +7,11 @@ import { openSecondWriter, type SqliteStore } from '../../store/store.ts';
 import type { ThreadAnswer, ThreadRequest } from './thread.ts';
 import { createVariantPages, type VariantPages } from './variant-pages.ts';
 
-const optionsSchema = z.object({ path: z.string(), busyTimeoutMs: z.number() });
+const optionsSchema = z.object({
+  path: z.string(),
+  busyTimeoutMs: z.number(),
+  checkpoint: z.enum(['own', 'external']).optional(),
+});
 
 async function answerTo(pages: VariantPages, request: ThreadRequest): Promise<ThreadAnswer> {
   const { id } = request;

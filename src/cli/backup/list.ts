@@ -1,0 +1,32 @@
+/** `selvedge backup list`: the backups there are. */
+import { Command } from 'commander';
+import { formatSize } from '../../lib/units.ts';
+import { backupDirectory, listBackups } from '../../store/backup/manifest.ts';
+import { type CliContext, configOf, examples } from '../command.ts';
+
+export function backupList(context: CliContext): Command {
+  return new Command('list')
+    .summary('show the backups')
+    .description('The finished backups of the folder, newest first.')
+    .option('--from <folder>', 'instead of store.backup.directory')
+    .option('--json', 'as JSON')
+    .addHelpText('after', examples([['backup list', 'newest first']]))
+    .action((options: { from?: string; json?: boolean }, command: Command) => {
+      const { config } = configOf(command, context);
+      const { output } = context;
+      const found = listBackups(options.from ?? backupDirectory(config));
+      if (options.json === true) {
+        output.json(found.map(({ path, manifest }) => ({ path, ...manifest })));
+        return;
+      }
+      output.table(
+        ['MADE (UTC)', 'SCHEMA', 'SIZE', 'BACKUP'],
+        found.map(({ path, manifest: { createdAt, mirror, exchange } }) => [
+          createdAt.slice(0, 19).replace('T', ' '),
+          String(mirror.schema),
+          formatSize(mirror.bytes + (exchange?.bytes ?? 0)),
+          path,
+        ]),
+      );
+    });
+}

@@ -1,0 +1,53 @@
+/** `selvedge backup restore`: puts a backup in the place of the database. */
+import { userInfo } from 'node:os';
+import { Command } from 'commander';
+import { systemClock } from '../../lib/clock.ts';
+import { restoreBackup } from '../../store/backup/restore.ts';
+import { type CliContext, configOf, examples } from '../command.ts';
+import { chosenBackup } from './verify.ts';
+
+interface Options {
+  readonly withExchange?: boolean;
+  readonly json?: boolean;
+}
+
+export function backupRestore(context: CliContext): Command {
+  return new Command('restore')
+    .summary('go back to a backup (the daemon must be stopped)')
+    .description(
+      'Checks the backup and puts it in the place of mirror.db, which is kept beside it. The past\n' +
+        'that comes back does not know what was sent since: every push that had not ended is in\n' +
+        'doubt until it was looked up, and nothing is sent before "selvedge resume".',
+    )
+    .argument('[backup]', 'its .json file (else the newest backup)')
+    .option('--with-exchange', 'also take back exchange.db, what the ERP has handed in since too')
+    .option('--json', 'the result as JSON')
+    .addHelpText(
+      'after',
+      examples([['backup restore', 'the newest one; then start the daemon, look, and resume']]),
+    )
+    .action(async (named: string | undefined, options: Options, command: Command) => {
+      const { config } = configOf(command, context);
+      const backup = chosenBackup(named, command, context);
+      const result = await restoreBackup(
+        {
+          backup,
+          dataDir: config.dataDir,
+          busyTimeoutMs: config.store.busyTimeout,
+          withExchange: options.withExchange === true,
+          actor: userInfo().username,
+        },
+        systemClock(),
+      );
+      const { output } = context;
+      if (options.json === true) {
+        output.json({ backup, ...result });
+        return;
+      }
+      output.line(`restored ${backup}, made ${result.createdAt}`);
+      output.line(`in doubt ${result.inDoubt} pushes; they are looked up once the daemon runs`);
+      for (const path of result.kept) output.line(`kept     ${path}`);
+      output.line('sending  paused: start the daemon, look at "selvedge status", then');
+      output.line('         selvedge resume');
+    });
+}

@@ -1,0 +1,39 @@
+/** `selvedge backup verify`: proves that a backup still is what it was. */
+import { Command } from 'commander';
+import { RefusedError } from '../../lib/errors.ts';
+import { backupDirectory, listBackups } from '../../store/backup/manifest.ts';
+import { verifyBackup } from '../../store/backup/verify.ts';
+import { type CliContext, configOf, examples } from '../command.ts';
+
+/** The backup that was named, else the newest. */
+export function chosenBackup(
+  named: string | undefined,
+  command: Command,
+  context: CliContext,
+): string {
+  if (named !== undefined) return named;
+  const directory = backupDirectory(configOf(command, context).config);
+  const [newest] = listBackups(directory, 1);
+  if (newest) return newest.path;
+  throw new RefusedError('backup.none', `there is no backup in ${directory}`, {
+    hint: 'selvedge backup create',
+  });
+}
+
+export function backupVerify(context: CliContext): Command {
+  return new Command('verify')
+    .summary('prove that a backup is whole')
+    .description(
+      'Opens the copies, goes through every page, and compares rows and digests with what was\n' +
+        'written down when the backup was made. Changes nothing.',
+    )
+    .argument('[backup]', 'its .json file (else the newest backup)')
+    .option('--json', 'the result as JSON')
+    .addHelpText('after', examples([['backup verify', 'the newest one']]))
+    .action(async (named: string | undefined, options: { json?: boolean }, command: Command) => {
+      const path = chosenBackup(named, command, context);
+      const manifest = await verifyBackup(path);
+      if (options.json === true) context.output.json({ path, ok: true, ...manifest });
+      else context.output.line(`${path}: whole, made ${manifest.createdAt}`);
+    });
+}

@@ -1,0 +1,38 @@
+/** `selvedge pause` and `selvedge resume`: the brake for everything that is sent. */
+import { userInfo } from 'node:os';
+import { Command } from 'commander';
+import { systemClock } from '../lib/clock.ts';
+import { pausePushes, pauseReason, resumePushes } from '../store/care/pause.ts';
+import { type CliContext, configOf, examples } from './command.ts';
+
+export function pause(context: CliContext): Command {
+  return new Command('pause')
+    .summary('send nothing to the service until "resume"')
+    .description(
+      'Stops every push at once: decisions, orders, refunds. Pulls, events and decisions go on,\n' +
+        'and what was sent already is still looked up. Works while the daemon runs and while it\n' +
+        'does not, and outlives a restart. In an emergency, a file "pushes-paused" in dataDir is\n' +
+        'all that it takes.',
+    )
+    .argument('<reason...>', 'why, for those who come after')
+    .addHelpText('after', examples([['pause "prices of the ERP are wrong"', 'nothing is sent']]))
+    .action((words: readonly string[], _options: object, command: Command) => {
+      const { dataDir } = configOf(command, context).config;
+      const at = new Date(systemClock().now()).toISOString();
+      pausePushes(dataDir, `${words.join(' ')} (${userInfo().username}, ${at})`);
+      context.output.line('paused: nothing is sent; "selvedge resume" ends it');
+    });
+}
+
+export function resume(context: CliContext): Command {
+  return new Command('resume')
+    .summary('send again after "pause" or a restore')
+    .description('Ends a pause. What waits is sent within half a minute.')
+    .addHelpText('after', examples([['resume', 'go on']]))
+    .action((_options: object, command: Command) => {
+      const { dataDir } = configOf(command, context).config;
+      const reason = pauseReason(dataDir);
+      const was = resumePushes(dataDir);
+      context.output.line(was ? `resumed; it was paused: ${reason}` : 'nothing was paused');
+    });
+}

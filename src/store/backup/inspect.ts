@@ -1,0 +1,48 @@
+/** What a copy of a database holds, proved by opening it: nothing else proves a backup. */
+import Database from 'better-sqlite3';
+import { StoreError } from '../../lib/errors.ts';
+
+export interface Contents {
+  /** The version of its schema. */
+  readonly schema: number;
+  /** Rows by table. */
+  readonly rows: Readonly<Record<string, number>>;
+}
+
+function countRows(copy: Database.Database): Record<string, number> {
+  const tables = copy
+    .prepare<[], string>(
+      "select name from sqlite_schema where type = 'table' and name not like 'sqlite_%'",
+    )
+    .pluck()
+    .all();
+  return Object.fromEntries(
+    tables
+      .sort()
+      .map((table) => [
+        table,
+        Number(copy.prepare(`select count(*) from "${table}"`).pluck().get()),
+      ]),
+  );
+}
+
+/** Opens the copy and goes through every page of it. Throws StoreError `backup.damaged`. */
+export function inspectCopy(path: string): Contents {
+  let copy: Database.Database | undefined;
+  try {
+    copy = new Database(path, { readonly: true, fileMustExist: true });
+    const found = String(copy.pragma('integrity_check(1)', { simple: true }));
+    if (found !== 'ok') throw new Error(found);
+    const orphans = copy.pragma('foreign_key_check');
+    if (Array.isArray(orphans) && orphans.length > 0) throw new Error('broken foreign keys');
+    return { schema: Number(copy.pragma('user_version', { simple: true })), rows: countRows(copy) };
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new StoreError('backup.damaged', `${path} is damaged: ${reason}`, {
+      hint: 'take an older backup',
+      cause,
+    });
+  } finally {
+    copy?.close();
+  }
+}

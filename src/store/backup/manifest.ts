@@ -1,0 +1,73 @@
+/** The slip of paper beside a backup: what it must hold. Names and times of backups. */
+import { createHash } from 'node:crypto';
+import { createReadStream, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { z } from 'zod';
+import type { Config } from '../../config/schema.ts';
+import { tryParseJson } from '../../lib/json.ts';
+
+const part = z.object({
+  file: z.string(),
+  bytes: z.number(),
+  sha256: z.string(),
+  schema: z.number(),
+  rows: z.record(z.string(), z.number()),
+});
+const manifest = z.object({
+  /** ISO. */
+  createdAt: z.string(),
+  program: z.string(),
+  mirror: part,
+  exchange: part.nullable(),
+});
+
+export type BackupPart = z.output<typeof part>;
+export type BackupManifest = z.output<typeof manifest>;
+
+export interface Backup {
+  /** The manifest's path, which names the backup. */
+  readonly path: string;
+  readonly manifest: BackupManifest;
+}
+
+/** The folder of the backups as the configuration describes it. */
+export function backupDirectory({ dataDir, store }: Pick<Config, 'dataDir' | 'store'>): string {
+  return store.backup.directory ?? join(dataDir, 'backups');
+}
+
+const NAME = /^backup-\d{8}T\d{6}Z\.json$/;
+
+/** `backup-20260105T080000Z`, without an ending. */
+export function backupName(at: number): string {
+  return `backup-${new Date(at).toISOString().replace(/[-:]|\.\d+/g, '')}`;
+}
+
+/** Undefined when it is no manifest. */
+export function readManifest(path: string): BackupManifest | undefined {
+  const text = statSync(path, { throwIfNoEntry: false }) ? readFileSync(path, 'utf8') : '';
+  const parsed = manifest.safeParse(tryParseJson(text));
+  return parsed.success ? parsed.data : undefined;
+}
+
+/** The finished backups of a folder, newest first, as many as asked for. */
+export function listBackups(directory: string, most = Number.POSITIVE_INFINITY): Backup[] {
+  if (!statSync(directory, { throwIfNoEntry: false })) return [];
+  return readdirSync(directory)
+    .filter((name) => NAME.test(name))
+    .sort()
+    .reverse()
+    .slice(0, most)
+    .flatMap((name) => {
+      const path = join(directory, name);
+      const found = readManifest(path);
+      return found ? [{ path, manifest: found }] : [];
+    });
+}
+
+/** The digest of a finished copy, which nobody has open as a database. */
+export async function digestOf(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path), hash);
+  return hash.digest('hex');
+}

@@ -1,0 +1,76 @@
+/**
+ * Keeps the write-ahead log small. SQLite writes it back by itself while we write; a program that
+ * holds a read transaction open stops that, and the log grows for as long as it stays. So the log
+ * is written back again in quiet moments, emptied when it has grown, and a reader who does not go
+ * is told of.
+ */
+import { statSync } from 'node:fs';
+import type { Clock } from '../../lib/clock.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { SqliteStore } from '../store.ts';
+
+export interface CheckpointDeps {
+  readonly store: SqliteStore;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export interface Checkpoints {
+  look(): void;
+  figures(): LogFigures;
+}
+
+interface LogFigures {
+  readonly walBytes: number;
+  /** How long a reader has kept the log from being written back. */
+  readonly pinnedMs: number;
+}
+
+/** SQLite does not shrink the log by itself; from here on it is worth a moment. */
+const TRUNCATE_BYTES = 67_108_864;
+const WARN_PINNED_MS = 600_000;
+const WARN_BYTES = 536_870_912;
+const WARN_EVERY_MS = 3_600_000;
+
+/** `own`: false where another program empties the log; then it is only watched. */
+export function createCheckpoints(
+  deps: CheckpointDeps,
+  own: boolean,
+  truncateBytes = TRUNCATE_BYTES,
+): Checkpoints {
+  const { store, clock, log } = deps;
+  let pinnedSince: number | undefined;
+  let warnedAt = Number.NEGATIVE_INFINITY;
+  const walBytes = (): number =>
+    statSync(`${store.path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  const figures = (): LogFigures => ({
+    walBytes: walBytes(),
+    pinnedMs: pinnedSince === undefined ? 0 : clock.monotonic() - pinnedSince,
+  });
+
+  const writeBack = (): void => {
+    const found = store.checkpoint('passive');
+    if (!found) return;
+    const isPinned = found.checkpointed < found.log;
+    if (!isPinned) pinnedSince = undefined;
+    else pinnedSince ??= clock.monotonic();
+    if (!isPinned && walBytes() > truncateBytes) store.checkpoint('truncate');
+  };
+
+  const warn = (): void => {
+    const { walBytes: bytes, pinnedMs } = figures();
+    const isBad = pinnedMs > WARN_PINNED_MS || bytes > WARN_BYTES;
+    if (!isBad || clock.monotonic() - warnedAt < WARN_EVERY_MS) return;
+    warnedAt = clock.monotonic();
+    const hint = 'a program reads without end; "sudo selvedge doctor" names it';
+    log.warn({ walBytes: bytes, pinnedMs, hint }, 'the log of the database cannot be emptied');
+  };
+
+  return {
+    look() {
+      if (own) writeBack();
+      warn();
+    },
+    figures,
+  };
+}

@@ -1,0 +1,67 @@
+/**
+ * The housekeeping of the database, as one quiet worker: every minute the log is written back,
+ * old rows go in small slices, free pages are given back to the disk, and the ballast is made
+ * again. Nothing here is urgent, so a failure is logged and tried again a minute later.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import { toError } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { SpaceWatch } from '../space.ts';
+import type { SqliteStore } from '../store.ts';
+import type { Ballast } from './ballast.ts';
+import type { Checkpoints } from './checkpoints.ts';
+import { type Retention, SLICE_ROWS } from './retention.ts';
+
+export interface KeeperDeps {
+  readonly store: SqliteStore;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly checkpoints: Checkpoints;
+  readonly retention: Retention;
+  readonly ballast: Ballast;
+  readonly space: Pick<SpaceWatch, 'allows'>;
+}
+
+const EVERY_MS = 60_000;
+/** Between two slices, so that nobody waits for more than one. */
+const PAUSE_MS = 50;
+/** A minute's work must end within the minute. */
+const SLICES_MAX = 200;
+/** Pages of 4 KiB; as many at a time as are moved in some 20 ms. */
+const VACUUM_PAGES = 2_048;
+
+export function createKeeper(deps: KeeperDeps) {
+  const { store, clock, log, checkpoints, retention, ballast, space } = deps;
+
+  const forget = async (signal: AbortSignal): Promise<void> => {
+    let rows = 0;
+    for (let slice = 0; slice < SLICES_MAX && !signal.aborted; slice += 1) {
+      const gone = await retention.slice();
+      rows += gone;
+      // Where a slice was full there may be more.
+      if (gone < SLICE_ROWS) break;
+      await clock.sleep(PAUSE_MS, signal).catch(() => undefined);
+    }
+    if (rows > 0) log.info({ rows }, 'old rows deleted');
+    store.giveBack(VACUUM_PAGES);
+  };
+
+  const keep = async (signal: AbortSignal): Promise<void> => {
+    if (space.allows('pull')) ballast.restore();
+    else if (!space.allows('send') && ballast.release()) log.warn('the ballast was given up');
+    checkpoints.look();
+    await forget(signal);
+  };
+
+  return {
+    name: 'keeper',
+    async run(signal: AbortSignal): Promise<void> {
+      while (!signal.aborted) {
+        await keep(signal).catch((error: unknown) => {
+          log.warn({ err: toError(error) }, 'housekeeping failed');
+        });
+        await clock.sleep(EVERY_MS, signal).catch(() => undefined);
+      }
+    },
+  };
+}

@@ -1,0 +1,33 @@
+/**
+ * The brake for everything that has an effect at the service: a file in the data folder. While it
+ * is there, nothing is sent; what was sent is still looked up. A file, because it works while the
+ * daemon runs and while it does not, and because `touch` is enough in an emergency.
+ */
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+function pauseFile(dataDir: string): string {
+  return join(dataDir, 'pushes-paused');
+}
+
+/** Asked before each push. */
+export function arePushesPaused(dataDir: string): boolean {
+  return existsSync(pauseFile(dataDir));
+}
+
+/** Why nothing is sent; undefined: it is. */
+export function pauseReason(dataDir: string): string | undefined {
+  const file = pauseFile(dataDir);
+  return existsSync(file) ? readFileSync(file, 'utf8').trim() || 'without a reason' : undefined;
+}
+
+export function pausePushes(dataDir: string, reason: string): void {
+  writeFileSync(pauseFile(dataDir), `${reason}\n`, { mode: 0o640 });
+}
+
+/** Whether there was a pause to end. */
+export function resumePushes(dataDir: string): boolean {
+  const was = arePushesPaused(dataDir);
+  rmSync(pauseFile(dataDir), { force: true });
+  return was;
+}

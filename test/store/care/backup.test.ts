@@ -1,0 +1,151 @@
+import { existsSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import Database from 'better-sqlite3';
+import { describe, expect, it } from 'vitest';
+import { manualClock } from '../../../src/lib/clock.ts';
+import { type BackupPlan, createBackup } from '../../../src/store/backup/create.ts';
+import { listBackups } from '../../../src/store/backup/manifest.ts';
+import { restoreBackup } from '../../../src/store/backup/restore.ts';
+import { verifyBackup } from '../../../src/store/backup/verify.ts';
+import { arePushesPaused, pauseReason, resumePushes } from '../../../src/store/care/pause.ts';
+import { lockFolder } from '../../../src/store/lock.ts';
+import { openStore, type SqliteStore } from '../../../src/store/store.ts';
+import { temporaryFolder } from '../../support/store.ts';
+
+const clock = manualClock();
+
+async function openMirror(dataDir: string): Promise<SqliteStore> {
+  const path = join(dataDir, 'mirror.db');
+  return (await openStore({ path, busyTimeoutMs: 100 }, clock)).store;
+}
+
+async function addPush(store: SqliteStore, reference: string, state: string): Promise<void> {
+  const database = new Database(store.path);
+  database
+    .prepare(
+      `insert into outbox (kind, lane, reference, body, body_hash, state, due_at, created_at, cause)
+       values ('order', ?, ?, '{}', 'x', ?, 0, 0, 'test')`,
+    )
+    .run(reference, reference, state);
+  database.close();
+}
+
+function planIn(dataDir: string, keep = 5): BackupPlan {
+  const directory = join(dataDir, 'backups');
+  return { dataDir, directory, keep, busyTimeoutMs: 100, program: 'test' };
+}
+
+const modeOf = (path: string): number => statSync(path).mode & 0o777;
+
+describe('a backup', () => {
+  it('is made beside an open database, checked, private, and found again', async () => {
+    const dataDir = temporaryFolder();
+    const store = await openMirror(dataDir);
+    await addPush(store, 'R1', 'queued');
+    const { backup } = await createBackup(planIn(dataDir), clock);
+    await addPush(store, 'R2', 'queued');
+    await store.close();
+    const { mirror, exchange } = await verifyBackup(backup.path);
+    expect(mirror.rows.outbox).toBe(1);
+    expect(exchange).toBeNull();
+    expect(listBackups(dirname(backup.path))).toEqual([backup]);
+    const names = readdirSync(dirname(backup.path));
+    expect(names).toHaveLength(2);
+    expect(names.map((name) => modeOf(join(dirname(backup.path), name)))).toEqual([0o600, 0o600]);
+  });
+
+  it('takes the exchange along, and keeps as many as asked for', async () => {
+    const dataDir = temporaryFolder();
+    await (await openMirror(dataDir)).close();
+    new Database(join(dataDir, 'exchange.db')).exec('create table intake (id)').close();
+    const made: string[] = [];
+    for (let round = 0; round < 4; round += 1) {
+      await clock.advance(1_000);
+      made.push((await createBackup(planIn(dataDir, 2), clock)).backup.path);
+    }
+    const left = listBackups(planIn(dataDir).directory);
+    expect(left.map(({ path }) => path)).toEqual(made.slice(2).reverse());
+    expect(left[0]?.manifest.exchange?.rows).toEqual({ intake: 0 });
+    expect(readdirSync(planIn(dataDir).directory)).toHaveLength(6);
+  });
+
+  it('is refused when a byte of it has changed or a piece is missing', async () => {
+    const dataDir = temporaryFolder();
+    await (await openMirror(dataDir)).close();
+    const { backup } = await createBackup(planIn(dataDir), clock);
+    const copy = join(dirname(backup.path), backup.manifest.mirror.file);
+    const size = statSync(copy).size;
+    truncateSync(copy, size - 4_096);
+    await expect(verifyBackup(backup.path)).rejects.toMatchObject({ code: 'backup.damaged' });
+    truncateSync(copy, 0);
+    await expect(verifyBackup(backup.path)).rejects.toMatchObject({ code: 'backup.differs' });
+    writeFileSync(copy, 'no database at all, but long enough to be looked at');
+    await expect(verifyBackup(backup.path)).rejects.toMatchObject({ code: 'backup.damaged' });
+    await expect(verifyBackup(copy)).rejects.toMatchObject({ code: 'backup.unknown' });
+  });
+
+  it('that was cut off leaves nothing that counts, and is cleaned away by the next', async () => {
+    const dataDir = temporaryFolder();
+    await (await openMirror(dataDir)).close();
+    const { directory } = planIn(dataDir);
+    const { backup } = await createBackup(planIn(dataDir), clock);
+    const half = join(directory, 'backup-20200101T000000Z-mirror.db.partial');
+    writeFileSync(half, 'half');
+    await clock.advance(1_000);
+    await createBackup(planIn(dataDir), clock);
+    expect(existsSync(half)).toBe(false);
+    expect(existsSync(backup.path)).toBe(true);
+  });
+});
+
+describe('a restored database', () => {
+  it('starts with everything open in doubt and nothing sent, and keeps what was there', async () => {
+    const dataDir = temporaryFolder();
+    const store = await openMirror(dataDir);
+    for (const state of ['queued', 'sending', 'sent', 'confirmed', 'refused']) {
+      await addPush(store, state, state);
+    }
+    const { backup } = await createBackup(planIn(dataDir), clock);
+    await addPush(store, 'later', 'queued');
+    await store.close();
+    await clock.advance(60_000);
+    const plan = {
+      ...{ backup: backup.path, dataDir, busyTimeoutMs: 100 },
+      ...{ withExchange: false, actor: 'ann' },
+    };
+    const { inDoubt, kept } = await restoreBackup(plan, clock);
+    expect(inDoubt).toBe(3);
+    expect(kept.filter((path) => existsSync(path))).toEqual(kept);
+    const after = await openMirror(dataDir);
+    const rows = await after.db.selectFrom('outbox').select(['reference', 'state']).execute();
+    expect(Object.fromEntries(rows.map((row) => [row.reference, row.state]))).toEqual({
+      ...{ queued: 'in_doubt', sending: 'in_doubt', sent: 'in_doubt' },
+      ...{ confirmed: 'confirmed', refused: 'refused' },
+    });
+    expect(await after.db.selectFrom('audit').select(['action', 'actor']).execute()).toEqual([
+      { action: 'restore', actor: 'ann' },
+    ]);
+    await after.close();
+    expect(modeOf(join(dataDir, 'mirror.db'))).toBe(0o600);
+    expect(pauseReason(dataDir)).toMatch(/^restored from the backup of 2026/);
+    expect(resumePushes(dataDir)).toBe(true);
+    expect(arePushesPaused(dataDir)).toBe(false);
+  });
+
+  it('is not made while a daemon runs, nor from a damaged backup', async () => {
+    const dataDir = temporaryFolder();
+    await (await openMirror(dataDir)).close();
+    const { backup } = await createBackup(planIn(dataDir), clock);
+    const plan = {
+      ...{ backup: backup.path, dataDir, busyTimeoutMs: 100 },
+      ...{ withExchange: false, actor: 'ann' },
+    };
+    const lock = lockFolder(join(dataDir, 'daemon.lock'));
+    await expect(restoreBackup(plan, clock)).rejects.toMatchObject({ code: 'store.locked' });
+    lock.release();
+    truncateSync(join(dirname(backup.path), backup.manifest.mirror.file), 0);
+    await expect(restoreBackup(plan, clock)).rejects.toMatchObject({ code: 'backup.differs' });
+    expect(arePushesPaused(dataDir)).toBe(false);
+    await (await openMirror(dataDir)).close();
+  });
+});

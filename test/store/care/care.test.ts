@@ -1,0 +1,179 @@
+import { chmodSync, existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { sql } from 'kysely';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { manualClock } from '../../../src/lib/clock.ts';
+import { silentLogger } from '../../../src/lib/log.ts';
+import { createBallast } from '../../../src/store/care/ballast.ts';
+import { createCheckpoints } from '../../../src/store/care/checkpoints.ts';
+import { createKeeper } from '../../../src/store/care/keeper.ts';
+import { createRetention } from '../../../src/store/care/retention.ts';
+import { openStore, type SqliteStore } from '../../../src/store/store.ts';
+import { temporaryFolder, temporaryStore } from '../../support/store.ts';
+
+const DAY = 86_400_000;
+const LIMITS = { changes: 30 * DAY, events: 30 * DAY, runs: 30 * DAY, incidents: 30 * DAY };
+
+/** A second connection, as another program has it. */
+function foreign(store: SqliteStore): Database.Database {
+  const database = new Database(store.path, { timeout: 0 });
+  onTestFinished(() => void database.close());
+  return database;
+}
+
+function fill(database: Database.Database, rows: number, at: number): void {
+  database
+    .prepare(
+      `with recursive n(i) as (select 1 union all select i + 1 from n where i < ?)
+       insert into change (at, entity, key, op, diff, cause)
+       select ?, 'brand', 'k' || i, 'insert', hex(randomblob(200)), 'test' from n`,
+    )
+    .run(rows, at);
+}
+
+const countOf = (database: Database.Database, table: string): number =>
+  Number(database.prepare(`select count(*) from ${table}`).pluck().get());
+
+describe('the files of the database', () => {
+  it('are for their owner alone, also when they were open before', async () => {
+    const path = join(temporaryFolder(), 'mirror.db');
+    const before = process.umask(0o022);
+    onTestFinished(() => void process.umask(before));
+    const modes = () => ['', '-wal', '-shm'].map((ending) => statSync(path + ending).mode & 0o777);
+    const open = () => openStore({ path, busyTimeoutMs: 100 }, manualClock());
+    const first = await open();
+    expect(modes()).toEqual([0o600, 0o600, 0o600]);
+    await first.store.close();
+    chmodSync(path, 0o644);
+    const second = await open();
+    expect(modes()).toEqual([0o640, 0o640, 0o640]);
+    await second.store.close();
+  });
+});
+
+describe('the write-ahead log', () => {
+  it('is emptied once it has grown, and a reader who stays is noticed', async () => {
+    const clock = manualClock();
+    const store = await temporaryStore(clock);
+    const lines: unknown[] = [];
+    const log = { ...silentLogger(), warn: (...parts: unknown[]) => lines.push(parts[1]) };
+    const checkpoints = createCheckpoints({ store, clock, log }, true, 2_000_000);
+    const writer = foreign(store);
+    writer.pragma('wal_autocheckpoint = 0');
+    const reader = foreign(store);
+    reader.exec('begin');
+    reader.prepare('select count(*) from change').get();
+    fill(writer, 10_000, 0);
+    expect(checkpoints.figures().walBytes).toBeGreaterThan(2_000_000);
+    checkpoints.look();
+    expect(checkpoints.figures().walBytes).toBeGreaterThan(2_000_000);
+    await clock.advance(700_000);
+    checkpoints.look();
+    expect(checkpoints.figures().pinnedMs).toBe(700_000);
+    expect(lines).toEqual(['the log of the database cannot be emptied']);
+    reader.exec('commit');
+    checkpoints.look();
+    expect(checkpoints.figures()).toEqual({ walBytes: 0, pinnedMs: 0 });
+  });
+
+  it('is left to the other program that empties it', async () => {
+    const path = join(temporaryFolder(), 'mirror.db');
+    const options = { path, busyTimeoutMs: 100, checkpoint: 'external' } as const;
+    const { store } = await openStore(options, manualClock());
+    const checkpoints = createCheckpoints(
+      { store, clock: manualClock(), log: silentLogger() },
+      false,
+    );
+    const { walBytes } = checkpoints.figures();
+    checkpoints.look();
+    expect(walBytes).toBeGreaterThan(0);
+    expect(checkpoints.figures().walBytes).toBe(walBytes);
+    await store.close();
+  });
+});
+
+describe('old rows', () => {
+  it('go in slices; proofs and what is young stay; pages go back to the disk', async () => {
+    const clock = manualClock();
+    const store = await temporaryStore(clock);
+    const database = foreign(store);
+    const old = clock.now() - 40 * DAY;
+    fill(database, 2_000, old);
+    fill(database, 10, clock.now());
+    const event = database.prepare(
+      `insert into webhook_event (event_id, received_at, sent_at, body, secret_name, outcome,
+         last_duplicate_at) values (?, ?, ?, x'', 's', 'stored', ?)`,
+    );
+    event.run('old', old, old, null);
+    event.run('sent again lately', old, old, clock.now());
+    const run = database.prepare(
+      `insert into sync_run (stream, cause, started_at, ended_at, read_seq, options, checkpoint,
+         outcome) values ('brands', 'test', ?, ?, 1, '{}', '{}', ?)`,
+    );
+    for (const outcome of ['complete', 'suspicious', 'complete']) run.run(old, old, outcome);
+    database
+      .prepare("insert into stream_state (stream, due_at, last_run_id) values ('brands', 0, 3)")
+      .run();
+    database
+      .prepare(
+        `insert into audit (at, actor, action, subject, reason, detail)
+         values (0, 'a', 'b', 'c', 'd', 'e')`,
+      )
+      .run();
+    const pages = (): number => Number(database.pragma('page_count', { simple: true }));
+    const before = pages();
+    const keeper = createKeeper({
+      ...{ store, clock, log: silentLogger(), space: { allows: () => true } },
+      checkpoints: createCheckpoints({ store, clock, log: silentLogger() }, true),
+      retention: createRetention({ store, clock }, LIMITS),
+      ballast: createBallast(join(temporaryFolder(), 'ballast'), 1_000),
+    });
+    const stop = new AbortController();
+    const done = keeper.run(stop.signal);
+    await clock.advance(10 * 60_000);
+    stop.abort();
+    await done;
+    expect(countOf(database, 'change')).toBe(10);
+    expect(countOf(database, 'webhook_event')).toBe(1);
+    expect(database.prepare('select run_id from sync_run').pluck().all()).toEqual([2, 3]);
+    expect(countOf(database, 'audit')).toBe(1);
+    expect(pages()).toBeLessThan(before / 2);
+  });
+});
+
+describe('a full disk', () => {
+  it('takes the ballast, and what was on its way can be written down', async () => {
+    const clock = manualClock();
+    const folder = temporaryFolder();
+    const path = join(folder, 'ballast');
+    const ballast = createBallast(path, 3_000_000);
+    ballast.restore();
+    expect(statSync(path).size).toBe(3_000_000);
+    expect(statSync(path).blocks * 512).toBeGreaterThanOrEqual(3_000_000);
+    const store = await temporaryStore(clock);
+    const database = new Database(store.path);
+    const limit = Number(database.pragma('page_count', { simple: true }));
+    database.close();
+    // Stands for the disk: the connection of the store may not grow the file.
+    await sql`pragma max_page_count = ${sql.lit(limit)}`.execute(store.db);
+    const write = () =>
+      store.transaction(async (tx, onCommit) => {
+        const value = 'x'.repeat(100_000);
+        await tx.insertInto('daemon_state').values({ key: 'k', value, updated_at: 0 }).execute();
+        onCommit(() => effects.push('committed'));
+      });
+    const effects: string[] = [];
+    await expect(write()).rejects.toMatchObject({ code: 'SQLITE_FULL' });
+    store.onFull(() => {
+      const released = ballast.release();
+      void sql`pragma max_page_count = ${sql.lit(limit + 10_000)}`.execute(store.db);
+      return released;
+    });
+    await write();
+    expect(effects).toEqual(['committed']);
+    expect(existsSync(path)).toBe(false);
+    ballast.restore();
+    expect(statSync(path).size).toBe(3_000_000);
+  });
+});

@@ -1,0 +1,109 @@
+/**
+ * Databases as earlier versions left them, from dumps of real ones: a daemon that pulled, received
+ * events, decided and pushed for a quarter of a minute (test/fixtures, `sqlite3 … .dump`).
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import Database from 'better-sqlite3';
+import { describe, expect, it } from 'vitest';
+import { verifyDecisions } from '../../../src/decisions/trial/replay.ts';
+import { manualClock } from '../../../src/lib/clock.ts';
+import { migrate, readMigrations } from '../../../src/store/migrate.ts';
+import { openStore } from '../../../src/store/store.ts';
+import { repositoryRoot } from '../../support/source.ts';
+import { temporaryFolder, temporaryStore } from '../../support/store.ts';
+
+const APPLICATION_ID = 0x534c5647;
+const migrations = readMigrations();
+const clock = manualClock();
+
+function loadDump(version: number): string {
+  const name = `schema-${String(version).padStart(4, '0')}.sql.gz`;
+  const dump = gunzipSync(readFileSync(join(repositoryRoot, 'test', 'fixtures', name)));
+  const path = join(temporaryFolder(), 'mirror.db');
+  const database = new Database(path);
+  database.exec(dump.toString());
+  database.pragma(`application_id = ${APPLICATION_ID}`);
+  database.pragma(`user_version = ${version}`);
+  database.close();
+  return path;
+}
+
+function rowsOf(path: string): Record<string, number> {
+  const database = new Database(path, { readonly: true });
+  const tables = database
+    .prepare<[], string>(
+      "select name from sqlite_schema where type = 'table' and name not like 'sqlite_%'",
+    )
+    .pluck()
+    .all();
+  const counts = tables.map((table) => [
+    table,
+    Number(database.prepare(`select count(*) from ${table}`).pluck().get()),
+  ]);
+  database.close();
+  return Object.fromEntries(counts);
+}
+
+function shapeOf(path: string): unknown[] {
+  const database = new Database(path, { readonly: true });
+  const columns = database
+    .prepare(
+      `select m.name as tbl, p.name, p.type, p."notnull", p.pk from sqlite_schema m
+       join pragma_table_info(m.name) p where m.type in ('table', 'view')
+       and m.name not like 'sqlite_%' order by 1, 2`,
+    )
+    .all();
+  database.close();
+  return columns;
+}
+
+describe.each([1, 2])('a database of schema %i', (version) => {
+  it('is brought up to date with every row that it had, and a proof that still holds', async () => {
+    const path = loadDump(version);
+    const before = rowsOf(path);
+    expect(before.decision).toBeGreaterThan(5);
+    const { store, migrated } = await openStore({ path, busyTimeoutMs: 100 }, clock);
+    expect(migrated).toMatchObject({ from: version, to: migrations.length });
+    const { chain, different } = await verifyDecisions(store.db, 100);
+    await store.close();
+    expect(chain).toMatchObject({ entries: before.decision, brokenAt: undefined });
+    expect(different).toEqual([]);
+    const after = rowsOf(path);
+    // What the schema itself has rows for may become more.
+    const own = new Set(['schema_migration', 'outbox_transition', 'daemon_state']);
+    for (const [table, count] of Object.entries(before)) {
+      if (!own.has(table)) expect([table, after[table]]).toEqual([table, count]);
+    }
+    expect(rowsOf(migrated.backup ?? '')).toEqual(before);
+  });
+
+  it('ends in the schema that a new database has, from each version on the way', async () => {
+    const fresh = shapeOf((await temporaryStore(clock)).path);
+    for (let stop = version; stop < migrations.length; stop += 1) {
+      const path = loadDump(version);
+      const database = new Database(path);
+      migrate(database, clock, migrations.slice(0, stop));
+      database.close();
+      const { store } = await openStore({ path, busyTimeoutMs: 100 }, clock);
+      await store.close();
+      expect(shapeOf(path)).toEqual(fresh);
+    }
+  });
+});
+
+it('a database of a newer version is refused, and left as it is', async () => {
+  const path = loadDump(2);
+  const database = new Database(path);
+  migrate(database, clock);
+  const next = migrations.length + 1;
+  database.prepare("insert into schema_migration values (?, 'future', 'x', 0)").run(next);
+  database.close();
+  const before = rowsOf(path);
+  await expect(openStore({ path, busyTimeoutMs: 100 }, clock)).rejects.toMatchObject({
+    code: 'store.newer_schema',
+    hint: expect.stringContaining('run the newer program'),
+  });
+  expect(rowsOf(path)).toEqual(before);
+});
