@@ -29,17 +29,17 @@ import { createOrderReader } from '../sync/read-order.ts';
 import type { RunResult } from '../sync/run/run-stream.ts';
 import { createDecisions } from './decisions.ts';
 import { createDoors } from './erp/doors.ts';
-import { createHealth, type HealthDeps } from './health.ts';
 import { createInbox } from './inbox.ts';
-import { createStoreCare } from './keeper.ts';
 import { createLocal } from './local.ts';
 import { createOutbox } from './outbox.ts';
-import { createPulse, type Pulse } from './pulse.ts';
 import { createService, type Service } from './service.ts';
 import { createSupervisor, type Supervisor, type Worker } from './supervisor.ts';
 import { createSync } from './sync.ts';
 import { announce, type ServiceManager, serviceManager, tellOpening } from './systemd/manager.ts';
 import { createWatchdog } from './systemd/watchdog.ts';
+import { createHealth, type HealthDeps } from './watch/health.ts';
+import { createStoreCare } from './watch/keeper.ts';
+import { createPulse, type Pulse } from './watch/pulse.ts';
 
 /** Told as things happen; the live view of the demo hangs on it. */
 export interface DaemonEvents {

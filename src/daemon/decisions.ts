@@ -14,8 +14,8 @@ import type { Logger } from '../lib/log.ts';
 import type { Store } from '../store/store.ts';
 import type { ReadOrder } from '../sync/read-order.ts';
 import { createDeliveryReader } from './outbox.ts';
-import type { Pulse } from './pulse.ts';
 import type { Worker } from './supervisor.ts';
+import type { Pulse } from './watch/pulse.ts';
 
 export interface DecisionsDeps {
   readonly killSwitch: KillSwitch;

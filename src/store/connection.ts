@@ -45,7 +45,7 @@ function writerPragmas({
   return { ...WRITER, wal_autocheckpoint: checkpoint === 'external' ? 0 : 1_000 };
 }
 
-/** The log and its index get the mode of the database. `chmod` opens nothing, so no lock is lost. */
+/** The log and its index have the database's mode. `chmod` opens nothing, so no lock is lost. */
 function keepPrivate(path: string): void {
   const found = statSync(path, { throwIfNoEntry: false });
   if (!found) writeFileSync(path, '', { mode: FILE_MODE, flag: 'wx' });

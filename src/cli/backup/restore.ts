@@ -15,9 +15,9 @@ export function backupRestore(context: CliContext): Command {
   return new Command('restore')
     .summary('go back to a backup (the daemon must be stopped)')
     .description(
-      'Checks the backup and puts it in the place of mirror.db, which is kept beside it. The past\n' +
-        'that comes back does not know what was sent since: every push that had not ended is in\n' +
-        'doubt until it was looked up, and nothing is sent before "selvedge resume".',
+      'Checks the backup and puts it in the place of mirror.db, which is kept beside it. The\n' +
+        'past that comes back does not know what was sent since: every push that had not ended\n' +
+        'is in doubt until it was looked up, and nothing is sent before "selvedge resume".',
     )
     .argument('[backup]', 'its .json file (else the newest backup)')
     .option('--with-exchange', 'also take back exchange.db, what the ERP has handed in since too')

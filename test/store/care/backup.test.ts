@@ -99,7 +99,7 @@ describe('a backup', () => {
 });
 
 describe('a restored database', () => {
-  it('starts with everything open in doubt and nothing sent, and keeps what was there', async () => {
+  it('starts with all that was open in doubt, sends nothing, keeps what was there', async () => {
     const dataDir = temporaryFolder();
     const store = await openMirror(dataDir);
     for (const state of ['queued', 'sending', 'sent', 'confirmed', 'refused']) {

@@ -1,15 +1,15 @@
 /** The housekeeping as the configuration describes it. */
 import { join } from 'node:path';
-import type { Config } from '../config/schema.ts';
-import type { Clock } from '../lib/clock.ts';
-import type { Logger } from '../lib/log.ts';
-import { createBallast } from '../store/care/ballast.ts';
-import { type Checkpoints, createCheckpoints } from '../store/care/checkpoints.ts';
-import { createKeeper } from '../store/care/keeper.ts';
-import { createRetention } from '../store/care/retention.ts';
-import type { SpaceWatch } from '../store/space.ts';
-import type { SqliteStore } from '../store/store.ts';
-import type { Worker } from './supervisor.ts';
+import type { Config } from '../../config/schema.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Logger } from '../../lib/log.ts';
+import { createBallast } from '../../store/care/ballast.ts';
+import { type Checkpoints, createCheckpoints } from '../../store/care/checkpoints.ts';
+import { createKeeper } from '../../store/care/keeper.ts';
+import { createRetention } from '../../store/care/retention.ts';
+import type { SpaceWatch } from '../../store/space.ts';
+import type { SqliteStore } from '../../store/store.ts';
+import type { Worker } from '../supervisor.ts';
 
 export interface StoreCareDeps {
   readonly store: SqliteStore;

@@ -1,10 +1,10 @@
 /** `selvedge migrate`: bring the database to this program's schema without the daemon. */
 import { join } from 'node:path';
 import { Command } from 'commander';
-import { systemClock } from '../lib/clock.ts';
-import { lockFolder, makeDataFolder } from '../store/lock.ts';
-import { openStore, storeOptions } from '../store/store.ts';
-import { type CliContext, configOf, examples } from './command.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { lockFolder, makeDataFolder } from '../../store/lock.ts';
+import { openStore, storeOptions } from '../../store/store.ts';
+import { type CliContext, configOf, examples } from '../command.ts';
 
 export function migrate(context: CliContext): Command {
   return new Command('migrate')

@@ -1,11 +1,11 @@
 /** `selvedge status`: how the installation is. */
 import { Command } from 'commander';
-import { systemClock } from '../lib/clock.ts';
-import { formatDuration } from '../lib/units.ts';
-import { freshnessOf, readStatus, type Status, type StreamStatus } from '../ops/status.ts';
-import { type CliContext, examples } from './command.ts';
-import type { Output } from './output.ts';
-import { withMirror } from './reading.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { formatDuration } from '../../lib/units.ts';
+import { freshnessOf, readStatus, type Status, type StreamStatus } from '../../ops/status.ts';
+import { type CliContext, examples } from '../command.ts';
+import type { Output } from '../output.ts';
+import { withMirror } from '../reading.ts';
 
 function counts(record: Readonly<Record<string, number>>): string {
   const parts = Object.entries(record).map(([name, count]) => `${count} ${name}`);

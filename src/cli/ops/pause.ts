@@ -1,18 +1,18 @@
 /** `selvedge pause` and `selvedge resume`: the brake for everything that is sent. */
 import { userInfo } from 'node:os';
 import { Command } from 'commander';
-import { systemClock } from '../lib/clock.ts';
-import { pausePushes, pauseReason, resumePushes } from '../store/care/pause.ts';
-import { type CliContext, configOf, examples } from './command.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { pausePushes, pauseReason, resumePushes } from '../../store/care/pause.ts';
+import { type CliContext, configOf, examples } from '../command.ts';
 
 export function pause(context: CliContext): Command {
   return new Command('pause')
     .summary('send nothing to the service until "resume"')
     .description(
-      'Stops every push at once: decisions, orders, refunds. Pulls, events and decisions go on,\n' +
-        'and what was sent already is still looked up. Works while the daemon runs and while it\n' +
-        'does not, and outlives a restart. In an emergency, a file "pushes-paused" in dataDir is\n' +
-        'all that it takes.',
+      'Stops every push at once: decisions, orders, refunds. Pulls, events and decisions go\n' +
+        'on, and what was sent already is still looked up. Works while the daemon runs and\n' +
+        'while it does not, and outlives a restart. In an emergency, a file "pushes-paused" in\n' +
+        'dataDir is all that it takes.',
     )
     .argument('<reason...>', 'why, for those who come after')
     .addHelpText('after', examples([['pause "prices of the ERP are wrong"', 'nothing is sent']]))

@@ -1,20 +1,20 @@
 /** The health of this daemon: what its parts tell, brought together for those who watch it. */
 import { statSync } from 'node:fs';
-import type { Config } from '../config/schema.ts';
-import type { Health } from '../console/health-routes.ts';
-import type { Meter } from '../inbox/meter.ts';
-import type { Clock } from '../lib/clock.ts';
-import { createMetrics } from '../ops/metrics/metrics.ts';
-import { readDatabase } from '../ops/metrics/readings.ts';
-import type { LiveReadings } from '../ops/metrics/sources.ts';
-import { freshnessOf } from '../ops/status.ts';
-import { version } from '../ops/version.ts';
-import { backupDirectory, listBackups } from '../store/backup/manifest.ts';
-import type { Checkpoints } from '../store/care/checkpoints.ts';
-import type { SpaceWatch } from '../store/space.ts';
-import type { Store } from '../store/store.ts';
-import type { Service } from './service.ts';
-import type { WorkerHealth } from './supervisor.ts';
+import type { Config } from '../../config/schema.ts';
+import type { Health } from '../../console/health-routes.ts';
+import type { Meter } from '../../inbox/meter.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { createMetrics } from '../../ops/metrics/metrics.ts';
+import { readDatabase } from '../../ops/metrics/readings.ts';
+import type { LiveReadings } from '../../ops/metrics/sources.ts';
+import { freshnessOf } from '../../ops/status.ts';
+import { version } from '../../ops/version.ts';
+import { backupDirectory, listBackups } from '../../store/backup/manifest.ts';
+import type { Checkpoints } from '../../store/care/checkpoints.ts';
+import type { SpaceWatch } from '../../store/space.ts';
+import type { Store } from '../../store/store.ts';
+import type { Service } from '../service.ts';
+import type { WorkerHealth } from '../supervisor.ts';
 
 export interface HealthDeps {
   readonly store: Store;

@@ -4,8 +4,8 @@
  * worker has to do anything for it. A worker that waits for an answer that never comes uses its
  * clock no more.
  */
-import type { Clock } from '../lib/clock.ts';
-import type { WorkerHealth } from './supervisor.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { WorkerHealth } from '../supervisor.ts';
 
 export interface Pulse {
   /** The clock for one worker alone; every use of it is a beat. */
