@@ -11,7 +11,7 @@ export function pause(context: CliContext): Command {
     .description(
       'Stops every push at once: decisions, orders, refunds. Pulls, events and decisions go\n' +
         'on, and what was sent already is still looked up. Works while the daemon runs and\n' +
-        'while it does not, and outlives a restart. In an emergency, a file "pushes-paused" in\n' +
+        'while it does not, and outlives a restart. In an emergency, a file "pushes.stop" in\n' +
         'dataDir is all that it takes.',
     )
     .argument('<reason...>', 'why, for those who come after')

@@ -7,7 +7,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 function pauseFile(dataDir: string): string {
-  return join(dataDir, 'pushes-paused');
+  return join(dataDir, 'pushes.stop');
 }
 
 /** Asked before each push. */
