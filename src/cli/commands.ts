@@ -19,6 +19,7 @@ import { deliveriesExplain } from './deliveries/explain.ts';
 import { deliveriesList } from './deliveries/list.ts';
 import { deliveriesShow } from './deliveries/show.ts';
 import { demo } from './demo/demo.ts';
+import { ordersPush, refundsPush } from './erp/push.ts';
 import { eventsList } from './events/list.ts';
 import { eventsPing } from './events/ping.ts';
 import { portalOpen } from './events/portal.ts';
@@ -90,6 +91,16 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
       deliveriesHold,
       deliveriesRelease,
     ],
+  },
+  {
+    name: 'orders',
+    description: 'orders of the ERP, on their way to the service',
+    commands: [ordersPush],
+  },
+  {
+    name: 'refunds',
+    description: 'pending refunds of the ERP, on their way to the service',
+    commands: [refundsPush],
   },
   {
     name: 'rules',

@@ -135,8 +135,7 @@ function createWorkers(
     onDecided: (decided) => events?.decided?.(decided),
     onPush: () => outbox.nudge(),
   });
-  const onTaken = (): void => outbox.nudge();
-  const { doors } = createDoors(config, { store, clock, log, onTaken });
+  const erp = createDoors(config, { store, clock, log, outbox });
   const inbox = createInbox(config, {
     ...{ store, clock, random, log, scrubber, service, readOrder, space, socket },
     refresherClock: pulse.clockOf('refresher'),
@@ -162,13 +161,13 @@ function createWorkers(
   });
   const local = createLocal(config, {
     ...{ random, log, sync: operations, health, onListening },
-    groups: [inbox.routes, ...decisions.routes],
+    groups: [inbox.routes, ...decisions.routes, ...erp.groups],
   });
   const lease = leaseKeeper(parts.lease, config.store.lockLease, pulse.clockOf('lease'));
   return {
     workers: [
       ...[lease, space, keeper, ...outbox.workers, ...decisions.workers],
-      ...[inbox.refresher, inbox.listener, inbox.lossMeter, planner, ...doors, local],
+      ...[inbox.refresher, inbox.listener, inbox.lossMeter, planner, ...erp.doors, local],
     ],
     listenerUrl: inbox.url,
     listening: Promise.all([inbox.url, listening.promise]).then(([url]) => {

@@ -50,6 +50,7 @@ export interface OutboxDeps {
 export interface Outbox {
   readonly workers: readonly Worker[];
   readonly desk: Desk;
+  readonly kinds: readonly OutboxKind[];
   /** Something was put into it. */
   nudge(): void;
 }
@@ -153,9 +154,9 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
     watch.nudge();
     deps.onMoved?.(outboxId);
   };
+  const kinds = createKinds(config, deps, stock.add);
   const dispatcher = createDispatcher({
-    ...{ store, random, log, quietMs, onEnded, clock: deps.dispatcherClock },
-    kinds: createKinds(config, deps, stock.add),
+    ...{ store, random, log, quietMs, onEnded, kinds, clock: deps.dispatcherClock },
     limits: {
       concurrency: config.service.limits.concurrency,
       looks: LOOKS,
@@ -180,5 +181,5 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
     onMoved: moved,
   });
   const stockWorker = config.streams.stock.enabled ? [stock] : [];
-  return { workers: [dispatcher, watch, ...stockWorker], desk, nudge: dispatcher.nudge };
+  return { workers: [dispatcher, watch, ...stockWorker], desk, kinds, nudge: dispatcher.nudge };
 }

@@ -1,32 +1,36 @@
 /** The doors for the ERP as the configuration describes them. */
 import { join } from 'node:path';
 import type { Config } from '../../config/schema.ts';
+import type { RouteGroup } from '../../console/api.ts';
+import { intakeRoutes } from '../../console/intake-routes.ts';
+import { pushRoutes } from '../../console/push-routes.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import { createCallback } from '../../outbox/intake/callback.ts';
 import { createExchangeDoor } from '../../outbox/intake/exchange-door.ts';
-import { createFolderDoor } from '../../outbox/intake/folder-door.ts';
-import { createIntake, type Intake } from '../../outbox/intake/hand-in.ts';
+import { createFolderDoor } from '../../outbox/intake/folder/folder-door.ts';
+import { createIntake } from '../../outbox/intake/hand-in.ts';
+import { createPreflight } from '../../outbox/intake/preflight.ts';
 import { openExchange } from '../../store/exchange.ts';
 import type { Store } from '../../store/store.ts';
+import type { Outbox } from '../outbox.ts';
 import type { Worker } from '../supervisor.ts';
 
 export interface IntakeDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Something new waits in the outbox. */
-  readonly onTaken: () => void;
+  readonly outbox: Pick<Outbox, 'kinds' | 'nudge'>;
 }
 
 export function createDoors(
   config: Config,
   deps: IntakeDeps,
-): { readonly intake: Intake; readonly doors: readonly Worker[] } {
+): { readonly doors: readonly Worker[]; readonly groups: readonly RouteGroup[] } {
   const { store, clock } = deps;
-  const { database, keep, folder, callback } = config.intake;
+  const { database, keep, folder, callback, clients } = config.intake;
   const log = deps.log.child({ room: 'intake' });
-  const intake = createIntake({ store, onTaken: deps.onTaken });
+  const intake = createIntake({ store, onTaken: deps.outbox.nudge });
   const hasCallback = callback.command.length > 0;
   const common = { store, intake, clock, log };
   const doors: Worker[] = [
@@ -57,5 +61,7 @@ export function createDoors(
     const settings = { command, timeoutMs, attemptsMax, ...delays };
     doors.push(createCallback({ store, clock, log, settings }));
   }
-  return { intake, doors };
+  const preflight = createPreflight(store, deps.outbox.kinds);
+  const groups = [intakeRoutes({ ...common, clients }), pushRoutes({ ...common, preflight })];
+  return { doors, groups };
 }

@@ -2,7 +2,7 @@
  * What comes in by a door, before the database is asked: a kind, a reference and a payload become
  * a document, or a list of problems that names every place. Pure, and the same for all doors.
  */
-import type { JsonObject } from '../../lib/json.ts';
+import { isJsonObject, type JsonObject } from '../../lib/json.ts';
 import { nearestName } from '../../lib/nearest.ts';
 import {
   DOCUMENT_KINDS,
@@ -49,6 +49,12 @@ function problemOfReference(inside: string | undefined, beside: string | undefin
   return same ? '' : `says ${inside} in the document and ${beside} beside it`;
 }
 
+/** By what people will know a document that is no good. */
+function writtenReference(payload: unknown): string | undefined {
+  const written = isJsonObject(payload) ? payload.reference : undefined;
+  return typeof written === 'string' ? written.slice(0, REFERENCE_CHARS_MAX) : undefined;
+}
+
 /** Checks what a door brought, completely: every mistake is named. */
 export function checkSubmission({ kind, reference, payload }: Submission): Checked {
   if (!isDocumentKind(kind)) {
@@ -65,7 +71,7 @@ export function checkSubmission({ kind, reference, payload }: Submission): Check
     ...(parsed.ok ? [] : parsed.problems),
   ];
   if (!parsed.ok || problems.length > 0) {
-    return { ok: false, reference: own ?? reference, problems };
+    return { ok: false, reference: own ?? reference ?? writtenReference(payload), problems };
   }
   return { ok: true, kind, reference: own ?? reference ?? '', document: parsed.document };
 }

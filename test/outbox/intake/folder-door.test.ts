@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
-import { createFolderDoor } from '../../../src/outbox/intake/folder-door.ts';
+import { createFolderDoor } from '../../../src/outbox/intake/folder/folder-door.ts';
 import { createIntake, type Intake } from '../../../src/outbox/intake/hand-in.ts';
 import type { SqliteStore } from '../../../src/store/store.ts';
 import { until } from '../../support/house.ts';

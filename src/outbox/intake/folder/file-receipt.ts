@@ -6,9 +6,9 @@
 import { chmod, rename, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { isJsonObject, tryParseJson } from '../../lib/json.ts';
-import type { Db } from '../../store/store.ts';
-import { isoTime, readReceipt } from './receipt.ts';
+import { isJsonObject, tryParseJson } from '../../../lib/json.ts';
+import type { Db } from '../../../store/store.ts';
+import { isoTime, readReceipt } from '../receipt.ts';
 
 export interface TakenFile {
   readonly fileId: number;

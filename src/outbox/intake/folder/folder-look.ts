@@ -6,8 +6,8 @@
 import { constants } from 'node:fs';
 import { open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock } from '../../lib/clock.ts';
-import { isJsonObject, sha256 } from '../../lib/json.ts';
+import type { Clock } from '../../../lib/clock.ts';
+import { isJsonObject, sha256 } from '../../../lib/json.ts';
 import { type FileEntry, readEntries } from './drop-file.ts';
 
 export interface FolderLook {

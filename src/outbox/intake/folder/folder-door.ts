@@ -12,8 +12,10 @@
  */
 import { chmod, mkdir, rename, rm } from 'node:fs/promises';
 import { join, parse } from 'node:path';
-import type { Logger } from '../../lib/log.ts';
-import type { Store } from '../../store/store.ts';
+import type { Logger } from '../../../lib/log.ts';
+import type { Store } from '../../../store/store.ts';
+import { type Delivered, type Handed, type Intake, invalid } from '../hand-in.ts';
+import { refusalReceipt } from '../receipt.ts';
 import { type TakenFile, writeFileReceipt } from './file-receipt.ts';
 import {
   type FileContent,
@@ -23,8 +25,6 @@ import {
   readyFiles,
   type Sightings,
 } from './folder-look.ts';
-import { type Delivered, type Handed, type Intake, invalid } from './hand-in.ts';
-import { refusalReceipt } from './receipt.ts';
 
 export interface FolderDoorDeps extends FolderLook {
   readonly store: Store;

@@ -1,0 +1,244 @@
+/** `selvedge orders push` and `selvedge refunds push`: hands documents in through the daemon. */
+import { open, stat } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
+import { Command, InvalidArgumentError } from 'commander';
+import { z } from 'zod';
+import { systemClock } from '../../lib/clock.ts';
+import { EXIT, RefusedError, toError } from '../../lib/errors.ts';
+import { parseDuration } from '../../lib/units.ts';
+import { readDocuments, type TextDocument } from '../../outbox/intake/documents-text.ts';
+import { type CliContext, examples } from '../command.ts';
+import { askRunningDaemon } from '../daemon-call.ts';
+
+interface Options {
+  readonly dryRun?: boolean;
+  readonly wait?: number;
+  readonly json?: boolean;
+}
+
+interface Noun {
+  readonly kind: 'order' | 'pending_refund';
+  readonly plural: string;
+  readonly example: string;
+}
+
+const FILE_BYTES_MAX = 67_108_864;
+/** In one request to the daemon, whichever is reached first. */
+const DOCUMENTS_PER_REQUEST = 100;
+const CHARS_PER_REQUEST = 1_000_000;
+/** Of each other's states between two looks. */
+const LOOK_MS = 500;
+const IDS_PER_REQUEST = 1_000;
+
+const problem = z.object({
+  path: z.string(),
+  message: z.string(),
+  severity: z.string().optional(),
+});
+const receipt = z.looseObject({
+  documentId: z.int().nullable(),
+  reference: z.string().nullable(),
+  state: z.string(),
+  final: z.boolean(),
+  orderId: z.int().nullable(),
+  orderNo: z.string().nullable(),
+  pendingRefundId: z.int().nullable(),
+  problems: z.array(problem),
+  nextStep: z.string(),
+});
+const checkup = z.object({
+  reference: z.string().nullable(),
+  verdict: z.enum(['fit', 'repeated', 'refused', 'unclear']),
+  documentId: z.int().nullable(),
+  problems: z.array(problem),
+});
+const pushAnswer = z.object({ answers: z.array(z.object({ repeated: z.boolean(), receipt })) });
+const checkAnswer = z.object({ answers: z.array(checkup) });
+const receiptsAnswer = z.object({ receipts: z.array(receipt.nullable()) });
+
+/** What became of the document of a line. */
+interface Line {
+  readonly line: number;
+  readonly reference: string | null;
+  readonly verdict: string;
+  readonly good: boolean;
+  readonly problems: readonly z.output<typeof problem>[];
+  readonly hint: string;
+  /** All of it, for programs. */
+  readonly whole: Readonly<Record<string, unknown>>;
+}
+
+async function readInput(file: string): Promise<string> {
+  if (file === '-') return text(process.stdin);
+  try {
+    const { size } = await stat(file);
+    if (size > FILE_BYTES_MAX) {
+      throw new RefusedError('push.too_large', `${file} is larger than ${FILE_BYTES_MAX} bytes`, {
+        hint: 'split it',
+      });
+    }
+    await using handle = await open(file);
+    return await handle.readFile('utf8');
+  } catch (error) {
+    if (error instanceof RefusedError) throw error;
+    const message = `cannot read ${file}: ${toError(error).message}`;
+    throw new RefusedError('push.unreadable', message, { cause: error });
+  }
+}
+
+/** Documents that travel together. */
+function* batches(documents: readonly TextDocument[]): Generator<TextDocument[]> {
+  let batch: TextDocument[] = [];
+  let chars = 0;
+  for (const document of documents) {
+    batch.push(document);
+    chars += JSON.stringify(document.value).length;
+    if (batch.length < DOCUMENTS_PER_REQUEST && chars < CHARS_PER_REQUEST) continue;
+    yield batch;
+    batch = [];
+    chars = 0;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+function brokenLine({ line, problems }: TextDocument): Line {
+  const hint = 'correct the text and hand it in again';
+  const whole = { line, state: 'refused', problems, nextStep: hint };
+  return { line, reference: null, verdict: 'refused', good: false, problems, hint, whole };
+}
+
+function receiptLine(line: number, told: z.output<typeof receipt>, repeated: boolean): Line {
+  const { reference, state, documentId, orderId, orderNo, pendingRefundId, problems } = told;
+  const made = [
+    documentId === null ? '' : `document ${documentId}`,
+    orderId === null ? '' : `order ${orderNo ?? orderId}`,
+    pendingRefundId === null ? '' : `pending refund ${pendingRefundId}`,
+    repeated ? 'handed in before' : '',
+  ];
+  const verdict = [state, ...made.filter((part) => part !== '')].join(', ');
+  const good = state !== 'refused' && state !== 'canceled' && state !== 'dead';
+  const whole = { line, repeated, ...told };
+  return { line, reference, verdict, good, problems, hint: good ? '' : told.nextStep, whole };
+}
+
+function checkLine(line: number, told: z.output<typeof checkup>): Line {
+  const { reference, verdict, documentId, problems } = told;
+  const shown = documentId === null ? verdict : `${verdict}: document ${documentId}`;
+  const good = verdict === 'fit' || verdict === 'repeated';
+  return { line, reference, verdict: shown, good, problems, hint: '', whole: { line, ...told } };
+}
+
+/** Pushes or checks one batch. */
+async function send(
+  command: Command,
+  context: CliContext,
+  kind: Noun['kind'],
+  batch: readonly TextDocument[],
+  options: Options & { readonly source: string },
+): Promise<Line[]> {
+  const payloads = batch.map(({ value }) => value);
+  const lineOf = (index: number): number => batch[index]?.line ?? 0;
+  if (options.dryRun === true) {
+    const call = { path: '/api/intake/check', body: { kind, payloads }, answer: checkAnswer };
+    const { answers } = await askRunningDaemon(command, context, call);
+    return answers.map((one, index) => checkLine(lineOf(index), one));
+  }
+  const body = { kind, payloads, source: options.source };
+  const call = { path: '/api/intake/push', body, answer: pushAnswer };
+  const { answers } = await askRunningDaemon(command, context, call);
+  return answers.map((one, index) => receiptLine(lineOf(index), one.receipt, one.repeated));
+}
+
+function idOf({ whole }: Line): number | undefined {
+  return typeof whole.documentId === 'number' ? whole.documentId : undefined;
+}
+
+function isOpen({ whole }: Line): boolean {
+  return whole.final === false && whole.state !== 'dead';
+}
+
+/** Looks again and again until every document has ended, or the time is up. */
+async function awaitEnds(
+  command: Command,
+  context: CliContext,
+  lines: readonly Line[],
+  waitMs: number,
+): Promise<readonly Line[]> {
+  const clock = systemClock();
+  const deadline = clock.monotonic() + waitMs;
+  let current = lines;
+  while (current.some(isOpen) && clock.monotonic() < deadline) {
+    await clock.sleep(LOOK_MS);
+    const documentIds = current
+      .filter(isOpen)
+      .flatMap((line) => idOf(line) ?? [])
+      .slice(0, IDS_PER_REQUEST);
+    const call = { path: '/api/intake/receipts', body: { documentIds }, answer: receiptsAnswer };
+    const { receipts } = await askRunningDaemon(command, context, call);
+    const found = new Map(receipts.map((one) => [one?.documentId, one]));
+    current = current.map((line) => {
+      const now = isOpen(line) ? found.get(idOf(line)) : undefined;
+      return now ? receiptLine(line.line, now, line.whole.repeated === true) : line;
+    });
+  }
+  return current;
+}
+
+function show({ output }: CliContext, { line, reference, verdict, problems, hint }: Line): void {
+  const told = problems.map(({ path, message, severity }) => {
+    const where = path === '' ? '' : `${path} `;
+    return `${severity === 'warning' ? 'warning: ' : ''}${where}${message}`;
+  });
+  const parts = [...told, ...(hint === '' ? [] : [`→ ${hint}`])].join('; ');
+  const name = reference ?? `line ${line}`;
+  output.line(`${name}: ${verdict}${parts === '' ? '' : `: ${parts}`}`);
+}
+
+function exitCodeOf(lines: readonly Line[], options: Options): number {
+  if (lines.some(({ good }) => !good)) return EXIT.refused.code;
+  return options.wait !== undefined && lines.some(isOpen) ? EXIT.unfinished.code : EXIT.ok.code;
+}
+
+function duration(written: string): number {
+  const ms = parseDuration(written);
+  if (ms === undefined) throw new InvalidArgumentError('a duration such as 30s or 5m is expected.');
+  return ms;
+}
+
+function pushCommand(context: CliContext, { kind, plural, example }: Noun): Command {
+  return new Command('push')
+    .summary(`hand ${plural} in`)
+    .description(
+      `Hands ${plural} in: one as JSON, or many as NDJSON, one a line. The same one again\n` +
+        'changes nothing, so that a file may be pushed again after whatever went wrong.\n' +
+        'What may stand in a document is told by docs/erp-integration.md.',
+    )
+    .argument('<file>', 'the file; - is standard input')
+    .option('--dry-run', 'only check what would be checked; hand nothing in')
+    .option('--wait <duration>', 'wait so long for the end of each, such as 2m', duration)
+    .option('--json', 'the receipts as JSON')
+    .addHelpText('after', examples([[`${plural} push ${example}`, 'then look at each line']]))
+    .action(async (file: string, options: Options, self: Command) => {
+      const documents = readDocuments(await readInput(file));
+      const lines: Line[] = documents.filter(({ problems }) => problems.length > 0).map(brokenLine);
+      const sound = documents.filter(({ problems }) => problems.length === 0);
+      for (const batch of batches(sound)) {
+        const source = file === '-' ? 'standard input' : file;
+        lines.push(...(await send(self, context, kind, batch, { ...options, source })));
+      }
+      const ended =
+        options.wait === undefined ? lines : await awaitEnds(self, context, lines, options.wait);
+      const shown = ended.toSorted((a, b) => a.line - b.line);
+      if (options.json === true) context.output.json(shown.map(({ whole }) => whole));
+      else for (const line of shown) show(context, line);
+      context.setExitCode(exitCodeOf(shown, options));
+    });
+}
+
+export function ordersPush(context: CliContext): Command {
+  return pushCommand(context, { kind: 'order', plural: 'orders', example: 'order.json' });
+}
+
+export function refundsPush(context: CliContext): Command {
+  return pushCommand(context, { kind: 'pending_refund', plural: 'refunds', example: 'day.ndjson' });
+}

@@ -1,0 +1,165 @@
+/**
+ * The HTTP door for programs of the ERP: `/api/orders`, `/api/pending-refunds`, `/api/documents`.
+ * Each program has a token of its own from the configuration, which opens nothing else here. The
+ * answer to a hand-in is its receipt, whatever came of it:
+ *
+ *   202 taken   200 handed in before   409 reference or key of another document   422 mistakes
+ *
+ * Whatever is wrong with the request itself is `{code, message}`: 400 (no JSON, a wrong header),
+ * 401, 404, 413 (too large), 415 (not application/json).
+ */
+import { timingSafeEqual } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { Clock } from '../lib/clock.ts';
+import { SelvedgeError } from '../lib/errors.ts';
+import { isJsonObject, sha256 } from '../lib/json.ts';
+import type { Logger } from '../lib/log.ts';
+import type { Secret } from '../lib/secret.ts';
+import { readEnvelope } from '../outbox/intake/folder/drop-file.ts';
+import { type Handed, type Intake, invalid } from '../outbox/intake/hand-in.ts';
+import { findDocument, readReceipt, refusalReceipt } from '../outbox/intake/receipt.ts';
+import type { Submission } from '../outbox/intake/submission.ts';
+import type { Store } from '../store/store.ts';
+import type { RouteGroup } from './api.ts';
+
+export interface IntakeRouteDeps {
+  readonly store: Store;
+  readonly intake: Intake;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly clients: readonly { readonly name: string; readonly token: Secret }[];
+}
+
+/** As in the SQL door. */
+const PAYLOAD_BYTES_MAX = 1_048_576;
+
+const KINDS: Readonly<Record<string, string>> = {
+  '/api/orders': 'order',
+  '/api/pending-refunds': 'pending_refund',
+};
+
+const keyHeader = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,200}$/)
+  .optional();
+
+const REFUSED_WITH = { invalid: 422, conflict: 409, key_reused: 409 } as const;
+
+function clientOf({ clients }: IntakeRouteDeps, { headers }: FastifyRequest): string | undefined {
+  const given = Buffer.from(sha256(headers.authorization ?? ''));
+  const known = clients.filter(({ token }) =>
+    timingSafeEqual(given, Buffer.from(sha256(`Bearer ${token.reveal()}`))),
+  );
+  return known[0]?.name;
+}
+
+function refuse(reply: FastifyReply, status: number, code: string, message: string): FastifyReply {
+  return reply.code(status).send({ code: `intake.${code}`, message });
+}
+
+async function answer(
+  deps: IntakeRouteDeps,
+  reply: FastifyReply,
+  kind: string | null,
+  handed: Handed,
+): Promise<FastifyReply> {
+  if (!handed.ok) {
+    const receipt = refusalReceipt(kind, handed, deps.clock.now());
+    const code = `intake.${handed.code}`;
+    return reply.code(REFUSED_WITH[handed.code]).send({ code, ...receipt });
+  }
+  const receipt = await readReceipt(deps.store.db, handed.documentId);
+  return reply
+    .code(handed.repeated ? 200 : 202)
+    .header('location', `/api/documents/${handed.documentId}`)
+    .send(receipt);
+}
+
+async function handIn(
+  deps: IntakeRouteDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  submission: Submission,
+): Promise<FastifyReply> {
+  const client = clientOf(deps, request) ?? '';
+  const key = keyHeader.safeParse(request.headers['idempotency-key']);
+  if (!key.success) {
+    const message = 'Idempotency-Key must be 1 to 200 visible characters';
+    return refuse(reply, 400, 'bad_key', message);
+  }
+  const idempotencyKey = key.data === undefined ? undefined : { client, key: key.data };
+  const [handed] = await deps.intake.handIn([
+    {
+      ...submission,
+      ...{ door: 'http', source: client, receivedAt: deps.clock.now(), idempotencyKey },
+    },
+  ]);
+  return handed
+    ? answer(deps, reply, submission.kind, handed)
+    : refuse(reply, 500, 'failed', 'see the log of the daemon');
+}
+
+const idParams = z.object({ id: z.string().regex(/^\d{1,15}$/) });
+const findQuery = z.strictObject({ kind: z.string(), reference: z.string() });
+
+function installReading(app: FastifyInstance, deps: IntakeRouteDeps): void {
+  const { db } = deps.store;
+  const none = 'nothing like it was handed in';
+  app.get('/api/documents/:id', async (request, reply) => {
+    const params = idParams.safeParse(request.params);
+    const receipt = params.success && (await readReceipt(db, Number(params.data.id)));
+    return receipt ? reply.send(receipt) : refuse(reply, 404, 'unknown', none);
+  });
+  app.get('/api/documents', async (request, reply) => {
+    const query = findQuery.safeParse(request.query);
+    if (!query.success) {
+      return refuse(reply, 400, 'bad_request', 'ask with ?kind=…&reference=…');
+    }
+    const found = await findDocument(db, query.data.kind, query.data.reference);
+    const receipt = found === undefined ? undefined : await readReceipt(db, found);
+    return receipt ? reply.send(receipt) : refuse(reply, 404, 'unknown', none);
+  });
+}
+
+/** Errors of the request itself; what is not the client's fault goes to the log. */
+function onError({ log }: IntakeRouteDeps) {
+  return (error: unknown, _request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+    const status = isJsonObject(error) ? Number(error.statusCode) : 500;
+    const isOurs = error instanceof SelvedgeError || !(status >= 400 && status < 500);
+    if (!isOurs) {
+      return refuse(reply, status, 'bad_request', error instanceof Error ? error.message : '');
+    }
+    log.error({ err: error }, 'HTTP door');
+    return refuse(reply, 503, 'later', 'nothing was taken; try the same request again later');
+  };
+}
+
+export function intakeRoutes(deps: IntakeRouteDeps): RouteGroup {
+  const options = { bodyLimit: PAYLOAD_BYTES_MAX };
+  return {
+    access: 'open',
+    install(app) {
+      app.setErrorHandler(onError(deps));
+      app.removeContentTypeParser('text/plain');
+      app.addHook('onRequest', async (request, reply) => {
+        if (clientOf(deps, request) !== undefined) return undefined;
+        const message = 'a token of intake.clients is missing';
+        return refuse(reply.header('www-authenticate', 'Bearer'), 401, 'no_token', message);
+      });
+      for (const [path, kind] of Object.entries(KINDS)) {
+        app.post(path, options, (request, reply) =>
+          handIn(deps, request, reply, { kind, reference: undefined, payload: request.body }),
+        );
+      }
+      app.post('/api/documents', options, (request, reply) => {
+        const read = readEnvelope(request.body);
+        if ('problems' in read) {
+          return answer(deps, reply, null, invalid(undefined, read.problems));
+        }
+        return handIn(deps, request, reply, read.submission);
+      });
+      installReading(app, deps);
+    },
+  };
+}

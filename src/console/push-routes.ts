@@ -1,0 +1,75 @@
+/** What `selvedge orders push` and `refunds push` ask of the daemon, below `/api/intake/`. */
+import { z } from 'zod';
+import type { Clock } from '../lib/clock.ts';
+import type { Intake } from '../outbox/intake/hand-in.ts';
+import type { Preflight } from '../outbox/intake/preflight.ts';
+import { type Receipt, readReceipt, refusalReceipt } from '../outbox/intake/receipt.ts';
+import type { Store } from '../store/store.ts';
+import type { RouteGroup } from './api.ts';
+import { asker } from './asker.ts';
+
+export interface PushRouteDeps {
+  readonly store: Store;
+  readonly intake: Intake;
+  readonly preflight: Preflight;
+  readonly clock: Clock;
+}
+
+const BODY_BYTES_MAX = 4_194_304;
+const DOCUMENTS_MAX = 200;
+const IDS_MAX = 1_000;
+
+const payloads = {
+  actor: asker.actor,
+  kind: z.enum(['order', 'pending_refund']),
+  payloads: z.array(z.unknown()).min(1).max(DOCUMENTS_MAX),
+};
+const pushBody = z.strictObject({ ...payloads, source: z.string().max(500) });
+const checkBody = z.strictObject(payloads);
+const receiptsBody = z.strictObject({
+  actor: asker.actor,
+  documentIds: z.array(z.int()).max(IDS_MAX),
+});
+
+export function pushRoutes({ store, intake, preflight, clock }: PushRouteDeps): RouteGroup {
+  const options = { bodyLimit: BODY_BYTES_MAX };
+  const receiptsOf = async (ids: readonly number[]): Promise<(Receipt | undefined)[]> => {
+    const found: (Receipt | undefined)[] = [];
+    for (const id of ids) found.push(await readReceipt(store.db, id));
+    return found;
+  };
+  return {
+    access: 'operator',
+    install(app) {
+      app.post('/api/intake/push', options, async ({ body }) => {
+        const { actor, kind, source, payloads: given } = pushBody.parse(body);
+        const receivedAt = clock.now();
+        const where = { door: 'cli', source: `${actor}: ${source}`, receivedAt } as const;
+        const handed = await intake.handIn(
+          given.map((payload) => ({ kind, reference: undefined, payload, ...where })),
+        );
+        const answers: unknown[] = [];
+        for (const one of handed) {
+          const receipt = one.ok
+            ? await readReceipt(store.db, one.documentId)
+            : refusalReceipt(kind, one, receivedAt);
+          answers.push({ repeated: one.ok && one.repeated, receipt });
+        }
+        return { answers };
+      });
+      app.post('/api/intake/check', options, async ({ body }, reply) => {
+        const { kind, payloads: given } = checkBody.parse(body);
+        const gone = new AbortController();
+        reply.raw.once('close', () => gone.abort(new Error('nobody waits')));
+        const answers: unknown[] = [];
+        for (const payload of given) {
+          answers.push(await preflight({ kind, reference: undefined, payload }, gone.signal));
+        }
+        return { answers };
+      });
+      app.post('/api/intake/receipts', async ({ body }) => {
+        return { receipts: await receiptsOf(receiptsBody.parse(body).documentIds) };
+      });
+    },
+  };
+}

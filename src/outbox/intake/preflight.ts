@@ -1,0 +1,86 @@
+/**
+ * The dry run of a hand-in: everything that would be checked, at the door and before the sending,
+ * and nothing of it kept. Reads the mirror, and the service where the sending would, too.
+ */
+import { RetryLaterError } from '../../lib/errors.ts';
+import { canonicalJson, type JsonObject, sha256 } from '../../lib/json.ts';
+import type { Store } from '../../store/store.ts';
+import { type Problem, referenceKey } from '../documents.ts';
+import type { Clearance, FlightProblem, OutboxItem, OutboxKind } from '../item.ts';
+import { clashOf } from './clash.ts';
+import { checkSubmission, type Submission } from './submission.ts';
+
+interface Checkup {
+  readonly reference: string | null;
+  /**
+   * `fit`: it would be sent. `repeated`: it was handed in before. `unclear`: could not be told now.
+   */
+  readonly verdict: 'fit' | 'repeated' | 'refused' | 'unclear';
+  readonly documentId: number | null;
+  readonly problems: readonly (Problem & Partial<Pick<FlightProblem, 'severity'>>)[];
+}
+
+export type Preflight = (submission: Submission, signal: AbortSignal) => Promise<Checkup>;
+
+function refusal(reference: string | undefined, problems: Checkup['problems']): Checkup {
+  return { reference: reference ?? null, verdict: 'refused', documentId: null, problems };
+}
+
+function verdictOf(reference: string, clearance: Clearance): Checkup {
+  if (clearance.send) {
+    return { reference, verdict: 'fit', documentId: null, problems: clearance.warnings };
+  }
+  const { finding } = clearance;
+  if (finding.found === 'unfit') return refusal(reference, finding.problems);
+  const message =
+    finding.found === 'unclear' || finding.found === 'overtaken'
+      ? finding.reason
+      : 'the service has it already';
+  return { reference, verdict: 'unclear', documentId: null, problems: [{ path: '', message }] };
+}
+
+function itemOf(kind: string, reference: string, body: JsonObject): OutboxItem {
+  return {
+    ...{ outboxId: 0, kind, lane: '', reference, body, expectedFrom: null, state: 'queued' },
+    ...{ attempts: 0, result: null, inDoubtSince: null, createdAt: 0, cause: 'preflight' },
+  };
+}
+
+/** The row that has the reference already. */
+async function onFile({ db }: Store, kind: string, reference: string) {
+  return db
+    .selectFrom('outbox')
+    .select(['outbox_id', 'reference', 'state', 'body', 'body_hash'])
+    .where('kind', '=', kind)
+    .where('reference_key', '=', referenceKey(reference))
+    .executeTakeFirst();
+}
+
+export function createPreflight(store: Store, kinds: readonly OutboxKind[]): Preflight {
+  return async (submission, signal) => {
+    const checked = checkSubmission(submission);
+    if (!checked.ok) return refusal(checked.reference, checked.problems);
+    const { kind, reference, document } = checked;
+    const row = await onFile(store, kind, reference);
+    if (row?.body_hash === sha256(canonicalJson(document))) {
+      return { reference, verdict: 'repeated', documentId: row.outbox_id, problems: [] };
+    }
+    if (row) {
+      const body: JsonObject = JSON.parse(row.body);
+      const first = { outboxId: row.outbox_id, reference: row.reference, state: row.state };
+      const { differences } = clashOf({ ...first, document: body }, document);
+      const where = differences.join('; ');
+      const message = `belongs to document ${row.outbox_id} (${row.state}): ${where}`;
+      return refusal(reference, [{ path: 'reference', message }]);
+    }
+    const sender = kinds.find((one) => one.kind === kind);
+    if (!sender) return refusal(reference, [{ path: 'kind', message: 'is not sent from here' }]);
+    try {
+      return verdictOf(reference, await sender.clear(itemOf(kind, reference, document), signal));
+    } catch (error) {
+      if (!(error instanceof RetryLaterError)) throw error;
+      const problems = [{ path: '', message: error.message }];
+      return { reference, verdict: 'unclear', documentId: null, problems };
+    }
+  };
+}

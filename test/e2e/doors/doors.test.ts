@@ -1,0 +1,207 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { until } from '../../support/house.ts';
+import { openDoors, receiptSchema } from './house.ts';
+
+describe('the four doors', () => {
+  it('each bring an order to the service, and its number back', async () => {
+    const house = await openDoors();
+    const row = house.insert('by-sql', house.order());
+    const payload = house.order();
+    house.drop('one.json', JSON.stringify({ kind: 'order', reference: 'by-file', payload }));
+    const { status, location, body } = await house.post('/api/orders', {
+      reference: 'by-http',
+      ...payload,
+    });
+    expect([status, location]).toEqual([202, `/api/documents/${body.documentId}`]);
+    const file = join(house.folder, 'order.json');
+    writeFileSync(file, JSON.stringify({ reference: 'by-cli', ...payload }));
+    const pushed = await house.call('orders', 'push', file, '--wait', '1m', '--json');
+    expect(pushed.stderr).toBe('');
+    expect(pushed.code).toBe(0);
+    const [byCli] = z.array(receiptSchema).parse(JSON.parse(pushed.stdout));
+    const [byFile] = await house.fileEnd('done/one.json');
+    const bySql = await house.sqlEnd(row);
+    const byHttp = await house.httpEnd(Number(body.documentId));
+    const orders = house.reference.world.book.orders.all;
+    for (const receipt of [bySql, byFile, byHttp, byCli]) {
+      const made = orders.filter(({ reference }) => reference === receipt?.reference);
+      expect(made).toHaveLength(1);
+      const { orderId, orderNo } = made[0] ?? {};
+      expect(receipt).toMatchObject({ state: 'confirmed', orderId, orderNo });
+      expect(receipt?.problems.filter(({ severity }) => severity === 'error')).toEqual([]);
+    }
+  });
+
+  it('know a document that came by another one: one order, one receipt', async () => {
+    const house = await openDoors();
+    const payload = { reference: 'SO-1', ...house.order() };
+    const key = { 'idempotency-key': 'request-1' };
+    const first = await house.post('/api/orders', payload, key);
+    const documentId = Number(first.body.documentId);
+    const end = await house.httpEnd(documentId);
+    const again = await house.post('/api/orders', payload, key);
+    expect([again.status, again.location]).toEqual([200, `/api/documents/${documentId}`]);
+    expect(again.body).toEqual(end);
+    const rows = [house.insert('SO-1', payload), house.insert('SO-1', house.order())];
+    const envelope = JSON.stringify({ kind: 'order', payload });
+    house.drop('same.json', envelope);
+    const [byFile] = await house.fileEnd('done/same.json');
+    house.drop('same.json', envelope);
+    const [byFileAgain] = await house.fileEnd('done/same.json');
+    expect(byFileAgain).toEqual(byFile);
+    expect(byFile).toEqual({ line: 1, ...end });
+    const file = join(house.folder, 'order.json');
+    writeFileSync(file, JSON.stringify(payload));
+    const pushed = await house.call('orders', 'push', file);
+    expect(pushed.stdout).toMatch(/^SO-1: confirmed, document \d+, order \S+, handed in before/);
+    for (const row of rows) expect(await house.sqlEnd(row)).toMatchObject({ documentId });
+    expect(house.ordersWith('SO-1')).toBe(1);
+  });
+
+  it('show what the service refused in its own words; a corrected one goes through', async () => {
+    const house = await openDoors();
+    const wrong = { lines: [{ barcode: '1', quantity: 1, price: 1 }] };
+    const row = house.insert('by-sql', wrong);
+    house.drop('one.json', JSON.stringify({ kind: 'order', reference: 'by-file', payload: wrong }));
+    const { body } = await house.post('/api/orders', { reference: 'by-http', ...wrong });
+    const file = join(house.folder, 'order.json');
+    writeFileSync(file, JSON.stringify({ reference: 'by-cli', ...wrong }));
+    const pushed = await house.call('orders', 'push', file, '--wait', '1m');
+    expect(pushed.code).toBe(3);
+    expect(pushed.stdout).toMatch(
+      /^by-cli: refused, .*there is no variant 1.*hand it in under a new reference/,
+    );
+    const [byFile] = await house.fileEnd('done/one.json');
+    const ends = [await house.sqlEnd(row), byFile, await house.httpEnd(Number(body.documentId))];
+    for (const end of ends) {
+      expect(end).toMatchObject({ state: 'refused', orderId: null });
+      const told = end?.problems.find(({ severity }) => severity === 'error');
+      expect(told).toMatchObject({ message: expect.stringContaining('there is no variant 1') });
+      expect(end?.nextStep).toContain('new reference');
+    }
+    const corrected = await house.sqlEnd(house.insert('by-sql-2', house.order()));
+    expect(corrected).toMatchObject({ state: 'confirmed' });
+  });
+});
+
+describe('the HTTP door', () => {
+  it('answers by the code what came of a request, and names every mistake', async () => {
+    const house = await openDoors({ 'outbox.stop': true });
+    const payload = { reference: 'SO-1', ...house.order(1) };
+    const key = (name: string) => ({ 'idempotency-key': name });
+    expect((await house.post('/api/orders', payload, key('a'))).status).toBe(202);
+    const clash = await house.post('/api/orders', { reference: 'SO-1', ...house.order(2) });
+    expect(clash.status).toBe(409);
+    expect(clash.body).toMatchObject({
+      ...{ code: 'intake.conflict', documentId: null },
+      conflict: {
+        existing: { documentId: 1, document: { lines: [{ quantity: 1 }] } },
+        given: { document: { lines: [{ quantity: 2 }] } },
+        differences: ['lines[0].quantity: 1 there, 2 here'],
+      },
+    });
+    const other = { reference: 'SO-2', ...house.order() };
+    const reused = await house.post('/api/orders', other, key('a'));
+    expect([reused.status, reused.body.code]).toEqual([409, 'intake.key_reused']);
+    const mistakes = await house.post('/api/orders', { lines: [{ barcode: '1', quantity: 0 }] });
+    expect([mistakes.status, mistakes.body.code]).toEqual([422, 'intake.invalid']);
+    expect(mistakes.body.problems).toMatchObject([
+      { path: 'lines[0].quantity' },
+      { path: 'lines[0].price' },
+    ]);
+    const nameless = await house.post('/api/orders', house.order());
+    expect(nameless.body.problems).toMatchObject([{ path: 'reference' }]);
+    expect((await house.post('/api/orders', '{"lines": ')).status).toBe(400);
+    expect((await house.post('/api/orders', payload, key('not visible'))).status).toBe(400);
+    const text = { 'content-type': 'text/plain' };
+    expect((await house.post('/api/orders', 'x', text)).status).toBe(415);
+    const large = { reference: 'SO-3', comment: 'x'.repeat(1_100_000) };
+    expect((await house.post('/api/orders', large)).status).toBe(413);
+    const stranger = { authorization: 'Bearer the-token-of-somebody-else' };
+    expect((await house.post('/api/orders', payload, stranger)).status).toBe(401);
+    expect((await house.http('/api/documents/1', { headers: stranger })).status).toBe(401);
+    expect((await house.http('/api/documents/99')).status).toBe(404);
+    const found = await house.http('/api/documents?kind=order&reference=so-1');
+    expect(found.body).toMatchObject({ documentId: 1, state: 'queued' });
+    const envelope = { kind: 'refund_status', reference: 'RS-1', payload: {} };
+    const general = await house.post('/api/documents', envelope);
+    expect([general.status, general.body.kind]).toEqual([422, 'refund_status']);
+  });
+
+  it('opens nothing else with the token of a program', async () => {
+    const house = await openDoors({ 'outbox.stop': true });
+    const answer = await house.post('/api/intake/push', {});
+    expect(answer.status).toBe(401);
+    expect((await house.post('/api/sync/run', {})).status).toBe(401);
+  });
+});
+
+describe('selvedge orders push', () => {
+  it('checks and hands nothing in with --dry-run', async () => {
+    const house = await openDoors({ 'streams.stock.enabled': true });
+    const complete = () =>
+      house.daemon.store.db
+        .selectFrom('stream_state')
+        .select('stream')
+        .where('stream', '=', 'stock')
+        .where('complete_at', 'is not', null)
+        .executeTakeFirst();
+    await until('the stock', complete);
+    const file = join(house.folder, 'orders.ndjson');
+    const unknown = { lines: [{ barcode: '1', quantity: 1, price: '1' }] };
+    const documents = [
+      { reference: 'SO-1', ...house.order() },
+      { reference: 'SO-2', ...unknown },
+    ];
+    writeFileSync(file, documents.map((one) => JSON.stringify(one)).join('\n'));
+    const { code, stdout } = await house.call('orders', 'push', file, '--dry-run');
+    expect(stdout).toMatch(/^SO-1: fit.*\nSO-2: refused: lines\[0\]\.barcode /);
+    expect(code).toBe(3);
+    expect(await house.daemon.store.db.selectFrom('outbox').selectAll().execute()).toEqual([]);
+  });
+
+  it('tells one line a document, whatever is wrong with some of them', async () => {
+    const house = await openDoors({ 'outbox.stop': true });
+    const file = join(house.folder, 'orders.ndjson');
+    const order = (reference: string, quantity = 1) =>
+      JSON.stringify({ reference, ...house.order(quantity) });
+    const lines = [
+      order('SO-1'),
+      '{"reference": ',
+      order('SO-1', 2),
+      order('SO-2', 0),
+      order('SO-3'),
+    ];
+    writeFileSync(file, lines.join('\n'));
+    const { code, stdout, stderr } = await house.call('orders', 'push', file);
+    expect(stderr).toBe('');
+    expect(code).toBe(3);
+    expect(stdout.split('\n')).toEqual([
+      'SO-1: queued, document 1',
+      expect.stringMatching(/^line 2: refused: is no JSON/),
+      expect.stringMatching(/^SO-1: refused: reference belongs to document 1 .*1 there, 2 here/),
+      expect.stringMatching(/^SO-2: refused: lines\[0\]\.quantity /),
+      'SO-3: queued, document 2',
+      '',
+    ]);
+    const waited = await house.call('orders', 'push', file, '--wait', '100ms', '--json');
+    expect(waited.code).toBe(3);
+    writeFileSync(file, order('SO-3'));
+    expect((await house.call('orders', 'push', file, '--wait', '100ms')).code).toBe(4);
+  });
+
+  it('says so when no daemon runs, and when there is no such file', async () => {
+    const house = await openDoors();
+    await house.daemon.stop();
+    const file = join(house.folder, 'order.json');
+    writeFileSync(file, JSON.stringify({ reference: 'SO-1', ...house.order() }));
+    const { code, stderr } = await house.call('orders', 'push', file);
+    expect(code).toBe(1);
+    expect(stderr).toContain('does it run');
+    const missing = await house.call('orders', 'push', join(house.folder, 'none.json'));
+    expect(missing.stderr).toContain('cannot read');
+  });
+});

@@ -1,0 +1,80 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { silentLogger } from '../../../src/lib/log.ts';
+import { createCallback } from '../../../src/outbox/intake/callback.ts';
+import { createIntake } from '../../../src/outbox/intake/hand-in.ts';
+import { until } from '../../support/house.ts';
+import { temporaryFolder, temporaryStore } from '../../support/store.ts';
+import { delivered, endDocument, runWorker } from './support.ts';
+
+const QUICK = { timeoutMs: 5_000, attemptsMax: 3, delayMinMs: 10, delayMaxMs: 20 };
+
+/** A document that has ended, and a shell script that is told of it. */
+async function ended(script: string, settings: Partial<typeof QUICK> = {}) {
+  const store = await temporaryStore(systemClock());
+  const folder = temporaryFolder();
+  const intake = createIntake({ store, onTaken: () => undefined });
+  await intake.handIn([delivered('SO-1')]);
+  await endDocument(store, 1, 'confirmed', { result: '{"orderId":5,"orderNo":"N-5"}' });
+  const program = join(folder, 'told.sh');
+  writeFileSync(program, `#!/bin/sh\ncd ${folder}\n${script}\n`, { mode: 0o700 });
+  const command = [program, 'one argument; not two'];
+  const deps = { store, clock: systemClock(), log: silentLogger() };
+  const worker = createCallback({ ...deps, settings: { command, ...QUICK, ...settings } });
+  const { stop } = runWorker(worker);
+  const row = () => store.db.selectFrom('intake').selectAll().executeTakeFirstOrThrow();
+  return { folder, row, stop, restart: () => runWorker(worker) };
+}
+
+describe('the callback command', () => {
+  it('gets the receipt on its input, with its arguments as they are, once', async () => {
+    const script = 'cat > receipt.part; echo "$#: $1" > arguments; env > environment';
+    const { folder, row } = await ended(`${script}; mv receipt.part receipt.json`);
+    await until('told', async () => (await row()).callback_due_at === null || undefined);
+    const receipt: unknown = JSON.parse(readFileSync(join(folder, 'receipt.json'), 'utf8'));
+    expect(receipt).toMatchObject({ documentId: 1, state: 'confirmed', orderNo: 'N-5' });
+    expect(readFileSync(join(folder, 'arguments'), 'utf8')).toBe('1: one argument; not two\n');
+    expect(readFileSync(join(folder, 'environment'), 'utf8')).not.toContain('VITEST');
+    expect(await row()).toMatchObject({ callback_attempts: 1, callback_error: null });
+  });
+
+  it('is told again when it fails, then given up with what it said', async () => {
+    const { folder, row } = await ended('echo x >> tries; echo "no such customer" >&2; exit 7');
+    await until('given up', async () => (await row()).callback_due_at === null || undefined);
+    expect(readFileSync(join(folder, 'tries'), 'utf8')).toBe('x\nx\nx\n');
+    expect(await row()).toMatchObject({
+      ...{ callback_attempts: 3 },
+      callback_error: 'the command ended with 7: no such customer',
+    });
+  });
+
+  it('is ended with all that it started when it takes too long', async () => {
+    const limits = { timeoutMs: 200, attemptsMax: 1 };
+    const { row, folder } = await ended('sleep 30 & echo $! > child; wait', limits);
+    await until('given up', async () => (await row()).callback_due_at === null || undefined);
+    const { callback_error } = await row();
+    expect(callback_error).toBe('the command was ended by SIGKILL: it took too long');
+    const child = readFileSync(join(folder, 'child'), 'utf8').trim();
+    const state = (): string | undefined => {
+      const stat = existsSync(`/proc/${child}/stat`)
+        ? readFileSync(`/proc/${child}/stat`, 'utf8')
+        : '';
+      return stat === '' || stat.includes(') Z ') ? 'gone' : undefined;
+    };
+    expect(await until('no child', state)).toBe('gone');
+  });
+
+  it('is told by the next start of what a stop has cut off', async () => {
+    const script = 'test -e second && cat > receipt.json; touch first; test -e second || sleep 30';
+    const { folder, row, stop, restart } = await ended(script);
+    await until('the first try', () => existsSync(join(folder, 'first')) || undefined);
+    await stop();
+    expect(await row()).toMatchObject({ callback_due_at: expect.any(Number) });
+    writeFileSync(join(folder, 'second'), '');
+    restart();
+    await until('told', async () => (await row()).callback_due_at === null || undefined);
+    expect(await row()).toMatchObject({ callback_error: null });
+  });
+});
