@@ -78,7 +78,7 @@ function mortal(store: SqliteStore): Store & { die(): void } {
 }
 
 const QUIET = { ordersPerMinute: 0, restocksPerMinute: 0, packAfter: '30d', confirmRefundAfter: 0 };
-const UNTIL_MS_MAX = 60_000;
+const UNTIL_MS_MAX = 240_000;
 
 async function run(
   reference: Reference,
