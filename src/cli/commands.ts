@@ -29,6 +29,9 @@ import { eventsTail } from './events/tail.ts';
 import { migrate } from './ops/migrate.ts';
 import { pause, resume } from './ops/pause.ts';
 import { status } from './ops/status.ts';
+import { outboxCancel, outboxResolve, outboxRetry } from './outbox/act.ts';
+import { outboxList } from './outbox/list.ts';
+import { outboxShow } from './outbox/show.ts';
 import { reference } from './reference/reference.ts';
 import { reportList } from './report/list.ts';
 import { reportRun } from './report/run.ts';
@@ -137,6 +140,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     name: 'portal',
     description: "the relay's web page: endpoints, signing secrets, re-sending",
     commands: [portalOpen],
+  },
+  {
+    name: 'outbox',
+    description: 'what is sent to the service: orders, refunds, decisions; and what is in doubt',
+    commands: [outboxList, outboxShow, outboxRetry, outboxCancel, outboxResolve],
   },
   {
     name: 'sync',

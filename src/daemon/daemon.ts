@@ -161,7 +161,7 @@ function createWorkers(
   });
   const local = createLocal(config, {
     ...{ random, log, sync: operations, health, onListening },
-    groups: [inbox.routes, ...decisions.routes, ...erp.groups],
+    groups: [inbox.routes, ...decisions.routes, ...outbox.routes, ...erp.groups],
   });
   const lease = leaseKeeper(parts.lease, config.store.lockLease, pulse.clockOf('lease'));
   return {

@@ -1,6 +1,8 @@
 /** The outbox as the configuration describes it: kinds of documents, dispatcher, desk, watch. */
 import { ORDER_SPELLING_DEFAULTS } from '../client/v1/order-body.ts';
 import type { Config } from '../config/schema.ts';
+import type { RouteGroup } from '../console/api.ts';
+import { outboxRoutes } from '../console/outbox-routes.ts';
 import type { KillSwitch } from '../decisions/stop/kill-switch.ts';
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -51,6 +53,8 @@ export interface Outbox {
   readonly workers: readonly Worker[];
   readonly desk: Desk;
   readonly kinds: readonly OutboxKind[];
+  /** What a person may ask of it. */
+  readonly routes: readonly RouteGroup[];
   /** Something was put into it. */
   nudge(): void;
 }
@@ -181,5 +185,8 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
     onMoved: moved,
   });
   const stockWorker = config.streams.stock.enabled ? [stock] : [];
-  return { workers: [dispatcher, watch, ...stockWorker], desk, kinds, nudge: dispatcher.nudge };
+  return {
+    workers: [dispatcher, watch, ...stockWorker],
+    ...{ desk, kinds, nudge: dispatcher.nudge, routes: [outboxRoutes(desk)] },
+  };
 }

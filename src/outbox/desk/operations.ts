@@ -4,13 +4,13 @@
  * no sense in the row's state. Many rows are named by a filter together with how many they must be,
  * so that nobody acts on more than was looked at.
  */
-import { z } from 'zod';
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
-import { type JsonObject, tryParseJson } from '../../lib/json.ts';
+import type { JsonObject } from '../../lib/json.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { OutboxState } from '../../store/tables.ts';
 import { type Change, move } from '../ledger.ts';
+import { candidatesIn } from './candidates.ts';
 
 /** Who asks, and why: goes into the audit. */
 interface Asker {
@@ -18,18 +18,18 @@ interface Asker {
   readonly reason: string;
 }
 
-interface RowFilter {
+export interface RowFilter {
   readonly kind?: string | undefined;
   readonly state?: OutboxState | undefined;
   /** Only what waits for a person. */
   readonly desk?: boolean | undefined;
 }
 
-type Selection =
+export type Selection =
   | { readonly outboxId: number }
   | { readonly filter: RowFilter; readonly expect: number };
 
-type Resolution =
+export type Resolution =
   | { readonly as: 'absent' }
   /** `id`: of the order, pending refund or style that it is; where nothing is made, null. */
   | { readonly as: 'confirmed'; readonly id: string | null };
@@ -162,15 +162,6 @@ function canceled(row: DeskRow, now: number): Change {
   return { ended_at: now, due_at: now, desk_reason: null };
 }
 
-const candidatesSchema = z.object({
-  detail: z.object({
-    orderId: z.int().optional(),
-    orderIds: z.array(z.int()).optional(),
-    pendingRefundId: z.int().optional(),
-    pendingRefundIds: z.array(z.int()).optional(),
-  }),
-});
-
 /** What the last look found and could not judge: a person has said that none of it is ours. */
 async function lastCandidates(tx: Tx, outboxId: number): Promise<number[]> {
   const row = await tx
@@ -181,11 +172,9 @@ async function lastCandidates(tx: Tx, outboxId: number): Promise<number[]> {
     .orderBy('id', 'desc')
     .limit(1)
     .executeTakeFirst();
-  const parsed = candidatesSchema.safeParse(tryParseJson(row?.detail ?? ''));
-  if (!parsed.success) return [];
-  const { orderId, orderIds, pendingRefundId, pendingRefundIds } = parsed.data.detail;
-  const ids = [orderId, ...(orderIds ?? []), pendingRefundId, ...(pendingRefundIds ?? [])];
-  return ids.filter((id) => id !== undefined);
+  const { orderIds, pendingRefundIds } = candidatesIn(row ? [row.detail] : []);
+  // The detail of a refund names its order as well; what is disowned is the refund.
+  return [...(pendingRefundIds.length > 0 ? pendingRefundIds : orderIds)];
 }
 
 async function personSays(

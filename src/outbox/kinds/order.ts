@@ -36,6 +36,9 @@ export interface OrderKindDeps {
   readonly onOrdered: (barcodes: readonly string[]) => void;
 }
 
+/** Orders with the same reference that are read for a person to compare. */
+const SHOWN_MAX = 5;
+
 function orderOf(item: OutboxItem) {
   const document = readBody.order(item.body);
   return { document, order: newOrderOf(item.reference, document) };
@@ -118,6 +121,9 @@ async function among(
   if (first === undefined) return undefined;
   if (ids.size === 1) return judge(deps, item, first, signal);
   const orderIds = [...ids].sort((a, b) => a - b);
+  // Into the mirror with them, so that a person can hold them against each other.
+  const request = { cause: `outbox:${item.outboxId}`, priority: 'read', signal } as const;
+  for (const id of orderIds.slice(0, SHOWN_MAX)) await unlessGone(deps.readOrder(id, request));
   const reason = `${ids.size} orders have this reference: ${orderIds.join(', ')}`;
   return { found: 'unclear', reason, detail: { orderIds } };
 }

@@ -1,0 +1,146 @@
+/** `selvedge outbox retry|cancel|resolve`: what a person decides about outbox rows. */
+import { Command } from 'commander';
+import { z } from 'zod';
+import { RefusedError } from '../../lib/errors.ts';
+import { listOutbox } from '../../outbox/desk/listing.ts';
+import { type CliContext, examples } from '../command.ts';
+import { askRunningDaemon } from '../daemon-call.ts';
+import { withMirror } from '../reading.ts';
+import { type FilterOptions, filterOptions, wholeNumber } from './options.ts';
+
+interface Options extends FilterOptions {
+  readonly reason: string;
+  readonly expect?: number;
+  readonly json?: boolean;
+}
+
+/** One row by its number, or as many as are expected to fit a filter. */
+function selection(outboxId: number | undefined, options: Options) {
+  const { kind, state, desk, expect } = options;
+  const hasFilter = kind !== undefined || state !== undefined || desk !== undefined;
+  if (outboxId !== undefined && !hasFilter && expect === undefined) return { outboxId };
+  if (outboxId === undefined && hasFilter && expect !== undefined) {
+    return { filter: { kind, state, desk }, expect };
+  }
+  throw new RefusedError('outbox.no_selection', 'which rows?', {
+    hint: 'either one number, or a filter (--kind, --state, --desk) together with --expect <n>',
+  });
+}
+
+function acting(
+  context: CliContext,
+  name: 'retry' | 'cancel',
+  summary: string,
+  done: string,
+): Command {
+  const command = new Command(name)
+    .summary(summary)
+    .argument('[id]', 'the number of the row (selvedge outbox list)', wholeNumber)
+    .requiredOption('--reason <text>', 'why; goes into the audit');
+  for (const option of filterOptions()) command.addOption(option);
+  return command
+    .option('--expect <n>', 'with a filter: how many rows it must fit', wholeNumber)
+    .option('--json', 'the answer as JSON')
+    .action(async (outboxId: number | undefined, options: Options, self: Command) => {
+      const { rows } = await askRunningDaemon(self, context, {
+        path: `/api/outbox/${name}`,
+        body: { select: selection(outboxId, options), reason: options.reason },
+        answer: z.object({ rows: z.int() }),
+      });
+      if (options.json === true) context.output.json({ rows });
+      else context.output.line(`${rows} ${rows === 1 ? 'row' : 'rows'} ${done}`);
+    });
+}
+
+export function outboxRetry(context: CliContext): Command {
+  return acting(context, 'retry', 'try rows again now', 'taken up again')
+    .description(
+      'What gave up is sent again, what waits is sent now, what is in doubt is looked for now.\n' +
+        'Nothing in doubt is sent by this: that takes proof, or "outbox resolve --as absent".',
+    )
+    .addHelpText(
+      'after',
+      examples([
+        ['outbox retry 17 --reason "the service is back"', 'one row'],
+        ['outbox retry --state dead --expect 12 --reason "key renewed"', 'exactly these twelve'],
+      ]),
+    );
+}
+
+export function outboxCancel(context: CliContext): Command {
+  return acting(context, 'cancel', 'do not send rows any more', 'canceled')
+    .description(
+      'Only what has not left, has given up or waits for a person. What is in doubt may be at\n' +
+        'the service already; to cancel does not call it back.',
+    )
+    .addHelpText('after', examples([['outbox cancel 17 --reason "ordered twice"', 'one row']]));
+}
+
+interface ResolveOptions {
+  readonly as: string;
+  readonly reason: string;
+  readonly reference?: string;
+  readonly json?: boolean;
+}
+
+function resolutionOf(text: string) {
+  if (text === 'absent') return { as: 'absent' } as const;
+  const [, id] = /^confirmed(?::(.+))?$/.exec(text) ?? [text];
+  if (!text.startsWith('confirmed')) {
+    throw new RefusedError('outbox.no_resolution', `--as ${text} is not known`, {
+      hint: '--as confirmed:<id>, or --as absent',
+    });
+  }
+  return { as: 'confirmed', id: id ?? null } as const;
+}
+
+/** What is sent again may become a second one: its reference must be typed. */
+async function requireReference(
+  context: CliContext,
+  self: Command,
+  outboxId: number,
+  given: string | undefined,
+): Promise<void> {
+  const rows = await withMirror(self, context, (db) => listOutbox(db, { limit: 1, outboxId }));
+  const reference = rows[0]?.reference;
+  const question = 'It will be sent again. Type its reference to go on: ';
+  const typed = given ?? (await context.ask(question));
+  if (reference === undefined || typed?.trim() === reference) return;
+  throw new RefusedError('outbox.unconfirmed', 'sending again must be confirmed', {
+    hint: `name its reference: --reference ${reference}`,
+  });
+}
+
+export function outboxResolve(context: CliContext): Command {
+  return new Command('resolve')
+    .summary('say what became of a row in doubt')
+    .description(
+      'After a look at both sides ("outbox show"): it is this one at the service, or it is not\n' +
+        'there and is to be sent again under the same reference.',
+    )
+    .argument('<id>', 'the number of the row', wholeNumber)
+    .requiredOption('--as <what>', 'confirmed:<orderId> (pending refund, style), or absent')
+    .requiredOption('--reason <text>', 'why; goes into the audit and the evidence')
+    .option('--reference <reference>', 'with absent: confirms that it is sent again')
+    .option('--json', 'the answer as JSON')
+    .addHelpText(
+      'after',
+      examples([
+        ['outbox resolve 17 --as confirmed:500123 --reason "same lines"', 'it is there'],
+        ['outbox resolve 17 --as absent --reason "asked support"', 'send it again'],
+      ]),
+    )
+    .action(async (outboxId: number, options: ResolveOptions, self: Command) => {
+      const resolution = resolutionOf(options.as);
+      if (resolution.as === 'absent') {
+        await requireReference(context, self, outboxId, options.reference);
+      }
+      const answer = await askRunningDaemon(self, context, {
+        path: '/api/outbox/resolve',
+        body: { outboxId, resolution, reason: options.reason },
+        answer: z.object({ outboxId: z.int(), state: z.string() }),
+      });
+      if (options.json === true) context.output.json(answer);
+      else context.output.line(`outbox ${answer.outboxId} is ${answer.state}`);
+    });
+}

@@ -1,0 +1,57 @@
+/** `selvedge outbox list`: what is on its way to the service, and what became of it. */
+import { Command } from 'commander';
+import { systemClock } from '../../lib/clock.ts';
+import { formatDuration } from '../../lib/units.ts';
+import { listOutbox } from '../../outbox/desk/listing.ts';
+import { type CliContext, examples } from '../command.ts';
+import { withMirror } from '../reading.ts';
+import { type FilterOptions, filterOptions, wholeNumber } from './options.ts';
+
+interface ListOptions extends FilterOptions {
+  readonly open?: boolean;
+  readonly reference?: string;
+  readonly limit: number;
+  readonly json?: boolean;
+}
+
+export function outboxList(context: CliContext): Command {
+  const command = new Command('list')
+    .summary('list documents and decisions on their way to the service')
+    .description('The newest first, each with its state and what holds it up.');
+  for (const option of filterOptions()) command.addOption(option);
+  return command
+    .option('--open', 'only what has not ended')
+    .option('--reference <reference>', 'only with this reference')
+    .option('--limit <n>', 'how many at the most', wholeNumber, 50)
+    .option('--json', 'as JSON')
+    .addHelpText(
+      'after',
+      examples([
+        ['outbox list --desk', 'what waits for a person'],
+        ['outbox list --kind order --state refused', 'orders that were not taken'],
+        ['outbox list --reference PO-4711 --json', 'for programs'],
+      ]),
+    )
+    .action(async (options: ListOptions, self: Command) => {
+      const { json, ...filter } = options;
+      const rows = await withMirror(self, context, (db) => listOutbox(db, filter));
+      if (json === true) {
+        context.output.json(rows);
+        return;
+      }
+      const now = systemClock().now();
+      context.output.table(
+        ['ID', 'KIND', 'REFERENCE', 'STATE', 'AGE', 'TRIES', 'ORDER', 'WHY'],
+        rows.map((row) => [
+          String(row.outboxId),
+          row.kind,
+          row.reference,
+          row.deskReason === null ? row.state : `${row.state} (desk)`,
+          formatDuration(Math.max(0, now - row.createdAt)),
+          String(row.attempts),
+          row.orderId === null ? '-' : String(row.orderId),
+          row.deskReason ?? row.lastError ?? '',
+        ]),
+      );
+    });
+}

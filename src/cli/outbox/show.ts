@@ -1,0 +1,109 @@
+/** `selvedge outbox show <id>`: one row with both sides, its attempts and its evidence. */
+import { Command } from 'commander';
+import { RefusedError } from '../../lib/errors.ts';
+import { formatMinorUnits } from '../../lib/money.ts';
+import { type OutboxCard, showOutbox } from '../../outbox/desk/listing.ts';
+import { type CliContext, examples } from '../command.ts';
+import type { Output } from '../output.ts';
+import { withMirror } from '../reading.ts';
+import { timeText, wholeNumber } from './options.ts';
+
+function printHead(output: Output, card: OutboxCard): void {
+  const facts: [string, string | number | null][] = [
+    ['kind', card.kind],
+    ['reference', card.reference],
+    ['from', card.cause],
+    ['created', timeText(card.createdAt)],
+    ['in doubt', card.inDoubtSince === null ? null : `since ${timeText(card.inDoubtSince)}`],
+    ['next look', card.ended || card.deskReason !== null ? null : timeText(card.dueAt)],
+    ['order', card.orderId === null ? null : `${card.orderId} ${card.orderNo ?? ''}`.trim()],
+    ['pending refund', card.pendingRefundId],
+    ['refund', card.orderRefundId],
+    ['style', card.styleId],
+    ['desk', card.deskReason],
+    ['last error', card.lastError],
+  ];
+  output.line(`outbox ${card.outboxId}: ${card.state}`);
+  for (const [name, value] of facts) {
+    if (value !== null) output.line(`${name.padEnd(15)} ${value}`);
+  }
+  for (const { deliveryNo, orderDeliveryId, status } of card.deliveries) {
+    output.line(
+      `${'delivery'.padEnd(15)} ${deliveryNo ?? ''} (${orderDeliveryId}) ${status ?? ''}`,
+    );
+  }
+  for (const { severity, path, message } of card.problems) {
+    output.line(`${severity.padEnd(15)} ${path === '' ? '' : `${path}: `}${message}`);
+  }
+  output.line(`${'next'.padEnd(15)} ${card.nextAction}`);
+}
+
+/** Ours on the left, what the service has on the right. */
+function printSides(output: Output, card: OutboxCard): void {
+  output.line();
+  output.line('OURS');
+  for (const line of JSON.stringify(card.document, undefined, 2).split('\n')) output.line(line);
+  for (const { orderId, orderNo, reference, createdAt, lines } of card.candidates) {
+    const when = createdAt === null ? '' : `, ${timeText(createdAt)}`;
+    output.line();
+    output.line(`AT THE SERVICE: order ${orderId} ${orderNo ?? ''}, reference ${reference}${when}`);
+    output.table(
+      ['BARCODE', 'PIECES', 'PRICE'],
+      lines.map(({ barcode, quantity, price }) => [
+        barcode,
+        String(quantity),
+        price === null ? '?' : formatMinorUnits(price),
+      ]),
+    );
+  }
+}
+
+function printLog(output: Output, { attemptLog, evidence }: OutboxCard): void {
+  output.line();
+  output.table(
+    ['ATTEMPT', 'FROM', 'TO', 'CLASS', 'ORDERS BEFORE', 'ANSWER'],
+    attemptLog.map((one) => [
+      String(one.attempt),
+      timeText(one.startedAt),
+      one.endedAt === null ? '-' : timeText(one.endedAt),
+      one.class ?? '-',
+      String(one.maxOrderIdBefore ?? one.countBefore ?? '-'),
+      one.answer ?? '',
+    ]),
+  );
+  output.line();
+  output.table(
+    ['LOOKED AT', 'BY', 'FOUND', 'COMPLETE', 'DETAIL'],
+    evidence.map((one) => [
+      timeText(one.at),
+      one.source,
+      one.found,
+      one.complete ? 'yes' : 'no',
+      JSON.stringify(one.detail),
+    ]),
+  );
+}
+
+export function outboxShow(context: CliContext): Command {
+  return new Command('show')
+    .summary('show one row: both sides, attempts, evidence, what to do next')
+    .description('What was handed in beside what the service has, and everything that was tried.')
+    .argument('<id>', 'the number of the row (selvedge outbox list)', wholeNumber)
+    .option('--json', 'as JSON')
+    .addHelpText('after', examples([['outbox show 17', 'before you resolve it']]))
+    .action(async (outboxId: number, options: { json?: boolean }, self: Command) => {
+      const card = await withMirror(self, context, (db) => showOutbox(db, outboxId));
+      if (!card) {
+        throw new RefusedError('outbox.unknown', `there is no outbox row ${outboxId}`, {
+          hint: 'see: selvedge outbox list',
+        });
+      }
+      if (options.json === true) {
+        context.output.json(card);
+        return;
+      }
+      printHead(context.output, card);
+      printSides(context.output, card);
+      printLog(context.output, card);
+    });
+}

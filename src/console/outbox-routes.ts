@@ -1,0 +1,51 @@
+/** What a person may do to the outbox, below `/api/outbox/`. */
+import { z } from 'zod';
+import type { Desk, Selection } from '../outbox/desk/operations.ts';
+import type { RouteGroup } from './api.ts';
+import { asker } from './asker.ts';
+
+const STATES = [
+  ...(['queued', 'sending', 'sent', 'confirmed'] as const),
+  ...(['refused', 'in_doubt', 'dead', 'canceled'] as const),
+] as const;
+
+const outboxId = z.int().min(1);
+const filter = z.strictObject({
+  kind: z.string().max(50).optional(),
+  state: z.enum(STATES).optional(),
+  desk: z.boolean().optional(),
+});
+const selected = z.strictObject({
+  ...asker,
+  select: z.union([
+    z.strictObject({ outboxId }),
+    z.strictObject({ filter, expect: z.int().min(0) }),
+  ]),
+});
+const resolved = z.strictObject({
+  ...asker,
+  outboxId,
+  resolution: z.discriminatedUnion('as', [
+    z.strictObject({ as: z.literal('absent') }),
+    z.strictObject({ as: z.literal('confirmed'), id: z.string().max(100).nullable() }),
+  ]),
+});
+
+export function outboxRoutes(desk: Desk): RouteGroup {
+  const act = (body: unknown, name: 'retry' | 'cancel') => {
+    const { select, ...who } = selected.parse(body);
+    const selection: Selection = select;
+    return desk[name](selection, who);
+  };
+  return {
+    access: 'operator',
+    install(app) {
+      app.post('/api/outbox/retry', ({ body }) => act(body, 'retry'));
+      app.post('/api/outbox/cancel', ({ body }) => act(body, 'cancel'));
+      app.post('/api/outbox/resolve', ({ body }) => {
+        const { outboxId: id, resolution, ...who } = resolved.parse(body);
+        return desk.resolve(id, resolution, who);
+      });
+    },
+  };
+}
