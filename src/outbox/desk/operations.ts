@@ -18,7 +18,7 @@ interface Asker {
   readonly reason: string;
 }
 
-export interface RowFilter {
+interface RowFilter {
   readonly kind?: string | undefined;
   readonly state?: OutboxState | undefined;
   /** Only what waits for a person. */
@@ -29,7 +29,7 @@ export type Selection =
   | { readonly outboxId: number }
   | { readonly filter: RowFilter; readonly expect: number };
 
-export type Resolution =
+type Resolution =
   | { readonly as: 'absent' }
   /** `id`: of the order, pending refund or style that it is; where nothing is made, null. */
   | { readonly as: 'confirmed'; readonly id: string | null };
