@@ -36,14 +36,15 @@ import { reference } from './reference/reference.ts';
 import { reportList } from './report/list.ts';
 import { reportRun } from './report/run.ts';
 import { reportSnapshot } from './report/snapshot.ts';
+import { rulesArm, rulesDisarm, rulesResetBreaker } from './rules/acting/arm.ts';
+import { rulesMatches } from './rules/acting/matches.ts';
+import { rulesQueue, rulesStop } from './rules/acting/queue.ts';
+import { rulesReload } from './rules/acting/reload.ts';
 import { rulesBacktest } from './rules/backtest.ts';
 import { rulesCheck } from './rules/check.ts';
 import { rulesDiff } from './rules/diff.ts';
 import { rulesExplain } from './rules/explain.ts';
 import { rulesFacts } from './rules/facts.ts';
-import { rulesArm, rulesDisarm, rulesResetBreaker } from './rules/rejects/arm.ts';
-import { rulesMatches } from './rules/rejects/matches.ts';
-import { rulesQueue, rulesStop } from './rules/rejects/queue.ts';
 import { rulesReplay } from './rules/replay.ts';
 import { rulesSchema } from './rules/schema.ts';
 import { rulesTest } from './rules/test.ts';
@@ -118,6 +119,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
       rulesWhatif,
       rulesReplay,
       rulesSchema,
+      rulesReload,
       rulesMatches,
       rulesArm,
       rulesDisarm,

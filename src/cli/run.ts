@@ -14,17 +14,21 @@ export function run(context: CliContext): Command {
     .summary('run the daemon')
     .description(
       'Pulls the streams on their schedules, receives events, decides deliveries by the rules\n' +
-        'and pushes what was decided, until SIGTERM or Ctrl-C. A second signal forces the stop.',
+        'and pushes what was decided, until SIGTERM or Ctrl-C. A second signal forces the stop.\n' +
+        'SIGHUP loads the rules again (away from a terminal), as does "selvedge rules reload".',
     )
     .addHelpText('after', examples([['run --config /etc/selvedge/selvedge.yaml', 'in the front']]))
     .action(async (_options: object, command: Command) => {
       const { config, warnings } = configOf(command, context, 'none');
+      const readConfig = () => configOf(command, context, 'none').config;
       const log = commandLogger(context, config.log);
       for (const warning of warnings) log.warn(showProblem(warning));
       const { scrubber } = context;
       const manager = serviceManager(context.env, process.pid, log);
       const deps = { clock: systemClock(), random: systemRandom(), log, scrubber, manager };
-      const daemon = await openDaemon(config, deps);
-      await runUntilSignal((signal) => daemon.run(signal), log);
+      const daemon = await openDaemon(config, { ...deps, readConfig });
+      const reload = () => daemon.reload({ actor: 'signal', reason: 'SIGHUP' });
+      const onHangUp = context.output.isTerminal ? undefined : reload;
+      await runUntilSignal((signal) => daemon.run(signal), log, { onHangUp });
     });
 }

@@ -32,12 +32,17 @@ const reportBody = z.strictObject({
     report: z.unknown(),
   }),
 });
+const reloadBody = z.strictObject(asker);
 const breakerBody = z.strictObject({ actor: asker.actor, reason: z.string().min(1).max(1_000) });
 
-export function ruleRoutes(rejects: RejectOperations): RouteGroup {
+export function ruleRoutes(
+  rejects: RejectOperations,
+  reload: (who: z.output<typeof reloadBody>) => Promise<object>,
+): RouteGroup {
   return {
     access: 'operator',
     install(app) {
+      app.post('/api/rules/reload', ({ body }) => reload(reloadBody.parse(body)));
       app.post('/api/rules/arm', ({ body }) => {
         const { rule, lastsMs, ...who } = armBody.parse(body);
         return rejects.arm(rule, lastsMs, who);

@@ -3,7 +3,7 @@
  * which data flows, and nowhere else. `openDaemon` opens and checks; `run` works until the signal
  * aborts, then stops in the reverse order and closes the database.
  *
- * Start: lock → rules → database (migrated, durability proved) → service → workers, of which the
+ * Start: lock → database (migrated, durability proved) → rules → service → workers, of which the
  * outbox first turns what was on its way into doubt. A start that fails leaves nothing behind and
  * says why.
  */
@@ -11,7 +11,6 @@ import { join } from 'node:path';
 import { missingAtLevel } from '../client/v1/level.ts';
 import type { Config } from '../config/schema.ts';
 import type { Decided } from '../decisions/decide.ts';
-import { type LoadedRuleSet, loadRuleSet } from '../decisions/rule-files.ts';
 import { type KillSwitch, openKillSwitch } from '../decisions/stop/kill-switch.ts';
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -27,11 +26,12 @@ import { createReadSequence } from '../store/state.ts';
 import { openStore, type SqliteStore, storeOptions } from '../store/store.ts';
 import { createOrderReader } from '../sync/read-order.ts';
 import type { RunResult } from '../sync/run/run-stream.ts';
-import { createDecisions } from './decisions.ts';
+import { createDecisions, type Decisions } from './decisions.ts';
 import { createDoors } from './erp/doors.ts';
 import { createInbox } from './inbox.ts';
 import { createLocal } from './local.ts';
 import { createOutbox } from './outbox.ts';
+import { openRules, type RulesInForce } from './rules/reload.ts';
 import { createService, type Service } from './service.ts';
 import { createSupervisor, type Supervisor, type Worker } from './supervisor.ts';
 import { createSync } from './sync.ts';
@@ -54,6 +54,8 @@ export interface DaemonDeps {
   readonly log: Logger;
   readonly scrubber: Scrubber;
   readonly events?: Partial<DaemonEvents>;
+  /** Reads the configuration again, for a reload; without it only the rules are read. */
+  readonly readConfig?: (() => Config) | undefined;
   /** Left out: nobody listens, and no socket is kept for us. */
   readonly manager?: ServiceManager;
 }
@@ -63,6 +65,8 @@ export interface Daemon {
   /** Where events are received, once the listener has started. */
   readonly listenerUrl: Promise<string | undefined>;
   health: Supervisor['health'];
+  /** Loads the rules and the configuration again; throws what is wrong with them. */
+  readonly reload: Decisions['reload'];
   /** Works until the signal aborts; closes everything before it resolves. */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -95,6 +99,7 @@ function watchSpace({ dataDir, store }: Config, clock: Clock, log: Logger): Spac
 
 interface Workers {
   readonly workers: readonly Worker[];
+  readonly reload: Decisions['reload'];
   readonly listenerUrl: Promise<string | undefined>;
   /** Resolves when both listeners accept, with false or never when one cannot. */
   readonly listening: Promise<boolean>;
@@ -107,7 +112,7 @@ function createWorkers(
     readonly store: SqliteStore;
     readonly lease: Lease;
     readonly service: Service;
-    readonly rules: LoadedRuleSet;
+    readonly rules: RulesInForce;
     readonly killSwitch: KillSwitch;
     readonly space: SpaceWatch;
     readonly pulse: Pulse;
@@ -131,7 +136,7 @@ function createWorkers(
     },
   });
   const decisions = createDecisions(config, {
-    ...{ store, log, killSwitch, rules: () => rules, pulse, readOrder },
+    ...{ store, log, killSwitch, rules, pulse, readOrder },
     onDecided: (decided) => events?.decided?.(decided),
     onPush: () => outbox.nudge(),
   });
@@ -170,6 +175,7 @@ function createWorkers(
       ...[inbox.refresher, inbox.listener, inbox.lossMeter, planner, ...erp.doors, local],
     ],
     listenerUrl: inbox.url,
+    reload: decisions.reload,
     listening: Promise.all([inbox.url, listening.promise]).then(([url]) => {
       isOpen = url !== undefined;
       return isOpen;
@@ -178,10 +184,11 @@ function createWorkers(
 }
 
 /** What an operator should know from the first line on. */
-function tellStart(config: Config, rules: LoadedRuleSet, log: Logger): void {
-  const { hash } = rules.ruleSet;
+function tellStart(config: Config, rules: RulesInForce, log: Logger): void {
+  const { ruleSet, files } = rules.current();
+  const { hash } = ruleSet;
   log.info({ instance: config.instance, rules: hash.slice(0, 12) }, 'started');
-  if (rules.files.length === 0) {
+  if (files.length === 0) {
     const { directory } = config.rules;
     log.warn({ directory }, 'there are no rules (*.yaml): every delivery stays pending');
   }
@@ -201,12 +208,12 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
   makeDataFolder(config.dataDir);
   const folder = lockFolder(join(config.dataDir, 'daemon.lock'));
   opened.defer(() => folder.release());
-  const rules = loadRuleSet(config.rules.directory);
   const { store, migrated } = await openStore(storeOptions(config), clock);
   opened.defer(() => store.close());
   const lease = await acquireLease(store, config.store.lockLease, clock);
   opened.defer(() => lease.release());
   if (migrated.applied.length > 0) log.info({ ...migrated }, 'schema migrated');
+  const rules = await openRules(config, { store, clock, log, readConfig: deps.readConfig });
   const stopping = new AbortController();
   const service = await createService(config.service, { ...deps, store, stop: stopping.signal });
   opened.defer(() => service.transport[Symbol.asyncDispose]());
@@ -219,7 +226,7 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
     workers: () => supervisor.health(),
     stuck: () => pulse.stuck(supervisor.health()),
   };
-  const { workers, listenerUrl, listening } = createWorkers(config, deps, {
+  const { workers, listenerUrl, listening, reload } = createWorkers(config, deps, {
     ...{ store, lease, service, rules, space, pulse, watch, killSwitch },
     socket: manager.sockets.webhook,
   });
@@ -235,6 +242,7 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
     store,
     listenerUrl,
     health: supervisor.health,
+    reload,
     async run(signal) {
       tellStart(config, rules, log);
       announce(manager, listening, signal);

@@ -8,12 +8,12 @@ import { createDecider } from '../decisions/decider.ts';
 import { createRejectOperations } from '../decisions/reject/arm.ts';
 import { createRejectExecutor } from '../decisions/reject/executor.ts';
 import { createReview } from '../decisions/review/review.ts';
-import type { LoadedRuleSet } from '../decisions/rule-files.ts';
 import type { KillSwitch } from '../decisions/stop/kill-switch.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Store } from '../store/store.ts';
 import type { ReadOrder } from '../sync/read-order.ts';
 import { createDeliveryReader } from './outbox.ts';
+import type { RulesInForce } from './rules/reload.ts';
 import type { Worker } from './supervisor.ts';
 import type { Pulse } from './watch/pulse.ts';
 
@@ -22,7 +22,7 @@ export interface DecisionsDeps {
   readonly store: Store;
   readonly pulse: Pulse;
   readonly log: Logger;
-  readonly rules: () => LoadedRuleSet;
+  readonly rules: RulesInForce;
   readonly readOrder: ReadOrder;
   readonly onDecided: (decided: Decided) => void;
   readonly onPush: () => void;
@@ -34,15 +34,20 @@ export interface Decisions {
   readonly routes: readonly RouteGroup[];
   /** Something was mirrored, or a push came to its end. */
   nudge(): void;
+  /** Loads the rules and the configuration again. */
+  readonly reload: RulesInForce['reload'];
 }
 
 export function createDecisions(config: Config, deps: DecisionsDeps): Decisions {
-  const { store, pulse, rules, onPush, killSwitch } = deps;
+  const { store, pulse, onPush, killSwitch } = deps;
+  const { current: rules, mode } = deps.rules;
   const log = deps.log.child({ room: 'decisions' });
-  const { mode } = config.rules;
   const clock = pulse.clockOf('decisions');
   const decider = createDecider({
-    ...{ store, clock, log, rules, mode, killSwitch, onPush },
+    ...{ store, clock, log, rules, killSwitch, onPush },
+    get mode() {
+      return mode();
+    },
     settleMs: config.decisions.settle,
     reconsiderMs: config.decisions.reconsider,
     onDecided(decided) {
@@ -52,7 +57,7 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
   });
   const rejects = createRejectExecutor({
     ...{ store, log, rules, onPush, clock: pulse.clockOf('rejects') },
-    mode: () => (killSwitch.stopped() ? 'stopped' : mode),
+    mode: () => (killSwitch.stopped() ? 'stopped' : mode()),
     readDelivery: createDeliveryReader(deps, 'reject'),
     onDecided: decider.nudge,
   });
@@ -65,15 +70,21 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
     onPush();
   };
   const review = createReview({ ...{ store, clock, rules, onPush }, onReviewed: nudge });
+  const reload: RulesInForce['reload'] = async (who) => {
+    const reloaded = await deps.rules.reload(who);
+    nudge();
+    return reloaded;
+  };
   const ruleSet = () => rules().ruleSet;
   const operations = createRejectOperations({ store, clock, ruleSet, onChanged: nudge });
   return {
     workers: [decider, rejects],
     routes: [
       reviewRoutes(review),
-      ruleRoutes(operations),
+      ruleRoutes(operations, reload),
       killSwitchRoutes(killSwitch, onSwitched),
     ],
     nudge,
+    reload,
   };
 }

@@ -1,13 +1,22 @@
 /**
- * From the outside: signals. The first SIGTERM, SIGINT or SIGHUP asks for an orderly stop, a second
- * one forces it. The normal end is that nothing is left to do; `process.exit` is the forced way
- * only.
+ * From the outside: signals. The first SIGTERM or SIGINT asks for an orderly stop, a second one
+ * forces it; SIGHUP asks for a reload where there is one, else for a stop too. The normal end is
+ * that nothing is left to do; `process.exit` is the forced way only.
  */
 import { type Clock, systemClock } from '../lib/clock.ts';
 import { EXIT, toError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+export interface SignalOptions {
+  readonly clock?: Pick<Clock, 'monotonic'>;
+  /**
+   * What SIGHUP asks for instead of a stop. Left out where a terminal may hang up on us: then
+   * nobody is left who could stop what goes on.
+   */
+  readonly onHangUp?: (() => Promise<unknown>) | undefined;
+}
 
 /**
  * One Ctrl-C may reach us several times: from the terminal, and from npm or the launcher, which
@@ -19,11 +28,18 @@ const SAME_PRESS_MS = 300;
 export async function runUntilSignal(
   work: (signal: AbortSignal) => Promise<void>,
   log: Logger,
-  clock: Pick<Clock, 'monotonic'> = systemClock(),
+  { clock = systemClock(), onHangUp }: SignalOptions = {},
 ): Promise<void> {
   const stop = new AbortController();
   let stoppedAt = 0;
   const onSignal = (name: NodeJS.Signals): void => {
+    if (name === 'SIGHUP' && onHangUp && !stop.signal.aborted) {
+      log.info('reloading, as SIGHUP asks');
+      onHangUp().catch((thrown: unknown) => {
+        log.error({ err: toError(thrown) }, 'nothing was reloaded; all stays as it was');
+      });
+      return;
+    }
     if (stop.signal.aborted) {
       if (clock.monotonic() - stoppedAt < SAME_PRESS_MS) return;
       log.warn({ signal: name }, 'stopping by force');

@@ -45,25 +45,6 @@ async function expectGoodStart(): Promise<void> {
 }
 
 describe('a start that fails', () => {
-  it('for a mistake in the rules names its place, and leaves nothing open', async () => {
-    const rules =
-      'rules:\n  - id: a\n    title: A\n    action: accept\n    when:\n      - ordr.id > 1\n';
-    const failed = open(testConfig(reference, { folder, rules }));
-    await expect(failed).rejects.toMatchObject({ code: 'rules.invalid' });
-    await expect(failed).rejects.toThrow(/rules\.yaml:6:9 .*ordr[\s\S]*order/);
-    expect(openFiles()).toEqual([]);
-    await expectGoodStart();
-  });
-
-  it('for rules that cannot be read leaves nothing open', async () => {
-    const config = testConfig(reference, {
-      folder,
-      overrides: [{ path: 'rules.directory', value: join(folder, 'nowhere') }],
-    });
-    await expect(open(config)).rejects.toMatchObject({ code: 'rules.unreadable' });
-    expect(openFiles()).toEqual([]);
-  });
-
   it('for a folder in use says so, and does not disturb the daemon that uses it', async () => {
     const config = testConfig(reference, { folder });
     const first = await startTestDaemon(reference, config);

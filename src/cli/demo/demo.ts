@@ -4,6 +4,7 @@ import { Command } from 'commander';
 import { requireConfig } from '../../config/load.ts';
 import { openDaemon } from '../../daemon/daemon.ts';
 import { runUntilSignal } from '../../daemon/lifecycle.ts';
+import { loadRuleSet } from '../../decisions/rule-files.ts';
 import { systemRandom } from '../../lib/chance.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { createLogger, type Logger } from '../../lib/log.ts';
@@ -64,6 +65,8 @@ async function runDemo(context: CliContext, options: DemoOptions): Promise<void>
       const folder = prepareDemoFolder(options.dir, reference, webhookSecret, options.rules);
       for (const line of introduction(folder, reference)) output.line(line);
       const { config } = requireConfig({ file: folder.configFile, env: context.env, scrubber });
+      // The daemon would go on without them; who tries out rules wants to see the mistake.
+      loadRuleSet(config.rules.directory);
       const events = view?.events ?? {};
       const daemon = await openDaemon(config, { clock, random, log, scrubber, events });
       const failed = new AbortController();

@@ -50,11 +50,12 @@ async function run(
     return { matches: unseen, seen: await seenCount(db, found.hash) };
   });
   if (options.json === true) context.output.json({ seen, matches });
-  else print(context.output, rule, matches);
-  if (options.seen !== true || matches.length === 0) {
-    context.output.note(`${matches.length} not looked at yet are shown, ${seen} were looked at`);
-    return;
+  else {
+    print(context.output, rule, matches);
+    const { length } = matches;
+    context.output.line(`${length} that nobody has looked at yet, ${seen} were looked at`);
   }
+  if (options.seen !== true || matches.length === 0) return;
   const decisions = matches.map(({ decisionId }) => decisionId);
   const answer = await askRunningDaemon(command, context, {
     path: '/api/rules/seen',

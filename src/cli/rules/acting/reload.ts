@@ -1,0 +1,50 @@
+/** `selvedge rules reload`: the daemon loads its rules and its configuration again. */
+import { Command } from 'commander';
+import { z } from 'zod';
+import { type CliContext, examples } from '../../command.ts';
+import { askRunningDaemon } from '../../daemon-call.ts';
+import type { Output } from '../../output.ts';
+
+const answer = z.object({
+  diff: z.object({
+    from: z.string(),
+    to: z.string(),
+    added: z.array(z.string()),
+    removed: z.array(z.string()),
+    changed: z.array(z.looseObject({ id: z.string() })),
+    settings: z.array(z.looseObject({ path: z.string() })),
+  }),
+  disarmed: z.array(z.string()),
+  restart: z.array(z.string()),
+});
+
+const HASH_CHARS = 12;
+
+function print(output: Output, { diff, disarmed, restart }: z.output<typeof answer>): void {
+  const [from, to] = [diff.from, diff.to].map((hash) => hash.slice(0, HASH_CHARS));
+  output.line(from === to ? `rules ${to}, as they were` : `rules ${from} -> ${to}`);
+  for (const id of diff.added) output.line(`+ rule ${id}`);
+  for (const id of diff.removed) output.line(`- rule ${id}`);
+  for (const { id } of diff.changed) output.line(`~ rule ${id}`);
+  for (const { path } of diff.settings) output.line(`~ ${path}`);
+  for (const id of disarmed) output.line(`disarmed: ${id} (it has another text now)`);
+  if (restart.length > 0) output.line(`acts from the next start on: ${restart.join(', ')}`);
+}
+
+export function rulesReload(context: CliContext): Command {
+  return new Command('reload')
+    .summary('let the daemon load its rules again')
+    .description(
+      'All of the new rules and the configuration are checked first; with a mistake in them\n' +
+        'nothing changes and the mistakes are shown. SIGHUP does the same.',
+    )
+    .option('--reason <text>', 'why; goes into the audit', '')
+    .option('--json', 'as JSON')
+    .addHelpText('after', examples([['rules reload', 'after an edit that rules check likes']]))
+    .action(async ({ reason, json }: { reason: string; json?: boolean }, command: Command) => {
+      const call = { path: '/api/rules/reload', body: { reason }, answer };
+      const reloaded = await askRunningDaemon(command, context, call);
+      if (json === true) context.output.json(reloaded);
+      else print(context.output, reloaded);
+    });
+}

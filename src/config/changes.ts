@@ -1,0 +1,31 @@
+/** Which settings differ between two configurations. */
+import { isJsonObject } from '../lib/json.ts';
+import { Secret } from '../lib/secret.ts';
+import type { Config } from './schema.ts';
+
+function same(before: unknown, after: unknown): boolean {
+  if (before instanceof Secret && after instanceof Secret) {
+    return before.reveal() === after.reveal();
+  }
+  return Object.is(before, after);
+}
+
+function differences(path: string, before: unknown, after: unknown): readonly string[] {
+  if (before instanceof Secret || after instanceof Secret) return same(before, after) ? [] : [path];
+  if (Array.isArray(before) && Array.isArray(after)) {
+    const changed =
+      before.length !== after.length ||
+      before.some((item, index) => differences('', item, after[index]).length > 0);
+    return changed ? [path] : [];
+  }
+  if (!isJsonObject(before) || !isJsonObject(after)) return same(before, after) ? [] : [path];
+  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+  return [...names].flatMap((name) =>
+    differences(path === '' ? name : `${path}.${name}`, before[name], after[name]),
+  );
+}
+
+/** Paths such as `outbox.delayMin`; values are not told, because some are secret. */
+export function changedSettings(before: Config, after: Config): readonly string[] {
+  return differences('', before, after);
+}

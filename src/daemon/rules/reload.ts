@@ -1,0 +1,64 @@
+/**
+ * What SIGHUP and `selvedge rules reload` do: the configuration and the rules are read again and
+ * checked as a whole. With a mistake in either, everything stays as it is. The rules, their folder
+ * and their mode take effect at once; of other settings is told that they need a restart.
+ */
+import { changedSettings } from '../../config/changes.ts';
+import type { Config } from '../../config/schema.ts';
+import type { DecisionMode } from '../../decisions/record.ts';
+import { openRuleKeeper, type Reloaded, type RuleKeeper } from '../../decisions/rule-keeper.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { Store } from '../../store/store.ts';
+
+export interface RulesInForceDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Reads the configuration again; throws the ConfigError that names every mistake. */
+  readonly readConfig?: (() => Config) | undefined;
+}
+
+interface Who {
+  readonly actor: string;
+  readonly reason: string;
+}
+
+interface RulesReloaded extends Reloaded {
+  /** Settings that have changed and act from the next start on. */
+  readonly restart: readonly string[];
+}
+
+export interface RulesInForce {
+  readonly current: RuleKeeper['current'];
+  mode(): DecisionMode;
+  reload(who: Who): Promise<RulesReloaded>;
+}
+
+/** Settings that need no restart. */
+const AT_ONCE = ['rules.directory', 'rules.mode'];
+
+export async function openRules(config: Config, deps: RulesInForceDeps): Promise<RulesInForce> {
+  const { log, readConfig } = deps;
+  let { rules } = config;
+  const keeper = await openRuleKeeper({ ...deps, directory: () => rules.directory });
+  if (keeper.isProvisional()) {
+    log.error({ rules: keeper.current().ruleSet.hash.slice(0, 12) }, 'no good rules: observing');
+  }
+  return {
+    current: keeper.current,
+    mode: () => (keeper.isProvisional() ? 'observe' : rules.mode),
+    async reload(who) {
+      const fresh = readConfig?.() ?? config;
+      const before = rules;
+      rules = fresh.rules;
+      const reloaded = await keeper.reload(who).catch((error: unknown) => {
+        rules = before;
+        throw error;
+      });
+      const restart = changedSettings(config, fresh).filter((path) => !AT_ONCE.includes(path));
+      if (restart.length > 0) log.warn({ restart }, 'these settings act from the next start on');
+      return { ...reloaded, restart };
+    },
+  };
+}

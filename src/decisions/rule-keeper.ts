@@ -1,0 +1,156 @@
+/**
+ * The rules in force. They are loaded at the start and whenever somebody asks for it: all of the
+ * new set is checked first, and only a set without a mistake takes the place of the old one, in
+ * one step. A set with mistakes changes nothing; it is told in the log and by an incident that
+ * stays open until a load succeeds.
+ *
+ * A start without a good set observes only, with the last set that was good: nothing is pushed,
+ * and everybody can see why.
+ */
+import type { Clock } from '../lib/clock.ts';
+import { ConfigError } from '../lib/errors.ts';
+import type { Logger } from '../lib/log.ts';
+import { loadRules } from '../rules/load.ts';
+import { readState, writeState } from '../store/state.ts';
+import type { Store, Tx } from '../store/store.ts';
+import { reconsiderAll } from './reject/queue.ts';
+import { type LoadedRuleSet, loadRuleSet } from './rule-files.ts';
+import { diffRuleSets, type RuleSetDiff } from './trial/diff.ts';
+
+const IN_FORCE = 'rules_in_force';
+const INCIDENT = { kind: 'rules_invalid', entity: 'rules', key: 'set' } as const;
+
+export interface Reloaded {
+  /** What changed in effect; the hashes are the same when nothing did. */
+  readonly diff: RuleSetDiff;
+  /** Reject rules that were armed in another text than this one: they only watch now. */
+  readonly disarmed: readonly string[];
+}
+
+export interface RuleKeeper {
+  current(): LoadedRuleSet;
+  /** True while no set has been loaded: the last good one is only observed with. */
+  isProvisional(): boolean;
+  /** Throws the ConfigError that names every mistake, and keeps what is in force. */
+  reload(who: { readonly actor: string; readonly reason: string }): Promise<Reloaded>;
+}
+
+export interface RuleKeeperDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Where the rules are; may change with the configuration. */
+  readonly directory: () => string;
+}
+
+async function tellInvalid({ store, clock, log }: RuleKeeperDeps, error: ConfigError) {
+  log.error({ code: error.code }, `the rules cannot be used: ${error.message}`);
+  await store.db
+    .insertInto('incident')
+    .values({
+      ...INCIDENT,
+      at: clock.now(),
+      detail: JSON.stringify({ code: error.code, message: error.message }),
+      resolved_at: null,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+/** Keeps the texts, so that every decision can show them, and notes what is in force. */
+async function putInForce(tx: Tx, { ruleSet, files }: LoadedRuleSet, clock: Clock): Promise<void> {
+  const at = clock.now();
+  await tx
+    .insertInto('rule_set')
+    .values({ hash: ruleSet.hash, first_used_at: at, files: JSON.stringify(files) })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  await writeState(tx, IN_FORCE, ruleSet.hash, clock);
+  await tx
+    .updateTable('incident')
+    .set({ resolved_at: at })
+    .where('kind', '=', INCIDENT.kind)
+    .where('resolved_at', 'is', null)
+    .execute();
+}
+
+/** The set that was in force last, if this version can still read it; else a set of no rules. */
+async function lastGood({ store }: RuleKeeperDeps): Promise<LoadedRuleSet> {
+  const hash = await readState(store.db, IN_FORCE);
+  const row = await store.db
+    .selectFrom('rule_set')
+    .select('files')
+    .where('hash', '=', hash ?? '')
+    .executeTakeFirst();
+  const files: LoadedRuleSet['files'] = row === undefined ? [] : JSON.parse(row.files);
+  const loaded = loadRules(files);
+  if ('ruleSet' in loaded) return { ruleSet: loaded.ruleSet, files };
+  const none = loadRules([]);
+  if ('ruleSet' in none) return { ruleSet: none.ruleSet, files: [] };
+  throw new ConfigError('rules.none', 'not even an empty set of rules can be loaded');
+}
+
+/** Armed rules whose text is another one since this change. */
+async function disarmedBy(
+  tx: Tx,
+  before: LoadedRuleSet,
+  after: LoadedRuleSet,
+): Promise<readonly string[]> {
+  const hashes = (set: LoadedRuleSet) =>
+    new Map(set.ruleSet.rules.map(({ id, hash }) => [id, hash]));
+  const [old, now] = [hashes(before), hashes(after)];
+  const armed = await tx
+    .selectFrom('arming')
+    .select(['rule_id', 'rule_hash'])
+    .where('ended_at', 'is', null)
+    .execute();
+  return armed.flatMap(({ rule_id: id, rule_hash: hash }) =>
+    old.get(id) === hash && now.get(id) !== hash ? [id] : [],
+  );
+}
+
+/** Opens with the set of the directory, or, when that has mistakes, with the last good one. */
+export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> {
+  const { store, clock, log } = deps;
+  let inForce: LoadedRuleSet;
+  let provisional = false;
+  try {
+    inForce = loadRuleSet(deps.directory());
+    await store.transaction((tx) => putInForce(tx, inForce, clock));
+  } catch (thrown) {
+    if (!(thrown instanceof ConfigError)) throw thrown;
+    await tellInvalid(deps, thrown);
+    inForce = await lastGood(deps);
+    provisional = true;
+  }
+  return {
+    current: () => inForce,
+    isProvisional: () => provisional,
+    async reload(who) {
+      let next: LoadedRuleSet;
+      try {
+        next = loadRuleSet(deps.directory());
+      } catch (thrown) {
+        if (thrown instanceof ConfigError) await tellInvalid(deps, thrown);
+        throw thrown;
+      }
+      const before = inForce;
+      const diff = diffRuleSets(before.ruleSet, next.ruleSet);
+      const disarmed = await store.transaction(async (tx) => {
+        await putInForce(tx, next, clock);
+        const detail = JSON.stringify({ from: diff.from, to: diff.to });
+        const row = { at: clock.now(), ...who, action: 'rules.reload', subject: 'rules', detail };
+        await tx.insertInto('audit').values(row).execute();
+        if (provisional) await reconsiderAll(tx, clock.now());
+        return disarmedBy(tx, before, next);
+      });
+      inForce = next;
+      provisional = false;
+      const [from, to] = [diff.from.slice(0, 12), diff.to.slice(0, 12)];
+      const { added, removed, changed } = diff;
+      const what = { from, to, added, removed, changed: changed.map(({ id }) => id), disarmed };
+      log.info(what, from === to ? 'the rules are as they were' : 'other rules are in force');
+      return { diff, disarmed };
+    },
+  };
+}

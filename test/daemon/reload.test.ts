@@ -1,0 +1,157 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import type { Config } from '../../src/config/schema.ts';
+import { openDaemon } from '../../src/daemon/daemon.ts';
+import { runUntilSignal } from '../../src/daemon/lifecycle.ts';
+import { loadRuleSet } from '../../src/decisions/rule-files.ts';
+import { systemRandom } from '../../src/lib/chance.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { ConfigError } from '../../src/lib/errors.ts';
+import { silentLogger } from '../../src/lib/log.ts';
+import { createScrubber } from '../../src/lib/secret.ts';
+import type { Reference } from '../../src/reference/reference.ts';
+import { SIMPLE_RULES, startTestReference, testConfig, testLogger } from '../support/house.ts';
+import { temporaryFolder } from '../support/store.ts';
+
+const BROKEN = SIMPLE_RULES.replace('delivery.quantity <= 20', 'delivry.quantity <= 20');
+const WHO = { actor: 'ada', reason: 'a new season' };
+
+let reference: Reference;
+let folder: string;
+
+beforeEach(async () => {
+  reference = await startTestReference();
+  folder = temporaryFolder();
+});
+
+/** Opened, not running: what is loaded shows without any work. */
+async function open(config: Config, readConfig?: () => Config) {
+  const parts = { clock: systemClock(), random: systemRandom(), scrubber: createScrubber() };
+  const daemon = await openDaemon(config, { ...parts, log: testLogger(), readConfig });
+  onTestFinished(() => daemon.run(AbortSignal.abort()));
+  const { db } = daemon.store;
+  const write = (text: string) => writeFileSync(join(config.rules.directory, 'rules.yaml'), text);
+  const incidents = async () => {
+    const rows = await db
+      .selectFrom('incident')
+      .select('detail')
+      .where('kind', '=', 'rules_invalid')
+      .where('resolved_at', 'is', null)
+      .execute();
+    return rows.map(({ detail }) => detail);
+  };
+  return { ...daemon, db, write, incidents };
+}
+
+describe('a reload', () => {
+  it('puts the new rules in force as a whole and tells what changed', async () => {
+    const daemon = await open(testConfig(reference, { folder }));
+    const same = await daemon.reload(WHO);
+    expect(same.diff.from).toBe(same.diff.to);
+    daemon.write(SIMPLE_RULES.replaceAll('20', '30').replace('hold-large', 'hold-huge'));
+    const { diff, disarmed, restart } = await daemon.reload(WHO);
+    expect(diff.from).toBe(same.diff.to);
+    expect(diff).toMatchObject({ added: ['hold-huge'], removed: ['hold-large'] });
+    expect(diff.changed.map(({ id }) => id)).toEqual(['accept-small']);
+    expect([disarmed, restart]).toEqual([[], []]);
+    const stored = await daemon.db.selectFrom('rule_set').select('hash').execute();
+    expect(stored.map(({ hash }) => hash)).toContain(diff.to);
+    const audit = await daemon.db.selectFrom('audit').selectAll().orderBy('id', 'desc').execute();
+    expect(audit[0]).toMatchObject({ ...WHO, action: 'rules.reload' });
+  });
+
+  it('with a mistake keeps the old rules, names its place, and stays an incident', async () => {
+    const daemon = await open(testConfig(reference, { folder }));
+    const { diff } = await daemon.reload(WHO);
+    daemon.write(BROKEN);
+    await expect(daemon.reload(WHO)).rejects.toThrow(/rules\.yaml:8:9 .*delivry/);
+    expect((await daemon.incidents())[0]).toContain('delivry');
+    daemon.write(SIMPLE_RULES);
+    expect((await daemon.reload(WHO)).diff.to).toBe(diff.to);
+    expect(await daemon.incidents()).toEqual([]);
+  });
+
+  it('names armed rules whose text is another one now', async () => {
+    const reject = SIMPLE_RULES.replace('action: hold', 'action: reject');
+    const daemon = await open(testConfig(reference, { folder, rules: reject }));
+    const { files } = await daemon.db
+      .selectFrom('rule_set')
+      .select('files')
+      .executeTakeFirstOrThrow();
+    expect(files).toContain('action: reject');
+    const { rules } = loadRuleSet(join(folder, 'rules')).ruleSet;
+    const rule = rules.find(({ id }) => id === 'hold-large');
+    const arming = { rule_id: 'hold-large', rule_hash: rule?.hash ?? '', at: 0, ...WHO };
+    const unended = { ended_at: null, ended_by: null, end_reason: null };
+    await daemon.db
+      .insertInto('arming')
+      .values({ ...arming, ...unended, report_id: 1, expires_at: 9e15 })
+      .execute();
+    expect((await daemon.reload(WHO)).disarmed).toEqual([]);
+    daemon.write(reject.replace('> 20', '> 21'));
+    expect((await daemon.reload(WHO)).disarmed).toEqual(['hold-large']);
+  });
+
+  it('reads the configuration too, and tells what needs a restart', async () => {
+    const config = testConfig(reference, { folder });
+    let read: () => Config = () => ({
+      ...config,
+      rules: { ...config.rules, mode: 'shadow' },
+      outbox: { ...config.outbox, stop: true },
+    });
+    const daemon = await open(config, () => read());
+    expect((await daemon.reload(WHO)).restart).toEqual(['outbox.stop']);
+    read = () => {
+      throw new ConfigError('config.invalid', 'the configuration has a mistake');
+    };
+    daemon.write(SIMPLE_RULES.replaceAll('20', '30'));
+    await expect(daemon.reload(WHO)).rejects.toMatchObject({ code: 'config.invalid' });
+    read = () => config;
+    expect((await daemon.reload(WHO)).diff.changed).toHaveLength(2);
+  });
+});
+
+describe('a start without good rules', () => {
+  it('observes with the last good ones, until a reload succeeds', async () => {
+    const config = testConfig(reference, { folder });
+    const first = await open(config);
+    const good = await first.reload(WHO);
+    await first.run(AbortSignal.abort());
+    first.write(BROKEN);
+    const daemon = await open(config);
+    expect((await daemon.incidents())[0]).toContain('delivry');
+    daemon.write(SIMPLE_RULES);
+    const { diff } = await daemon.reload(WHO);
+    expect([diff.from, diff.to]).toEqual([good.diff.to, good.diff.to]);
+    expect(await daemon.incidents()).toEqual([]);
+  });
+
+  it('observes with none when there never were any', async () => {
+    const config = testConfig(reference, { folder });
+    rmSync(config.rules.directory, { recursive: true });
+    const daemon = await open(config);
+    expect((await daemon.incidents())[0]).toContain('cannot be read');
+  });
+});
+
+describe('SIGHUP', () => {
+  it('reloads where there is something to reload, and stops nothing', async () => {
+    let reloads = 0;
+    const ended = new AbortController();
+    const onHangUp = async () => {
+      reloads += 1;
+      if (reloads === 1) throw new Error('a mistake');
+      ended.abort();
+    };
+    const work = (signal: AbortSignal) =>
+      new Promise<void>((resolve, reject) => {
+        signal.addEventListener('abort', () => reject(new Error('stopped')));
+        ended.signal.addEventListener('abort', () => resolve());
+        process.emit('SIGHUP', 'SIGHUP');
+        process.emit('SIGHUP', 'SIGHUP');
+      });
+    await runUntilSignal(work, silentLogger(), { onHangUp });
+    expect(reloads).toBe(2);
+  });
+});
