@@ -203,6 +203,22 @@ describe('what does not count', () => {
     expect(announcedBy({ entity, op, diff })).toBe(type);
   });
 
+  it('against the relay is what it never tells us, though it tells us other things', async () => {
+    const day = await shop();
+    await day.sweep();
+    await wait(day, 10);
+    await day.event('msg_1', 1, 'sales_order.order_created');
+    await day.sweep(7);
+    await day.lossMeter.look();
+    expect(await day.sightings()).toMatchObject([{ verdict: 'excused' }]);
+    // Once one such event has come, the others are missed.
+    await day.event('msg_2', 2);
+    await wait(day, 11);
+    await day.sweep(8);
+    await day.lossMeter.look();
+    expect(await day.sightings()).toMatchObject([{ verdict: 'excused' }, { verdict: null }]);
+  });
+
   it('is an order that only changed its lines', async () => {
     const day = await shop();
     await day.sweep();

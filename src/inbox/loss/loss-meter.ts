@@ -13,6 +13,7 @@ import type { Store } from '../../store/store.ts';
 import type { Meter } from '../meter.ts';
 import { type LossFigures, type LossLimits, readLossFigures } from './figures.ts';
 import { recordSightings, settleSightings } from './sightings.ts';
+import { createTypesSent } from './types-sent.ts';
 
 export interface LossMeterDeps {
   readonly store: Store;
@@ -81,7 +82,8 @@ const SILENCE_HINT =
 export function createLossMeter(deps: LossMeterDeps, limits: LossMeterLimits): LossMeter {
   const { store, clock, meter } = deps;
   const listeningSince = clock.now();
-  const sightings = { store, clock, listeningSince, graceMs: limits.graceMs };
+  const typesSent = createTypesSent(() => store.db, clock);
+  const sightings = { store, clock, listeningSince, typesSent, graceMs: limits.graceMs };
   let latest: LossFigures | undefined;
   let written = '';
 

@@ -5,7 +5,8 @@
  *
  * Not counted: what our own pushes changed (nobody had to tell us), what orders bring that no type
  * of event announces, and everything before the first complete sweep, because then all is new.
- * What may have happened while nobody listened is excused: its event could not arrive.
+ * What may have happened while nobody listened is excused: its event could not arrive. So is what
+ * the relay never tells us, because the endpoint is subscribed to other types.
  *
  * Reads `change`, `webhook_event`, `sync_run`; writes `sighting`. Safe to run again at any point:
  * the place in the feed is written with what it led to.
@@ -15,12 +16,14 @@ import type { Clock } from '../../lib/clock.ts';
 import { isJsonObject, tryParseJson } from '../../lib/json.ts';
 import { readState, writeState } from '../../store/state.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
+import type { TypesSent } from './types-sent.ts';
 
 export interface SightingDeps {
   readonly store: Store;
   readonly clock: Clock;
   /** Epoch milliseconds since when events could be received. */
   readonly listeningSince: number;
+  readonly typesSent: TypesSent;
   /** How long after a sweep saw a change its event may come and still counts as late, not lost. */
   readonly graceMs: number;
 }
@@ -74,7 +77,7 @@ type Source =
 function sourceOf(cause: string): Source | undefined {
   const eventId = /^refresh:event:(.+)$/.exec(cause)?.[1];
   if (eventId !== undefined) return { by: 'event', eventId };
-  const runId = /^(?:run|refresh:sweep):(\d+)$/.exec(cause)?.[1];
+  const runId = /^(?:run|refresh:sweep):(\d+)(?::first)?$/.exec(cause)?.[1];
   return runId === undefined ? undefined : { by: 'sweep', runId: Number(runId) };
 }
 
@@ -171,7 +174,7 @@ function lateness({ at, op }: Change, createdAt: number | null, from: number, kn
 async function sightingOf(
   db: Tx,
   change: Change,
-  listeningSince: number,
+  excuse: { readonly listeningSince: number; readonly silentTypes: ReadonlySet<string> },
 ): Promise<Sighting | undefined> {
   const type = announcedBy(change);
   const source = sourceOf(change.cause);
@@ -203,7 +206,7 @@ async function sightingOf(
     seen_by: 'sweep',
     late_ms: lateness(change, createdAt, before - CLOCK_SLACK_MS, before),
     event_id: null,
-    verdict: before < listeningSince ? 'excused' : null,
+    verdict: before < excuse.listeningSince || excuse.silentTypes.has(type) ? 'excused' : null,
   };
 }
 
@@ -233,16 +236,17 @@ async function changesAfter(db: Db, cursor: number, end: number) {
 
 /** Takes in what the change feed has got since the last time. */
 export async function recordSightings(deps: SightingDeps): Promise<void> {
-  const { store, clock, listeningSince } = deps;
+  const { store, clock, listeningSince, typesSent } = deps;
   const stored = await readState(store.db, CURSOR);
   const end = await lastSeq(store.db);
   if (stored === undefined) await writeState(store.db, CURSOR, String(end), clock);
   let cursor = stored === undefined ? end : Number(stored);
   while (cursor < end) {
     const { changes, last } = await changesAfter(store.db, cursor, end);
+    const excuse = { listeningSince, silentTypes: await silentTypes(typesSent, changes) };
     await store.transaction(async (tx) => {
       for (const change of changes) {
-        const sighting = await sightingOf(tx, change, listeningSince);
+        const sighting = await sightingOf(tx, change, excuse);
         if (sighting) await tx.insertInto('sighting').values(sighting).execute();
       }
       await writeState(tx, CURSOR, String(last), clock);
@@ -250,6 +254,18 @@ export async function recordSightings(deps: SightingDeps): Promise<void> {
     cursor = last;
     await nextTurn();
   }
+}
+
+/** The types among these changes whose events never come. */
+async function silentTypes(
+  typesSent: TypesSent,
+  changes: readonly Change[],
+): Promise<ReadonlySet<string>> {
+  const silent = new Set<string>();
+  for (const type of new Set(changes.map(announcedBy))) {
+    if (type !== undefined && !(await typesSent.mayCome(type))) silent.add(type);
+  }
+  return silent;
 }
 
 /** Finds the events that came after all, and gives up those whose time has passed. */
