@@ -3,5 +3,6 @@
 import { setFlagsFromString } from 'node:v8';
 
 setFlagsFromString('--semi-space-growth-factor=1');
+setFlagsFromString('--min-semi-space-size=4');
 const [program] = process.argv.splice(2, 1);
 await import(program);

@@ -9,7 +9,7 @@
 import { hash } from 'node:crypto';
 import { sql } from 'kysely';
 import { isJsonObject } from '../lib/json.ts';
-import { insertRows, type SqlValue } from '../store/bulk.ts';
+import { inKeys, insertRows, type SqlValue } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
 import {
   type EntityDefinition,
@@ -90,6 +90,31 @@ function readSegment(
   return { firstRow, rowCount, digest, prepared, rejects, keysBefore };
 }
 
+async function knownDigests(
+  db: Db,
+  { stream, part }: ListPlace,
+  segments: readonly ListSegment[],
+): Promise<ReadonlyMap<number, Buffer | null>> {
+  const [first, last] = [segments[0], segments.at(-1)];
+  if (!first || !last) return new Map();
+  const known = await sql<{ readonly first_row: number; readonly digest: Buffer | null }>`
+    select first_row, digest from segment where stream = ${stream} and part = ${part}
+      and first_row between ${first.firstRow} and ${last.firstRow}`.execute(db);
+  return new Map(known.rows.map(({ first_row, digest }) => [first_row, digest]));
+}
+
+async function knownKeys(
+  db: Db,
+  { stream, part }: ListPlace,
+  firstRows: readonly number[],
+): Promise<ReadonlyMap<number, string>> {
+  if (firstRows.length === 0) return new Map();
+  const known = await sql<{ readonly first_row: number; readonly keys: string }>`
+    select first_row, keys from segment where stream = ${stream} and part = ${part}
+      and ${inKeys('first_row', firstRows)}`.execute(db);
+  return new Map(known.rows.map(({ first_row, keys }) => [first_row, keys]));
+}
+
 /** Finds out which segments must be read, and reads them; outside of any transaction. */
 export async function compareSegments(
   db: Db,
@@ -97,22 +122,11 @@ export async function compareSegments(
   place: ListPlace,
   segments: readonly ListSegment[],
 ): Promise<ComparedPage> {
-  const [first, last] = [segments[0], segments.at(-1)];
-  const known = new Map<number, { readonly digest: Buffer | null; readonly keys: string }>();
-  if (first && last) {
-    const rows = await db
-      .selectFrom('segment')
-      .select(['first_row', 'digest', 'keys'])
-      .where('stream', '=', place.stream)
-      .where('part', '=', place.part)
-      .where('first_row', '>=', first.firstRow)
-      .where('first_row', '<=', last.firstRow)
-      .execute();
-    for (const { first_row, ...row } of rows) known.set(first_row, row);
-  }
-  const changed = segments
-    .filter(({ firstRow, digest }) => !known.get(firstRow)?.digest?.equals(digest))
-    .map((segment) => readSegment(entity, segment, known.get(segment.firstRow)?.keys));
+  const digests = await knownDigests(db, place, segments);
+  const others = segments.filter(({ firstRow, digest }) => !digests.get(firstRow)?.equals(digest));
+  const again = others.map(({ firstRow }) => firstRow).filter((row) => digests.has(row));
+  const keys = await knownKeys(db, place, again);
+  const changed = others.map((one) => readSegment(entity, one, keys.get(one.firstRow)));
   const rows = segments.reduce((sum, { rowCount }) => sum + rowCount, 0);
   const changedRows = changed.reduce((sum, { rowCount }) => sum + rowCount, 0);
   return { rows, sameRows: rows - changedRows, changed };
@@ -124,28 +138,25 @@ function keyOfReject(entity: ListEntity, { raw }: RejectedRow): SqlValue {
   return entity.keyOf ? entity.keyOf(value) : value;
 }
 
+interface SegmentRow {
+  readonly firstRow: number;
+  readonly rowCount: number;
+  readonly digest: Buffer | null;
+  readonly keys: readonly SqlValue[];
+}
+
 async function replaceSegments(
   tx: Tx,
-  place: ListPlace,
-  segments: readonly {
-    readonly firstRow: number;
-    readonly rowCount: number;
-    readonly digest: Buffer | null;
-    readonly keys: string;
-  }[],
+  { stream, part }: ListPlace,
+  segments: readonly SegmentRow[],
 ): Promise<void> {
   // A list that is cut otherwise than the last time leaves no piece of an old segment behind.
   let from = -1;
   let to = -1;
   const clear = async (): Promise<void> => {
     if (from < 0) return;
-    await tx
-      .deleteFrom('segment')
-      .where('stream', '=', place.stream)
-      .where('part', '=', place.part)
-      .where('first_row', '>=', from)
-      .where('first_row', '<', to)
-      .execute();
+    await sql`delete from segment where stream = ${stream} and part = ${part}
+      and first_row >= ${from} and first_row < ${to}`.execute(tx);
   };
   for (const { firstRow, rowCount } of segments) {
     if (firstRow !== to) {
@@ -155,17 +166,21 @@ async function replaceSegments(
     to = firstRow + rowCount;
   }
   await clear();
-  const data = segments.map((segment) => ({
-    ...place,
-    first_row: segment.firstRow,
-    row_count: segment.rowCount,
-    digest: segment.digest?.toString('hex') ?? null,
-    keys: segment.keys,
-  }));
+  const data = segments.map(({ firstRow, rowCount, digest, keys }) => [
+    firstRow,
+    rowCount,
+    digest?.toString('hex') ?? null,
+    keys,
+  ]);
   await sql`insert into segment (stream, part, first_row, row_count, digest, keys)
-    select value->>'stream', value->>'part', value->>'first_row', value->>'row_count',
-      unhex(value->>'digest'), value->>'keys'
-    from json_each(${JSON.stringify(data)})`.execute(tx);
+    select ${stream}, ${part}, value->>0, value->>1, unhex(value->>2), value->3
+    from jsonb_each(${JSON.stringify(data)})`.execute(tx);
+}
+
+/** Of a page in which nothing was found to write. */
+export function unchangedCounts({ rows }: ComparedPage): ListCounts {
+  const none = { changed: 0, quarantined: 0, newlyQuarantined: 0, keyless: 0, rekeyed: 0 };
+  return { rows, unchanged: rows, ...none };
 }
 
 /** Writes what {@link compareSegments} found. */
@@ -187,12 +202,12 @@ export async function writeCompared(
     // Bad rows are looked at every time; so is what was older than what the mirror has.
     digest: segment.rejects.length > 0 || counts.stale > 0 ? null : segment.digest,
     keysBefore: segment.keysBefore,
-    keys: JSON.stringify([
+    keys: [
       ...segment.prepared.map(({ key }) => key),
       ...segment.rejects.map((one) => keyOfReject(entity, one)).filter((key) => key !== null),
-    ]),
+    ],
   }));
-  const rekeyed = segments.filter(({ keys, keysBefore }) => keys !== keysBefore);
+  const rekeyed = segments.filter(({ keys, keysBefore }) => JSON.stringify(keys) !== keysBefore);
   if (segments.length > 0) await replaceSegments(tx, place, segments);
   return {
     rows: page.rows,

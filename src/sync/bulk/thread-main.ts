@@ -23,7 +23,9 @@ async function answerTo(pages: VariantPages, request: ThreadRequest): Promise<Th
       const census = await pages.census(request.stream, request.list);
       return { id, kind: 'counted', census };
     }
-    return { id, kind: 'failed', message: 'nothing to do' };
+    if (request.kind === 'close') return { id, kind: 'failed', message: 'nothing to do' };
+    await pages[request.kind](request.runId);
+    return { id, kind: 'done' };
   } catch (error) {
     return { id, kind: 'failed', message: toError(error).message };
   } finally {

@@ -4,8 +4,8 @@
  * copied) to a thread with a database connection of its own. So a million rows never keep the
  * listener waiting.
  *
- * The thread starts with the first page. When it dies, everything that waits for it fails, the
- * runs go on from their checkpoints later, and the next page starts a new thread.
+ * The thread starts with the first run. When it dies, everything that waits for it fails, the
+ * runs go on from their checkpoints later, and the next one starts a new thread.
  */
 import { Worker } from 'node:worker_threads';
 import { RetryLaterError } from '../../lib/errors.ts';
@@ -22,11 +22,13 @@ export type ThreadRequest =
       readonly stream: string;
       readonly list: VariantList['kind'];
     }
+  | { readonly id: number; readonly kind: 'begin' | 'end'; readonly runId: number }
   | { readonly id: number; readonly kind: 'close' };
 
 export type ThreadAnswer =
   | { readonly id: number; readonly kind: 'written'; readonly counts: PageCounts }
   | { readonly id: number; readonly kind: 'counted'; readonly census: ListCensus }
+  | { readonly id: number; readonly kind: 'done' }
   | { readonly id: number; readonly kind: 'failed'; readonly message: string };
 
 export interface VariantThread extends VariantPages, AsyncDisposable {}
@@ -99,7 +101,13 @@ export function createVariantThread(options: StoreOptions): VariantThread {
     lastId += 1;
     return thread.ask(request(lastId), moved);
   };
+  const askOfRun = async (kind: 'begin' | 'end', runId: number): Promise<void> => {
+    const answer = await ask((id) => ({ id, kind, runId }));
+    if (answer.kind !== 'done') throw broken(answer);
+  };
   return {
+    begin: (runId) => askOfRun('begin', runId),
+    end: (runId) => askOfRun('end', runId),
     async write(page) {
       const answer = await ask((id) => ({ id, kind: 'write', page }), [page.batch.bytes.buffer]);
       if (answer.kind !== 'written') throw broken(answer);

@@ -15,10 +15,12 @@ import {
   type ListCensus,
   type ListEntity,
   takeCensus,
+  unchangedCounts,
   writeCompared,
 } from '../../mirror/list.ts';
 import type { Store } from '../../store/store.ts';
 import { type PageCounts, type Run, recordPage } from '../run/ledger.ts';
+import { createProvedPages, type Proved, sumOf } from './proved.ts';
 
 /** Which list: the stock, or what can be ordered ahead of one season. */
 export type VariantList =
@@ -47,7 +49,12 @@ export interface VariantPage {
 }
 
 export interface VariantPages {
+  /** Before the first page of a run, of whose earlier attempt nothing is kept. */
+  begin(runId: number): Promise<void>;
+  /** What it gives may be written down only with a later page, or with the end. */
   write(page: VariantPage): Promise<PageCounts>;
+  /** Behind the last page, also of a run that was cut off: everything is written down. */
+  end(runId: number): Promise<void>;
   census(stream: string, kind: VariantList['kind']): Promise<ListCensus>;
 }
 
@@ -60,7 +67,15 @@ export function createVariantPages(deps: {
   readonly clock: Clock;
 }): VariantPages {
   const { store, clock } = deps;
+  const proved = createProvedPages();
+  const record = async (page: Proved | undefined): Promise<void> => {
+    if (!page) return;
+    await store.transaction((tx) => recordPage(tx, page.run, page.checkpoint, page.counts));
+  };
   return {
+    async begin(runId) {
+      proved.take(runId);
+    },
     async write({ run, list, checkpoint, batch, wire }) {
       const entity = entityOfList(list);
       const place = { stream: run.stream, part: list.kind === 'stock' ? '' : list.seasonName };
@@ -69,15 +84,23 @@ export function createVariantPages(deps: {
         return { firstRow, rowCount, digest: digestOf(bytes), read: () => variantsOf(bytes) };
       });
       const compared = await compareSegments(store.db, entity, place, segments);
+      const common = { bytes: batch.bytes.length, wire };
+      if (compared.changed.length === 0) {
+        const counts = { ...unchangedCounts(compared), ...common };
+        await record(proved.add({ run, checkpoint, counts }));
+        return counts;
+      }
+      const before = proved.take(run.runId)?.counts;
       return store.transaction(async (tx) => {
         const at = clock.now();
         const provenance = { source: `run:${run.runId}`, readSeq: run.readSeq, at };
         const written = await writeCompared(tx, entity, place, compared, provenance);
-        const counts = { ...written, bytes: batch.bytes.length, wire };
-        await recordPage(tx, run, checkpoint, counts);
+        const counts = { ...written, ...common };
+        await recordPage(tx, run, checkpoint, sumOf(before, counts));
         return counts;
       });
     },
+    end: (runId) => record(proved.take(runId)),
     census: (stream, kind) =>
       takeCensus(store.db, kind === 'stock' ? STOCK_VARIANT : seasonVariants(''), stream),
   };

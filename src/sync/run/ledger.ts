@@ -1,8 +1,10 @@
 /**
  * Runs of streams (`sync_run`) and what they leave behind (`stream_state`). A page and the
  * checkpoint after it are one transaction: a kill at any point loses at most one page of work.
+ * Only pages in which there was nothing to write may wait for it (bulk/proved.ts).
  * Only `complete` moves a stream's clock.
  */
+import { sql } from 'kysely';
 import type { WireCounts } from '../../client/http/tally.ts';
 import { canonicalJson, isJsonObject, type JsonObject } from '../../lib/json.ts';
 import { forgetDigests } from '../../mirror/list.ts';
@@ -19,8 +21,10 @@ export interface Run {
   readonly resumed: boolean;
 }
 
-/** What one page did. */
+/** What one page did, or several. */
 export interface PageCounts {
+  /** Absent: one. */
+  readonly pages?: number;
   readonly rows: number;
   readonly changed: number;
   readonly unchanged: number;
@@ -158,22 +162,15 @@ export async function recordPage(
   checkpoint: JsonObject,
   counts: PageCounts,
 ): Promise<void> {
-  await tx
-    .updateTable('sync_run')
-    .set((eb) => ({
-      checkpoint: JSON.stringify(checkpoint),
-      pages: eb('pages', '+', 1),
-      rows_seen: eb('rows_seen', '+', counts.rows),
-      rows_changed: eb('rows_changed', '+', counts.changed),
-      rows_unchanged: eb('rows_unchanged', '+', counts.unchanged),
-      rows_quarantined: eb('rows_quarantined', '+', counts.quarantined),
-      bytes: eb('bytes', '+', counts.bytes),
-      retries: eb('retries', '+', counts.wire?.retries ?? 0),
-      waits: eb('waits', '+', counts.wire?.waits ?? 0),
-      wait_ms: eb('wait_ms', '+', counts.wire?.waitMs ?? 0),
-    }))
-    .where('run_id', '=', run.runId)
-    .execute();
+  const { pages = 1, rows, changed, unchanged, quarantined, bytes, wire } = counts;
+  await sql`update sync_run set checkpoint = ${JSON.stringify(checkpoint)},
+    pages = pages + ${pages},
+    rows_seen = rows_seen + ${rows}, rows_changed = rows_changed + ${changed},
+    rows_unchanged = rows_unchanged + ${unchanged},
+    rows_quarantined = rows_quarantined + ${quarantined}, bytes = bytes + ${bytes},
+    retries = retries + ${wire?.retries ?? 0}, waits = waits + ${wire?.waits ?? 0},
+    wait_ms = wait_ms + ${wire?.waitMs ?? 0}
+    where run_id = ${run.runId}`.execute(tx);
 }
 
 /** Adds what the requests behind the last page cost. */

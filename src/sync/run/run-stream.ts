@@ -203,6 +203,7 @@ async function pullAndSettle(
   state: RunState,
 ): Promise<RunEnd> {
   const { sums, rowsBefore } = state;
+  const isLong = stream.list?.isLong ?? false;
   const watch = watchProgress(deps, signal);
   const writing = createQueue(WRITING_MAX);
   const tally = createTally();
@@ -216,12 +217,17 @@ async function pullAndSettle(
     sums.rekeyed += counts.rekeyed ?? counts.rows;
   };
   try {
+    // Not waited for: what is slow about it goes on while the first page is fetched.
+    if (isLong) await writing.add(deps.variants.begin(run.runId));
     const parts = { signal: watch.signal, tally, writing, onPage, progress };
     const end = await stream.pull(createContext(deps, run, parts));
     await writing.drain();
+    if (isLong) await deps.variants.end(run.runId);
     return await settleRun(deps, stream, run, end, sums, rowsBefore);
   } finally {
     await writing.settle();
+    // Where even this fails, the pages that were proved are read again.
+    if (isLong) await deps.variants.end(run.runId).catch(() => undefined);
     watch.end();
     await recordWire(deps.store, run.runId, tally.take());
   }

@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/lib/clock.ts';
+import { createVariantPages, type VariantPages } from '../../src/sync/bulk/variant-pages.ts';
+import { openRun, type Run } from '../../src/sync/run/ledger.ts';
+import { temporaryStore } from '../support/store.ts';
+
+const WIRE = { retries: 0, waits: 0, waitMs: 0 };
+
+/** Page `number` of a list, 100 rows in one segment. */
+function write(pages: VariantPages, run: Run, number: number, quantity = 1) {
+  const firstRow = number * 100;
+  const rows = Array.from({ length: 100 }, (_, row) => ({
+    barcode: `b${firstRow + row}`,
+    quantity,
+  }));
+  const bytes = new TextEncoder().encode(JSON.stringify(rows).slice(1, -1));
+  return pages.write({
+    ...{ run, list: { kind: 'stock' }, checkpoint: { next: number + 1 }, wire: WIRE },
+    batch: { bytes, segments: [{ firstRow, rowCount: 100, start: 0, end: bytes.length }] },
+  });
+}
+
+async function house() {
+  const clock = systemClock();
+  const store = await temporaryStore(clock);
+  const pages = createVariantPages({ store, clock });
+  const start = (readSeq: number) =>
+    openRun(store, {
+      ...{ stream: 'stock', cause: 'test', options: { readSeq }, readSeq, now: 0, full: false },
+    });
+  const stored = (run: Run) =>
+    store.db
+      .selectFrom('sync_run')
+      .select(['checkpoint', 'pages', 'rows_seen', 'rows_changed', 'rows_unchanged'])
+      .where('run_id', '=', run.runId)
+      .executeTakeFirstOrThrow();
+  const first = await start(1);
+  for (const number of [0, 1, 2, 3]) await write(pages, first, number);
+  return { pages, stored, first, second: await start(2) };
+}
+
+describe('pages that are proved unchanged', () => {
+  it('wait for the next page that is written, and are counted with it', async () => {
+    const { pages, stored, second } = await house();
+    for (const number of [0, 1]) await write(pages, second, number);
+    expect(await stored(second)).toMatchObject({ checkpoint: '{}', pages: 0, rows_seen: 0 });
+    await write(pages, second, 2, 7);
+    expect(await stored(second)).toEqual({
+      ...{ checkpoint: '{"next":3}', pages: 3, rows_seen: 300 },
+      ...{ rows_changed: 100, rows_unchanged: 200 },
+    });
+  });
+
+  it('are written down at the end', async () => {
+    const { pages, stored, second } = await house();
+    for (const number of [0, 1, 2, 3]) await write(pages, second, number);
+    await pages.end(second.runId);
+    await pages.end(second.runId);
+    expect(await stored(second)).toMatchObject({ checkpoint: '{"next":4}', rows_unchanged: 400 });
+  });
+
+  it('count once when a run begins again behind its checkpoint', async () => {
+    const { pages, stored, second } = await house();
+    for (const number of [0, 1]) await write(pages, second, number);
+    await pages.begin(second.runId);
+    for (const number of [0, 1, 2, 3]) await write(pages, second, number);
+    await pages.end(second.runId);
+    expect(await stored(second)).toMatchObject({ pages: 4, rows_seen: 400 });
+  });
+
+  it('do not wait for ever', async () => {
+    const { pages, stored, second } = await house();
+    for (let round = 0; round < 10; round += 1) {
+      for (const number of [0, 1, 2, 3]) await write(pages, second, number);
+    }
+    expect(await stored(second)).toMatchObject({ pages: 40, rows_seen: 4_000 });
+  });
+});
