@@ -1,8 +1,11 @@
-// Starts a program as bin/selvedge.mjs does: with a young generation that does not grow, said
-// before anything is loaded (as a flag of the command line V8 does not heed it).
+// Starts a program as bin/selvedge.mjs does: heap and compiled code as there, said before anything
+// is loaded (as flags of the command line V8 does not heed them).
+import nodeModule from 'node:module';
+import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 
 setFlagsFromString('--semi-space-growth-factor=1');
 setFlagsFromString('--min-semi-space-size=4');
+nodeModule.enableCompileCache(join(import.meta.dirname, '../../node_modules/.cache/selvedge'));
 const [program] = process.argv.splice(2, 1);
 await import(program);

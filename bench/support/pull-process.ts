@@ -1,31 +1,39 @@
 /**
- * A whole daemon that pulls the stock once, in a process of its own, so that its memory and its
- * event loop are its own. Tells its parent what it saw.
+ * A whole daemon that pulls the stock, in a process of its own, so that its memory and its event
+ * loop are its own. The first pull begins by itself; each further one when its parent says
+ * `{pull: true}`. Tells its parent `{listenerUrl}`, and the figures after each pull; ends with its
+ * parent.
+ *
+ * `node pull-process.ts <folder> <service> stream|pages [signing secret]`
  */
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { requireConfig } from '../../src/config/load.ts';
+import { localFile } from '../../src/console/api.ts';
 import { openDaemon } from '../../src/daemon/daemon.ts';
 import { systemRandom } from '../../src/lib/chance.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { createScrubber, Secret } from '../../src/lib/secret.ts';
+import { startMeter } from './meters.ts';
 
-const [folder = '', v1Url = '', clientId = '', clientSecret = '', paging = 'stream'] =
-  process.argv.slice(2);
+const [folder = '', v1Url = '', paging = 'stream', signingSecret] = process.argv.slice(2);
 /** Only the stock is measured. */
 const OTHER_STREAMS = ['brands', 'freight', 'seasons', 'season', 'orders', 'ordersFull'];
 const set = (path: string, value: unknown) => ({ path, value });
+const signing = signingSecret
+  ? [set('listener.secrets', [{ secret: new Secret('signing', signingSecret) }])]
+  : [];
 const { config } = requireConfig({
   env: {},
   overrides: [
     ...OTHER_STREAMS.map((name) => set(`streams.${name}.enabled`, false)),
+    ...signing,
     set('dataDir', folder),
-    set('rules.directory', new URL('../../config/rules', import.meta.url).pathname),
+    set('rules.directory', join(import.meta.dirname, '../../config/rules')),
     set('service.v1.baseUrl', v1Url),
-    set('service.v1.login.clientId', clientId),
-    set('service.v1.login.clientSecret', new Secret('clientSecret', clientSecret)),
+    set('service.v1.login.clientId', 'bench'),
+    set('service.v1.login.clientSecret', new Secret('clientSecret', 'a-secret-of-the-bench')),
     set('service.v1.paging', paging),
     set('service.limits.requestsPerSecond', 10_000),
     set('service.limits.loginSpacing', '0s'),
@@ -33,39 +41,36 @@ const { config } = requireConfig({
     set('local.port', 0),
     set('streams.stock.fuse.share', 1),
     set('streams.stock.jitter', '0s'),
-    set('streams.stock.schedule', '* * * * * *'),
+    set('streams.stock.schedule', '0 0 1 1 *'),
   ],
 });
 
+async function pullAgain(): Promise<void> {
+  const { url, token } = JSON.parse(readFileSync(localFile(folder), 'utf8'));
+  const answer = await fetch(`${url}/api/sync/run`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ stream: 'stock', full: false, actor: 'bench', reason: 'measured' }),
+  });
+  if (!answer.ok) throw new Error(`cannot pull: ${await answer.text()}`);
+}
+
 const stop = new AbortController();
-const delay = monitorEventLoopDelay({ resolution: 5 });
-let seconds = 0;
+let meter = startMeter();
 const daemon = await openDaemon(config, {
   clock: systemClock(),
   random: systemRandom(),
   log: silentLogger(),
   scrubber: createScrubber(),
   events: {
-    runEnded(result) {
-      seconds = (performance.now() - startedAt) / 1_000;
-      delay.disable();
-      stop.abort(result);
-    },
+    runEnded: ({ outcome, changed }) => process.send?.({ outcome, changed, ...meter.read() }),
   },
 });
-delay.enable();
-const startedAt = performance.now();
-const cpu = process.cpuUsage();
-await daemon.run(stop.signal);
-const used = process.cpuUsage(cpu);
-const peakKiB = Number(/VmHWM:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]);
-const { outcome, changed } = stop.signal.reason;
-process.send?.({
-  ...{ outcome, changed, seconds },
-  cpuSeconds: (used.user + used.system) / 1e6,
-  peakMiB: peakKiB / 1_024,
-  delayP99Ms: delay.percentile(99) / 1e6,
-  delayMaxMs: delay.max / 1e6,
-  databaseMiB: statSync(join(folder, 'mirror.db')).size / 2 ** 20,
+void daemon.listenerUrl.then((listenerUrl) => process.send?.({ listenerUrl }));
+process.on('message', () => {
+  meter = startMeter();
+  void pullAgain();
 });
-process.disconnect?.();
+process.on('disconnect', () => stop.abort(new Error('the parent has ended')));
+meter = startMeter();
+await daemon.run(stop.signal);
