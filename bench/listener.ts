@@ -10,111 +10,26 @@
  * orders.
  */
 import { type ChildProcess, fork } from 'node:child_process';
-import { createHmac, randomInt } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
-import { BENCH_KEY } from './support/event-server.ts';
+import {
+  type Latencies,
+  type Line,
+  latenciesOf,
+  offerEvents,
+  openLine,
+} from './support/event-load.ts';
 
 const SECONDS = Number(process.argv[2] ?? 10);
 const CONNECTIONS = 64;
 const OFFERED_PER_SECOND = 2_000;
 const SERVER = fileURLToPath(new URL('./support/event-server.ts', import.meta.url));
 
-const key = Buffer.from(BENCH_KEY, 'base64');
-let sequence = 0;
-
-/** One whole signed request. */
-function nextRequest(): string {
-  sequence += 1;
-  const orderId = randomInt(1, 10_001);
-  const lines = Array.from({ length: 8 }, (_, index) => ({
-    barcode: `57000000${index}${orderId}`,
-    fulfilledQuantity: 3,
-    fulfilledSizeQuantity: 3,
-    price: 149.5,
-    season: 'AW26',
-  }));
-  const body = JSON.stringify({
-    type: 'sales_order.delivery_created',
-    data: { salesOrderDelivery: { orderDeliveryId: sequence, orderId, fulfilledLineItems: lines } },
-  });
-  const id = `msg_${process.pid}_${sequence}`;
-  const at = Math.floor(Date.now() / 1_000);
-  const signature = createHmac('sha256', key).update(`${id}.${at}.${body}`).digest('base64');
-  return [
-    'POST /events HTTP/1.1',
-    'Host: bench',
-    'Content-Type: application/json',
-    `Content-Length: ${body.length}`,
-    `svix-id: ${id}`,
-    `svix-timestamp: ${at}`,
-    `svix-signature: v1,${signature}`,
-    '',
-    body,
-  ].join('\r\n');
-}
-
-interface Line {
-  /** Sends one event; `done` gets whether it was acknowledged. */
-  send(done: (acknowledged: boolean) => void): void;
-  close(): void;
-}
-
-/** A keep-alive connection that is opened again when the server has ended it. */
-function openLine(port: number): Line {
-  let waiting: ((acknowledged: boolean) => void) | undefined;
-  let received = '';
-  let socket: Socket | undefined;
-  const finish = (acknowledged: boolean): void => {
-    const done = waiting;
-    waiting = undefined;
-    received = '';
-    done?.(acknowledged);
-  };
-  const open = (): Socket => {
-    const fresh = connect({ port, host: '127.0.0.1', noDelay: true });
-    fresh.on('data', (chunk) => {
-      received += chunk.toString('latin1');
-      if (received.includes('\r\n\r\n')) finish(received.startsWith('HTTP/1.1 204'));
-    });
-    fresh.on('error', () => undefined);
-    fresh.on('close', () => {
-      if (socket === fresh) socket = undefined;
-      finish(false);
-    });
-    return fresh;
-  };
-  return {
-    send(done) {
-      waiting = done;
-      socket ??= open();
-      socket.write(nextRequest());
-    },
-    close: () => socket?.destroy(),
-  };
-}
-
-interface Figures {
-  readonly perSecond: number;
-  readonly p50: number;
-  readonly p99: number;
-  readonly max: number;
-  readonly failed: number;
-}
-
-function figuresOf(latencies: readonly number[], failed: number, elapsedMs: number): Figures {
-  const sorted = [...latencies].sort((a, b) => a - b);
-  const at = (share: number): number => sorted[Math.floor((sorted.length - 1) * share)] ?? 0;
-  const perSecond = Math.round((latencies.length / elapsedMs) * 1_000);
-  return { perSecond, p50: at(0.5), p99: at(0.99), max: at(1), failed };
-}
-
-async function fullSpeed(port: number): Promise<Figures> {
-  const lines = Array.from({ length: CONNECTIONS }, () => openLine(port));
+async function fullSpeed(port: number): Promise<Latencies> {
+  const lines = Array.from({ length: CONNECTIONS }, () => openLine(port, '/events'));
   const latencies: number[] = [];
   let failed = 0;
   const start = performance.now();
@@ -137,43 +52,14 @@ async function fullSpeed(port: number): Promise<Figures> {
     });
   await Promise.all(lines.map(work));
   for (const line of lines) line.close();
-  return figuresOf(latencies, failed, performance.now() - start);
+  return latenciesOf(latencies, failed, performance.now() - start);
 }
 
-async function offered(port: number): Promise<Figures> {
-  const lines = Array.from({ length: CONNECTIONS }, () => openLine(port));
-  const free = [...lines];
-  const due: number[] = [];
-  const latencies: number[] = [];
-  let failed = 0;
-  const start = performance.now();
-  const total = SECONDS * OFFERED_PER_SECOND;
-  const dispatch = (): void => {
-    while (due.length > 0 && free.length > 0) {
-      const at = due.shift() ?? 0;
-      const line = free.pop();
-      line?.send((acknowledged) => {
-        if (acknowledged) latencies.push(performance.now() - at);
-        else failed += 1;
-        free.push(line);
-        dispatch();
-      });
-    }
-  };
-  let scheduled = 0;
-  while (latencies.length + failed < total) {
-    const now = performance.now();
-    while (scheduled < total && start + (scheduled / OFFERED_PER_SECOND) * 1_000 <= now) {
-      due.push(start + (scheduled / OFFERED_PER_SECOND) * 1_000);
-      scheduled += 1;
-    }
-    dispatch();
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  }
-  const elapsed = performance.now() - start;
-  for (const line of lines) line.close();
-  return figuresOf(latencies, failed, elapsed);
-}
+const offered = (port: number): Promise<Latencies> =>
+  offerEvents({
+    ...{ port, path: '/events', perSecond: OFFERED_PER_SECOND },
+    goesOn: (elapsedMs) => elapsedMs < SECONDS * 1_000,
+  });
 
 interface ServerStats {
   readonly accepted: number;

@@ -1,0 +1,70 @@
+/**
+ * While a whole daemon pulls the stock for the first time, its listener takes signed events that
+ * fall due on a schedule: how long it takes to acknowledge one (stored at synchronous=FULL), how
+ * late the timers of its main thread come, and how much memory all of it needs.
+ *
+ * `node bench/listener-during-pull.ts [--rows 1000000] [--events 50] [--paging stream]`; events a
+ * second. Each event names an order that the source does not have, which is asked for as well.
+ */
+import { fork } from 'node:child_process';
+import { on, once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type Latencies, offerEvents } from './support/event-load.ts';
+import { BENCH_KEY } from './support/event-server.ts';
+import { cell, report, table } from './support/results.ts';
+
+const { values } = parseArgs({
+  options: {
+    rows: { type: 'string', default: '1000000' },
+    events: { type: 'string', default: '50' },
+    paging: { type: 'string', multiple: true, default: ['stream', 'pages'] },
+  },
+});
+const support = (name: string): string => join(import.meta.dirname, 'support', name);
+
+const source = fork(support('stock-source.ts'), [values.rows]);
+const [{ v1Url, rows }] = await once(source, 'message');
+
+async function measure(paging: string): Promise<string[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'selvedge-bench-'));
+  const program = support('pull-process.ts');
+  const daemon = fork(support('launched.mjs'), [
+    program,
+    folder,
+    v1Url,
+    paging,
+    `whsec_${BENCH_KEY}`,
+  ]);
+  const exit = once(daemon, 'exit');
+  let isPulling = true;
+  let events: Promise<Latencies> | undefined;
+  for await (const [message] of on(daemon, 'message', { close: ['exit'] })) {
+    if (message.listenerUrl) {
+      const { port, pathname: path } = new URL(message.listenerUrl);
+      const perSecond = Number(values.events);
+      events = offerEvents({ port: Number(port), path, perSecond, goesOn: () => isPulling });
+    }
+    if (message.outcome === undefined) continue;
+    isPulling = false;
+    const { p50, p99, max, failed } = (await events) ?? {};
+    daemon.disconnect();
+    await exit;
+    rmSync(folder, { recursive: true });
+    const { outcome, changed, seconds, peakMiB, delayP99Ms } = message;
+    if (outcome !== 'complete' || changed !== rows) throw new Error(`${outcome}: ${changed}`);
+    const latencies = [p50, p99, max].map((ms) => cell(ms ?? Number.NaN, 1));
+    const own = [cell(seconds, 1), cell(delayP99Ms, 1), cell(peakMiB, 0)];
+    return [paging, ...latencies, String(failed), ...own];
+  }
+  throw new Error('the daemon has ended');
+}
+
+const lines: string[][] = [];
+for (const paging of values.paging) lines.push(await measure(paging));
+source.disconnect();
+const titles = ['', 'p50 ms', 'p99 ms', 'max ms', 'failed', 'pull s', 'loop p99 ms', 'peak MiB'];
+const intro = `${values.events} events a second during the first pull of ${rows} variants.`;
+report(`Listener during a pull of ${rows} variants`, `${intro}\n\n${table(titles, lines)}`);
