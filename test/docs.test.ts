@@ -43,7 +43,7 @@ describe('the documents', () => {
   it('name settings that exist', () => {
     const shipped = read('config/selvedge.yaml');
     const named = documents.flatMap((path) =>
-      [...read(path).matchAll(/`((?:service|listener|outbox|rules|streams)\.[\w.]+)`/g)].map(
+      [...read(path).matchAll(/`((?:service|listener|outbox|intake|rules|streams)\.[\w.]+)`/g)].map(
         (match) => match[1] ?? '',
       ),
     );

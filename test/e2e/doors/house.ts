@@ -10,7 +10,7 @@ import { until } from '../../support/house.ts';
 import { temporaryFolder } from '../../support/store.ts';
 import { startFastReference } from '../support.ts';
 
-const TOKEN = 'the-token-of-the-erp-0123456789';
+export const TOKEN = 'the-token-of-the-erp-0123456789';
 
 export const receiptSchema = z.looseObject({
   documentId: z.int().nullable(),
