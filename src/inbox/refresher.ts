@@ -176,7 +176,9 @@ export function createRefresher(
 ): Refresher {
   const { store, clock } = deps;
   const bell = createBell(clock);
-  const reading = new Map<number, Promise<void>>();
+  const reading = new Map<number, { readonly isSweep: boolean; readonly done: Promise<void> }>();
+  // Sweeps leave a place for what events ask for.
+  const sweepsMax = Math.max(1, limits.concurrency - 1);
   const count: Counts = { read: 0, failed: 0, refused: 0 };
   const readOne = createReader(deps, limits, count);
 
@@ -188,15 +190,18 @@ export function createRefresher(
     if (reading.size >= limits.concurrency) return;
     // What is being read is still on the list: `concurrency` rows always hold one that is not.
     const due = await dueRefreshes(store.db, now, limits.concurrency);
-    const unread = due.filter(({ orderId }) => !reading.has(orderId));
-    for (const refresh of unread.slice(0, limits.concurrency - reading.size)) {
-      const read = readOne(refresh, signal)
+    let sweeps = [...reading.values()].filter(({ isSweep }) => isSweep).length;
+    for (const refresh of due.filter(({ orderId }) => !reading.has(orderId))) {
+      const isSweep = priorityOf(refresh.cause) === 'pull';
+      if (reading.size >= limits.concurrency || (isSweep && sweeps >= sweepsMax)) break;
+      if (isSweep) sweeps += 1;
+      const done = readOne(refresh, signal)
         .catch(fail)
         .finally(() => {
           reading.delete(refresh.orderId);
           bell.ring();
         });
-      reading.set(refresh.orderId, read);
+      reading.set(refresh.orderId, { isSweep, done });
     }
   };
 
@@ -215,7 +220,7 @@ export function createRefresher(
         const untilNext = next === undefined ? limits.idleMsMax : next - clock.now();
         await bell.wait(Math.min(Math.max(untilNext, 0), limits.idleMsMax), signal);
       }
-      await Promise.all(reading.values());
+      await Promise.all([...reading.values()].map(({ done }) => done));
       if (failure) throw failure.error;
     },
   };

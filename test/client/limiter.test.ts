@@ -68,6 +68,41 @@ describe('limiter', () => {
     expect(names().slice(4)).toEqual(['read b']);
   });
 
+  it('leaves reads and pulls a share, however much stands above them', async () => {
+    const clock = manualClock();
+    const limiter = createLimiter({ requestsPerSecond: 20, concurrencyMax: 8 }, clock);
+    const { started, names, ask } = starter(limiter, clock);
+    const quick = async (name: string, priority: Priority): Promise<void> => {
+      await ask(name, priority);
+      started.at(-1)?.release();
+    };
+    for (let index = 0; index < 200; index += 1) {
+      for (const priority of ['push', 'read', 'pull'] as const) void quick(priority, priority);
+    }
+    await clock.advance(10_000);
+    const share = (name: string) => names().filter((one) => one === name).length / names().length;
+    expect(names().length).toBeGreaterThanOrEqual(200);
+    expect(share('pull')).toBeCloseTo(1 / 5, 1);
+    expect(share('read')).toBeCloseTo(1 / 5, 1);
+    expect(share('push')).toBeCloseTo(3 / 5, 1);
+  });
+
+  it('gives a pull its turn even when slow reads hold every place that is left to them', async () => {
+    const clock = manualClock();
+    const limiter = createLimiter({ requestsPerSecond: undefined, concurrencyMax: 4 }, clock);
+    const { started, names, ask } = starter(limiter, clock);
+    for (let index = 0; index < 12; index += 1) void ask('read', 'read');
+    void ask('pull', 'pull');
+    await clock.advance(1);
+    expect(names()).toEqual(['read', 'read', 'read']);
+    for (let index = 0; index < 4; index += 1) {
+      started[index]?.release();
+      await clock.advance(1);
+    }
+    expect(names().indexOf('pull')).toBe(7);
+    expect(limiter.active()).toBeLessThanOrEqual(4);
+  });
+
   it('starts nobody while the service asks for a pause', async () => {
     const clock = manualClock();
     const limiter = createLimiter({ requestsPerSecond: undefined, concurrencyMax: 4 }, clock);

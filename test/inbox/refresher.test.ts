@@ -113,6 +113,20 @@ describe('the refresher', () => {
     await eventually(() => expect(requests).toMatchObject([{ priority: 'pull' }]));
   });
 
+  it('keeps a place free for events while a sweep goes on', async () => {
+    const { readOrder, open } = gate();
+    const bench = await startRefresher(readOrder);
+    const sweep = [1, 2, 3, 4, 5, 6].map((orderId) => ({ orderId, cause: 'sweep:1' }));
+    await bench.store.transaction((tx) => requestRefreshes(tx, sweep, bench.clock.now()));
+    bench.refresher.nudge();
+    await eventually(() => expect(bench.started).toEqual([1, 2, 3]));
+    await bench.request(9);
+    await eventually(() => expect(bench.started).toEqual([1, 2, 3, 9]));
+    for (const orderId of [1, 2, 3, 9]) open(orderId);
+    await eventually(() => expect(bench.started).toEqual([1, 2, 3, 9, 4, 5, 6]));
+    for (const orderId of [4, 5, 6]) open(orderId);
+  });
+
   it('makes one read of ten requests, and one more for those that came meanwhile', async () => {
     const { readOrder, open } = gate();
     const bench = await startRefresher(readOrder);

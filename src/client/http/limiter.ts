@@ -2,7 +2,8 @@
  * How fast and how wide we talk to the service: requests per second, requests at the same time,
  * and who goes first. Decisions and pushes overtake reads, reads overtake pulls; inside one
  * priority it is first come, first served. A slot or two stays free for the hasty, so that long
- * pulls cannot fill every place.
+ * pulls cannot fill every place. Nobody is overtaken for ever: of what starts, reads and
+ * pulls get a fifth each while they wait, so that a storm of events does not end the pulls.
  */
 import type { Clock, Timer } from '../../lib/clock.ts';
 
@@ -28,6 +29,12 @@ export interface Limiter {
 /** How many places a priority leaves free for those above it. */
 const RESERVED: Readonly<Record<Priority, number>> = { push: 0, read: 1, pull: 2 };
 
+/** Who was overtaken this often goes next; decisions and pushes are never overtaken otherwise. */
+const PATIENCE: Readonly<Record<Priority, number>> = { push: Infinity, read: 4, pull: 4 };
+
+/** Lowest first: it has waited for more than the others. */
+const OVERTAKEN = PRIORITIES.toReversed();
+
 /** Timers wake a little late; this much lateness is caught up instead of lost. */
 const CATCH_UP_MS_MIN = 20;
 
@@ -36,6 +43,35 @@ const PAUSE_MS_MAX = 10_000;
 
 interface Waiter {
   readonly grant: () => void;
+}
+
+/** Who has a place, and how often those who wait were overtaken. */
+function createTurns(concurrencyMax: number, waits: (priority: Priority) => boolean) {
+  const active: Record<Priority, number> = { push: 0, read: 0, pull: 0 };
+  const overtaken: Record<Priority, number> = { push: 0, read: 0, pull: 0 };
+  const total = (): number => active.push + active.read + active.pull;
+  const placesOf = (priority: Priority): number => Math.max(1, concurrencyMax - RESERVED[priority]);
+  /** Its turn has come: it may have any free place, as long as its own kind leaves some. */
+  const isOverdue = (priority: Priority): boolean =>
+    waits(priority) &&
+    overtaken[priority] >= PATIENCE[priority] &&
+    total() < concurrencyMax &&
+    active[priority] < placesOf(priority);
+  return {
+    total,
+    next: (): Priority | undefined =>
+      OVERTAKEN.find(isOverdue) ??
+      PRIORITIES.find((priority) => waits(priority) && total() < placesOf(priority)),
+    take(priority: Priority): void {
+      active[priority] += 1;
+      for (const other of PRIORITIES) {
+        overtaken[other] = other !== priority && waits(other) ? overtaken[other] + 1 : 0;
+      }
+    },
+    giveBack(priority: Priority): void {
+      active[priority] -= 1;
+    },
+  };
 }
 
 /** When the next request may start. */
@@ -64,16 +100,9 @@ function createPace(requestsPerSecond: number | undefined, clock: Clock): Pace {
 export function createLimiter(options: LimiterOptions, clock: Clock): Limiter {
   const pace = createPace(options.requestsPerSecond, clock);
   const queues: Record<Priority, Waiter[]> = { push: [], read: [], pull: [] };
-  let active = 0;
+  const turns = createTurns(options.concurrencyMax, (priority) => queues[priority].length > 0);
   let timer: Timer | undefined;
 
-  const nextWaiter = (): Waiter | undefined => {
-    for (const priority of PRIORITIES) {
-      const places = Math.max(1, options.concurrencyMax - RESERVED[priority]);
-      if (queues[priority].length > 0 && active < places) return queues[priority].shift();
-    }
-    return undefined;
-  };
   const pump = (): void => {
     while (!timer) {
       const waitMs = pace.waitMs();
@@ -85,17 +114,18 @@ export function createLimiter(options: LimiterOptions, clock: Clock): Limiter {
         });
         return;
       }
-      const waiter = nextWaiter();
+      const priority = turns.next();
+      const waiter = priority && queues[priority].shift();
       if (!waiter) return;
-      active += 1;
+      turns.take(priority);
       pace.take();
       waiter.grant();
     }
   };
-  const place = (): (() => void) => {
+  const place = (priority: Priority): (() => void) => {
     let held = true;
     return () => {
-      if (held) active -= 1;
+      if (held) turns.giveBack(priority);
       held = false;
       pump();
     };
@@ -115,7 +145,7 @@ export function createLimiter(options: LimiterOptions, clock: Clock): Limiter {
         const waiter: Waiter = {
           grant: () => {
             signal?.removeEventListener('abort', onAbort);
-            resolve(place());
+            resolve(place(priority));
           },
         };
         signal?.addEventListener('abort', onAbort, { once: true });
@@ -128,6 +158,6 @@ export function createLimiter(options: LimiterOptions, clock: Clock): Limiter {
       read: queues.read.length,
       pull: queues.pull.length,
     }),
-    active: () => active,
+    active: turns.total,
   };
 }
