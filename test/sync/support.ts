@@ -21,7 +21,7 @@ import { temporaryStore } from '../support/store.ts';
 export const FUSE = { absolute: 1_000, share: 0.3 };
 
 /** Nothing happens in this world but what a test does to it. */
-const STILL = {
+export const STILL = {
   life: { ordersPerMinute: 0, restocksPerMinute: 0 },
   rates: { perSecond: 0 },
   auth: { loginSpacing: 0 },
@@ -31,6 +31,8 @@ export interface SourceOptions {
   readonly mode?: 'stream' | 'pages';
   readonly pageRows?: number;
   readonly batchRows?: number;
+  /** Of V2's collections. */
+  readonly resourceRows?: number;
 }
 
 export type ServiceAddress = Pick<Reference, 'v1Url' | 'v2Url' | 'credentials'>;
@@ -59,7 +61,7 @@ export function clientsOf(reference: ServiceAddress, options: SourceOptions = {}
       },
       { transport, clock, scrubber: createScrubber(), gate: createLoginGate(clock, spacing, 0) },
     );
-  const { mode = 'stream', pageRows = 100, batchRows = 64 } = options;
+  const { mode = 'stream', pageRows = 100, batchRows = 64, resourceRows = 50 } = options;
   const v1 = createV1Client(
     {
       baseUrl: reference.v1Url,
@@ -70,7 +72,7 @@ export function clientsOf(reference: ServiceAddress, options: SourceOptions = {}
     { sender: session(reference.v1Url, 'clientID') },
   );
   const v2 = createV2Client(
-    { baseUrl: reference.v2Url, paging: { pageRows: 50, follow: 'token' } },
+    { baseUrl: reference.v2Url, paging: { pageRows: resourceRows, follow: 'token' } },
     session(reference.v2Url, 'clientId'),
   );
   return { v1, v2, transport };

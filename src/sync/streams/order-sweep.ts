@@ -24,8 +24,8 @@ export interface SweepWish {
   /** `changed`: only those that are new or have changed since they were read. */
   readonly closed: 'changed' | 'all';
   readonly closedMax: number;
-  /** Whether orders that the walk has missed are asked for by their number. */
-  readonly missing: boolean;
+  /** Orders that the walk has missed and that are asked for by their number. */
+  readonly missingMax: number;
 }
 
 /** Reads that are asked for in one transaction. */
@@ -150,11 +150,11 @@ export async function sweep(
   const open = await openOrders(db());
   await request(named(open), run.startedAt);
   await request(await closedOrders(db(), wish), run.startedAt + 1);
-  if (wish.missing) {
+  if (wish.missingMax > 0) {
     const asked = new Set(open);
     const { missing } = await ordersCensus(db(), run);
     const others = missing.filter((orderId) => !asked.has(orderId));
-    await request(named(others.slice(0, wish.closedMax)), run.startedAt + 2);
+    await request(named(others.slice(0, wish.missingMax)), run.startedAt + 2);
   }
   const { failed, lastError } = await readsTried(deps, context, run.startedAt + 2);
   const bad = await quarantinedBySweep(db(), run.runId);

@@ -175,9 +175,11 @@ export function createOrdersStream(deps: OrdersDeps, options: OrdersOptions): St
         ? undefined
         : await suspicionOf(deps, context.run, bottom, options.fuse);
       const checkpoint = { ...walked };
+      // More than these are not marked unasked.
+      const missingMax = isFull && doubts.length === 0 ? options.fuse.absolute : 0;
       const wish: SweepWish = isFull
-        ? { checkpoint, closed: 'all', closedMax: options.closedOrders, missing: !doubts.length }
-        : { checkpoint, closed: 'changed', closedMax: CLOSED_PER_RUN, missing: false };
+        ? { checkpoint, closed: 'all', closedMax: options.closedOrders, missingMax }
+        : { checkpoint, closed: 'changed', closedMax: CLOSED_PER_RUN, missingMax };
       const sweepDoubts = await sweep(deps, context, wish);
       return { expectedRows: undefined, suspicion, doubts: [...doubts, ...sweepDoubts] };
     },

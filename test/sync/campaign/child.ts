@@ -1,0 +1,37 @@
+/**
+ * A pull of the stock as a process of its own, to be killed: `node child.ts <database> <service>
+ * <mode>`, the service as JSON. Goes on where the last one stopped; writes `page` after each page
+ * that is in the database, and one line at the end.
+ */
+import { systemClock } from '../../../src/lib/clock.ts';
+import { openStore } from '../../../src/store/store.ts';
+import { createVariantThread } from '../../../src/sync/bulk/thread.ts';
+import { createStockStream } from '../../../src/sync/streams/stock.ts';
+import { clientsOf, FUSE, runnerOf, runsOn } from '../support.ts';
+
+const PAGE_ROWS = 250;
+
+const [path = '', service = '{}', wanted = 'stream'] = process.argv.slice(2);
+const mode = wanted === 'pages' ? 'pages' : 'stream';
+const { store } = await openStore({ path, busyTimeoutMs: 5_000 }, systemClock());
+const sizes = { pageRows: PAGE_ROWS, batchRows: PAGE_ROWS - (PAGE_ROWS % 16) };
+const clients = clientsOf(JSON.parse(service), { mode, ...sizes });
+const thread = createVariantThread({ path, busyTimeoutMs: 5_000 });
+const variants: typeof thread = {
+  ...thread,
+  async write(page) {
+    const counts = await thread.write(page);
+    process.stdout.write('page\n');
+    return counts;
+  },
+};
+const { run } = runsOn({ ...runnerOf(store), variants });
+const stock = createStockStream(clients.v1, {
+  level: { detailed: true, detailedPricing: false, includeVariantsOnOrder: false },
+  ...{ mode, pageRows: PAGE_ROWS, fuse: FUSE },
+});
+const result = await run(stock);
+process.stdout.write(`${JSON.stringify(result)}\n`);
+await thread[Symbol.asyncDispose]();
+await clients.transport[Symbol.asyncDispose]();
+await store.close();

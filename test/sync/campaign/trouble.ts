@@ -1,0 +1,115 @@
+/** What goes wrong at the service while it is read, and what happens in its world meanwhile. */
+import type { Random } from '../../../src/lib/chance.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { drawOrder } from '../../../src/reference/life/arrivals.ts';
+import type { Reference } from '../../../src/reference/reference.ts';
+
+const KINDS = [
+  ...['tooMany', 'serverError', 'unauthorized', 'reset', 'truncated', 'malformed'],
+  ...['wrongTypes', 'unknownMember', 'emptyList', 'nullList', 'byteOrderMark', 'latency', 'drip'],
+];
+const PATHS = ['*/variants/*', '*/pdm/*', '*/brands', '*/freight', '*/seasons', '*/orders*'];
+const FAULTS_MAX = 100;
+/** Types of styles that the shaking has added. */
+const ADDED = 'Added';
+
+/** Faults of about half of the kinds, on every path, in the order of the seed. */
+export function faultsOf(random: Random, seed: number) {
+  const kinds = KINDS.filter(() => random.chance(0.5));
+  return kinds
+    .flatMap((kind, index) =>
+      PATHS.map((path) => ({
+        ...{ kind, path, seed: seed * 100 + index },
+        probability: 0.02 + random.next() * 0.15,
+        ...(kind === 'tooMany' ? { retryAfter: 0 } : {}),
+        ...(kind === 'latency' || kind === 'drip' ? { delay: 1 } : {}),
+        bytes: 5_000,
+        contentLength: random.chance(0.5) ? 'right' : 'wrong',
+      })),
+    )
+    .slice(0, FAULTS_MAX);
+}
+
+type Shake = (reference: Reference, random: Random, gone: Set<string>) => void;
+
+const sellOrFill: Shake = ({ world: { catalog, stock } }, random, gone) => {
+  const at = random.int(0, catalog.variantCount - 1);
+  const quantity = random.chance(0.5) ? 0 : random.int(1, 50);
+  if (quantity === 0) gone.add(`stock_variant:${catalog.barcodeOf(at)}`);
+  stock.set(at, quantity);
+};
+
+const order: Shake = ({ world }, random) => {
+  const orderId = world.book.orders.nextId();
+  world.trade.place(drawOrder(world, { seed: random.int(1, 9_999), orderId, preOrderShare: 0.3 }));
+};
+
+const pack: Shake = ({ world: { book, trade } }, random) => {
+  trade.packSome(random.pick(book.orders.all));
+};
+
+/** Whatever may follow; the world refuses what may not. What ships leaves the stock. */
+const decide: Shake = ({ world: { book, trade, catalog, stock } }, random, gone) => {
+  const delivery = random.pick(book.deliveries.all);
+  const to = random.pick(['accepted', 'rejected', 'pending', 'canceled', 'ship'] as const);
+  if (to === 'ship') trade.ship(delivery);
+  else trade.moveDelivery(delivery, to, to === 'canceled' ? 'service' : 'client');
+  for (const { variant } of book.orders.get(delivery.orderId)?.lines ?? []) {
+    if (stock.of(variant) === 0) gone.add(`stock_variant:${catalog.barcodeOf(variant)}`);
+  }
+};
+
+const refund: Shake = ({ world: { book, trade } }, random) => {
+  const from = random.pick(book.orders.all);
+  const [line] = from.lines;
+  if (!line) return;
+  const lines = [{ barcode: line.barcode, pieces: line.pieces, quantity: 1 }];
+  const pending = trade.askRefund(from, { reference: `r${random.int(1, 999_999)}`, lines });
+  const end = random.int(1, 4);
+  if (end <= 2) trade.confirmRefund(pending);
+  if (end === 3) trade.dropRefund(pending);
+  const old = book.refunds.all.at(random.int(0, 30));
+  if (old) trade.moveRefund(old, random.pick(['accepted', 'rejected', 'pending']), 'client');
+};
+
+const rename: Shake = ({ pdm }, random, gone) => {
+  const name = `${ADDED} ${random.int(1, 999_999)}`;
+  const added = pdm
+    .list('type', [])
+    .filter((id) => String(pdm.get('type', id)?.attributes.name).startsWith(ADDED));
+  const [first] = added;
+  if (first === undefined || random.chance(0.4)) pdm.addName('type', name);
+  else if (random.chance(0.5)) pdm.changeName('type', first, name);
+  else {
+    gone.add(`style_type:${first}`);
+    pdm.removeName('type', first);
+  }
+  pdm.changeStyle(random.pick(pdm.list('style', [])), { designer: name });
+};
+
+const SHAKES: readonly Shake[] = [
+  sellOrFill,
+  sellOrFill,
+  order,
+  pack,
+  pack,
+  decide,
+  refund,
+  rename,
+];
+
+/** Shakes the world until it is told to stop; `gone` gets `entity:key` of what was ever removed. */
+export function shake(reference: Reference, random: Random, gone: Set<string>) {
+  const clock = systemClock();
+  let isOn = true;
+  const done = (async () => {
+    while (isOn) {
+      random.pick(SHAKES)(reference, random, gone);
+      await clock.sleep(random.int(4, 30));
+    }
+  })();
+  return async (): Promise<void> => {
+    isOn = false;
+    await done;
+  };
+}
