@@ -98,12 +98,17 @@ const SHAKES: readonly Shake[] = [
   rename,
 ];
 
+/** More would only take longer; a slow machine must not mean a wilder world. */
+const SHAKES_MAX = 80;
+
 /** Shakes the world until it is told to stop; `gone` gets `entity:key` of what was ever removed. */
 export function shake(reference: Reference, random: Random, gone: Set<string>) {
   const clock = systemClock();
   let isOn = true;
+  let left = SHAKES_MAX;
   const done = (async () => {
-    while (isOn) {
+    while (isOn && left > 0) {
+      left -= 1;
       random.pick(SHAKES)(reference, random, gone);
       await clock.sleep(random.int(4, 30));
     }

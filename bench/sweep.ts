@@ -1,0 +1,161 @@
+/**
+ * Sweeping open orders under the limit of requests: the sweep (one run of the stream `orders`: the
+ * walk, then each order with its deliveries, refunds and pending refunds) should take the time
+ * that the limit dictates, and what an event tells meanwhile should not wait for it. The daemon is
+ * a process of its own; the reference service runs in this one, keeps to the same limit, and its
+ * journal and its world have the times.
+ *
+ * `node bench/sweep.ts [orders] [requests per second]` (200 and 20; the goal is for 2000 and 20,
+ * which take seven minutes). Exits 1 when a goal is missed.
+ */
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { systemClock } from '../src/lib/clock.ts';
+import { silentLogger } from '../src/lib/log.ts';
+import { parseKnobs } from '../src/reference/control/knob-store.ts';
+import { drawOrder } from '../src/reference/life/arrivals.ts';
+import { type Reference, startReference } from '../src/reference/reference.ts';
+import { openReadOnlyStore, type SqliteStore } from '../src/store/store.ts';
+
+const ORDERS = Number(process.argv[2] ?? 200);
+const PER_SECOND = Number(process.argv[3] ?? 20);
+const GOAL = { share: 0.05, decidedMs: 2_000 };
+/** Deliveries that are packed while the sweep goes on. */
+const EVENTS = 12;
+const REQUESTS_PER_ORDER = 4;
+const PORT = 18_791;
+const SECRET = `whsec_${Buffer.alloc(24, 9).toString('base64')}`;
+const LAUNCHER = fileURLToPath(new URL('../bin/selvedge.mjs', import.meta.url));
+const RULES = `rules:
+  - id: accept-all
+    title: Everything
+    action: accept
+    mode: live
+    when: [delivery.quantity > 0]
+`;
+const clock = systemClock();
+
+function writeConfig(folder: string, reference: Reference): string {
+  const [key] = Object.values(reference.credentials);
+  if (!key) throw new Error('the reference has no key');
+  mkdirSync(join(folder, 'rules'));
+  writeFileSync(join(folder, 'rules', 'rules.yaml'), RULES);
+  writeFileSync(join(folder, 'client'), key.clientSecret, { mode: 0o600 });
+  writeFileSync(join(folder, 'webhook'), SECRET, { mode: 0o600 });
+  const others = ['brands', 'freight', 'seasons', 'stock', 'season', 'ordersFull'];
+  const path = join(folder, 'selvedge.yaml');
+  const lines = [
+    `dataDir: ${join(folder, 'data')}`,
+    `rules: { directory: ${join(folder, 'rules')}, mode: live }`,
+    'service:',
+    '  v1:',
+    `    baseUrl: ${reference.v1Url}`,
+    `    login: { clientId: ${key.clientId}, clientSecret: { file: client } }`,
+    `  limits: { requestsPerSecond: ${PER_SECOND} }`,
+    `listener: { port: ${PORT}, secrets: [{ secret: { file: webhook } }] }`,
+    'local: { port: 0 }',
+    'streams:',
+    '  orders: { schedule: "0 0 1 1 *" }',
+    ...others.map((name) => `  ${name}: { enabled: false }`),
+  ];
+  writeFileSync(path, lines.join('\n'));
+  return path;
+}
+
+async function startDaemon(config: string): Promise<() => Promise<void>> {
+  const child = spawn(process.execPath, [LAUNCHER, 'run', '--config', config], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  await new Promise<void>((resolve, reject) => {
+    child.once('exit', () => reject(new Error('the daemon ended')));
+    child.stdout.on('data', (chunk) => {
+      if (String(chunk).includes('listening for events')) resolve();
+    });
+  });
+  return async () => {
+    child.kill('SIGTERM');
+    await gone;
+  };
+}
+
+async function sweepOf({ db }: SqliteStore) {
+  return db.selectFrom('sync_run').selectAll().where('stream', '=', 'orders').executeTakeFirst();
+}
+
+/** Packs a delivery now and then until the sweep has ended; gives the run. */
+async function watchSweep(store: SqliteStore, { world }: Reference) {
+  const everyMs = (ORDERS * REQUESTS_PER_ORDER * 1_000) / PER_SECOND / (EVENTS + 1);
+  let nextAt = clock.monotonic() + everyMs;
+  for (let packed = 0; ; ) {
+    const run = await sweepOf(store);
+    if (run && run.outcome !== 'running') return run;
+    if (packed < EVENTS && clock.monotonic() >= nextAt) {
+      const order = world.book.orders.all[Math.floor((packed * ORDERS) / EVENTS)];
+      if (order) world.trade.packAll(order);
+      packed += 1;
+      nextAt += everyMs;
+    }
+    await clock.sleep(50);
+  }
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'selvedge-bench-'));
+const reference = await startReference({
+  host: '127.0.0.1',
+  ports: { service: 0, relay: 0, control: 0 },
+  knobs: parseKnobs({
+    world: { styles: 20, orders: 0 },
+    life: { ordersPerMinute: 0, restocksPerMinute: 0, packAfter: '1000h', cancelShare: 0 },
+    // A little above ours: requests that were sent in time may arrive together.
+    rates: { perSecond: PER_SECOND * 1.2 },
+    journal: { size: 1_000_000 },
+  }),
+  clock,
+  log: silentLogger(),
+});
+const { world } = reference;
+for (let index = 0; index < ORDERS; index += 1) {
+  const orderId = world.book.orders.nextId();
+  world.trade.place(drawOrder(world, { seed: 7, orderId, preOrderShare: 0 }));
+}
+reference.relay.createEndpoint({ url: `http://127.0.0.1:${PORT}/webhooks`, secret: SECRET });
+const stopDaemon = await startDaemon(writeConfig(folder, reference));
+const path = join(folder, 'data', 'mirror.db');
+const store = await openReadOnlyStore({ path, busyTimeoutMs: 5_000 });
+const run = await watchSweep(store, reference);
+await clock.sleep(GOAL.decidedMs);
+await store.close();
+await stopDaemon();
+
+const entries = reference.edge.journal.list({ path: '/api/v1/orders*' });
+const times = entries.map(({ at }) => Date.parse(at));
+// The log-in comes before the first of them.
+const [from, to] = [Math.min(...times), run.ended_at ?? Number.NaN];
+const requests = times.filter((at) => at <= to).length;
+const refused = entries.filter(({ status }) => status === 429).length;
+const seconds = (to - from) / 1_000;
+const ratio = seconds / (requests / PER_SECOND);
+const decided = world.book.deliveries.all.map(({ createdAt, acceptedAt }) =>
+  acceptedAt === undefined ? Number.POSITIVE_INFINITY : acceptedAt - createdAt,
+);
+const slowest = Math.max(...decided);
+console.log(
+  `${ORDERS} open orders, ${PER_SECOND} requests a second: ${run.outcome}, ${requests} requests ` +
+    `in ${seconds.toFixed(1)} s, ${ratio.toFixed(3)} × what the limit dictates ` +
+    `(${refused} refused as too fast, ${run.waits} waits)`,
+);
+console.log(
+  `${decided.length} deliveries packed meanwhile: accepted after ` +
+    `${decided.toSorted((a, b) => a - b).join(', ')} ms`,
+);
+const isMet = ratio <= 1 + GOAL.share && slowest <= GOAL.decidedMs && run.outcome === 'complete';
+console.log(
+  `goal: within ${GOAL.share * 100} %, and ${GOAL.decidedMs} ms: ${isMet ? 'met' : 'missed'}`,
+);
+await reference.close();
+rmSync(folder, { recursive: true, force: true });
+process.exitCode = isMet ? 0 : 1;
