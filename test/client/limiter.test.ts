@@ -87,7 +87,7 @@ describe('limiter', () => {
     expect(share('push')).toBeCloseTo(3 / 5, 1);
   });
 
-  it('gives a pull its turn even when slow reads hold every place that is left to them', async () => {
+  it('gives a pull its turn even when slow reads hold every place left to them', async () => {
     const clock = manualClock();
     const limiter = createLimiter({ requestsPerSecond: undefined, concurrencyMax: 4 }, clock);
     const { started, names, ask } = starter(limiter, clock);
