@@ -21,6 +21,7 @@ import { deliveriesShow } from './deliveries/show.ts';
 import { demo } from './demo/demo.ts';
 import { ordersPush, refundsPush } from './erp/push.ts';
 import { eventsList } from './events/list.ts';
+import { eventsMissed } from './events/missed.ts';
 import { eventsPing } from './events/ping.ts';
 import { portalOpen } from './events/portal.ts';
 import { eventsReplay } from './events/replay.ts';
@@ -136,7 +137,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
   {
     name: 'events',
     description: 'events of the relay: what came, what it led to, and whether the way is open',
-    commands: [eventsList, eventsShow, eventsReplay, eventsTail, eventsPing],
+    commands: [eventsList, eventsShow, eventsReplay, eventsTail, eventsMissed, eventsPing],
   },
   {
     name: 'portal',

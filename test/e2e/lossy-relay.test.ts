@@ -7,7 +7,7 @@ import { fastClock, placeOrders, startFastReference } from './support.ts';
 const MINUTE = 60_000;
 
 it('sweeps seldom while events come, and tells a silence (R12)', async () => {
-  const clock = fastClock();
+  const clock = fastClock(250);
   const life = { packAfter: '1s', shipAfter: '30d', cancelShare: 0, splitShare: 0 };
   const world = { styles: 6, orders: 0 };
   const reference = await startFastReference({ world, life }, clock);

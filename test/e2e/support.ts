@@ -30,20 +30,19 @@ export function startFastReference(
   return startTestReference({ ...unlimited, ...calm, ...knobs }, clock);
 }
 
-/** What a loop turn of this process is worth, so that time cannot run away from the network. */
-const STEP_MS = 50;
+/** Turns of the event loop for each step, so that time cannot run away from the network. */
 const TURNS_PER_STEP = 4;
 
 /**
  * A clock that runs as fast as this process can follow: both sides live in it, so hours pass in
  * seconds, and a busy machine slows time down instead of making anything late.
  */
-export function fastClock(): Clock {
+export function fastClock(stepMs = 50): Clock {
   const clock = manualClock(systemClock().now());
   let stopped = false;
   const running = (async () => {
     while (!stopped) {
-      await clock.advance(STEP_MS);
+      await clock.advance(stepMs);
       for (let turn = 0; turn < TURNS_PER_STEP; turn += 1) await nextTurn();
     }
   })();

@@ -2,6 +2,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { readLossFigures, sweepPace } from '../../src/inbox/loss/figures.ts';
 import { createLossMeter, type LossMeterLimits } from '../../src/inbox/loss/loss-meter.ts';
+import { listMissed } from '../../src/inbox/loss/missed.ts';
 import { announcedBy } from '../../src/inbox/loss/sightings.ts';
 import { createMeter } from '../../src/inbox/meter.ts';
 import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
@@ -145,6 +146,13 @@ describe('of each change it is recorded', () => {
     await wait(day, 1);
     await day.lossMeter.look();
     expect(await day.sightings()).toMatchObject([{ verdict: 'lost' }, { verdict: 'lost' }]);
+    const all = { since: 0, limit: 10, lateAfterMs: MINUTE };
+    const missed = await listMissed(day.store.db, all);
+    expect(missed).toMatchObject([
+      { orderId: 7, verdict: 'lost', type: 'sales_order.delivery_created', eventId: null },
+      { orderId: 8, verdict: 'lost', lateMs: 10 * MINUTE },
+    ]);
+    expect(await listMissed(day.store.db, { ...all, since: day.clock.now() })).toEqual([]);
   });
 
   it('that the event was there already when the sweep came by', async () => {
