@@ -275,7 +275,7 @@ CREATE TABLE evaluation (
   facts_digest TEXT NOT NULL,
   evaluated_at INTEGER NOT NULL,
   due_at INTEGER
-, due_why TEXT, feed_seq INTEGER NOT NULL DEFAULT 0) STRICT;
+, due_why TEXT, feed_seq INTEGER NOT NULL DEFAULT 0, seen_seq INTEGER NOT NULL DEFAULT 0) STRICT;
 CREATE INDEX evaluation_due ON evaluation (due_at) WHERE due_at IS NOT NULL;
 CREATE TABLE outbox (
   outbox_id INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -23,8 +23,11 @@ interface LocalTime {
   readonly weekday: ClockFacts['weekday'];
 }
 
-/** Wall time in an IANA zone; daylight saving is the zone's own affair. */
-export function localTime(now: number, timeZone: string): LocalTime {
+/** What the wall shows at a moment, in epoch milliseconds. */
+export type Wall = (at: number) => LocalTime;
+
+/** The wall of an IANA zone; daylight saving is the zone's own affair. Costly to make. */
+export function createWall(timeZone: string): Wall {
   const format = new Intl.DateTimeFormat('en-GB', {
     timeZone,
     hourCycle: 'h23',
@@ -35,18 +38,23 @@ export function localTime(now: number, timeZone: string): LocalTime {
     minute: '2-digit',
     weekday: 'long',
   });
-  const parts = new Map(format.formatToParts(now).map((part) => [part.type, part.value]));
-  const weekday = parts.get('weekday')?.toLowerCase();
-  return {
-    date: `${parts.get('year')}-${parts.get('month')}-${parts.get('day')}`,
-    time: `${parts.get('hour')}:${parts.get('minute')}`,
-    weekday: WEEKDAYS.find((name) => name === weekday) ?? 'monday',
+  return (at) => {
+    const parts = new Map(format.formatToParts(at).map((part) => [part.type, part.value]));
+    const weekday = parts.get('weekday')?.toLowerCase();
+    return {
+      date: `${parts.get('year')}-${parts.get('month')}-${parts.get('day')}`,
+      time: `${parts.get('hour')}:${parts.get('minute')}`,
+      weekday: WEEKDAYS.find((name) => name === weekday) ?? 'monday',
+    };
   };
 }
 
-export function clockFacts(now: number, settings: Settings): ClockFacts {
-  const { calendar, timezone } = settings;
-  const local = localTime(now, timezone);
+export function clockFacts(
+  now: number,
+  { calendar, timezone }: Settings,
+  wall: Wall = createWall(timezone),
+): ClockFacts {
+  const local = wall(now);
   const works =
     calendar.days.includes(local.weekday) &&
     !calendar.holidays.includes(local.date) &&

@@ -88,7 +88,8 @@ export async function decide(
   await resolveUndecidable(tx, orderDeliveryId, now);
   await tellMisfits(tx, subject, now);
   // A push that came to nothing gives back what it had claimed.
-  if (trigger === 'push') await markCompetitors(tx, [orderDeliveryId], readsOf(rules.ruleSet), now);
+  if (trigger === 'push')
+    await markCompetitors(tx, [orderDeliveryId], readsOf(rules.ruleSet), { now });
   const judgement = await judge(tx, context, subject);
   const { outcome } = judgement;
   if (await isReviewed(tx, subject)) {

@@ -3,6 +3,7 @@
  * evaluation of the delivery, by which is known what must be decided again. Whoever decides (the
  * rules, the rails of a reject, a person) does it through here, inside its own transaction.
  */
+import { sql } from 'kysely';
 import type { Outcome } from '../rules/combine.ts';
 import type { Evaluation } from '../rules/evaluate.ts';
 import type { Tx } from '../store/store.ts';
@@ -66,6 +67,8 @@ export async function lastIfSame(tx: Tx, judgement: Judgement): Promise<number |
   return same ? last.decision_id : undefined;
 }
 
+const SEEN = sql<number>`coalesce((select max(seq) from change), 0)`;
+
 /** Remembers what the delivery was looked at on; `decisionId` is the latest decision about it. */
 export async function rememberEvaluation(
   tx: Tx,
@@ -81,6 +84,7 @@ export async function rememberEvaluation(
     evaluated_at: at,
     due_at: dueAt,
     due_why: dueWhy,
+    seen_seq: SEEN,
   };
   const id = subject.delivery.order_delivery_id;
   if (decisionId === undefined) {

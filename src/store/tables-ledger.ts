@@ -153,6 +153,7 @@ interface EvaluationTable {
   due_at: number | null;
   due_why: DueWhy | null;
   feed_seq: Generated<number>;
+  seen_seq: Generated<number>;
 }
 
 export type DueWhy = 'facts' | 'hold' | 'tick' | 'manual';

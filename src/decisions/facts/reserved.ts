@@ -24,9 +24,14 @@ const ACCEPTED_AT = sql<number>`coalesce((
     and c.diff->>'$.status[1]' = 'accepted'
 ), d.created_at, d.first_seen_at)`;
 
-/** SQL: the delivery `d` is pending, with its accept on the way. */
-const BEING_ACCEPTED = sql<boolean>`(d.status = 'pending'
-  and ${hasOpenPush('d.order_delivery_id', 'accepted')})`;
+/** SQL: the accept of the delivery `d` is on its way. */
+const BEING_ACCEPTED = hasOpenPush('d.order_delivery_id', 'accepted');
+
+interface Claim {
+  readonly currency: string | null;
+  readonly amount: number;
+  readonly unpriced: number;
+}
 
 /**
  * Pieces that other deliveries need, by barcode: older pending ones, those that are being
@@ -38,28 +43,23 @@ export async function reservedPieces(
   barcodes: readonly string[],
   stockReadAt: number,
 ): Promise<ReadonlyMap<string, number>> {
-  const unshipped = sql<boolean>`(d.tracking_numbers = '[]' and o.completed is not 1
-    and ${ACCEPTED_AT} >= ${stockReadAt - SHIPS_WITHIN_MS})`;
-  const rows = await tx
-    .selectFrom('delivery_line as line')
-    .innerJoin('delivery as d', 'd.order_delivery_id', 'line.order_delivery_id')
-    .leftJoin('sales_order as o', 'o.order_id', 'd.order_id')
-    .select((eb) => ['line.barcode', eb.fn.sum<number>('line.fulfilled_quantity').as('pieces')])
-    .where(inKeys('line.barcode', barcodes))
-    .where('d.status', 'in', ['pending', 'accepted'])
-    .where('d.order_delivery_id', '!=', orderDeliveryId)
-    .where('d.deleted_at', 'is', null)
-    .where((eb) =>
-      eb.or([
-        eb.and([eb('d.status', '=', 'pending'), eb('d.order_delivery_id', '<', orderDeliveryId)]),
-        // Accepted or shipped since the stock was read: the stock cannot know.
-        eb.and([eb('d.status', '=', 'accepted'), eb('d.changed_at', '>=', stockReadAt)]),
-        eb.and([eb('d.status', '=', 'accepted'), unshipped]),
-        BEING_ACCEPTED,
-      ]),
-    )
-    .groupBy('line.barcode')
-    .execute();
+  // CROSS JOIN is SQLite's way to keep the order: from the few lines with these barcodes, and not
+  // from all the deliveries that are pending.
+  const { rows } = await sql<{ readonly barcode: string; readonly pieces: number }>`
+    select line.barcode, sum(line.fulfilled_quantity) pieces
+    from delivery_line line
+    cross join delivery d on d.order_delivery_id = line.order_delivery_id
+    left join sales_order o on o.order_id = d.order_id
+    where ${inKeys('line.barcode', barcodes)}
+      and d.order_delivery_id <> ${orderDeliveryId} and d.deleted_at is null
+      and case d.status
+        when 'pending' then d.order_delivery_id < ${orderDeliveryId} or ${BEING_ACCEPTED}
+        -- Accepted or shipped since the stock was read, the stock cannot know.
+        when 'accepted' then d.changed_at >= ${stockReadAt}
+          or (d.tracking_numbers = '[]' and o.completed is not 1
+            and ${ACCEPTED_AT} >= ${stockReadAt - SHIPS_WITHIN_MS})
+        else 0 end
+    group by line.barcode`.execute(tx);
   return new Map(rows.map((row) => [row.barcode, Number(row.pieces)]));
 }
 
@@ -73,30 +73,19 @@ export async function reservedCredit(
   orderDeliveryId: number,
   since: number,
 ): Promise<number | null> {
-  const rows = await tx
-    .selectFrom('sales_order as o')
-    .innerJoin('delivery as d', 'd.order_id', 'o.order_id')
-    .innerJoin('delivery_line as line', 'line.order_delivery_id', 'd.order_delivery_id')
-    .select([
-      'o.currency',
-      sql<number>`sum(line.price * line.fulfilled_quantity)`.as('amount'),
-      sql<number>`sum(line.price is null)`.as('unpriced'),
-    ])
-    .where('o.account_no', '=', account.accountNo)
-    .where('d.order_delivery_id', '!=', orderDeliveryId)
-    .where('d.deleted_at', 'is', null)
-    .where((eb) =>
-      eb.or([
-        eb.and([
-          eb('d.status', '=', 'accepted'),
-          eb('d.changed_at', '>=', since),
-          eb(ACCEPTED_AT, '>=', since),
-        ]),
-        BEING_ACCEPTED,
-      ]),
-    )
-    .groupBy('o.currency')
-    .execute();
+  const { rows } = await sql<Claim>`
+    select o.currency, sum(line.price * line.fulfilled_quantity) amount,
+      sum(line.price is null) unpriced
+    from sales_order o
+    cross join delivery d on d.order_id = o.order_id
+    cross join delivery_line line on line.order_delivery_id = d.order_delivery_id
+    where o.account_no = ${account.accountNo}
+      and d.order_delivery_id <> ${orderDeliveryId} and d.deleted_at is null
+      and case d.status
+        when 'pending' then ${BEING_ACCEPTED}
+        when 'accepted' then d.changed_at >= ${since} and ${ACCEPTED_AT} >= ${since}
+        else 0 end
+    group by o.currency`.execute(tx);
   let reserved = 0;
   for (const { currency, amount, unpriced } of rows) {
     if (unpriced > 0 || currency === null || currency !== account.currency) return null;

@@ -5,7 +5,7 @@
  */
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Span } from '../../rules/text/timing.ts';
-import { clockFacts, localTime, WEEKDAYS } from '../calendar.ts';
+import { clockFacts, createWall, type Wall, WEEKDAYS } from '../calendar.ts';
 
 type Settings = RuleSet['settings'];
 
@@ -23,16 +23,16 @@ const HOUR_MS = 3_600_000;
 const DAYS_MAX = 400;
 
 /** How far the wall is ahead of UTC. */
-function offsetAt(at: number, zone: string): number {
-  const { date, time } = localTime(at, zone);
+function offsetAt(at: number, wall: Wall): number {
+  const { date, time } = wall(at);
   return Date.parse(`${date}T${time}:00Z`) - Math.floor(at / 60_000) * 60_000;
 }
 
 /** When the wall shows this; a time that the wall skips is the moment after the gap. */
-function utcOf(date: string, time: string, zone: string): number {
-  const wall = Date.parse(`${date}T${time}:00Z`);
-  const guess = wall - offsetAt(wall, zone);
-  return wall - offsetAt(guess, zone);
+function utcOf(date: string, time: string, wall: Wall): number {
+  const shown = Date.parse(`${date}T${time}:00Z`);
+  const guess = shown - offsetAt(shown, wall);
+  return shown - offsetAt(guess, wall);
 }
 
 function dayAfter(date: string): string {
@@ -46,13 +46,13 @@ function worksOn(date: string, { calendar }: Settings): boolean {
 }
 
 /** The opening hours of working days, from the one of `from`'s own date on. */
-function* periods(from: number, settings: Settings): Generator<Period> {
-  const { calendar, timezone } = settings;
-  let { date } = localTime(from, timezone);
+function* periods(from: number, settings: Settings, wall: Wall): Generator<Period> {
+  const { calendar } = settings;
+  let { date } = wall(from);
   for (let day = 0; day < DAYS_MAX; day += 1) {
     if (worksOn(date, settings)) {
-      const opens = utcOf(date, calendar.from, timezone);
-      const closes = utcOf(date, calendar.to, timezone);
+      const opens = utcOf(date, calendar.from, wall);
+      const closes = utcOf(date, calendar.to, wall);
       if (closes > opens) yield { date, opens, closes };
     }
     date = dayAfter(date);
@@ -60,16 +60,20 @@ function* periods(from: number, settings: Settings): Generator<Period> {
 }
 
 /** The next moment at which the business opens; undefined when it never does. */
-export function nextOpening(now: number, settings: Settings): number | undefined {
-  for (const { opens } of periods(now, settings)) if (opens > now) return opens;
+export function nextOpening(
+  now: number,
+  settings: Settings,
+  wall: Wall = createWall(settings.timezone),
+): number | undefined {
+  for (const { opens } of periods(now, settings, wall)) if (opens > now) return opens;
   return undefined;
 }
 
 /** The next moment at which a fact of the calendar may change: opening, closing, midnight. */
 export function nextCalendarChange(now: number, settings: Settings): number {
-  const { timezone } = settings;
-  const midnight = utcOf(dayAfter(localTime(now, timezone).date), '00:00', timezone);
-  for (const { opens, closes } of periods(now, settings)) {
+  const wall = createWall(settings.timezone);
+  const midnight = utcOf(dayAfter(wall(now).date), '00:00', wall);
+  for (const { opens, closes } of periods(now, settings, wall)) {
     if (opens > now) return Math.min(opens, midnight);
     if (closes > now) return Math.min(closes, midnight);
   }
@@ -77,26 +81,27 @@ export function nextCalendarChange(now: number, settings: Settings): number {
 }
 
 /** From when business time runs: now while somebody is at work, else the next opening. */
-function businessStart(from: number, settings: Settings): number {
-  if (clockFacts(from, settings).business_hours) return from;
-  return nextOpening(from, settings) ?? from;
+function businessStart(from: number, settings: Settings, wall: Wall): number {
+  if (clockFacts(from, settings, wall).business_hours) return from;
+  return nextOpening(from, settings, wall) ?? from;
 }
 
 function afterBusinessDays(from: number, days: number, settings: Settings): number {
-  const start = businessStart(from, settings);
-  const { date: first, time } = localTime(start, settings.timezone);
+  const wall = createWall(settings.timezone);
+  const start = businessStart(from, settings, wall);
+  const { date: first, time } = wall(start);
   let left = days;
-  for (const { date } of periods(start, settings)) {
+  for (const { date } of periods(start, settings, wall)) {
     if (date === first) continue;
     left -= 1;
-    if (left === 0) return utcOf(date, time, settings.timezone);
+    if (left === 0) return utcOf(date, time, wall);
   }
   return from + days * DAY_MS;
 }
 
 function afterBusinessHours(from: number, hours: number, settings: Settings): number {
   let left = hours * HOUR_MS;
-  for (const { opens, closes } of periods(from, settings)) {
+  for (const { opens, closes } of periods(from, settings, createWall(settings.timezone))) {
     const start = Math.max(opens, from);
     if (closes <= start) continue;
     if (left <= closes - start) return start + left;

@@ -60,12 +60,13 @@ async function followSlice(tx: Tx, context: ExternalContext, reads: Reads): Prom
   const last = rows.at(-1);
   if (!last) return 0;
   const keys = byEntity(rows);
+  const happened = { now, seq: last.seq };
   for (const entity of reads.entities) {
-    await markConcerned(tx, entity, keys.get(entity) ?? [], reads, now);
+    await markConcerned(tx, entity, keys.get(entity) ?? [], reads, happened);
   }
   const deliveries = [...new Set(keys.get('delivery'))].map(Number);
   for (const id of deliveries) await noteExternal(tx, context, id);
-  await markCompetitors(tx, deliveries, reads, now);
+  await markCompetitors(tx, deliveries, reads, happened);
   await writeNumber(tx, CURSOR_KEY, last.seq, now);
   return rows.length;
 }
@@ -88,7 +89,7 @@ async function followStockRead(tx: Tx, reads: Reads, now: number): Promise<void>
     .where('deleted_at', 'is', null)
     .execute();
   const ids = claims.map((row) => row.order_delivery_id);
-  await markCompetitors(tx, ids, reads, now);
+  await markCompetitors(tx, ids, reads, { now });
   await writeNumber(tx, STOCK_KEY, readAt, now);
 }
 

@@ -52,15 +52,24 @@ const CONCERNED: Readonly<Record<WatchedEntity, (keys: Keys) => RawBuilder<unkno
       on d.order_id = o.order_id where ${oneOf('o.account_no', keys)}`,
 };
 
+/** What happened: when, and up to which entry of the change feed, if it stands there. */
+export interface Happened {
+  /** Epoch milliseconds. */
+  readonly now: number;
+  readonly seq?: number;
+}
+
+/** Who was looked at after the entry has seen it. */
 async function mark(
   tx: Tx,
   ids: RawBuilder<unknown>,
   { accepted }: Reads,
   dueAt: number,
+  seq: number = Number.MAX_SAFE_INTEGER,
 ): Promise<void> {
   const statuses = accepted ? sql`('pending', 'accepted')` : sql`('pending')`;
   await sql`update evaluation set due_at = ${dueAt}, due_why = 'facts'
-    where (due_at is null or due_at > ${dueAt}) and order_delivery_id in (
+    where (due_at is null or due_at > ${dueAt}) and seen_seq < ${seq} and order_delivery_id in (
       select d.order_delivery_id from delivery d
       where d.order_delivery_id in (${ids}) and d.status in ${statuses} and d.deleted_at is null
     )`.execute(tx);
@@ -72,10 +81,10 @@ export async function markConcerned(
   entity: WatchedEntity,
   keys: Keys,
   reads: Reads,
-  now: number,
+  { now, seq }: Happened,
 ): Promise<void> {
   if (!reads.entities.has(entity) || keys.length === 0) return;
-  await mark(tx, CONCERNED[entity](keys), reads, now);
+  await mark(tx, CONCERNED[entity](keys), reads, now, seq);
 }
 
 /** Marks the deliveries that share order, pieces or credit with these ones, which changed. */
@@ -83,7 +92,7 @@ export async function markCompetitors(
   tx: Tx,
   deliveries: readonly number[],
   reads: Reads,
-  now: number,
+  { now, seq }: Happened,
 ): Promise<void> {
   if (deliveries.length === 0) return;
   const ids = sql`(select value from json_each(${JSON.stringify(deliveries)}))`;
@@ -91,18 +100,18 @@ export async function markCompetitors(
   if (reads.siblings) {
     const query = sql`select b.order_delivery_id from delivery a join delivery b
       on b.order_id = a.order_id where a.order_delivery_id in ${ids}`;
-    await mark(tx, query, reads, dueAt);
+    await mark(tx, query, reads, dueAt, seq);
   }
   if (reads.pieces) {
     const query = sql`select l.order_delivery_id from delivery_line l where l.barcode in (
       select own.barcode from delivery_line own where own.order_delivery_id in ${ids})`;
-    await mark(tx, query, reads, dueAt);
+    await mark(tx, query, reads, dueAt, seq);
   }
   if (reads.credit) {
     const query = sql`select d.order_delivery_id from sales_order o join delivery d
       on d.order_id = o.order_id where o.account_no in (
         select own.account_no from delivery a join sales_order own
           on own.order_id = a.order_id where a.order_delivery_id in ${ids})`;
-    await mark(tx, query, reads, dueAt);
+    await mark(tx, query, reads, dueAt, seq);
   }
 }
