@@ -6,6 +6,7 @@ import { enqueueDeliveryStatus } from '../outbox/enqueue.ts';
 import type { Outcome } from '../rules/combine.ts';
 import { type Evaluation, evaluate } from '../rules/evaluate.ts';
 import type { Tx } from '../store/store.ts';
+import { paceAccept } from './accept/pace.ts';
 import { readSubject, type Subject } from './facts.ts';
 import { endHolds, keepHolds, lapsedRules, readHolds } from './holds/holds.ts';
 import { resolveUndecidable, tellMisfits } from './incidents.ts';
@@ -43,16 +44,18 @@ export interface DecisionContext {
   readonly trigger: string;
 }
 
-async function judge(
-  tx: Tx,
-  context: DecisionContext,
-  subject: Subject,
-): Promise<
-  Judgement & {
-    readonly evaluation: Evaluation;
-    readonly outcome: Outcome;
-  }
-> {
+type Judged = Judgement & { readonly evaluation: Evaluation; readonly outcome: Outcome };
+
+/** The same, or the hold in the place of an accept while accepting pauses. */
+async function withPace(tx: Tx, judged: Judged): Promise<Judged> {
+  const { outcome, mode, rules, at } = judged;
+  if (outcome.kind !== 'accept' || mode !== 'live') return judged;
+  if ((await lastIfSame(tx, judged)) !== undefined) return judged;
+  const paused = await paceAccept(tx, outcome, rules.ruleSet.settings, at);
+  return paused ? { ...judged, outcome: paused.outcome, dueAt: paused.until } : judged;
+}
+
+async function judge(tx: Tx, context: DecisionContext, subject: Subject): Promise<Judged> {
   const { rules, mode, now } = context;
   const { ruleSet } = rules;
   const id = subject.delivery.order_delivery_id;
@@ -88,22 +91,19 @@ export async function decide(
   await resolveUndecidable(tx, orderDeliveryId, now);
   await tellMisfits(tx, subject, now);
   // A push that came to nothing gives back what it had claimed.
-  if (trigger === 'push')
+  if (trigger === 'push') {
     await markCompetitors(tx, [orderDeliveryId], readsOf(rules.ruleSet), { now });
-  const judgement = await judge(tx, context, subject);
-  const { outcome } = judgement;
+  }
+  const judged = await judge(tx, context, subject);
   if (await isReviewed(tx, subject)) {
     await endHolds(tx, orderDeliveryId, now);
-    const end = {
-      state: 'stopped',
-      by: 'person',
-      detail: 'a person has decided',
-      at: now,
-    } as const;
-    await endEntry(tx, orderDeliveryId, end);
-    await rememberEvaluation(tx, judgement, undefined);
+    const end = { by: 'person', detail: 'a person has decided', at: now };
+    await endEntry(tx, orderDeliveryId, { ...end, state: 'stopped' });
+    await rememberEvaluation(tx, judged, undefined);
     return undefined;
   }
+  const judgement = await withPace(tx, judged);
+  const { outcome } = judgement;
   const last = await lastIfSame(tx, judgement);
   if (last !== undefined) {
     await rememberEvaluation(tx, judgement, undefined);

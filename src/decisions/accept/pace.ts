@@ -1,0 +1,127 @@
+/**
+ * The softer breaker of accepts. More of them in an hour than anybody expects, or many in a row
+ * that the service did not take: an incident tells people, and accepting pauses for a while. What
+ * the rules would accept meanwhile is held, and looked at again when the pause is over.
+ *
+ * Hours are those of the clock; the count is a row, so that a restart does not forget it.
+ */
+import { z } from 'zod';
+import { tryParseJson } from '../../lib/json.ts';
+import { parseDuration } from '../../lib/units.ts';
+import type { Outcome } from '../../rules/combine.ts';
+import type { RuleSet } from '../../rules/rule.ts';
+import type { Tx } from '../../store/store.ts';
+
+type Settings = RuleSet['settings'];
+
+const HOUR_MS = 3_600_000;
+const KEY = 'accept_pace';
+const INCIDENT = { kind: 'accepts_paused', entity: 'rules', key: 'accept' } as const;
+
+const PACE = z.object({
+  /** Number of the hour, and the accepts in it. */
+  hour: z.int(),
+  count: z.int(),
+  /** Accepting pauses until then; epoch milliseconds. */
+  pausedUntil: z.int(),
+  why: z.string(),
+});
+type Pace = z.output<typeof PACE>;
+
+async function readPace(tx: Tx, now: number): Promise<Pace> {
+  const hour = Math.floor(now / HOUR_MS);
+  const row = await tx
+    .selectFrom('daemon_state')
+    .select('value')
+    .where('key', '=', KEY)
+    .executeTakeFirst();
+  if (!row) return { hour, count: 0, pausedUntil: 0, why: '' };
+  const pace = PACE.parse(tryParseJson(row.value));
+  return pace.hour === hour ? pace : { ...pace, hour, count: 0 };
+}
+
+async function writePace(tx: Tx, pace: Pace, now: number): Promise<void> {
+  const values = { value: JSON.stringify(pace), updated_at: now };
+  await tx
+    .insertInto('daemon_state')
+    .values({ key: KEY, ...values })
+    .onConflict((conflict) => conflict.column('key').doUpdateSet(values))
+    .execute();
+}
+
+/** Whether the last pushes of accepts, all of them sent after `since`, came to nothing. */
+async function allRefused(tx: Tx, max: number, since: number): Promise<boolean> {
+  const rows = await tx
+    .selectFrom('outbox')
+    .select(['state', 'attempts'])
+    .where('kind', '=', 'delivery_status')
+    .where('ended_at', 'is not', null)
+    .where('created_at', '>', since)
+    .orderBy('outbox_id', 'desc')
+    .limit(max)
+    .execute();
+  const failed = rows.filter(({ state, attempts }) => state !== 'confirmed' && attempts > 0);
+  return failed.length === max;
+}
+
+async function reasonToPause(
+  tx: Tx,
+  { rails }: Settings,
+  { count, pausedUntil }: Pace,
+): Promise<string | undefined> {
+  const { max_per_hour: max, refused_in_a_row: refused } = rails.accept;
+  if (count >= max) return `${max} accepts in this hour are the limit`;
+  if (!(await allRefused(tx, refused, pausedUntil))) return undefined;
+  return `the service did not take the last ${refused} pushes`;
+}
+
+async function tell(tx: Tx, why: string, now: number): Promise<void> {
+  await tx
+    .insertInto('incident')
+    .values({ ...INCIDENT, at: now, detail: JSON.stringify({ why }), resolved_at: null })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+async function resolve(tx: Tx, now: number): Promise<void> {
+  await tx
+    .updateTable('incident')
+    .set({ resolved_at: now })
+    .where('kind', '=', INCIDENT.kind)
+    .where('resolved_at', 'is', null)
+    .execute();
+}
+
+export interface Paused {
+  readonly outcome: Outcome;
+  /** When it is to be looked at again; epoch milliseconds. */
+  readonly until: number;
+}
+
+/**
+ * Counts an accept that is about to be meant, or gives the hold in its place while accepting
+ * pauses. Call it in the transaction that means it.
+ */
+export async function paceAccept(
+  tx: Tx,
+  accept: Outcome,
+  settings: Settings,
+  now: number,
+): Promise<Paused | undefined> {
+  const pace = await readPace(tx, now);
+  const paused = (why: string, until: number): Paused => {
+    const reason = `rail accepts: ${why}; accepting pauses`;
+    return { until, outcome: { ...accept, kind: 'hold', code: 'rail', reason } };
+  };
+  if (pace.pausedUntil > now) return paused(pace.why, pace.pausedUntil);
+  const why = await reasonToPause(tx, settings, pace);
+  if (why === undefined) {
+    await writePace(tx, { ...pace, count: pace.count + 1 }, now);
+    if (pace.count === 0) await resolve(tx, now);
+    return undefined;
+  }
+  const pausedUntil = now + (parseDuration(settings.rails.accept.pause) ?? HOUR_MS);
+  await writePace(tx, { ...pace, pausedUntil, why }, now);
+  await tell(tx, why, now);
+  return paused(why, pausedUntil);
+}

@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest';
+import { ACCEPT_SMALL, createHouse, loadedRules } from '../support.ts';
+
+const HOUR = 3_600_000;
+
+async function createPace(accept: object) {
+  const house = await createHouse();
+  const settings = JSON.stringify({ version: 1, rails: { accept } });
+  const rules = loadedRules(ACCEPT_SMALL, settings);
+  const decide = () => house.decide({ rules: () => rules });
+  const incidents = () =>
+    house.store.db
+      .selectFrom('incident')
+      .select(['detail', 'resolved_at'])
+      .where('kind', '=', 'accepts_paused')
+      .execute();
+  return { ...house, decide, incidents };
+}
+
+describe('accepting pauses', () => {
+  it('when more than expected are accepted in an hour, tells people, and goes on', async () => {
+    const house = await createPace({ max_per_hour: 2, pause: '90m' });
+    for (const id of [1, 2, 3]) await house.delivery({ id });
+    expect(await house.decide()).toEqual(['1 accept', '2 accept', '3 hold']);
+    expect(await house.pushes()).toHaveLength(2);
+    const [incident] = await house.incidents();
+    expect(incident).toMatchObject({ resolved_at: null });
+    expect(incident?.detail).toContain('2 accepts in this hour are the limit');
+    await house.clock.advance(HOUR);
+    expect(await house.decide()).toEqual([]);
+    await house.clock.advance(HOUR / 2);
+    expect(await house.decide()).toEqual(['3 accept']);
+    expect((await house.incidents())[0]?.resolved_at).toBe(house.clock.now());
+  });
+
+  it('when the service took none of the last pushes', async () => {
+    const house = await createPace({ refused_in_a_row: 2, pause: '1h' });
+    for (const id of [1, 2]) await house.delivery({ id });
+    await house.decide();
+    await house.store.db.updateTable('outbox').set({ attempts: 1 }).execute();
+    await house.endPush('refused', { answered: false });
+    await house.delivery({ id: 3 });
+    expect(await house.decide()).toContain('3 hold');
+    const latest = await house.store.db
+      .selectFrom('decision')
+      .select('reason')
+      .orderBy('decision_id', 'desc')
+      .executeTakeFirst();
+    expect(latest?.reason).toMatch(/^rail accepts: the service did not take the last 2 pushes/);
+    await house.clock.advance(HOUR);
+    expect(await house.decide()).toContain('3 accept');
+  });
+});
