@@ -1,14 +1,15 @@
 /**
- * The outbox as the daemon wires it, against the reference service over HTTP, on a clock that runs
- * faster, without pulls and events. It can be killed: from then on nothing it does reaches the
- * database, and a new one begins with the file as it is.
+ * The outbox as the daemon wires it, against the reference service over HTTP, without pulls and
+ * events. Time stands still while anything moves and jumps on when nothing does, so that minutes of
+ * waiting cost nothing and a busy machine never looks like a slow service. It can be killed: from
+ * then on nothing it does reaches the database, and a new one begins with the file as it is.
  */
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { createOutbox, type Outbox } from '../../src/daemon/outbox.ts';
 import { createService } from '../../src/daemon/service.ts';
 import { seededRandom } from '../../src/lib/chance.ts';
-import { type Clock, scaledClock, systemClock } from '../../src/lib/clock.ts';
+import { type Clock, type ManualClock, manualClock, systemClock } from '../../src/lib/clock.ts';
 import { StoreError } from '../../src/lib/errors.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
 import { documentState } from '../../src/outbox/document-state.ts';
@@ -26,8 +27,6 @@ export interface HouseParts {
   readonly knobs?: Record<string, unknown>;
   /** Settings by path. */
   readonly settings?: Readonly<Record<string, unknown>>;
-  /** How many times as fast as real time. */
-  readonly speed?: number;
   readonly seed?: number;
 }
 
@@ -80,6 +79,35 @@ function mortal(store: SqliteStore): Store & { die(): void } {
 const QUIET = { ordersPerMinute: 0, restocksPerMinute: 0, packAfter: '30d', confirmRefundAfter: 0 };
 const UNTIL_MS_MAX = 240_000;
 
+/** Looks in a row without any movement after which time goes on. */
+const STILL_LOOKS = 4;
+const STEP_MS = { first: 20, most: 5_000 };
+
+/** Moves the clock on whenever `movement` gives the same text several times in a row. */
+function driveClock(clock: ManualClock, movement: () => string): () => Promise<void> {
+  const real = systemClock();
+  let isOver = false;
+  const done = (async () => {
+    let last = '';
+    let still = 0;
+    let step = STEP_MS.first;
+    while (!isOver) {
+      await real.sleep(1);
+      const now = movement();
+      still = now === last ? still + 1 : 0;
+      if (now !== last) step = STEP_MS.first;
+      last = now;
+      if (still < STILL_LOOKS) continue;
+      await clock.advance(step);
+      step = Math.min(step * 2, STEP_MS.most);
+    }
+  })();
+  return async () => {
+    isOver = true;
+    await done;
+  };
+}
+
 async function run(
   reference: Reference,
   clock: Clock,
@@ -113,6 +141,10 @@ async function run(
   const done = Promise.allSettled(outbox.workers.map((worker) => worker.run(stop.signal)));
   return {
     ...{ store, outbox },
+    movement() {
+      const { requests, bytesReceived } = service.transport.stats();
+      return `${requests} ${bytesReceived} ${service.transport.limiter.active()}`;
+    },
     async kill() {
       own.die();
       stop.abort(new Error('killed'));
@@ -124,8 +156,9 @@ async function run(
 }
 
 export async function startHouse(parts: HouseParts = {}): Promise<House> {
-  const { speed = 200 } = parts;
-  const clock = scaledClock(systemClock(), speed);
+  const manual = manualClock();
+  // Whole milliseconds, as the system's clock has them.
+  const clock = { ...manual, now: () => Math.floor(manual.now()) };
   const reference = await startReference({
     host: '127.0.0.1',
     ports: { service: 0, relay: 0, control: 0 },
@@ -140,6 +173,7 @@ export async function startHouse(parts: HouseParts = {}): Promise<House> {
   const folder = temporaryFolder();
   let running = await run(reference, clock, folder, parts);
   let isRunning = true;
+  onTestFinished(driveClock(clock, () => running.movement()));
   const kill = async (): Promise<void> => {
     if (isRunning) await running.kill();
     isRunning = false;

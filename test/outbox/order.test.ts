@@ -58,7 +58,7 @@ describe('an order', () => {
 
   it('that never arrived is sent again after two complete looks past the quiet time', async () => {
     const faults = [{ kind: 'reset', moment: 'before', count: 1, ...POST }];
-    const house = await startHouse({ knobs: { faults }, settings: SOON, speed: 400 });
+    const house = await startHouse({ knobs: { faults }, settings: SOON });
     const id = await house.put('order', 'A-1', lines(house));
     await house.until(id, 'confirmed');
     expect(house.ordersWith('A-1')).toBe(1);
