@@ -8,6 +8,8 @@ export type ReadOrder = (
   request: {
     readonly cause: string;
     readonly priority: 'push' | 'read';
+    /** Whether its refunds and pending refunds are read as well. */
+    readonly refunds?: boolean;
     readonly signal: AbortSignal;
   },
 ) => Promise<{

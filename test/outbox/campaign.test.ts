@@ -13,7 +13,7 @@ import { type House, startHouse } from './house.ts';
 const { env } = process;
 const ORDERS = Number(env.SELVEDGE_OUTBOX_ORDERS ?? 15);
 const REFUNDS = Number(env.SELVEDGE_OUTBOX_REFUNDS ?? 5);
-const SEED_MS_MAX = 300_000;
+const SEED_MS_MAX = 2_400_000;
 const isLong = env.SELVEDGE_OUTBOX_SEEDS !== undefined;
 
 function seeds(): number[] {

@@ -27,6 +27,8 @@ export interface HouseParts {
   readonly knobs?: Record<string, unknown>;
   /** Settings by path. */
   readonly settings?: Readonly<Record<string, unknown>>;
+  /** Settings that depend on where the reference listens. */
+  readonly settingsOf?: (reference: Reference) => Readonly<Record<string, unknown>>;
   readonly seed?: number;
 }
 
@@ -77,7 +79,7 @@ function mortal(store: SqliteStore): Store & { die(): void } {
 }
 
 const QUIET = { ordersPerMinute: 0, restocksPerMinute: 0, packAfter: '30d', confirmRefundAfter: 0 };
-const UNTIL_MS_MAX = 240_000;
+const UNTIL_MS_MAX = 1_200_000;
 
 /** Looks in a row without any movement after which time goes on. */
 const STILL_LOOKS = 4;
@@ -112,9 +114,10 @@ async function run(
   reference: Reference,
   clock: Clock,
   folder: string,
-  { settings = {}, seed = 3 }: HouseParts,
+  { settings = {}, settingsOf, seed = 3 }: HouseParts,
 ) {
-  const set = Object.entries(settings).map(([path, value]) => ({ path, value }));
+  const all = { ...settings, ...settingsOf?.(reference) };
+  const set = Object.entries(all).map(([path, value]) => ({ path, value }));
   const fast = [
     { path: 'service.limits.loginSpacing', value: '0s' },
     { path: 'service.limits.requestsPerSecond', value: 10_000 },

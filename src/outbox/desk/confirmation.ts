@@ -61,7 +61,8 @@ export function createConfirmation({ store, v1, v2, readOrder }: ConfirmationDep
     const read = await unlessGone(v1.pendingRefund(orderId, pendingRefundId));
     if (!read) return missing(`pending refund ${pendingRefundId} of order ${orderId}`);
     requireReference(row, read.value.reference, `pending refund ${pendingRefundId}`);
-    await readOrder(orderId, { cause: `outbox:${row.outboxId}`, priority: 'read', signal });
+    const cause = `outbox:${row.outboxId}`;
+    await readOrder(orderId, { cause, priority: 'read', refunds: true, signal });
     return { orderId, pendingRefundId };
   };
   return async (row: DeskRow, id: string | null): Promise<JsonObject> => {

@@ -160,7 +160,7 @@ async function look(
   })();
   if (finding.found === 'yes') {
     const cause = `outbox:${item.outboxId}`;
-    await deps.readOrder(orderId, { cause, priority: 'read', signal });
+    await deps.readOrder(orderId, { cause, priority: 'read', refunds: true, signal });
   }
   return finding;
 }

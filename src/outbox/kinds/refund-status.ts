@@ -25,7 +25,7 @@ export function createRefundStatusKind({ v1, readOrder }: RefundStatusKindDeps):
     }
     if (status === wanted) {
       const cause = `outbox:${item.outboxId}`;
-      await readOrder(orderId, { cause, priority: 'read', signal });
+      await readOrder(orderId, { cause, priority: 'read', refunds: true, signal });
       return { found: 'yes', detail, result: { orderId, orderRefundId } };
     }
     if (status === item.expectedFrom) return { found: 'no', detail };

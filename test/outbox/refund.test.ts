@@ -1,0 +1,133 @@
+import { describe, expect, it } from 'vitest';
+import { Secret } from '../../src/lib/secret.ts';
+import type { Reference } from '../../src/reference/reference.ts';
+import { type House, startHouse } from './house.ts';
+
+const POST = { path: '*/pending-refunds', method: 'POST' } as const;
+
+async function ordered(house: House): Promise<string> {
+  const [barcode = ''] = house.barcodes;
+  const lines = [{ barcode, quantity: 3, price: '12.50' }];
+  await house.until(await house.put('order', 'A-1', { lines }), 'confirmed');
+  return barcode;
+}
+
+function askedWith(house: House, reference: string): number {
+  const { pendingRefunds } = house.reference.world.book;
+  return pendingRefunds.all.filter((one) => one.reference === reference).length;
+}
+
+describe('a pending refund', () => {
+  it('waits for its order, reaches the service, and is linked to what the service makes', async () => {
+    const house = await startHouse();
+    const [barcode = ''] = house.barcodes;
+    const order = await house.put('order', 'A-1', {
+      lines: [{ barcode, quantity: 3, price: '12.50' }],
+    });
+    const lines = [{ barcode, quantity: 2, refundType: 'claim/credit', restock: true }];
+    const id = await house.put('pending_refund', 'R-1', { orderReference: 'a-1', lines });
+    const { orderId } = await house.until(order, 'confirmed');
+    const state = await house.until(id, 'confirmed');
+    expect(state).toMatchObject({ orderId, orderRefundId: null });
+    expect(state.nextAction).toContain('has yet to confirm it');
+    expect(askedWith(house, 'R-1')).toBe(1);
+    const mirrored = await house.store.db.selectFrom('pending_refund').selectAll().execute();
+    expect(mirrored).toMatchObject([{ pending_refund_id: state.pendingRefundId }]);
+  });
+
+  it.each(['before', 'after'])('cut off %s its effect is there once', async (moment) => {
+    const faults = [{ kind: 'reset', moment, count: 1, ...POST }];
+    const house = await startHouse({ knobs: { faults } });
+    const barcode = await ordered(house);
+    const lines = [{ barcode, quantity: 1 }];
+    const id = await house.put('pending_refund', 'R-1', { orderReference: 'A-1', lines });
+    const state = await house.until(id, 'confirmed');
+    expect(askedWith(house, 'R-1')).toBe(1);
+    expect(state.attempts).toBe(moment === 'before' ? 2 : 1);
+  });
+
+  it('beyond what was ordered is refused before it is sent, with the rest that is left', async () => {
+    const house = await startHouse();
+    const barcode = await ordered(house);
+    const ask = (reference: string, lines: unknown) =>
+      house.put('pending_refund', reference, { orderReference: 'A-1', lines });
+    await house.until(await ask('R-1', [{ barcode, quantity: 2 }]), 'confirmed');
+    const second = await ask('R-2', [{ barcode, quantity: 2 }]);
+    expect((await house.until(second, 'refused')).problems).toEqual([
+      {
+        path: 'lines[0].quantity',
+        message: 'only 1 are left to refund of what was ordered',
+        severity: 'error',
+      },
+    ]);
+    const foreign = await ask('R-3', [{ barcode: 'other', quantity: 1 }]);
+    expect((await house.until(foreign, 'refused')).problems[0]?.path).toBe('lines[0].barcode');
+    const lost = await house.put('pending_refund', 'R-4', {
+      orderReference: 'nobody',
+      lines: [{ barcode, quantity: 1 }],
+    });
+    expect((await house.until(lost, 'refused')).problems[0]).toMatchObject({
+      path: 'orderReference',
+    });
+    expect(askedWith(house, 'R-2') + askedWith(house, 'R-3') + askedWith(house, 'R-4')).toBe(0);
+  });
+});
+
+describe('the status of a refund', () => {
+  it('is set from the status that it was decided on, and from no other one', async () => {
+    const house = await startHouse();
+    const barcode = await ordered(house);
+    const { book, trade } = house.reference.world;
+    const lines = [{ barcode, quantity: 1 }];
+    const asked = await house.put('pending_refund', 'R-1', { orderReference: 'A-1', lines });
+    const { orderId } = await house.until(asked, 'confirmed');
+    const [pending] = book.pendingRefunds.all;
+    const refund = pending && trade.confirmRefund(pending);
+    const body = { orderId, orderRefundId: refund?.orderRefundId };
+    const accept = await house.put('refund_status', 'S-1', { ...body, status: 'accepted' });
+    expect(await house.until(accept, 'confirmed')).toMatchObject(body);
+    expect(refund?.status).toBe('accepted');
+    expect(await house.until(asked, 'confirmed')).toMatchObject({
+      orderRefundId: refund?.orderRefundId,
+      nextAction: `nothing: the service confirmed it as refund ${refund?.orderRefundId}`,
+    });
+    if (refund) trade.moveRefund(refund, 'pending', 'client');
+    const stale = { ...body, status: 'rejected', expectedStatus: 'accepted' };
+    const refused = await house.until(await house.put('refund_status', 'S-2', stale), 'refused');
+    expect(refused.lastError).toBe('decided elsewhere: it was accepted and is now pending');
+  });
+});
+
+describe('a style', () => {
+  const body = { styleNo: 'ST-1', styleName: 'Parka', brandId: '1' };
+  const settings = ({ v2Url, credentials }: Reference) => {
+    const [key] = Object.values(credentials);
+    return {
+      'outbox.styles': true,
+      'service.v2.enabled': true,
+      'service.v2.baseUrl': v2Url,
+      'service.v2.login.clientId': key?.clientId,
+      'service.v2.login.clientSecret': new Secret('v2', key?.clientSecret ?? ''),
+    };
+  };
+
+  it('is refused while styles are off', async () => {
+    const house = await startHouse();
+    const state = await house.until(await house.put('style', 'ST-1', body), 'refused');
+    expect(state.problems[0]?.message).toContain('outbox.styles');
+  });
+
+  it('is made once, though the answer is lost, and then changed', async () => {
+    const faults = [
+      { kind: 'reset', moment: 'after', count: 1, path: '*/pdm/styles', method: 'POST' },
+    ];
+    const house = await startHouse({ knobs: { faults }, settingsOf: settings });
+    const made = await house.until(await house.put('style', 'N-1', body), 'confirmed');
+    const style = house.reference.pdm.style(made.styleId ?? '');
+    expect(style).toMatchObject({ styleNo: 'ST-1', styleName: 'Parka' });
+    const change = { styleId: made.styleId, styleName: 'Parka long', active: false };
+    await house.until(await house.put('style', 'N-2', change), 'confirmed');
+    const changed = house.reference.pdm.style(made.styleId ?? '');
+    expect(changed).toMatchObject({ styleName: 'Parka long', active: false });
+  });
+});
