@@ -9,6 +9,7 @@ import type { Tx } from '../store/store.ts';
 import { paceAccept } from './accept/pace.ts';
 import { readSubject, type Subject } from './facts.ts';
 import { endHolds, keepHolds, lapsedRules, readHolds } from './holds/holds.ts';
+import { outcomeAfterReturn, reconsiderAccepted } from './holds/returns.ts';
 import { resolveUndecidable, tellMisfits } from './incidents.ts';
 import {
   type DecisionMode,
@@ -65,8 +66,11 @@ async function judge(tx: Tx, context: DecisionContext, subject: Subject): Promis
     lapsed: lapsedRules(await readHolds(tx, id), now),
   });
   const holdAt = await keepHolds(tx, id, ruleSet, evaluation, now);
-  const look = nextLook(ruleSet, readsOf(ruleSet), context.tickMs, holdAt, now);
-  const outcome = await outcomeAfterRails(tx, { subject, at: now }, evaluation.live);
+  const railed = await outcomeAfterRails(tx, { subject, at: now }, evaluation.live);
+  const { settings } = ruleSet;
+  const { outcome, coolsUntil } = await outcomeAfterReturn(tx, id, railed, settings, now);
+  const wakeAt = coolsUntil ?? holdAt;
+  const look = nextLook(ruleSet, readsOf(ruleSet), context.tickMs, wakeAt, now);
   return { rules, mode, subject, evaluation, outcome, at: now, ...look };
 }
 
@@ -87,6 +91,9 @@ export async function decide(
   await noteExternal(tx, context, orderDeliveryId);
   const at = { now, settings: rules.ruleSet.settings };
   const subject = await readSubject(tx, orderDeliveryId, at);
+  if (subject?.delivery.status === 'accepted') {
+    return reconsiderAccepted(tx, context, subject, onPush);
+  }
   if (subject?.delivery.status !== 'pending') return undefined;
   await resolveUndecidable(tx, orderDeliveryId, now);
   await tellMisfits(tx, subject, now);

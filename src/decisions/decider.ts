@@ -19,6 +19,7 @@ import { type DecisionMode, rulesKey } from './record.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
 import type { KillSwitch } from './stop/kill-switch.ts';
 import { followChanges } from './watch/follow.ts';
+import { readsOf } from './watch/reads.ts';
 
 export interface DeciderDeps {
   readonly store: Store;
@@ -83,7 +84,8 @@ async function decideDue(
   const now = deps.clock.now();
   for (const [id, until] of aside) if (until <= now) aside.delete(id);
   const { mode, rules } = contextOf(deps);
-  const query = { rulesKey: rulesKey(mode, rules), now, settleMs: deps.settleMs };
+  const { accepted } = readsOf(rules.ruleSet);
+  const query = { rulesKey: rulesKey(mode, rules), now, settleMs: deps.settleMs, accepted };
   const due = await dueDeliveries(deps.store.db, query, [...aside.keys()], BATCH);
   for (const delivery of due) {
     if (signal.aborted) break;
@@ -116,7 +118,9 @@ export function createDecider(deps: DeciderDeps): Decider {
         const followed = await followChanges(deps.store, () => contextOf(deps));
         const decided = await decideDue(deps, aside, signal);
         if (decided > 0 || !followed || wake.signal.aborted) continue;
-        const next = await nextDueDelivery(deps.store.db, deps.settleMs, [...aside.keys()]);
+        const { accepted } = readsOf(deps.rules().ruleSet);
+        const query = { settleMs: deps.settleMs, accepted };
+        const next = await nextDueDelivery(deps.store.db, query, [...aside.keys()]);
         const wait = Math.max(1, (next ?? Infinity) - deps.clock.now());
         await deps.clock
           .sleep(Math.min(SLEEP_MS_MAX, wait), AbortSignal.any([signal, wake.signal]))

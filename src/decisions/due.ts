@@ -1,5 +1,6 @@
 /**
- * Which deliveries must be decided now: pending ones that were never evaluated, or whose own
+ * Which deliveries must be decided now: pending ones (and, where rules ask about such, ones that
+ * the rules accepted) that were never evaluated, or whose own
  * row, order or rule set differs from what they were evaluated on, whose push came to nothing, or
  * whose time has come again.
  * Level-triggered: it follows from the database alone and is safe to ask at any moment.
@@ -15,6 +16,8 @@ export interface DueQuery {
   readonly now: number;
   /** A delivery that changed less than this ago may still be growing. */
   readonly settleMs: number;
+  /** Whether rules ask about accepted deliveries as well. */
+  readonly accepted: boolean;
 }
 
 export interface DueDelivery {
@@ -22,12 +25,20 @@ export interface DueDelivery {
   readonly trigger: 'new' | 'changed' | 'rules' | 'push' | DueWhy;
 }
 
-function candidates(db: Db, aside: readonly number[]) {
+/** What the rules accepted and has not shipped, with the evaluation that said so. */
+const ACCEPTED_BY_RULES = sql<boolean>`(d.status = 'accepted' and d.tracking_numbers = '[]'
+  and exists (select 1 from decision n where n.decision_id = e.decision_id
+    and n.actor = 'daemon' and n.outcome = 'accept' and n.mode = 'live'))`;
+
+function candidates(db: Db, aside: readonly number[], accepted: boolean) {
+  const status = accepted
+    ? sql<boolean>`(d.status = 'pending' or ${ACCEPTED_BY_RULES})`
+    : sql<boolean>`d.status = 'pending'`;
   return db
     .selectFrom('delivery as d')
     .innerJoin('sales_order as o', 'o.order_id', 'd.order_id')
     .leftJoin('evaluation as e', 'e.order_delivery_id', 'd.order_delivery_id')
-    .where('d.status', '=', 'pending')
+    .where(status)
     .where('d.deleted_at', 'is', null)
     .where((eb) => eb.not(inKeys('d.order_delivery_id', aside)))
     .where((eb) => eb.not(hasOpenPush('d.order_delivery_id')));
@@ -67,7 +78,7 @@ function isFresh({ rulesKey }: DueQuery): RawBuilder<boolean> {
 }
 
 function select(db: Db, query: DueQuery, aside: readonly number[], limit: number) {
-  return candidates(db, aside)
+  return candidates(db, aside, query.accepted)
     .select([
       'd.order_delivery_id',
       'd.content_hash',
@@ -111,10 +122,10 @@ export async function dueDeliveries(
 /** When the next delivery falls due, if one waits. */
 export async function nextDueDelivery(
   db: Db,
-  settleMs: number,
+  { settleMs, accepted }: Pick<DueQuery, 'settleMs' | 'accepted'>,
   aside: readonly number[],
 ): Promise<number | undefined> {
-  const row = await candidates(db, aside)
+  const row = await candidates(db, aside, accepted)
     .select((eb) =>
       eb.fn
         .min(

@@ -3,6 +3,7 @@ import type { Db, Tx } from '../store/store.ts';
 import type { Subject } from './facts.ts';
 
 const UNDECIDABLE = 'undecidable';
+const RETURNED = 'taken_back_too_often';
 const MISFIT = 'customer_field';
 
 interface Place {
@@ -41,6 +42,12 @@ export function tellUndecidable(db: Db, orderDeliveryId: number, error: Error, a
 
 export function resolveUndecidable(tx: Tx, orderDeliveryId: number, at: number): Promise<void> {
   return resolve(tx, undecidable(orderDeliveryId), at);
+}
+
+/** The rules would take an accepted delivery back once more, and may not: a person must look. */
+export function tellReturned(tx: Tx, orderDeliveryId: number, detail: object, at: number) {
+  const place = { kind: RETURNED, entity: 'delivery', key: String(orderDeliveryId) };
+  return open(tx, place, detail, at);
 }
 
 /** Fields of the ERP's customer that are not of their declared kind count as not known. */

@@ -17,7 +17,7 @@ export function hasOpenPush(idColumn: string, status?: DeliveryStatus): RawBuild
 }
 
 /** SQL: the row `outbox` is the push of the decision in these columns. */
-function isPushOf(idColumn: string, decisionColumn: string): RawBuilder<boolean> {
+export function isPushOf(idColumn: string, decisionColumn: string): RawBuilder<boolean> {
   const [before, between] = pushReference('', '').split('//');
   const reference = sql`${`${before}/`} || ${sql.ref(idColumn)} || ${`/${between}`}
     || ${sql.ref(decisionColumn)}`;

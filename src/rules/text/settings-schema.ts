@@ -78,6 +78,14 @@ const acceptRails = z.strictObject({
 const rails = z.strictObject({
   reject: rejectRails.prefault({}),
   accept: acceptRails.prefault({}),
+  returns: z
+    .strictObject({
+      max_per_day: count
+        .default(2)
+        .describe('How often rules for accepted deliveries may take one back in 24 hours.'),
+      cooldown: duration.default('1h').describe('How long it is not accepted again after that.'),
+    })
+    .prefault({}),
   freshness: z
     .strictObject({
       mirror: duration.default('15m'),

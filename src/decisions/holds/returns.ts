@@ -1,0 +1,121 @@
+/**
+ * Taking back: a live hold rule with `applies_to: [pending, accepted]` may send back to pending
+ * what the rules of this daemon accepted, as long as it has not shipped, and only so often a day. A
+ * delivery that was taken back is not accepted again at once: whatever made the rules waver must
+ * be over for a while. What cannot be evaluated takes nothing back.
+ */
+import { sql } from 'kysely';
+import { parseDuration } from '../../lib/units.ts';
+import { enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
+import type { Outcome } from '../../rules/combine.ts';
+import { evaluate } from '../../rules/evaluate.ts';
+import type { RuleSet } from '../../rules/rule.ts';
+import type { Tx } from '../../store/store.ts';
+import type { Decided, DecisionContext } from '../decide.ts';
+import type { Subject } from '../facts.ts';
+import { tellReturned } from '../incidents.ts';
+import { isPushOf } from '../push.ts';
+import { recordDecision, rememberEvaluation } from '../record.ts';
+import { isReviewed } from '../review/touched.ts';
+import { nextLook } from '../watch/next-look.ts';
+import { readsOf } from '../watch/reads.ts';
+
+const DAY_MS = 86_400_000;
+const COOLDOWN_MS_DEFAULT = 3_600_000;
+
+interface Returns {
+  readonly count: number;
+  readonly lastAt: number | null;
+}
+
+/** How often the rules took this delivery back since a moment, and when last. */
+async function returnsSince(tx: Tx, orderDeliveryId: number, since: number): Promise<Returns> {
+  const row = await tx
+    .selectFrom('decision as n')
+    .innerJoin('outbox', (join) => join.on(isPushOf('n.order_delivery_id', 'n.decision_id')))
+    .select((eb) => [eb.fn.countAll<number>().as('count'), eb.fn.max('n.at').as('last_at')])
+    .where('n.order_delivery_id', '=', orderDeliveryId)
+    .where('n.actor', '=', 'daemon')
+    .where('n.at', '>', since)
+    .where(sql<string>`outbox.body->>'$.status'`, '=', 'pending')
+    .where('outbox.state', 'not in', ['canceled', 'refused'])
+    .executeTakeFirstOrThrow();
+  return { count: Number(row.count), lastAt: row.last_at };
+}
+
+/** What the rules of this daemon accepted, by their latest decision, and what has not shipped. */
+async function isOurs(tx: Tx, orderDeliveryId: number): Promise<boolean> {
+  const row = await tx
+    .selectFrom('evaluation as e')
+    .innerJoin('decision as n', 'n.decision_id', 'e.decision_id')
+    .innerJoin('delivery as d', 'd.order_delivery_id', 'e.order_delivery_id')
+    .select('n.decision_id')
+    .where('e.order_delivery_id', '=', orderDeliveryId)
+    .where('n.actor', '=', 'daemon')
+    .where('n.outcome', '=', 'accept')
+    .where('n.mode', '=', 'live')
+    .where('d.tracking_numbers', '=', '[]')
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** An accepted delivery under the rules that also ask about such. */
+export async function reconsiderAccepted(
+  tx: Tx,
+  context: DecisionContext,
+  subject: Subject,
+  onPush: () => void,
+): Promise<Decided | undefined> {
+  const { rules, mode, now, trigger, tickMs } = context;
+  const { ruleSet } = rules;
+  const { order_delivery_id: orderDeliveryId, order_id: orderId } = subject.delivery;
+  if (!(await isOurs(tx, orderDeliveryId))) return undefined;
+  const evaluation = evaluate(ruleSet, subject.facts, {
+    mode: mode === 'shadow' ? 'shadow' : 'live',
+  });
+  const look = nextLook(ruleSet, readsOf(ruleSet), tickMs, null, now);
+  const outcome = evaluation.live;
+  const judgement = { rules, mode, subject, evaluation, outcome, at: now, ...look };
+  await rememberEvaluation(tx, judgement, undefined);
+  if (outcome.code !== 'hold_rule' || mode !== 'live') return undefined;
+  if (await isReviewed(tx, subject)) return undefined;
+  const { count } = await returnsSince(tx, orderDeliveryId, now - DAY_MS);
+  const { max_per_day: max } = ruleSet.settings.rails.returns;
+  if (count >= max) {
+    await tellReturned(tx, orderDeliveryId, { times: count, reason: outcome.reason }, now);
+    return undefined;
+  }
+  const decisionId = await recordDecision(tx, judgement, { actor: 'daemon', trigger });
+  const change = { orderId, orderDeliveryId, from: 'accepted', to: 'pending' } as const;
+  await enqueueDeliveryStatus(tx, { ...change, decisionId }, now);
+  onPush();
+  return { decisionId, orderDeliveryId, outcome };
+}
+
+/** Until when a delivery that was taken back must not be accepted; undefined when it may be. */
+async function coolsUntil(
+  tx: Tx,
+  orderDeliveryId: number,
+  { rails }: RuleSet['settings'],
+  now: number,
+): Promise<number | undefined> {
+  const cooldown = parseDuration(rails.returns.cooldown) ?? COOLDOWN_MS_DEFAULT;
+  const { lastAt } = await returnsSince(tx, orderDeliveryId, now - cooldown);
+  return lastAt === null ? undefined : lastAt + cooldown;
+}
+
+/** The outcome of a pending delivery, which waits a while after it was taken back. */
+export async function outcomeAfterReturn(
+  tx: Tx,
+  orderDeliveryId: number,
+  outcome: Outcome,
+  settings: RuleSet['settings'],
+  now: number,
+): Promise<{ readonly outcome: Outcome; readonly coolsUntil: number | undefined }> {
+  if (outcome.kind !== 'accept') return { outcome, coolsUntil: undefined };
+  const until = await coolsUntil(tx, orderDeliveryId, settings, now);
+  if (until === undefined) return { outcome, coolsUntil: undefined };
+  const reason = `taken back before; not accepted again until ${new Date(until).toISOString()}`;
+  const waiting = { ...outcome, kind: 'hold', code: 'hold_rule', rules: [], reason } as const;
+  return { outcome: waiting, coolsUntil: until };
+}

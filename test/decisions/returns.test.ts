@@ -1,0 +1,119 @@
+import { describe, expect, it } from 'vitest';
+import { createHouse, type House, loadedRules } from './support.ts';
+
+const RULES = loadedRules(
+  `
+rules:
+  - id: accept-all
+    title: Everything
+    action: accept
+    mode: live
+    when: [ delivery.quantity > 0 ]
+  - id: hold-blocked
+    title: The customer is blocked
+    action: hold
+    mode: live
+    applies_to: [pending, accepted]
+    when: [ has(customer.blocked) && customer.blocked ]
+`,
+  'version: 1\nrails: { returns: { cooldown: 1h, max_per_day: 2 } }\n',
+);
+const set = { rules: () => RULES };
+const HOUR = 3_600_000;
+const C1 = { shippingAddress: { accountNo: 'C-1' } };
+
+/** The service took the open push, and the mirror shows it. */
+async function confirm(house: House, status: string): Promise<void> {
+  const { db } = house.store;
+  await db.updateTable('outbox').set({ attempts: 1 }).where('ended_at', 'is', null).execute();
+  await house.clock.advance(1_000);
+  await house.delivery({ id: 1, status });
+  await house.endPush('confirmed', { answered: true });
+  await house.clock.advance(1_000);
+}
+
+async function accepted(): Promise<House> {
+  const house = await createHouse();
+  await house.customer();
+  await house.order(1, C1);
+  await house.delivery({ id: 1 });
+  expect(await house.decide(set)).toEqual(['1 accept']);
+  await confirm(house, 'accepted');
+  expect(await house.decide(set)).toEqual([]);
+  return house;
+}
+
+async function wanted(house: House): Promise<string[]> {
+  const rows = await house.store.db.selectFrom('outbox').select('body').execute();
+  return rows.map(({ body }) => JSON.parse(body).status);
+}
+
+async function incidents(house: House): Promise<string[]> {
+  const rows = await house.store.db.selectFrom('incident').select('kind').execute();
+  return rows.map(({ kind }) => kind);
+}
+
+describe('what the rules accepted', () => {
+  it('is taken back when a rule for such holds it, and accepted again later', async () => {
+    const house = await accepted();
+    await house.customer({ blocked: true });
+    expect(await house.decide(set)).toEqual(['1 hold']);
+    expect(await wanted(house)).toEqual(['accepted', 'pending']);
+    await confirm(house, 'pending');
+    await house.decide(set);
+    await house.customer({ blocked: false });
+    expect(await house.decide(set)).toEqual(['1 hold']);
+    const [latest] = await house.store.db
+      .selectFrom('decision')
+      .select('reason')
+      .orderBy('decision_id', 'desc')
+      .limit(1)
+      .execute();
+    expect(latest?.reason).toContain('not accepted again until');
+    await house.clock.advance(HOUR);
+    expect(await house.decide(set)).toEqual(['1 accept']);
+  });
+
+  it('is taken back twice a day and then left to a person', async () => {
+    const house = await accepted();
+    for (const round of [1, 2, 3]) {
+      await house.customer({ blocked: true, overdueDays: round });
+      const decided = await house.decide(set);
+      expect(decided).toEqual(round < 3 ? ['1 hold'] : []);
+      if (round === 3) break;
+      await confirm(house, 'pending');
+      await house.customer({ blocked: false, overdueDays: round });
+      await house.clock.advance(HOUR);
+      await house.decide(set);
+      await confirm(house, 'accepted');
+      await house.decide(set);
+    }
+    expect(await wanted(house)).toEqual(['accepted', 'pending', 'accepted', 'pending', 'accepted']);
+    expect(await incidents(house)).toContain('taken_back_too_often');
+  });
+
+  it('stays accepted once it has shipped', async () => {
+    const house = await accepted();
+    const more = { trackAndTrace: { trackingNumbers: ['T-1'], trackingLinks: [] } };
+    await house.delivery({ id: 1, status: 'accepted', more });
+    await house.customer({ blocked: true });
+    expect(await house.decide(set)).toEqual([]);
+    expect(await wanted(house)).toEqual(['accepted']);
+  });
+});
+
+describe('what somebody else accepted', () => {
+  it('is never taken back', async () => {
+    const house = await createHouse();
+    await house.customer({ blocked: true });
+    await house.order(1, C1);
+    await house.delivery({ id: 1 });
+    expect(await house.decide(set)).toEqual(['1 hold']);
+    await house.clock.advance(1_000);
+    await house.delivery({ id: 1, status: 'accepted' });
+    expect(await house.decide(set)).toEqual([]);
+    await house.customer({ blocked: true, overdueDays: 5 });
+    expect(await house.decide(set)).toEqual([]);
+    expect(await wanted(house)).toEqual([]);
+  });
+});
