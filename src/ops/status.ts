@@ -18,7 +18,7 @@ export interface StreamStatus {
 }
 
 export interface Status {
-  /** Whether a daemon holds the lease now. */
+  /** Whether a daemon holds the lease now: what the database knows. */
   readonly daemon: { readonly running: boolean; readonly holder: string | null };
   readonly schema: number;
   readonly streams: readonly StreamStatus[];

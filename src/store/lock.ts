@@ -4,7 +4,7 @@
  * database itself. A lease row beside it says who holds it, and its fencing token tells a daemon
  * that was suspended that somebody took over.
  */
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { hostname } from 'node:os';
 import Database from 'better-sqlite3';
 import type { Clock } from '../lib/clock.ts';
@@ -25,6 +25,8 @@ export interface Lease {
 
 const LEASE_NAME = 'daemon';
 
+const LOOK_MS = 100;
+
 const FOLDER_HINT = 'dataDir must name a folder that this user may write to';
 
 /** Makes the folder of the databases, for its owner only, if it is not there. */
@@ -41,7 +43,8 @@ export function makeDataFolder(path: string): void {
 export function lockFolder(path: string): FolderLock {
   let database: Database.Database | undefined;
   try {
-    const held = new Database(path, { timeout: 0 });
+    // Somebody who only looks whether it is held is gone in a moment.
+    const held = new Database(path, { timeout: LOOK_MS });
     database = held;
     held.pragma('journal_mode = delete');
     held.exec('begin exclusive');
@@ -56,6 +59,25 @@ export function lockFolder(path: string): FolderLock {
       hint: 'stop it first, or give this one a dataDir of its own',
       cause,
     });
+  }
+}
+
+/**
+ * Whether a daemon works on this folder: the kernel has dropped its lock the moment it died,
+ * however it died. Undefined when this user may not look.
+ */
+export function isFolderLocked(path: string): boolean | undefined {
+  let database: Database.Database | undefined;
+  try {
+    if (!existsSync(path)) return false;
+    database = new Database(path, { readonly: true, fileMustExist: true, timeout: 0 });
+    database.prepare('select count(*) from sqlite_schema').get();
+    return false;
+  } catch (cause) {
+    if (!(cause instanceof Database.SqliteError)) throw cause;
+    return cause.code.startsWith('SQLITE_BUSY') ? true : undefined;
+  } finally {
+    database?.close();
   }
 }
 

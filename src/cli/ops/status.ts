@@ -1,8 +1,12 @@
 /** `selvedge status`: how the installation is. */
 import { Command } from 'commander';
+import type { Config } from '../../config/schema.ts';
 import { systemClock } from '../../lib/clock.ts';
-import { formatDuration } from '../../lib/units.ts';
-import { freshnessOf, readStatus, type Status, type StreamStatus } from '../../ops/status.ts';
+import { toError } from '../../lib/errors.ts';
+import { formatDuration, formatSize } from '../../lib/units.ts';
+import { type Installation, readInstallation } from '../../ops/installation.ts';
+import type { Status, StreamStatus } from '../../ops/status.ts';
+import { verdictOf } from '../../ops/verdict.ts';
 import { type CliContext, examples } from '../command.ts';
 import type { Output } from '../output.ts';
 import { withMirror } from '../reading.ts';
@@ -39,10 +43,11 @@ function relayLine({ relay }: Status): string {
   return parts.join(', ');
 }
 
-function printStatus(output: Output, status: Status): void {
+function printStatus(output: Output, status: Installation): void {
   const { daemon, events } = status;
   output.line(`daemon      ${daemon.running ? `running (${daemon.holder})` : 'not running'}`);
   output.line(`schema      ${status.schema}`);
+  if (status.sendingPaused !== null) output.line(`sending     PAUSED: ${status.sendingPaused}`);
   if (status.decisionsStop !== null) {
     const { actor, reason, at } = status.decisionsStop;
     output.line(`decisions   STOPPED by ${actor} since ${new Date(at).toISOString()}: ${reason}`);
@@ -55,11 +60,55 @@ function printStatus(output: Output, status: Status): void {
   output.line(`to read     ${status.refreshWaiting} orders`);
   output.line(`quarantine  ${status.quarantined} rows`);
   output.line(`incidents   ${status.openIncidents} open`);
+  output.line(`backup      ${status.backupAgeMs === null ? 'none' : ago(status.backupAgeMs)}`);
+  output.line(`disk        ${formatSize(status.freeBytes)} free`);
   output.line();
   output.table(
     ['STREAM', 'STATE', 'COMPLETE', 'ROWS', 'DUE', 'LAST ERROR'],
     status.streams.map(streamRow),
   );
+}
+
+/** What monitoring programs take for granted (Nagios and its kin); not those of other commands. */
+const CHECK_CODES = { ok: 0, warning: 1, critical: 2, unknown: 3 } as const;
+
+const WATCH_MS = 2_000;
+const CLEAR = '\u001b[H\u001b[2J';
+
+interface Options {
+  readonly json?: boolean;
+  readonly check?: boolean;
+  readonly watch?: boolean;
+}
+
+function read(command: Command, context: CliContext): Promise<[Installation, Config]> {
+  const now = systemClock().now();
+  return withMirror(command, context, async (db, _store, config) => [
+    await readInstallation(db, config, now),
+    config,
+  ]);
+}
+
+async function check(command: Command, context: CliContext): Promise<void> {
+  const { output } = context;
+  try {
+    const { grade, findings } = verdictOf(...(await read(command, context)));
+    context.setExitCode(CHECK_CODES[grade]);
+    output.line(`${grade.toUpperCase()}: ${findings.join('; ') || 'everything is fine'}`);
+  } catch (error) {
+    context.setExitCode(CHECK_CODES.unknown);
+    output.line(`UNKNOWN: ${toError(error).message.split('\n').join(' ')}`);
+  }
+}
+
+async function watch(command: Command, context: CliContext): Promise<void> {
+  const { output } = context;
+  while (!output.isClosed()) {
+    const [found] = await read(command, context);
+    if (output.isTerminal) output.line(CLEAR);
+    printStatus(output, found);
+    await systemClock().sleep(WATCH_MS);
+  }
 }
 
 export function status(context: CliContext): Command {
@@ -69,20 +118,24 @@ export function status(context: CliContext): Command {
       'Streams and their age, deliveries, pushes, events and what needs a person. Reads the\n' +
         'database only: works while the daemon runs and while it does not.',
     )
+    .option('--watch', 'again every two seconds, until Ctrl-C')
+    .option('--check', 'one line; exits with 0 fine, 1 warning, 2 critical, 3 unknown')
     .option('--json', 'as JSON')
     .addHelpText(
       'after',
       examples([
         ['status', 'for people'],
         ['status --json', 'for programs'],
+        ['status --check', 'for monitoring'],
       ]),
     )
-    .action(async (options: { json?: boolean }, command: Command) => {
-      const now = systemClock().now();
-      const found = await withMirror(command, context, (db, _store, config) =>
-        readStatus(db, now, freshnessOf(config)),
-      );
-      if (options.json === true) context.output.json(found);
-      else printStatus(context.output, found);
+    .action(async (options: Options, command: Command) => {
+      if (options.check === true) await check(command, context);
+      else if (options.watch === true) await watch(command, context);
+      else {
+        const [found] = await read(command, context);
+        if (options.json === true) context.output.json(found);
+        else printStatus(context.output, found);
+      }
     });
 }

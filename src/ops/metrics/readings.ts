@@ -1,9 +1,7 @@
 /** What the metrics tell that stands in the database: all of it from an index, or small. */
 import { sql } from 'kysely';
-import { z } from 'zod';
-import { tryParseJson } from '../../lib/json.ts';
-import { readState } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
+import { type RelayFigures, readRelayFigures } from '../relay.ts';
 import type { FreshnessMs } from '../status.ts';
 
 interface StreamReading {
@@ -37,21 +35,13 @@ export interface DatabaseReadings {
   readonly lastEventAt: number | undefined;
   readonly quarantine: readonly Counted[];
   readonly incidents: readonly Counted[];
-  readonly loss: Loss | undefined;
+  readonly loss: RelayFigures | undefined;
 }
 
 interface Counted {
   readonly name: string;
   readonly count: number;
 }
-
-const LOSS = z.object({
-  state: z.enum(['unknown', 'healthy', 'degraded', 'silent']),
-  missedShare: z.number(),
-  lost: z.number(),
-  lateMsP95: z.number().nullable(),
-});
-type Loss = z.output<typeof LOSS>;
 
 async function streamReadings(
   db: Db,
@@ -159,7 +149,6 @@ export async function readDatabase(
       eb.fn.min<number | null>('requested_at').as('oldest'),
     ])
     .execute();
-  const loss = LOSS.safeParse(tryParseJson((await readState(db, 'loss_meter')) ?? ''));
   return {
     streams: await streamReadings(db, now, freshnessMs),
     pending: aged(await pendingDeliveries(db), now),
@@ -169,6 +158,6 @@ export async function readDatabase(
     lastEventAt: event?.at ?? undefined,
     quarantine: await counted(db, 'quarantine'),
     incidents: await counted(db, 'incident'),
-    loss: loss.success ? loss.data : undefined,
+    loss: await readRelayFigures(db),
   };
 }

@@ -1,0 +1,41 @@
+/** The whole installation: the database, and what stands beside it in the folders. */
+import { join } from 'node:path';
+import type { Config } from '../config/schema.ts';
+import { backupDirectory, listBackups } from '../store/backup/manifest.ts';
+import { pauseReason } from '../store/care/pause.ts';
+import { isFolderLocked } from '../store/lock.ts';
+import { freeBytesAt } from '../store/space.ts';
+import type { Db } from '../store/store.ts';
+import { freshnessOf, readStatus, type Status } from './status.ts';
+
+export interface Installation extends Status {
+  /** Why nothing is sent at all; null: it is. */
+  readonly sendingPaused: string | null;
+  /** Of the newest backup; null: there is none that this user may see. */
+  readonly backupAgeMs: number | null;
+  readonly freeBytes: number;
+}
+
+function newestBackupAt(config: Config): number | undefined {
+  try {
+    const [newest] = listBackups(backupDirectory(config), 1);
+    return newest ? Date.parse(newest.manifest.createdAt) : undefined;
+  } catch {
+    // A folder that this user may not read.
+    return undefined;
+  }
+}
+
+export async function readInstallation(db: Db, config: Config, now: number): Promise<Installation> {
+  const status = await readStatus(db, now, freshnessOf(config));
+  // The lock tells of a kill at once; the lease only once it has run out.
+  const isLocked = isFolderLocked(join(config.dataDir, 'daemon.lock'));
+  const backupAt = newestBackupAt(config);
+  return {
+    ...status,
+    daemon: { ...status.daemon, running: isLocked ?? status.daemon.running },
+    sendingPaused: pauseReason(config.dataDir) ?? null,
+    backupAgeMs: backupAt === undefined ? null : now - backupAt,
+    freeBytes: await freeBytesAt(config.dataDir),
+  };
+}

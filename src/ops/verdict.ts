@@ -1,0 +1,67 @@
+/** Whether somebody should look, for `selvedge status --check`: one line and an exit code. */
+import type { Config } from '../config/schema.ts';
+import { formatDuration } from '../lib/units.ts';
+import type { Installation } from './installation.ts';
+
+export type Grade = 'ok' | 'warning' | 'critical';
+
+interface Finding {
+  readonly grade: Grade;
+  readonly text: string;
+}
+
+export interface Verdict {
+  readonly grade: Grade;
+  /** The gravest first; empty when everything is fine. */
+  readonly findings: readonly string[];
+}
+
+/** A stream that is this many times older than allowed is no longer only late. */
+const CRITICAL_AGE = 4;
+const BACKUP_MS_MAX = 26 * 3_600_000;
+
+function critical(isSo: boolean, text: string): Finding[] {
+  return isSo ? [{ grade: 'critical', text }] : [];
+}
+
+function warning(isSo: boolean, text: string): Finding[] {
+  return isSo ? [{ grade: 'warning', text }] : [];
+}
+
+function streamFindings(found: Installation, config: Config): Finding[] {
+  const limits = new Map(
+    Object.entries(config.streams).map(([name, stream]) => [name, stream.freshness]),
+  );
+  return found.streams
+    .filter(({ stale, paused }) => stale && !paused)
+    .map(({ stream, ageMs }) => {
+      const age = ageMs === null ? 'never complete' : `${formatDuration(ageMs)} old`;
+      const isGrave = (ageMs ?? 0) > CRITICAL_AGE * (limits.get(stream) ?? Infinity);
+      return { grade: isGrave ? 'critical' : 'warning', text: `${stream} is ${age}` };
+    });
+}
+
+export function verdictOf(found: Installation, config: Config): Verdict {
+  const { pullFloor, sendFloor } = config.store.space;
+  const { outbox, relay, backupAgeMs, freeBytes } = found;
+  const inDoubt = outbox.in_doubt ?? 0;
+  const dead = outbox.dead ?? 0;
+  const findings: Finding[] = [
+    ...critical(!found.daemon.running, 'the daemon does not run'),
+    ...critical(freeBytes < sendFloor, 'the disk is full: nothing is sent'),
+    ...critical(relay?.state === 'silent', 'no event comes while orders change'),
+    ...warning(freeBytes >= sendFloor && freeBytes < pullFloor, 'the disk is nearly full'),
+    ...warning(found.sendingPaused !== null, `sending is paused: ${found.sendingPaused}`),
+    ...warning(found.decisionsStop !== null, 'the decisions are stopped'),
+    ...streamFindings(found, config),
+    ...warning(inDoubt > 0, `${inDoubt} pushes in doubt`),
+    ...warning(dead > 0, `${dead} pushes given up`),
+    ...warning(found.openIncidents > 0, `${found.openIncidents} incidents open`),
+    ...warning(found.quarantined > 0, `${found.quarantined} rows in quarantine`),
+    ...warning(backupAgeMs === null, 'there is no backup'),
+    ...warning((backupAgeMs ?? 0) > BACKUP_MS_MAX, 'the newest backup is older than a day'),
+  ];
+  const gravest = findings.find(({ grade }) => grade === 'critical') ?? findings[0];
+  const order = findings.toSorted((a, b) => a.grade.localeCompare(b.grade));
+  return { grade: gravest?.grade ?? 'ok', findings: order.map(({ text }) => text) };
+}
