@@ -27,9 +27,13 @@ import { portalOpen } from './events/portal.ts';
 import { eventsReplay } from './events/replay.ts';
 import { eventsShow } from './events/show.ts';
 import { eventsTail } from './events/tail.ts';
+import { api } from './ops/api.ts';
+import { doctor } from './ops/doctor.ts';
 import { migrate } from './ops/migrate.ts';
 import { pause, resume } from './ops/pause.ts';
+import { probe } from './ops/probe.ts';
 import { status } from './ops/status.ts';
+import { supportBundle } from './ops/support-bundle.ts';
 import { outboxCancel, outboxResolve, outboxRetry } from './outbox/act.ts';
 import { outboxList } from './outbox/list.ts';
 import { outboxShow } from './outbox/show.ts';
@@ -71,6 +75,10 @@ export const COMMANDS: readonly CommandFactory[] = [
   migrate,
   status,
   stock,
+  api,
+  doctor,
+  probe,
+  supportBundle,
   pause,
   resume,
   completion,

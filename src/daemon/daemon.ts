@@ -26,6 +26,7 @@ import { createReadSequence } from '../store/state.ts';
 import { openStore, type SqliteStore, storeOptions } from '../store/store.ts';
 import { createOrderReader } from '../sync/read-order.ts';
 import type { RunResult } from '../sync/run/run-stream.ts';
+import { callRoutes } from './commands/call.ts';
 import { createDecisions, type Decisions } from './decisions.ts';
 import { createDoors } from './erp/doors.ts';
 import { createInbox } from './inbox.ts';
@@ -166,7 +167,10 @@ function createWorkers(
   });
   const local = createLocal(config, {
     ...{ random, log, sync: operations, health, onListening },
-    groups: [inbox.routes, ...decisions.routes, ...outbox.routes, ...erp.groups],
+    groups: [
+      ...[inbox.routes, ...decisions.routes, ...outbox.routes, ...erp.groups],
+      callRoutes({ store, service, clock }),
+    ],
   });
   const lease = leaseKeeper(parts.lease, config.store.lockLease, pulse.clockOf('lease'));
   return {

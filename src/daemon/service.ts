@@ -1,5 +1,6 @@
 /** The way to the service as the configuration describes it: transport, session, V1. */
 import { readFileSync } from 'node:fs';
+import type { RawTarget } from '../client/raw-call.ts';
 import {
   createLoginGate,
   createSession,
@@ -69,6 +70,8 @@ export interface Service {
   readonly v1: V1Client;
   /** Undefined while V2 is not enabled. */
   readonly v2: V2Client | undefined;
+  /** For calls that only a person makes; undefined while V2 is not enabled. */
+  readonly raw: { readonly v1: RawTarget; readonly v2: RawTarget | undefined };
   /** Log-ins since the start, and those that gave no token. */
   logins(): { readonly done: number; readonly failed: number };
 }
@@ -85,7 +88,7 @@ export interface ServiceDeps {
 function createV2(
   { enabled, baseUrl, login, tokenHeader, tokenPointers, pageLimit }: Config['service']['v2'],
   session: (credential: Credential) => Session,
-): V2Client | undefined {
+): { readonly client: V2Client; readonly raw: RawTarget } | undefined {
   if (!enabled || baseUrl === null || login === null) return undefined;
   const { clientId, clientSecret, idMember, secretMember } = login;
   const credential: Credential = {
@@ -96,7 +99,8 @@ function createV2(
     clientId: clientId instanceof Secret ? clientId.reveal() : clientId,
   };
   const paging = { pageRows: pageLimit, follow: 'token' } as const;
-  return createV2Client({ baseUrl, paging }, session(credential));
+  const sender = session(credential);
+  return { client: createV2Client({ baseUrl, paging }, sender), raw: { baseUrl, sender } };
 }
 
 export async function createService(
@@ -132,6 +136,7 @@ export async function createService(
     createSession({ credential }, { transport, clock, scrubber, gate, onLogin });
   const v2 = createV2(config.v2, session);
   const { readToken, readTokenHeader, paging, pageLimit, baseUrl } = config.v1;
+  const sender = session(v1Credential(config.v1));
   const v1 = createV1Client(
     {
       baseUrl,
@@ -146,12 +151,13 @@ export async function createService(
       },
     },
     {
-      sender: session(v1Credential(config.v1)),
+      sender,
       catalogSender:
         readToken === null
           ? undefined
           : session({ kind: 'key', header: readTokenHeader, key: readToken }),
     },
   );
-  return { transport, v1, v2, logins: () => ({ ...logins }) };
+  const raw = { v1: { baseUrl, sender }, v2: v2?.raw };
+  return { transport, v1, v2: v2?.client, raw, logins: () => ({ ...logins }) };
 }

@@ -4,7 +4,7 @@ import type { Config } from '../../config/schema.ts';
 import type { Random } from '../../lib/chance.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Scrubber } from '../../lib/secret.ts';
-import { lockFolder } from '../../store/lock.ts';
+import { lockFolder, makeDataFolder } from '../../store/lock.ts';
 import { openStore, type Store, storeOptions } from '../../store/store.ts';
 import { createService, type Service } from '../service.ts';
 
@@ -20,6 +20,7 @@ export async function workAlone<T>(
   deps: AloneDeps,
   work: (parts: { readonly store: Store; readonly service: Service }) => Promise<T>,
 ): Promise<T> {
+  makeDataFolder(config.dataDir);
   const folder = lockFolder(join(config.dataDir, 'daemon.lock'));
   try {
     const { store } = await openStore(storeOptions(config), deps.clock);

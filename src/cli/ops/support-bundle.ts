@@ -1,0 +1,40 @@
+/** `selvedge support-bundle`: what a report needs, and nothing that a stranger should have. */
+import { writeFileSync } from 'node:fs';
+import { Command } from 'commander';
+import { describeConfig } from '../../config/describe.ts';
+import { makeBundle } from '../../daemon/doctor/bundle.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { ConfigError, toError } from '../../lib/errors.ts';
+import { type CliContext, configFileOf, configOf, examples } from '../command.ts';
+
+function write(file: string, text: string): void {
+  try {
+    writeFileSync(file, text, { mode: 0o600, flag: 'wx' });
+  } catch (cause) {
+    const message = `${file} cannot be written: ${toError(cause).message}`;
+    const hint = 'name a file that is not there yet';
+    throw new ConfigError('bundle.cannot_write', message, { hint, cause });
+  }
+}
+
+export function supportBundle(context: CliContext): Command {
+  return new Command('support-bundle')
+    .summary('collect what a report needs, without secrets and business')
+    .description(
+      'Versions, the masked configuration, the checks of "doctor --offline", states, and what\n' +
+        'went wrong lately, as one JSON file that only you can read. No orders, customers,\n' +
+        'prices or addresses, no bodies, no secrets. Look at it before you send it.',
+    )
+    .argument('[file]', 'where to write it', 'selvedge-support.json')
+    .addHelpText('after', examples([['support-bundle /tmp/report.json', 'then read it']]))
+    .action(async (file: string, _options: object, command: Command) => {
+      const loaded = configOf(command, context);
+      const settings = describeConfig({
+        file: configFileOf(command, context),
+        env: context.env,
+      });
+      const bundle = await makeBundle(loaded, settings, systemClock().now());
+      write(file, `${context.scrubber.scrub(JSON.stringify(bundle, null, 2))}\n`);
+      context.output.line(`${file}: look at it before you send it`);
+    });
+}

@@ -1,0 +1,55 @@
+/** Any call of the service, as a person looks at it: a path in, status and JSON out. */
+import { RefusedError } from '../lib/errors.ts';
+import type { Sender } from './transport.ts';
+
+export interface RawCall {
+  readonly api: 'v1' | 'v2';
+  readonly method: 'GET' | 'POST' | 'PATCH';
+  /** Below the API's address, with its query: `/orders?beforeOrderId=7`. */
+  readonly path: string;
+  readonly json?: unknown;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface RawAnswer {
+  readonly status: number;
+  readonly json: unknown;
+  readonly contentType: string | null;
+}
+
+export interface RawTarget {
+  readonly baseUrl: string;
+  readonly sender: Sender;
+}
+
+/** The address of the call; it cannot lead out of the API. */
+function addressOf(baseUrl: string, path: string): URL {
+  const url = URL.parse(`${baseUrl}${path}`);
+  const base = new URL(baseUrl);
+  const isInside =
+    path.startsWith('/') &&
+    url?.origin === base.origin &&
+    url.pathname.startsWith(`${base.pathname}/`);
+  if (url && isInside) return url;
+  throw new RefusedError('api.bad_path', `${path} is no path below ${baseUrl}`, {
+    hint: 'write it as /orders/123, without the address',
+  });
+}
+
+export async function callRaw(target: RawTarget, call: RawCall): Promise<RawAnswer> {
+  const url = addressOf(target.baseUrl, call.path);
+  const answer = await target.sender.request({
+    method: call.method,
+    url: `${url.origin}${url.pathname}`,
+    query: Object.fromEntries(url.searchParams),
+    json: call.json,
+    priority: 'read',
+    signal: call.signal,
+  });
+  const type = answer.headers['content-type'];
+  return {
+    status: answer.status,
+    json: answer.json,
+    contentType: typeof type === 'string' ? type : null,
+  };
+}

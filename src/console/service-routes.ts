@@ -1,0 +1,27 @@
+/** What a person asks the service through the daemon: `/api/service/call`. */
+import { z } from 'zod';
+import type { RawAnswer, RawCall } from '../client/raw-call.ts';
+import type { RouteGroup } from './api.ts';
+import { asker } from './asker.ts';
+
+const body = z.strictObject({
+  ...asker,
+  api: z.enum(['v1', 'v2']),
+  method: z.enum(['GET', 'POST', 'PATCH']),
+  path: z.string().max(2_000),
+  json: z.unknown().optional(),
+});
+
+export function serviceRoutes(
+  call: (call: RawCall, asker: { actor: string; reason: string }) => Promise<RawAnswer>,
+): RouteGroup {
+  return {
+    access: 'operator',
+    install(app) {
+      app.post('/api/service/call', (request) => {
+        const { actor, reason, ...wanted } = body.parse(request.body);
+        return call(wanted, { actor, reason });
+      });
+    },
+  };
+}

@@ -1,0 +1,56 @@
+/** Calls of the service that a person makes, through the daemon's own transport and limits. */
+import { callRaw, type RawAnswer, type RawCall } from '../../client/raw-call.ts';
+import type { RouteGroup } from '../../console/api.ts';
+import { serviceRoutes } from '../../console/service-routes.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { RefusedError } from '../../lib/errors.ts';
+import type { Store } from '../../store/store.ts';
+import type { Service } from '../service.ts';
+
+export interface Answered extends RawAnswer {
+  readonly tookMs: number;
+  /** The service's clock less ours; null: it does not say. */
+  readonly clockOffsetMs: number | null;
+}
+
+export interface CallerDeps {
+  readonly store: Store;
+  readonly service: Service;
+  readonly clock: Clock;
+}
+
+interface Asker {
+  readonly actor: string;
+  readonly reason: string;
+}
+
+export type ServiceCaller = (call: RawCall, asker: Asker) => Promise<Answered>;
+
+/** What may change something at the service is written into the audit before it is sent. */
+export function createServiceCaller({ store, service, clock }: CallerDeps): ServiceCaller {
+  return async (call, { actor, reason }) => {
+    const target = service.raw[call.api];
+    if (!target) {
+      throw new RefusedError('api.no_v2', 'V2 is not enabled', { hint: 'service.v2.enabled' });
+    }
+    const { api, method, path } = call;
+    if (method !== 'GET') {
+      const detail = JSON.stringify({ body: call.json ?? null });
+      await store.db
+        .insertInto('audit')
+        .values({
+          ...{ at: clock.now(), actor, action: 'service.call', reason, detail },
+          subject: `${api} ${method} ${path}`,
+        })
+        .execute();
+    }
+    const startedAt = clock.monotonic();
+    const answer = await callRaw(target, call);
+    const { clockOffsetMs = null } = service.transport.stats();
+    return { ...answer, tookMs: Math.round(clock.monotonic() - startedAt), clockOffsetMs };
+  };
+}
+
+export function callRoutes(deps: CallerDeps): RouteGroup {
+  return serviceRoutes(createServiceCaller(deps));
+}

@@ -1,0 +1,88 @@
+/**
+ * Everything that a report needs and nothing that a stranger should have: versions, the masked
+ * configuration, the state of every part, and what went wrong lately. No orders, customers, prices
+ * or addresses, no bodies of documents and events, no secrets.
+ */
+
+import type { SettingRow } from '../../config/describe.ts';
+import type { LoadedConfig } from '../../config/load.ts';
+import { readInstallation } from '../../ops/installation.ts';
+import { version } from '../../ops/version.ts';
+import { openReadOnlyStore, type SqliteStore, storeOptions } from '../../store/store.ts';
+import { examine } from './doctor.ts';
+import type { Finding } from './finding.ts';
+
+const ROWS_MAX = 200;
+
+async function troubles({ db }: SqliteStore) {
+  return {
+    runs: await db
+      .selectFrom('sync_run')
+      .selectAll()
+      .where('outcome', '!=', 'complete')
+      .orderBy('run_id', 'desc')
+      .limit(ROWS_MAX)
+      .execute(),
+    streams: await db.selectFrom('stream_state').selectAll().execute(),
+    incidents: await db
+      .selectFrom('incident')
+      .select(['id', 'at', 'kind', 'entity', 'resolved_at'])
+      .orderBy('id', 'desc')
+      .limit(ROWS_MAX)
+      .execute(),
+    pushes: await db
+      .selectFrom('outbox')
+      .select(['outbox_id', 'kind', 'state', 'attempts', 'created_at', 'ended_at', 'last_error'])
+      .where('state', 'not in', ['confirmed', 'canceled'])
+      .orderBy('outbox_id', 'desc')
+      .limit(ROWS_MAX)
+      .execute(),
+    attempts: await db
+      .selectFrom('outbox_attempt')
+      .select(['outbox_id', 'attempt', 'started_at', 'ended_at', 'class', 'http_status'])
+      .orderBy('started_at', 'desc')
+      .limit(ROWS_MAX)
+      .execute(),
+    quarantine: await db
+      .selectFrom('quarantine')
+      .select(['entity', 'path', 'reason', 'times', 'last_seen_at'])
+      .limit(ROWS_MAX)
+      .execute(),
+    audit: await db
+      .selectFrom('audit')
+      .select(['at', 'action', 'subject'])
+      .orderBy('id', 'desc')
+      .limit(ROWS_MAX)
+      .execute(),
+    migrations: await db.selectFrom('schema_migration').selectAll().execute(),
+  };
+}
+
+async function findingsOf(loaded: LoadedConfig, now: number): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for await (const finding of examine({ loaded, now, ask: undefined })) findings.push(finding);
+  return findings;
+}
+
+/** `settings`: the masked configuration. */
+export async function makeBundle(
+  loaded: LoadedConfig,
+  settings: readonly SettingRow[],
+  now: number,
+): Promise<object> {
+  const { config } = loaded;
+  const store = await openReadOnlyStore(storeOptions(config));
+  try {
+    const { arch, platform, versions } = process;
+    return {
+      madeAt: new Date(now).toISOString(),
+      program: { version: version(), node: versions.node, sqlite: versions.sqlite, arch, platform },
+      config: settings,
+      doctor: await findingsOf(loaded, now),
+      status: await readInstallation(store.db, config, now),
+      ...(await troubles(store)),
+    };
+  } finally {
+    await store.close();
+  }
+}

@@ -1,0 +1,54 @@
+/** What the database says, read beside a running daemon. */
+import { join } from 'node:path';
+import { sql } from 'kysely';
+import type { Config } from '../../config/schema.ts';
+import { formatDuration } from '../../lib/units.ts';
+import { readInstallation } from '../../ops/installation.ts';
+import { isFolderLocked } from '../../store/lock.ts';
+import { openReadOnlyStore, type SqliteStore, storeOptions } from '../../store/store.ts';
+import { bad, type Finding, fine, odd, skipped } from './finding.ts';
+
+function checkDaemon({ dataDir }: Config): Finding {
+  const isRunning = isFolderLocked(join(dataDir, 'daemon.lock'));
+  if (isRunning === true) return fine('daemon', 'runs');
+  if (isRunning === undefined) {
+    return skipped('daemon', 'this user may not look', 'run as the user of the service');
+  }
+  return odd('daemon', 'does not run', 'systemctl start selvedge');
+}
+
+async function checkIntegrity({ db }: SqliteStore): Promise<Finding> {
+  const { rows } = await sql<{ quick_check: string }>`pragma quick_check(1)`.execute(db);
+  const found = rows[0]?.quick_check ?? 'no answer';
+  if (found === 'ok') return fine('database', 'whole (quick_check)');
+  return bad('database', found, 'stop the daemon; selvedge backup restore (docs/operating)');
+}
+
+async function checkFreshness(store: SqliteStore, config: Config, now: number): Promise<Finding[]> {
+  const { streams, events, relay, openIncidents } = await readInstallation(store.db, config, now);
+  const stale = streams.filter((one) => one.stale && !one.paused).map((one) => one.stream);
+  const age = events.lastAgeMs;
+  const last = age === null ? 'none yet' : `${formatDuration(Math.max(0, age))} ago`;
+  const portal = 'is the endpoint subscribed? docs/connect.md; selvedge portal open';
+  return [
+    stale.length === 0
+      ? fine('freshness', 'every stream is fresh')
+      : odd('freshness', `stale: ${stale.join(', ')}`, 'selvedge sync status says why'),
+    age === null || relay?.state === 'silent'
+      ? odd('last event', last, portal)
+      : fine('last event', `${last}, relay ${relay?.state ?? 'not measured'}`),
+    openIncidents === 0
+      ? fine('incidents', 'none open')
+      : odd('incidents', `${openIncidents} open`, 'selvedge status; each names its subject'),
+  ];
+}
+
+export async function checkDatabase(config: Config, now: number): Promise<readonly Finding[]> {
+  const daemon = checkDaemon(config);
+  const store = await openReadOnlyStore(storeOptions(config));
+  try {
+    return [daemon, await checkIntegrity(store), ...(await checkFreshness(store, config, now))];
+  } finally {
+    await store.close();
+  }
+}

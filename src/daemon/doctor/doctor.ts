@@ -1,0 +1,57 @@
+/**
+ * Looks at everything that an installation stands on, from the configuration to the service, and
+ * says of what is not fine what to do. Changes nothing: the database is read, the service is asked
+ * for lists only, and no portal link is made, because each is a way in.
+ */
+import type { LoadedConfig } from '../../config/load.ts';
+import { showProblem } from '../../config/problems.ts';
+import { checkDatabase } from './database.ts';
+import { type Finding, fine, guarded, odd, skipped } from './finding.ts';
+import {
+  checkBackups,
+  checkDisk,
+  checkFolder,
+  checkHolders,
+  checkPause,
+  checkRules,
+  checkSchedules,
+  checkVersions,
+} from './machine.ts';
+import { type Ask, checkCertificate, checkListeners, checkV1, checkV2 } from './network.ts';
+
+export interface DoctorDeps {
+  readonly loaded: LoadedConfig;
+  readonly now: number;
+  /** Undefined: the network is left alone. */
+  readonly ask: Ask | undefined;
+}
+
+function checkWarnings({ warnings }: LoadedConfig): Finding[] {
+  if (warnings.length === 0) return [fine('configuration', 'right, without warnings')];
+  return warnings.map((one) => odd('configuration', showProblem(one), one.hint ?? 'look there'));
+}
+
+export async function* examine(deps: DoctorDeps): AsyncGenerator<Finding, void, undefined> {
+  const { loaded, now, ask } = deps;
+  const { config } = loaded;
+  const { baseUrl } = config.service.v1;
+  yield* await guarded('versions', checkVersions);
+  yield* checkWarnings(loaded);
+  yield* await guarded('data folder', () => checkFolder(config));
+  yield* await guarded('disk', () => checkDisk(config));
+  yield* await guarded('database', () => checkDatabase(config, now));
+  yield* await guarded('readers', () => checkHolders(config));
+  yield* await guarded('backup', () => checkBackups(config, now));
+  yield* await guarded('rules', () => checkRules(config));
+  yield* await guarded('schedules', () => checkSchedules(config, now));
+  yield* await guarded('sending', () => checkPause(config));
+  if (!ask) {
+    yield skipped('network', 'left alone (--offline)');
+    return;
+  }
+  yield* await guarded('listeners', () => checkListeners(config));
+  yield* await guarded('certificate', () => checkCertificate(baseUrl, now));
+  yield* await guarded('service V1', () => checkV1(ask));
+  yield* await guarded('service V2', () => checkV2(config, ask));
+  yield skipped('portal', 'not asked: each link is a way in', 'selvedge portal open');
+}

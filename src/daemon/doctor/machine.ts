@@ -1,0 +1,131 @@
+/** What can be told without the database and without the network. */
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import type { Config } from '../../config/schema.ts';
+import { loadRuleSet } from '../../decisions/rule-files.ts';
+import { formatDuration, formatSize } from '../../lib/units.ts';
+import { version } from '../../ops/version.ts';
+import { backupDirectory, listBackups } from '../../store/backup/manifest.ts';
+import { pauseReason } from '../../store/care/pause.ts';
+import { freeBytesAt } from '../../store/space.ts';
+import { nextRunAfter } from '../../sync/schedule.ts';
+import { bad, type Finding, fine, odd, skipped } from './finding.ts';
+
+const OTHERS = 0o007;
+const BACKUP_MS_MAX = 26 * 3_600_000;
+
+export function checkVersions(): Finding[] {
+  const memory = new Database(':memory:');
+  const sqlite = String(memory.prepare('select sqlite_version()').pluck().get());
+  memory.close();
+  return [
+    fine('versions', `selvedge ${version()}, Node ${process.versions.node}, SQLite ${sqlite}`),
+  ];
+}
+
+export function checkFolder({ dataDir }: Config): Finding[] {
+  const stat = statSync(dataDir, { throwIfNoEntry: false });
+  if (!stat) {
+    return [bad('data folder', `${dataDir} is not there`, 'start the daemon once, or set dataDir')];
+  }
+  const open = ['', 'mirror.db', 'local.json'].filter((name) => {
+    const mode = statSync(join(dataDir, name), { throwIfNoEntry: false })?.mode ?? 0;
+    return (mode & OTHERS) !== 0;
+  });
+  if (open.length === 0) return [fine('data folder', `${dataDir}, closed to others`)];
+  const names = open.map((name) => join(dataDir, name)).join(', ');
+  return [odd('data folder', `other users may open ${names}`, `chmod -R o= ${dataDir}`)];
+}
+
+export async function checkDisk({ dataDir, store }: Config): Promise<Finding[]> {
+  const free = await freeBytesAt(dataDir);
+  const { pullFloor, sendFloor } = store.space;
+  const text = `${formatSize(free)} free`;
+  if (free < sendFloor) return [bad('disk', `${text}: nothing is sent`, 'free space at once')];
+  if (free < pullFloor) return [bad('disk', `${text}: pulls and events rest`, 'free space')];
+  if (free < 4 * pullFloor) return [odd('disk', text, 'free space before it gets short')];
+  return [fine('disk', text)];
+}
+
+/** Gaps between runs, over a day of the schedule, against how old the data may get. */
+export function checkSchedules({ streams }: Config, now: number): Finding[] {
+  const findings = Object.entries(streams).flatMap(([name, { enabled, schedule, freshness }]) => {
+    if (!enabled) return [];
+    const first = nextRunAfter(schedule, now);
+    if (first === undefined) {
+      return [bad('schedules', `${name} never runs (${schedule})`, `correct streams.${name}`)];
+    }
+    const second = nextRunAfter(schedule, first) ?? first;
+    if (second - first <= freshness) return [];
+    const gap = formatDuration(second - first);
+    const text = `${name} runs every ${gap}, but is stale after ${formatDuration(freshness)}`;
+    return [odd('schedules', text, `set streams.${name}.freshness above its schedule's gap`)];
+  });
+  return findings.length > 0 ? findings : [fine('schedules', 'each within its freshness')];
+}
+
+export function checkRules({ rules }: Config): Finding[] {
+  const { files, ruleSet } = loadRuleSet(rules.directory);
+  const text = `${files.length} files in ${rules.directory}, mode ${rules.mode}`;
+  if (files.length > 0) return [fine('rules', `${text}, hash ${ruleSet.hash.slice(0, 12)}`)];
+  return [odd('rules', `${text}: every delivery stays pending`, 'write rules (docs/rules.md)')];
+}
+
+export function checkBackups(config: Config, now: number): Finding[] {
+  const directory = backupDirectory(config);
+  const [newest] = listBackups(directory, 1);
+  const advice = 'selvedge backup create; systemctl enable --now selvedge-backup.timer';
+  if (!newest) return [odd('backup', `there is none in ${directory}`, advice)];
+  const age = now - Date.parse(newest.manifest.createdAt);
+  const text = `the newest is ${formatDuration(age)} old`;
+  return [age > BACKUP_MS_MAX ? odd('backup', text, advice) : fine('backup', text)];
+}
+
+export function checkPause({ dataDir, outbox }: Config): Finding[] {
+  const reason = pauseReason(dataDir);
+  if (reason !== undefined) return [odd('sending', `paused: ${reason}`, 'selvedge resume')];
+  if (outbox.stop) return [odd('sending', 'stopped by outbox.stop', 'set it to false')];
+  return [fine('sending', 'not paused')];
+}
+
+interface Holder {
+  readonly pid: string;
+  readonly program: string;
+}
+
+function openFilesOf(pid: string): string[] {
+  try {
+    const folder = `/proc/${pid}/fd`;
+    return readdirSync(folder).map((fd) => readlinkSync(join(folder, fd)));
+  } catch {
+    // Gone, or of another user.
+    return [];
+  }
+}
+
+function holdersOf(path: string): Holder[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && name !== String(process.pid))
+    .filter((pid) => openFilesOf(pid).includes(path))
+    .map((pid) => ({
+      pid,
+      program: readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, 3).join(' '),
+    }));
+}
+
+/** Who else has the database open: a reader who stays keeps its log from being emptied. */
+export function checkHolders({ dataDir }: Config): Finding[] {
+  if (process.platform !== 'linux') return [skipped('readers', 'only Linux tells')];
+  const wal = statSync(join(dataDir, 'mirror.db-wal'), { throwIfNoEntry: false })?.size ?? 0;
+  const strangers = holdersOf(join(dataDir, 'mirror.db')).filter(
+    ({ program }) => !/\bselvedge\b/.test(program),
+  );
+  const text = `log ${formatSize(wal)}`;
+  if (strangers.length === 0) {
+    const seen = process.getuid?.() === 0 ? 'no other program has it open' : 'of this user none';
+    return [fine('readers', `${text}, ${seen}`)];
+  }
+  const names = strangers.map(({ pid, program }) => `${program} (pid ${pid})`).join(', ');
+  return [odd('readers', `${text}, open in ${names}`, 'short transactions, or report snapshot')];
+}

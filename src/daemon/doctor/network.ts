@@ -1,0 +1,91 @@
+/** What can be reached: our own listeners, and the service, asked as the daemon asks it. */
+import { connect } from 'node:tls';
+import { request } from 'undici';
+import type { RawCall } from '../../client/raw-call.ts';
+import type { Config } from '../../config/schema.ts';
+import { toError } from '../../lib/errors.ts';
+import { formatDuration } from '../../lib/units.ts';
+import type { Answered } from '../commands/call.ts';
+import { bad, type Finding, fine, odd, skipped } from './finding.ts';
+
+/** Asks the service; through the daemon when one runs. */
+export type Ask = (call: RawCall) => Promise<Pick<Answered, 'tookMs' | 'clockOffsetMs'>>;
+
+const CONNECT_MS = 5_000;
+const OFFSET_MS_MAX = 30_000;
+const CERTIFICATE_MS_MIN = 21 * 86_400_000;
+
+async function statusOf(url: string): Promise<number> {
+  const { statusCode, body } = await request(url, { headersTimeout: CONNECT_MS });
+  await body.dump();
+  return statusCode;
+}
+
+/** Any answer will do: a GET is no event. */
+export async function checkListeners({ listener, local }: Config): Promise<readonly Finding[]> {
+  const found: Finding[] = [];
+  for (const [name, { host, port }] of Object.entries({ listener, local })) {
+    const at = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+    if (port === 0) {
+      found.push(skipped(name, 'has another port at each start'));
+      continue;
+    }
+    try {
+      const status = await statusOf(`http://${at}/readyz`);
+      const isReady = name === 'listener' || status === 200;
+      found.push(
+        isReady
+          ? fine(name, `answers at ${at}`)
+          : odd(name, `is not ready (${status})`, `curl http://${at}/readyz says why`),
+      );
+    } catch (error) {
+      const text = `nobody answers at ${at}: ${toError(error).message}`;
+      found.push(bad(name, text, 'does the daemon run? ss -ltn shows who listens'));
+    }
+  }
+  return found;
+}
+
+function expiryOf(url: URL): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const port = Number(url.port || 443);
+    const options = { host: url.hostname, port, servername: url.hostname, timeout: CONNECT_MS };
+    // Whether it is trusted is for the call to find out; here only its end is read.
+    const socket = connect({ ...options, rejectUnauthorized: false }, () => {
+      const { valid_to: end } = socket.getPeerCertificate();
+      socket.destroy();
+      resolve(end ? Date.parse(end) : undefined);
+    });
+    socket.once('error', reject);
+    socket.once('timeout', () => socket.destroy(new Error('no answer')));
+  });
+}
+
+export async function checkCertificate(baseUrl: string, now: number): Promise<Finding[]> {
+  const url = new URL(baseUrl);
+  if (url.protocol !== 'https:') return [skipped('certificate', `${url.host} is this machine`)];
+  const end = await expiryOf(url);
+  if (end === undefined) return [odd('certificate', 'has no end', 'ask the service')];
+  const text = `of ${url.host} ends in ${formatDuration(Math.max(0, end - now))}`;
+  if (end - now > CERTIFICATE_MS_MIN) return [fine('certificate', text)];
+  return [odd('certificate', text, 'the service must renew it')];
+}
+
+export async function checkV1(ask: Ask): Promise<Finding[]> {
+  const { tookMs, clockOffsetMs } = await ask({ api: 'v1', method: 'GET', path: '/brands' });
+  const found = [fine('service V1', `log-in and GET /brands work, ${tookMs} ms`)];
+  if (clockOffsetMs === null) found.push(skipped('clock', 'the service does not tell its time'));
+  else if (Math.abs(clockOffsetMs) <= OFFSET_MS_MAX) {
+    found.push(fine('clock', `within ${formatDuration(Math.abs(clockOffsetMs))} of the service`));
+  } else {
+    const text = `${formatDuration(Math.abs(clockOffsetMs))} away from the service`;
+    found.push(bad('clock', text, 'timedatectl set-ntp true; signatures end at 5 minutes'));
+  }
+  return found;
+}
+
+export async function checkV2({ service }: Config, ask: Ask): Promise<Finding[]> {
+  if (!service.v2.enabled) return [skipped('service V2', 'is not enabled')];
+  const { tookMs } = await ask({ api: 'v2', method: 'GET', path: '/pdm/brands' });
+  return [fine('service V2', `log-in and GET /pdm/brands work, ${tookMs} ms`)];
+}

@@ -1,0 +1,220 @@
+import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { requireConfig } from '../../src/config/load.ts';
+import { openDaemon } from '../../src/daemon/daemon.ts';
+import { systemRandom } from '../../src/lib/chance.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { createLogger } from '../../src/lib/log.ts';
+import { createScrubber } from '../../src/lib/secret.ts';
+import type { Reference } from '../../src/reference/reference.ts';
+import { selvedge } from '../cli/support.ts';
+import { SIMPLE_RULES, startTestReference, until, WEBHOOK_SECRET } from '../support/house.ts';
+import { temporaryFolder } from '../support/store.ts';
+
+interface House {
+  readonly folder: string;
+  readonly file: string;
+  readonly reference: Reference;
+  readonly lines: string[];
+  run(...args: string[]): ReturnType<typeof selvedge>;
+  start(): Promise<void>;
+}
+
+const PATH_TOKEN = 'canary-path-token-51f9';
+
+/** An installation as an operator has it: a file, secrets beside it, a folder of its own. */
+async function install(knobs: Record<string, unknown> = {}, more = ''): Promise<House> {
+  const folder = temporaryFolder();
+  const reference = await startTestReference({ world: { styles: 3, orders: 3 }, ...knobs });
+  const [credentials] = Object.values(reference.credentials);
+  if (!credentials) throw new Error('the reference has no key');
+  mkdirSync(join(folder, 'rules'));
+  writeFileSync(join(folder, 'rules', 'rules.yaml'), SIMPLE_RULES);
+  const secrets = { id: credentials.clientId, secret: credentials.clientSecret };
+  for (const [name, value] of Object.entries({
+    ...secrets,
+    hook: WEBHOOK_SECRET,
+    path: PATH_TOKEN,
+  })) {
+    writeFileSync(join(folder, name), value, { mode: 0o600 });
+  }
+  const file = join(folder, 'selvedge.yaml');
+  writeFileSync(
+    file,
+    `dataDir: data
+service:
+  v1:
+    baseUrl: "${reference.v1Url}"
+    login: { clientId: { file: id }, clientSecret: { file: secret } }
+  limits: { requestsPerSecond: 1000 }
+listener: { port: 0, secrets: [{ secret: { file: hook } }], access: { pathToken: { file: path } } }
+local: { port: 0 }
+rules: { directory: rules, mode: live }
+${more}`,
+  );
+  const lines: string[] = [];
+  return {
+    ...{ folder, file, reference, lines },
+    run: (...args) => selvedge(['--config', file, ...args]),
+    async start() {
+      const scrubber = createScrubber();
+      const { config } = requireConfig({ file, env: {}, scrubber });
+      const write = (line: string): number => lines.push(line);
+      const log = createLogger({ level: 'trace', format: 'json', scrubber, write });
+      const deps = { clock: systemClock(), random: systemRandom(), log, scrubber };
+      const daemon = await openDaemon(config, deps);
+      const stop = new AbortController();
+      const done = daemon.run(stop.signal);
+      onTestFinished(async () => {
+        stop.abort();
+        await done;
+      });
+      await until('the first runs', () =>
+        lines.some((line) => line.includes('stock: complete')) ? true : undefined,
+      );
+    },
+  };
+}
+
+describe('doctor', () => {
+  it('finds everything in order, through the running daemon', async () => {
+    const house = await install();
+    await house.start();
+    const { code, stdout } = await house.run('doctor');
+    expect(stdout).toMatch(/ok {3}service V1 +log-in and GET \/brands work/);
+    expect(stdout).toMatch(/ok {3}daemon +runs/);
+    expect(stdout).toMatch(/WARN backup .*\n.*→ selvedge backup create/);
+    expect(stdout).not.toContain('FAIL');
+    expect(code).toBe(0);
+  });
+
+  it('says of each thing that is wrong what to do', async () => {
+    const house = await install({}, 'streams: { stock: { schedule: "7 3 * * *" } }\n');
+    const { service } = requireConfig({ file: house.file, env: {} }).config;
+    expect(service.v1.baseUrl).toBe(house.reference.v1Url);
+    await house.run('migrate');
+    chmodSync(join(house.folder, 'data'), 0o755);
+    await house.run('pause', 'a', 'test');
+    await house.reference.close();
+    const { code, stdout } = await house.run('doctor', '--json');
+    const { checks } = JSON.parse(stdout);
+    const byName = new Map(checks.map((one: { check: string }) => [one.check, one]));
+    expect(byName.get('daemon')).toMatchObject({ grade: 'warning' });
+    expect(byName.get('data folder')).toMatchObject({ advice: expect.stringContaining('chmod') });
+    expect(byName.get('schedules')).toMatchObject({
+      text: 'stock runs every 1d, but is stale after 45m',
+    });
+    expect(byName.get('sending')).toMatchObject({ advice: 'selvedge resume' });
+    expect(byName.get('service V1')).toMatchObject({
+      grade: 'failed',
+      advice: expect.stringContaining('nothing listens there'),
+    });
+    expect(code).toBe(1);
+    writeFileSync(house.file, 'dataDir: 5\n');
+    expect((await house.run('doctor')).stdout).toMatch(/FAIL configuration .*dataDir/);
+  });
+});
+
+describe('api', () => {
+  it('makes a call with or without a daemon, writes changes down, and stays inside', async () => {
+    const house = await install();
+    const alone = await house.run('api', 'GET', '/brands');
+    expect(JSON.parse(alone.stdout)).toMatchObject({ status: 200, data: { count: 10 } });
+    await house.start();
+    const { stdout, stderr } = await house.run('api', 'get', '/orders?beforeOrderId=999999999');
+    expect(JSON.parse(stdout).data.orders.length).toBeGreaterThan(0);
+    expect(stderr).toMatch(/^200, \d+ ms/);
+    for (const path of ['brands', '/../v10/x', '/../../x', '@evil.example/x']) {
+      expect((await house.run('api', 'GET', path)).stderr).toContain('is no path below');
+    }
+    await house.run('api', 'POST', '/orders/1/pending-refunds', '--data', '{"x":1}');
+    const database = new Database(join(house.folder, 'data', 'mirror.db'), { readonly: true });
+    const audit = database.prepare('select subject, detail from audit').all();
+    database.close();
+    expect(audit).toEqual([
+      { subject: 'v1 POST /orders/1/pending-refunds', detail: '{"body":{"x":1}}' },
+    ]);
+  });
+});
+
+describe('status', () => {
+  it('has one line and an exit code for monitoring, and knows at once that nobody runs', async () => {
+    const house = await install();
+    expect(await house.run('status', '--check')).toMatchObject({ code: 3 });
+    await house.run('migrate');
+    const { stdout, code } = await house.run('status', '--check');
+    expect(stdout).toMatch(/^CRITICAL: the daemon does not run; .*there is no backup\n$/);
+    expect(code).toBe(2);
+    // A lease of a daemon that was killed a moment ago.
+    const database = new Database(join(house.folder, 'data', 'mirror.db'));
+    database.exec("insert into lease values ('daemon', 'dead:1', 1, 0, 9999999999999)");
+    database.close();
+    expect((await house.run('status')).stdout).toMatch(/^daemon {6}not running/);
+    await house.start();
+    expect((await house.run('status')).stdout).toMatch(/^daemon {6}running/);
+    await house.run('backup', 'create');
+    const better = await house.run('status', '--check');
+    expect(better.stdout).not.toContain('CRITICAL');
+  });
+});
+
+describe('probe', () => {
+  it('finds out what an account does otherwise', async () => {
+    const knobs = { deviations: { tokenHeader: 'x-authorization' } };
+    const house = await install(knobs, '');
+    const { stdout, stderr, code } = await house.run('probe');
+    expect([code, stderr]).toEqual([0, expect.stringContaining('GET /brands was answered')]);
+    expect(stdout).toContain('tokenHeader: X-Authorization');
+    expect(stdout).toContain('idMember: clientID');
+    expect(stdout).toContain('tokenPointer: /data/token');
+    expect(stdout).toContain('seasonParameter: seasonName');
+  });
+});
+
+describe('secrets', () => {
+  it('are in no log line, table, answer, message or bundle', async () => {
+    const house = await install();
+    await house.start();
+    // Things go wrong with a secret in them.
+    await house.run('api', 'GET', '/orders/1');
+    const local = JSON.parse(readFileSync(join(house.folder, 'data', 'local.json'), 'utf8'));
+    const listening = house.lines.find((line) => line.includes('listening for events')) ?? '';
+    const url = `${JSON.parse(listening).url}/${PATH_TOKEN}`;
+    await fetch(url, { method: 'POST', body: WEBHOOK_SECRET });
+    const answers: string[] = [];
+    for (const path of ['/healthz', '/readyz', '/metrics', '/nothing', `/${PATH_TOKEN}`]) {
+      answers.push(await (await fetch(local.url + path)).text());
+    }
+    const said: string[] = [];
+    for (const args of [['status'], ['config', 'show'], ['doctor'], ['config', 'check']]) {
+      const { stdout, stderr } = await house.run(...args);
+      said.push(stdout, stderr);
+    }
+    const bundle = join(house.folder, 'bundle.json');
+    expect((await house.run('support-bundle', bundle)).code).toBe(0);
+    expect(statSync(bundle).mode & 0o777).toBe(0o600);
+    const [credentials] = Object.values(house.reference.credentials);
+    const canaries = [
+      ...[PATH_TOKEN, WEBHOOK_SECRET, WEBHOOK_SECRET.slice(6), credentials?.clientSecret ?? ''],
+      local.token,
+    ];
+    const database = new Database(join(house.folder, 'data', 'mirror.db'), { readonly: true });
+    const copy = join(house.folder, 'copy.db');
+    database.prepare('vacuum into ?').run(copy);
+    database.close();
+    const artefacts = {
+      log: house.lines.join(''),
+      database: readFileSync(copy).toString('latin1'),
+      answers: answers.join(''),
+      commands: said.join(''),
+      bundle: readFileSync(bundle, 'utf8'),
+    };
+    expect(artefacts.bundle.length).toBeGreaterThan(1_000);
+    for (const [name, text] of Object.entries(artefacts)) {
+      const leaked = canaries.filter((canary) => text.includes(canary));
+      expect([name, leaked]).toEqual([name, []]);
+    }
+  });
+});
