@@ -3,7 +3,7 @@ import type { Config } from '../config/schema.ts';
 import { formatDuration } from '../lib/units.ts';
 import type { Installation } from './installation.ts';
 
-export type Grade = 'ok' | 'warning' | 'critical';
+type Grade = 'ok' | 'warning' | 'critical';
 
 interface Finding {
   readonly grade: Grade;

@@ -140,7 +140,7 @@ describe('api', () => {
 });
 
 describe('status', () => {
-  it('has one line and an exit code for monitoring, and knows at once that nobody runs', async () => {
+  it('has one line and an exit code for monitoring; knows at once that nobody runs', async () => {
     const house = await install();
     expect(await house.run('status', '--check')).toMatchObject({ code: 3 });
     await house.run('migrate');

@@ -15,7 +15,7 @@ interface Options {
   readonly reason: string;
 }
 
-export const answered = z.object({
+const answered = z.object({
   status: z.number(),
   json: z.unknown().optional(),
   contentType: z.string().nullable(),

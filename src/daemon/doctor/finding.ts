@@ -1,7 +1,7 @@
 /** What a check found, and what to do about it. */
 import { toError } from '../../lib/errors.ts';
 
-export type Grade = 'ok' | 'warning' | 'failed' | 'skipped';
+type Grade = 'ok' | 'warning' | 'failed' | 'skipped';
 
 export interface Finding {
   readonly check: string;
