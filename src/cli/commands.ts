@@ -50,6 +50,7 @@ import { rulesCheck } from './rules/check.ts';
 import { rulesDiff } from './rules/diff.ts';
 import { rulesExplain } from './rules/explain.ts';
 import { rulesFacts } from './rules/facts.ts';
+import { rulesMisses } from './rules/misses.ts';
 import { rulesReplay } from './rules/replay.ts';
 import { rulesSchema } from './rules/schema.ts';
 import { rulesTest } from './rules/test.ts';
@@ -127,6 +128,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
       rulesBacktest,
       rulesWhatif,
       rulesReplay,
+      rulesMisses,
       rulesSchema,
       rulesReload,
       rulesMatches,

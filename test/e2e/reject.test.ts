@@ -140,7 +140,7 @@ async function toTheQueue(way: Way, daemon: Running) {
   return watched.id;
 }
 
-it('goes from watching to rejected, over a restart, and stops when its list is edited', async () => {
+it('goes from watching to rejected, and stops when its list is edited', async () => {
   const way = await createWay();
   const first = await way.start();
   const id = await toTheQueue(way, first);

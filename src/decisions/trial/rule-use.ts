@@ -24,7 +24,7 @@ export interface NearestMiss {
 const EXAMPLES_MAX = 3;
 
 /** The only clause that stops the rule, if it is the only one. */
-function onlyObstacle({ clauses }: RuleResult): ClauseResult | undefined {
+export function onlyObstacle({ clauses }: RuleResult): ClauseResult | undefined {
   const inTheWay = clauses.filter(({ value, negated }) => value === negated || value === 'unknown');
   const [clause] = inTheWay;
   return inTheWay.length === 1 && clause?.value !== 'unknown' ? clause : undefined;

@@ -1,0 +1,47 @@
+import { expect, it } from 'vitest';
+import { nearestMisses } from '../../../src/decisions/trial/misses.ts';
+import { createHouse, loadedRules } from '../support.ts';
+
+const RULES = `
+rules:
+  - id: accept-small
+    title: Small deliveries
+    action: accept
+    when:
+      - delivery.quantity <= 20
+      - order.currency == "DKK"
+    unless:
+      - order.comment == "wait"
+`;
+
+it('names the one condition in the way of an accept rule, with the value it had', async () => {
+  const house = await createHouse();
+  const rules = loadedRules(RULES);
+  await house.order(1, { comment: '' });
+  await house.order(2, { comment: 'wait' });
+  await house.order(3, { comment: '', currency: 'SEK' });
+  const no = (deliveryNo: string) => ({ more: { deliveryNo } });
+  await house.delivery({ id: 1, order: 1, lines: [['a', 30]], ...no('D-1') });
+  await house.delivery({ id: 2, order: 2, lines: [['a', 3]], ...no('D-2') });
+  // Two conditions in the way, and none: no near misses.
+  await house.delivery({ id: 3, order: 3, lines: [['a', 40]], ...no('D-3') });
+  await house.delivery({ id: 4, order: 1, lines: [['a', 4]], ...no('D-4') });
+  await house.delivery({ id: 5, order: 1, lines: [['a', 31]], ...no('D-5') });
+  await house.decide({ rules: () => rules });
+  const { db } = house.store;
+  expect(await nearestMisses(db, 0)).toEqual([
+    {
+      ...{ rule: 'accept-small', line: 7, clause: 'delivery.quantity <= 20' },
+      deliveries: [
+        { orderDeliveryId: 1, deliveryNo: 'D-1', values: 'delivery.quantity = 30' },
+        { orderDeliveryId: 5, deliveryNo: 'D-5', values: 'delivery.quantity = 31' },
+      ],
+    },
+    {
+      ...{ rule: 'accept-small', line: 10, clause: 'unless order.comment == "wait"' },
+      deliveries: [{ orderDeliveryId: 2, deliveryNo: 'D-2', values: 'order.comment = wait' }],
+    },
+  ]);
+  expect(await nearestMisses(db, 0, 'another-rule')).toEqual([]);
+  expect(await nearestMisses(db, house.clock.now() + 1)).toEqual([]);
+});
