@@ -1,11 +1,13 @@
 /**
  * What the service sends and the mirror has no column for, by stream: members that the contract
- * does not know, and statuses that it does not list. Read from the rows that are kept, the latest
+ * does not know, and values that it does not list. Read from the rows that are kept, the latest
  * changed first, so that it is there after a restart as well.
  */
 import { sql } from 'kysely';
-import { createDriftMeter, type KnownValues } from '../client/drift.ts';
-import { isJsonObject, tryParseJson } from '../lib/json.ts';
+import type { DriftMeter } from '../client/drift.ts';
+import { v1DriftMeter } from '../client/v1/drift.ts';
+import { v2DriftMeter } from '../client/v2/drift.ts';
+import { tryParseJson } from '../lib/json.ts';
 import type { Db } from '../store/store.ts';
 import { entitiesOfStream } from './quarantine.ts';
 
@@ -17,33 +19,90 @@ export interface EntityDrift {
   readonly newValues: Readonly<Record<string, number>>;
 }
 
+/** A column whose values the contract lists, and the record that it came in. */
+interface Listed {
+  readonly table: string;
+  readonly column: string;
+  readonly record: (value: string) => object;
+}
+
+interface Watched {
+  readonly meter: () => DriftMeter;
+  readonly listed?: readonly Listed[];
+}
+
 /** Rows that are looked at; more would only cost time. */
 const SAMPLE = 20_000;
 
-const DECIDED = ['pending', 'accepted', 'rejected', 'canceled'];
-const STATUSES: Readonly<Record<string, readonly string[]>> = {
-  sales_order: ['pending', 'fulfilled', 'partially_fulfilled', 'canceled'],
-  delivery: DECIDED,
-  refund: DECIDED,
-  pending_refund: ['pending', 'confirmed', 'canceled'],
+function listed(table: string, column: string, record: Listed['record']): Listed {
+  return { table, column, record };
+}
+
+function withStatus(table: string): Listed {
+  return listed(table, 'status', (status) => ({ status }));
+}
+
+function variants(table: string): Watched {
+  const types = listed(table, 'variant_type', (variantType) => ({ variantType }));
+  return { meter: () => v1DriftMeter('variant'), listed: [types] };
+}
+
+const WATCHED: Readonly<Record<string, Watched>> = {
+  brand: { meter: () => v1DriftMeter('brand') },
+  freight_option: { meter: () => v1DriftMeter('freightOption') },
+  season: { meter: () => v1DriftMeter('season') },
+  stock_variant: variants('stock_variant'),
+  season_variant: variants('season_variant'),
+  sales_order: { meter: () => v1DriftMeter('salesOrder'), listed: [withStatus('sales_order')] },
+  delivery: { meter: () => v1DriftMeter('delivery'), listed: [withStatus('delivery')] },
+  refund: {
+    meter: () => v1DriftMeter('refund'),
+    listed: [
+      withStatus('refund'),
+      listed('refund_line', 'refund_type', (refundType) => ({
+        refundedLineItems: [{ refundType }],
+      })),
+    ],
+  },
+  pending_refund: {
+    meter: () => v1DriftMeter('pendingRefund'),
+    listed: [
+      withStatus('pending_refund'),
+      listed('pending_refund_line', 'refund_type', (refundType) => ({
+        refundLineItems: [{ refundType }],
+      })),
+    ],
+  },
+  style: { meter: () => v2DriftMeter('style') },
+  style_color: {
+    meter: () => v2DriftMeter('styleColor'),
+    listed: [listed('style_color', 'noos_type', (noosType) => ({ attributes: { noosType } }))],
+  },
+  color: { meter: () => v2DriftMeter('color') },
+  pdm_brand: { meter: () => v2DriftMeter('brand') },
+  style_type: { meter: () => v2DriftMeter('type') },
+  gender: { meter: () => v2DriftMeter('gender') },
+  country: { meter: () => v2DriftMeter('country') },
 };
+
+async function driftOf(db: Db, entity: string, watched: Watched): Promise<EntityDrift> {
+  const meter = watched.meter();
+  const kept = await sql<{ readonly extra: string }>`select extra from ${sql.table(entity)}
+    where extra <> '{}' order by changed_at desc limit ${SAMPLE}`.execute(db);
+  meter.note(kept.rows.map(({ extra }) => tryParseJson(extra)));
+  for (const { table, column, record } of watched.listed ?? []) {
+    const values = await sql<{ readonly value: string | null }>`
+      select ${sql.ref(column)} as value from ${sql.table(table)} limit ${SAMPLE}`.execute(db);
+    meter.note(values.rows.flatMap(({ value }) => (value === null ? [] : [record(value)])));
+  }
+  return { entity, ...meter.report() };
+}
 
 export async function driftOfStream(db: Db, stream: string): Promise<EntityDrift[]> {
   const found: EntityDrift[] = [];
-  for (const { entity, schema } of entitiesOfStream(stream)) {
-    const statuses = STATUSES[entity];
-    const values: KnownValues = statuses ? { status: statuses } : {};
-    const meter = createDriftMeter(schema, values);
-    const status = statuses ? sql`status` : sql`null`;
-    const { rows } = await sql<{ readonly extra: string; readonly status: string | null }>`
-      select extra, ${status} as status from ${sql.table(entity)}
-      order by changed_at desc limit ${SAMPLE}`.execute(db);
-    for (const row of rows) {
-      const extra = tryParseJson(row.extra);
-      const known = row.status === null ? {} : { status: row.status };
-      meter.note([{ ...(isJsonObject(extra) ? extra : {}), ...known }]);
-    }
-    found.push({ entity, ...meter.report() });
+  for (const entity of entitiesOfStream(stream)) {
+    const watched = WATCHED[entity];
+    if (watched) found.push(await driftOf(db, entity, watched));
   }
   return found;
 }

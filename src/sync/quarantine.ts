@@ -46,14 +46,12 @@ const SOURCES: Readonly<Record<string, Source>> = {
   country: { schema: resourceSchemas.country, stream: 'countries' },
 };
 
-/** The entities that a stream brings, with their shapes; those of orders come with both walks. */
-export function entitiesOfStream(
-  stream: string,
-): readonly { readonly entity: string; readonly schema: z.ZodType }[] {
+/** The entities that a stream brings; those of orders come with both walks. */
+export function entitiesOfStream(stream: string): readonly string[] {
   const own = stream === 'orders' || stream === 'ordersFull' ? undefined : stream;
   return Object.entries(SOURCES)
     .filter(([, source]) => source.stream === own)
-    .map(([entity, { schema }]) => ({ entity, schema }));
+    .map(([entity]) => entity);
 }
 
 /** Rows that are tried in one transaction. */

@@ -172,6 +172,26 @@ describe('the stock stream', () => {
     });
   });
 
+  it('tells of values that nobody listed', async () => {
+    const { store, run, v2 } = await pull();
+    await run(createPdmStream(v2, 'styleColors', FUSE));
+    await store.db.updateTable('style_color').set({ noos_type: 'seldom' }).execute();
+    const [drift] = await driftOfStream(store.db, 'styleColors');
+    expect(Object.keys(drift?.newValues ?? {})).toEqual(['attributes.noosType=seldom']);
+    expect(drift?.unknownMembers).toEqual({});
+  });
+
+  it('counts the requests that it makes again, and what it waits for', async () => {
+    const { reference, run, lastRun, ...clients } = await pull();
+    const fault = { kind: 'tooMany', path: '*/variants/stock', count: 2, retryAfter: 0 };
+    reference.knobs.patch({ faults: [{ ...fault, probability: 1 }] });
+    expect(await run(stockOf(clients))).toMatchObject({ outcome: 'complete' });
+    const { retries, waits, wait_ms } = await lastRun('stock');
+    expect({ retries, waits: waits >= 2, waited: wait_ms >= 2 }).toEqual({
+      ...{ retries: 2, waits: true, waited: true },
+    });
+  });
+
   it('looks again at everything after an upgrade that reads otherwise', async () => {
     const { store, deps, run, ...clients } = await pull();
     await run(stockOf(clients));
