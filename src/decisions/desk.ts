@@ -27,6 +27,10 @@ export interface DeliveryRow {
   readonly rules: readonly string[];
   /** Who decided: `daemon` or `person:<name>`. */
   readonly actor: string | null;
+  /** When its hold ends, in epoch milliseconds; null when none does by itself. */
+  readonly holdUntil: number | null;
+  /** Its hold has lasted its time: it needs a person. */
+  readonly escalated: boolean;
   /** State of the push of that decision, when it has one. */
   readonly push: string | null;
   /** Why the service refused that push, when it did; a 409 says so. */
@@ -46,6 +50,14 @@ const REFUSAL = sql<string | null>`case when o.state in ('refused', 'dead') then
   case when exists (select 1 from outbox_attempt a
     where a.outbox_id = o.outbox_id and a.class = 'conflict')
   then 'the service refused it (409); ' else '' end || coalesce(o.last_error, '') end`;
+
+/** When the hold of the delivery `d` ends by itself. */
+const HOLD_UNTIL = sql<number | null>`(select min(h.expires_at) from hold h
+  where h.order_delivery_id = d.order_delivery_id and h.lapsed_at is null)`;
+
+/** Whether a hold of the delivery `d` has lasted its time and waits for a person. */
+const ESCALATED = sql<number>`exists (select 1 from hold h where h.lapsed_at is not null
+  and h.order_delivery_id = d.order_delivery_id and h.afterwards = 'escalate')`;
 
 function listing(db: Db) {
   return db
@@ -73,6 +85,8 @@ function listing(db: Db) {
       'n.actor',
       'o.state as push',
       REFUSAL.as('refusal'),
+      HOLD_UNTIL.as('hold_until'),
+      ESCALATED.as('escalated'),
     ])
     .where('d.deleted_at', 'is', null);
 }
@@ -95,6 +109,8 @@ export async function listDeliveries(db: Db, filter: DeliveryFilter): Promise<De
     reason: row.reason,
     rules: rulesOf(row.rules),
     actor: row.actor,
+    holdUntil: row.hold_until,
+    escalated: row.escalated === 1,
     push: row.push,
     refusal: row.refusal,
   }));

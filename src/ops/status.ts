@@ -1,4 +1,5 @@
 /** How the installation is, read from the database alone: works beside a daemon and without one. */
+import { sql } from 'kysely';
 import type { Config } from '../config/schema.ts';
 import { type DecisionsStop, readDecisionsStop } from '../store/state.ts';
 import type { Db } from '../store/store.ts';
@@ -32,6 +33,8 @@ export interface Status {
   readonly refreshWaiting: number;
   readonly quarantined: number;
   readonly openIncidents: number;
+  /** Deliveries whose hold has lasted its time and that wait for a person. */
+  readonly holdsOverdue: number;
   /** Who stopped the decisions, when and why; null while they run. */
   readonly decisionsStop: DecisionsStop | null;
 }
@@ -126,7 +129,10 @@ export async function readStatus(db: Db, now: number, freshnessMs: FreshnessMs):
     .executeTakeFirstOrThrow();
   const incidents = await db
     .selectFrom('incident')
-    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .select((eb) => [
+      eb.fn.countAll<number>().as('count'),
+      sql<number>`coalesce(sum(kind = 'hold_expired'), 0)`.as('overdue'),
+    ])
     .where('resolved_at', 'is', null)
     .executeTakeFirstOrThrow();
   const lastAt: number | null = events.last_at;
@@ -141,6 +147,7 @@ export async function readStatus(db: Db, now: number, freshnessMs: FreshnessMs):
     refreshWaiting: await countOf(db, 'refresh'),
     quarantined: await countOf(db, 'quarantine'),
     openIncidents: Number(incidents.count),
+    holdsOverdue: Number(incidents.overdue),
     decisionsStop: (await readDecisionsStop(db)) ?? null,
   };
 }

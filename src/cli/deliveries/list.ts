@@ -80,9 +80,9 @@ export function deliveriesList(context: CliContext): Command {
           row.status,
           formatDuration(Math.max(0, now - row.since)),
           String(row.pieces),
-          row.outcome ?? '-',
+          row.escalated ? `${row.outcome}, OVERDUE` : (row.outcome ?? '-'),
           row.push ?? '-',
-          row.rules.join(' ') || (row.actor?.startsWith('person:') ? row.actor : '-'),
+          row.rules.join(' ') || (row.actor === 'daemon' ? '-' : (row.actor ?? '-')),
           row.refusal === null ? (row.reason ?? '') : `${row.refusal} (${row.reason})`,
         ]),
       );

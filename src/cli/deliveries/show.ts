@@ -32,7 +32,12 @@ function printHead(output: Output, card: DeliveryCard): void {
   );
 }
 
-function printWords(output: Output, { review, rejects }: DeliveryCard): void {
+function printWords(output: Output, { review, rejects, holds }: DeliveryCard): void {
+  for (const { rule, since, untilAt, expiresAt, afterwards, lapsedAt } of holds) {
+    const end = lapsedAt === null ? `at most until ${time(expiresAt)}` : 'its time is up';
+    const look = untilAt === null ? '' : `, looked at again ${time(untilAt)}`;
+    output.line(`held by ${rule} since ${time(since)}, ${end}, then ${afterwards}${look}`);
+  }
   if (review !== null) {
     const why = review.why === null ? '' : ` (${review.why})`;
     output.line(`${review.actor} said ${review.action}${why} at ${time(review.at)}:`);

@@ -59,7 +59,8 @@ function printStatus(output: Output, status: Installation): void {
   output.line(`relay       ${relayLine(status)}`);
   output.line(`to read     ${status.refreshWaiting} orders`);
   output.line(`quarantine  ${status.quarantined} rows`);
-  output.line(`incidents   ${status.openIncidents} open`);
+  const overdue = status.holdsOverdue === 0 ? '' : `, ${status.holdsOverdue} held too long`;
+  output.line(`incidents   ${status.openIncidents} open${overdue}`);
   output.line(`backup      ${status.backupAgeMs === null ? 'none' : ago(status.backupAgeMs)}`);
   output.line(`disk        ${formatSize(status.freeBytes)} free`);
   output.line();

@@ -53,6 +53,25 @@ async function reviewOf(db: Db, id: number) {
   return row ?? null;
 }
 
+async function holdsOf(db: Db, id: number) {
+  const rows = await db
+    .selectFrom('hold')
+    .selectAll()
+    .where('order_delivery_id', '=', id)
+    .orderBy('rule_id')
+    .execute();
+  return rows.map((row) => ({
+    rule: row.rule_id,
+    since: row.since,
+    /** When the rules are asked again although nothing changed. */
+    untilAt: row.until_at,
+    expiresAt: row.expires_at,
+    afterwards: row.afterwards,
+    /** Its time was up; what follows has been done. */
+    lapsedAt: row.lapsed_at,
+  }));
+}
+
 async function rejectsOf(db: Db, id: number) {
   const rows = await db
     .selectFrom('reject_entry')
@@ -78,6 +97,8 @@ export type DeliveryCard = Awaited<ReturnType<typeof head>> & {
   readonly review: Awaited<ReturnType<typeof reviewOf>>;
   /** What waits or waited to be rejected by a rule, the latest first. */
   readonly rejects: Awaited<ReturnType<typeof rejectsOf>>;
+  /** Who holds it now, for how long, and what follows. */
+  readonly holds: Awaited<ReturnType<typeof holdsOf>>;
   /** The latest first. */
   readonly decisions: readonly DecisionRecord[];
 };
@@ -90,6 +111,7 @@ export async function deliveryCard(db: Db, delivery: string): Promise<DeliveryCa
     lines: await linesOf(db, id),
     review: await reviewOf(db, id),
     rejects: await rejectsOf(db, id),
+    holds: await holdsOf(db, id),
     decisions: await decisionsOf(db, id),
   };
 }

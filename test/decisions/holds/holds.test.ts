@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { decisionsOf } from '../../../src/decisions/desk.ts';
+import { decisionsOf, listDeliveries } from '../../../src/decisions/desk.ts';
+import { readStatus } from '../../../src/ops/status.ts';
 import { createHouse, type House, loadedRules } from '../support.ts';
 
 const HOUR = 3_600_000;
@@ -72,6 +73,10 @@ describe('a hold', () => {
     await house.decide(set);
     expect(await openIncidents(house)).toEqual(['hold_expired 1']);
     expect(await house.pushes()).toEqual([]);
+    const [row] = await listDeliveries(house.store.db, { limit: 1 });
+    expect(row).toMatchObject({ escalated: true, holdUntil: null });
+    const status = await readStatus(house.store.db, house.clock.now(), {});
+    expect(status).toMatchObject({ holdsOverdue: 1, openIncidents: 1 });
   });
 
   it('is over with its incident when its rule matches no more', async () => {
