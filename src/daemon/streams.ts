@@ -31,10 +31,10 @@ type StreamSettings = Pick<Streams['brands'], 'enabled' | 'schedule' | 'jitter'>
 function planned(
   stream: Stream,
   settings: StreamSettings,
-  pace?: PlannedStream['pace'],
+  more: Pick<PlannedStream, 'pace' | 'atStart'> = {},
 ): PlannedStream[] {
   const { enabled, schedule, jitter } = settings;
-  return enabled ? [{ stream, schedule, jitterMs: jitter, pace }] : [];
+  return enabled ? [{ stream, schedule, jitterMs: jitter, ...more }] : [];
 }
 
 function orderStreams(streams: Streams, sources: StreamSources): PlannedStream[] {
@@ -43,11 +43,10 @@ function orderStreams(streams: Streams, sources: StreamSources): PlannedStream[]
   const { orders, ordersFull } = streams;
   const { fuse, closedOrders } = ordersFull;
   return [
-    ...planned(
-      createOrdersStream(deps, { name: 'orders', fuse, closedOrders }),
-      orders,
-      sources.sweepPace,
-    ),
+    ...planned(createOrdersStream(deps, { name: 'orders', fuse, closedOrders }), orders, {
+      pace: sources.sweepPace,
+      atStart: true,
+    }),
     ...planned(createOrdersStream(deps, { name: 'ordersFull', fuse, closedOrders }), ordersFull),
   ];
 }

@@ -18,6 +18,8 @@ export interface PlannedStream {
   readonly jitterMs: number;
   /** Milliseconds from one run to the next, as long as it gives some: then no schedule counts. */
   readonly pace?: (() => number | undefined) | undefined;
+  /** Due at every start, because nobody heard what happened before it. */
+  readonly atStart?: boolean | undefined;
 }
 
 export interface PlannerDeps extends Omit<RunnerDeps, 'outages'> {
@@ -65,13 +67,21 @@ async function ensureState(deps: PlannerDeps): Promise<void> {
   }
 }
 
-/** Runs that a stop cut off go on at once: they do not wait for their stream's next time. */
-async function bringOpenRunsForward(deps: PlannerDeps): Promise<void> {
+/** Runs that a stop cut off go on at once, and so does what is due at every start. */
+async function bringForward(deps: PlannerDeps): Promise<void> {
+  const atStart = deps.streams.filter((one) => one.atStart).map(({ stream }) => stream.name);
   await deps.store.db
     .updateTable('stream_state')
     .set({ due_at: deps.clock.now() })
-    .where('stream', 'in', (eb) =>
-      eb.selectFrom('sync_run').select('stream').where('outcome', '=', 'running'),
+    .where((eb) =>
+      eb.or([
+        eb('stream', 'in', atStart),
+        eb(
+          'stream',
+          'in',
+          eb.selectFrom('sync_run').select('stream').where('outcome', '=', 'running'),
+        ),
+      ]),
     )
     .execute();
 }
@@ -132,7 +142,7 @@ export function createPlanner(deps: PlannerDeps): Planner {
     async run(signal) {
       await ensureState(deps);
       await lookAgainAfterUpgrade(deps);
-      await bringOpenRunsForward(deps);
+      await bringForward(deps);
       const running = new Map<string, Promise<void>>();
       // Ends the runs as well when the planner itself breaks: two planners must never run at once.
       const broken = new AbortController();

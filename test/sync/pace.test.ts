@@ -10,53 +10,74 @@ import { temporaryStore } from '../support/store.ts';
 
 const MINUTE = 60_000;
 
-it('runs a stream by its pace, sooner when that gets shorter, never on a full disk', async () => {
+/** A stream `orders` with a pace that the test sets, and a planner that runs it. */
+async function startPlanner() {
   const clock = manualClock();
   const store = await temporaryStore(clock);
   const start = clock.now();
   const runs: number[] = [];
-  let pace: number | undefined;
-  let mayPull = true;
+  const asked: { pace: number | undefined; mayPull: boolean } = { pace: undefined, mayPull: true };
+  const stream = {
+    ...{ name: 'orders', options: {} },
+    async pull() {
+      runs.push((clock.now() - start) / MINUTE);
+      return { expectedRows: undefined, doubts: [] };
+    },
+  };
   const planner = createPlanner({
     ...{ store, clock, random: seededRandom(1), log: silentLogger() },
     sequence: createReadSequence(store, clock),
     variants: createVariantPages({ store, clock }),
     streams: [
       {
-        stream: {
-          ...{ name: 'orders', options: {} },
-          async pull() {
-            runs.push((clock.now() - start) / MINUTE);
-            return { expectedRows: undefined, doubts: [] };
-          },
-        },
-        ...{ schedule: '*/10 * * * *', jitterMs: 0, pace: () => pace },
+        ...{ stream, schedule: '*/10 * * * *', jitterMs: 0, atStart: true },
+        pace: () => asked.pace,
       },
     ],
     onRunEnded: () => undefined,
-    mayPull: () => mayPull,
+    mayPull: () => asked.mayPull,
   });
-  const stop = new AbortController();
-  const running = planner.run(stop.signal);
-  onTestFinished(async () => {
-    stop.abort();
-    await running;
-  });
+  const run = () => {
+    const abort = new AbortController();
+    const running = planner.run(abort.signal);
+    return async (): Promise<void> => {
+      abort.abort();
+      await running;
+    };
+  };
+  /** The minutes, since the beginning, at which it ran in so many more. */
   const minutes = async (count: number): Promise<number[]> => {
     for (let half = 0; half < 2 * count; half += 1) await clock.advance(MINUTE / 2);
     return runs.splice(0);
   };
+  return { asked, run, minutes };
+}
+
+it('runs a stream by its pace, sooner when that gets shorter, never on a full disk', async () => {
+  const { asked, run, minutes } = await startPlanner();
+  onTestFinished(run());
   expect(await minutes(21)).toEqual([0, 10, 20]);
-  pace = 3 * MINUTE;
+  asked.pace = 3 * MINUTE;
   expect(await minutes(6)).toEqual([23, 26]);
-  pace = 20 * MINUTE;
+  asked.pace = 20 * MINUTE;
   // Its next time was set when the pace was shorter.
   expect(await minutes(30)).toEqual([29, 49]);
-  pace = undefined;
+  asked.pace = undefined;
   expect(await minutes(14)).toEqual([69, 70]);
   expect(await minutes(2)).toEqual([]);
-  mayPull = false;
+  asked.mayPull = false;
   expect(await minutes(20)).toEqual([]);
-  mayPull = true;
+  asked.mayPull = true;
   expect(await minutes(1)).toHaveLength(1);
+});
+
+it('looks at every start for what happened while nobody listened', async () => {
+  const { asked, run, minutes } = await startPlanner();
+  asked.pace = 20 * MINUTE;
+  const stop = run();
+  expect(await minutes(5)).toEqual([0]);
+  await stop();
+  expect(await minutes(2)).toEqual([]);
+  onTestFinished(run());
+  expect(await minutes(21)).toEqual([7, 27]);
 });
