@@ -44,14 +44,17 @@ function wantsColour(sink: TextSink, env: Readonly<Record<string, string | undef
   return sink.isTTY === true && env.TERM !== 'dumb';
 }
 
-/** Stops writing, quietly, once the other end of the pipe is closed. */
+/** A closed pipe, and a terminal that went away. */
+const READER_GONE = new Set<unknown>(['EPIPE', 'EIO']);
+
+/** Stops writing, quietly, once the reader is gone: what goes on ends in its own order. */
 function quietWriter(
   sink: TextSink,
   scrub: (text: string) => string,
 ): { write(text: string): void; isClosed(): boolean } {
   let closed = false;
   sink.on?.('error', (error) => {
-    if (!isJsonObject(error) || error.code !== 'EPIPE') throw error;
+    if (!isJsonObject(error) || !READER_GONE.has(error.code)) throw error;
     closed = true;
   });
   return {

@@ -1,15 +1,16 @@
 import { spawn } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { until } from '../support/house.ts';
 import { repositoryRoot } from '../support/source.ts';
 import { temporaryFolder } from '../support/store.ts';
 
 const launcher = join(repositoryRoot, 'bin', 'selvedge.mjs');
 
-/** A daemon whose service answers nobody, as a process of its own. */
-function startDaemon() {
+/** For a daemon whose service answers nobody. */
+function writeConfig() {
   const folder = temporaryFolder();
   mkdirSync(join(folder, 'rules'));
   const file = join(folder, 'selvedge.yaml');
@@ -22,7 +23,12 @@ local: { port: 0 }
 rules: { directory: rules }
 `,
   );
-  const env = { PATH: process.env.PATH, API_KEY: 'canary-api-key-7f3a' };
+  return { file, env: { PATH: process.env.PATH, API_KEY: 'canary-api-key-7f3a' } };
+}
+
+/** It, as a process of its own. */
+function startDaemon() {
+  const { file, env } = writeConfig();
   const child = spawn(process.execPath, [launcher, '--config', file, 'run'], { env });
   onTestFinished(() => void child.kill('SIGKILL'));
   let log = '';
@@ -57,12 +63,26 @@ describe('a running daemon', () => {
     expect(log()).toContain('"stopped"');
   });
 
-  it('stops in order when its terminal goes away', async () => {
+  it('goes on with what it reads again when SIGHUP asks for that', async () => {
     const { child, code, seen, log } = startDaemon();
     await seen('listening for events');
     child.kill('SIGHUP');
+    await seen('reloading, as SIGHUP asks');
+    child.kill('SIGTERM');
     expect(await code).toBe(0);
     expect(log()).toContain('"stopped"');
+  });
+
+  it('stops in order when its terminal goes away', async () => {
+    const { file, env } = writeConfig();
+    const typed = `exec ${process.execPath} ${launcher} --config ${file} run`;
+    // A terminal of its own; killing `script` takes it away.
+    const terminal = spawn('script', ['--quiet', '--command', typed, '/dev/null'], { env });
+    onTestFinished(() => void terminal.kill('SIGKILL'));
+    const running = join(dirname(file), 'data', 'local.json');
+    await until('a daemon at the terminal', () => existsSync(running) || undefined);
+    terminal.kill('SIGKILL');
+    await until('an orderly stop', () => !existsSync(running) || undefined);
   });
 
   it('says of each warning where it stands and what to do', async () => {
