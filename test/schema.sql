@@ -1040,3 +1040,5 @@ BEGIN
     SELECT outbox_id FROM outbox WHERE kind = 'pending_refund' AND order_id = NEW.order_id
   );
 END;
+CREATE INDEX webhook_event_again ON webhook_event (last_duplicate_at)
+WHERE last_duplicate_at IS NOT NULL;
