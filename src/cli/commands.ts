@@ -1,4 +1,6 @@
 /** The command tree, in the order of the help. A new command is a file and a line here. */
+
+import { auditList } from './audit.ts';
 import { backupCreate } from './backup/create.ts';
 import { backupList } from './backup/list.ts';
 import { backupRestore } from './backup/restore.ts';
@@ -138,6 +140,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
       rulesStop,
       rulesResetBreaker,
     ],
+  },
+  {
+    name: 'audit',
+    description: 'what people did',
+    commands: [auditList],
   },
   {
     name: 'decisions',

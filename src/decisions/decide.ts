@@ -32,6 +32,8 @@ export interface Decided {
   readonly decisionId: number;
   readonly orderDeliveryId: number;
   readonly outcome: Outcome;
+  /** When the grace of a reject that begins to wait is over. */
+  readonly rejectAt?: number | undefined;
 }
 
 /** What a decision depends on besides the database. */
@@ -118,10 +120,10 @@ export async function decide(
     return undefined;
   }
   const decisionId = await recordDecision(tx, judgement, { actor: 'daemon', trigger });
-  await followReject(tx, judgement, decisionId);
+  const rejectAt = await followReject(tx, judgement, decisionId);
   if (outcome.kind === 'accept' && mode === 'live') {
     await pushAccept(tx, subject, decisionId, now);
     onPush();
   }
-  return { decisionId, orderDeliveryId, outcome };
+  return { decisionId, orderDeliveryId, outcome, rejectAt };
 }

@@ -66,12 +66,17 @@ function decideOne(deps: DeciderDeps, due: DueDelivery): Promise<Decided | undef
 }
 
 function report(deps: DeciderDeps, trigger: string, decided: Decided): void {
-  const { outcome, orderDeliveryId, decisionId } = decided;
+  const { outcome, orderDeliveryId, decisionId, rejectAt } = decided;
   const { kind, rules, reason } = outcome;
   deps.log.info(
     { delivery: orderDeliveryId, decisionId, trigger, rules, reason },
     `delivery ${orderDeliveryId}: ${kind}`,
   );
+  if (rejectAt !== undefined) {
+    const at = new Date(rejectAt).toISOString();
+    const text = `delivery ${orderDeliveryId} will be rejected at ${at}`;
+    deps.log.warn({ delivery: orderDeliveryId, rules, stop: 'selvedge rules stop' }, text);
+  }
   deps.onDecided(decided);
 }
 

@@ -17,7 +17,8 @@ import { reconsiderAll } from './reject/queue.ts';
 import { type LoadedRuleSet, loadRuleSet } from './rule-files.ts';
 import { diffRuleSets, type RuleSetDiff } from './trial/diff.ts';
 
-const IN_FORCE = 'rules_in_force';
+/** The key of the hash of the set in force. */
+export const RULES_IN_FORCE = 'rules_in_force';
 const INCIDENT = { kind: 'rules_invalid', entity: 'rules', key: 'set' } as const;
 
 export interface Reloaded {
@@ -65,7 +66,7 @@ async function putInForce(tx: Tx, { ruleSet, files }: LoadedRuleSet, clock: Cloc
     .values({ hash: ruleSet.hash, first_used_at: at, files: JSON.stringify(files) })
     .onConflict((conflict) => conflict.doNothing())
     .execute();
-  await writeState(tx, IN_FORCE, ruleSet.hash, clock);
+  await writeState(tx, RULES_IN_FORCE, ruleSet.hash, clock);
   await tx
     .updateTable('incident')
     .set({ resolved_at: at })
@@ -76,7 +77,7 @@ async function putInForce(tx: Tx, { ruleSet, files }: LoadedRuleSet, clock: Cloc
 
 /** The set that was in force last, if this version can still read it; else a set of no rules. */
 async function lastGood({ store }: RuleKeeperDeps): Promise<LoadedRuleSet> {
-  const hash = await readState(store.db, IN_FORCE);
+  const hash = await readState(store.db, RULES_IN_FORCE);
   const row = await store.db
     .selectFrom('rule_set')
     .select('files')

@@ -1,8 +1,19 @@
 /** What reject rules are about to do, for people: armed rules, the breaker, the queue. */
+import { readState } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
 import { type Breaker, readBreaker } from '../reject/breaker.ts';
+import { RULES_IN_FORCE } from '../rule-keeper.ts';
+import { storedRuleSet } from '../trial/rule-sets.ts';
 
 const DAY_MS = 86_400_000;
+
+/** Hashes of the rules in force, by their ids. */
+async function textsInForce(db: Db): Promise<ReadonlyMap<string, string>> {
+  const hash = await readState(db, RULES_IN_FORCE);
+  if (hash === undefined) return new Map();
+  const { rules } = await storedRuleSet(db, hash);
+  return new Map(rules.map((rule) => [rule.id, rule.hash]));
+}
 
 async function armedRules(db: Db, now: number) {
   const rows = await db
@@ -12,10 +23,13 @@ async function armedRules(db: Db, now: number) {
     .where('expires_at', '>', now)
     .orderBy('rule_id')
     .execute();
+  const texts = rows.length > 0 ? await textsInForce(db) : new Map<string, string>();
   return rows.map((row) => ({
     ruleId: row.rule_id,
     /** Armed is this text; the rule only watches while it has another one. */
     ruleHash: row.rule_hash,
+    /** Whether the rules in force have exactly this text: only then it may act. */
+    inForce: texts.get(row.rule_id) === row.rule_hash,
     at: row.at,
     actor: row.actor,
     reason: row.reason,

@@ -15,9 +15,10 @@ function print(output: Output, { breaker, armed, waiting, today }: RejectOvervie
     output.line(`  ${breaker.detail}`);
     output.line('  no rule rejects until: selvedge rules reset-breaker --reason "…"');
   }
-  for (const { ruleId, actor, expiresAt } of armed) {
+  for (const { ruleId, actor, expiresAt, inForce } of armed) {
     const until = new Date(expiresAt).toISOString().slice(0, 10);
-    output.line(`armed: ${ruleId}, by ${actor}, until ${until}`);
+    const changed = inForce ? '' : '; it has another text now and only watches';
+    output.line(`armed: ${ruleId}, by ${actor}, until ${until}${changed}`);
   }
   if (armed.length === 0) output.line('no reject rule is armed');
   output.line(`rejected in the last 24 hours: ${today}`);

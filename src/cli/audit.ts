@@ -1,0 +1,69 @@
+/** `selvedge audit list`: what people did, and why. */
+import { Command, InvalidArgumentError } from 'commander';
+import { systemClock } from '../lib/clock.ts';
+import { tryParseJson } from '../lib/json.ts';
+import type { Db } from '../store/store.ts';
+import { type CliContext, examples } from './command.ts';
+import { withMirror } from './reading.ts';
+import { parseMoment } from './rules/moment.ts';
+
+interface Options {
+  readonly since: string;
+  readonly action?: string;
+  readonly subject?: string;
+  readonly limit: number;
+  readonly json?: boolean;
+}
+
+const LIMIT_MAX = 10_000;
+
+function wholeNumber(text: string): number {
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= 1 && value <= LIMIT_MAX) return value;
+  throw new InvalidArgumentError(`a number from 1 to ${LIMIT_MAX}`);
+}
+
+async function rowsOf(db: Db, { since, action, subject, limit }: Options) {
+  let query = db
+    .selectFrom('audit')
+    .selectAll()
+    .where('at', '>=', parseMoment(since, systemClock().now()))
+    .orderBy('id', 'desc')
+    .limit(limit);
+  if (action !== undefined) query = query.where('action', 'like', `${action}%`);
+  if (subject !== undefined) query = query.where('subject', '=', subject);
+  const rows = await query.execute();
+  return rows.map(({ detail, ...row }) => ({ ...row, detail: tryParseJson(detail) }));
+}
+
+export function auditList(context: CliContext): Command {
+  return new Command('list')
+    .summary('show what people did, and why')
+    .description('The latest first: who, what, about which, with the reason that was given.')
+    .option('--since <time>', 'from then on: a time, or 7d for ago', '30d')
+    .option('--action <name>', 'only this action, or those that begin so, e.g. delivery.')
+    .option('--subject <name>', 'only about this, e.g. delivery:500012 or rule:<id>')
+    .option('--limit <n>', 'how many at the most', wholeNumber, 100)
+    .option('--json', 'as JSON')
+    .addHelpText(
+      'after',
+      examples([['audit list --action rules. --since 7d', 'armed, reloaded …']]),
+    )
+    .action(async (options: Options, command: Command) => {
+      const rows = await withMirror(command, context, (db) => rowsOf(db, options));
+      if (options.json === true) {
+        context.output.json(rows);
+        return;
+      }
+      context.output.table(
+        ['AT', 'WHO', 'ACTION', 'ABOUT', 'REASON'],
+        rows.map((row) => [
+          new Date(row.at).toISOString(),
+          row.actor,
+          row.action,
+          row.subject,
+          row.reason || '-',
+        ]),
+      );
+    });
+}
