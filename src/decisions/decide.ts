@@ -105,7 +105,7 @@ export async function decide(
   }
   const judged = await judge(tx, context, subject);
   if (await isReviewed(tx, subject)) {
-    await endHolds(tx, orderDeliveryId, now);
+    await endHolds(tx, [orderDeliveryId], now);
     const end = { by: 'person', detail: 'a person has decided', at: now };
     await endEntry(tx, orderDeliveryId, { ...end, state: 'stopped' });
     await rememberEvaluation(tx, judged, undefined);

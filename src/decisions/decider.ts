@@ -123,9 +123,7 @@ export function createDecider(deps: DeciderDeps): Decider {
         const followed = await followChanges(deps.store, () => contextOf(deps));
         const decided = await decideDue(deps, aside, signal);
         if (decided > 0 || !followed || wake.signal.aborted) continue;
-        const { accepted } = readsOf(deps.rules().ruleSet);
-        const query = { settleMs: deps.settleMs, accepted };
-        const next = await nextDueDelivery(deps.store.db, query, [...aside.keys()]);
+        const next = await nextDueDelivery(deps.store.db, deps.settleMs, [...aside.keys()]);
         const wait = Math.max(1, (next ?? Infinity) - deps.clock.now());
         await deps.clock
           .sleep(Math.min(SLEEP_MS_MAX, wait), AbortSignal.any([signal, wake.signal]))

@@ -25,23 +25,41 @@ export interface DueDelivery {
   readonly trigger: 'new' | 'changed' | 'rules' | 'push' | DueWhy;
 }
 
-/** What the rules accepted and has not shipped, with the evaluation that said so. */
-const ACCEPTED_BY_RULES = sql<boolean>`(d.status = 'accepted' and d.tracking_numbers = '[]'
-  and exists (select 1 from decision n where n.decision_id = e.decision_id
-    and n.actor = 'daemon' and n.outcome = 'accept' and n.mode = 'live'))`;
-
-function candidates(db: Db, aside: readonly number[], accepted: boolean) {
-  const status = accepted
-    ? sql<boolean>`(d.status = 'pending' or ${ACCEPTED_BY_RULES})`
-    : sql<boolean>`d.status = 'pending'`;
+function candidates(db: Db, aside: readonly number[]) {
   return db
     .selectFrom('delivery as d')
     .innerJoin('sales_order as o', 'o.order_id', 'd.order_id')
     .leftJoin('evaluation as e', 'e.order_delivery_id', 'd.order_delivery_id')
-    .where(status)
+    .where('d.status', '=', 'pending')
     .where('d.deleted_at', 'is', null)
     .where((eb) => eb.not(inKeys('d.order_delivery_id', aside)))
     .where((eb) => eb.not(hasOpenPush('d.order_delivery_id')));
+}
+
+/** Accepted deliveries whose time has come; only what has not shipped still has one. */
+async function dueAccepted(
+  db: Db,
+  { now }: DueQuery,
+  aside: readonly number[],
+  limit: number,
+): Promise<DueDelivery[]> {
+  const rows = await db
+    .selectFrom('evaluation as e')
+    .innerJoin('delivery as d', 'd.order_delivery_id', 'e.order_delivery_id')
+    .select(['e.order_delivery_id', 'e.due_why'])
+    .where('e.due_at', '<=', now)
+    // The plus keeps SQLite from going through every accepted delivery there ever was.
+    .where(sql<boolean>`+d.status = 'accepted'`)
+    .where('d.deleted_at', 'is', null)
+    .where((eb) => eb.not(inKeys('d.order_delivery_id', aside)))
+    .where((eb) => eb.not(hasOpenPush('d.order_delivery_id')))
+    .orderBy('e.order_delivery_id')
+    .limit(limit)
+    .execute();
+  return rows.map((row) => ({
+    orderDeliveryId: row.order_delivery_id,
+    trigger: row.due_why ?? 'tick',
+  }));
 }
 
 interface Compared {
@@ -78,7 +96,7 @@ function isFresh({ rulesKey }: DueQuery): RawBuilder<boolean> {
 }
 
 function select(db: Db, query: DueQuery, aside: readonly number[], limit: number) {
-  return candidates(db, aside, query.accepted)
+  return candidates(db, aside)
     .select([
       'd.order_delivery_id',
       'd.content_hash',
@@ -111,21 +129,21 @@ export async function dueDeliveries(
   const fresh = await select(db, query, aside, half).where(isFresh(query)).execute();
   const again = await select(db, query, aside, half).where('e.due_at', '<=', query.now).execute();
   const rows = new Map([...fresh, ...again].map((row) => [row.order_delivery_id, row]));
-  return [...rows.values()]
-    .sort((a, b) => a.order_delivery_id - b.order_delivery_id)
-    .map((row) => ({
-      orderDeliveryId: row.order_delivery_id,
-      trigger: triggerOf(row, query.rulesKey),
-    }));
+  const pending = [...rows.values()].map((row) => ({
+    orderDeliveryId: row.order_delivery_id,
+    trigger: triggerOf(row, query.rulesKey),
+  }));
+  const accepted = query.accepted ? await dueAccepted(db, query, aside, half) : [];
+  return [...pending, ...accepted].sort((a, b) => a.orderDeliveryId - b.orderDeliveryId);
 }
 
 /** When the next delivery falls due, if one waits. */
 export async function nextDueDelivery(
   db: Db,
-  { settleMs, accepted }: Pick<DueQuery, 'settleMs' | 'accepted'>,
+  settleMs: number,
   aside: readonly number[],
 ): Promise<number | undefined> {
-  const row = await candidates(db, aside, accepted)
+  const row = await candidates(db, aside)
     .select((eb) =>
       eb.fn
         .min(

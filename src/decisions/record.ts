@@ -123,6 +123,6 @@ export async function recordDecision(
   });
   await rememberEvaluation(tx, judgement, decisionId);
   // Whom the rules held, people have taken over.
-  if (by.actor !== 'daemon') await endHolds(tx, subject.delivery.order_delivery_id, at);
+  if (by.actor !== 'daemon') await endHolds(tx, [subject.delivery.order_delivery_id], at);
   return decisionId;
 }

@@ -1,4 +1,5 @@
 /** A hold that has lasted its time and needs a person: an incident, open until it is over. */
+import { inKeys } from '../../store/bulk.ts';
 import type { Tx } from '../../store/store.ts';
 
 const HOLD_EXPIRED = 'hold_expired';
@@ -33,7 +34,7 @@ export async function escalate(
 
 export async function resolveEscalation(
   tx: Tx,
-  orderDeliveryId: number,
+  ids: readonly number[],
   now: number,
 ): Promise<void> {
   await tx
@@ -41,7 +42,7 @@ export async function resolveEscalation(
     .set({ resolved_at: now })
     .where('kind', '=', HOLD_EXPIRED)
     .where('entity', '=', 'delivery')
-    .where('key', '=', String(orderDeliveryId))
+    .where(inKeys('key', ids.map(String)))
     .where('resolved_at', 'is', null)
     .execute();
 }

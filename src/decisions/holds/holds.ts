@@ -11,6 +11,7 @@
  */
 import type { Evaluation } from '../../rules/evaluate.ts';
 import type { HoldTiming, RuleSet } from '../../rules/rule.ts';
+import { inKeys } from '../../store/bulk.ts';
 import type { Tx } from '../../store/store.ts';
 import { endOfSpan, nextOpening } from './business-time.ts';
 import { escalate, resolveEscalation } from './escalation.ts';
@@ -119,10 +120,10 @@ async function store(tx: Tx, orderDeliveryId: number, rows: readonly HoldRow[]):
   await tx.insertInto('hold').values(values).execute();
 }
 
-/** Nothing holds the delivery any more: it was decided, or it is left to people. */
-export async function endHolds(tx: Tx, orderDeliveryId: number, now: number): Promise<void> {
-  await store(tx, orderDeliveryId, []);
-  await resolveEscalation(tx, orderDeliveryId, now);
+/** Nothing holds these deliveries any more: they were decided, or are left to people. */
+export async function endHolds(tx: Tx, ids: readonly number[], now: number): Promise<void> {
+  await tx.deleteFrom('hold').where(inKeys('order_delivery_id', ids)).execute();
+  await resolveEscalation(tx, ids, now);
 }
 
 /**
@@ -147,7 +148,7 @@ export async function keepHolds(
   });
   if (before.size > 0 || rows.length > 0) await store(tx, orderDeliveryId, rows);
   const up = rows.filter((row) => row.afterwards === 'escalate' && row.lapsed_at !== null);
-  if (up.length === 0) await resolveEscalation(tx, orderDeliveryId, now);
+  if (up.length === 0) await resolveEscalation(tx, [orderDeliveryId], now);
   else await escalate(tx, orderDeliveryId, up, evaluation.live.reason, now);
   const looks = rows.flatMap((row) => [
     ...(row.until_at === null ? [] : [row.until_at]),

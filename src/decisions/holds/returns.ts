@@ -21,6 +21,8 @@ import { nextLook } from '../watch/next-look.ts';
 import { readsOf } from '../watch/reads.ts';
 
 const DAY_MS = 86_400_000;
+/** What has no tracking number after this long has left without one. */
+const TAKEN_BACK_WITHIN_MS = 14 * DAY_MS;
 const COOLDOWN_MS_DEFAULT = 3_600_000;
 
 interface Returns {
@@ -43,8 +45,17 @@ async function returnsSince(tx: Tx, orderDeliveryId: number, since: number): Pro
   return { count: Number(row.count), lastAt: row.last_at };
 }
 
-/** What the rules of this daemon accepted, by their latest decision, and what has not shipped. */
-async function isOurs(tx: Tx, orderDeliveryId: number): Promise<boolean> {
+/** Nothing about this delivery is ours to decide any more. */
+async function forgetLook(tx: Tx, orderDeliveryId: number): Promise<void> {
+  await tx
+    .updateTable('evaluation')
+    .set({ due_at: null, due_why: null })
+    .where('order_delivery_id', '=', orderDeliveryId)
+    .execute();
+}
+
+/** What the rules of this daemon accepted lately, by their latest decision, and not shipped. */
+async function isOurs(tx: Tx, orderDeliveryId: number, now: number): Promise<boolean> {
   const row = await tx
     .selectFrom('evaluation as e')
     .innerJoin('decision as n', 'n.decision_id', 'e.decision_id')
@@ -54,6 +65,7 @@ async function isOurs(tx: Tx, orderDeliveryId: number): Promise<boolean> {
     .where('n.actor', '=', 'daemon')
     .where('n.outcome', '=', 'accept')
     .where('n.mode', '=', 'live')
+    .where('n.at', '>', now - TAKEN_BACK_WITHIN_MS)
     .where('d.tracking_numbers', '=', '[]')
     .executeTakeFirst();
   return row !== undefined;
@@ -69,7 +81,10 @@ export async function reconsiderAccepted(
   const { rules, mode, now, trigger, tickMs } = context;
   const { ruleSet } = rules;
   const { order_delivery_id: orderDeliveryId, order_id: orderId } = subject.delivery;
-  if (!(await isOurs(tx, orderDeliveryId))) return undefined;
+  if (!(await isOurs(tx, orderDeliveryId, now))) {
+    await forgetLook(tx, orderDeliveryId);
+    return undefined;
+  }
   const evaluation = evaluate(ruleSet, subject.facts, {
     mode: mode === 'shadow' ? 'shadow' : 'live',
   });
