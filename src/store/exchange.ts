@@ -15,12 +15,6 @@ import type { Clock } from '../lib/clock.ts';
 import { RetryLaterError, SelvedgeError, toError } from '../lib/errors.ts';
 import { migrate, readMigrations } from './migrate.ts';
 
-export interface ExchangeOptions {
-  readonly path: string;
-  /** How long opening may wait for the lock, in milliseconds. */
-  readonly busyTimeoutMs: number;
-}
-
 export interface HandedIn {
   readonly intakeId: number;
   readonly kind: string;
@@ -111,18 +105,33 @@ const OWN_TABLES = [
   'erp_customer_problem',
 ];
 
-/** Runs a call on the file; a lock that somebody else holds is not our failure. */
+function isBusy(error: unknown): boolean {
+  return error instanceof Database.SqliteError && /^SQLITE_(BUSY|LOCKED)/.test(error.code);
+}
+
+/** A lock that somebody else holds is not our failure, and nor is anything else final. */
+function failure(path: string, code: string, cause: unknown): RetryLaterError {
+  const inner = cause instanceof SelvedgeError ? cause.cause : cause;
+  if (isBusy(inner)) {
+    const hint = 'end long transactions in the ERP';
+    return new RetryLaterError('exchange.busy', `${path}: another program holds it`, {
+      hint,
+      cause,
+    });
+  }
+  return new RetryLaterError(`exchange.${code}`, `${path}: ${toError(cause).message}`, {
+    hint: 'is its folder there and writable for this user, and the disk sound?',
+    cause,
+  });
+}
+
+/** Runs a call on the open file. */
 function patiently<T>(path: string, call: () => T): T {
   try {
     return call();
   } catch (cause) {
     if (!(cause instanceof Database.SqliteError)) throw cause;
-    const held = /^SQLITE_(BUSY|LOCKED)/.test(cause.code);
-    const text = held ? 'another program holds it' : cause.message;
-    throw new RetryLaterError(held ? 'exchange.busy' : 'exchange.failed', `${path}: ${text}`, {
-      hint: held ? 'end long transactions in the ERP' : 'check the disk and the permissions',
-      cause,
-    });
+    throw failure(path, 'failed', cause);
   }
 }
 
@@ -166,29 +175,20 @@ function useRollbackJournal(database: Database.Database): void {
   );
 }
 
-function openFile(options: ExchangeOptions, clock: Clock): Database.Database {
-  const isNew = !existsSync(options.path);
+function openFile(path: string, isNew: boolean, clock: Clock): Database.Database {
   let database: Database.Database | undefined;
   try {
-    database = new Database(options.path, { timeout: options.busyTimeoutMs });
+    database = new Database(path, { timeout: LOCK_MS });
     useRollbackJournal(database);
     for (const [name, value] of Object.entries(PRAGMAS)) database.pragma(`${name} = ${value}`);
     migrate(database, clock, readMigrations(MIGRATIONS));
     checkSchema(database, clock);
-    if (isNew) chmodSync(options.path, FILE_MODE);
-    database.pragma(`busy_timeout = ${LOCK_MS}`);
+    if (isNew) chmodSync(path, FILE_MODE);
     return database;
   } catch (cause) {
     database?.close();
-    if (cause instanceof SelvedgeError) throw cause;
-    throw new RetryLaterError(
-      'exchange.cannot_open',
-      `${options.path}: ${toError(cause).message}`,
-      {
-        hint: 'intake.database must name a file in a folder that this user may write to',
-        cause,
-      },
-    );
+    if (cause instanceof SelvedgeError && !isBusy(cause.cause)) throw cause;
+    throw failure(path, 'cannot_open', cause);
   }
 }
 
@@ -314,17 +314,14 @@ function repair(database: Database.Database): void {
  * Opens the file, making it when it is not there. Throws a RetryLaterError that says what is wrong:
  * the rest of the daemon goes on without it.
  */
-export function openExchange(options: ExchangeOptions, clock: Clock): Exchange {
-  const isNew = !existsSync(options.path);
-  const database = openFile(options, clock);
-  const { path } = options;
+export function openExchange(path: string, clock: Clock): Exchange {
+  const isNew = !existsSync(path);
+  const database = openFile(path, isNew, clock);
   try {
     repair(database);
   } catch (cause) {
     database.close();
-    throw new RetryLaterError('exchange.cannot_open', `${path}: ${toError(cause).message}`, {
-      cause,
-    });
+    throw failure(path, 'cannot_open', cause);
   }
   let version = -1;
   const customers = customerPart(database);

@@ -11,7 +11,7 @@ import { temporaryFolder } from '../support/store.ts';
 const CHARS = 1_000_000;
 
 function open(path = join(temporaryFolder(), 'exchange.db')): Exchange {
-  const exchange = openExchange({ path, busyTimeoutMs: 5_000 }, manualClock());
+  const exchange = openExchange(path, manualClock());
   onTestFinished(() => exchange[Symbol.dispose]());
   return exchange;
 }

@@ -37,8 +37,7 @@ export function createDoors(
     createExchangeDoor({
       ...common,
       open() {
-        const path = database ?? join(config.dataDir, 'exchange.db');
-        return openExchange({ path, busyTimeoutMs: config.store.busyTimeout }, clock);
+        return openExchange(database ?? join(config.dataDir, 'exchange.db'), clock);
       },
       keepMs: keep,
       hasCallback,

@@ -34,7 +34,7 @@ export interface ExchangeDoorDeps {
 const LOOK_MS = 200;
 /** The first pause after a lock that was held; it doubles up to the pause between looks. */
 const RETRY_MS_MIN = 20;
-/** A lock that is held this long is worth a line in the log. */
+/** A lock that is held this long is no contention: the worker fails, is shown and started again. */
 const HELD_MS = 10_000;
 const DOCUMENTS_PER_ROUND = 200;
 const CHARS_PER_ROUND = 4_000_000;
@@ -170,34 +170,51 @@ async function round(
   return more;
 }
 
+interface Opened {
+  readonly exchange: Exchange;
+  readonly progress: Progress;
+}
+
 /** A worker: serves the exchange database until the signal aborts. */
 export function createExchangeDoor(deps: ExchangeDoorDeps) {
-  const { clock, log } = deps;
+  const { clock } = deps;
+
+  const open = async (): Promise<Opened> => {
+    const exchange = deps.open();
+    try {
+      await catchUp(deps.store, exchange);
+      return { exchange, progress: { unread: true, forgetAt: 0 } };
+    } catch (error) {
+      exchange[Symbol.dispose]();
+      throw error;
+    }
+  };
+
   return {
     name: 'exchange',
     async run(signal: AbortSignal): Promise<void> {
-      using exchange = deps.open();
-      await catchUp(deps.store, exchange);
-      const progress: Progress = { unread: true, forgetAt: 0 };
+      let opened: Opened | undefined;
       let failingSince: number | undefined;
       let retryMs = RETRY_MS_MIN;
-      while (!signal.aborted) {
-        let waitMs = LOOK_MS;
-        try {
-          if (await round(deps, exchange, progress)) waitMs = 0;
-          failingSince = undefined;
-          retryMs = RETRY_MS_MIN;
-        } catch (error) {
-          if (!(error instanceof RetryLaterError)) throw error;
-          failingSince ??= clock.monotonic();
-          if (clock.monotonic() - failingSince > HELD_MS) {
-            log.warn({ error: error.message, hint: error.hint }, 'exchange database not usable');
-            failingSince = clock.monotonic();
+      try {
+        while (!signal.aborted) {
+          let waitMs = LOOK_MS;
+          try {
+            opened ??= await open();
+            if (await round(deps, opened.exchange, opened.progress)) waitMs = 0;
+            failingSince = undefined;
+            retryMs = RETRY_MS_MIN;
+          } catch (error) {
+            if (!(error instanceof RetryLaterError)) throw error;
+            failingSince ??= clock.monotonic();
+            if (clock.monotonic() - failingSince > HELD_MS) throw error;
+            waitMs = retryMs;
+            retryMs = Math.min(LOOK_MS, retryMs * 2);
           }
-          waitMs = retryMs;
-          retryMs = Math.min(LOOK_MS, retryMs * 2);
+          await clock.sleep(waitMs, signal).catch(() => undefined);
         }
-        await clock.sleep(waitMs, signal).catch(() => undefined);
+      } finally {
+        opened?.exchange[Symbol.dispose]();
       }
     },
   };

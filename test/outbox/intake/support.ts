@@ -50,7 +50,7 @@ export async function openDoors(): Promise<Doors> {
   const path = join(temporaryFolder(), 'exchange.db');
   const intake = createIntake({ store, onTaken: () => undefined });
   const clock = systemClock();
-  const open = () => openExchange({ path, busyTimeoutMs: 5_000 }, clock);
+  const open = () => openExchange(path, clock);
   open()[Symbol.dispose]();
   const door = createExchangeDoor({
     ...{ store, intake, clock, open, log: silentLogger() },
