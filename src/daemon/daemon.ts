@@ -19,6 +19,7 @@ import type { Logger } from '../lib/log.ts';
 import type { Scrubber } from '../lib/secret.ts';
 import { headline } from '../ops/headline.ts';
 import { freshnessOf } from '../ops/status.ts';
+import { DELIVERY_STATUS_KIND } from '../outbox/enqueue.ts';
 import type { OutboxItem } from '../outbox/item.ts';
 import { acquireLease, type Lease, lockFolder, makeDataFolder } from '../store/lock.ts';
 import { createSpaceWatch, freeBytesAt, type SpaceWatch } from '../store/space.ts';
@@ -132,7 +133,7 @@ function createWorkers(
     ...{ store, clock, random, log, service, readOrder, space, sequence, killSwitch },
     dispatcherClock: pulse.clockOf('outbox'),
     onEnded(item, state) {
-      decisions.nudge();
+      if (item.kind === DELIVERY_STATUS_KIND) decisions.nudge();
       events?.pushEnded?.(item, state);
     },
   });

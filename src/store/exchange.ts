@@ -5,7 +5,7 @@
  *
  * Reads `intake`, `erp_customer` and what the triggers note about them; writes `receipt` and
  * `erp_customer_problem`. The lock is shared with strangers: every call waits only a moment for it
- * (`LOCK_MS`, since waiting blocks this thread) and then throws `exchange.busy`, to be tried again
+ * (`LOCK_MS`, for waiting blocks this thread) and then throws `exchange.busy`, to be tried again
  * later. Nothing here is atomic with the mirror, so that each step may be done twice.
  */
 import { chmodSync, existsSync } from 'node:fs';
@@ -16,6 +16,7 @@ import { RetryLaterError, SelvedgeError, toError } from '../lib/errors.ts';
 import { migrate, readMigrations } from './migrate.ts';
 
 export interface HandedIn {
+  readonly receiptId: number;
   readonly intakeId: number;
   readonly kind: string;
   readonly reference: string;
@@ -62,8 +63,11 @@ export interface Exchange extends Disposable {
   readonly path: string;
   /** Whether somebody else has written since the last call; true at the first one. */
   hasNews(): boolean;
-  /** Documents that wait, oldest first: at most `rows`, and no more once they hold `chars`. */
-  waiting(rows: number, chars: number): HandedIn[];
+  /**
+   * Documents that wait behind the receipt `after`, oldest first: at most `rows`, and no more once
+   * they hold `chars`.
+   */
+  waiting(after: number, rows: number, chars: number): HandedIn[];
   /** Writes the receipts, all or none. */
   writeReceipts(receipts: readonly ReceiptRow[]): void;
   /** Documents whose receipts are not final. */
@@ -85,7 +89,7 @@ const MIGRATIONS = fileURLToPath(new URL('../../migrations/exchange/', import.me
 const FILE_MODE = 0o660;
 
 /** Longest wait for the lock in one call: it blocks the event loop. */
-const LOCK_MS = 25;
+const LOCK_MS = 5;
 
 const PRAGMAS: Readonly<Record<string, number>> = {
   synchronous: 2,
@@ -224,16 +228,16 @@ function receiptWriter(database: Database.Database): (receipts: readonly Receipt
 }
 
 function waitingReader(database: Database.Database): Exchange['waiting'] {
-  const select = database.prepare<[number], HandedIn>(
-    `select i.intake_id as intakeId, i.kind, i.reference, i.payload,
+  const select = database.prepare<[number, number], HandedIn>(
+    `select r.receipt_id as receiptId, i.intake_id as intakeId, i.kind, i.reference, i.payload,
        i.handed_in_at as handedInAt
      from receipt r join intake i on i.intake_id = r.intake_id
-     where r.state = 'waiting' order by r.receipt_id limit ?`,
+     where r.state = 'waiting' and r.receipt_id > ? order by r.receipt_id limit ?`,
   );
-  return (rows, chars) => {
+  return (after, rows, chars) => {
     const found: HandedIn[] = [];
     let left = chars;
-    for (const row of select.iterate(rows)) {
+    for (const row of select.iterate(after, rows)) {
       found.push(row);
       left -= row.payload.length;
       if (left <= 0) break;
@@ -348,7 +352,7 @@ export function openExchange(path: string, clock: Clock): Exchange {
         version = found;
         return true;
       }),
-    waiting: (rows, chars) => patiently(path, () => waiting(rows, chars)),
+    waiting: (after, rows, chars) => patiently(path, () => waiting(after, rows, chars)),
     writeReceipts: (receipts) => patiently(path, () => writeReceipts(receipts)),
     openDocuments: () => patiently(path, () => openDocuments.all()),
     changedCustomers: (rows) => patiently(path, () => customers.changedCustomers(rows)),

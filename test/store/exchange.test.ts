@@ -55,7 +55,7 @@ describe('the exchange database', () => {
     shell(exchange.path, INSERT);
     expect(exchange.hasNews()).toBe(true);
     expect(exchange.hasNews()).toBe(false);
-    expect(exchange.waiting(10, CHARS)).toMatchObject([
+    expect(exchange.waiting(0, 10, CHARS)).toMatchObject([
       { intakeId: 1, kind: 'order', reference: 'SO-1', payload: '{}' },
     ]);
     const receipt = shell(exchange.path, 'SELECT state, final, next_step FROM receipt');
@@ -68,14 +68,14 @@ describe('the exchange database', () => {
     exchange.hasNews();
     exchange.writeReceipts([refused(1)]);
     expect(exchange.hasNews()).toBe(false);
-    expect(exchange.waiting(10, CHARS)).toEqual([]);
+    expect(exchange.waiting(0, 10, CHARS)).toEqual([]);
   });
 
   it('stops reading once the payloads are as long as it may hold', () => {
     const exchange = open();
     for (let count = 0; count < 5; count += 1) shell(exchange.path, INSERT);
-    expect(exchange.waiting(3, CHARS)).toHaveLength(3);
-    expect(exchange.waiting(10, 4)).toHaveLength(2);
+    expect(exchange.waiting(0, 3, CHARS)).toHaveLength(3);
+    expect(exchange.waiting(0, 10, 4)).toHaveLength(2);
   });
 
   it('lets nobody change, replace or take back a document', () => {
@@ -106,10 +106,10 @@ describe('the exchange database', () => {
     const other = new Database(exchange.path);
     onTestFinished(() => other.close() && undefined);
     other.exec('begin exclusive');
-    expect(() => exchange.waiting(1, CHARS)).toThrow(/another program holds it/);
+    expect(() => exchange.waiting(0, 1, CHARS)).toThrow(/another program holds it/);
     expect(() => exchange.writeReceipts([refused(1)])).toThrow(/another program holds it/);
     other.exec('commit');
-    expect(exchange.waiting(1, CHARS)).toEqual([]);
+    expect(exchange.waiting(0, 1, CHARS)).toEqual([]);
   });
 
   it('goes back to a rollback journal when a client has changed that', () => {
@@ -134,7 +134,7 @@ describe('the exchange database', () => {
     shell(exchange.path, INSERT);
     exchange.writeReceipts([refused(1)]);
     shell(exchange.path, 'DELETE FROM receipt');
-    expect(open(exchange.path).waiting(10, CHARS)).toHaveLength(1);
+    expect(open(exchange.path).waiting(0, 10, CHARS)).toHaveLength(1);
   });
 
   it('forgets what was final long ago, and nothing else', () => {
@@ -187,7 +187,7 @@ describe('the exchange database', () => {
     const work = async (): Promise<void> => {
       while (answered.size < 120) {
         try {
-          const rows = exchange.waiting(50, CHARS);
+          const rows = exchange.waiting(0, 50, CHARS);
           exchange.writeReceipts(rows.map(({ intakeId }) => refused(intakeId)));
           for (const { intakeId } of rows) answered.add(intakeId);
         } catch (error) {

@@ -32,12 +32,14 @@ export interface ExchangeDoorDeps {
 
 /** Between two looks at the counter; a document waits at most this long. */
 const LOOK_MS = 200;
-/** The first pause after a lock that was held; it doubles up to the pause between looks. */
-const RETRY_MS_MIN = 20;
-/** A lock that is held this long is no contention: the worker fails, is shown and started again. */
+/** The pause after a lock that was held: short, since a busy writer lets go for moments only. */
+const RETRY_MS = 7;
+/** A lock that is held this long is worth a line in the log. */
 const HELD_MS = 10_000;
 const DOCUMENTS_PER_ROUND = 200;
 const CHARS_PER_ROUND = 4_000_000;
+/** Documents that are taken over before their receipts could be written. */
+const ANSWERS_MAX = 5_000;
 const CUSTOMERS_PER_ROUND = 200;
 const RECEIPTS_PER_ROUND = 200;
 const FORGET_EVERY_MS = 3_600_000;
@@ -62,37 +64,57 @@ function receiptRow(
   };
 }
 
+/** What was taken over and cannot be told yet, because somebody holds the lock. */
+interface Progress {
+  /** Something may wait that was not taken over yet. */
+  unread: boolean;
+  /** The last receipt whose document was taken over; everything starts again with the file. */
+  takenTo: number;
+  answers: ReceiptRow[];
+  /** When to look for what is old, on the monotonic clock. */
+  forgetAt: number;
+}
+
+async function answerOf(
+  { store }: ExchangeDoorDeps,
+  row: HandedIn,
+  handed: Handed,
+  receivedAt: number,
+): Promise<ReceiptRow[]> {
+  const receipt = handed.ok
+    ? await readReceipt(store.db, handed.documentId)
+    : refusalReceipt(row.kind, handed, receivedAt);
+  if (!receipt) return [];
+  return [receiptRow(receipt, row.intakeId, row.handedInAt, isoTime(receivedAt))];
+}
+
 /** Takes waiting documents over and answers each; gives how many there were. */
-async function importDocuments(deps: ExchangeDoorDeps, exchange: Exchange): Promise<number> {
-  const { store, intake, clock } = deps;
-  const rows = exchange.waiting(DOCUMENTS_PER_ROUND, CHARS_PER_ROUND);
-  if (rows.length === 0) return 0;
+async function importDocuments(
+  deps: ExchangeDoorDeps,
+  exchange: Exchange,
+  progress: Progress,
+): Promise<number> {
+  const { intake, clock } = deps;
+  if (progress.answers.length >= ANSWERS_MAX) return 0;
+  const rows = exchange.waiting(progress.takenTo, DOCUMENTS_PER_ROUND, CHARS_PER_ROUND);
   const receivedAt = clock.now();
   const parsed = rows.map((row) => ({ row, read: parsePayload(row.payload) }));
-  const sound = parsed.flatMap(({ row, read }): { row: HandedIn; one: Delivered }[] => {
+  const sound = parsed.flatMap(({ row, read }): Delivered[] => {
     if (!('payload' in read)) return [];
     const { kind, reference, intakeId } = row;
     const where = { door: 'sql', source: String(intakeId), receivedAt } as const;
-    return [{ row, one: { kind, reference, payload: read.payload, ...where } }];
+    return [{ kind, reference, payload: read.payload, ...where }];
   });
-  const handed = await intake.handIn(sound.map(({ one }) => one));
-  const answers = new Map<HandedIn, Handed>();
-  for (const [index, { row }] of sound.entries()) {
-    const answer = handed[index];
-    if (answer) answers.set(row, answer);
-  }
-  const at = isoTime(receivedAt);
-  const receipts: ReceiptRow[] = [];
+  const handed = [...(await intake.handIn(sound))];
+  let refused = 0;
   for (const { row, read } of parsed) {
-    const problems = 'problems' in read ? read.problems : [];
-    const answer = answers.get(row) ?? invalid(row.reference, problems);
-    const receipt = answer.ok
-      ? await readReceipt(store.db, answer.documentId)
-      : refusalReceipt(row.kind, answer, receivedAt);
-    if (receipt) receipts.push(receiptRow(receipt, row.intakeId, row.handedInAt, at));
+    const broken = 'problems' in read ? invalid(row.reference, read.problems) : undefined;
+    const answer = broken ?? handed.shift();
+    if (!answer) continue;
+    if (!answer.ok) refused += 1;
+    progress.answers.push(...(await answerOf(deps, row, answer, receivedAt)));
+    progress.takenTo = row.receiptId;
   }
-  exchange.writeReceipts(receipts);
-  const refused = receipts.filter(({ documentId }) => documentId === null).length;
   if (refused > 0) deps.log.warn({ rows: rows.length, refused }, 'documents refused at the door');
   return rows.length;
 }
@@ -102,9 +124,12 @@ async function publishReceipts(deps: ExchangeDoorDeps, exchange: Exchange): Prom
   const { store, clock } = deps;
   const due = await store.db
     .selectFrom('intake')
-    .select(['outbox_id', 'receipt_due'])
+    .innerJoin('outbox', 'outbox.outbox_id', 'intake.outbox_id')
+    .select(['intake.outbox_id', 'receipt_due'])
     .where('receipt_due', '>', 0)
-    .orderBy('outbox_id')
+    // What is on its way has another state in a moment.
+    .where('state', 'not in', ['sending', 'sent'])
+    .orderBy('intake.outbox_id')
     .limit(RECEIPTS_PER_ROUND)
     .execute();
   if (due.length === 0) return 0;
@@ -140,13 +165,6 @@ async function catchUp(store: Store, exchange: Exchange): Promise<void> {
   }
 }
 
-interface Progress {
-  /** Something may wait that was not taken over yet. */
-  unread: boolean;
-  /** When to look for what is old, on the monotonic clock. */
-  forgetAt: number;
-}
-
 /** One round; true when there may be more to do at once. */
 async function round(
   deps: ExchangeDoorDeps,
@@ -157,10 +175,12 @@ async function round(
   if (exchange.hasNews()) progress.unread = true;
   let more = false;
   if (progress.unread) {
-    const documents = await importDocuments(deps, exchange);
+    more = (await importDocuments(deps, exchange, progress)) > 0;
+    if (progress.answers.length > 0) exchange.writeReceipts(progress.answers);
+    progress.answers = [];
     const customers = await importCustomers(store, exchange, CUSTOMERS_PER_ROUND, clock.now());
-    more = documents > 0 || customers > 0;
-    progress.unread = more;
+    progress.unread = more || customers > 0;
+    more = progress.unread;
   }
   if ((await publishReceipts(deps, exchange)) === RECEIPTS_PER_ROUND) more = true;
   if (clock.monotonic() >= progress.forgetAt) {
@@ -177,13 +197,13 @@ interface Opened {
 
 /** A worker: serves the exchange database until the signal aborts. */
 export function createExchangeDoor(deps: ExchangeDoorDeps) {
-  const { clock } = deps;
+  const { clock, log } = deps;
 
   const open = async (): Promise<Opened> => {
     const exchange = deps.open();
     try {
       await catchUp(deps.store, exchange);
-      return { exchange, progress: { unread: true, forgetAt: 0 } };
+      return { exchange, progress: { unread: true, takenTo: 0, answers: [], forgetAt: 0 } };
     } catch (error) {
       exchange[Symbol.dispose]();
       throw error;
@@ -195,7 +215,6 @@ export function createExchangeDoor(deps: ExchangeDoorDeps) {
     async run(signal: AbortSignal): Promise<void> {
       let opened: Opened | undefined;
       let failingSince: number | undefined;
-      let retryMs = RETRY_MS_MIN;
       try {
         while (!signal.aborted) {
           let waitMs = LOOK_MS;
@@ -203,13 +222,14 @@ export function createExchangeDoor(deps: ExchangeDoorDeps) {
             opened ??= await open();
             if (await round(deps, opened.exchange, opened.progress)) waitMs = 0;
             failingSince = undefined;
-            retryMs = RETRY_MS_MIN;
           } catch (error) {
-            if (!(error instanceof RetryLaterError)) throw error;
+            if (!(error instanceof RetryLaterError) || error.code !== 'exchange.busy') throw error;
             failingSince ??= clock.monotonic();
-            if (clock.monotonic() - failingSince > HELD_MS) throw error;
-            waitMs = retryMs;
-            retryMs = Math.min(LOOK_MS, retryMs * 2);
+            if (clock.monotonic() - failingSince > HELD_MS) {
+              log.warn({ error: error.message, hint: error.hint }, 'receipts wait for a lock');
+              failingSince = clock.monotonic();
+            }
+            waitMs = RETRY_MS;
           }
           await clock.sleep(waitMs, signal).catch(() => undefined);
         }

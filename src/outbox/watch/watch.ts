@@ -35,6 +35,8 @@ export interface Watch {
 }
 
 const ROUND_MS = 60_000;
+/** What moves within this time after the first is looked at together. */
+const GATHER_MS = 250;
 const ROWS_MAX = 1_000;
 const SLICE = 2_000;
 const AUDITED_KEY = 'outbox.audited_at';
@@ -188,6 +190,8 @@ export function createWatch(deps: WatchDeps): Watch {
         await deps.clock
           .sleep(ROUND_MS, AbortSignal.any([signal, wake.signal]))
           .catch(() => undefined);
+        // A burst of documents is one round.
+        await deps.clock.sleep(GATHER_MS, signal).catch(() => undefined);
       }
     },
   };

@@ -1,4 +1,4 @@
-/** Every shell and SQL example of the manual for the ERP, one after the other, as it stands there. */
+/** Every shell and SQL example of the manual for the ERP, one after the other, as they stand. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
