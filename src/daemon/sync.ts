@@ -4,7 +4,7 @@ import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { ReadSequence } from '../store/state.ts';
-import { type Store, storeOptions } from '../store/store.ts';
+import { type SqliteStore, storeOptions } from '../store/store.ts';
 import { createVariantThread } from '../sync/bulk/thread.ts';
 import { createVariantPages } from '../sync/bulk/variant-pages.ts';
 import { createSyncOperations, type SyncOperations } from '../sync/operations.ts';
@@ -16,7 +16,7 @@ import { plannedStreams } from './streams.ts';
 import type { Worker } from './supervisor.ts';
 
 export interface SyncDeps {
-  readonly store: Store;
+  readonly store: SqliteStore;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
@@ -51,7 +51,7 @@ function withThread(planner: Worker, thread: AsyncDisposable): Worker {
 export function createSync(config: Config, deps: SyncDeps): Sync {
   const { store, clock, service } = deps;
   const log = deps.log.child({ room: 'sync' });
-  const thread = createVariantThread(storeOptions(config));
+  const thread = createVariantThread({ ...storeOptions(config), turns: store.turns });
   const streams = plannedStreams(config, { ...service, ...deps });
   const planner = createPlanner({ ...deps, log, variants: thread, streams });
   const operations = createSyncOperations({

@@ -16,6 +16,7 @@ import { type ConnectionOptions, openReader, openWriter, verifyPragmas } from '.
 import { ImmediateSqliteDialect } from './dialect.ts';
 import { type MigrationReport, migrate, pendingMigrations } from './migrate.ts';
 import type { Tables } from './tables.ts';
+import { shareTurns, type Turns, turnsOfMain, turnsOfThread } from './turns.ts';
 
 export type Db = Kysely<Tables>;
 export type Tx = Transaction<Tables>;
@@ -53,13 +54,19 @@ type CheckpointResult = z.output<typeof CHECKPOINT>[0];
 
 export class SqliteStore implements Store {
   readonly path: string;
+  /** For a second writer: whose turn it is to write. */
+  readonly turns: SharedArrayBuffer;
+  readonly #turns: Turns;
   readonly #database: Database.Database;
   readonly #db: Db;
   readonly #inside = new AsyncLocalStorage<true>();
   #makeRoom: () => boolean = () => false;
 
-  constructor(database: Database.Database) {
+  /** `turns` are those of the first writer, when this is the second one. */
+  constructor(database: Database.Database, turns?: SharedArrayBuffer) {
     this.path = database.name;
+    this.turns = turns ?? shareTurns();
+    this.#turns = turns ? turnsOfThread(turns) : turnsOfMain(this.turns);
     this.#database = database;
     this.#db = new Kysely<Tables>({ dialect: new ImmediateSqliteDialect(database) });
   }
@@ -82,7 +89,7 @@ export class SqliteStore implements Store {
     let effects: (() => void)[] = [];
     const attempt = (): Promise<T> => {
       effects = [];
-      return this.#run(this.#db.transaction(), (tx) => work(tx, (effect) => effects.push(effect)));
+      return this.#inTurn((tx) => work(tx, (effect) => effects.push(effect)));
     };
     const result = await attempt().catch((error: unknown) => {
       // Nothing of it was written; with some room made it may be.
@@ -91,6 +98,15 @@ export class SqliteStore implements Store {
     });
     for (const effect of effects) effect();
     return result;
+  }
+
+  async #inTurn<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    await this.#turns.enter();
+    try {
+      return await this.#run(this.#db.transaction(), work);
+    } finally {
+      this.#turns.leave();
+    }
   }
 
   snapshot<T>(read: (tx: Tx) => Promise<T>): Promise<T> {
@@ -164,7 +180,10 @@ export async function openStore(
  * Opens for writing in another thread of the process that has the database open already; each
  * connection must be proved to be durable by itself.
  */
-export async function openSecondWriter(options: StoreOptions, clock: Clock): Promise<SqliteStore> {
+export async function openSecondWriter(
+  options: StoreOptions & Pick<SqliteStore, 'turns'>,
+  clock: Clock,
+): Promise<SqliteStore> {
   const database = openWriter(options.path, options);
   try {
     const { pending } = pendingMigrations(database);
@@ -176,7 +195,7 @@ export async function openSecondWriter(options: StoreOptions, clock: Clock): Pro
       )
       .run(String(clock.now()), clock.now());
     verifyPragmas(database, options);
-    return new SqliteStore(database);
+    return new SqliteStore(database, options.turns);
   } catch (error) {
     database.close();
     throw error;

@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { shareTurns } from '../../src/store/turns.ts';
 import { createVariantThread } from '../../src/sync/bulk/thread.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
 import { FUSE, runsOn, startPull } from './support.ts';
@@ -9,7 +10,11 @@ describe('the thread that writes lists', () => {
   it.each(['stream', 'pages'] as const)('mirrors the stock in mode %s', async (mode) => {
     const world = { styles: 60, colors: 3, sizes: 6, orders: 0 };
     const { reference, store, deps, v1 } = await startPull({ world }, { mode, batchRows: 256 });
-    const thread = createVariantThread({ path: store.path, busyTimeoutMs: 5_000 });
+    const thread = createVariantThread({
+      path: store.path,
+      turns: store.turns,
+      busyTimeoutMs: 5_000,
+    });
     onTestFinished(() => thread[Symbol.asyncDispose]());
     const { run, lastRun } = runsOn({ ...deps, variants: thread });
     const stock = createStockStream(v1, { level: LEVEL, mode, pageRows: 100, fuse: FUSE });
@@ -29,7 +34,11 @@ describe('the thread that writes lists', () => {
   });
 
   it('says so when it cannot open the database, and keeps nothing alive', async () => {
-    const thread = createVariantThread({ path: '/nowhere/mirror.db', busyTimeoutMs: 10 });
+    const thread = createVariantThread({
+      path: '/nowhere/mirror.db',
+      turns: shareTurns(),
+      busyTimeoutMs: 10,
+    });
     await expect(thread.census('stock', 'stock')).rejects.toThrow(/cannot open/);
     await thread[Symbol.asyncDispose]();
   });

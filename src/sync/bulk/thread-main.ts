@@ -11,6 +11,7 @@ const optionsSchema = z.object({
   path: z.string(),
   busyTimeoutMs: z.number(),
   checkpoint: z.enum(['own', 'external']).optional(),
+  turns: z.instanceof(SharedArrayBuffer),
 });
 
 async function answerTo(pages: VariantPages, request: ThreadRequest): Promise<ThreadAnswer> {

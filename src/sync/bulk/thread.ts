@@ -10,7 +10,8 @@
 import { Worker } from 'node:worker_threads';
 import { RetryLaterError } from '../../lib/errors.ts';
 import type { ListCensus } from '../../mirror/list.ts';
-import type { StoreOptions } from '../../store/store.ts';
+import type { SqliteStore, StoreOptions } from '../../store/store.ts';
+import { turnsOfThread } from '../../store/turns.ts';
 import type { PageCounts } from '../run/ledger.ts';
 import type { VariantList, VariantPage, VariantPages } from './variant-pages.ts';
 
@@ -31,6 +32,8 @@ export type ThreadAnswer =
   | { readonly id: number; readonly kind: 'done' }
   | { readonly id: number; readonly kind: 'failed'; readonly message: string };
 
+type ThreadOptions = StoreOptions & Pick<SqliteStore, 'turns'>;
+
 export interface VariantThread extends VariantPages, AsyncDisposable {}
 
 /** The thread keeps a few pages; more heap would only put garbage collection off. */
@@ -50,7 +53,7 @@ class Thread {
   readonly ended: Promise<void>;
   hasEnded = false;
 
-  constructor(options: StoreOptions) {
+  constructor(options: ThreadOptions) {
     this.#worker = new Worker(entry(), { workerData: options, resourceLimits: LIMITS });
     let reason = 'it stopped';
     this.#worker.on('message', (answer: ThreadAnswer) => {
@@ -66,6 +69,8 @@ class Thread {
     this.ended = new Promise((resolve) => {
       this.#worker.on('exit', () => {
         this.hasEnded = true;
+        // It may have died inside a transaction.
+        turnsOfThread(options.turns).leave();
         const message = `the thread that writes lists ended: ${reason}`;
         for (const [id, give] of this.#waiting) give({ id, kind: 'failed', message });
         this.#waiting.clear();
@@ -89,8 +94,8 @@ function broken(answer: ThreadAnswer): RetryLaterError {
   return new RetryLaterError('sync.thread_failed', message);
 }
 
-/** `options` are those of the database that the daemon has open. */
-export function createVariantThread(options: StoreOptions): VariantThread {
+/** `options` and turns are those of the database that the daemon has open. */
+export function createVariantThread(options: ThreadOptions): VariantThread {
   let thread: Thread | undefined;
   let lastId = 0;
   const ask = (

@@ -16,7 +16,7 @@ const mode = wanted === 'pages' ? 'pages' : 'stream';
 const { store } = await openStore({ path, busyTimeoutMs: 5_000 }, systemClock());
 const sizes = { pageRows: PAGE_ROWS, batchRows: PAGE_ROWS - (PAGE_ROWS % 16) };
 const clients = clientsOf(JSON.parse(service), { mode, ...sizes });
-const thread = createVariantThread({ path, busyTimeoutMs: 5_000 });
+const thread = createVariantThread({ path, turns: store.turns, busyTimeoutMs: 5_000 });
 const variants: typeof thread = {
   ...thread,
   async write(page) {

@@ -1,0 +1,70 @@
+/**
+ * Turns between the two writers of one database, the main thread and the one that writes lists.
+ * SQLite lets one of them write and makes the other wait by sleeping: on the main thread that
+ * stops everything, the listener included. So the main thread says that it wants to write and
+ * waits without blocking, and the other one, which may sleep, lets it go first.
+ *
+ * A courtesy, not a lock: who has waited too long goes ahead, and SQLite keeps the two apart.
+ */
+
+/** How many transactions of the main thread run or wait. */
+const WANTED = 0;
+/** 1 while the other thread is in a transaction. */
+const BUSY = 1;
+const CELLS = 2;
+
+/** A transaction of the other thread takes milliseconds; one that has died gives none back. */
+const MAIN_WAIT_MS = 2_000;
+/** So that a main thread that never stops writing does not stop a pull. */
+const THREAD_WAIT_MS = 250;
+
+export interface Turns {
+  /** Before a transaction begins. */
+  enter(): Promise<void>;
+  /** After it has ended, whichever way. */
+  leave(): void;
+}
+
+export function shareTurns(): SharedArrayBuffer {
+  return new SharedArrayBuffer(CELLS * Int32Array.BYTES_PER_ELEMENT);
+}
+
+export function turnsOfMain(shared: SharedArrayBuffer): Turns {
+  const cells = new Int32Array(shared);
+  return {
+    async enter() {
+      Atomics.add(cells, WANTED, 1);
+      while (Atomics.load(cells, BUSY) === 1) {
+        const outcome = Atomics.waitAsync(cells, BUSY, 1, MAIN_WAIT_MS);
+        if (outcome.async && (await outcome.value) === 'timed-out') {
+          Atomics.store(cells, BUSY, 0);
+        }
+      }
+    },
+    leave() {
+      if (Atomics.sub(cells, WANTED, 1) === 1) Atomics.notify(cells, WANTED);
+    },
+  };
+}
+
+export function turnsOfThread(shared: SharedArrayBuffer): Turns {
+  const cells = new Int32Array(shared);
+  const leave = (): void => {
+    Atomics.store(cells, BUSY, 0);
+    Atomics.notify(cells, BUSY);
+  };
+  return {
+    leave,
+    async enter() {
+      for (;;) {
+        const wanted = Atomics.load(cells, WANTED);
+        const isLate =
+          wanted > 0 && Atomics.wait(cells, WANTED, wanted, THREAD_WAIT_MS) === 'timed-out';
+        Atomics.store(cells, BUSY, 1);
+        // Looked at again behind the word that is given: at least one of the two sees the other.
+        if (isLate || Atomics.load(cells, WANTED) === 0) return;
+        leave();
+      }
+    },
+  };
+}

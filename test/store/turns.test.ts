@@ -1,0 +1,59 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/lib/clock.ts';
+import { openSecondWriter, type SqliteStore } from '../../src/store/store.ts';
+import { shareTurns, turnsOfMain, turnsOfThread } from '../../src/store/turns.ts';
+import { temporaryStore } from '../support/store.ts';
+
+function setState(store: SqliteStore, key: string, inside: () => Promise<void> = async () => {}) {
+  return store.transaction(async (tx) => {
+    const row = { key, value: '1', updated_at: 0 };
+    await tx.insertInto('daemon_state').values(row).execute();
+    await inside();
+  });
+}
+
+describe('the turns of two writers', () => {
+  it('let the first writer wait for the second without standing still', async () => {
+    const clock = systemClock();
+    const first = await temporaryStore(clock);
+    // In one thread with the first: were that to wait by sleeping, both would wait for ever.
+    const { path, turns } = first;
+    const second = await openSecondWriter({ path, turns, busyTimeoutMs: 100 }, clock);
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const long = setState(second, 'second', () => held);
+    const waiting = setState(first, 'first');
+    expect(await Promise.race([waiting, sleep(20, 'waits')])).toBe('waits');
+    release();
+    await Promise.all([long, waiting]);
+    await second.close();
+    const states = await first.db.selectFrom('daemon_state').select('key').execute();
+    expect(states.map(({ key }) => key)).toEqual(expect.arrayContaining(['first', 'second']));
+  });
+
+  it('let the second writer go ahead when the first never ends, and the other way round', async () => {
+    const shared = shareTurns();
+    const [main, thread] = [turnsOfMain(shared), turnsOfThread(shared)];
+    await main.enter();
+    await thread.enter();
+    await main.enter();
+    main.leave();
+    main.leave();
+    await thread.enter();
+    thread.leave();
+  });
+
+  it('come back after a transaction that failed', async () => {
+    const store = await temporaryStore(systemClock());
+    const broken = setState(store, 'a', () => Promise.reject(new Error('broken')));
+    await expect(broken).rejects.toThrow('broken');
+    const shared = turnsOfThread(store.turns);
+    const startedAt = performance.now();
+    await shared.enter();
+    expect(performance.now() - startedAt).toBeLessThan(200);
+    shared.leave();
+  });
+});
