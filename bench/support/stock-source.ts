@@ -1,7 +1,7 @@
 /**
  * A service that costs next to nothing, in a process of its own: the stock of the reference,
  * detailed, made once and kept as bytes; `node stock-source.ts <variants>`. It answers the log-in,
- * the list as a whole and its pages; orders it does not have.
+ * the list as a whole and its pages, and has every order that it is asked for, with nothing in it.
  *
  * Tells its parent `{v1Url, rows}`; told `{share}`, it changes the quantity of that share of the
  * rows, evenly spread, and answers `{changed}`.
@@ -75,12 +75,19 @@ function change(share: number): number {
   return changed;
 }
 
+/** What is asked for besides the stock. */
+function smallAnswer(path: string): object {
+  if (path.endsWith('/auth/login')) return { token: 'a-token-of-the-bench' };
+  const orderId = Number(/\/orders\/(\d+)$/.exec(path)?.[1]);
+  if (orderId > 0) return { orderId, status: 'pending', orderLineItems: [] };
+  return { count: 0, deliveries: [], refunds: [], pendingRefunds: [] };
+}
+
 async function answer(url: URL, response: ServerResponse): Promise<void> {
   response.setHeader('content-type', 'application/json');
-  if (url.pathname.endsWith('/auth/login')) {
-    response.end('{"status":200,"message":"OK","data":{"token":"a-token-of-the-bench"}}');
-  } else if (!url.pathname.endsWith('/variants/stock')) {
-    response.writeHead(404).end('{"status":404,"message":"Not found","data":null}');
+  if (!url.pathname.endsWith('/variants/stock')) {
+    const data = smallAnswer(url.pathname);
+    response.end(JSON.stringify({ status: 200, message: 'OK', data }));
   } else if (url.searchParams.has('page')) {
     const page = pages[Number(url.searchParams.get('page')) - 1];
     response.end(Buffer.concat([head, page ?? Buffer.alloc(0), tail]));

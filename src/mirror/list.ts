@@ -248,16 +248,48 @@ export interface ListCensus {
   readonly missing: readonly SqlValue[];
 }
 
-/** Compares the list as a whole with the mirror; call it when every part has been seen. */
+async function countLive(db: Db | Tx, { table }: EntityDefinition): Promise<number> {
+  const live = await sql<{ readonly n: number }>`select
+    (select count(*) from ${sql.table(table)})
+    - (select count(*) from ${sql.table(table)} where deleted_at is not null) as n`.execute(db);
+  return live.rows[0]?.n ?? 0;
+}
+
+/**
+ * How many keys the list has, if every live row was written by the run that read it: then each of
+ * them is in the list, and the counts alone say what {@link takeCensus} asks. So it is after a
+ * first pull, the longest one.
+ */
+async function countOfOwnList(
+  db: Db | Tx,
+  { table }: EntityDefinition,
+  stream: string,
+  source: string,
+): Promise<number | undefined> {
+  const list = await sql<{ readonly n: number | null; readonly unproved: number }>`
+    select sum(json_array_length(keys)) as n, count(*) - count(digest) as unproved
+    from segment where stream = ${stream}`.execute(db);
+  const [count] = list.rows;
+  if (count?.unproved !== 0) return undefined;
+  const others = await sql`select 1 from ${sql.table(table)}
+    where source <> ${source} and deleted_at is null limit 1`.execute(db);
+  return others.rows.length === 0 ? (count.n ?? 0) : undefined;
+}
+
+/**
+ * Compares the list as a whole with the mirror; call it when every part has been seen. `source` is
+ * that of the run that has seen it.
+ */
 export async function takeCensus(
   db: Db | Tx,
   entity: EntityDefinition,
   stream: string,
+  source: string,
 ): Promise<ListCensus> {
   const { table, key } = entity;
-  const live = await sql<{ readonly n: number }>`select
-    (select count(*) from ${sql.table(table)})
-    - (select count(*) from ${sql.table(table)} where deleted_at is not null) as n`.execute(db);
+  const live = await countLive(db, entity);
+  const own = await countOfOwnList(db, entity, stream, source);
+  if (own !== undefined) return { live, duplicates: own - live, missing: [] };
   const listed = await sql<{ readonly n: number; readonly keys: number }>`
     select count(*) as n, count(distinct k.value) as keys
     from segment, json_each(segment.keys) as k where stream = ${stream}`.execute(db);
@@ -268,7 +300,7 @@ export async function takeCensus(
     )`.execute(db);
   const [count] = listed.rows;
   return {
-    live: live.rows[0]?.n ?? 0,
+    live,
     duplicates: (count?.n ?? 0) - (count?.keys ?? 0),
     missing: missing.rows.map((row) => row.key),
   };

@@ -153,3 +153,13 @@ export async function deleteByKeys(
   if (keys.length === 0) return;
   await sql`delete from ${sql.table(table)} where ${inKeys(column, keys)}`.execute(tx);
 }
+
+/** For queries with long results in between: those go to files, not into memory. */
+export async function withTempFiles<T>(db: Db, query: () => Promise<T>): Promise<T> {
+  await sql`pragma temp_store = file`.execute(db);
+  try {
+    return await query();
+  } finally {
+    await sql`pragma temp_store = memory`.execute(db);
+  }
+}

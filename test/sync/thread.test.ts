@@ -39,7 +39,7 @@ describe('the thread that writes lists', () => {
       turns: shareTurns(),
       busyTimeoutMs: 10,
     });
-    await expect(thread.census('stock', 'stock')).rejects.toThrow(/cannot open/);
+    await expect(thread.census('stock', 'stock', 'run:1')).rejects.toThrow(/cannot open/);
     await thread[Symbol.asyncDispose]();
   });
 });

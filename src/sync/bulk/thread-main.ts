@@ -21,7 +21,7 @@ async function answerTo(pages: VariantPages, request: ThreadRequest): Promise<Th
       return { id, kind: 'written', counts: await pages.write(request.page) };
     }
     if (request.kind === 'census') {
-      const census = await pages.census(request.stream, request.list);
+      const census = await pages.census(request.stream, request.list, request.source);
       return { id, kind: 'counted', census };
     }
     if (request.kind === 'close') return { id, kind: 'failed', message: 'nothing to do' };

@@ -22,6 +22,7 @@ export type ThreadRequest =
       readonly kind: 'census';
       readonly stream: string;
       readonly list: VariantList['kind'];
+      readonly source: string;
     }
   | { readonly id: number; readonly kind: 'begin' | 'end'; readonly runId: number }
   | { readonly id: number; readonly kind: 'close' };
@@ -118,8 +119,8 @@ export function createVariantThread(options: ThreadOptions): VariantThread {
       if (answer.kind !== 'written') throw broken(answer);
       return answer.counts;
     },
-    async census(stream, list) {
-      const answer = await ask((id) => ({ id, kind: 'census', stream, list }));
+    async census(stream, list, source) {
+      const answer = await ask((id) => ({ id, kind: 'census', stream, list, source }));
       if (answer.kind !== 'counted') throw broken(answer);
       return answer.census;
     },

@@ -18,6 +18,7 @@ import {
   unchangedCounts,
   writeCompared,
 } from '../../mirror/list.ts';
+import { withTempFiles } from '../../store/bulk.ts';
 import type { Store } from '../../store/store.ts';
 import { type PageCounts, type Run, recordPage } from '../run/ledger.ts';
 import { createProvedPages, type Proved, sumOf } from './proved.ts';
@@ -55,7 +56,8 @@ export interface VariantPages {
   write(page: VariantPage): Promise<PageCounts>;
   /** Behind the last page, also of a run that was cut off: everything is written down. */
   end(runId: number): Promise<void>;
-  census(stream: string, kind: VariantList['kind']): Promise<ListCensus>;
+  /** `source` is that of the run that has seen the list. */
+  census(stream: string, kind: VariantList['kind'], source: string): Promise<ListCensus>;
 }
 
 function entityOfList(list: VariantList): ListEntity {
@@ -101,7 +103,9 @@ export function createVariantPages(deps: {
       });
     },
     end: (runId) => record(proved.take(runId)),
-    census: (stream, kind) =>
-      takeCensus(store.db, kind === 'stock' ? STOCK_VARIANT : seasonVariants(''), stream),
+    census(stream, kind, source) {
+      const entity = kind === 'stock' ? STOCK_VARIANT : seasonVariants('');
+      return withTempFiles(store.db, () => takeCensus(store.db, entity, stream, source));
+    },
   };
 }

@@ -80,8 +80,10 @@ export function censusOf(deps: SettleDeps, stream: Stream, run: SeenBy): Promise
   if (!list) return Promise.resolve({ live: 0, duplicates: 0, missing: [] });
   if (list.census) return list.census(deps.store.db, run);
   const { entity, isLong } = list;
-  if (!isLong) return takeCensus(deps.store.db, entity, name);
-  return deps.variants.census(name, entity.table === 'stock_variant' ? 'stock' : 'season');
+  const source = `run:${run.runId}`;
+  if (!isLong) return takeCensus(deps.store.db, entity, name, source);
+  const kind = entity.table === 'stock_variant' ? 'stock' : 'season';
+  return deps.variants.census(name, kind, source);
 }
 
 /** Marks the rows as deleted, a slice at a time, so that nobody waits long. */
