@@ -16,7 +16,7 @@ import { type ConnectionOptions, openReader, openWriter, verifyPragmas } from '.
 import { ImmediateSqliteDialect } from './dialect.ts';
 import { type MigrationReport, migrate, pendingMigrations } from './migrate.ts';
 import type { Tables } from './tables.ts';
-import { shareTurns, type Turns, turnsOfMain, turnsOfThread } from './turns.ts';
+import { shareTurns, type Turns, turnsOfMain, turnsOfThread } from './writers/turns.ts';
 
 export type Db = Kysely<Tables>;
 export type Tx = Transaction<Tables>;

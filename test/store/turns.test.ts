@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openSecondWriter, type SqliteStore } from '../../src/store/store.ts';
-import { shareTurns, turnsOfMain, turnsOfThread } from '../../src/store/turns.ts';
+import { shareTurns, turnsOfMain, turnsOfThread } from '../../src/store/writers/turns.ts';
 import { temporaryStore } from '../support/store.ts';
 
 function setState(store: SqliteStore, key: string, inside: () => Promise<void> = async () => {}) {
@@ -34,7 +34,7 @@ describe('the turns of two writers', () => {
     expect(states.map(({ key }) => key)).toEqual(expect.arrayContaining(['first', 'second']));
   });
 
-  it('let the second writer go ahead when the first never ends, and the other way round', async () => {
+  it('let each go ahead in the end when the other one never leaves', async () => {
     const shared = shareTurns();
     const [main, thread] = [turnsOfMain(shared), turnsOfThread(shared)];
     await main.enter();

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { shareTurns } from '../../src/store/turns.ts';
+import { shareTurns } from '../../src/store/writers/turns.ts';
 import { createVariantThread } from '../../src/sync/bulk/thread.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
 import { FUSE, runsOn, startPull } from './support.ts';

@@ -11,7 +11,7 @@ import { Worker } from 'node:worker_threads';
 import { RetryLaterError } from '../../lib/errors.ts';
 import type { ListCensus } from '../../mirror/list.ts';
 import type { SqliteStore, StoreOptions } from '../../store/store.ts';
-import { turnsOfThread } from '../../store/turns.ts';
+import { turnsOfThread } from '../../store/writers/turns.ts';
 import type { PageCounts } from '../run/ledger.ts';
 import type { VariantList, VariantPage, VariantPages } from './variant-pages.ts';
 
