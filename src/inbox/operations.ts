@@ -4,6 +4,7 @@
  * says now is what counts. Types that were unknown when they came are understood this way after an
  * upgrade.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError } from '../lib/errors.ts';
 import { sha256 } from '../lib/json.ts';
@@ -106,6 +107,8 @@ export async function replayEvents(
     const last = slice.at(-1);
     if (!last || slice.length < EVENTS_PER_COMMIT) break;
     after = last.row.event_id;
+    // The driver is synchronous: without this the listener would wait until all is done.
+    await nextTurn();
   }
   const missing = 'ids' in selection ? selection.ids.find((id) => !seen.has(id)) : undefined;
   if (missing !== undefined) {

@@ -31,7 +31,9 @@ export interface SightingDeps {
 const CURSOR = 'loss_meter_seq';
 /** Entries of the change feed that are looked at together; most of them are of no interest. */
 const SEQS_PER_LOOK = 1_000;
-const CHANGES_PER_COMMIT = 100;
+const CHANGES_PER_COMMIT = 25;
+/** Queries between two turns of the event loop: the listener must not wait for us. */
+const QUERIES_PER_TURN = 20;
 /** An event that came this long before the sweep did was waiting for its own read. */
 const LOOK_BACK_MS = 300_000;
 /** The longest that a relay tries again; an older creation is no measure of an event's lateness. */
@@ -277,7 +279,8 @@ export async function settleSightings({ store, clock, graceMs }: SightingDeps): 
     .orderBy('change_seq')
     .limit(SEQS_PER_LOOK)
     .execute();
-  for (const { change_seq, order_id, type, at } of open) {
+  for (const [index, { change_seq, order_id, type, at }] of open.entries()) {
+    if (index % QUERIES_PER_TURN === QUERIES_PER_TURN - 1) await nextTurn();
     const wanted = { orderId: order_id, type };
     const event = await eventFor(store.db, wanted, at - LOOK_BACK_MS, at + graceMs);
     if (!event && clock.now() - at <= graceMs) continue;

@@ -1,0 +1,80 @@
+/** Stored events that are interpreted again: asked for, or after an upgrade that knows more. */
+import { describe, expect, it } from 'vitest';
+import {
+  createEventOperations,
+  replayAfterUpgrade,
+  replayEvents,
+} from '../../src/inbox/operations.ts';
+import { manualClock } from '../../src/lib/clock.ts';
+import type { SqliteStore } from '../../src/store/store.ts';
+import { temporaryStore } from '../support/store.ts';
+import { deliveryCreated } from './support.ts';
+
+const ASKER = { actor: 'anna', reason: 'trying' };
+
+/** Events as a program stored them that knew no type at all. */
+async function storeEvents(store: SqliteStore, bodies: readonly string[]): Promise<void> {
+  for (const [index, body] of bodies.entries()) {
+    await store.db
+      .insertInto('webhook_event')
+      .values({
+        ...{ event_id: `msg_${String(index).padStart(4, '0')}`, received_at: index, sent_at: 0 },
+        ...{ type: 'unknown', order_id: null, body: Buffer.from(body), secret_name: 'a' },
+        ...{ last_duplicate_at: null, outcome: 'stored' },
+      })
+      .execute();
+  }
+}
+
+async function start(bodies: readonly string[]) {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  await storeEvents(store, bodies);
+  let nudges = 0;
+  const nudge = (): void => {
+    nudges += 1;
+  };
+  const events = createEventOperations({ store, clock, nudge });
+  const waiting = () => store.db.selectFrom('refresh').select(['order_id', 'cause']).execute();
+  return { clock, store, events, waiting, nudges: () => nudges };
+}
+
+describe('a replay', () => {
+  it('of many events reads each order once, slice by slice', async () => {
+    const bodies = Array.from({ length: 450 }, (_, index) => deliveryCreated(1 + (index % 7)));
+    const { store, events, waiting, nudges } = await start([...bodies, '{"type":"ping"}', '{']);
+    const plan = await replayEvents(store, { since: 0 }, { write: false, now: 1 });
+    expect(plan).toEqual({ events: 452, orders: 7, withoutOrder: 2, newlyUnderstood: 450 });
+    expect(await waiting()).toEqual([]);
+    expect(await events.replay({ since: 0 }, ASKER)).toEqual(plan);
+    expect(await waiting()).toHaveLength(7);
+    expect(nudges()).toBe(1);
+    // From now on they are what they are.
+    const again = await events.replay({ since: 449 }, ASKER);
+    expect(again).toEqual({ events: 3, orders: 1, withoutOrder: 2, newlyUnderstood: 0 });
+    const audit = await store.db.selectFrom('audit').select(['actor', 'action']).execute();
+    expect(audit).toHaveLength(2);
+  });
+
+  it('that names an event which is not there does nothing at all', async () => {
+    const { store, events, waiting } = await start([deliveryCreated(1)]);
+    const ids = ['msg_0000', 'msg_none'];
+    await expect(events.replay({ ids }, ASKER)).rejects.toMatchObject({ code: 'events.unknown' });
+    expect(await waiting()).toEqual([]);
+    expect(await store.db.selectFrom('audit').select('id').execute()).toEqual([]);
+    expect(await events.replay({ ids: ['msg_0000'] }, ASKER)).toMatchObject({ orders: 1 });
+    expect(await waiting()).toEqual([{ order_id: 1, cause: 'replay:msg_0000' }]);
+  });
+
+  it('happens by itself, once, after an upgrade that knows more types (R5)', async () => {
+    const { clock, store, waiting } = await start([deliveryCreated(7), '{"type":"stock.moved"}']);
+    expect(await replayAfterUpgrade(store, clock)).toBe(1);
+    expect(await waiting()).toMatchObject([{ order_id: 7 }]);
+    const events = await store.db.selectFrom('webhook_event').select(['type', 'outcome']).execute();
+    expect(events).toEqual([
+      { type: 'sales_order.delivery_created', outcome: 'refresh' },
+      { type: 'stock.moved', outcome: 'stored' },
+    ]);
+    expect(await replayAfterUpgrade(store, clock)).toBe(0);
+  });
+});
