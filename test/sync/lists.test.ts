@@ -143,6 +143,25 @@ describe('the stock stream', () => {
     expect(sorted(await mirrored(store))).toEqual(sorted(stockAt(reference)));
   });
 
+  it('lets only runs in a row agree that a row is gone', async () => {
+    const { reference, store, run, ...clients } = await pull();
+    const stock = stockOf(clients);
+    await run(stock);
+    // What a run that was cut off would have noted: it has read two lists, and missed a row.
+    const [barcode = ''] = (await mirrored(store)).keys();
+    const absent = { stream: 'stock', key: barcode, run_id: 1 };
+    const absences = () => store.db.selectFrom('absence').selectAll().execute();
+    await store.db.insertInto('absence').values(absent).execute();
+    // This one sees the row.
+    expect(await run(stock)).toMatchObject({ outcome: 'complete' });
+    expect(await absences()).toEqual([]);
+    await store.db.insertInto('absence').values(absent).execute();
+    const fault = { kind: 'wrongTypes', path: '*/variants/stock', probability: 1, seed: 4 };
+    reference.knobs.patch({ faults: [fault] });
+    expect(await run(stock)).toMatchObject({ outcome: 'partial' });
+    expect(await absences()).toEqual([]);
+  });
+
   it('quarantines a bad row, goes on with the others and deletes nothing', async () => {
     const { reference, store, run, operations, ...clients } = await pull();
     const stock = stockOf(clients);

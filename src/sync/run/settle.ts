@@ -108,7 +108,7 @@ export async function deleteRows(
   return deleted;
 }
 
-/** Of the missing rows those that an earlier complete run missed as well; notes the others. */
+/** Of the missing rows those that the complete run before missed as well; notes the others. */
 async function missingTwice(
   store: Store,
   run: Run,
@@ -131,6 +131,13 @@ async function missingTwice(
   });
 }
 
+/** Only runs in a row can agree: this one may have seen what the one before has missed. */
+async function forgetAbsences(store: Store, run: Run): Promise<void> {
+  await store.transaction(async (tx) => {
+    await tx.deleteFrom('absence').where('stream', '=', run.stream).execute();
+  });
+}
+
 function heldReason(run: Run, missing: number, live: number): string {
   return (
     `it would delete ${missing} of ${live} rows, more than the fuse allows; ` +
@@ -144,6 +151,7 @@ async function settleList(deps: SettleDeps, stream: Stream, run: Run): Promise<R
   const { live, duplicates, missing } = await censusOf(deps, stream, run);
   if (duplicates > 0) {
     const reason = `${duplicates} rows came twice: the list moved while it was read`;
+    await forgetAbsences(deps.store, run);
     return { outcome: 'partial', reason, ...NOTHING };
   }
   const { absolute, share } = list.fuse;
@@ -154,6 +162,7 @@ async function settleList(deps: SettleDeps, stream: Stream, run: Run): Promise<R
   // A run that was cut off has read two lists: rows can slip between them as between pages.
   const canSlip = list.isPaged || run.resumed;
   const gone = canSlip ? await missingTwice(deps.store, run, missing) : missing;
+  if (!canSlip) await forgetAbsences(deps.store, run);
   const rowsDeleted = await deleteRows(deps, stream, run, gone);
   return { outcome: 'complete', reason: null, rowsDeleted, rowsHeld: 0 };
 }
@@ -176,6 +185,7 @@ export async function settleRun(
     return { outcome: 'suspicious', reason, ...NOTHING };
   }
   if (doubts.length > 0 && !isEmpty) {
+    await forgetAbsences(deps.store, run);
     return { outcome: 'partial', reason: doubts.join('; '), ...NOTHING };
   }
   if (stream.list && parts) {
