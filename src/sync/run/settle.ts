@@ -108,18 +108,25 @@ export async function deleteRows(
   return deleted;
 }
 
-/** Of the missing rows those that the complete run before missed as well; notes the others. */
+/** Of the missing rows those that the run before this one missed as well; notes the others. */
 async function missingTwice(
   store: Store,
   run: Run,
   missing: readonly SqlValue[],
 ): Promise<readonly SqlValue[]> {
   return store.transaction(async (tx) => {
+    // Only runs in a row can agree: one in between may have seen the row.
+    const last = await tx
+      .selectFrom('sync_run')
+      .select((eb) => eb.fn.max('run_id').as('run_id'))
+      .where('stream', '=', run.stream)
+      .where('run_id', '<', run.runId)
+      .executeTakeFirst();
     const known = await tx
       .selectFrom('absence')
       .select('key')
       .where('stream', '=', run.stream)
-      .where('run_id', '<', run.runId)
+      .where('run_id', '=', last?.run_id ?? 0)
       .execute();
     const before = new Set(known.map(({ key }) => key));
     await tx.deleteFrom('absence').where('stream', '=', run.stream).execute();
@@ -131,7 +138,6 @@ async function missingTwice(
   });
 }
 
-/** Only runs in a row can agree: this one may have seen what the one before has missed. */
 async function forgetAbsences(store: Store, run: Run): Promise<void> {
   await store.transaction(async (tx) => {
     await tx.deleteFrom('absence').where('stream', '=', run.stream).execute();
@@ -151,7 +157,6 @@ async function settleList(deps: SettleDeps, stream: Stream, run: Run): Promise<R
   const { live, duplicates, missing } = await censusOf(deps, stream, run);
   if (duplicates > 0) {
     const reason = `${duplicates} rows came twice: the list moved while it was read`;
-    await forgetAbsences(deps.store, run);
     return { outcome: 'partial', reason, ...NOTHING };
   }
   const { absolute, share } = list.fuse;
@@ -185,7 +190,6 @@ export async function settleRun(
     return { outcome: 'suspicious', reason, ...NOTHING };
   }
   if (doubts.length > 0 && !isEmpty) {
-    await forgetAbsences(deps.store, run);
     return { outcome: 'partial', reason: doubts.join('; '), ...NOTHING };
   }
   if (stream.list && parts) {
