@@ -1042,3 +1042,4 @@ BEGIN
 END;
 CREATE INDEX webhook_event_again ON webhook_event (last_duplicate_at)
 WHERE last_duplicate_at IS NOT NULL;
+CREATE INDEX outbox_due ON outbox (state, due_at) WHERE ended_at IS NULL;

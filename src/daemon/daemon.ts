@@ -21,6 +21,7 @@ import { headline } from '../ops/headline.ts';
 import { freshnessOf } from '../ops/status.ts';
 import { DELIVERY_STATUS_KIND } from '../outbox/enqueue.ts';
 import type { OutboxItem } from '../outbox/item.ts';
+import { groupCommits } from '../store/group-commit.ts';
 import { acquireLease, type Lease, lockFolder, makeDataFolder } from '../store/lock.ts';
 import { createSpaceWatch, freeBytesAt, type SpaceWatch } from '../store/space.ts';
 import { createReadSequence } from '../store/state.ts';
@@ -125,12 +126,13 @@ function createWorkers(
   const { store, service, rules, space, pulse, socket, watch, killSwitch } = parts;
   const { clock, random, log, scrubber, events } = deps;
   const sequence = createReadSequence(store, clock);
+  const grouped = groupCommits(store);
   const readOrder = createOrderReader({
-    ...{ store, v1: service.v1, sequence, clock },
+    ...{ store: grouped, v1: service.v1, sequence, clock },
     also: config.streams.orders,
   });
   const outbox = createOutbox(config, {
-    ...{ store, clock, random, log, service, readOrder, space, sequence, killSwitch },
+    ...{ store: grouped, clock, random, log, service, readOrder, space, sequence, killSwitch },
     dispatcherClock: pulse.clockOf('outbox'),
     onEnded(item, state) {
       if (item.kind === DELIVERY_STATUS_KIND) decisions.nudge();

@@ -154,10 +154,6 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
       lateness = ms;
     },
   });
-  const moved = (outboxId: number): void => {
-    watch.nudge();
-    deps.onMoved?.(outboxId);
-  };
   const kinds = createKinds(config, deps, stock.add);
   const dispatcher = createDispatcher({
     ...{ store, random, log, quietMs, onEnded, kinds, clock: deps.dispatcherClock },
@@ -176,13 +172,19 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
       if (reason !== undefined) return `sending is paused: ${reason}`;
       return brakeOf(outbox, kind) ?? deps.killSwitch.brake(kind);
     },
-    onMoved: (item) => moved(item.outboxId),
+    onMoved(item, state) {
+      if (state === 'dead' || state === 'in_doubt') watch.nudge();
+      deps.onMoved?.(item.outboxId);
+    },
   });
   const desk = createDesk({
     ...{ store, clock, quietMs },
     confirm: createConfirmation({ store, v1: service.v1, v2: service.v2, readOrder }),
     nudge: dispatcher.nudge,
-    onMoved: moved,
+    onMoved(outboxId) {
+      watch.nudge();
+      deps.onMoved?.(outboxId);
+    },
   });
   const stockWorker = config.streams.stock.enabled ? [stock] : [];
   return {

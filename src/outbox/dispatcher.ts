@@ -138,27 +138,28 @@ function waitAfter(deps: DispatcherDeps, kind: OutboxKind, item: OutboxItem, sen
   return isDoubt && kind.creates(item) ? nextLookAt(0, deps.quietMs(), 0) : 0;
 }
 
-/** Sends a cleared row, and records how that ended. */
+/** Sends a cleared row and records how that ended; gives it back when it is to be read back. */
 async function sendItem(
   deps: DispatcherDeps,
   kind: OutboxKind,
   item: OutboxItem,
   clearance: Extract<Clearance, { readonly send: true }>,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<OutboxItem | undefined> {
   const { store, clock } = deps;
   const attempt = await markSending(store, item, clearance, clock.now());
-  if (attempt === undefined) return;
+  if (attempt === undefined) return undefined;
   const sent = await attemptOnce(kind, item, signal);
   const { error: _, ...end } = sent;
   const now = clock.now();
   const dueAt = now + waitAfter(deps, kind, item, sent);
   const state = await endAttempt(store, item, { attempt, ...end }, now, dueAt);
   deps.onMoved?.(item, state);
-  if (end.class === 'done') return;
+  if (end.class === 'done') return { ...item, state, attempts: attempt, result: end.answer };
   const { outboxId, reference } = item;
   deps.log.warn({ outboxId, reference, class: end.class, error: end.answer }, 'push not done');
   if (state === 'refused') deps.onEnded(item, state);
+  return undefined;
 }
 
 /** Failed looks in a row, by outbox id; forgotten with the process, which costs a short wait. */
@@ -224,9 +225,15 @@ async function step(
   }
   putOffs.delete(item.outboxId);
   if (signal.aborted) return;
-  if (clearance.send) await sendItem(deps, kind, item, clearance, signal);
-  else await settleItem(deps, kind, item, { finding: clearance.finding, lookedAt });
+  if (clearance.send) {
+    const sent = await sendItem(deps, kind, item, clearance, signal);
+    if (sent && !signal.aborted) await step(deps, sent, putOffs, signal);
+  } else await settleItem(deps, kind, item, { finding: clearance.finding, lookedAt });
 }
+
+/** Rows that were found due, so that not every free hand asks the database. */
+type Found = Map<Work, OutboxItem[]>;
+const FOUND_MAX = 64;
 
 /** What is being worked on, by lane. */
 type Busy = Map<string, { readonly work: Work; readonly done: Promise<void> }>;
@@ -242,18 +249,27 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   const { store, clock, limits, log } = deps;
   let wake = new AbortController();
 
-  const start = async (busy: Busy, take: (item: OutboxItem) => Promise<void>): Promise<void> => {
+  const start = async (
+    busy: Busy,
+    found: Found,
+    take: (item: OutboxItem) => Promise<void>,
+  ): Promise<void> => {
     for (const work of WORKS) {
       const free = freeHands(limits, busy, work);
       if (free <= 0) continue;
-      const items = await dueItems(store.db, work, clock.now(), new Set(busy.keys()), free);
-      for (const item of items) {
+      let items = found.get(work) ?? [];
+      if (items.length === 0) {
+        const most = Math.max(free, FOUND_MAX);
+        items = await dueItems(store.db, work, clock.now(), new Set(busy.keys()), most);
+      }
+      for (const item of items.splice(0, free)) {
         const done = take(item).finally(() => {
           busy.delete(item.lane);
           wake.abort();
         });
         busy.set(item.lane, { work, done });
       }
+      found.set(work, items);
     }
   };
 
@@ -261,6 +277,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   const pause = async (busy: Busy, signal: AbortSignal): Promise<void> => {
     let due = Number.POSITIVE_INFINITY;
     for (const work of WORKS) {
+      if (wake.signal.aborted) return;
       if (freeHands(limits, busy, work) <= 0) continue;
       due = Math.min(due, (await nextDueAt(store.db, work, new Set(busy.keys()))) ?? due);
     }
@@ -276,11 +293,12 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
       if (inDoubt > 0) log.warn({ inDoubt }, 'pushes were cut off by the last stop');
       const busy: Busy = new Map();
       const putOffs: PutOffs = new Map();
+      const found: Found = new Map();
       let failure: { readonly error: unknown } | undefined;
       try {
         while (!signal.aborted && !failure) {
           wake = new AbortController();
-          await start(busy, (item) =>
+          await start(busy, found, (item) =>
             step(deps, item, putOffs, signal).catch((error: unknown) => {
               failure ??= { error };
             }),

@@ -17,6 +17,7 @@ import { type DocumentKind, parseDocument } from '../../src/outbox/documents.ts'
 import { enqueueDocument } from '../../src/outbox/enqueue.ts';
 import { parseKnobs } from '../../src/reference/control/knob-store.ts';
 import { type Reference, startReference } from '../../src/reference/reference.ts';
+import { groupCommits } from '../../src/store/group-commit.ts';
 import { createReadSequence } from '../../src/store/state.ts';
 import { openStore, type SqliteStore, type Store } from '../../src/store/store.ts';
 import { createOrderReader } from '../../src/sync/read-order.ts';
@@ -126,6 +127,7 @@ async function run(
   const path = join(folder, 'mirror.db');
   const { store } = await openStore({ path, busyTimeoutMs: 5_000 }, clock);
   const own = mortal(store);
+  const grouped = groupCommits(own);
   const [random, log] = [seededRandom(seed), testLogger()];
   const stop = new AbortController();
   const service = await createService(config.service, {
@@ -134,9 +136,9 @@ async function run(
   const sequence = createReadSequence(own, clock);
   const { v1 } = service;
   const also = { refunds: true, pendingRefunds: true };
-  const readOrder = createOrderReader({ store: own, v1, also, sequence, clock });
+  const readOrder = createOrderReader({ store: grouped, v1, also, sequence, clock });
   const outbox = createOutbox(config, {
-    ...{ store: own, clock, dispatcherClock: clock, random, log, service, sequence, readOrder },
+    ...{ store: grouped, clock, dispatcherClock: clock, random, log, service, sequence, readOrder },
     space: { allows: () => true },
     killSwitch: { brake: () => undefined },
     onEnded: () => undefined,
