@@ -80,11 +80,16 @@ function report(deps: DeciderDeps, trigger: string, decided: Decided): void {
   deps.onDecided(decided);
 }
 
+function isAgain({ trigger }: DueDelivery): boolean {
+  return trigger === 'facts' || trigger === 'tick' || trigger === 'hold';
+}
+
 /** Decides a batch. A delivery that cannot be decided is put aside for a while, with its error. */
 async function decideDue(
   deps: DeciderDeps,
   aside: Map<number, number>,
   signal: AbortSignal,
+  wake: AbortSignal,
 ): Promise<number> {
   const now = deps.clock.now();
   for (const [id, until] of aside) if (until <= now) aside.delete(id);
@@ -93,7 +98,8 @@ async function decideDue(
   const query = { rulesKey: rulesKey(mode, rules), now, settleMs: deps.settleMs, accepted };
   const due = await dueDeliveries(deps.store.db, query, [...aside.keys()], BATCH);
   for (const delivery of due) {
-    if (signal.aborted) break;
+    // Something came in: it should not wait until the rest has been looked at again.
+    if (signal.aborted || (wake.aborted && isAgain(delivery))) break;
     try {
       const decided = await decideOne(deps, delivery);
       if (decided) report(deps, delivery.trigger, decided);
@@ -121,7 +127,7 @@ export function createDecider(deps: DeciderDeps): Decider {
         wake = new AbortController();
         await deps.killSwitch?.followFile();
         const followed = await followChanges(deps.store, () => contextOf(deps));
-        const decided = await decideDue(deps, aside, signal);
+        const decided = await decideDue(deps, aside, signal, wake.signal);
         if (decided > 0 || !followed || wake.signal.aborted) continue;
         const next = await nextDueDelivery(deps.store.db, deps.settleMs, [...aside.keys()]);
         const wait = Math.max(1, (next ?? Infinity) - deps.clock.now());

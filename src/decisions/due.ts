@@ -114,10 +114,13 @@ function select(db: Db, query: DueQuery, aside: readonly number[], limit: number
     .limit(limit);
 }
 
+/** Looked at again beside deliveries that are new or changed, which should not wait for them. */
+const AGAIN_BESIDE_FRESH = 10;
+
 /**
- * The oldest deliveries first: budgets are used up in a fixed order. Half of the places are for
- * those that are looked at again, so that neither a backlog of these nor one of new deliveries
- * keeps the other waiting.
+ * The oldest deliveries first: budgets are used up in a fixed order. A few places are for those
+ * that are looked at again, so that neither a backlog of these nor one of new deliveries keeps the
+ * other waiting.
  */
 export async function dueDeliveries(
   db: Db,
@@ -125,15 +128,15 @@ export async function dueDeliveries(
   aside: readonly number[],
   limit: number,
 ): Promise<DueDelivery[]> {
-  const half = Math.ceil(limit / 2);
-  const fresh = await select(db, query, aside, half).where(isFresh(query)).execute();
-  const again = await select(db, query, aside, half).where('e.due_at', '<=', query.now).execute();
+  const fresh = await select(db, query, aside, limit).where(isFresh(query)).execute();
+  const places = fresh.length > 0 ? AGAIN_BESIDE_FRESH : limit;
+  const again = await select(db, query, aside, places).where('e.due_at', '<=', query.now).execute();
   const rows = new Map([...fresh, ...again].map((row) => [row.order_delivery_id, row]));
   const pending = [...rows.values()].map((row) => ({
     orderDeliveryId: row.order_delivery_id,
     trigger: triggerOf(row, query.rulesKey),
   }));
-  const accepted = query.accepted ? await dueAccepted(db, query, aside, half) : [];
+  const accepted = query.accepted ? await dueAccepted(db, query, aside, places) : [];
   return [...pending, ...accepted].sort((a, b) => a.orderDeliveryId - b.orderDeliveryId);
 }
 

@@ -63,7 +63,7 @@ describe('rules explain', () => {
     const { rows } = {
       rows: JSON.parse((await house.run('deliveries', 'list', '--pending', '--json')).stdout),
     };
-    const [pending] = rows;
+    const pending = rows.find(({ outcome }: { outcome: string | null }) => outcome !== null);
     const held = await house.run('rules', 'explain', pending.deliveryNo, '--rules', rules);
     expect(held.stdout).toContain('=> HOLD (hold rule)  hold-all\n  Nothing goes out today\n');
     expect(held.stdout).toMatch(/ {9}delivery\.lines = \d+ lines?\n/);
