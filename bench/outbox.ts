@@ -163,7 +163,7 @@ const perSecond = (requests.length - 1) / ((last - first) / 1_000);
 const most = Math.max(
   ...requests.map(({ at }) => requests.filter((one) => one.at >= at && one.at < at + 1_000).length),
 );
-const limited = `${perSecond.toFixed(2)} requests/s, at most ${most} within a second, limit ${LIMIT}`;
+const limited = `${perSecond.toFixed(2)} requests/s, most in a second ${most}, limit ${LIMIT}`;
 told('under the limit', limited, perSecond <= LIMIT + 0.1 && perSecond > LIMIT * 0.9);
 const posts = requests.filter(({ method, reference }) => method === 'POST' && reference);
 const inOrder = posts.every(({ reference = '' }, index) =>

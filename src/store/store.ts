@@ -13,9 +13,9 @@ import type { Config } from '../config/schema.ts';
 import type { Clock } from '../lib/clock.ts';
 import { BugError, invariant, StoreError } from '../lib/errors.ts';
 import { type ConnectionOptions, openReader, openWriter, verifyPragmas } from './connection.ts';
-import { ImmediateSqliteDialect } from './dialect.ts';
 import { type MigrationReport, migrate, pendingMigrations } from './migrate.ts';
 import type { Tables } from './tables.ts';
+import { ImmediateSqliteDialect } from './transaction/dialect.ts';
 import { shareTurns, type Turns, turnsOfMain, turnsOfThread } from './writers/turns.ts';
 
 export type Db = Kysely<Tables>;

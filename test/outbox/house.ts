@@ -17,9 +17,9 @@ import { type DocumentKind, parseDocument } from '../../src/outbox/documents.ts'
 import { enqueueDocument } from '../../src/outbox/enqueue.ts';
 import { parseKnobs } from '../../src/reference/control/knob-store.ts';
 import { type Reference, startReference } from '../../src/reference/reference.ts';
-import { groupCommits } from '../../src/store/group-commit.ts';
 import { createReadSequence } from '../../src/store/state.ts';
 import { openStore, type SqliteStore, type Store } from '../../src/store/store.ts';
+import { groupCommits } from '../../src/store/transaction/group-commit.ts';
 import { createOrderReader } from '../../src/sync/read-order.ts';
 import { testConfig, testLogger } from '../support/house.ts';
 import { temporaryFolder } from '../support/store.ts';

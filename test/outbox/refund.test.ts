@@ -18,7 +18,7 @@ function askedWith(house: House, reference: string): number {
 }
 
 describe('a pending refund', () => {
-  it('waits for its order, reaches the service, and is linked to what the service makes', async () => {
+  it('waits for its order, reaches the service, and is in the mirror at once', async () => {
     const house = await startHouse();
     const [barcode = ''] = house.barcodes;
     const order = await house.put('order', 'A-1', {
@@ -46,7 +46,7 @@ describe('a pending refund', () => {
     expect(state.attempts).toBe(moment === 'before' ? 2 : 1);
   });
 
-  it('beyond what was ordered is refused before it is sent, with the rest that is left', async () => {
+  it('beyond what was ordered is refused before it is sent', async () => {
     const house = await startHouse();
     const barcode = await ordered(house);
     const ask = (reference: string, lines: unknown) =>

@@ -6,7 +6,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
-import type { Store, Tx } from './store.ts';
+import type { Store, Tx } from '../store.ts';
 
 /** Pieces of one commit; while they run nothing else does. */
 const PIECES_MAX = 64;
