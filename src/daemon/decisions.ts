@@ -78,7 +78,7 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
   const ruleSet = () => rules().ruleSet;
   const operations = createRejectOperations({ store, clock, ruleSet, onChanged: nudge });
   return {
-    workers: [decider, rejects],
+    workers: [decider, rejects, deps.rules.listReader(nudge)],
     routes: [
       reviewRoutes(review),
       ruleRoutes(operations, reload),

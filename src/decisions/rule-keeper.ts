@@ -13,12 +13,14 @@ import type { Logger } from '../lib/log.ts';
 import { loadRules } from '../rules/load.ts';
 import { readState, writeState } from '../store/state.ts';
 import type { Store, Tx } from '../store/store.ts';
+import { fillLists, type ListFailure, listDigests, listsOf } from './lists/read.ts';
 import { reconsiderAll } from './reject/queue.ts';
 import { type LoadedRuleSet, loadRuleSet } from './rule-files.ts';
 import { diffRuleSets, type RuleSetDiff } from './trial/diff.ts';
 
 /** The key of the hash of the set in force. */
 export const RULES_IN_FORCE = 'rules_in_force';
+const LIST_INCIDENT = 'rules_list';
 const INCIDENT = { kind: 'rules_invalid', entity: 'rules', key: 'set' } as const;
 
 export interface Reloaded {
@@ -32,6 +34,11 @@ export interface RuleKeeper {
   current(): LoadedRuleSet;
   /** True while no set has been loaded: the last good one is only observed with. */
   isProvisional(): boolean;
+  /**
+   * Reads the lists of the set in force again, if it has any that come from the database; gives
+   * whether that made it another set. One that cannot be read stays as it was, and alarms.
+   */
+  refreshLists(): Promise<boolean>;
   /** Throws the ConfigError that names every mistake, and keeps what is in force. */
   reload(who: { readonly actor: string; readonly reason: string }): Promise<Reloaded>;
 }
@@ -110,27 +117,77 @@ async function disarmedBy(
   );
 }
 
+/** Tells which lists cannot be read, and takes back what is over. */
+async function tellLists(
+  { store, clock, log }: RuleKeeperDeps,
+  failed: readonly ListFailure[],
+): Promise<void> {
+  const open = await store.db
+    .selectFrom('incident')
+    .select('key')
+    .where('kind', '=', LIST_INCIDENT)
+    .where('resolved_at', 'is', null)
+    .execute();
+  const at = clock.now();
+  for (const { list: key, message } of failed) {
+    if (open.some((row) => row.key === key)) continue;
+    log.error({ list: key }, `a list of the rules cannot be read: ${message}`);
+    const detail = JSON.stringify({ message });
+    const row = { at, kind: LIST_INCIDENT, entity: 'rules', key, detail, resolved_at: null };
+    await store.db.insertInto('incident').values(row).execute();
+  }
+  const over = open.flatMap(({ key }) => (failed.some(({ list }) => list === key) ? [] : [key]));
+  if (over.length === 0) return;
+  await store.db
+    .updateTable('incident')
+    .set({ resolved_at: at })
+    .where('kind', '=', LIST_INCIDENT)
+    .where('key', 'in', over)
+    .where('resolved_at', 'is', null)
+    .execute();
+}
+
 /** Opens with the set of the directory, or, when that has mistakes, with the last good one. */
 export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> {
   const { store, clock, log } = deps;
-  let inForce: LoadedRuleSet;
+  const fill = async (loaded: LoadedRuleSet, before: LoadedRuleSet): Promise<LoadedRuleSet> => {
+    const { ruleSet, files, failed } = await fillLists(store.db, loaded, listsOf(before));
+    await tellLists(deps, failed);
+    return { ruleSet, files };
+  };
+  let inForce = await lastGood(deps);
   let provisional = false;
   try {
-    inForce = loadRuleSet(deps.directory());
+    inForce = await fill(loadRuleSet(deps.directory()), inForce);
     await store.transaction((tx) => putInForce(tx, inForce, clock));
   } catch (thrown) {
     if (!(thrown instanceof ConfigError)) throw thrown;
     await tellInvalid(deps, thrown);
-    inForce = await lastGood(deps);
     provisional = true;
   }
   return {
     current: () => inForce,
     isProvisional: () => provisional,
+    async refreshLists() {
+      const before = inForce;
+      if (Object.keys(before.ruleSet.settings.list_sources).length === 0) return false;
+      const next = await fill(before, before);
+      // Somebody loaded other rules meanwhile: those have their lists.
+      if (next.ruleSet.hash === before.ruleSet.hash || inForce !== before) return false;
+      const disarmed = await store.transaction(async (tx) => {
+        await putInForce(tx, next, clock);
+        return disarmedBy(tx, before, next);
+      });
+      inForce = next;
+      const lists = listDigests(listsOf(next));
+      const rules = next.ruleSet.hash.slice(0, 12);
+      log.info({ rules, lists, disarmed }, 'a list of the rules has another content');
+      return true;
+    },
     async reload(who) {
       let next: LoadedRuleSet;
       try {
-        next = loadRuleSet(deps.directory());
+        next = await fill(loadRuleSet(deps.directory()), inForce);
       } catch (thrown) {
         if (thrown instanceof ConfigError) await tellInvalid(deps, thrown);
         throw thrown;

@@ -7,13 +7,14 @@
  * a rule silently never fire may pass: names, enum values, types and literals are all checked
  * here, because at the first delivery it is too late.
  */
+import { z } from 'zod';
 import { canonicalJson, isJsonObject, sha256 } from '../lib/json.ts';
 import { nearestName } from '../lib/nearest.ts';
 import { createEnvironment } from './cel/environment.ts';
 import { type CompiledRule, compileRule, type RuleSource } from './compile.ts';
 import { RECORDS } from './facts/table.ts';
 import type { Rule, RuleSet } from './rule.ts';
-import { emptySettings, type LoadedSettings, loadSettings } from './settings.ts';
+import { emptySettings, type ListsRead, type LoadedSettings, loadSettings } from './settings.ts';
 import { checkShape } from './text/check.ts';
 import { type Problem, sortProblems } from './text/problem.ts';
 import { type RawScenario, RULE_FILE, SALVAGED_RULE, SCENARIO_FILE } from './text/schema.ts';
@@ -138,15 +139,31 @@ function setHash(rules: readonly Rule[], { settings }: LoadedSettings): string {
   return sha256(canonicalJson({ engine: ENGINE_VERSION, facts: RECORDS, settings, effective }));
 }
 
+/**
+ * What was read for the lists of the database, kept beside the texts that were written: together
+ * they are the rule set, and give it again years later. JSON, texts by the name of the list.
+ */
+export const LISTS_FILE = 'lists.json';
+
+const LISTS = z.record(z.string(), z.array(z.string()));
+
+function listsRead(files: readonly RuleFile[]): ListsRead | undefined {
+  const file = files.find(({ path }) => baseName(path) === LISTS_FILE);
+  return file && LISTS.parse(JSON.parse(file.text));
+}
+
 /** The rule set of these files, or every problem they have. */
-export function loadRules(files: readonly RuleFile[]): Loaded {
+export function loadRules(all: readonly RuleFile[]): Loaded {
+  const files = all.filter(({ path }) => baseName(path) !== LISTS_FILE);
   const problems: Problem[] = [];
   const yaml: Problem[] = [];
   const sources = readFiles(files, yaml);
   const named = (name: string): readonly YamlSource[] =>
     sources.filter((source) => baseName(source.file.path) === name);
   const [settingsSource] = named('settings.yaml');
-  const settings = settingsSource ? loadSettings(settingsSource, problems) : emptySettings();
+  const settings = settingsSource
+    ? loadSettings(settingsSource, problems, listsRead(all))
+    : emptySettings();
   const ruleFiles = sources.filter(
     (source) => !['settings.yaml', 'scenarios.yaml'].includes(baseName(source.file.path)),
   );
@@ -169,6 +186,7 @@ export function loadRules(files: readonly RuleFile[]): Loaded {
       settings: settings.settings,
       scenarios,
       variables: settings.variables,
+      samples: settings.samples,
       extra: settings.types.extra,
       warnings: told,
     },

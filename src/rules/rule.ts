@@ -73,6 +73,8 @@ export interface RuleSet {
   readonly scenarios: readonly RawScenario[];
   /** `lists` and `tables` as the conditions see them. */
   readonly variables: CelContext;
+  /** The same with the samples of lists that are read from the database: what tests see. */
+  readonly samples: CelContext;
   /** Types of the fields below `customer.extra`. */
   readonly extra: SetTypes['extra'];
   readonly warnings: readonly Problem[];

@@ -5,25 +5,79 @@ import { type ElementType, type SetTypes, setVariables } from './cel/environment
 import type { CelContext } from './cel/program.ts';
 import { checkShape } from './text/check.ts';
 import type { Problem } from './text/problem.ts';
-import { SETTINGS_FILE, type Settings } from './text/settings-schema.ts';
+import {
+  type ListSource,
+  SETTINGS_FILE,
+  type Settings,
+  type SettingsFile,
+} from './text/settings-schema.ts';
 import type { YamlPath, YamlSource } from './text/yaml.ts';
 
 export interface LoadedSettings {
   readonly settings: Settings;
   readonly types: SetTypes;
   readonly variables: CelContext;
+  /** The same with the samples of lists that are read: what tests see. */
+  readonly samples: CelContext;
 }
+
+/** What was read for the lists that come from the database, by their names. */
+export type ListsRead = Readonly<Record<string, readonly string[]>>;
 
 /** What holds when there is no `settings.yaml`. */
 export function emptySettings(): LoadedSettings {
-  return build(SETTINGS_FILE.parse({ version: 1 }), undefined, []);
+  return build(fill(SETTINGS_FILE.parse({ version: 1 }), undefined), undefined, []);
 }
 
-export function loadSettings(source: YamlSource, problems: Problem[]): LoadedSettings {
+export function loadSettings(
+  source: YamlSource,
+  problems: Problem[],
+  read: ListsRead | undefined,
+): LoadedSettings {
   const checked = checkShape(source, SETTINGS_FILE);
-  if ('value' in checked) return build(checked.value, source, problems);
+  if ('value' in checked) {
+    checkSources(checked.value, source, problems);
+    return build(fill(checked.value, read), source, problems);
+  }
   problems.push(...checked.problems);
   return emptySettings();
+}
+
+/** Lists that nobody has read have their samples. */
+function fill({ lists, ...rest }: SettingsFile, read: ListsRead | undefined): Settings {
+  const filled: Record<string, readonly Cell[]> = {};
+  const sources: Record<string, ListSource> = {};
+  for (const [name, list] of Object.entries(lists)) {
+    if ('from' in list) sources[name] = list;
+    filled[name] = 'from' in list ? (read?.[name] ?? list.sample) : list;
+  }
+  return { ...rest, lists: filled, list_sources: sources };
+}
+
+/** Columns that a list may be read from, and that may choose its rows. */
+function listColumns({ customer_fields: fields }: Pick<Settings, 'customer_fields'>) {
+  const ofType = (type: string): string[] =>
+    Object.entries(fields).flatMap(([name, word]) => (word === type ? [name] : []));
+  return {
+    from: ['account_no', 'currency', ...ofType('text')],
+    where: ['blocked', 'overdue', ...ofType('true/false')],
+  };
+}
+
+function checkSources(file: SettingsFile, source: YamlSource, problems: Problem[]): void {
+  const known = listColumns(file);
+  for (const [name, list] of Object.entries(file.lists)) {
+    if (!('from' in list)) continue;
+    const asked = { from: list.from.slice('erp_customer.'.length), where: list.where };
+    for (const key of ['from', 'where'] as const) {
+      const column = asked[key];
+      if (column === undefined || known[key].includes(column)) continue;
+      const [start = 0, end = 0] = source.nodeAt(['lists', name, key])?.range ?? [];
+      const message = `${column} is no ${key === 'from' ? 'text' : 'true/false'} of erp_customer`;
+      const hint = `possible: ${known[key].join(', ')}`;
+      problems.push(source.problem(start, end, { message, hint }));
+    }
+  }
 }
 
 type Cell = string | number | boolean;
@@ -80,6 +134,10 @@ function extraTypes({ customer_fields: fields }: Settings): SetTypes['extra'] {
   );
 }
 
+function samplesOf({ list_sources: sources }: Settings): Record<string, readonly string[]> {
+  return Object.fromEntries(Object.entries(sources).map(([name, { sample }]) => [name, sample]));
+}
+
 function build(
   settings: Settings,
   source: YamlSource | undefined,
@@ -107,5 +165,6 @@ function build(
       tables: Object.fromEntries(types.tables),
     },
     variables: setVariables(lists, tables),
+    samples: setVariables({ ...lists, ...samplesOf(settings) }, tables),
   };
 }

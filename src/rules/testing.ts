@@ -88,7 +88,9 @@ function runScenario(ruleSet: RuleSet, scenario: RuleSet['scenarios'][number]): 
   return { name: scenario.name, expected, actual, ok: expected === actual, outcome: live };
 }
 
-export function runRuleTests(ruleSet: RuleSet): TestReport {
+export function runRuleTests(tested: RuleSet): TestReport {
+  // What the database says today must not make a test pass or fail.
+  const ruleSet = { ...tested, variables: tested.samples };
   const tests: TestResult[] = [];
   const unproved: UnprovedClause[] = [];
   for (const rule of ruleSet.rules) {

@@ -1,6 +1,6 @@
 /** `selvedge rules explain <delivery>`: what the rules say of a delivery now, and why. */
 import { Command } from 'commander';
-import { loadRuleSet } from '../../decisions/rule-files.ts';
+import { armedHashes } from '../../decisions/reject/arming.ts';
 import { presentFacts } from '../../decisions/trial/present.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { evaluate } from '../../rules/evaluate.ts';
@@ -23,12 +23,10 @@ async function explainNow(
   const { directory, mode } = configOf(command, context).config.rules;
   const now = systemClock().now();
   const evaluation = await withMirror(command, context, async (db, store) => {
-    const ruleSet =
-      options.rules === undefined
-        ? loadRuleSet(directory).ruleSet
-        : await namedRuleSet(db, options.rules);
+    const ruleSet = await namedRuleSet(db, options.rules ?? directory);
     const facts = await presentFacts(store, delivery, ruleSet, now);
-    return evaluate(ruleSet, facts, { mode: mode === 'shadow' ? 'shadow' : 'live' });
+    const armed = await store.snapshot((tx) => armedHashes(tx, ruleSet, now));
+    return evaluate(ruleSet, facts, { mode: mode === 'shadow' ? 'shadow' : 'live', armed });
   });
   if (options.json === true) context.output.json(evaluation);
   else context.output.line(explain(evaluation));

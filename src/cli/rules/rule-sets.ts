@@ -1,7 +1,7 @@
 /** Which rules a command of this folder is about: a directory, a stored set, or the configured. */
 import { statSync } from 'node:fs';
 import type { Command } from 'commander';
-import { loadRuleSet } from '../../decisions/rule-files.ts';
+import { loadFilledRuleSet } from '../../decisions/lists/read.ts';
 import { isRuleSetHash, storedRuleSet } from '../../decisions/trial/rule-sets.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db } from '../../store/store.ts';
@@ -27,5 +27,5 @@ export function isStored(named: string): boolean {
 
 /** The rules of a directory, or those that decided before when a hash is named. */
 export async function namedRuleSet(db: Db, named: string): Promise<RuleSet> {
-  return isStored(named) ? storedRuleSet(db, named) : loadRuleSet(named).ruleSet;
+  return isStored(named) ? storedRuleSet(db, named) : (await loadFilledRuleSet(db, named)).ruleSet;
 }

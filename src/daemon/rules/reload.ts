@@ -10,6 +10,7 @@ import { openRuleKeeper, type Reloaded, type RuleKeeper } from '../../decisions/
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Store } from '../../store/store.ts';
+import type { Worker } from '../supervisor.ts';
 
 export interface RulesInForceDeps {
   readonly store: Store;
@@ -30,16 +31,21 @@ interface RulesReloaded extends Reloaded {
 }
 
 export interface RulesInForce {
+  /** Reads the lists again that come from the database; `onChanged`: it is another set now. */
+  listReader(onChanged: () => void): Worker;
   readonly current: RuleKeeper['current'];
   mode(): DecisionMode;
   reload(who: Who): Promise<RulesReloaded>;
 }
 
+/** A list that the ERP changed counts after this long at the most. */
+const LISTS_EVERY_MS = 60_000;
+
 /** Settings that need no restart. */
 const AT_ONCE = ['rules.directory', 'rules.mode'];
 
 export async function openRules(config: Config, deps: RulesInForceDeps): Promise<RulesInForce> {
-  const { log, readConfig } = deps;
+  const { clock, log, readConfig } = deps;
   let { rules } = config;
   const keeper = await openRuleKeeper({ ...deps, directory: () => rules.directory });
   if (keeper.isProvisional()) {
@@ -47,6 +53,15 @@ export async function openRules(config: Config, deps: RulesInForceDeps): Promise
   }
   return {
     current: keeper.current,
+    listReader: (onChanged) => ({
+      name: 'rule lists',
+      async run(signal) {
+        while (!signal.aborted) {
+          if (await keeper.refreshLists()) onChanged();
+          await clock.sleep(LISTS_EVERY_MS, signal).catch(() => undefined);
+        }
+      },
+    }),
     mode: () => (keeper.isProvisional() ? 'observe' : rules.mode),
     async reload(who) {
       const fresh = readConfig?.() ?? config;

@@ -95,6 +95,19 @@ const rails = z.strictObject({
     .prefault({}),
 });
 
+const listSource = z.strictObject({
+  from: z
+    .string()
+    .regex(/^erp_customer\.[a-z][a-z0-9_]*$/, 'write erp_customer.account_no or another text field')
+    .describe('A column of what the ERP tells of its customers.'),
+  where: z
+    .string()
+    .regex(/^[a-z][a-z0-9_]*$/)
+    .optional()
+    .describe('A true/false column.'),
+  sample: z.array(z.string()).default([]).describe('What the tests of the rules see.'),
+});
+
 export const SETTINGS_FILE = z.strictObject({
   version: z.literal(1),
   mode: mode.default('live').describe('The whole set is never stronger than this.'),
@@ -104,7 +117,7 @@ export const SETTINGS_FILE = z.strictObject({
     .refine((zone) => isTimeZone(zone), 'write an IANA zone such as Europe/Copenhagen')
     .default('UTC'),
   calendar: calendar.prefault({}),
-  lists: z.record(name, z.array(cells)).default({}),
+  lists: z.record(name, z.union([z.array(cells), listSource])).default({}),
   tables: z.record(name, z.record(z.string(), cells)).default({}),
   customer_fields: z
     .record(name, z.enum(['text', 'true/false', 'whole number', 'decimal']))
@@ -113,4 +126,13 @@ export const SETTINGS_FILE = z.strictObject({
   rails: rails.prefault({}),
 });
 
-export type Settings = z.output<typeof SETTINGS_FILE>;
+export type SettingsFile = z.output<typeof SETTINGS_FILE>;
+
+/** A list that is read from the database, by column; nothing else can be said in it. */
+export type ListSource = z.output<typeof listSource>;
+
+/** Settings with every list filled, whether it was written down or read. */
+export type Settings = Omit<SettingsFile, 'lists'> & {
+  readonly lists: Readonly<Record<string, readonly (string | number | boolean)[]>>;
+  readonly list_sources: Readonly<Record<string, ListSource>>;
+};

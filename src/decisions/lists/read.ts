@@ -1,0 +1,129 @@
+/**
+ * Lists that conditions name and that are read from what the ERP tells of its customers. A source
+ * is a column and at most one true/false column that chooses the rows: there is no text that could
+ * become SQL. What was read is part of the rule set, so that another content is another hash.
+ */
+import { sql } from 'kysely';
+import { SelvedgeError, toError } from '../../lib/errors.ts';
+import { canonicalJson, sha256 } from '../../lib/json.ts';
+import { LISTS_FILE, loadRules } from '../../rules/load.ts';
+import type { ListsRead } from '../../rules/settings.ts';
+import type { ListSource } from '../../rules/text/settings-schema.ts';
+import type { Db } from '../../store/store.ts';
+import { type LoadedRuleSet, loadRuleSet } from '../rule-files.ts';
+
+/** A list that is longer is a table, not a list. */
+const ROWS_MAX = 50_000;
+
+const OWN_COLUMNS = ['account_no', 'currency'] as const;
+
+/** SQL: the value of the column; fields that the ERP adds stand in `extra`. */
+function columnValue(column: string) {
+  const own = OWN_COLUMNS.find((name) => name === column);
+  return own === undefined
+    ? sql<string | null>`extra->>${`$."${column}"`}`
+    : sql<string | null>`${sql.ref(own)}`;
+}
+
+/** SQL: whether the row is chosen. */
+function chosenBy(column: string | undefined) {
+  if (column === undefined) return sql<boolean>`true`;
+  if (column === 'blocked') return sql<boolean>`blocked = 1`;
+  if (column === 'overdue') return sql<boolean>`overdue_days > 0`;
+  return sql<boolean>`extra->>${`$."${column}"`} = 1`;
+}
+
+/** In alphabetical order, each value once. Throws when the ERP has told of no customers at all. */
+async function readList(db: Db, { from, where }: ListSource): Promise<readonly string[]> {
+  const column = from.slice('erp_customer.'.length);
+  const any = await db
+    .selectFrom('erp_customer')
+    .select('account_no')
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst();
+  // An empty list would quietly mean that nobody is blocked.
+  if (!any) throw new SelvedgeError('rules.list_empty', 'the ERP has told of no customers yet');
+  const rows = await db
+    .selectFrom('erp_customer')
+    .select(columnValue(column).as('value'))
+    .distinct()
+    .where('deleted_at', 'is', null)
+    .where(chosenBy(where))
+    .where(sql<boolean>`${columnValue(column)} is not null`)
+    .orderBy('value')
+    .limit(ROWS_MAX + 1)
+    .execute();
+  if (rows.length <= ROWS_MAX) return rows.flatMap(({ value }) => (value === null ? [] : [value]));
+  throw new SelvedgeError('rules.list_too_long', `more than ${ROWS_MAX} rows`);
+}
+
+export interface ListFailure {
+  readonly list: string;
+  readonly message: string;
+}
+
+interface Read {
+  readonly lists: ListsRead;
+  /** Lists that could not be read; they have what they had before, or nothing. */
+  readonly failed: readonly ListFailure[];
+}
+
+async function readLists(
+  db: Db,
+  sources: Readonly<Record<string, ListSource>>,
+  before: ListsRead,
+): Promise<Read> {
+  const lists: Record<string, readonly string[]> = {};
+  const failed: ListFailure[] = [];
+  for (const [list, source] of Object.entries(sources)) {
+    try {
+      lists[list] = await readList(db, source);
+    } catch (thrown) {
+      lists[list] = before[list] ?? [];
+      failed.push({ list, message: toError(thrown).message });
+    }
+  }
+  return { lists, failed };
+}
+
+export interface FilledRuleSet extends LoadedRuleSet {
+  readonly failed: readonly ListFailure[];
+}
+
+/** What the lists of a set that was filled before had. */
+export function listsOf({ ruleSet }: LoadedRuleSet): ListsRead {
+  const names = Object.keys(ruleSet.settings.list_sources);
+  const { lists } = ruleSet.settings;
+  return Object.fromEntries(names.map((name) => [name, (lists[name] ?? []).map(String)]));
+}
+
+/** Row count and digest of each list that was read, for logs and records. */
+export function listDigests(lists: ListsRead) {
+  return Object.fromEntries(
+    Object.entries(lists).map(([name, values]) => [
+      name,
+      { rows: values.length, digest: sha256(canonicalJson(values)).slice(0, 12) },
+    ]),
+  );
+}
+
+/** The same rules with their lists read now. `before`: what lists keep that cannot be read. */
+export async function fillLists(
+  db: Db,
+  loaded: LoadedRuleSet,
+  before: ListsRead,
+): Promise<FilledRuleSet> {
+  const { list_sources: sources } = loaded.ruleSet.settings;
+  if (Object.keys(sources).length === 0) return { ...loaded, failed: [] };
+  const { lists, failed } = await readLists(db, sources, before);
+  const written = loaded.files.filter(({ path }) => path !== LISTS_FILE);
+  const files = [...written, { path: LISTS_FILE, text: canonicalJson(lists) }];
+  const filled = loadRules(files);
+  if ('ruleSet' in filled) return { ruleSet: filled.ruleSet, files, failed };
+  throw new SelvedgeError('rules.lists', 'the rules cannot be loaded with what was read');
+}
+
+/** The rules of a directory with their lists read from this database. */
+export async function loadFilledRuleSet(db: Db, directory: string): Promise<FilledRuleSet> {
+  return fillLists(db, loadRuleSet(directory), {});
+}

@@ -1,0 +1,127 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { fillLists } from '../../../src/decisions/lists/read.ts';
+import { openRuleKeeper } from '../../../src/decisions/rule-keeper.ts';
+import { verifyDecisions } from '../../../src/decisions/trial/replay.ts';
+import { silentLogger } from '../../../src/lib/log.ts';
+import { loadRules } from '../../../src/rules/load.ts';
+import { runRuleTests } from '../../../src/rules/testing.ts';
+import { temporaryFolder } from '../../support/store.ts';
+import { createHouse } from '../support.ts';
+
+const RULES = `
+rules:
+  - id: accept-good
+    title: Accounts that are not blocked
+    action: accept
+    mode: live
+    when: [ has(order.account_no) ]
+    unless: [ order.account_no in lists.blocked ]
+    tests:
+      - { name: a good one, given: { order: { account_no: C-1 } }, expect: accept }
+      - { name: an unknown one, given: { order: { account_no: null } }, expect: none }
+      - { name: a blocked one, given: { order: { account_no: C-9 } }, expect: none }
+`;
+
+const LIST = 'blocked: { from: erp_customer.account_no, where: blocked, sample: [C-9] }';
+const SETTINGS = `
+version: 1
+customer_fields: { chain: text, vip: true/false, risk: decimal }
+lists: { ${LIST} }
+`;
+
+function problemsOf(lists: string): string[] {
+  const text = SETTINGS.replace(LIST, lists);
+  const loaded = loadRules([{ path: 'settings.yaml', text }]);
+  return 'problems' in loaded ? loaded.problems.map(({ message }) => message) : [];
+}
+
+async function createKeeper() {
+  const house = await createHouse();
+  const folder = join(temporaryFolder(), 'rules');
+  mkdirSync(folder);
+  const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
+  write('settings.yaml', SETTINGS);
+  write('rules.yaml', RULES);
+  const { store, clock } = house;
+  const open = () =>
+    openRuleKeeper({ ...{ store, clock, log: silentLogger() }, directory: () => folder });
+  const incidents = async () => {
+    const rows = await store.db
+      .selectFrom('incident')
+      .select('key')
+      .where('kind', '=', 'rules_list')
+      .where('resolved_at', 'is', null)
+      .execute();
+    return rows.map(({ key }) => key);
+  };
+  return { ...house, open, incidents };
+}
+
+describe('a list from what the ERP tells', () => {
+  it('is read in its place, and another content is another set', async () => {
+    const house = await createKeeper();
+    await house.customer({ accountNo: 'C-1', blocked: true });
+    await house.customer({ accountNo: 'C-2' });
+    const keeper = await house.open();
+    const before = keeper.current().ruleSet;
+    expect(before.settings.lists.blocked).toEqual(['C-1']);
+    expect(await keeper.refreshLists()).toBe(false);
+    await house.order(1, { shippingAddress: { accountNo: 'C-2' } });
+    await house.delivery({ id: 1 });
+    expect(await house.decide({ rules: keeper.current, mode: 'observe' })).toEqual(['1 accept']);
+    await house.customer({ accountNo: 'C-2', blocked: true });
+    expect(await keeper.refreshLists()).toBe(true);
+    const after = keeper.current().ruleSet;
+    expect(after.settings.lists.blocked).toEqual(['C-1', 'C-2']);
+    expect(after.hash).not.toBe(before.hash);
+    expect(after.rules[0]?.hash).not.toBe(before.rules[0]?.hash);
+    expect(await house.decide({ rules: keeper.current, mode: 'observe' })).toEqual(['1 nothing']);
+    // Years later each decision is still made with the list of its day.
+    const { db } = house.store;
+    expect(await verifyDecisions(db, 9)).toMatchObject({ replayed: [2, 1], different: [] });
+  });
+
+  it('that cannot be read keeps what it had, also over a restart, and alarms', async () => {
+    const house = await createKeeper();
+    await house.customer({ accountNo: 'C-1', blocked: true });
+    await house.open();
+    await house.store.db.updateTable('erp_customer').set({ deleted_at: 1 }).execute();
+    const keeper = await house.open();
+    expect(keeper.current().ruleSet.settings.lists.blocked).toEqual(['C-1']);
+    expect(await keeper.refreshLists()).toBe(false);
+    expect(await house.incidents()).toEqual(['blocked']);
+    await house.store.db.updateTable('erp_customer').set({ deleted_at: null }).execute();
+    await keeper.refreshLists();
+    expect(await house.incidents()).toEqual([]);
+  });
+
+  it('is tested with its sample, whatever the database says', async () => {
+    const house = await createKeeper();
+    await house.customer({ accountNo: 'C-1', blocked: true });
+    const keeper = await house.open();
+    expect(runRuleTests(keeper.current().ruleSet)).toMatchObject({ ok: true, unproved: [] });
+  });
+
+  it('is read from fields that the ERP adds as well', async () => {
+    const house = await createKeeper();
+    await house.customer({ accountNo: 'C-1', extra: { chain: 'North', vip: true } });
+    await house.customer({ accountNo: 'C-2', extra: { chain: 'South', vip: false } });
+    const text = SETTINGS.replace(LIST, 'chains: { from: erp_customer.chain, where: vip }');
+    const files = [{ path: 'settings.yaml', text }];
+    const loaded = loadRules(files);
+    if (!('ruleSet' in loaded)) throw new Error('the settings have mistakes');
+    const filled = await fillLists(house.store.db, { ...loaded, files }, {});
+    expect(filled.ruleSet.settings.lists.chains).toEqual(['North']);
+  });
+
+  it('names only columns that there are, of the right kind', () => {
+    expect(problemsOf('a: { from: erp_customer.acount_no }')[0]).toMatch(/acount_no is no text/);
+    expect(problemsOf('a: { from: erp_customer.risk }')[0]).toMatch(/risk is no text/);
+    expect(problemsOf('a: { from: erp_customer.chain, where: chain }')[0]).toMatch(/true\/false/);
+    expect(problemsOf(`a: { from: "erp_customer.chain' or 1=1" }`)).toHaveLength(1);
+    expect(problemsOf('a: { from: outbox.body }')).toHaveLength(1);
+    expect(problemsOf('a: { from: erp_customer.chain, where: vip }')).toEqual([]);
+  });
+});
