@@ -1,5 +1,5 @@
 /** Rows that could not be understood are kept with the reason, and stop nothing. */
-import { sha256 } from '../lib/json.ts';
+import { isJsonObject, sha256, tryParseJson } from '../lib/json.ts';
 import type { Tx } from '../store/store.ts';
 import type { Provenance } from './entity.ts';
 
@@ -47,4 +47,24 @@ export async function quarantineRows(
     if (stored.times === 1) added += 1;
   }
   return added;
+}
+
+/** Drops what was kept of a row, by one of its members, once the row could be understood. */
+export async function releaseRows(
+  tx: Tx,
+  entity: string,
+  member: string,
+  values: readonly string[],
+): Promise<void> {
+  const kept = await tx
+    .selectFrom('quarantine')
+    .select(['id', 'raw'])
+    .where('entity', '=', entity)
+    .execute();
+  const good = new Set(values);
+  for (const { id, raw } of kept) {
+    const row = tryParseJson(raw);
+    if (!isJsonObject(row) || !good.has(String(row[member]))) continue;
+    await tx.deleteFrom('quarantine').where('id', '=', id).execute();
+  }
 }

@@ -72,6 +72,11 @@ export interface Exchange extends Disposable {
   writeReceipts(receipts: readonly ReceiptRow[]): void;
   /** Documents whose receipts are not final. */
   openDocuments(): number[];
+  /**
+   * Cuts receipts off from documents above this number, which the mirror does not know (any more);
+   * gives how many there were.
+   */
+  cutOff(documentsAbove: number): number;
   changedCustomers(rows: number): CustomerChange[];
   /** Ticks changes off; a later change of the same customer stays. */
   customersDone(
@@ -100,6 +105,10 @@ const PRAGMAS: Readonly<Record<string, number>> = {
   temp_store: 2,
   cache_size: -4_096,
 };
+
+const UNKNOWN =
+  'The daemon works on a restored database that does not know this document: look for it at the ' +
+  'service, and hand it in again only if it is not there.';
 
 const OWN_TABLES = [
   'intake',
@@ -332,6 +341,14 @@ export function openExchange(path: string, clock: Clock): Exchange {
   const waiting = waitingReader(database);
   const writeReceipts = receiptWriter(database);
   const forget = forgetter(database);
+  const cutOff = database.prepare(
+    `update receipt set document_id = null, final = 1, ended_at = coalesce(ended_at, changed_at),
+       state = case final when 1 then state else 'in_doubt' end,
+       next_step = case final when 1 then next_step else ? end,
+       problems = case final when 1 then problems
+         else json_array(json_object('path', '', 'message', ?)) end
+     where document_id > ?`,
+  );
   const openDocuments = database
     .prepare<[], number>(
       'select distinct document_id from receipt where final = 0 and document_id is not null',
@@ -355,6 +372,7 @@ export function openExchange(path: string, clock: Clock): Exchange {
     waiting: (after, rows, chars) => patiently(path, () => waiting(after, rows, chars)),
     writeReceipts: (receipts) => patiently(path, () => writeReceipts(receipts)),
     openDocuments: () => patiently(path, () => openDocuments.all()),
+    cutOff: (above) => patiently(path, () => cutOff.run(UNKNOWN, UNKNOWN, above).changes),
     changedCustomers: (rows) => patiently(path, () => customers.changedCustomers(rows)),
     customersDone: (done, at) => patiently(path, () => customers.customersDone(done, at)),
     forget: (endedBefore, rows) => patiently(path, () => forget(endedBefore, rows)),

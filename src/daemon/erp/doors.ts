@@ -12,6 +12,7 @@ import { createFolderDoor } from '../../outbox/intake/folder/folder-door.ts';
 import { createIntake } from '../../outbox/intake/hand-in.ts';
 import { createPreflight } from '../../outbox/intake/preflight.ts';
 import { openExchange } from '../../store/exchange.ts';
+import type { SpaceWatch } from '../../store/space.ts';
 import type { Store } from '../../store/store.ts';
 import type { Outbox } from '../outbox.ts';
 import type { Worker } from '../supervisor.ts';
@@ -21,6 +22,7 @@ export interface IntakeDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly outbox: Pick<Outbox, 'kinds' | 'nudge'>;
+  readonly space: Pick<SpaceWatch, 'allows'>;
 }
 
 export function createDoors(
@@ -30,7 +32,8 @@ export function createDoors(
   const { store, clock } = deps;
   const { database, keep, folder, callback, clients } = config.intake;
   const log = deps.log.child({ room: 'intake' });
-  const intake = createIntake({ store, onTaken: deps.outbox.nudge });
+  const hasRoom = (): boolean => deps.space.allows('receive');
+  const intake = createIntake({ store, hasRoom, onTaken: deps.outbox.nudge });
   const hasCallback = callback.command.length > 0;
   const common = { store, intake, clock, log };
   const doors: Worker[] = [

@@ -11,7 +11,7 @@ import {
   removeErpCustomers,
   writeErpCustomers,
 } from '../../mirror/erp-customer.ts';
-import { quarantineRows } from '../../mirror/quarantine.ts';
+import { quarantineRows, releaseRows } from '../../mirror/quarantine.ts';
 import type { CustomerChange, CustomerProblem, Exchange } from '../../store/exchange.ts';
 import type { Store } from '../../store/store.ts';
 import { isoTime } from './receipt.ts';
@@ -100,6 +100,9 @@ export async function importCustomers(
     await writeErpCustomers(tx, known, now);
     const accounts = gone.map(({ change }) => change.accountNo);
     await removeErpCustomers(tx, accounts, now);
+    const sound = judged.filter(({ problem }) => problem === null);
+    const released = sound.map(({ change }) => change.accountNo);
+    await releaseRows(tx, 'erp_customer', 'account_no', released);
     const provenance = { source: 'exchange', readSeq: 0, at: now };
     await quarantineRows(tx, 'erp_customer', rejected, provenance);
   });

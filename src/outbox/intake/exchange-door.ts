@@ -155,7 +155,15 @@ async function publishReceipts(deps: ExchangeDoorDeps, exchange: Exchange): Prom
 }
 
 /** What a new or an older exchange database does not show is due again. */
-async function catchUp(store: Store, exchange: Exchange): Promise<void> {
+async function catchUp({ store, log }: ExchangeDoorDeps, exchange: Exchange): Promise<void> {
+  const newest = await store.db
+    .selectFrom('outbox')
+    .select((eb) => eb.fn.max('outbox_id').as('outbox_id'))
+    .executeTakeFirst();
+  const cutOff = exchange.cutOff(newest?.outbox_id ?? 0);
+  if (cutOff > 0) {
+    log.error({ receipts: cutOff }, 'the database was restored and does not know these documents');
+  }
   const again = store.db
     .updateTable('intake')
     .set((eb) => ({ receipt_due: eb('receipt_due', '+', 1) }));
@@ -184,7 +192,9 @@ async function round(
   }
   if ((await publishReceipts(deps, exchange)) === RECEIPTS_PER_ROUND) more = true;
   if (clock.monotonic() >= progress.forgetAt) {
-    const forgotten = exchange.forget(isoTime(clock.now() - deps.keepMs), FORGET_PER_ROUND);
+    const before = clock.now() - deps.keepMs;
+    await store.db.deleteFrom('intake_key').where('at', '<', before).execute();
+    const forgotten = exchange.forget(isoTime(before), FORGET_PER_ROUND);
     if (forgotten < FORGET_PER_ROUND) progress.forgetAt = clock.monotonic() + FORGET_EVERY_MS;
   }
   return more;
@@ -202,7 +212,7 @@ export function createExchangeDoor(deps: ExchangeDoorDeps) {
   const open = async (): Promise<Opened> => {
     const exchange = deps.open();
     try {
-      await catchUp(deps.store, exchange);
+      await catchUp(deps, exchange);
       return { exchange, progress: { unread: true, takenTo: 0, answers: [], forgetAt: 0 } };
     } catch (error) {
       exchange[Symbol.dispose]();

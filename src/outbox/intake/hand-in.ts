@@ -7,6 +7,7 @@
  * repeated after a stop at any point.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { RetryLaterError } from '../../lib/errors.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { type Problem, referenceKey } from '../documents.ts';
 import { enqueueDocument } from '../enqueue.ts';
@@ -40,7 +41,10 @@ export type Handed =
   | Refusal;
 
 export interface Intake {
-  /** Documents in the order in which they came; the answers are in the same order. */
+  /**
+   * Documents in the order in which they came; the answers are in the same order. Throws a
+   * RetryLaterError, and takes nothing more, while the disk is too full.
+   */
   handIn(delivered: readonly Delivered[]): Promise<readonly Handed[]>;
 }
 
@@ -48,6 +52,8 @@ export interface IntakeDeps {
   readonly store: Store;
   /** Something new waits in the outbox. */
   readonly onTaken: () => void;
+  /** Whether there is room on the disk for what comes in. */
+  readonly hasRoom: () => boolean;
 }
 
 /** Documents in one transaction: each costs a fraction of a millisecond of the event loop. */
@@ -131,12 +137,17 @@ async function handInOne(tx: Tx, one: Delivered, checked: Checked): Promise<Hand
   return { ok: true, documentId, repeated };
 }
 
-export function createIntake({ store, onTaken }: IntakeDeps): Intake {
+export function createIntake({ store, onTaken, hasRoom }: IntakeDeps): Intake {
   return {
     async handIn(delivered) {
       const answers: Handed[] = [];
       for (let start = 0; start < delivered.length; start += SLICE) {
         if (start > 0) await nextTurn();
+        if (!hasRoom()) {
+          throw new RetryLaterError('intake.no_room', 'the disk is too full to take documents', {
+            hint: 'make room; what was not taken may be handed in again then',
+          });
+        }
         const slice = delivered
           .slice(start, start + SLICE)
           .map((one) => ({ one, checked: checkSubmission(one) }));

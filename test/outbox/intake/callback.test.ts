@@ -15,7 +15,7 @@ const QUICK = { timeoutMs: 5_000, attemptsMax: 3, delayMinMs: 10, delayMaxMs: 20
 async function ended(script: string, settings: Partial<typeof QUICK> = {}) {
   const store = await temporaryStore(systemClock());
   const folder = temporaryFolder();
-  const intake = createIntake({ store, onTaken: () => undefined });
+  const intake = createIntake({ store, onTaken: () => undefined, hasRoom: () => true });
   await intake.handIn([delivered('SO-1')]);
   await endDocument(store, 1, 'confirmed', { result: '{"orderId":5,"orderNo":"N-5"}' });
   const program = join(folder, 'told.sh');

@@ -131,6 +131,34 @@ describe('the SQL door', () => {
     expect(await receiptOf(doors, 1)).toMatchObject({ state: 'confirmed', orderId: 5 });
   });
 
+  it('cuts off receipts of documents that a restored database does not know', async () => {
+    const doors = await openDoors();
+    doors.sql(`${insert('SO-1', order())}; ${insert('SO-2', order())};`);
+    await receiptOf(doors, 2);
+    await doors.stop();
+    await doors.store.transaction(async (tx) => {
+      await tx.deleteFrom('intake').where('outbox_id', '=', 2).execute();
+      await tx.deleteFrom('outbox').where('outbox_id', '=', 2).execute();
+    });
+    doors.start();
+    await until('the cut', () => doors.sql('SELECT 1 FROM receipt WHERE final') || undefined);
+    const receipt = await receiptOf(doors, 2);
+    expect(receipt).toMatchObject({ documentId: null, state: 'in_doubt', final: 1 });
+    expect(receipt.next).toContain('look for it at the service');
+    expect(await receiptOf(doors, 1)).toMatchObject({ documentId: 1, state: 'queued', final: 0 });
+  });
+
+  it('leaves rows where they are while the disk is too full', async () => {
+    const room = { isThere: false };
+    const doors = await openDoors(() => room.isThere);
+    doors.sql(insert('SO-1', order()));
+    expect(await doors.failure).toMatchObject({ code: 'intake.no_room' });
+    expect(doors.sql('SELECT state FROM receipt')).toBe('waiting');
+    room.isThere = true;
+    doors.start();
+    expect(await receiptOf(doors, 1)).toMatchObject({ documentId: 1 });
+  });
+
   it('takes customers over, keeps the last good word, and names what is wrong', async () => {
     const doors = await openDoors();
     doors.sql(`INSERT INTO erp_customer
@@ -162,5 +190,6 @@ describe('the SQL door', () => {
     await until('the deletion', async () => ((await rows())[1]?.deleted_at ? true : undefined));
     doors.sql("UPDATE erp_customer SET as_of = '2026-01-06' WHERE account_no = 'C1'");
     await until('no problem', () => (doors.sql(problem) === '' ? true : undefined));
+    expect(await doors.store.db.selectFrom('quarantine').selectAll().execute()).toEqual([]);
   });
 });

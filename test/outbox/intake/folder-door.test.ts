@@ -38,7 +38,7 @@ const receiptSchema = z.object({
 async function openFolder(fileBytesMax = 100_000): Promise<Dropped> {
   const store = await temporaryStore(systemClock());
   const folder = temporaryFolder();
-  const intake = createIntake({ store, onTaken: () => undefined });
+  const intake = createIntake({ store, onTaken: () => undefined, hasRoom: () => true });
   const clock = systemClock();
   const deps = { store, intake, clock, log: silentLogger(), folder };
   const start = () =>

@@ -29,26 +29,27 @@ export interface Doors {
   sql(text: string): string;
   stop(): Promise<void>;
   start(): void;
+  /** Resolves when the first run of the worker has failed. */
+  readonly failure: Promise<unknown>;
 }
 
-export function runWorker(worker: { run(signal: AbortSignal): Promise<void> }): {
-  stop(): Promise<void>;
-} {
+export function runWorker(worker: { run(signal: AbortSignal): Promise<void> }) {
   const stopping = new AbortController();
-  const done = worker.run(stopping.signal);
+  const failure = Promise.withResolvers<unknown>();
+  const done = worker.run(stopping.signal).catch(failure.resolve);
   const stop = async (): Promise<void> => {
     stopping.abort();
     await done;
   };
   onTestFinished(stop);
-  return { stop };
+  return { stop, failure: failure.promise };
 }
 
 /** A store and its exchange database, served by the worker. */
-export async function openDoors(): Promise<Doors> {
+export async function openDoors(hasRoom: () => boolean = () => true): Promise<Doors> {
   const store = await temporaryStore(systemClock());
   const path = join(temporaryFolder(), 'exchange.db');
-  const intake = createIntake({ store, onTaken: () => undefined });
+  const intake = createIntake({ store, onTaken: () => undefined, hasRoom });
   const clock = systemClock();
   const open = () => openExchange(path, clock);
   open()[Symbol.dispose]();
@@ -58,6 +59,7 @@ export async function openDoors(): Promise<Doors> {
   });
   let running = runWorker(door);
   return {
+    failure: running.failure,
     store,
     intake,
     path,

@@ -12,6 +12,7 @@
  */
 import { chmod, mkdir, rename, rm } from 'node:fs/promises';
 import { join, parse } from 'node:path';
+import { isJsonObject } from '../../../lib/json.ts';
 import type { Logger } from '../../../lib/log.ts';
 import type { Store } from '../../../store/store.ts';
 import { type Delivered, type Handed, type Intake, invalid } from '../hand-in.ts';
@@ -39,6 +40,7 @@ const LOOK_MS = 500;
 const RECEIPTS_PER_ROUND = 200;
 /** The receipt of a file whose documents move is written no more often than this. */
 const RECEIPT_EVERY_MS = 5_000;
+const UNREADABLE_MS = 60_000;
 const FORGET_EVERY_MS = 3_600_000;
 const FORGET_PER_ROUND = 200;
 const FOLDERS = ['done', 'refused'] as const;
@@ -47,6 +49,8 @@ interface Progress {
   readonly sightings: Sightings;
   /** When the receipt of a file was last written (monotonic), by its id. */
   readonly written: Map<number, number>;
+  /** Files that could not be read, and until when (monotonic) they are left alone. */
+  readonly unreadable: Map<string, number>;
   forgetAt: number;
 }
 
@@ -245,6 +249,28 @@ async function forgetOld({ store, clock, folder, keepMs }: FolderDoorDeps): Prom
   }
 }
 
+/** One round: every file that is ready; one that cannot be read does not keep the others. */
+async function takeFiles(
+  deps: FolderDoorDeps,
+  { sightings, unreadable }: Progress,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock, log } = deps;
+  for (const name of await readyFiles(deps, sightings)) {
+    if (signal.aborted) return;
+    if ((unreadable.get(name) ?? 0) > clock.monotonic()) continue;
+    unreadable.delete(name);
+    try {
+      await takeFile(deps, name);
+    } catch (error) {
+      const code = isJsonObject(error) ? error.code : undefined;
+      if (code !== 'EACCES' && code !== 'EPERM') throw error;
+      unreadable.set(name, clock.monotonic() + UNREADABLE_MS);
+      log.error({ file: name, err: error }, 'this user may not read or move the file');
+    }
+  }
+}
+
 /** A worker: serves the folder until the signal aborts. */
 export function createFolderDoor(deps: FolderDoorDeps) {
   const { clock, folder } = deps;
@@ -252,12 +278,12 @@ export function createFolderDoor(deps: FolderDoorDeps) {
     name: 'folder',
     async run(signal: AbortSignal): Promise<void> {
       await makeFolders(folder);
-      const progress: Progress = { sightings: new Map(), written: new Map(), forgetAt: 0 };
+      const progress: Progress = {
+        ...{ sightings: new Map(), written: new Map(), unreadable: new Map() },
+        forgetAt: 0,
+      };
       while (!signal.aborted) {
-        for (const name of await readyFiles(deps, progress.sightings)) {
-          if (signal.aborted) return;
-          await takeFile(deps, name);
-        }
+        await takeFiles(deps, progress, signal);
         await refreshReceipts(deps, progress);
         if (clock.monotonic() >= progress.forgetAt) {
           await forgetOld(deps);
