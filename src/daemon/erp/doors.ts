@@ -11,7 +11,7 @@ import { createExchangeDoor } from '../../outbox/intake/exchange-door.ts';
 import { createFolderDoor } from '../../outbox/intake/folder/folder-door.ts';
 import { createIntake } from '../../outbox/intake/hand-in.ts';
 import { createPreflight } from '../../outbox/intake/preflight.ts';
-import { openExchange } from '../../store/exchange.ts';
+import { openExchange } from '../../store/exchange/exchange.ts';
 import type { SpaceWatch } from '../../store/space.ts';
 import type { Store } from '../../store/store.ts';
 import type { Outbox } from '../outbox.ts';

@@ -12,7 +12,7 @@ import {
   writeErpCustomers,
 } from '../../mirror/erp-customer.ts';
 import { quarantineRows, releaseRows } from '../../mirror/quarantine.ts';
-import type { CustomerChange, CustomerProblem, Exchange } from '../../store/exchange.ts';
+import type { CustomerChange, CustomerProblem, Exchange } from '../../store/exchange/exchange.ts';
 import type { Store } from '../../store/store.ts';
 import { isoTime } from './receipt.ts';
 

@@ -10,7 +10,7 @@
 import type { Clock } from '../../lib/clock.ts';
 import { RetryLaterError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { Exchange, HandedIn, ReceiptRow } from '../../store/exchange.ts';
+import type { Exchange, HandedIn, ReceiptRow } from '../../store/exchange/exchange.ts';
 import type { Store } from '../../store/store.ts';
 import { importCustomers } from './customers.ts';
 import { type Delivered, type Handed, type Intake, invalid } from './hand-in.ts';

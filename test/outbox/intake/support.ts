@@ -6,7 +6,7 @@ import { systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { createExchangeDoor } from '../../../src/outbox/intake/exchange-door.ts';
 import { createIntake, type Delivered, type Intake } from '../../../src/outbox/intake/hand-in.ts';
-import { openExchange } from '../../../src/store/exchange.ts';
+import { openExchange } from '../../../src/store/exchange/exchange.ts';
 import type { SqliteStore } from '../../../src/store/store.ts';
 import { temporaryFolder, temporaryStore } from '../../support/store.ts';
 

@@ -11,9 +11,9 @@
 import { chmodSync, existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import Database from 'better-sqlite3';
-import type { Clock } from '../lib/clock.ts';
-import { RetryLaterError, SelvedgeError, toError } from '../lib/errors.ts';
-import { migrate, readMigrations } from './migrate.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { RetryLaterError, SelvedgeError, toError } from '../../lib/errors.ts';
+import { migrate, readMigrations } from '../migrate.ts';
 
 export interface HandedIn {
   readonly receiptId: number;
@@ -88,7 +88,7 @@ export interface Exchange extends Disposable {
   readonly isNew: boolean;
 }
 
-const MIGRATIONS = fileURLToPath(new URL('../../migrations/exchange/', import.meta.url));
+const MIGRATIONS = fileURLToPath(new URL('../../../migrations/exchange/', import.meta.url));
 
 /** The ERP's group may read and write; where that group gets in is decided by the folder. */
 const FILE_MODE = 0o660;
