@@ -60,8 +60,9 @@ describe('rules explain', () => {
     const rules = join(house.folder, 'hold-all');
     mkdirSync(rules, { recursive: true });
     writeFileSync(join(rules, 'rules.yaml'), HOLD_ALL);
+    const list = ['deliveries', 'list', '--pending', '--json', '--limit', '1000'];
     const { rows } = {
-      rows: JSON.parse((await house.run('deliveries', 'list', '--pending', '--json')).stdout),
+      rows: JSON.parse((await house.run(...list)).stdout),
     };
     const pending = rows.find(({ outcome }: { outcome: string | null }) => outcome !== null);
     const held = await house.run('rules', 'explain', pending.deliveryNo, '--rules', rules);
