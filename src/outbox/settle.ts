@@ -152,7 +152,7 @@ async function verdictOfAbsence(
 function stillInDoubt(item: OutboxItem, policy: Policy, now: number): Verdict {
   const since = item.inDoubtSince ?? now;
   if (now - since >= policy.deskAfterMs) {
-    return desk(now, since, 'for a day it could be neither found nor proved absent');
+    return desk(now, since, 'for too long it could be neither found nor proved absent');
   }
   const change = { in_doubt_since: since, due_at: nextLookAt(since, policy.quietMs, now) };
   return { state: 'in_doubt', ended: false, reason: undefined, change };

@@ -47,7 +47,7 @@ export interface Bench {
   sleeps(): number;
   /** Ends as the dispatcher reported them, `1 confirmed`. */
   readonly ends: string[];
-  readonly limits: { concurrency: number; attemptsMax: number };
+  readonly limits: { concurrency: number; attemptsMax: number; deskAfterMs: number };
   brake: boolean;
   /** Whether each sending makes something new. */
   creates: boolean;
@@ -97,7 +97,11 @@ export async function createBench(): Promise<Bench> {
   };
   const bench: Bench = {
     ...{ clock, store, looks: [], sends: [], ends: [], brake: false, creates: false },
-    limits: { concurrency: LIMITS.concurrency, attemptsMax: LIMITS.attemptsMax },
+    limits: {
+      concurrency: LIMITS.concurrency,
+      attemptsMax: LIMITS.attemptsMax,
+      deskAfterMs: LIMITS.deskAfterMs,
+    },
     sleeps: () => sleeps,
     script: { look: () => NO, send: () => ({ status: 'accepted' }) },
     add: (orderDeliveryId, decisionId = orderDeliveryId) =>

@@ -1,6 +1,6 @@
 /**
- * The body of a new order in the wire's words. It is built once, when the intent is stored, and
- * sent byte for byte from there, so that every attempt says the same.
+ * The body of a new order in the wire's words. It follows from the order and the account's spelling
+ * alone, so that every attempt says the same.
  */
 import type { JsonObject } from '../../lib/json.ts';
 import { fromMinorUnits } from '../../lib/money.ts';

@@ -1,0 +1,254 @@
+import { describe, expect, it } from 'vitest';
+import type { Listing } from '../../src/client/v1/calls.ts';
+import type { SalesOrder } from '../../src/client/v1/schemas.ts';
+import { manualClock } from '../../src/lib/clock.ts';
+import { InDoubtError } from '../../src/lib/errors.ts';
+import { silentLogger } from '../../src/lib/log.ts';
+import { createOrderFinder } from '../../src/outbox/kinds/find-order.ts';
+import { nextLookAt } from '../../src/outbox/look-times.ts';
+import { checkOrder } from '../../src/outbox/preflight/order.ts';
+import { createWatch } from '../../src/outbox/watch/watch.ts';
+import type { SqliteStore } from '../../src/store/store.ts';
+import { temporaryStore } from '../support/store.ts';
+import { createBench, NO, YES } from './support.ts';
+
+const MINUTE = 60_000;
+const signal = new AbortController().signal;
+
+describe('what makes something new, in doubt', () => {
+  it('is sent again only after two complete looks past the quiet time', async () => {
+    const bench = await createBench();
+    bench.creates = true;
+    const id = await bench.add(1);
+    bench.script.look = () => (bench.sends.length < 2 ? NO : YES);
+    bench.script.send = () => {
+      if (bench.sends.length > 1) return {};
+      throw new InDoubtError('transport.in_doubt', 'reset');
+    };
+    bench.start();
+    await bench.clock.advance(12.9 * MINUTE);
+    expect(bench.sends).toEqual([id]);
+    expect(await bench.row(id)).toMatchObject({ state: 'in_doubt' });
+    await bench.clock.advance(0.2 * MINUTE);
+    expect(bench.sends).toEqual([id, id]);
+    expect(await bench.row(id)).toMatchObject({ state: 'confirmed', attempts: 2 });
+  });
+
+  it('is never sent again for looks that may have missed it; then a person has it', async () => {
+    const bench = await createBench();
+    bench.creates = true;
+    bench.limits.deskAfterMs = 20 * MINUTE;
+    const id = await bench.add(1);
+    bench.script.look = () => (bench.sends.length === 0 ? NO : { ...NO, complete: false });
+    bench.script.send = () => {
+      throw new InDoubtError('transport.in_doubt', 'reset');
+    };
+    bench.start();
+    await bench.clock.advance(19 * MINUTE);
+    expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', desk_reason: null });
+    await bench.clock.advance(3 * MINUTE);
+    expect(bench.sends).toEqual([id]);
+    expect((await bench.row(id)).desk_reason).toContain('neither found nor proved absent');
+  });
+
+  it('is looked at soon, then every minute, and exactly when the quiet time is over', () => {
+    const quiet = 12 * MINUTE;
+    const times: number[] = [];
+    for (let at = 0; at < 14 * MINUTE; at = nextLookAt(0, quiet, at)) times.push(at / 1_000);
+    expect(times.slice(0, 6)).toEqual([0, 2, 10, 30, 90, 150]);
+    expect(times).toContain(720);
+    expect(times).toContain(780);
+  });
+});
+
+function page(ids: readonly number[], rejects: readonly unknown[] = []): Listing<SalesOrder> {
+  return {
+    rows: ids.map((orderId) => ({
+      ...{ orderId, reference: `R-${orderId}`, status: 'pending', orderLineItems: [] },
+    })),
+    rejects: rejects.map((raw) => ({ raw, path: '', reason: 'odd' })),
+    ...{ count: undefined, startedAt: 0 },
+  };
+}
+
+describe('a walk over the orders', () => {
+  const finder = (pages: readonly Listing<SalesOrder>[]) => {
+    let asked = 0;
+    const orders = async () => {
+      asked += 1;
+      return pages[asked - 1] ?? page([]);
+    };
+    return { ...createOrderFinder({ orders }), asked: () => asked };
+  };
+
+  it('is complete when it has seen an order at or below the floor', async () => {
+    const walk = finder([page([9, 8]), page([7, 6]), page([5])]);
+    const found = await walk.find('r-8', 6, signal);
+    expect(found).toMatchObject({ complete: true, walkedTo: 6, pages: 2 });
+    expect(found.orders.map(({ orderId }) => orderId)).toEqual([8]);
+  });
+
+  it('proves nothing when the list is empty, ends too early or overlooks its cursor', async () => {
+    expect(await finder([page([])]).find('x', 6, signal)).toMatchObject({ complete: false });
+    expect(await finder([page([9, 8])]).find('x', 6, signal)).toMatchObject({ complete: false });
+    const astray = finder([page([9, 8]), page([9, 8]), page([9, 8])]);
+    expect(await astray.find('x', 6, signal)).toMatchObject({ complete: false });
+  });
+
+  it('proves nothing about a reference that a row which cannot be read may have', async () => {
+    const rows = [page([9, 5], [{ reference: 'X' }])];
+    expect(await finder(rows).find('x', 6, signal)).toMatchObject({ complete: false });
+    expect(await finder(rows).find('y', 6, signal)).toMatchObject({ complete: true });
+    expect(await finder([page([9, 5], ['<'])]).find('y', 6, signal)).toMatchObject({
+      complete: false,
+    });
+  });
+
+  it('serves all who ask in the same moment', async () => {
+    const walk = finder([page([9, 8]), page([7, 6])]);
+    await Promise.all([walk.find('r-9', 8, signal), walk.find('r-7', 6, signal)]);
+    expect(walk.asked()).toBe(2);
+  });
+});
+
+async function mirror(store: SqliteStore): Promise<void> {
+  const common = { extra: '{}', content_hash: '', first_seen_at: 0, changed_at: 0 };
+  const row = { ...common, deleted_at: null, read_seq: 0, source: 'test' };
+  const variant = {
+    ...{ variant_type: null, style_no: null, style_name: null, brand_name: null },
+    ...{ color_code: null, color_name: null, size: null, price: null, price_original: null },
+    ...{ b2c_sale_price: null, category: null, gender: null, b2b_hidden: null },
+    ...{ color_active: null, season_name: null, wsp_price: 2_000 },
+  };
+  const { db } = store;
+  const of = (barcode: string, quantity: number, currency: string) =>
+    ({ ...row, ...variant, barcode, quantity, currency }) as const;
+  await db
+    .insertInto('stock_variant')
+    .values([of('b-1', 5, 'EUR'), of('b-2', 5, 'DKK'), { ...of('b-3', 5, 'EUR'), deleted_at: 1 }])
+    .execute();
+  await db
+    .insertInto('season')
+    .values({ ...row, season_name: 'AW27' })
+    .execute();
+  const delivery = { season_name: 'AW27', line_no: 1, delivery_name: 'Drop 1' };
+  await db.insertInto('season_delivery').values(delivery).execute();
+  await db
+    .insertInto('freight_option')
+    .values({ ...row, freight_type: 'standard' })
+    .execute();
+  for (const stream of ['stock', 'seasons', 'freight']) {
+    await db
+      .insertInto('stream_state')
+      .values({
+        ...{ stream, due_at: 0, last_run_id: null, complete_at: 1, complete_rows: 1 },
+        ...{ last_error: null, requested: null },
+      })
+      .execute();
+  }
+}
+
+describe('the pre-flight of an order', () => {
+  const rules = { freight: 'learned', level: '1.4.14' } as const;
+  const told = async (store: SqliteStore, order: Parameters<typeof checkOrder>[1], own = rules) =>
+    (await checkOrder(store.db, order, own)).map((one) => `${one.severity} ${one.path}`);
+  const line = (barcode: string, quantity = 1, price = '20.00') => ({ barcode, quantity, price });
+
+  it('names what is unknown, deleted, of another currency or short', async () => {
+    const store = await temporaryStore();
+    await mirror(store);
+    expect(await told(store, { lines: [line('b-1')] })).toEqual([]);
+    expect(await told(store, { lines: [line('b-9'), line('b-3')] })).toEqual([
+      'error lines[0].barcode',
+      'error lines[1].barcode',
+    ]);
+    expect(await told(store, { lines: [line('b-1'), line('b-2')] })).toEqual([
+      'error lines[1].barcode',
+    ]);
+    expect(await told(store, { lines: [line('b-1')], currency: 'USD' })).toEqual([
+      'error currency',
+    ]);
+    expect(await told(store, { lines: [line('b-1', 9, '0.00')] })).toEqual([
+      'warning lines[0].price',
+      'warning lines[0].quantity',
+    ]);
+  });
+
+  it('wants season and delivery on every line, and names that there are', async () => {
+    const store = await temporaryStore();
+    await mirror(store);
+    const named = { ...line('b-1'), deliveryName: 'Drop 1' };
+    expect(await told(store, { lines: [named], seasonName: 'AW27' })).toEqual([]);
+    expect(await told(store, { lines: [named] })).toEqual(['error lines[0].deliveryName']);
+    expect(await told(store, { lines: [named, line('b-1')], seasonName: 'AW27' })).toEqual([
+      'error lines[1].deliveryName',
+    ]);
+    const second = { ...named, deliveryName: 'Drop 2' };
+    const wrong = { lines: [second], seasonName: 'AW27' };
+    const [problem] = await checkOrder(store.db, wrong, rules);
+    expect(problem?.message).toContain('did you mean Drop 1?');
+    expect(await told(store, { lines: [named], seasonName: 'AW28' })).toEqual(['error seasonName']);
+  });
+
+  it('wants freight where the account does, of a kind that there is', async () => {
+    const store = await temporaryStore();
+    await mirror(store);
+    const order = { lines: [line('b-1')] };
+    const required = { ...rules, freight: 'required' } as const;
+    const old = { ...rules, level: '1.2.0' } as const;
+    expect(await checkOrder(store.db, order, required)).toMatchObject([{ path: 'freight' }]);
+    expect(await checkOrder(store.db, order, old)).toMatchObject([
+      { path: 'freight' },
+      { path: 'shippingAddress' },
+    ]);
+    const freight = { amount: '5.00', type: 'standart' };
+    expect(await checkOrder(store.db, { ...order, freight }, rules)).toMatchObject([
+      { path: 'freight.type', message: 'there is no freight standart; did you mean standard?' },
+    ]);
+  });
+});
+
+describe('the watch over the outbox', () => {
+  it('tells of two orders with one reference and of what waits too long, while it is so', async () => {
+    const clock = manualClock();
+    const store = await temporaryStore(clock);
+    const order = (orderId: number, reference: string) => ({
+      ...{ order_id: orderId, reference, status: 'pending', completed: 0, order_no: null },
+      ...{ comment: null, created_at: null, currency: null, season_name: null },
+      ...{ country_code: null, company: null, account_no: null, shipping_address: '{}' },
+      ...{ freight_type: null, freight_amount: null, extra: '{}', content_hash: '' },
+      ...{ first_seen_at: 0, changed_at: 0, deleted_at: null, read_seq: 0, source: 'test' },
+    });
+    await store.db
+      .insertInto('sales_order')
+      .values([order(1, 'A'), order(2, 'B'), order(3, 'B'), order(4, '')])
+      .execute();
+    const stop = new AbortController();
+    const limits = { alertAfterMs: MINUTE, refundAlertAfterMs: MINUTE };
+    const watch = createWatch({
+      ...{ store, clock, log: silentLogger(), onLateness: () => undefined },
+      limits: { ...limits, auditEveryMs: 60 * MINUTE, quietMs: 12 * MINUTE },
+    });
+    const done = watch.run(stop.signal);
+    await clock.advance(10);
+    const open = async () => {
+      const rows = await store.db
+        .selectFrom('incident')
+        .select(['kind', 'key'])
+        .where('resolved_at', 'is', null)
+        .orderBy('id')
+        .execute();
+      return rows.map(({ kind, key }) => `${kind} ${key}`);
+    };
+    expect(await open()).toEqual(['duplicate_reference B']);
+    await store.db
+      .updateTable('sales_order')
+      .set({ deleted_at: 1 })
+      .where('order_id', '=', 3)
+      .execute();
+    await clock.advance(61 * MINUTE);
+    expect(await open()).toEqual([]);
+    stop.abort();
+    await done;
+  });
+});
