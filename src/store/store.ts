@@ -138,9 +138,11 @@ export class SqliteStore implements Store {
     }
   }
 
-  /** Gives free pages back to the disk, as many as there are up to this number. */
+  /** Gives free pages back to the disk, up to this number, and the cached ones to the system. */
   giveBack(pages: number): void {
-    if (!this.#database.inTransaction) this.#database.pragma(`incremental_vacuum(${pages})`);
+    if (this.#database.inTransaction) return;
+    this.#database.pragma(`incremental_vacuum(${pages})`);
+    this.#database.pragma('shrink_memory');
   }
 
   async close(): Promise<void> {

@@ -8,6 +8,7 @@
  * runs go on from their checkpoints later, and the next one starts a new thread.
  */
 import { Worker } from 'node:worker_threads';
+import { type Clock, systemClock, type Timer } from '../../lib/clock.ts';
 import { RetryLaterError } from '../../lib/errors.ts';
 import type { ListCensus } from '../../mirror/list.ts';
 import type { SqliteStore, StoreOptions } from '../../store/store.ts';
@@ -95,9 +96,18 @@ function broken(answer: ThreadAnswer): RetryLaterError {
   return new RetryLaterError('sync.thread_failed', message);
 }
 
+/** A thread without a run ends after this: its heap and its caches go back to the system. */
+const IDLE_MS = 5_000;
+
 /** `options` and turns are those of the database that the daemon has open. */
-export function createVariantThread(options: ThreadOptions): VariantThread {
+export function createVariantThread(
+  options: ThreadOptions,
+  clock: Clock = systemClock(),
+): VariantThread {
+  const runs = new Set<number>();
   let thread: Thread | undefined;
+  let ending: Promise<void> | undefined;
+  let idle: Timer | undefined;
   let lastId = 0;
   const ask = (
     request: (id: number) => ThreadRequest,
@@ -111,9 +121,29 @@ export function createVariantThread(options: ThreadOptions): VariantThread {
     const answer = await ask((id) => ({ id, kind, runId }));
     if (answer.kind !== 'done') throw broken(answer);
   };
+  const close = (): void => {
+    const old = thread;
+    if (!old || old.hasEnded) return;
+    thread = undefined;
+    lastId += 1;
+    void old.ask({ id: lastId, kind: 'close' }, []);
+    ending = old.ended;
+  };
   return {
-    begin: (runId) => askOfRun('begin', runId),
-    end: (runId) => askOfRun('end', runId),
+    begin(runId) {
+      idle?.cancel();
+      runs.add(runId);
+      return askOfRun('begin', runId);
+    },
+    async end(runId) {
+      runs.delete(runId);
+      try {
+        await askOfRun('end', runId);
+      } finally {
+        idle?.cancel();
+        idle = clock.after(IDLE_MS, () => (runs.size === 0 ? close() : undefined));
+      }
+    },
     async write(page) {
       const answer = await ask((id) => ({ id, kind: 'write', page }), [page.batch.bytes.buffer]);
       if (answer.kind !== 'written') throw broken(answer);
@@ -125,9 +155,9 @@ export function createVariantThread(options: ThreadOptions): VariantThread {
       return answer.census;
     },
     async [Symbol.asyncDispose]() {
-      if (!thread || thread.hasEnded) return;
-      void ask((id) => ({ id, kind: 'close' }));
-      await thread.ended;
+      idle?.cancel();
+      close();
+      await ending;
     },
   };
 }
