@@ -8,8 +8,7 @@ import { loadRuleSet } from '../../decisions/rule-files.ts';
 import { systemRandom } from '../../lib/chance.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { createLogger, type Logger } from '../../lib/log.ts';
-import { parseKnobs } from '../../reference/control/knob-store.ts';
-import { type Reference, startReference } from '../../reference/reference.ts';
+import type { Reference } from '../../reference/reference.ts';
 import { type CliContext, examples } from '../command.ts';
 import { type DemoFolder, prepareDemoFolder } from './folder.ts';
 import { createLiveView, type LiveView } from './live-view.ts';
@@ -54,6 +53,9 @@ async function runDemo(context: CliContext, options: DemoOptions): Promise<void>
   const log = demoLogger(context, view);
   const webhookSecret = `whsec_${random.bytes(WEBHOOK_SECRET_BYTES).toString('base64')}`;
   await runUntilSignal(async (signal) => {
+    // Not before it is asked for: the daemon would carry all of it along.
+    const { parseKnobs } = await import('../../reference/control/knob-store.ts');
+    const { startReference } = await import('../../reference/reference.ts');
     const reference = await startReference({
       host: '127.0.0.1',
       ports: { service: 0, relay: 0, control: 0 },

@@ -5,10 +5,10 @@ import { Command } from 'commander';
 import { runUntilSignal } from '../../daemon/lifecycle.ts';
 import { type Clock, manualClock, scaledClock, systemClock } from '../../lib/clock.ts';
 import { ConfigError } from '../../lib/errors.ts';
-import { type Reference, startReference } from '../../reference/reference.ts';
+import type { Reference } from '../../reference/reference.ts';
 import { type CliContext, examples } from '../command.ts';
 import { commandLogger } from '../logging.ts';
-import { type KnobFlags, knobsOf } from './settings.ts';
+import type { KnobFlags } from './settings.ts';
 
 interface ReferenceFlags extends KnobFlags {
   readonly host: string;
@@ -46,6 +46,9 @@ function writeKeys(file: string, reference: Reference, webhookSecret: string | u
 }
 
 async function runReference(context: CliContext, flags: ReferenceFlags): Promise<void> {
+  // Not before it is asked for: the daemon would carry all of it along.
+  const { startReference } = await import('../../reference/reference.ts');
+  const { knobsOf } = await import('./settings.ts');
   const real = systemClock();
   const log = commandLogger(context, { level: 'info', format: 'auto' });
   await runUntilSignal(async (signal) => {

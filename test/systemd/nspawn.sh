@@ -1,0 +1,142 @@
+#!/usr/bin/env bash
+# The units under a real systemd: boots a small Debian in systemd-nspawn, installs this checkout as
+# docs/install.md says, and exercises what only a real service manager can show. Needs root, a
+# mirror of Debian, and some 700 MB; touches nothing outside of its folder.
+#
+#   test/systemd/nspawn.sh [folder]      the folder is kept, so that a second call is quick
+set -euo pipefail
+repository=$(cd "$(dirname "$0")/../.." && pwd)
+work=${1:-/tmp/selvedge-nspawn}
+mirror=${MIRROR:-http://deb.debian.org/debian}
+suite=${SUITE:-bookworm}
+root=$work/rootfs
+tools=$work/tools
+mkdir -p "$work"
+cd "$work"
+
+if ! [ -x "$tools/usr/bin/systemd-nspawn" ]; then
+  apt-get download -qq debootstrap systemd-container
+  for package in ./*.deb; do dpkg -x "$package" "$tools"; done
+fi
+export LD_LIBRARY_PATH=$tools/usr/lib/x86_64-linux-gnu/systemd
+if ! [ -e "$root/etc/os-release" ]; then
+  DEBOOTSTRAP_DIR=$tools/usr/share/debootstrap "$tools/usr/sbin/debootstrap" --no-check-gpg \
+    --variant=minbase --include=systemd,systemd-sysv,dbus,procps,curl,ca-certificates,libstdc++6 \
+    "$suite" "$root" "$mirror" >debootstrap.log
+fi
+
+# ---- docs/install.md, as far as no service manager is needed ------------------------------------
+rm -rf "$root"/opt/selvedge* "$root"/etc/selvedge "$root"/var/lib/selvedge
+mkdir -p "$root/opt/selvedge-0.1.0" "$root/etc/selvedge"
+for part in bin src config migrations systemd docs package.json node_modules; do
+  cp -a "$repository/$part" "$root/opt/selvedge-0.1.0/"
+done
+ln -sfn /opt/selvedge-0.1.0 "$root/opt/selvedge"
+install -D -m 644 "$repository/systemd/sysusers.conf" "$root/usr/lib/sysusers.d/selvedge.conf"
+install -D -m 644 "$repository/systemd/tmpfiles.conf" "$root/usr/lib/tmpfiles.d/selvedge.conf"
+cp "$repository"/systemd/*.{service,socket,timer} "$root/etc/systemd/system/"
+cat >"$root/etc/selvedge/selvedge.yaml" <<'YAML'
+service:
+  v1:
+    baseUrl: http://127.0.0.1:9/api/v1
+    login: { clientId: erp, clientSecret: { credential: client-secret } }
+listener: { secrets: [{ secret: { credential: webhook-secret } }] }
+rules: { directory: /etc/selvedge/rules }
+store: { backup: { directory: /var/backups/selvedge } }
+YAML
+cp -r "$repository/config/rules" "$root/etc/selvedge/rules"
+mkdir -p "$root/etc/selvedge/secrets"
+printf %s canary-client-secret >"$root/etc/selvedge/secrets/client-secret"
+printf 'whsec_%s' "$(head -c 24 /dev/zero | base64)" >"$root/etc/selvedge/secrets/webhook-secret"
+# Shorter times, so that the watchdog can be waited for.
+mkdir -p "$root/etc/systemd/system/selvedge.service.d"
+printf '[Service]\nWatchdogSec=10\n' >"$root/etc/systemd/system/selvedge.service.d/test.conf"
+
+SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1 "$tools/usr/bin/systemd-nspawn" --quiet --register=no \
+  --keep-unit --private-network --console=pipe -D "$root" --boot >boot.log 2>&1 </dev/null &
+nspawn=$!
+trap 'kill -TERM $nspawn 2>/dev/null || true; wait $nspawn 2>/dev/null || true' EXIT
+for _ in $(seq 60); do
+  leader=$(pgrep -P "$nspawn" | head -1 || true)
+  [ -n "$leader" ] && break
+  sleep 0.5
+done
+inside() { nsenter -t "$leader" -m -u -i -n -p -- env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"; }
+for _ in $(seq 120); do
+  case $(inside systemctl is-system-running 2>/dev/null || true) in running | degraded) break ;; esac
+  sleep 0.5
+done
+echo "systemd $(inside systemctl --version | head -1 | cut -d' ' -f2), $(inside systemctl is-system-running || true)"
+
+failed=0
+shown() { inside systemctl show selvedge.service -p "$1" --value; }
+until_is() { # what, wanted pattern, command…
+  local what=$1 pattern=$2 found=''
+  shift 2
+  for _ in $(seq 120); do
+    found=$("$@" 2>&1 || true)
+    if grep -qE "$pattern" <<<"$found"; then
+      echo "ok    $what: $(head -1 <<<"$found")"
+      return 0
+    fi
+    sleep 0.5
+  done
+  echo "FAIL  $what: $found"
+  failed=1
+}
+
+inside ip link set lo up 2>/dev/null || inside ifconfig lo up 2>/dev/null || true
+inside systemd-sysusers
+inside systemd-tmpfiles --create
+inside chgrp -R selvedge /etc/selvedge
+inside chmod 600 /etc/selvedge/secrets/client-secret /etc/selvedge/secrets/webhook-secret
+inside systemctl daemon-reload
+inside systemctl enable --now selvedge.socket selvedge.service selvedge-backup.timer 2>/dev/null || true
+
+until_is 'ready' '^active$' shown ActiveState
+until_is 'status line' 'streams fresh' shown StatusText
+until_is 'readyz' '"ready":true' inside curl -s http://127.0.0.1:8791/readyz
+until_is 'socket is kept' '405|404' inside curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:8790/webhooks
+until_is 'runs as its own user' '^selvedge$' inside ps -o user= -p "$(shown MainPID)"
+until_is 'files are private' '^600 selvedge' inside stat -c '%a %U' /var/lib/selvedge/mirror.db
+until_is 'no privileges' 'NoNewPrivs:.1' inside grep NoNewPrivs "/proc/$(shown MainPID)/status"
+until_is 'priorities in the journal' 'no rules|level lacks|refused|fail|warn' \
+  inside journalctl -t selvedge -p warning -n 3 -o cat
+pid=$(shown MainPID)
+inside kill -KILL "$pid"
+until_is 'kill -9: started anew' '^[0-9]+$' bash -c "
+  now=\$(nsenter -t $leader -m -p -- systemctl show selvedge -p MainPID --value)
+  [ \"\$now\" != $pid ] && [ \"\$now\" != 0 ] && echo \$now"
+until_is 'ready again' '^active$' shown ActiveState
+until_is 'ready line again' 'streams fresh' shown StatusText
+pid=$(shown MainPID)
+inside kill -STOP "$pid"
+until_is 'stopped process: watchdog' 'Watchdog timeout|watchdog' \
+  inside journalctl -u selvedge.service -n 30 -o cat --grep='[Ww]atchdog'
+until_is 'ready after the watchdog' '^active$' shown ActiveState
+until_is 'backup service' 'Result=success' bash -c "
+  nsenter -t $leader -m -p -- systemctl start selvedge-backup.service
+  nsenter -t $leader -m -p -- systemctl show selvedge-backup.service -p Result"
+until_is 'backup is there' 'backup-.*json' inside ls /var/backups/selvedge
+# A stream of requests over three restarts: senders wait, none is refused.
+inside bash -c 'for i in $(seq 400); do curl -s -o /dev/null --max-time 30 \
+  -w "%{http_code}\n" -X POST -H "content-type: application/json" -d "{}" \
+  http://127.0.0.1:8790/webhooks || echo broken; done' >requests.log 2>&1 &
+load=$!
+for _ in 1 2 3; do sleep 2; inside systemctl restart selvedge.service; done
+wait $load || true
+until_is 'requests over three restarts (none broken)' '^0$' bash -c \
+  "grep -cE 'broken|^000' '$work/requests.log' || true"
+echo "      answers: $(sort requests.log | uniq -c | tr -s ' ' | tr '\n' ';')"
+inside bash -c 'echo "nonsense: true" >> /etc/selvedge/selvedge.yaml'
+inside systemctl restart selvedge.service 2>/dev/null || true
+until_is 'wrong configuration: not restarted' 'failed.*78|78.*failed' bash -c "
+  nsenter -t $leader -m -p -- systemctl show selvedge -p ActiveState -p ExecMainStatus | tr '\n' ' '"
+until_is 'the socket waits on' 'active' inside systemctl is-active selvedge.socket
+inside sed -i '/nonsense/d' /etc/selvedge/selvedge.yaml
+inside systemctl start selvedge.service
+until_is 'and goes on' '^active$' shown ActiveState
+inside systemctl stop selvedge.service selvedge.socket
+until_is 'stops in order' 'success' shown Result
+[ "$failed" = 0 ] && echo 'all as documented'
+exit "$failed"
