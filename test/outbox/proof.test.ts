@@ -209,7 +209,7 @@ describe('the pre-flight of an order', () => {
 });
 
 describe('the watch over the outbox', () => {
-  it('tells of two orders with one reference and of what waits too long, while it is so', async () => {
+  it('tells of two orders with one reference for as long as there are two', async () => {
     const clock = manualClock();
     const store = await temporaryStore(clock);
     const order = (orderId: number, reference: string) => ({
