@@ -98,6 +98,7 @@ describe('docs/rules.md', () => {
     'arm',
     'disarm',
     'stop',
+    'resume',
     'reset-breaker',
     'accept',
     'hold',
