@@ -1,5 +1,4 @@
 /** How the installation is, read from the database alone: works beside a daemon and without one. */
-import { sql } from 'kysely';
 import type { Config } from '../config/schema.ts';
 import { type DecisionsStop, readDecisionsStop } from '../store/state.ts';
 import type { Db } from '../store/store.ts';
@@ -33,8 +32,12 @@ export interface Status {
   readonly refreshWaiting: number;
   readonly quarantined: number;
   readonly openIncidents: number;
+  /** The same by kind, such as `rules_invalid` or `reject_breaker`. */
+  readonly incidents: Readonly<Record<string, number>>;
   /** Deliveries whose hold has lasted its time and that wait for a person. */
   readonly holdsOverdue: number;
+  /** Deliveries that a rule will reject, and that can still be stopped. */
+  readonly rejectsWaiting: number;
   /** Who stopped the decisions, when and why; null while they run. */
   readonly decisionsStop: DecisionsStop | null;
 }
@@ -108,6 +111,27 @@ async function countOf(db: Db, table: 'refresh' | 'quarantine'): Promise<number>
   return Number(row.count);
 }
 
+async function openIncidentsByKind(db: Db): Promise<Record<string, number>> {
+  const rows = await db
+    .selectFrom('incident')
+    .select((eb) => ['kind as name', eb.fn.countAll<number>().as('count')])
+    .where('resolved_at', 'is', null)
+    .groupBy('kind')
+    .orderBy('kind')
+    .execute();
+  return asRecord(rows);
+}
+
+async function countRejects(db: Db): Promise<number> {
+  const row = await db
+    .selectFrom('reject_entry')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('ended_at', 'is', null)
+    .where('state', '=', 'waiting')
+    .executeTakeFirstOrThrow();
+  return Number(row.count);
+}
+
 export async function readStatus(db: Db, now: number, freshnessMs: FreshnessMs): Promise<Status> {
   const lease = await db
     .selectFrom('lease')
@@ -127,14 +151,7 @@ export async function readStatus(db: Db, now: number, freshnessMs: FreshnessMs):
     .selectFrom('webhook_event')
     .select((eb) => [eb.fn.countAll<number>().as('count'), eb.fn.max('received_at').as('last_at')])
     .executeTakeFirstOrThrow();
-  const incidents = await db
-    .selectFrom('incident')
-    .select((eb) => [
-      eb.fn.countAll<number>().as('count'),
-      sql<number>`coalesce(sum(kind = 'hold_expired'), 0)`.as('overdue'),
-    ])
-    .where('resolved_at', 'is', null)
-    .executeTakeFirstOrThrow();
+  const incidents = await openIncidentsByKind(db);
   const lastAt: number | null = events.last_at;
   return {
     daemon: { running: (lease?.expires_at ?? 0) > now, holder: lease?.holder ?? null },
@@ -146,8 +163,10 @@ export async function readStatus(db: Db, now: number, freshnessMs: FreshnessMs):
     relay: (await readRelayFigures(db)) ?? null,
     refreshWaiting: await countOf(db, 'refresh'),
     quarantined: await countOf(db, 'quarantine'),
-    openIncidents: Number(incidents.count),
-    holdsOverdue: Number(incidents.overdue),
+    openIncidents: Object.values(incidents).reduce((sum, count) => sum + count, 0),
+    incidents,
+    holdsOverdue: incidents.hold_expired ?? 0,
+    rejectsWaiting: await countRejects(db),
     decisionsStop: (await readDecisionsStop(db)) ?? null,
   };
 }

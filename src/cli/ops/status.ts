@@ -59,8 +59,10 @@ function printStatus(output: Output, status: Installation): void {
   output.line(`relay       ${relayLine(status)}`);
   output.line(`to read     ${status.refreshWaiting} orders`);
   output.line(`quarantine  ${status.quarantined} rows`);
-  const overdue = status.holdsOverdue === 0 ? '' : `, ${status.holdsOverdue} held too long`;
-  output.line(`incidents   ${status.openIncidents} open${overdue}`);
+  const { rejectsWaiting, openIncidents, incidents } = status;
+  if (rejectsWaiting > 0) output.line(`rejects     ${rejectsWaiting} wait (selvedge rules queue)`);
+  const kinds = openIncidents === 0 ? '' : `: ${counts(incidents)}`;
+  output.line(`incidents   ${openIncidents} open${kinds}`);
   output.line(`backup      ${status.backupAgeMs === null ? 'none' : ago(status.backupAgeMs)}`);
   output.line(`disk        ${formatSize(status.freeBytes)} free`);
   output.line();
