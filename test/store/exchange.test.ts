@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
-import { type Exchange, openExchange, type ReceiptRow } from '../../src/store/exchange/exchange.ts';
+import { type Exchange, openExchange } from '../../src/store/exchange/exchange.ts';
+import type { ReceiptRow } from '../../src/store/exchange/rows.ts';
 import { temporaryFolder } from '../support/store.ts';
 
 const CHARS = 1_000_000;

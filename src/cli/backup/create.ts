@@ -5,6 +5,7 @@ import { formatSize } from '../../lib/units.ts';
 import { version } from '../../ops/version.ts';
 import { createBackup } from '../../store/backup/create.ts';
 import { backupDirectory } from '../../store/backup/manifest.ts';
+import { exchangeFile } from '../../store/exchange/exchange.ts';
 import { type CliContext, configOf, examples } from '../command.ts';
 
 interface Options {
@@ -28,6 +29,7 @@ export function backupCreate(context: CliContext): Command {
       const { backup, removed } = await createBackup(
         {
           dataDir: config.dataDir,
+          exchangeFile: exchangeFile(config),
           directory: options.to ?? backupDirectory(config),
           keep: config.store.backup.keep,
           busyTimeoutMs: config.store.busyTimeout,

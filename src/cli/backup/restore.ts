@@ -3,6 +3,7 @@ import { userInfo } from 'node:os';
 import { Command } from 'commander';
 import { systemClock } from '../../lib/clock.ts';
 import { restoreBackup } from '../../store/backup/restore.ts';
+import { exchangeFile } from '../../store/exchange/exchange.ts';
 import { type CliContext, configOf, examples } from '../command.ts';
 import { chosenBackup } from './verify.ts';
 
@@ -33,6 +34,7 @@ export function backupRestore(context: CliContext): Command {
         {
           backup,
           dataDir: config.dataDir,
+          exchangeFile: exchangeFile(config),
           busyTimeoutMs: config.store.busyTimeout,
           withExchange: options.withExchange === true,
           actor: userInfo().username,

@@ -1,5 +1,4 @@
 /** The doors for the ERP as the configuration describes them. */
-import { join } from 'node:path';
 import type { Config } from '../../config/schema.ts';
 import type { RouteGroup } from '../../console/api.ts';
 import { intakeRoutes } from '../../console/intake-routes.ts';
@@ -11,7 +10,7 @@ import { createExchangeDoor } from '../../outbox/intake/exchange-door.ts';
 import { createFolderDoor } from '../../outbox/intake/folder/folder-door.ts';
 import { createIntake } from '../../outbox/intake/hand-in.ts';
 import { createPreflight } from '../../outbox/intake/preflight.ts';
-import { openExchange } from '../../store/exchange/exchange.ts';
+import { exchangeFile, openExchange } from '../../store/exchange/exchange.ts';
 import type { SpaceWatch } from '../../store/space.ts';
 import type { Store } from '../../store/store.ts';
 import type { Outbox } from '../outbox.ts';
@@ -30,7 +29,7 @@ export function createDoors(
   deps: IntakeDeps,
 ): { readonly doors: readonly Worker[]; readonly groups: readonly RouteGroup[] } {
   const { store, clock } = deps;
-  const { database, keep, folder, callback, clients } = config.intake;
+  const { keep, folder, callback, clients } = config.intake;
   const log = deps.log.child({ room: 'intake' });
   const hasRoom = (): boolean => deps.space.allows('receive');
   const intake = createIntake({ store, hasRoom, onTaken: deps.outbox.nudge });
@@ -40,7 +39,7 @@ export function createDoors(
     createExchangeDoor({
       ...common,
       open() {
-        return openExchange(database ?? join(config.dataDir, 'exchange.db'), clock);
+        return openExchange(exchangeFile(config), clock);
       },
       keepMs: keep,
       hasCallback,

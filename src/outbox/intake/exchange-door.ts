@@ -10,7 +10,8 @@
 import type { Clock } from '../../lib/clock.ts';
 import { RetryLaterError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { Exchange, HandedIn, ReceiptRow } from '../../store/exchange/exchange.ts';
+import type { Exchange } from '../../store/exchange/exchange.ts';
+import type { HandedIn, ReceiptRow } from '../../store/exchange/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { importCustomers } from './customers.ts';
 import { type Delivered, type Handed, type Intake, invalid } from './hand-in.ts';

@@ -28,6 +28,8 @@ import { type Backup, type BackupPart, backupName, digestOf, listBackups } from 
 
 export interface BackupPlan {
   readonly dataDir: string;
+  /** It may lie elsewhere, and need not be there. */
+  readonly exchangeFile: string;
   readonly directory: string;
   /** How many backups stay; the oldest go first. */
   readonly keep: number;
@@ -110,7 +112,7 @@ export async function createBackup(
   }
   const createdAt = new Date(clock.now()).toISOString();
   const mirror = await makePart(join(dataDir, 'mirror.db'), `${base}-mirror.db`, plan);
-  const other = join(dataDir, 'exchange.db');
+  const other = plan.exchangeFile;
   const exchange = existsSync(other) ? await makePart(other, `${base}-exchange.db`, plan) : null;
   const manifest = { createdAt, program: plan.program, mirror, exchange };
   writeFileSync(path + PARTIAL, `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 });

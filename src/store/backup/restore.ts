@@ -18,6 +18,7 @@ export interface RestorePlan {
   /** The path of the backup's manifest. */
   readonly backup: string;
   readonly dataDir: string;
+  readonly exchangeFile: string;
   readonly busyTimeoutMs: number;
   /** Whether what the ERP handed in is taken back as well; without it that file stays. */
   readonly withExchange: boolean;
@@ -87,7 +88,7 @@ export async function restoreBackup(plan: RestorePlan, clock: Clock): Promise<Re
     const kept = setAside(path, suffix);
     copyBack(join(from, mirror.file), path);
     if (plan.withExchange && exchange) {
-      const other = join(dataDir, 'exchange.db');
+      const other = plan.exchangeFile;
       kept.push(...setAside(other, suffix));
       copyBack(join(from, exchange.file), other);
     }

@@ -9,55 +9,21 @@
  * later. Nothing here is atomic with the mirror, so that each step may be done twice.
  */
 import { chmodSync, existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import Database from 'better-sqlite3';
+import type { Config } from '../../config/schema.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { RetryLaterError, SelvedgeError, toError } from '../../lib/errors.ts';
 import { migrate, readMigrations } from '../migrate.ts';
-
-export interface HandedIn {
-  readonly receiptId: number;
-  readonly intakeId: number;
-  readonly kind: string;
-  readonly reference: string;
-  readonly payload: string;
-  readonly handedInAt: string;
-}
-
-/** A row of `receipt` as the ERP reads it; times are ISO texts. */
-export interface ReceiptRow {
-  /** Null for a document of another door, which then needs a document id. */
-  readonly intakeId: number | null;
-  readonly documentId: number | null;
-  readonly kind: string;
-  readonly reference: string;
-  readonly state: string;
-  readonly final: boolean;
-  readonly orderId: number | null;
-  readonly orderNo: string | null;
-  /** JSON. */
-  readonly deliveries: string;
-  readonly pendingRefundId: number | null;
-  readonly refundId: number | null;
-  /** JSON. */
-  readonly problems: string;
-  readonly nextStep: string;
-  readonly handedInAt: string;
-  readonly changedAt: string;
-  readonly endedAt: string | null;
-}
-
-/** A changed customer: its row as the ERP wrote it, or null when the ERP deleted it. */
-export interface CustomerChange {
-  readonly seq: number;
-  readonly accountNo: string;
-  readonly row: Readonly<Record<string, unknown>> | null;
-}
-
-export interface CustomerProblem {
-  readonly path: string;
-  readonly message: string;
-}
+import type { CustomerChange, CustomerProblem, HandedIn, ReceiptRow } from './rows.ts';
+import {
+  customerPart,
+  documentPart,
+  forgetter,
+  receiptWriter,
+  waitingReader,
+} from './statements.ts';
 
 export interface Exchange extends Disposable {
   readonly path: string;
@@ -88,6 +54,11 @@ export interface Exchange extends Disposable {
   readonly isNew: boolean;
 }
 
+/** Where the exchange database lies. */
+export function exchangeFile({ dataDir, intake }: Pick<Config, 'dataDir' | 'intake'>): string {
+  return intake.database ?? join(dataDir, 'exchange.db');
+}
+
 const MIGRATIONS = fileURLToPath(new URL('../../../migrations/exchange/', import.meta.url));
 
 /** The ERP's group may read and write; where that group gets in is decided by the folder. */
@@ -105,10 +76,6 @@ const PRAGMAS: Readonly<Record<string, number>> = {
   temp_store: 2,
   cache_size: -4_096,
 };
-
-const UNKNOWN =
-  'The daemon works on a restored database that does not know this document: look for it at the ' +
-  'service, and hand it in again only if it is not there.';
 
 const OWN_TABLES = [
   'intake',
@@ -205,108 +172,6 @@ function openFile(path: string, isNew: boolean, clock: Clock): Database.Database
   }
 }
 
-const RECEIPT_UPDATE = `
-  document_id = @documentId, state = @state, final = @final, order_id = @orderId,
-  order_no = @orderNo, deliveries = @deliveries, pending_refund_id = @pendingRefundId,
-  refund_id = @refundId, problems = @problems, next_step = @nextStep, changed_at = @changedAt,
-  ended_at = @endedAt`;
-
-function receiptWriter(database: Database.Database): (receipts: readonly ReceiptRow[]) => void {
-  const byRow = database.prepare(
-    `update receipt set ${RECEIPT_UPDATE} where intake_id = @intakeId`,
-  );
-  const byDocument = database.prepare(
-    `update receipt set ${RECEIPT_UPDATE} where document_id = @documentId`,
-  );
-  const insert = database.prepare(
-    `insert into receipt (intake_id, document_id, kind, reference, state, final, order_id, order_no,
-       deliveries, pending_refund_id, refund_id, problems, next_step, handed_in_at, changed_at,
-       ended_at)
-     values (null, @documentId, @kind, @reference, @state, @final, @orderId, @orderNo,
-       @deliveries, @pendingRefundId, @refundId, @problems, @nextStep, @handedInAt, @changedAt,
-       @endedAt)`,
-  );
-  const writeAll = database.transaction((receipts: readonly ReceiptRow[]) => {
-    for (const { final, ...receipt } of receipts) {
-      const values = { ...receipt, final: final ? 1 : 0 };
-      if (receipt.intakeId !== null) byRow.run(values);
-      else if (byDocument.run(values).changes === 0) insert.run(values);
-    }
-  });
-  return (receipts) => writeAll.immediate(receipts);
-}
-
-function waitingReader(database: Database.Database): Exchange['waiting'] {
-  const select = database.prepare<[number, number], HandedIn>(
-    `select r.receipt_id as receiptId, i.intake_id as intakeId, i.kind, i.reference, i.payload,
-       i.handed_in_at as handedInAt
-     from receipt r join intake i on i.intake_id = r.intake_id
-     where r.state = 'waiting' and r.receipt_id > ? order by r.receipt_id limit ?`,
-  );
-  return (after, rows, chars) => {
-    const found: HandedIn[] = [];
-    let left = chars;
-    for (const row of select.iterate(after, rows)) {
-      found.push(row);
-      left -= row.payload.length;
-      if (left <= 0) break;
-    }
-    return found;
-  };
-}
-
-function customerPart(
-  database: Database.Database,
-): Pick<Exchange, 'changedCustomers' | 'customersDone'> {
-  const changes = database.prepare<[number], { seq: number; accountNo: string }>(
-    'select seq, account_no as accountNo from erp_customer_change order by seq limit ?',
-  );
-  const customer = database.prepare<[string], Record<string, unknown>>(
-    'select * from erp_customer where account_no = ?',
-  );
-  const tickOff = database.prepare('delete from erp_customer_change where seq = ?');
-  const praise = database.prepare('delete from erp_customer_problem where account_no = ?');
-  const blame = database.prepare(
-    `insert into erp_customer_problem (account_no, path, message, found_at) values (?, ?, ?, ?)
-     on conflict (account_no) do update set path = excluded.path, message = excluded.message,
-       found_at = excluded.found_at`,
-  );
-  const read = database.transaction((rows: number): CustomerChange[] =>
-    changes
-      .all(rows)
-      .map(({ seq, accountNo }) => ({ seq, accountNo, row: customer.get(accountNo) ?? null })),
-  );
-  const finish = database.transaction((...[done, at]: Parameters<Exchange['customersDone']>) => {
-    for (const { change, problem } of done) {
-      tickOff.run(change.seq);
-      if (problem === null) praise.run(change.accountNo);
-      else blame.run(change.accountNo, problem.path, problem.message, at);
-    }
-  });
-  return {
-    changedCustomers: (rows) => read.deferred(rows),
-    customersDone: (done, at) => finish.immediate(done, at),
-  };
-}
-
-function forgetter(database: Database.Database): Exchange['forget'] {
-  const old = database.prepare<[string, number], { receiptId: number; intakeId: number | null }>(
-    `select receipt_id as receiptId, intake_id as intakeId from receipt
-     where final = 1 and ended_at < ? limit ?`,
-  );
-  const dropRow = database.prepare('delete from intake where intake_id = ?');
-  const dropReceipt = database.prepare('delete from receipt where receipt_id = ?');
-  const forget = database.transaction((endedBefore: string, rows: number): number => {
-    const found = old.all(endedBefore, rows);
-    for (const { receiptId, intakeId } of found) {
-      if (intakeId !== null) dropRow.run(intakeId);
-      dropReceipt.run(receiptId);
-    }
-    return found.length;
-  });
-  return (endedBefore, rows) => forget.immediate(endedBefore, rows);
-}
-
 /**
  * What must be true however the last daemon ended and whatever was done to the file since: every
  * row of `intake` has a receipt, and every customer is compared once.
@@ -341,19 +206,7 @@ export function openExchange(path: string, clock: Clock): Exchange {
   const waiting = waitingReader(database);
   const writeReceipts = receiptWriter(database);
   const forget = forgetter(database);
-  const cutOff = database.prepare(
-    `update receipt set document_id = null, final = 1, ended_at = coalesce(ended_at, changed_at),
-       state = case final when 1 then state else 'in_doubt' end,
-       next_step = case final when 1 then next_step else ? end,
-       problems = case final when 1 then problems
-         else json_array(json_object('path', '', 'message', ?)) end
-     where document_id > ?`,
-  );
-  const openDocuments = database
-    .prepare<[], number>(
-      'select distinct document_id from receipt where final = 0 and document_id is not null',
-    )
-    .pluck();
+  const documents = documentPart(database);
   return {
     path,
     isNew,
@@ -371,8 +224,8 @@ export function openExchange(path: string, clock: Clock): Exchange {
       }),
     waiting: (after, rows, chars) => patiently(path, () => waiting(after, rows, chars)),
     writeReceipts: (receipts) => patiently(path, () => writeReceipts(receipts)),
-    openDocuments: () => patiently(path, () => openDocuments.all()),
-    cutOff: (above) => patiently(path, () => cutOff.run(UNKNOWN, UNKNOWN, above).changes),
+    openDocuments: () => patiently(path, documents.openDocuments),
+    cutOff: (above) => patiently(path, () => documents.cutOff(above)),
     changedCustomers: (rows) => patiently(path, () => customers.changedCustomers(rows)),
     customersDone: (done, at) => patiently(path, () => customers.customersDone(done, at)),
     forget: (endedBefore, rows) => patiently(path, () => forget(endedBefore, rows)),

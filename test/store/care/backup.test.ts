@@ -32,7 +32,8 @@ async function addPush(store: SqliteStore, reference: string, state: string): Pr
 
 function planIn(dataDir: string, keep = 5): BackupPlan {
   const directory = join(dataDir, 'backups');
-  return { dataDir, directory, keep, busyTimeoutMs: 100, program: 'test' };
+  const exchangeFile = join(dataDir, 'exchange.db');
+  return { dataDir, exchangeFile, directory, keep, busyTimeoutMs: 100, program: 'test' };
 }
 
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
@@ -110,7 +111,7 @@ describe('a restored database', () => {
     await store.close();
     await clock.advance(60_000);
     const plan = {
-      ...{ backup: backup.path, dataDir, busyTimeoutMs: 100 },
+      ...{ ...planIn(dataDir), backup: backup.path },
       ...{ withExchange: false, actor: 'ann' },
     };
     const { inDoubt, kept } = await restoreBackup(plan, clock);
@@ -137,7 +138,7 @@ describe('a restored database', () => {
     await (await openMirror(dataDir)).close();
     const { backup } = await createBackup(planIn(dataDir), clock);
     const plan = {
-      ...{ backup: backup.path, dataDir, busyTimeoutMs: 100 },
+      ...{ ...planIn(dataDir), backup: backup.path },
       ...{ withExchange: false, actor: 'ann' },
     };
     const lock = lockFolder(join(dataDir, 'daemon.lock'));

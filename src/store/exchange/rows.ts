@@ -1,0 +1,45 @@
+/** Rows of the exchange database as the program sees them. */
+
+export interface HandedIn {
+  readonly receiptId: number;
+  readonly intakeId: number;
+  readonly kind: string;
+  readonly reference: string;
+  readonly payload: string;
+  readonly handedInAt: string;
+}
+
+/** A row of `receipt` as the ERP reads it; times are ISO texts. */
+export interface ReceiptRow {
+  /** Null for a document of another door, which then needs a document id. */
+  readonly intakeId: number | null;
+  readonly documentId: number | null;
+  readonly kind: string;
+  readonly reference: string;
+  readonly state: string;
+  readonly final: boolean;
+  readonly orderId: number | null;
+  readonly orderNo: string | null;
+  /** JSON. */
+  readonly deliveries: string;
+  readonly pendingRefundId: number | null;
+  readonly refundId: number | null;
+  /** JSON. */
+  readonly problems: string;
+  readonly nextStep: string;
+  readonly handedInAt: string;
+  readonly changedAt: string;
+  readonly endedAt: string | null;
+}
+
+/** A changed customer: its row as the ERP wrote it, or null when the ERP deleted it. */
+export interface CustomerChange {
+  readonly seq: number;
+  readonly accountNo: string;
+  readonly row: Readonly<Record<string, unknown>> | null;
+}
+
+export interface CustomerProblem {
+  readonly path: string;
+  readonly message: string;
+}

@@ -1,0 +1,134 @@
+/** The statements of the exchange database, prepared once; each call may find it locked. */
+import type Database from 'better-sqlite3';
+import type { Exchange } from './exchange.ts';
+import type { CustomerChange, HandedIn, ReceiptRow } from './rows.ts';
+
+const UNKNOWN =
+  'The daemon works on a restored database that does not know this document: look for it at the ' +
+  'service, and hand it in again only if it is not there.';
+
+const RECEIPT_UPDATE = `
+  document_id = @documentId, state = @state, final = @final, order_id = @orderId,
+  order_no = @orderNo, deliveries = @deliveries, pending_refund_id = @pendingRefundId,
+  refund_id = @refundId, problems = @problems, next_step = @nextStep, changed_at = @changedAt,
+  ended_at = @endedAt`;
+
+export function receiptWriter(
+  database: Database.Database,
+): (receipts: readonly ReceiptRow[]) => void {
+  const byRow = database.prepare(
+    `update receipt set ${RECEIPT_UPDATE} where intake_id = @intakeId`,
+  );
+  const byDocument = database.prepare(
+    `update receipt set ${RECEIPT_UPDATE} where document_id = @documentId`,
+  );
+  const insert = database.prepare(
+    `insert into receipt (intake_id, document_id, kind, reference, state, final, order_id, order_no,
+       deliveries, pending_refund_id, refund_id, problems, next_step, handed_in_at, changed_at,
+       ended_at)
+     values (null, @documentId, @kind, @reference, @state, @final, @orderId, @orderNo,
+       @deliveries, @pendingRefundId, @refundId, @problems, @nextStep, @handedInAt, @changedAt,
+       @endedAt)`,
+  );
+  const writeAll = database.transaction((receipts: readonly ReceiptRow[]) => {
+    for (const { final, ...receipt } of receipts) {
+      const values = { ...receipt, final: final ? 1 : 0 };
+      if (receipt.intakeId !== null) byRow.run(values);
+      else if (byDocument.run(values).changes === 0) insert.run(values);
+    }
+  });
+  return (receipts) => writeAll.immediate(receipts);
+}
+
+export function waitingReader(database: Database.Database): Exchange['waiting'] {
+  const select = database.prepare<[number, number], HandedIn>(
+    `select r.receipt_id as receiptId, i.intake_id as intakeId, i.kind, i.reference, i.payload,
+       i.handed_in_at as handedInAt
+     from receipt r join intake i on i.intake_id = r.intake_id
+     where r.state = 'waiting' and r.receipt_id > ? order by r.receipt_id limit ?`,
+  );
+  return (after, rows, chars) => {
+    const found: HandedIn[] = [];
+    let left = chars;
+    for (const row of select.iterate(after, rows)) {
+      found.push(row);
+      left -= row.payload.length;
+      if (left <= 0) break;
+    }
+    return found;
+  };
+}
+
+export function customerPart(
+  database: Database.Database,
+): Pick<Exchange, 'changedCustomers' | 'customersDone'> {
+  const changes = database.prepare<[number], { seq: number; accountNo: string }>(
+    'select seq, account_no as accountNo from erp_customer_change order by seq limit ?',
+  );
+  const customer = database.prepare<[string], Record<string, unknown>>(
+    'select * from erp_customer where account_no = ?',
+  );
+  const tickOff = database.prepare('delete from erp_customer_change where seq = ?');
+  const praise = database.prepare('delete from erp_customer_problem where account_no = ?');
+  const blame = database.prepare(
+    `insert into erp_customer_problem (account_no, path, message, found_at) values (?, ?, ?, ?)
+     on conflict (account_no) do update set path = excluded.path, message = excluded.message,
+       found_at = excluded.found_at`,
+  );
+  const read = database.transaction((rows: number): CustomerChange[] =>
+    changes
+      .all(rows)
+      .map(({ seq, accountNo }) => ({ seq, accountNo, row: customer.get(accountNo) ?? null })),
+  );
+  const finish = database.transaction((...[done, at]: Parameters<Exchange['customersDone']>) => {
+    for (const { change, problem } of done) {
+      tickOff.run(change.seq);
+      if (problem === null) praise.run(change.accountNo);
+      else blame.run(change.accountNo, problem.path, problem.message, at);
+    }
+  });
+  return {
+    changedCustomers: (rows) => read.deferred(rows),
+    customersDone: (done, at) => finish.immediate(done, at),
+  };
+}
+
+export function forgetter(database: Database.Database): Exchange['forget'] {
+  const old = database.prepare<[string, number], { receiptId: number; intakeId: number | null }>(
+    `select receipt_id as receiptId, intake_id as intakeId from receipt
+     where final = 1 and ended_at < ? limit ?`,
+  );
+  const dropRow = database.prepare('delete from intake where intake_id = ?');
+  const dropReceipt = database.prepare('delete from receipt where receipt_id = ?');
+  const forget = database.transaction((endedBefore: string, rows: number): number => {
+    const found = old.all(endedBefore, rows);
+    for (const { receiptId, intakeId } of found) {
+      if (intakeId !== null) dropRow.run(intakeId);
+      dropReceipt.run(receiptId);
+    }
+    return found.length;
+  });
+  return (endedBefore, rows) => forget.immediate(endedBefore, rows);
+}
+
+export function documentPart(
+  database: Database.Database,
+): Pick<Exchange, 'cutOff' | 'openDocuments'> {
+  const cutOff = database.prepare(
+    `update receipt set document_id = null, final = 1, ended_at = coalesce(ended_at, changed_at),
+       state = case final when 1 then state else 'in_doubt' end,
+       next_step = case final when 1 then next_step else ? end,
+       problems = case final when 1 then problems
+         else json_array(json_object('path', '', 'message', ?)) end
+     where document_id > ?`,
+  );
+  const open = database
+    .prepare<[], number>(
+      'select distinct document_id from receipt where final = 0 and document_id is not null',
+    )
+    .pluck();
+  return {
+    cutOff: (above) => cutOff.run(UNKNOWN, UNKNOWN, above).changes,
+    openDocuments: () => open.all(),
+  };
+}
