@@ -1,5 +1,6 @@
 /** Every way in which a push can go wrong on the wire, by the reference's faults. */
 import { describe, expect, it } from 'vitest';
+import { decisionsOf } from '../../src/decisions/desk.ts';
 import type { Reference } from '../../src/reference/reference.ts';
 import { type RunningDaemon, startTestDaemon, testConfig, until } from '../support/house.ts';
 import { placeOrders, startFastReference } from './support.ts';
@@ -120,6 +121,10 @@ describe('a push', { timeout: BUSY_MACHINE_MS }, () => {
     expect(delivery.status).toBe('rejected');
     const mirrored = await daemon.store.db.selectFrom('delivery').select('status').execute();
     expect(mirrored).toEqual([{ status: 'rejected' }]);
+    await until('the journal to say who did it', async () => {
+      const [latest] = await decisionsOf(daemon.store.db, delivery.orderDeliveryId);
+      return latest?.actor === 'external' && latest.outcome === 'reject' ? latest : undefined;
+    });
   });
 
   it('that a person undoes is not repeated, and the delivery is left to people', async () => {
@@ -143,6 +148,8 @@ describe('a push', { timeout: BUSY_MACHINE_MS }, () => {
         .where('outcome', '=', 'hold')
         .executeTakeFirst(),
     );
+    const [latest] = await decisionsOf(daemon.store.db, delivery.orderDeliveryId);
+    expect(latest).toMatchObject({ actor: 'external', outcome: 'hold' });
     expect(delivery.status).toBe('pending');
     expect(reference.edge.journal.list({ ...POSTS, status: 200 })).toHaveLength(1);
   });
