@@ -5,6 +5,7 @@
  *
  * Hours are those of the clock; the count is a row, so that a restart does not forget it.
  */
+import { sql } from 'kysely';
 import { z } from 'zod';
 import { tryParseJson } from '../../lib/json.ts';
 import { parseDuration } from '../../lib/units.ts';
@@ -15,6 +16,8 @@ import type { Tx } from '../../store/store.ts';
 type Settings = RuleSet['settings'];
 
 const HOUR_MS = 3_600_000;
+/** The latest rows of the outbox among which pushes of accepts are looked for. */
+const ROWS_LOOKED_AT = 500;
 const KEY = 'accept_pace';
 const INCIDENT = { kind: 'accepts_paused', entity: 'rules', key: 'accept' } as const;
 
@@ -54,6 +57,12 @@ async function allRefused(tx: Tx, max: number, since: number): Promise<boolean> 
   const rows = await tx
     .selectFrom('outbox')
     .select(['state', 'attempts'])
+    // Behind a long backlog nothing has ended lately: no reason to walk through all of it.
+    .where('outbox_id', '>', (eb) =>
+      eb
+        .selectFrom('outbox')
+        .select(sql<number>`coalesce(max(outbox_id), 0) - ${ROWS_LOOKED_AT}`.as('from')),
+    )
     .where('kind', '=', 'delivery_status')
     .where('ended_at', 'is not', null)
     .where('created_at', '>', since)

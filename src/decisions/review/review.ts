@@ -128,7 +128,8 @@ async function checkNoPush(tx: Tx, orderDeliveryId: number): Promise<void> {
     .executeTakeFirst();
   if (!open) return;
   const message = `push ${open.outbox_id} of it is ${open.state}`;
-  refuse('push_open', message, 'try again once the service has answered');
+  const hint = `once the service has answered, or after: selvedge outbox cancel ${open.outbox_id}`;
+  refuse('push_open', message, hint);
 }
 
 /** A release needs something to release: a hold of the rules, of a rail or of a person. */

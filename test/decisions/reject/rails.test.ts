@@ -89,6 +89,15 @@ describe('the rail', () => {
     expect(await court.entry()).toMatchObject({ state: 'stopped', ended_by: 'bo', detail: 'ask' });
   });
 
+  it('person: who is faster by a moment is heard, even while the service is asked', async () => {
+    const court = await createCourt();
+    await court.waiting();
+    const request = { action: 'accept', delivery: 'DN-1', actor: 'bo', reason: 'sold' } as const;
+    await court.afterGrace({ readDelivery: () => court.review.act(request) });
+    expect(await court.meant()).toEqual(['1 accepted']);
+    expect(await court.entry()).toMatchObject({ state: 'stopped', ended_by: 'bo' });
+  });
+
   it('arming: an arming that ran out rejects nothing', async () => {
     const court = await createCourt();
     await court.waiting(DAY - HOUR);
