@@ -7,7 +7,7 @@
  * `node bench/outbox.ts [orders] [orders under the limit]`
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -115,22 +115,35 @@ async function confirmed(folder: string, count: number): Promise<number> {
   return found;
 }
 
-async function measure(
-  limit: number,
-  count: number,
-  withRefunds: boolean,
-): Promise<{ reference: Reference; handedInAt: number; confirmedAt: number; found: number }> {
+/** Processor time of a process so far, in milliseconds; Linux counts it in hundredths. */
+function processorMs({ pid }: ChildProcess): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) * 10;
+}
+
+interface Measured {
+  readonly reference: Reference;
+  readonly handedInAt: number;
+  readonly confirmedAt: number;
+  readonly found: number;
+  /** Of the daemon, from the hand-in to the last confirmation. */
+  readonly processorMs: number;
+}
+
+async function measure(limit: number, count: number, withRefunds: boolean): Promise<Measured> {
   const folder = mkdtempSync(join(tmpdir(), 'selvedge-bench-'));
   const reference = await startFastReference();
   const barcode = reference.world.book.orders.all[0]?.lines[0]?.barcode ?? '';
   const daemon = await startDaemon(writeConfig(folder, reference, limit));
   const handedInAt = clock.now();
+  const before = processorMs(daemon);
   handIn(folder, barcode, count, withRefunds);
   const found = await confirmed(folder, withRefunds ? count * 2 : count);
   const confirmedAt = clock.now();
+  const used = processorMs(daemon) - before;
   await stopDaemon(daemon);
   rmSync(folder, { recursive: true, force: true });
-  return { reference, handedInAt, confirmedAt, found };
+  return { reference, handedInAt, confirmedAt, found, processorMs: used };
 }
 
 function told(name: string, value: string, isMet: boolean): void {
@@ -150,6 +163,8 @@ console.log(`${made.length} orders at the service ${seconds.toFixed(1)} s after 
 console.log(
   `${fast.found} confirmed after ${total.toFixed(1)} s: ${(fast.found / total).toFixed(0)}/s`,
 );
+const each = fast.processorMs / fast.found;
+console.log(`the daemon used ${each.toFixed(1)} ms of processor time for each order`);
 const goal = `${rate.toFixed(0)} orders/s, goal ${GOAL_PER_SECOND}`;
 told('SQL door to service', goal, rate >= GOAL_PER_SECOND && made.length === ORDERS);
 

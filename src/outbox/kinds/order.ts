@@ -116,6 +116,7 @@ async function among(
   candidates: ReadonlySet<number>,
   signal: AbortSignal,
 ): Promise<Finding | undefined> {
+  if (candidates.size === 0) return undefined;
   const ids = candidates.difference(await disowned(deps.store.db, item.outboxId));
   const [first] = ids;
   if (first === undefined) return undefined;

@@ -14,8 +14,10 @@ const PIECES_MAX = 64;
 type OnCommit = (effect: () => void) => void;
 
 interface Piece {
-  /** Runs it; what it gives tells the caller how that went. */
+  /** Runs it among others; what it gives tells the caller how that went. */
   run(tx: Tx, onCommit: OnCommit): Promise<() => void>;
+  /** Runs it in a transaction of its own. */
+  runAlone(store: Store): Promise<void>;
   fail(error: unknown): void;
 }
 
@@ -26,6 +28,7 @@ function pieceOf<T>(
 ): Piece {
   return {
     fail: reject,
+    runAlone: (store) => store.transaction(work).then(resolve, reject),
     async run(tx, onCommit) {
       const effects: (() => void)[] = [];
       await sql`savepoint piece`.execute(tx);
@@ -44,6 +47,8 @@ function pieceOf<T>(
 }
 
 async function commitTogether(store: Store, pieces: readonly Piece[]): Promise<void> {
+  const [only] = pieces;
+  if (only && pieces.length === 1) return only.runAlone(store);
   try {
     const tells = await store.transaction(async (tx, onCommit) => {
       const told: (() => void)[] = [];
