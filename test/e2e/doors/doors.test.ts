@@ -126,6 +126,9 @@ describe('the HTTP door', () => {
     expect((await house.http('/api/documents/99')).status).toBe(404);
     const found = await house.http('/api/documents?kind=order&reference=so-1');
     expect(found.body).toMatchObject({ documentId: 1, state: 'queued' });
+    const refund = { reference: 'R-1', orderReference: 'SO-1', ...house.order() };
+    const refunds = await house.post('/api/pending-refunds', refund);
+    expect([refunds.status, refunds.body.kind]).toEqual([202, 'pending_refund']);
     const envelope = { kind: 'refund_status', reference: 'RS-1', payload: {} };
     const general = await house.post('/api/documents', envelope);
     expect([general.status, general.body.kind]).toEqual([422, 'refund_status']);

@@ -1,6 +1,14 @@
-import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
@@ -142,6 +150,21 @@ describe('the drop folder', () => {
         },
       },
     ]);
+  });
+
+  it('is for its group: both folders, and receipts that the group reads', async () => {
+    const { folder, start, drop, receipt } = await openFolder();
+    chmodSync(folder, 0o2770);
+    const umask = process.umask(0o077);
+    onTestFinished(() => {
+      process.umask(umask);
+    });
+    start();
+    drop('one.json', envelope('SO-1'));
+    await receipt('done/one.json');
+    const modeOf = (name: string): number => statSync(join(folder, name)).mode & 0o7777;
+    expect([modeOf('done'), modeOf('refused')]).toEqual([0o2770, 0o2770]);
+    expect(modeOf('done/one.json.receipt.json')).toBe(0o640);
   });
 
   it('leaves alone what is unfinished, hidden or no JSON by name', async () => {

@@ -10,7 +10,8 @@
  * of the older one, which gets its digest into its name. Reads and writes `intake_file` and
  * `intake_file_document`. A folder that cannot be used ends the worker, which is started again.
  */
-import { chmod, mkdir, rename, rm } from 'node:fs/promises';
+import { mkdirSync } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
 import { join, parse } from 'node:path';
 import { isJsonObject } from '../../../lib/json.ts';
 import type { Logger } from '../../../lib/log.ts';
@@ -77,10 +78,16 @@ function takenFile(row: FileRow): TakenFile & { readonly due: number } {
   return { fileId, name, sha256, folder, takenAt, storedAs, due };
 }
 
-async function makeFolders(root: string): Promise<void> {
-  for (const name of FOLDERS) {
-    const made = await mkdir(join(root, name), { recursive: true });
-    if (made !== undefined) await chmod(join(root, name), 0o770);
+/**
+ * For the group of the folder, whatever the umask. A chmod afterwards would take away that new
+ * files belong to the group, and the service manager forbids to give it back.
+ */
+function makeFolders(root: string): void {
+  const umask = process.umask(0o007);
+  try {
+    for (const name of FOLDERS) mkdirSync(join(root, name), { recursive: true, mode: 0o770 });
+  } finally {
+    process.umask(umask);
   }
 }
 
@@ -277,7 +284,7 @@ export function createFolderDoor(deps: FolderDoorDeps) {
   return {
     name: 'folder',
     async run(signal: AbortSignal): Promise<void> {
-      await makeFolders(folder);
+      makeFolders(folder);
       const progress: Progress = {
         ...{ sightings: new Map(), written: new Map(), unreadable: new Map() },
         forgetAt: 0,
