@@ -144,7 +144,8 @@ function createWorkers(
     onDecided: (decided) => events?.decided?.(decided),
     onPush: () => outbox.nudge(),
   });
-  const erp = createDoors(config, { store, clock, log, outbox, space });
+  const onCustomers = (): void => decisions.nudge();
+  const erp = createDoors(config, { store, clock, log, outbox, space, onCustomers });
   const inbox = createInbox(config, {
     ...{ store, clock, random, log, scrubber, service, readOrder, space, socket },
     refresherClock: pulse.clockOf('refresher'),

@@ -22,6 +22,7 @@ export interface IntakeDeps {
   readonly log: Logger;
   readonly outbox: Pick<Outbox, 'kinds' | 'nudge'>;
   readonly space: Pick<SpaceWatch, 'allows'>;
+  readonly onCustomers: () => void;
 }
 
 export function createDoors(
@@ -43,6 +44,7 @@ export function createDoors(
       },
       keepMs: keep,
       hasCallback,
+      onCustomers: deps.onCustomers,
     }),
   ];
   if (folder.path !== null) {

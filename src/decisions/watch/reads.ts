@@ -2,6 +2,8 @@
 import type { RuleSet } from '../../rules/rule.ts';
 import { factPaths } from '../../rules/text/timing.ts';
 
+const ALL_PATHS = factPaths();
+
 /** Facts that a change of a mirrored row can move, by the entity's name in the change feed. */
 const MOVED_BY = {
   stock_variant: [
@@ -21,7 +23,7 @@ const MOVED_BY = {
   style_color: ['delivery.lines.noos', 'delivery.lines.color_active'],
   color: ['delivery.lines.noos', 'delivery.lines.color_active'],
   season: ['season.listed', 'season.delivery_names'],
-  erp_customer: factPaths().filter((path) => path.startsWith('customer.')),
+  erp_customer: ALL_PATHS.filter((path) => path.startsWith('customer.')),
 } as const;
 
 /** Facts that other deliveries move. */
@@ -54,14 +56,13 @@ function isEntity(name: string): name is WatchedEntity {
 
 /** Paths that decide, and those whose change ends a hold, with everything below them. */
 function pathsOf({ rules }: RuleSet): ReadonlySet<string> {
-  const all = factPaths();
   const paths = new Set<string>();
   for (const rule of rules) {
     if (rule.mode === 'off') continue;
     for (const path of rule.reads) paths.add(path);
     const until = rule.hold?.until;
     if (until?.kind !== 'changes') continue;
-    for (const path of all) {
+    for (const path of ALL_PATHS) {
       // An age changes all the time; who waits for a record to change does not mean that.
       const below = path.startsWith(`${until.path}.`) && !BY_TIME.includes(path);
       if (path === until.path || below) paths.add(path);

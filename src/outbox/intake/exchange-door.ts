@@ -29,6 +29,8 @@ export interface ExchangeDoorDeps {
   readonly keepMs: number;
   /** Whether a command is told of ends; else what would be due is dropped. */
   readonly hasCallback: boolean;
+  /** Customers were taken over: what rests on them is old. */
+  readonly onCustomers?: (() => void) | undefined;
 }
 
 /** Between two looks at the counter; a document waits at most this long. */
@@ -188,6 +190,7 @@ async function round(
     if (progress.answers.length > 0) exchange.writeReceipts(progress.answers);
     progress.answers = [];
     const customers = await importCustomers(store, exchange, CUSTOMERS_PER_ROUND, clock.now());
+    if (customers > 0) deps.onCustomers?.();
     progress.unread = more || customers > 0;
     more = progress.unread;
   }

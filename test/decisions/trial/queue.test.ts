@@ -40,3 +40,29 @@ describe('the queue under other rules', () => {
     ]);
   });
 });
+
+describe('the queue under rules that read the credit', () => {
+  it('has the older delivery take the credit, and the younger one held', async () => {
+    const house = await createHouse();
+    await house.customer({ creditLimit: 500_00 });
+    for (const id of [1, 2]) {
+      await house.order(id, { shippingAddress: { accountNo: 'C-1' } });
+      await house.delivery({ id, order: id, lines: [['a', 3]] });
+    }
+    const rules = rulesOf(`
+rules:
+  - id: accept-all
+    title: Everything
+    action: accept
+    mode: live
+    when: [ delivery.quantity > 0 ]
+  - id: hold-credit
+    title: Does not fit the credit
+    action: hold
+    mode: live
+    when: [ delivery.amount > customer.credit.headroom ]
+`);
+    const prospects = await tryQueue(house.store, house.clock.now(), { rules });
+    expect(prospects.map(({ after }) => after)).toEqual(['accept', 'hold']);
+  });
+});
