@@ -1,7 +1,9 @@
 /** A daemon beside a reference service, and the configuration by which commands find it. */
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { stringify } from 'yaml';
+import { runCli } from '../../src/cli/program.ts';
 import { localFile } from '../../src/console/api.ts';
 import type { Reference } from '../../src/reference/reference.ts';
 import {
@@ -20,6 +22,8 @@ export interface CliHouse {
   /** The configuration. */
   readonly file: string;
   readonly rulesFolder: string;
+  /** At a terminal, where a person types this line when asked. */
+  typing(line: string, ...args: readonly string[]): Promise<CliRun>;
   call(...args: readonly string[]): Promise<CliRun>;
 }
 
@@ -42,5 +46,18 @@ export async function startCliHouse(
   const daemon = await startTestDaemon(reference, config);
   await until('the local API', () => existsSync(localFile(config.dataDir)) || undefined);
   const call = (...args: readonly string[]) => selvedge(['--config', file, ...args]);
-  return { daemon, folder, file, rulesFolder: config.rules.directory, call };
+  const typing: CliHouse['typing'] = async (line, ...args) => {
+    const said = { stdout: '', stderr: '' };
+    const sink = (name: keyof typeof said) => ({
+      isTTY: true,
+      write: (text: string) => {
+        said[name] += text;
+      },
+    });
+    const stdin = () => Object.assign(Readable.from([`${line}\n`]), { isTTY: true });
+    const io = { stdin, stdout: sink('stdout'), stderr: sink('stderr'), env: { NO_COLOR: '1' } };
+    const code = await runCli(['--config', file, ...args], io);
+    return { code, ...said };
+  };
+  return { daemon, folder, file, rulesFolder: config.rules.directory, call, typing };
 }

@@ -41,8 +41,8 @@ async function startDesk(count: number) {
 }
 
 describe('acting on deliveries from the command line', () => {
-  it('accepts and rejects at the service, and shows what was refused', async () => {
-    const { call, held, statusOf } = await startDesk(2);
+  it('accepts and rejects, and shows what was refused', { timeout: 60_000 }, async () => {
+    const { call, typing, held, statusOf } = await startDesk(2);
     const [first, second] = held;
     if (!first || !second) throw new Error('too few deliveries');
     const [a, b] = [String(first.orderDeliveryId), String(second.orderDeliveryId)];
@@ -58,8 +58,11 @@ describe('acting on deliveries from the command line', () => {
     expect(unsure.stderr).toContain('--yes-reject');
     const wrong = ['--reason', 'twice', '--yes-reject', 'DN-0'];
     expect(await call('deliveries', 'reject', b, ...wrong)).toMatchObject({ code: 1 });
-    const right = ['--reason', 'twice', '--yes-reject', second.deliveryNo, '--json'];
-    expect(await call('deliveries', 'reject', b, ...right)).toMatchObject({ code: 0 });
+    const reject = ['deliveries', 'reject', b, '--reason', 'twice'];
+    const typo = await typing('DN-0', ...reject);
+    expect(typo.stderr).toContain('is final. Type its delivery number to go on: ');
+    expect([typo.code, typo.stdout]).toEqual([1, expect.stringContaining('NOT rejected')]);
+    expect(await typing(second.deliveryNo, ...reject)).toMatchObject({ code: 0 });
     await until('the reject', () => statusOf(second.orderDeliveryId) === 'rejected' || undefined);
 
     // It has shipped by now: the service says 409, and that is what the list shows.
