@@ -43,6 +43,7 @@ async function measure(paging: string): Promise<string[]> {
   let events: Promise<Latencies> | undefined;
   for await (const [message] of on(daemon, 'message', { close: ['exit'] })) {
     if (message.listenerUrl) {
+      daemon.send({ pull: true });
       const { port, pathname: path } = new URL(message.listenerUrl);
       const perSecond = Number(values.events);
       events = offerEvents({ port: Number(port), path, perSecond, goesOn: () => isPulling });

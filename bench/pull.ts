@@ -55,6 +55,7 @@ async function pulls(
   const exit = once(daemon, 'exit');
   const messages = on(daemon, 'message', { close: ['exit'] });
   const next = async (expected: number): Promise<Figures> => {
+    daemon.send({ pull: true });
     for (;;) {
       const { value, done } = await messages.next();
       if (done) throw new Error('the daemon has ended');
@@ -65,12 +66,11 @@ async function pulls(
       throw new Error(`${outcome} with ${changed} changes instead of ${expected}`);
     }
   };
+  await messages.next();
   const found = new Map([['first', await next(rows)]]);
-  daemon.send({ pull: true });
   found.set('unchanged', await next(0));
   source.send({ share: CHANGED_SHARE });
   const { changed } = await told(source);
-  daemon.send({ pull: true });
   found.set('1 % changed', await next(changed));
   daemon.disconnect();
   await exit;

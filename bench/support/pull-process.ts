@@ -1,13 +1,13 @@
 /**
  * A whole daemon that pulls the stock, in a process of its own, so that its memory and its event
- * loop are its own. The first pull begins by itself; each further one when its parent says
- * `{pull: true}`. Tells its parent `{listenerUrl}`, and the figures after each pull; ends with its
- * parent.
+ * loop are its own. Tells its parent `{listenerUrl}` once it has started; pulls each time that its
+ * parent says `{pull: true}`, and tells the figures afterwards; ends with its parent.
  *
  * `node pull-process.ts <folder> <service> stream|pages [signing secret]`
  */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { requireConfig } from '../../src/config/load.ts';
 import { localFile } from '../../src/console/api.ts';
 import { openDaemon } from '../../src/daemon/daemon.ts';
@@ -18,6 +18,7 @@ import { createScrubber, Secret } from '../../src/lib/secret.ts';
 import { startMeter } from './meters.ts';
 
 const [folder = '', v1Url = '', paging = 'stream', signingSecret] = process.argv.slice(2);
+const FAR_FUTURE_MS = Date.UTC(9999, 0);
 /** Only the stock is measured. */
 const OTHER_STREAMS = ['brands', 'freight', 'seasons', 'season', 'orders', 'ordersFull'];
 const set = (path: string, value: unknown) => ({ path, value });
@@ -45,7 +46,8 @@ const { config } = requireConfig({
   ],
 });
 
-async function pullAgain(): Promise<void> {
+/** Asks as the command line does. */
+async function pull(): Promise<void> {
   const { url, token } = JSON.parse(readFileSync(localFile(folder), 'utf8'));
   const answer = await fetch(`${url}/api/sync/run`, {
     method: 'POST',
@@ -66,11 +68,21 @@ const daemon = await openDaemon(config, {
     runEnded: ({ outcome, changed }) => process.send?.({ outcome, changed, ...meter.read() }),
   },
 });
-void daemon.listenerUrl.then((listenerUrl) => process.send?.({ listenerUrl }));
+void daemon.listenerUrl.then(async (listenerUrl) => {
+  while (!existsSync(localFile(folder))) await sleep(10);
+  process.send?.({ listenerUrl });
+});
 process.on('message', () => {
   meter = startMeter();
-  void pullAgain();
+  void pull();
 });
 process.on('disconnect', () => stop.abort(new Error('the parent has ended')));
-meter = startMeter();
+// Not at the start, as it would.
+await daemon.store.db
+  .insertInto('stream_state')
+  .values({
+    ...{ stream: 'stock', due_at: FAR_FUTURE_MS, last_run_id: null, complete_at: null },
+    ...{ complete_rows: null, last_error: null, requested: null },
+  })
+  .execute();
 await daemon.run(stop.signal);

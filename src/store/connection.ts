@@ -26,7 +26,7 @@ const COMMON: Readonly<Record<string, number>> = {
   cell_size_check: 1,
   foreign_keys: 1,
   temp_store: 2,
-  cache_size: -16_384,
+  cache_size: -8_192,
 };
 
 const WRITER: Readonly<Record<string, number>> = {
