@@ -97,9 +97,13 @@ async function decideDue(
   const { accepted } = readsOf(rules.ruleSet);
   const query = { rulesKey: rulesKey(mode, rules), now, settleMs: deps.settleMs, accepted };
   const due = await dueDeliveries(deps.store.db, query, [...aside.keys()], BATCH);
+  let again = 0;
   for (const delivery of due) {
-    // Something came in: it should not wait until the rest has been looked at again.
-    if (signal.aborted || (wake.aborted && isAgain(delivery))) break;
+    if (signal.aborted) break;
+    if (isAgain(delivery)) again += 1;
+    // Something came in: it should not wait until the rest has been looked at again; one of these
+    // is, whatever comes, so that they are not left for ever.
+    if (wake.aborted && isAgain(delivery) && again > 1) continue;
     try {
       const decided = await decideOne(deps, delivery);
       if (decided) report(deps, delivery.trigger, decided);

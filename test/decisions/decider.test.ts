@@ -1,5 +1,7 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
+import { createDecider } from '../../src/decisions/decider.ts';
+import { silentLogger } from '../../src/lib/log.ts';
 import { ACCEPT_COVERED, ACCEPT_SMALL, createHouse, type House, loadedRules } from './support.ts';
 
 const MINUTE = 60_000;
@@ -224,6 +226,33 @@ describe('many deliveries', () => {
     await house.order(1);
     expect(await house.decide()).toEqual(['1 accept']);
     expect((await incidents())[0]?.resolved_at).not.toBeNull();
+  });
+
+  it('that are new are decided, though events come without a pause and others wait', async () => {
+    const house = await createHouse();
+    const rules = loadedRules(ACCEPT_COVERED);
+    const set = { rules: () => rules };
+    await house.stock({ a: 1 });
+    for (let id = 1; id <= 30; id += 1) await house.delivery({ id, order: id, lines: [['a', 5]] });
+    expect(await house.decide(set)).toHaveLength(30);
+    await house.stock({ a: 2 });
+    await house.delivery({ id: 31, order: 31, lines: [] });
+    const order: number[] = [];
+    const nudging = createDecider({
+      ...{ store: house.store, clock: house.clock, log: silentLogger(), mode: 'live' },
+      ...{ rules: set.rules, settleMs: 0, reconsiderMs: 900_000, onPush: () => undefined },
+      onDecided: ({ orderDeliveryId }) => order.push(orderDeliveryId),
+    });
+    const stop = new AbortController();
+    const done = nudging.run(stop.signal);
+    for (let turn = 0; turn < 2_000 && order.length < 2; turn += 1) {
+      nudging.nudge();
+      await new Promise(setImmediate);
+    }
+    stop.abort();
+    await done;
+    // The first of the waiting ones has two pieces in its facts now; the others still have none.
+    expect(order.toSorted()).toEqual([1, 31]);
   });
 
   it('let others have their turn in between', async () => {
