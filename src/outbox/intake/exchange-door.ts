@@ -74,6 +74,7 @@ interface Progress {
   /** The last receipt whose document was taken over; everything starts again with the file. */
   takenTo: number;
   answers: ReceiptRow[];
+  told: Told | undefined;
   /** When to look for what is old, on the monotonic clock. */
   forgetAt: number;
 }
@@ -122,9 +123,13 @@ async function importDocuments(
   return rows.length;
 }
 
-/** Shows what changed since; gives how many receipts were written. */
-async function publishReceipts(deps: ExchangeDoorDeps, exchange: Exchange): Promise<number> {
-  const { store, clock } = deps;
+/** Receipts that are due, as they are now. */
+interface Told {
+  readonly due: readonly { readonly outbox_id: number; readonly receipt_due: number }[];
+  readonly receipts: readonly ReceiptRow[];
+}
+
+async function dueReceipts({ store, clock }: ExchangeDoorDeps): Promise<Told> {
   const due = await store.db
     .selectFrom('intake')
     .innerJoin('outbox', 'outbox.outbox_id', 'intake.outbox_id')
@@ -135,15 +140,28 @@ async function publishReceipts(deps: ExchangeDoorDeps, exchange: Exchange): Prom
     .orderBy('intake.outbox_id')
     .limit(RECEIPTS_PER_ROUND)
     .execute();
-  if (due.length === 0) return 0;
   const at = isoTime(clock.now());
   const receipts: ReceiptRow[] = [];
   for (const { outbox_id } of due) {
     const receipt = await readReceipt(store.db, outbox_id);
     if (receipt) receipts.push(receiptRow(receipt, null, receipt.receivedAt, at));
   }
-  exchange.writeReceipts(receipts);
-  await store.transaction(async (tx) => {
+  return { due, receipts };
+}
+
+/** Shows what changed since; gives how many receipts were written. */
+async function publishReceipts(
+  deps: ExchangeDoorDeps,
+  exchange: Exchange,
+  progress: Progress,
+): Promise<number> {
+  // Read once for however many tries it takes to write them.
+  progress.told ??= await dueReceipts(deps);
+  const { due, receipts } = progress.told;
+  if (receipts.length > 0) exchange.writeReceipts(receipts);
+  progress.told = undefined;
+  if (due.length === 0) return 0;
+  await deps.store.transaction(async (tx) => {
     for (const { outbox_id, receipt_due } of due) {
       // What changed while this was written is still due.
       await tx
@@ -194,7 +212,7 @@ async function round(
     progress.unread = more || customers > 0;
     more = progress.unread;
   }
-  if ((await publishReceipts(deps, exchange)) === RECEIPTS_PER_ROUND) more = true;
+  if ((await publishReceipts(deps, exchange, progress)) === RECEIPTS_PER_ROUND) more = true;
   if (clock.monotonic() >= progress.forgetAt) {
     const before = clock.now() - deps.keepMs;
     await store.db.deleteFrom('intake_key').where('at', '<', before).execute();
@@ -217,7 +235,8 @@ export function createExchangeDoor(deps: ExchangeDoorDeps) {
     const exchange = deps.open();
     try {
       await catchUp(deps, exchange);
-      return { exchange, progress: { unread: true, takenTo: 0, answers: [], forgetAt: 0 } };
+      const none = { takenTo: 0, answers: [], told: undefined, forgetAt: 0 };
+      return { exchange, progress: { unread: true, ...none } };
     } catch (error) {
       exchange[Symbol.dispose]();
       throw error;
