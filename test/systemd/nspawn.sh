@@ -118,6 +118,44 @@ until_is 'backup service' 'Result=success' bash -c "
   nsenter -t $leader -m -p -- systemctl start selvedge-backup.service
   nsenter -t $leader -m -p -- systemctl show selvedge-backup.service -p Result"
 until_is 'backup is there' 'backup-.*json' inside ls /var/backups/selvedge
+# What an operator types, as docs/install.md shows it.
+inside ln -sfn /opt/selvedge/bin/selvedge.mjs /usr/local/bin/selvedge
+inside ln -sfn /opt/selvedge/node_modules/.bin/node /usr/local/bin/node
+operator() { inside PATH=/usr/local/bin:/usr/bin:/bin runuser -u selvedge -- selvedge "$@"; }
+until_is 'config check' 'the configuration is right' operator config check
+until_is 'rules check' '[0-9]+ rules|right|ok' operator rules check
+until_is 'doctor --offline' 'nothing has failed' operator doctor --offline
+until_is 'status' '^daemon +running' operator status
+until_is 'backup verify' 'whole, made' operator backup verify
+until_is 'pause' '^paused' operator pause a rehearsal
+until_is 'resume' '^resumed; it was paused: a rehearsal' operator resume
+until_is 'support-bundle' 'look at it before' operator support-bundle "/tmp/report-$RANDOM.json"
+until_is 'no secret in the journal' '^0$' bash -c "
+  nsenter -t $leader -m -p -- journalctl -o cat | grep -c canary-client-secret || true"
+until_is 'no secret in what the bundle says' '^0$' bash -c \
+  "cat '$root'/tmp/report-*.json | grep -c canary-client-secret || true"
+inside systemctl stop selvedge.service selvedge.socket
+until_is 'restore' '^restored ' operator backup restore
+inside systemctl start selvedge.socket selvedge.service
+until_is 'paused after the restore' 'sending +PAUSED: restored' operator status
+until_is 'resume after the restore' '^resumed' operator resume
+# The second brand.
+inside mkdir -p /etc/selvedge/acme/secrets /etc/systemd/system/selvedge@acme.socket.d
+inside cp /etc/selvedge/secrets/client-secret /etc/selvedge/secrets/webhook-secret \
+  /etc/selvedge/acme/secrets/
+inside cp -r /etc/selvedge/rules /etc/selvedge/acme/rules
+inside bash -c "printf '[Socket]\nListenStream=127.0.0.1:8800\n' \
+  >/etc/systemd/system/selvedge@acme.socket.d/address.conf
+  sed -e '/^rules/d' -e '/^store/d' /etc/selvedge/selvedge.yaml >/etc/selvedge/acme/selvedge.yaml
+  printf '%s\n' 'instance: acme' 'dataDir: /var/lib/selvedge/acme' 'local: { port: 8801 }' \
+    'rules: { directory: /etc/selvedge/acme/rules }' >>/etc/selvedge/acme/selvedge.yaml
+  chgrp -R selvedge /etc/selvedge/acme"
+inside systemctl daemon-reload
+inside systemctl enable --now selvedge@acme.socket selvedge@acme.service 2>/dev/null || true
+until_is 'second brand is ready' '"ready":true' inside curl -s http://127.0.0.1:8801/readyz
+until_is 'second brand listens' '405|404' \
+  inside curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:8800/webhooks
+inside systemctl stop selvedge@acme.service selvedge@acme.socket
 # A stream of requests over three restarts: senders wait, none is refused.
 inside bash -c 'for i in $(seq 400); do curl -s -o /dev/null --max-time 30 \
   -w "%{http_code}\n" -X POST -H "content-type: application/json" -d "{}" \
