@@ -27,7 +27,8 @@ export function run(context: CliContext): Command {
       const manager = serviceManager(context.env, process.pid, log);
       const deps = { clock: systemClock(), random: systemRandom(), log, scrubber, manager };
       const daemon = await openDaemon(config, { ...deps, readConfig });
-      const reload = () => daemon.reload({ actor: 'signal', reason: 'SIGHUP' });
+      const reload = () =>
+        manager.notifier.reloading(() => daemon.reload({ actor: 'signal', reason: 'SIGHUP' }));
       const onHangUp = context.output.isTerminal ? undefined : reload;
       await runUntilSignal((signal) => daemon.run(signal), log, { onHangUp });
     });

@@ -102,6 +102,9 @@ until_is 'files are private' '^600 selvedge' inside stat -c '%a %U' /var/lib/sel
 until_is 'no privileges' 'NoNewPrivs:.1' inside grep NoNewPrivs "/proc/$(shown MainPID)/status"
 until_is 'priorities in the journal' 'no rules|level lacks|refused|fail|warn' \
   inside journalctl -t selvedge -p warning -n 3 -o cat
+inside systemctl reload selvedge.service || failed=1
+until_is 'reload' 'rules' inside journalctl -t selvedge -n 5 -o cat --grep=rules
+until_is 'active after it' '^active$' shown ActiveState
 pid=$(shown MainPID)
 inside kill -KILL "$pid"
 until_is 'kill -9: started anew' '^[0-9]+$' bash -c "
@@ -121,7 +124,7 @@ until_is 'backup is there' 'backup-.*json' inside ls /var/backups/selvedge
 # What an operator types, as docs/install.md shows it.
 inside ln -sfn /opt/selvedge/bin/selvedge.mjs /usr/local/bin/selvedge
 inside ln -sfn /opt/selvedge/node_modules/.bin/node /usr/local/bin/node
-operator() { inside PATH=/usr/local/bin:/usr/bin:/bin runuser -u selvedge -- selvedge "$@"; }
+operator() { inside PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin runuser -u selvedge -- selvedge "$@"; }
 until_is 'config check' 'the configuration is right' operator config check
 until_is 'rules check' '[0-9]+ rules|right|ok' operator rules check
 until_is 'doctor --offline' 'nothing has failed' operator doctor --offline

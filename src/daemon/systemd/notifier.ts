@@ -15,6 +15,8 @@ export interface Notifier {
   readonly watchdogMs: number | undefined;
   /** Sends assignments such as `READY=1`; resolves when they have arrived, or could not be sent. */
   tell(...assignments: readonly string[]): Promise<void>;
+  /** Says that we reload while `work` lasts, and that we are ready after it, whatever came of it. */
+  reloading<T>(work: () => Promise<T>): Promise<T>;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -40,6 +42,7 @@ const NOBODY: Notifier = {
   isHeard: false,
   watchdogMs: undefined,
   tell: async () => undefined,
+  reloading: (work) => work(),
 };
 
 export function createNotifier(env: Environment, pid: number, log: Logger): Notifier {
@@ -50,16 +53,25 @@ export function createNotifier(env: Environment, pid: number, log: Logger): Noti
     if (!isTold) log.warn({ err: error }, `${HELPER} failed; told once`);
     isTold = true;
   };
+  const tell: Notifier['tell'] = (...assignments) =>
+    new Promise((resolve) => {
+      const options = { env: { NOTIFY_SOCKET, PATH }, timeout: HELPER_MS_MAX };
+      execFile(HELPER, assignments, options, (error) => {
+        if (error) complain(error);
+        resolve();
+      });
+    });
   return {
     isHeard: true,
     watchdogMs: watchdogOf(env, pid),
-    tell: (...assignments) =>
-      new Promise((resolve) => {
-        const options = { env: { NOTIFY_SOCKET, PATH }, timeout: HELPER_MS_MAX };
-        execFile(HELPER, assignments, options, (error) => {
-          if (error) complain(error);
-          resolve();
-        });
-      }),
+    tell,
+    async reloading(work) {
+      await tell('RELOADING=1');
+      try {
+        return await work();
+      } finally {
+        await tell('READY=1');
+      }
+    },
   };
 }
