@@ -15,7 +15,7 @@ export interface Notifier {
   readonly watchdogMs: number | undefined;
   /** Sends assignments such as `READY=1`; resolves when they have arrived, or could not be sent. */
   tell(...assignments: readonly string[]): Promise<void>;
-  /** Says that we reload while `work` lasts, and that we are ready after it, whatever came of it. */
+  /** Says that we reload while `work` lasts, and that we are ready again, whatever came of it. */
   reloading<T>(work: () => Promise<T>): Promise<T>;
 }
 
