@@ -98,6 +98,10 @@ async function lastGood({ store }: RuleKeeperDeps): Promise<LoadedRuleSet> {
   throw new ConfigError('rules.none', 'not even an empty set of rules can be loaded');
 }
 
+function readsLists({ ruleSet }: LoadedRuleSet): boolean {
+  return Object.keys(ruleSet.settings.list_sources).length > 0;
+}
+
 /** Armed rules whose text is another one since this change. */
 async function disarmedBy(
   tx: Tx,
@@ -155,14 +159,16 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
     await tellLists(deps, failed);
     return { ruleSet, files };
   };
-  let inForce = await lastGood(deps);
+  let inForce: LoadedRuleSet;
   let provisional = false;
   try {
-    inForce = await fill(loadRuleSet(deps.directory()), inForce);
+    const loaded = loadRuleSet(deps.directory());
+    inForce = readsLists(loaded) ? await fill(loaded, await lastGood(deps)) : loaded;
     await store.transaction((tx) => putInForce(tx, inForce, clock));
   } catch (thrown) {
     if (!(thrown instanceof ConfigError)) throw thrown;
     await tellInvalid(deps, thrown);
+    inForce = await lastGood(deps);
     provisional = true;
   }
   return {
@@ -170,7 +176,7 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
     isProvisional: () => provisional,
     async refreshLists() {
       const before = inForce;
-      if (Object.keys(before.ruleSet.settings.list_sources).length === 0) return false;
+      if (!readsLists(before)) return false;
       const next = await fill(before, before);
       // Somebody loaded other rules meanwhile: those have their lists.
       if (next.ruleSet.hash === before.ruleSet.hash || inForce !== before) return false;
