@@ -62,6 +62,8 @@ export interface EvaluateOptions {
   readonly armed?: ReadonlySet<string> | undefined;
   /** Hashes of the hold rules that held this delivery for their time and say "then: accept". */
   readonly lapsed?: ReadonlySet<string> | undefined;
+  /** The same facts as conditions see them, where they were made before; see `factsInContext`. */
+  readonly seen?: CelContext | undefined;
   /** Whether the values behind the clauses are collected. Default true. */
   readonly operands?: boolean | undefined;
 }
@@ -136,9 +138,21 @@ function extras(rule: Rule, context: CelContext): Pick<RuleResult, 'message' | '
   return { message: rule.message?.(context) ?? rule.title, record };
 }
 
+/**
+ * Facts as conditions see them. Costly for many lines; the same for every set that declares the
+ * same fields of the ERP.
+ */
+export function factsInContext(ruleSet: RuleSet, facts: Facts): CelContext {
+  return celContext(completeFacts(facts), ruleSet.extra);
+}
+
 /** The variables that the conditions of a set see for these facts. */
-export function contextOf(ruleSet: RuleSet, facts: Facts): CelContext {
-  return { ...celContext(completeFacts(facts), ruleSet.extra), ...ruleSet.variables };
+export function contextOf(
+  ruleSet: RuleSet,
+  facts: Facts,
+  seen: CelContext = factsInContext(ruleSet, facts),
+): CelContext {
+  return { ...seen, ...ruleSet.variables };
 }
 
 function verdictOf(result: RuleResult): Verdict {
@@ -154,7 +168,7 @@ export function evaluate(
   facts: Facts,
   options: EvaluateOptions = {},
 ): Evaluation {
-  const context = contextOf(ruleSet, facts);
+  const context = contextOf(ruleSet, facts, options.seen);
   const armed = options.armed ?? NONE;
   const setMode = weakest([ruleSet.settings.mode, options.mode ?? 'live']);
   const rules: RuleResult[] = [];

@@ -158,7 +158,7 @@ async function remember(
     await tx.deleteFrom('review').where('order_delivery_id', '=', id).execute();
     await tx
       .updateTable('evaluation')
-      .set({ due_at: at })
+      .set({ due_at: at, due_why: 'manual' })
       .where('order_delivery_id', '=', id)
       .execute();
   } else {

@@ -7,9 +7,17 @@
  * Reject rules are taken as armed: the question is what they would do. What people had touched is
  * left to people here as well.
  */
+import { canonicalJson } from '../../lib/json.ts';
+import type { CelContext } from '../../rules/cel/program.ts';
 import type { Outcome } from '../../rules/combine.ts';
-import { type EvaluateOptions, type Evaluation, evaluate } from '../../rules/evaluate.ts';
+import {
+  type EvaluateOptions,
+  type Evaluation,
+  evaluate,
+  factsInContext,
+} from '../../rules/evaluate.ts';
 import { completeFacts } from '../../rules/facts/derive.ts';
+import type { Facts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db } from '../../store/store.ts';
 import type { DecisionOutcome } from '../../store/tables.ts';
@@ -97,9 +105,27 @@ function outcomeOf(side: Side, evaluation: Evaluation): Outcome {
   return side.shadowAsLive ? evaluation.shadow : evaluation.live;
 }
 
-function judgeWith(side: Side, seen?: (evaluation: Evaluation) => void) {
+/** Facts as conditions see them: two sides that judge the same decision make them once. */
+function createSight(sides: readonly Side[]) {
+  const [first, ...others] = sides;
+  const extra = canonicalJson(first?.ruleSet.extra ?? {});
+  const isShared = others.every(({ ruleSet }) => canonicalJson(ruleSet.extra) === extra);
+  const contexts = new WeakMap<Facts, CelContext>();
+  return ({ ruleSet }: Side, facts: Facts): CelContext | undefined => {
+    if (!isShared || others.length === 0) return undefined;
+    const known = contexts.get(facts) ?? factsInContext(ruleSet, facts);
+    contexts.set(facts, known);
+    return known;
+  };
+}
+
+type Sight = ReturnType<typeof createSight>;
+
+function judgeWith(side: Side, sight: Sight, seen?: (evaluation: Evaluation) => void) {
   return (decision: PastDecision): DecisionOutcome => {
-    const evaluation = evaluate(side.ruleSet, decision.facts, side.options);
+    const { facts } = decision;
+    const options = { ...side.options, seen: sight(side, facts) };
+    const evaluation = evaluate(side.ruleSet, facts, options);
     seen?.(evaluation);
     return decision.leftToPeople ? 'hold' : outcomeOf(side, evaluation).kind;
   };
@@ -161,9 +187,11 @@ export async function backtest(
 ): Promise<Backtest> {
   const side = sideOf(options.rules, options);
   const use = createRuleUse(options.rules.rules);
-  const judgeAfter = judgeWith(side, use.see);
-  const judgeBefore = options.against
-    ? judgeWith(sideOf(options.against, options))
+  const other = options.against && sideOf(options.against, options);
+  const sight = createSight(other ? [side, other] : [side]);
+  const judgeAfter = judgeWith(side, sight, use.see);
+  const judgeBefore = other
+    ? judgeWith(other, sight)
     : (decision: PastDecision) => (decision.leftToPeople ? 'hold' : decision.said);
   const changes = createTable<DecisionOutcome, DecisionOutcome>();
   const agreement = createTable<DecisionOutcome, Ending>();
