@@ -120,6 +120,20 @@ describe('an order', () => {
   });
 });
 
+describe('a dry run', () => {
+  it('checks everything, tells what is unfit, and sends nothing', async () => {
+    const house = await startHouse({ settings: { 'outbox.dryRun': true } });
+    const fit = await house.put('order', 'A-1', lines(house));
+    const unfit = await house.put('order', 'A-2', {
+      lines: [{ barcode: house.barcodes[0], quantity: 1, price: 1, deliveryName: 'Drop 1' }],
+    });
+    expect((await house.until(unfit, 'refused')).problems[0]?.path).toBe('lines[0].deliveryName');
+    while ((await house.until(fit, 'queued')).lastError === null) await house.clock.sleep(1_000);
+    expect((await house.until(fit, 'queued')).lastError).toContain('would be sent now');
+    expect(house.ordersWith('A-1') + house.ordersWith('A-2')).toBe(0);
+  });
+});
+
 describe('the desk', () => {
   const WHO = { actor: 'anna', reason: 'looked at it' };
 

@@ -209,7 +209,7 @@ describe('the pre-flight of an order', () => {
 });
 
 describe('the watch over the outbox', () => {
-  it('tells of two orders with one reference for as long as there are two', async () => {
+  it('tells of two orders with one reference and of a late refund, while it is so', async () => {
     const clock = manualClock();
     const store = await temporaryStore(clock);
     const order = (orderId: number, reference: string) => ({
@@ -222,6 +222,16 @@ describe('the watch over the outbox', () => {
     await store.db
       .insertInto('sales_order')
       .values([order(1, 'A'), order(2, 'B'), order(3, 'B'), order(4, '')])
+      .execute();
+    const base = { kind: 'pending_refund', lane: 'l', body: '{}', body_hash: '', last_error: null };
+    const told = { due_at: 0, in_doubt_since: null, created_at: 0, cause: 'test', order_id: 1 };
+    const extra = { expected_from: null, reference_key: null, desk_reason: null };
+    await store.db
+      .insertInto('outbox')
+      .values({
+        ...{ ...base, ...told, ...extra, reference: 'R-1', state: 'confirmed' },
+        ...{ ended_at: clock.now(), result: JSON.stringify({ pendingRefundId: 8 }) },
+      })
       .execute();
     const stop = new AbortController();
     const limits = { alertAfterMs: MINUTE, refundAlertAfterMs: MINUTE };
@@ -241,6 +251,16 @@ describe('the watch over the outbox', () => {
       return rows.map(({ kind, key }) => `${kind} ${key}`);
     };
     expect(await open()).toEqual(['duplicate_reference B']);
+    await clock.advance(2 * MINUTE);
+    expect(await open()).toEqual(['duplicate_reference B', 'refund_unconfirmed 1']);
+    await store.db.updateTable('outbox').set({ result: '{"pendingRefundId":9}' }).execute();
+    const refund = { order_refund_id: 5, refund_no: null, order_id: 1, reference: null };
+    const more = { order_no: null, status: 'pending', pending_refund_id: 9, created_at: null };
+    const common = { extra: '{}', content_hash: '', first_seen_at: 0, changed_at: 0 };
+    await store.db
+      .insertInto('refund')
+      .values({ ...refund, ...more, ...common, deleted_at: null, read_seq: 0, source: 'test' })
+      .execute();
     await store.db
       .updateTable('sales_order')
       .set({ deleted_at: 1 })
