@@ -30,7 +30,10 @@ const PATH_TOKEN = 'canary-path-token-51f9';
 /** An installation as an operator has it: a file, secrets beside it, a folder of its own. */
 async function install(knobs: Record<string, unknown> = {}, more = ''): Promise<House> {
   const folder = temporaryFolder();
-  const reference = await startTestReference({ world: { styles: 3, orders: 3 }, ...knobs });
+  const reference = await startTestReference({
+    ...{ world: { styles: 3, orders: 3 }, auth: { loginSpacing: '0s' } },
+    ...knobs,
+  });
   const [credentials] = Object.values(reference.credentials);
   if (!credentials) throw new Error('the reference has no key');
   mkdirSync(join(folder, 'rules'));
@@ -51,7 +54,8 @@ service:
   v1:
     baseUrl: "${reference.v1Url}"
     login: { clientId: { file: id }, clientSecret: { file: secret } }
-  limits: { requestsPerSecond: 1000 }
+  limits: { requestsPerSecond: 1000, loginSpacing: 0s }
+  retry: { attempts: 1 }
 listener: { port: 0, secrets: [{ secret: { file: hook } }], access: { pathToken: { file: path } } }
 local: { port: 0 }
 rules: { directory: rules, mode: live }

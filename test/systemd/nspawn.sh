@@ -135,8 +135,8 @@ until_is 'resume' '^resumed; it was paused: a rehearsal' operator resume
 until_is 'support-bundle' 'look at it before' operator support-bundle "/tmp/report-$RANDOM.json"
 until_is 'no secret in the journal' '^0$' bash -c "
   nsenter -t $leader -m -p -- journalctl -o cat | grep -c canary-client-secret || true"
-until_is 'no secret in what the bundle says' '^0$' bash -c \
-  "cat '$root'/tmp/report-*.json | grep -c canary-client-secret || true"
+until_is 'no secret in the bundle' '^0$' \
+  inside bash -c 'cat /tmp/report-*.json | grep -c canary-client-secret || true'
 inside systemctl stop selvedge.service selvedge.socket
 until_is 'restore' '^restored ' operator backup restore
 inside systemctl start selvedge.socket selvedge.service
