@@ -181,6 +181,10 @@ describe('what the product data say of a line', () => {
     const first = { list_price: 90_00, list_price_diff_pct: '11.1112' };
     expect(await lineOf(1)).toMatchObject(first);
     expect(await lineOf(2)).toMatchObject({ list_price: 80_00, list_price_diff_pct: '25.0000' });
+    // Ordered ahead only: what is known of it comes from the season.
+    await write(house, seasonVariants('AW26'), [{ barcode: 'z', quantity: 9, details }]);
+    await house.delivery({ id: 9, order: 2, lines: [['z', 1]] });
+    expect(await lineOf(9)).toMatchObject({ style_no: 'S-1', stock_free: null });
     expect(await lineOf(3)).toMatchObject({ list_price: null, list_price_diff_pct: null });
   });
 });

@@ -43,10 +43,19 @@ interface Listed {
   readonly barcode: string;
   readonly currency: string | null;
   readonly wsp_price: number | null;
+  readonly style_no: string | null;
+  readonly color_code: string | null;
+  readonly brand_name: string | null;
+  readonly color_active: number | null;
 }
 
-/** What the service asks for a pre-order of these barcodes; empty for other orders. */
-async function seasonPrices(
+const LISTED = [
+  ...(['barcode', 'currency', 'wsp_price', 'style_no', 'color_code'] as const),
+  ...(['brand_name', 'color_active'] as const),
+] as const;
+
+/** What the service says of these barcodes for a pre-order; empty for other orders. */
+async function seasonVariants(
   tx: Tx,
   season: string | null,
   barcodes: readonly string[],
@@ -55,7 +64,7 @@ async function seasonPrices(
   const keys = barcodes.map((barcode) => `${season}/${barcode}`);
   return tx
     .selectFrom('season_variant')
-    .select(['barcode', 'currency', 'wsp_price'])
+    .select(LISTED)
     .where(inKeys('season_barcode', keys))
     .where('deleted_at', 'is', null)
     .execute();
@@ -99,8 +108,8 @@ function noosOf(type: string | null | undefined): boolean | null {
 function variantsOf(tx: Tx, barcodes: readonly string[]) {
   return tx
     .selectFrom('stock_variant')
-    .select(['barcode', 'quantity', 'style_no', 'color_code', 'brand_name', 'season_name'])
-    .select(['color_active', 'currency', 'wsp_price'])
+    .select(LISTED)
+    .select(['quantity', 'season_name'])
     .where(inKeys('barcode', barcodes))
     .where('deleted_at', 'is', null)
     .execute();
@@ -120,9 +129,11 @@ export async function lineFacts(
   const barcodes = [...new Set(lines.map((line) => line.barcode))];
   const variants = await variantsOf(tx, barcodes);
   const stock = new Map(variants.map((variant) => [variant.barcode, variant]));
-  const listed = order.season === null ? variants : await seasonPrices(tx, order.season, barcodes);
+  const ahead = await seasonVariants(tx, order.season, barcodes);
+  const listed: readonly Listed[] = order.season === null ? variants : ahead;
   const prices = new Map(listed.map((one) => [one.barcode, one]));
-  const styleNos = new Set(variants.flatMap(({ style_no: no }) => (no === null ? [] : [no])));
+  const told = [...variants, ...ahead];
+  const styleNos = new Set(told.flatMap(({ style_no: no }) => (no === null ? [] : [no])));
   const colors = await styleColors(tx, [...styleNos]);
   const readAt = await readStockReadAt(tx);
   const taken = new Map(await reservedPieces(tx, orderDeliveryId, barcodes, readAt));
@@ -133,8 +144,10 @@ export async function lineFacts(
     const ordered = order.lines.filter((other) => other.barcode === line.barcode);
     const price = prices.get(line.barcode);
     const sameCurrency = order.currency !== null && price?.currency === order.currency;
-    const color = colors.get(`${variant?.style_no}/${variant?.color_code ?? '?'}`);
-    const style = color ?? colors.get(`${variant?.style_no}/`);
+    // What is only ordered ahead is not in the stock list.
+    const about: Listed | undefined = variant ?? price;
+    const color = colors.get(`${about?.style_no}/${about?.color_code ?? '?'}`);
+    const style = color ?? colors.get(`${about?.style_no}/`);
     return {
       barcode: line.barcode,
       quantity: line.fulfilled_quantity,
@@ -143,13 +156,13 @@ export async function lineFacts(
       list_price: sameCurrency ? price.wsp_price : null,
       ordered: ordered.length > 0 ? ordered.reduce((sum, o) => sum + o.quantity, 0) : null,
       stock_free: variant ? Math.max(0, variant.quantity - others) : null,
-      style_no: variant?.style_no ?? null,
-      brand: variant?.brand_name ?? null,
+      style_no: about?.style_no ?? null,
+      brand: about?.brand_name ?? null,
       season: line.season_name ?? variant?.season_name ?? null,
       delivery_name: line.delivery_name ?? ordered[0]?.delivery_name ?? null,
       style_active: flagOf(style?.style_active),
       noos: noosOf(color?.noos_type),
-      color_active: flagOf(variant?.color_active) ?? flagOf(color?.color_active),
+      color_active: flagOf(about?.color_active) ?? flagOf(color?.color_active),
     };
   });
 }
