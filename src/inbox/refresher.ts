@@ -52,7 +52,8 @@ export interface RefresherLimits {
 }
 
 export const REFRESHER_LIMITS: RefresherLimits = {
-  concurrency: 4,
+  // As many as it takes to keep the limit of requests busy while some wait for the database.
+  concurrency: 8,
   firstDelayMs: 1_000,
   delayMsMax: 300_000,
   idleMsMax: 30_000,

@@ -14,6 +14,8 @@ import type { SqliteStore } from '../../src/store/store.ts';
 import { temporaryStore } from '../support/store.ts';
 import { eventually } from './support.ts';
 
+const LIMITS = { ...REFRESHER_LIMITS, concurrency: 4 };
+
 type ReadOrder = (orderId: number, request: ReadRequest) => Promise<void>;
 
 interface Bench {
@@ -33,20 +35,23 @@ async function startRefresher(readOrder: ReadOrder): Promise<Bench> {
   const clock = manualClock();
   const store = await temporaryStore(clock);
   const [started, read, refused]: [number[], number[], number[]] = [[], [], []];
-  const refresher = createRefresher({
-    store,
-    clock,
-    random: seededRandom(1),
-    log: silentLogger(),
-    async readOrder(orderId, request) {
-      started.push(orderId);
-      await readOrder(orderId, request);
+  const refresher = createRefresher(
+    {
+      store,
+      clock,
+      random: seededRandom(1),
+      log: silentLogger(),
+      async readOrder(orderId, request) {
+        started.push(orderId);
+        await readOrder(orderId, request);
+      },
+      onRead: (orderId) => read.push(orderId),
+      onRefused: async (orderId) => {
+        refused.push(orderId);
+      },
     },
-    onRead: (orderId) => read.push(orderId),
-    onRefused: async (orderId) => {
-      refused.push(orderId);
-    },
-  });
+    LIMITS,
+  );
   const abort = new AbortController();
   const running = refresher.run(abort.signal);
   const stop = async (): Promise<void> => {
@@ -147,7 +152,7 @@ describe('the refresher', () => {
     const bench = await startRefresher(readOrder);
     await bench.request(1, 2, 3, 4, 5, 6);
     await eventually(() => expect(bench.started).toEqual([1, 2, 3, 4]));
-    expect(bench.refresher.stats().reading).toBe(REFRESHER_LIMITS.concurrency);
+    expect(bench.refresher.stats().reading).toBe(LIMITS.concurrency);
     await bench.request(1, 2, 3, 4, 5, 6);
     open(2);
     await eventually(() => expect(bench.started).toHaveLength(5));
