@@ -87,6 +87,8 @@ export async function listStreams(
 function overviewOf(row: Selectable<Tables['sync_run']>) {
   return {
     runId: row.run_id,
+    // Numbers every start of a read: what started later knows better.
+    generation: row.read_seq,
     stream: row.stream,
     cause: row.cause,
     startedAt: row.started_at,

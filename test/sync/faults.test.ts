@@ -8,9 +8,9 @@ import { runSeed } from './campaign/seed.ts';
 
 describe('pulls from a service that misbehaves', () => {
   it.each([1, 2])('end with what the service has: seed %i', { timeout: 120_000 }, async (seed) => {
-    const { problems, faults } = await runSeed(seed);
+    const { problems, faults } = await runSeed(seed, 1);
     expect(problems).toEqual([]);
-    expect(faults).toBeGreaterThan(20);
+    expect(faults).toBeGreaterThan(5);
   });
 });
 

@@ -11,7 +11,7 @@ import { startOrders } from './orders-support.ts';
 import { listStreams } from './streams.ts';
 import { clientsOf } from './support.ts';
 
-const WORLD = { brands: 6, styles: 12, colors: 2, sizes: 4, orders: 24 };
+const WORLD = { brands: 6, styles: 12, colors: 2, sizes: 4, orders: 12 };
 const LOGIN = JSON.stringify({ status: 200, message: 'OK', data: { token: 'liar' } });
 
 const LISTS = ['variants', 'brands', 'freightOptions', 'seasons', 'orders'];

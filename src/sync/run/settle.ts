@@ -187,7 +187,8 @@ export async function settleRun(
   if (end.skipped !== undefined) return { outcome: 'skipped', reason: end.skipped, ...NOTHING };
   if (end.suspicion !== undefined && !isEmpty) {
     const reason = `${end.suspicion}; if that is right: selvedge sync release ${run.runId}`;
-    return { outcome: 'suspicious', reason, ...NOTHING };
+    const { missing } = await censusOf(deps, stream, run);
+    return { outcome: 'suspicious', reason, rowsDeleted: 0, rowsHeld: missing.length };
   }
   if (doubts.length > 0 && !isEmpty) {
     return { outcome: 'partial', reason: doubts.join('; '), ...NOTHING };

@@ -51,8 +51,13 @@ export async function lowestOpenOrder(db: Db): Promise<number> {
   return row?.order_id ?? Number.POSITIVE_INFINITY;
 }
 
-async function openOrders(db: Db): Promise<number[]> {
-  const rows = await openOrdersIn(db).select('order_id').orderBy('order_id').execute();
+/** Those that were not read since (epoch ms): a sweep that was cut off goes on. */
+async function openOrders(db: Db, since: number): Promise<number[]> {
+  const rows = await openOrdersIn(db)
+    .select('order_id')
+    .where((eb) => eb.or([eb('details_read_at', 'is', null), eb('details_read_at', '<', since)]))
+    .orderBy('order_id')
+    .execute();
   return rows.map((row) => row.order_id);
 }
 
@@ -63,7 +68,11 @@ interface SweptOrder {
 }
 
 /** First what changed since it was read (or was never read), then what waits the longest. */
-async function closedOrders(db: Db, { closed, closedMax }: SweepWish): Promise<SweptOrder[]> {
+async function closedOrders(
+  db: Db,
+  { closed, closedMax }: SweepWish,
+  since: number,
+): Promise<SweptOrder[]> {
   const all = db
     .selectFrom('sales_order')
     .select(['order_id', 'details_read_at'])
@@ -75,7 +84,8 @@ async function closedOrders(db: Db, { closed, closedMax }: SweepWish): Promise<S
   const changed = await hasChanged.orderBy('order_id', 'desc').limit(closedMax).execute();
   const found = new Map(changed.map((row) => [row.order_id, row.details_read_at]));
   if (closed === 'all') {
-    const oldest = all.orderBy('details_read_at').orderBy('order_id').limit(closedMax);
+    const unread = all.where('details_read_at', '<', since);
+    const oldest = unread.orderBy('details_read_at').orderBy('order_id').limit(closedMax);
     for (const row of await oldest.execute()) {
       if (found.size < closedMax) found.set(row.order_id, row.details_read_at);
     }
@@ -147,9 +157,9 @@ export async function sweep(
   const named = (orderIds: readonly number[]) =>
     orderIds.map((orderId) => ({ orderId, isUnread: false }));
   // The earlier time puts the open ones before everything else that waits.
-  const open = await openOrders(db());
+  const open = await openOrders(db(), run.startedAt);
   await request(named(open), run.startedAt);
-  await request(await closedOrders(db(), wish), run.startedAt + 1);
+  await request(await closedOrders(db(), wish, run.startedAt), run.startedAt + 1);
   if (wish.missingMax > 0) {
     const asked = new Set(open);
     const { missing } = await ordersCensus(db(), run);

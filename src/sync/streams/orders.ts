@@ -170,10 +170,8 @@ export function createOrdersStream(deps: OrdersDeps, options: OrdersOptions): St
     async pull(context): Promise<StreamEnd> {
       const walked = await walkOnce(deps, context, name);
       const { bottom, doubts } = walked;
-      // A full walk holds what is missing back at its end, behind the same fuse.
-      const suspicion = isFull
-        ? undefined
-        : await suspicionOf(deps, context.run, bottom, options.fuse);
+      // Before the sweep: what it finds by number is missing from the list all the same.
+      const suspicion = await suspicionOf(deps, context.run, bottom, options.fuse);
       const checkpoint = { ...walked };
       // More than these are not marked unasked.
       const missingMax = isFull && doubts.length === 0 ? options.fuse.absolute : 0;

@@ -21,7 +21,6 @@ import { clientsOf, FUSE, runnerOf, runsOn, STILL } from '../support.ts';
 import { mirrorDifferences } from './equal.ts';
 import { faultsOf, shake } from './trouble.ts';
 
-const ROUNDS = 3;
 const QUIET_TRIES_MAX = 12;
 /** Nothing is packed, shipped or confirmed but by the shaking. */
 const LIFE = {
@@ -159,7 +158,8 @@ async function figuresOf({ store }: House) {
   };
 }
 
-export async function runSeed(seed: number): Promise<SeedFigures> {
+/** `rounds`: how often every stream is pulled while things go wrong. */
+export async function runSeed(seed: number, rounds = 3): Promise<SeedFigures> {
   const clock = systemClock();
   const startedAt = clock.monotonic();
   const random = seededRandom(seed);
@@ -177,7 +177,7 @@ export async function runSeed(seed: number): Promise<SeedFigures> {
   reference.knobs.patch({ faults: faultsOf(random, seed) });
   const outcomes: Record<string, number> = {};
   const problems: string[] = [];
-  for (let round = 0; round < ROUNDS; round += 1) {
+  for (let round = 0; round < rounds; round += 1) {
     for (const stream of house.streams) {
       const { outcome } = await house.run(stream);
       outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;

@@ -32,11 +32,9 @@ export function faultsOf(random: Random, seed: number) {
 
 type Shake = (reference: Reference, random: Random, gone: Set<string>) => void;
 
-const sellOrFill: Shake = ({ world: { catalog, stock } }, random, gone) => {
+const sellOrFill: Shake = ({ world: { catalog, stock } }, random) => {
   const at = random.int(0, catalog.variantCount - 1);
-  const quantity = random.chance(0.5) ? 0 : random.int(1, 50);
-  if (quantity === 0) gone.add(`stock_variant:${catalog.barcodeOf(at)}`);
-  stock.set(at, quantity);
+  stock.set(at, random.chance(0.5) ? 0 : random.int(1, 50));
 };
 
 const order: Shake = ({ world }, random) => {
@@ -49,14 +47,11 @@ const pack: Shake = ({ world: { book, trade } }, random) => {
 };
 
 /** Whatever may follow; the world refuses what may not. What ships leaves the stock. */
-const decide: Shake = ({ world: { book, trade, catalog, stock } }, random, gone) => {
+const decide: Shake = ({ world: { book, trade } }, random) => {
   const delivery = random.pick(book.deliveries.all);
   const to = random.pick(['accepted', 'rejected', 'pending', 'canceled', 'ship'] as const);
   if (to === 'ship') trade.ship(delivery);
   else trade.moveDelivery(delivery, to, to === 'canceled' ? 'service' : 'client');
-  for (const { variant } of book.orders.get(delivery.orderId)?.lines ?? []) {
-    if (stock.of(variant) === 0) gone.add(`stock_variant:${catalog.barcodeOf(variant)}`);
-  }
 };
 
 const refund: Shake = ({ world: { book, trade } }, random) => {
@@ -98,6 +93,13 @@ const SHAKES: readonly Shake[] = [
   rename,
 ];
 
+/** Whatever it was that sold it out: an order, a refund that was taken back. */
+function noteSoldOut({ world: { catalog, stock } }: Reference, gone: Set<string>): void {
+  for (let at = 0; at < catalog.variantCount; at += 1) {
+    if (stock.of(at) === 0) gone.add(`stock_variant:${catalog.barcodeOf(at)}`);
+  }
+}
+
 /** More would only take longer; a slow machine must not mean a wilder world. */
 const SHAKES_MAX = 80;
 
@@ -110,6 +112,7 @@ export function shake(reference: Reference, random: Random, gone: Set<string>) {
     while (isOn && left > 0) {
       left -= 1;
       random.pick(SHAKES)(reference, random, gone);
+      noteSoldOut(reference, gone);
       await clock.sleep(random.int(4, 30));
     }
   })();
