@@ -4,6 +4,8 @@
 # mirror of Debian, and some 700 MB; touches nothing outside of its folder.
 #
 #   test/systemd/nspawn.sh [folder]      the folder is kept, so that a second call is quick
+#
+# What it said last stands in nspawn.txt.
 set -euo pipefail
 repository=$(cd "$(dirname "$0")/../.." && pwd)
 work=${1:-/tmp/selvedge-nspawn}
