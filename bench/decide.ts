@@ -1,7 +1,8 @@
 /**
  * How long the way through takes: from a packed delivery at the service to its accept there, and
  * to the read that confirms it. The daemon is a process of its own; the reference service runs
- * in this one and its journal has the times. Rate limits are off on both sides.
+ * in this one and its journal has the times. Rate limits are off on both sides; the stock is
+ * pulled every second meanwhile.
  *
  * `node bench/decide.ts [deliveries] [per second]`
  */
@@ -49,6 +50,8 @@ function writeConfig(folder: string, reference: Reference): string {
     '  limits: { requestsPerSecond: 5000 }',
     `listener: { port: ${PORT}, secrets: [{ secret: { file: webhook } }] }`,
     'local: { port: 0 }',
+    // Pulled all the time, as fast as it goes.
+    "streams: { stock: { schedule: '* * * * * *', jitter: 0s } }",
   ];
   writeFileSync(path, lines.join('\n'));
   return path;
@@ -100,7 +103,7 @@ const reference = await startReference({
   host: '127.0.0.1',
   ports: { service: 0, relay: 0, control: 0 },
   knobs: parseKnobs({
-    world: { styles: 20, orders: 0 },
+    world: { orders: 0 },
     life: { ordersPerMinute: 0, packAfter: '1s', shipAfter: '1h', cancelShare: 0, splitShare: 0 },
     rates: { perSecond: 0 },
     journal: { size: 100_000 },
