@@ -98,10 +98,15 @@ async function putOff(deps: PlannerDeps, planned: PlannedStream, error: string):
 async function runOne(
   deps: PlannerDeps & RunnerDeps,
   planned: PlannedStream,
+  openedAt: number,
   signal: AbortSignal,
 ): Promise<void> {
+  // A run that goes on from before the start has not seen what happened while nobody listened.
+  const isBehind = (startedAt: number): boolean => planned.atStart === true && startedAt < openedAt;
+  const dueAt = (startedAt: number): number =>
+    isBehind(startedAt) ? deps.clock.now() : nextDue(deps, planned);
   try {
-    const ask = { cause: 'schedule', dueAt: () => nextDue(deps, planned) };
+    const ask = { cause: 'schedule', dueAt };
     deps.onRunEnded(await runStream(deps, planned.stream, ask, signal));
   } catch (thrown) {
     if (signal.aborted) return;
@@ -140,6 +145,7 @@ export function createPlanner(deps: PlannerDeps): Planner {
     name: 'sync',
     nudge: () => wake.abort(),
     async run(signal) {
+      const openedAt = clock.now();
       await ensureState(deps);
       await lookAgainAfterUpgrade(deps);
       await bringForward(deps);
@@ -154,7 +160,7 @@ export function createPlanner(deps: PlannerDeps): Planner {
           const idle = deps.mayPull() ? await idleStreams(deps, running) : [];
           for (const { planned } of idle.filter(({ dueAt }) => dueAt <= clock.now())) {
             const { name } = planned.stream;
-            const work = runOne({ ...deps, outages }, planned, stop)
+            const work = runOne({ ...deps, outages }, planned, openedAt, stop)
               .catch((error: unknown) => {
                 failure ??= { error };
               })

@@ -50,7 +50,7 @@ async function startPlanner() {
     for (let half = 0; half < 2 * count; half += 1) await clock.advance(MINUTE / 2);
     return runs.splice(0);
   };
-  return { asked, run, minutes };
+  return { store, start, asked, run, minutes };
 }
 
 it('runs a stream by its pace, sooner when that gets shorter, never on a full disk', async () => {
@@ -80,4 +80,18 @@ it('looks at every start for what happened while nobody listened', async () => {
   expect(await minutes(2)).toEqual([]);
   onTestFinished(run());
   expect(await minutes(21)).toEqual([7, 27]);
+});
+
+it('looks again behind a run that goes on from before the start', async () => {
+  const { store, start, asked, run, minutes } = await startPlanner();
+  asked.pace = 20 * MINUTE;
+  const cutOff = { stream: 'orders', cause: 'schedule', started_at: start, read_seq: 1 };
+  await store.db
+    .insertInto('sync_run')
+    .values({ ...cutOff, options: '{}', checkpoint: '{}' })
+    .execute();
+  await minutes(2);
+  onTestFinished(run());
+  expect(await minutes(5)).toEqual([2, 2]);
+  expect(await minutes(20)).toEqual([22]);
 });

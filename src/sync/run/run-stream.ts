@@ -42,8 +42,8 @@ export interface RunResult {
 
 export interface RunAsk {
   readonly cause: string;
-  /** When the stream is due again, asked when the run has ended. */
-  readonly dueAt: () => number;
+  /** When the stream is due again; asked when the run has ended, with when it was started. */
+  readonly dueAt: (startedAt: number) => number;
   /** Compare every row, whatever the digests say. */
   readonly full?: boolean;
 }
@@ -315,7 +315,7 @@ export async function runStream(
     if ('stream' in after) return after;
     end = after;
   }
-  const { rows, changed } = await endRun(store, run, end, clock.now(), ask.dueAt());
+  const { rows, changed } = await endRun(store, run, end, clock.now(), ask.dueAt(run.startedAt));
   const { outcome, reason } = end;
   const result = { stream: stream.name, outcome, rows, changed, reason };
   logEnd(deps, run, end, result);
