@@ -60,10 +60,11 @@ export function systemClock(): Clock {
       return { cancel: () => clearTimeout(handle) };
     },
     // A sleeping worker keeps the process alive on purpose: unlike a watchdog timer, somebody
-    // waits for it. The reference is held by a second, ordinary timer.
+    // waits for it. The reference is held by a second timer, which must not be the first to end:
+    // between the two nothing would hold the process.
     sleep(ms, signal) {
-      const keepAlive = setTimeout(() => undefined, Math.min(Math.max(ms, 0), TIMER_MS_MAX));
-      return sleepWith(clock, ms, signal).finally(() => clearTimeout(keepAlive));
+      const keepAlive = setInterval(() => undefined, TIMER_MS_MAX);
+      return sleepWith(clock, ms, signal).finally(() => clearInterval(keepAlive));
     },
   };
   return clock;
