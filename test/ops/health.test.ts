@@ -82,6 +82,7 @@ describe('health', () => {
     expect(found.get('selvedge_service_requests_total')).toBeGreaterThan(0);
     expect(found.get('selvedge_worker_running{worker="sync"}')).toBe(1);
     expect(found.get('selvedge_workers_stuck')).toBe(0);
+    expect(found.get('selvedge_rejects_waiting')).toBe(0);
     expect(found.get('selvedge_disk_free_bytes')).toBeGreaterThan(0);
     expect(found.get('selvedge_database_bytes')).toBeGreaterThan(0);
     expect(found.get('selvedge_backup_age_seconds')).toBe(Infinity);

@@ -5,6 +5,7 @@
  */
 import type { Outcome } from '../../rules/combine.ts';
 import type { Tx } from '../../store/store.ts';
+import type { Subject } from '../facts.ts';
 import type { Judgement } from '../record.ts';
 import { beginEntry, endEntry, latestEntry, type RejectEntry } from './queue.ts';
 import { settlePushed } from './settle.ts';
@@ -29,21 +30,29 @@ function standing(entry: RejectEntry | undefined, contentHash: string): Outcome 
 }
 
 /**
- * The outcome after the rails. A delivery that a rail stopped is not accepted behind its back:
- * it stays held until a person has spoken or it has changed. One that a rail only puts off is held
- * while the rules go on to want the reject.
+ * The outcome behind what rails have decided already. A delivery that a rail stopped is not
+ * accepted behind its back: it stays held until a person has spoken or it has changed. One that a
+ * rail only puts off is held while the rules go on to want the reject.
  */
+export async function outcomeBehindRails(
+  tx: Tx,
+  { delivery }: Pick<Subject, 'delivery'>,
+  outcome: Outcome,
+): Promise<Outcome> {
+  if (outcome.kind === 'hold') return outcome;
+  const entry = await latestEntry(tx, delivery.order_delivery_id);
+  if (entry?.state === 'waiting' && outcome.kind !== 'reject') return outcome;
+  return standing(entry, delivery.content_hash) ?? outcome;
+}
+
+/** The same, once the ends of the rejects that were pushed are written down. */
 export async function outcomeAfterRails(
   tx: Tx,
   { subject, at }: Pick<Judgement, 'subject' | 'at'>,
   outcome: Outcome,
 ): Promise<Outcome> {
-  const { order_delivery_id: id, content_hash: contentHash } = subject.delivery;
   await settlePushed(tx, at);
-  if (outcome.kind === 'hold') return outcome;
-  const entry = await latestEntry(tx, id);
-  if (entry?.state === 'waiting' && outcome.kind !== 'reject') return outcome;
-  return standing(entry, contentHash) ?? outcome;
+  return outcomeBehindRails(tx, subject, outcome);
 }
 
 /** The first of the deciding reject rules is the one that must stand till the end. */

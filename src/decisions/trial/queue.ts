@@ -13,6 +13,7 @@ import type { DecisionOutcome } from '../../store/tables.ts';
 import { UnknownStatus } from '../facts/status.ts';
 import { readSubject } from '../facts.ts';
 import { lapsedRules, readHolds } from '../holds/holds.ts';
+import { outcomeBehindRails } from '../reject/outcome.ts';
 import { isReviewed } from '../review/touched.ts';
 
 export interface QueueOptions {
@@ -94,7 +95,8 @@ async function answerFor(
     const facts = afterAccepts(subject.facts, taken);
     const lapsed = lapsedRules(await readHolds(tx, orderDeliveryId), now);
     const evaluation = evaluate(ruleSet, facts, { armed, lapsed, operands: false });
-    const { kind, rules, reason } = shadowAsLive ? evaluation.shadow : evaluation.live;
+    const wanted = shadowAsLive ? evaluation.shadow : evaluation.live;
+    const { kind, rules, reason } = await outcomeBehindRails(tx, subject, wanted);
     if (kind === 'accept') take(facts, taken);
     return { after: kind, rules, reason };
   } catch (thrown) {

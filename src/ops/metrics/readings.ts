@@ -30,6 +30,8 @@ export interface DatabaseReadings {
   /** Dead documents and those that wait for a person. */
   readonly dead: number;
   readonly desk: number;
+  /** Rejects that wait out their grace. */
+  readonly rejects: number;
   readonly toRead: CountedAge;
   /** Epoch ms; undefined: there was none. */
   readonly lastEventAt: number | undefined;
@@ -117,6 +119,16 @@ async function counted(db: Db, table: 'quarantine' | 'incident'): Promise<Counte
   return rows.map(({ name, count }) => ({ name, count: Number(count) }));
 }
 
+async function waitingRejects(db: Db): Promise<number> {
+  const { count } = await db
+    .selectFrom('reject_entry')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('ended_at', 'is', null)
+    .where('state', '=', 'waiting')
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
 async function outboxTroubles(db: Db): Promise<{ readonly dead: number; readonly desk: number }> {
   const dead = await db
     .selectFrom('outbox')
@@ -154,6 +166,7 @@ export async function readDatabase(
     pending: aged(await pendingDeliveries(db), now),
     outbox: aged(await openOutbox(db), now),
     ...(await outboxTroubles(db)),
+    rejects: await waitingRejects(db),
     toRead: aged(waiting, now)[0] ?? { name: 'orders', count: 0, oldestMs: 0 },
     lastEventAt: event?.at ?? undefined,
     quarantine: await counted(db, 'quarantine'),

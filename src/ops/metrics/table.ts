@@ -71,6 +71,11 @@ export const DATABASE_MEASURES: readonly Measure<DatabaseReadings>[] = [
       })),
   },
   {
+    name: 'rejects_waiting',
+    help: 'Rejects that wait out their grace and can be stopped',
+    read: ({ rejects }) => one(rejects),
+  },
+  {
     name: 'outbox_items',
     help: 'Pushes that have not ended, by kind and state',
     labels: ['kind', 'state'],

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { tryQueue } from '../../../src/decisions/trial/queue.ts';
 import { type Court, createCourt, HOUR, settingsWith, UNLUCKY } from './support.ts';
 
 /** Deliveries 1…n wait to be rejected; the grace of all of them is over. */
@@ -48,6 +49,11 @@ describe('a limit of rejects trips the breaker when it is reached:', () => {
     const latest = await court.latest();
     expect(latest).toMatchObject({ id: 3, outcome: 'hold' });
     expect(latest.reason).toBe('rail cap: an hour: 3, allowed are 2');
+    const { ruleSet } = court.rules();
+    const tried = await tryQueue(court.store, court.clock.now(), { rules: ruleSet });
+    expect(tried.at(-1)).toMatchObject({
+      ...{ orderDeliveryId: 3, after: 'hold', reason: latest.reason },
+    });
   });
 
   it('in a day, over the hours', async () => {
