@@ -44,14 +44,24 @@ async function picture(page: Page, name: string): Promise<void> {
   if (folder) await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
 }
 
+/**
+ * Presses a button that acts and waits for the page that says what was done: a click comes back
+ * before the browser has asked the server, and the page before it may look the same.
+ */
+async function press(page: Page, name: string | RegExp, done: string): Promise<void> {
+  await page.getByRole('button', { name }).click();
+  await page.waitForURL(new RegExp(`[?&]done=${done}\\b`));
+}
+
 async function addEndpoint({ page, receiver }: Visit): Promise<void> {
   await page.getByRole('link', { name: 'Add endpoint' }).click();
+  await page.waitForURL('**/endpoints/new');
   await page.getByLabel('URL').fill(receiver.url);
   await page.getByLabel('Description').fill('ERP, production');
   await page.getByLabel('sales_order.delivery_created').check();
   await page.getByLabel('ping').check();
   await picture(page, 'new-endpoint');
-  await page.getByRole('button', { name: 'Add endpoint' }).click();
+  await press(page, 'Add endpoint', 'added');
 }
 
 describe('the portal in a browser', { timeout: BROWSER_MS_MAX }, () => {
@@ -68,11 +78,11 @@ describe('the portal in a browser', { timeout: BROWSER_MS_MAX }, () => {
     });
     const before = relay.secret(id);
     await page.getByText(before).waitFor();
-    await page.getByRole('button', { name: 'Rotate secret' }).click();
+    await press(page, 'Rotate secret', 'rotated');
     await page.getByText(relay.secret(id)).waitFor();
     expect(relay.liveSecrets(id).map(({ secret }) => secret)).toEqual([relay.secret(id), before]);
     await page.getByText(before).waitFor();
-    await page.getByRole('button', { name: 'Send example' }).click();
+    await press(page, 'Send example', 'sent');
     await page.getByRole('status').filter({ hasText: 'The example was sent' }).waitFor();
     await relay.idle();
     await page.reload();
@@ -92,18 +102,18 @@ describe('the portal in a browser', { timeout: BROWSER_MS_MAX }, () => {
     await page.getByRole('alert').filter({ hasText: 'not http or https' }).waitFor();
     await page.getByLabel('URL').fill(`${bench.receiver.url}/2`);
     await page.getByLabel('ping').uncheck();
-    await page.getByRole('button', { name: 'Save' }).click();
+    await press(page, 'Save', 'saved');
     await page.getByRole('status').filter({ hasText: 'Saved' }).waitFor();
     expect(endpoint()).toMatchObject({ eventTypes: ['sales_order.delivery_created'] });
     expect(endpoint()?.url).toMatch(/\/2$/);
-    await page.getByRole('button', { name: 'Disable' }).click();
+    await press(page, 'Disable', 'disabled');
     await page.getByRole('button', { name: 'Enable' }).waitFor();
     expect(endpoint()?.disabledReason).toBe('switched off by its owner');
-    await page.getByRole('button', { name: 'Enable' }).click();
+    await press(page, 'Enable', 'enabled');
     await page.getByRole('button', { name: 'Disable' }).waitFor();
     expect(endpoint()?.disabledReason).toBeNull();
     await page.getByRole('link', { name: 'Delete…' }).click();
-    await page.getByRole('button', { name: 'Delete endpoint' }).click();
+    await press(page, 'Delete endpoint', 'deleted');
     await page.getByText('No endpoint yet').waitFor();
     expect(relay.listEndpoints()).toEqual([]);
     expect(bench.complaints).toEqual([]);
@@ -138,7 +148,7 @@ describe('the portal in a browser', { timeout: BROWSER_MS_MAX }, () => {
     await picture(page, 'message');
     receiver.respond = answering(204);
     receiver.requests.length = 0;
-    await page.getByRole('button', { name: /^Re-send/ }).click();
+    await press(page, /^Re-send/, 'resent');
     await page.getByRole('status').filter({ hasText: 'sent again' }).waitFor();
     await relay.idle();
     await page.reload();
@@ -146,7 +156,7 @@ describe('the portal in a browser', { timeout: BROWSER_MS_MAX }, () => {
     await page.getByRole('link', { name: 'Endpoints' }).click();
     await page.getByRole('link', { name: receiver.url }).click();
     await page.getByLabel('Recover failed since').selectOption('Last 7 days');
-    await page.getByRole('button', { name: 'Recover failed' }).click();
+    await press(page, 'Recover failed', 'recovered');
     await page.getByRole('status').filter({ hasText: 'is being sent again' }).waitFor();
     await relay.idle();
     const references = receiver.requests.map(({ body }) => JSON.parse(String(body)).references);
@@ -171,7 +181,7 @@ describe('the portal in a browser', { timeout: BROWSER_MS_MAX }, () => {
     onTestFinished(() => second.close());
     await second.goto(url);
     await second.getByText('This link was used or has expired').waitFor();
-    expect(second.url()).toBe(`${bench.url}/portal/login`);
+    await second.waitForURL(`${bench.url}/portal/login`);
     await picture(second, 'spent');
     expect(bench.complaints).toEqual([]);
   });
@@ -191,7 +201,7 @@ describe('the portal in a browser', { timeout: BROWSER_MS_MAX }, () => {
     };
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
-    expect(new URL(page.url()).hash).toBe('#main');
+    await page.waitForURL(/#main$/);
     await tabTo('Add endpoint');
     await page.keyboard.press('Enter');
     await page.waitForURL('**/endpoints/new');
