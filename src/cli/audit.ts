@@ -1,8 +1,9 @@
 /** `selvedge audit list`: what people did, and why. */
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
 import { systemClock } from '../lib/clock.ts';
 import { tryParseJson } from '../lib/json.ts';
 import type { Db } from '../store/store.ts';
+import { wholeNumber } from './arguments.ts';
 import { type CliContext, examples } from './command.ts';
 import { withMirror } from './reading.ts';
 import { parseMoment } from './rules/moment.ts';
@@ -16,12 +17,6 @@ interface Options {
 }
 
 const LIMIT_MAX = 10_000;
-
-function wholeNumber(text: string): number {
-  const value = Number(text);
-  if (/^\d+$/.test(text) && value >= 1 && value <= LIMIT_MAX) return value;
-  throw new InvalidArgumentError(`a number from 1 to ${LIMIT_MAX}`);
-}
 
 async function rowsOf(db: Db, { since, action, subject, limit }: Options) {
   let query = db
@@ -43,7 +38,7 @@ export function auditList(context: CliContext): Command {
     .option('--since <time>', 'from then on: a time, or 7d for ago', '30d')
     .option('--action <name>', 'only this action, or those that begin so, e.g. delivery.')
     .option('--subject <name>', 'only about this, e.g. delivery:500012 or rule:<id>')
-    .option('--limit <n>', 'how many at the most', wholeNumber, 100)
+    .option('--limit <n>', 'how many at the most', wholeNumber(1, LIMIT_MAX), 100)
     .option('--json', 'as JSON')
     .addHelpText(
       'after',

@@ -10,7 +10,7 @@ import { createVariantPages } from '../sync/bulk/variant-pages.ts';
 import { createSyncOperations, type SyncOperations } from '../sync/operations.ts';
 import { createPlanner } from '../sync/planner.ts';
 import type { RunResult } from '../sync/run/run-stream.ts';
-import { type AloneDeps, workAlone } from './commands/alone.ts';
+import type { Alone } from './commands/alone.ts';
 import type { Service } from './service.ts';
 import { plannedStreams } from './streams.ts';
 import type { Worker } from './supervisor.ts';
@@ -62,18 +62,11 @@ export function createSync(config: Config, deps: SyncDeps): Sync {
   return { operations, planner: withThread(planner, thread) };
 }
 
-/** For the command line while no daemon runs; throws `store.locked` when one does. */
-export function withOperations<T>(
-  config: Config,
-  deps: AloneDeps,
-  work: (operations: SyncOperations) => Promise<T>,
-): Promise<T> {
-  const { clock } = deps;
-  return workAlone(config, deps, ({ store, service }) => {
-    const sources = { store, clock, ...service, onRefreshRequested: () => undefined };
-    const streams = plannedStreams(config, sources).map(({ stream }) => stream);
-    const variants = createVariantPages({ store, clock });
-    const nudge = (): void => undefined;
-    return work(createSyncOperations({ store, clock, variants, streams, nudge }));
-  });
+/** For the command line while no daemon runs. */
+export function operationsAlone({ config, clock, store, service }: Alone): SyncOperations {
+  const sources = { store, clock, ...service, onRefreshRequested: () => undefined };
+  const streams = plannedStreams(config, sources).map(({ stream }) => stream);
+  const variants = createVariantPages({ store, clock });
+  const nudge = (): void => undefined;
+  return createSyncOperations({ store, clock, variants, streams, nudge });
 }

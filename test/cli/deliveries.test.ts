@@ -16,7 +16,7 @@ describe('selvedge deliveries list', () => {
   it('refuses a limit that is no number instead of guessing one', async () => {
     const { code, err } = await cli('deliveries', 'list', '--limit', '5x');
     expect(code).toBe(2);
-    expect(err).toMatch(/--limit.*a number from 1 to 10000/);
+    expect(err).toMatch(/--limit.*a whole number from 1 to 10000/);
   });
 
   it('refuses filters that contradict each other', async () => {

@@ -30,6 +30,10 @@ describe('the command line', () => {
     [['config', 'show', '--jsno'], "selvedge: unknown option '--jsno'\n(Did you mean --json?)"],
     [['config', 'show', 'extra'], 'too many arguments'],
     [['--config'], 'argument missing'],
+    [['events', 'list', '--limit', 'all'], 'It must be a whole number from 1 to 100000.'],
+    [['sync', 'runs', '--limit', '0'], 'It must be a whole number from 1 to 10000.'],
+    [['sync', 'release', 'latest', '--reason', 'x'], 'It must be a whole number from 0.'],
+    [['rules', 'replay', '4.7'], 'It must be a whole number from 0.'],
     [['config'], 'Commands:'],
     [[], 'Commands:'],
   ])('calls %j a usage error', async (args, message) => {

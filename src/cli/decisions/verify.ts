@@ -2,12 +2,13 @@
 import { Command } from 'commander';
 import { type VerifyReport, verifyDecisions } from '../../decisions/trial/replay.ts';
 import { EXIT } from '../../lib/errors.ts';
+import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import type { Output } from '../output.ts';
 import { withMirror } from '../reading.ts';
 
 const SAMPLE_DEFAULT = 200;
-const SAMPLE_MAX = 1_000_000;
+const SAMPLE = wholeNumber(0, 1_000_000);
 
 function print(output: Output, { chain, replayed, different }: VerifyReport): void {
   const broken = chain.brokenAt;
@@ -26,16 +27,16 @@ export function decisionsVerify(context: CliContext): Command {
       'Recomputes the chain of hashes over every decision and its facts, and replays a sample\n' +
         'to the identical outcome. Exits with 1 when anything differs.',
     )
-    .option('--sample <n>', 'decisions to replay, evenly over the journal', String(SAMPLE_DEFAULT))
+    .option('--sample <n>', 'decisions to replay, evenly over the journal', SAMPLE, SAMPLE_DEFAULT)
     .option('--json', 'as JSON')
     .addHelpText('after', examples([['decisions verify --sample 1000', 'a larger sample']]))
-    .action(async (options: { sample: string; json?: boolean }, command: Command) => {
-      const asked = Number.parseInt(options.sample, 10);
-      const sample = Math.min(SAMPLE_MAX, Math.max(0, asked || 0));
-      const report = await withMirror(command, context, (db) => verifyDecisions(db, sample));
-      const isRight = report.chain.brokenAt === undefined && report.different.length === 0;
-      if (!isRight) context.setExitCode(EXIT.failure.code);
-      if (options.json === true) context.output.json(report);
-      else print(context.output, report);
-    });
+    .action(
+      async ({ sample, ...options }: { sample: number; json?: boolean }, command: Command) => {
+        const report = await withMirror(command, context, (db) => verifyDecisions(db, sample));
+        const isRight = report.chain.brokenAt === undefined && report.different.length === 0;
+        if (!isRight) context.setExitCode(EXIT.failure.code);
+        if (options.json === true) context.output.json(report);
+        else print(context.output, report);
+      },
+    );
 }

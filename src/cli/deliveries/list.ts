@@ -1,8 +1,9 @@
 /** `selvedge deliveries list`: what was packed, and what became of it. */
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
 import { listDeliveries } from '../../decisions/desk.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { formatDuration } from '../../lib/units.ts';
+import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { withMirror } from '../reading.ts';
 
@@ -20,12 +21,6 @@ interface ListOptions {
 
 /** More than anybody reads; programs ask the database. */
 const LIMIT_MAX = 10_000;
-
-function wholeNumber(text: string): number {
-  const value = Number(text);
-  if (/^\d+$/.test(text) && value >= 1 && value <= LIMIT_MAX) return value;
-  throw new InvalidArgumentError(`a number from 1 to ${LIMIT_MAX}`);
-}
 
 const STATUSES = ['pending', 'accepted', 'rejected', 'canceled'] as const;
 const FILTERS = ['held', 'refused', ...STATUSES] as const;
@@ -48,7 +43,7 @@ export function deliveriesList(context: CliContext): Command {
     .addOption(
       new Option('--status <status>', 'only this status').choices(STATUSES).conflicts([...FILTERS]),
     )
-    .option('--limit <n>', 'how many at the most', wholeNumber, 50)
+    .option('--limit <n>', 'how many at the most', wholeNumber(1, LIMIT_MAX), 50)
     .option('--json', 'as JSON')
     .addHelpText(
       'after',

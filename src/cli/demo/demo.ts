@@ -9,13 +9,14 @@ import { systemRandom } from '../../lib/chance.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { createLogger, type Logger } from '../../lib/log.ts';
 import type { Reference } from '../../reference/reference.ts';
+import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { type DemoFolder, prepareDemoFolder } from './folder.ts';
 import { createLiveView, type LiveView } from './live-view.ts';
 
 interface DemoOptions {
   readonly dir: string;
-  readonly seed: string;
+  readonly seed: number;
   readonly rules?: string;
   readonly plain?: boolean;
 }
@@ -59,7 +60,7 @@ async function runDemo(context: CliContext, options: DemoOptions): Promise<void>
     const reference = await startReference({
       host: '127.0.0.1',
       ports: { service: 0, relay: 0, control: 0 },
-      knobs: parseKnobs({ world: { seed: Number(options.seed) } }),
+      knobs: parseKnobs({ world: { seed: options.seed } }),
       clock,
       log,
     });
@@ -100,7 +101,7 @@ export function demo(context: CliContext): Command {
         'happens. Everything is in one folder, which is emptied at the start.',
     )
     .option('--dir <folder>', 'the folder of the demo', '.selvedge-demo')
-    .option('--seed <number>', 'the seed of the world', '7')
+    .option('--seed <number>', 'the seed of the world', wholeNumber(), 7)
     .option('--rules <dir>', 'your own rules (default: the example rules)')
     .option('--plain', 'log lines instead of the live view')
     .addHelpText(

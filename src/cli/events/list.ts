@@ -2,16 +2,16 @@
 import { Command } from 'commander';
 import { type EventRow, listEvents } from '../../inbox/overview.ts';
 import { systemClock } from '../../lib/clock.ts';
-import { SelvedgeError } from '../../lib/errors.ts';
+import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { withMirror } from '../reading.ts';
 import { parseMoment } from '../rules/moment.ts';
 
 interface Options {
   readonly type?: string;
-  readonly order?: string;
+  readonly order?: number;
   readonly since?: string;
-  readonly limit: string;
+  readonly limit: number;
   readonly json?: boolean;
 }
 
@@ -31,12 +31,6 @@ export function eventCells(event: EventRow, at: number = event.receivedAt): stri
   ];
 }
 
-function orderNumber(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  if (/^\d+$/.test(text)) return Number(text);
-  throw new SelvedgeError('cli.no_order', `"${text}" is no order id`);
-}
-
 export function eventsList(context: CliContext): Command {
   return new Command('list')
     .summary('show stored events, the latest first')
@@ -45,9 +39,9 @@ export function eventsList(context: CliContext): Command {
         'counts how often the relay has sent it. Times are UTC.',
     )
     .option('--type <type>', 'such as sales_order.delivery_created, or delivery_created')
-    .option('--order <id>', 'only events that name this order')
+    .option('--order <id>', 'only events that name this order', wholeNumber())
     .option('--since <time>', 'a time, or 2h for two hours ago')
-    .option('--limit <n>', 'how many at the most', '50')
+    .option('--limit <n>', 'how many at the most', wholeNumber(1, LIMIT_MAX), 50)
     .option('--json', 'as JSON; times are epoch milliseconds')
     .addHelpText(
       'after',
@@ -60,9 +54,9 @@ export function eventsList(context: CliContext): Command {
       const now = systemClock().now();
       const filter = {
         type: options.type,
-        orderId: orderNumber(options.order),
+        orderId: options.order,
         since: options.since === undefined ? undefined : parseMoment(options.since, now),
-        limit: Math.min(LIMIT_MAX, Math.max(1, Number.parseInt(options.limit, 10) || 50)),
+        limit: options.limit,
       };
       const events = await withMirror(command, context, (db) => listEvents(db, filter));
       if (options.json === true) context.output.json(events);

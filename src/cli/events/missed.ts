@@ -3,13 +3,14 @@ import { Command } from 'commander';
 import { listMissed } from '../../inbox/loss/missed.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { formatDuration } from '../../lib/units.ts';
+import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { withMirror } from '../reading.ts';
 import { parseMoment } from '../rules/moment.ts';
 
 interface Options {
   readonly since: string;
-  readonly limit: string;
+  readonly limit: number;
   readonly json?: boolean;
 }
 
@@ -23,12 +24,12 @@ export function eventsMissed(context: CliContext): Command {
         'than lossMeter.lateAfter. The latest first; times are UTC, LATE is at the most.',
     )
     .option('--since <time>', 'a time, or 1d for a day ago', '1d')
-    .option('--limit <n>', 'how many at the most', '50')
+    .option('--limit <n>', 'how many at the most', wholeNumber(1, LIMIT_MAX), 50)
     .option('--json', 'as JSON; times are epoch milliseconds')
     .addHelpText('after', examples([['events missed --since 7d', 'what the relay owes us']]))
     .action(async (options: Options, command: Command) => {
       const since = parseMoment(options.since, systemClock().now());
-      const limit = Math.min(LIMIT_MAX, Math.max(1, Number.parseInt(options.limit, 10) || 50));
+      const { limit } = options;
       const missed = await withMirror(command, context, (db, _store, { lossMeter }) =>
         listMissed(db, { since, limit, lateAfterMs: lossMeter.lateAfter }),
       );

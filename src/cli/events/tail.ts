@@ -2,12 +2,13 @@
 import { Command } from 'commander';
 import { arrivedAt, eventsFrom } from '../../inbox/overview.ts';
 import { systemClock } from '../../lib/clock.ts';
+import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { withMirror } from '../reading.ts';
 import { eventCells } from './list.ts';
 
 interface Options {
-  readonly count?: string;
+  readonly count?: number;
   readonly json?: boolean;
 }
 
@@ -18,7 +19,7 @@ export function eventsTail(context: CliContext): Command {
   return new Command('tail')
     .summary('show events as they arrive')
     .description('One line for each arrival, until Ctrl-C. What the relay sends again shows again.')
-    .option('--count <n>', 'end after so many')
+    .option('--count <n>', 'end after so many', wholeNumber(1))
     .option('--json', 'one JSON object a line')
     .addHelpText(
       'after',
@@ -26,7 +27,7 @@ export function eventsTail(context: CliContext): Command {
     )
     .action(async (options: Options, command: Command) => {
       const clock = systemClock();
-      let left = options.count === undefined ? Infinity : Number.parseInt(options.count, 10) || 1;
+      let left = options.count ?? Infinity;
       await withMirror(command, context, async (db) => {
         // A commit may carry a time just before one that was shown: look a little further back.
         const shown = new Map<string, number>();

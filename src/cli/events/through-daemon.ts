@@ -2,15 +2,12 @@
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import type { z } from 'zod';
-import { workAlone } from '../../daemon/commands/alone.ts';
+import { type Alone, workAlone } from '../../daemon/commands/alone.ts';
 import { systemRandom } from '../../lib/chance.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { StoreError } from '../../lib/errors.ts';
 import { type CliContext, configOf } from '../command.ts';
 import { askDaemon } from '../daemon-call.ts';
-
-type Alone = Parameters<typeof workAlone<unknown>>[2];
-type Parts = Parameters<Alone>[0];
 
 interface Asker {
   readonly actor: string;
@@ -22,7 +19,7 @@ export interface Change<T> {
   readonly path: string;
   readonly body: Readonly<Record<string, unknown>>;
   readonly answer: z.ZodType<T>;
-  readonly alone: (parts: Parts, asker: Asker) => Promise<T>;
+  readonly alone: (parts: Alone, asker: Asker) => Promise<T>;
 }
 
 export async function throughDaemon<T>(

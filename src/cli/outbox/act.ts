@@ -3,10 +3,11 @@ import { Command } from 'commander';
 import { z } from 'zod';
 import { RefusedError } from '../../lib/errors.ts';
 import { listOutbox } from '../../outbox/desk/listing.ts';
+import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { askRunningDaemon } from '../daemon-call.ts';
 import { withMirror } from '../reading.ts';
-import { type FilterOptions, filterOptions, wholeNumber } from './options.ts';
+import { type FilterOptions, filterOptions } from './options.ts';
 
 interface Options extends FilterOptions {
   readonly reason: string;
@@ -35,11 +36,11 @@ function acting(
 ): Command {
   const command = new Command(name)
     .summary(summary)
-    .argument('[id]', 'the number of the row (selvedge outbox list)', wholeNumber)
+    .argument('[id]', 'the number of the row (selvedge outbox list)', wholeNumber())
     .requiredOption('--reason <text>', 'why; goes into the audit');
   for (const option of filterOptions()) command.addOption(option);
   return command
-    .option('--expect <n>', 'with a filter: how many rows it must fit', wholeNumber)
+    .option('--expect <n>', 'with a filter: how many rows it must fit', wholeNumber())
     .option('--json', 'the answer as JSON')
     .action(async (outboxId: number | undefined, options: Options, self: Command) => {
       const { rows } = await askRunningDaemon(self, context, {
@@ -118,7 +119,7 @@ export function outboxResolve(context: CliContext): Command {
       'After a look at both sides ("outbox show"): it is this one at the service, or it is not\n' +
         'there and is to be sent again under the same reference.',
     )
-    .argument('<id>', 'the number of the row', wholeNumber)
+    .argument('<id>', 'the number of the row', wholeNumber())
     .requiredOption('--as <what>', 'confirmed:<orderId> (pending refund, style), or absent')
     .requiredOption('--reason <text>', 'why; goes into the audit and the evidence')
     .option('--reference <reference>', 'with absent: confirms that it is sent again')

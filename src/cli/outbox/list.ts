@@ -3,9 +3,10 @@ import { Command } from 'commander';
 import { systemClock } from '../../lib/clock.ts';
 import { formatDuration } from '../../lib/units.ts';
 import { listOutbox } from '../../outbox/desk/listing.ts';
+import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { withMirror } from '../reading.ts';
-import { type FilterOptions, filterOptions, wholeNumber } from './options.ts';
+import { type FilterOptions, filterOptions } from './options.ts';
 
 interface ListOptions extends FilterOptions {
   readonly open?: boolean;
@@ -22,7 +23,7 @@ export function outboxList(context: CliContext): Command {
   return command
     .option('--open', 'only what has not ended')
     .option('--reference <reference>', 'only with this reference')
-    .option('--limit <n>', 'how many at the most', wholeNumber, 50)
+    .option('--limit <n>', 'how many at the most', wholeNumber(1), 50)
     .option('--json', 'as JSON')
     .addHelpText(
       'after',

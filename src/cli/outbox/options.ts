@@ -1,5 +1,5 @@
 /** What the commands of the outbox share: how rows are named and how times are shown. */
-import { InvalidArgumentError, Option } from 'commander';
+import { Option } from 'commander';
 
 const STATES = [
   ...(['queued', 'sending', 'sent', 'confirmed'] as const),
@@ -20,12 +20,6 @@ export function filterOptions(): Option[] {
     new Option('--state <state>', 'only in this state').choices(STATES),
     new Option('--desk', 'only what waits for a person'),
   ];
-}
-
-export function wholeNumber(text: string): number {
-  const value = Number(text);
-  if (/^\d+$/.test(text) && Number.isSafeInteger(value)) return value;
-  throw new InvalidArgumentError('a whole number');
 }
 
 export function timeText(at: number): string {

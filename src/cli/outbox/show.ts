@@ -3,10 +3,11 @@ import { Command } from 'commander';
 import { RefusedError } from '../../lib/errors.ts';
 import { formatMinorUnits } from '../../lib/money.ts';
 import { type OutboxCard, showOutbox } from '../../outbox/desk/listing.ts';
+import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import type { Output } from '../output.ts';
 import { withMirror } from '../reading.ts';
-import { timeText, wholeNumber } from './options.ts';
+import { timeText } from './options.ts';
 
 function printHead(output: Output, card: OutboxCard): void {
   const facts: [string, string | number | null][] = [
@@ -88,7 +89,7 @@ export function outboxShow(context: CliContext): Command {
   return new Command('show')
     .summary('show one row: both sides, attempts, evidence, what to do next')
     .description('What was handed in beside what the service has, and everything that was tried.')
-    .argument('<id>', 'the number of the row (selvedge outbox list)', wholeNumber)
+    .argument('<id>', 'the number of the row (selvedge outbox list)', wholeNumber())
     .option('--json', 'as JSON')
     .addHelpText('after', examples([['outbox show 17', 'before you resolve it']]))
     .action(async (outboxId: number, options: { json?: boolean }, self: Command) => {

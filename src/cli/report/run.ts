@@ -6,6 +6,7 @@ import { createReportWriter, FORMATS, type Format } from '../../report/formats.t
 import { bindParameters } from '../../report/parameters.ts';
 import { runQuery } from '../../report/query.ts';
 import { findReport } from '../../report/report-file.ts';
+import { wholeNumber } from '../arguments.ts';
 import { type CliContext, configOf, examples } from '../command.ts';
 
 interface Options {
@@ -18,12 +19,6 @@ function collect(text: string, before: Readonly<Record<string, string>>): Record
   const at = text.indexOf('=');
   if (at < 1) throw new InvalidArgumentError('Write it as name=value.');
   return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
-}
-
-function limitOf(text: string): number {
-  const limit = Number(text);
-  if (Number.isSafeInteger(limit) && limit > 0) return limit;
-  throw new InvalidArgumentError('Write a whole number above 0.');
 }
 
 export function reportRun(context: CliContext): Command {
@@ -39,7 +34,7 @@ export function reportRun(context: CliContext): Command {
     .addOption(
       new Option('--format <format>', 'how it is written').choices([...FORMATS]).default('table'),
     )
-    .option('--limit <rows>', 'rows at most (default: reports.rowsMax)', limitOf)
+    .option('--limit <rows>', 'rows at most (default: reports.rowsMax)', wholeNumber(1))
     .addHelpText(
       'after',
       examples([

@@ -1,11 +1,12 @@
 /** `selvedge rules backtest`: what rules would have made of the past. */
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
 import { z } from 'zod';
 import { type Backtest, backtest } from '../../decisions/trial/backtest.ts';
 import { formatBacktest } from '../../decisions/trial/backtest-text.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { EXIT } from '../../lib/errors.ts';
 import type { Rule } from '../../rules/rule.ts';
+import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { askRunningDaemon } from '../daemon-call.ts';
 import { withMirror } from '../reading.ts';
@@ -25,11 +26,6 @@ interface BacktestCommand {
 
 /** Rejects that are kept in full with a report; all of them are counted. */
 const REJECTS_KEPT_MAX = 20;
-
-function wholeNumber(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It is not a whole number.');
-  return Number(text);
-}
 
 /** Hands the report to the daemon, which alone may write: the ground for arming a rule. */
 async function keep(
@@ -87,7 +83,7 @@ export function rulesBacktest(context: CliContext): Command {
     .option('--rules <dir|hash>', 'the rules on trial (default: the configured ones)')
     .option('--against <hash|dir>', 'compare with these rules (default: what was decided)')
     .option('--shadow-as-live', 'rules that only watch count as if they were live')
-    .option('--max-new-rejects <n>', 'exit with 1 when more would be rejected', wholeNumber)
+    .option('--max-new-rejects <n>', 'exit with 1 when more would be rejected', wholeNumber())
     .option('--save', 'keep the report: arming a reject rule asks for it (asks the daemon)')
     .option('--json', 'the report as JSON')
     .addHelpText(

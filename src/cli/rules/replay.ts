@@ -1,8 +1,9 @@
 /** `selvedge rules replay <decision>`: one past decision again, on the facts that it saw. */
 import { Command } from 'commander';
 import { type Replay, replayDecision } from '../../decisions/trial/replay.ts';
-import { EXIT, SelvedgeError } from '../../lib/errors.ts';
+import { EXIT } from '../../lib/errors.ts';
 import { explain } from '../../rules/explain.ts';
+import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import type { Output } from '../output.ts';
 import { withMirror } from '../reading.ts';
@@ -28,16 +29,11 @@ export function rulesReplay(context: CliContext): Command {
       'The stored facts under the stored texts of the rules that decided. Exits with 1 when the\n' +
         'outcome is not the identical one.',
     )
-    .argument('<decision>', 'the number of the decision (selvedge deliveries explain)')
+    .argument('<decision>', 'the number of the decision (deliveries explain)', wholeNumber())
     .option('--json', 'as JSON')
     .addHelpText('after', examples([['rules replay 4711', 'is it still true?']]))
-    .action(async (decision: string, options: { json?: boolean }, command: Command) => {
-      if (!/^\d{1,15}$/.test(decision)) {
-        throw new SelvedgeError('decisions.unknown', `"${decision}" is no number of a decision`);
-      }
-      const replay = await withMirror(command, context, (db) =>
-        replayDecision(db, Number(decision)),
-      );
+    .action(async (decision: number, options: { json?: boolean }, command: Command) => {
+      const replay = await withMirror(command, context, (db) => replayDecision(db, decision));
       if (replay.differences.length > 0) context.setExitCode(EXIT.failure.code);
       if (options.json === true) context.output.json(replay);
       else print(context.output, replay);

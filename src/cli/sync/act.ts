@@ -1,6 +1,7 @@
 /** `selvedge sync run|pause|resume|release|retry-quarantine`: what a person may do to the pulls. */
 import { Command } from 'commander';
 import { z } from 'zod';
+import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { carryOut } from './control.ts';
 import { followRun } from './follow.ts';
@@ -13,7 +14,7 @@ interface Options {
 
 interface RunOptions extends Options {
   readonly follow: boolean;
-  readonly every: string;
+  readonly every: number;
 }
 
 function command(name: string, summary: string): Command {
@@ -41,7 +42,12 @@ export function syncRun(context: CliContext): Command {
     .argument('<stream>', 'the name of the stream')
     .option('--full', 'compare every row, whatever the digests say')
     .option('--no-follow', 'do not wait for the end')
-    .option('--every <pages>', 'without a terminal: a line after so many pages', '100')
+    .option(
+      '--every <pages>',
+      'without a terminal: a line after so many pages',
+      wholeNumber(1),
+      100,
+    )
     .addHelpText(
       'after',
       examples([
@@ -66,8 +72,7 @@ export function syncRun(context: CliContext): Command {
         tell(context, options, answer, `${stream} is due ${when}`);
         return;
       }
-      const every = Math.max(1, Number.parseInt(options.every, 10) || 100);
-      const run = await followRun(context, self, stream, every);
+      const run = await followRun(context, self, stream, options.every);
       const why = run.reason === null ? '' : `: ${run.reason}`;
       const figures = `${run.rows} rows, ${run.changed} changed, ${run.deleted} deleted`;
       tell(context, options, run, `run ${run.runId} is ${run.outcome}, ${figures}${why}`);
@@ -107,10 +112,9 @@ export function syncResume(context: CliContext): Command {
 export function syncRelease(context: CliContext): Command {
   return command('release', 'let a suspicious run delete what it held back')
     .description('Look at the service first: this deletes (softly) what the run did not see.')
-    .argument('<run>', 'the number of the run')
+    .argument('<run>', 'the number of the run', wholeNumber())
     .addHelpText('after', examples([['sync release 41 --reason "season is over"', 'after a look']]))
-    .action(async (run: string, options: Options, self: Command) => {
-      const runId = Number(run);
+    .action(async (runId: number, options: Options, self: Command) => {
       const change = {
         path: 'release',
         body: { runId },

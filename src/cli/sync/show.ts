@@ -5,11 +5,12 @@ import { RefusedError } from '../../lib/errors.ts';
 import { formatDuration } from '../../lib/units.ts';
 import { driftOfStream, type EntityDrift } from '../../sync/drift.ts';
 import { listRuns, listStreams, readRun } from '../../sync/overview.ts';
+import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { withMirror } from '../reading.ts';
 
 interface Options {
-  readonly limit: string;
+  readonly limit: number;
   readonly json?: boolean;
 }
 
@@ -62,11 +63,11 @@ export function syncRuns(context: CliContext): Command {
   return new Command('runs')
     .summary('show the latest runs')
     .argument('[stream]', 'only of this stream')
-    .option('--limit <n>', 'how many at the most', '20')
+    .option('--limit <n>', 'how many at the most', wholeNumber(1, LIMIT_MAX), 20)
     .option('--json', 'as JSON')
     .addHelpText('after', examples([['sync runs stock', 'what the last pulls of the stock did']]))
     .action(async (stream: string | undefined, options: Options, command: Command) => {
-      const limit = Math.min(LIMIT_MAX, Math.max(1, Number.parseInt(options.limit, 10) || 20));
+      const { limit } = options;
       const runs = await withMirror(command, context, (db) => listRuns(db, stream, limit));
       if (options.json === true) {
         context.output.json(runs);
@@ -104,12 +105,12 @@ function shown(name: string, value: string | number | null): string {
 export function syncShow(context: CliContext): Command {
   return new Command('show')
     .summary('show one run, and what its stream sends that nobody knows')
-    .argument('<run>', 'the number of the run')
+    .argument('<run>', 'the number of the run', wholeNumber())
     .option('--json', 'as JSON')
     .addHelpText('after', examples([['sync show 41', 'why it is suspicious']]))
-    .action(async (wanted: string, options: Pick<Options, 'json'>, command: Command) => {
+    .action(async (wanted: number, options: Pick<Options, 'json'>, command: Command) => {
       const { run, drift } = await withMirror(command, context, async (db) => {
-        const found = await readRun(db, Number(wanted));
+        const found = await readRun(db, wanted);
         if (!found) throw new RefusedError('sync.unknown_run', `there is no run ${wanted}`);
         return { run: found, drift: await driftOfStream(db, found.stream) };
       });

@@ -8,6 +8,14 @@ import { lockFolder, makeDataFolder } from '../../store/lock.ts';
 import { openStore, type Store, storeOptions } from '../../store/store.ts';
 import { createService, type Service } from '../service.ts';
 
+/** What such a command works with. */
+export interface Alone {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly store: Store;
+  readonly service: Service;
+}
+
 export interface AloneDeps {
   readonly clock: Clock;
   readonly random: Random;
@@ -18,7 +26,7 @@ export interface AloneDeps {
 export async function workAlone<T>(
   config: Config,
   deps: AloneDeps,
-  work: (parts: { readonly store: Store; readonly service: Service }) => Promise<T>,
+  work: (parts: Alone) => Promise<T>,
 ): Promise<T> {
   makeDataFolder(config.dataDir);
   const folder = lockFolder(join(config.dataDir, 'daemon.lock'));
@@ -27,7 +35,7 @@ export async function workAlone<T>(
     const stopping = new AbortController();
     const service = await createService(config.service, { ...deps, store, stop: stopping.signal });
     try {
-      return await work({ store, service });
+      return await work({ config, clock: deps.clock, store, service });
     } finally {
       stopping.abort(new Error('done'));
       await service.transport[Symbol.asyncDispose]();

@@ -129,6 +129,6 @@ describe('rules replay and decisions verify', () => {
 
   it('say that there is no such decision', async () => {
     expect((await house.run('rules', 'replay', '999999')).stderr).toContain('no decision 999999');
-    expect((await house.run('rules', 'replay', 'x')).code).toBe(1);
+    expect((await house.run('rules', 'replay', 'x')).code).toBe(2);
   });
 });

@@ -1,9 +1,10 @@
 /** `selvedge rules matches`: what a reject rule would have rejected, for somebody to look at. */
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
 import { z } from 'zod';
 import { type Match, seenCount, unseenMatches } from '../../../decisions/reject/matches.ts';
 import { RefusedError } from '../../../lib/errors.ts';
 import { explain } from '../../../rules/explain.ts';
+import { wholeNumber } from '../../arguments.ts';
 import { type CliContext, examples } from '../../command.ts';
 import { askRunningDaemon } from '../../daemon-call.ts';
 import type { Output } from '../../output.ts';
@@ -18,12 +19,6 @@ interface Options {
 }
 
 const LIMIT_MAX = 500;
-
-function wholeNumber(text: string): number {
-  const value = Number(text);
-  if (/^\d+$/.test(text) && value >= 1 && value <= LIMIT_MAX) return value;
-  throw new InvalidArgumentError(`a number from 1 to ${LIMIT_MAX}`);
-}
 
 function print(output: Output, rule: string, matches: readonly Match[]): void {
   for (const { decisionId, orderDeliveryId, at, evaluation } of matches) {
@@ -75,7 +70,7 @@ export function rulesMatches(context: CliContext): Command {
     .argument('<rule>', 'the id of a rule')
     .option('--rules <dir>', 'the directory of the rule (default: the configured one)')
     .option('--seen', 'write down that you have looked at those that are shown')
-    .option('--limit <n>', 'how many at the most', wholeNumber, 20)
+    .option('--limit <n>', 'how many at the most', wholeNumber(1, LIMIT_MAX), 20)
     .option('--json', 'as JSON')
     .addHelpText('after', examples([['rules matches reject-closed-season --seen', 'one by one']]))
     .action((rule: string, options: Options, command: Command) =>
