@@ -14,8 +14,9 @@ export default defineConfig({
     isolate: false,
     // One more than the cores of the smallest machine: many tests wait for another process.
     maxWorkers: 3,
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
+    // For what hangs. A machine that is busy with other things may take ten times as long.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     retry: 0,
     allowOnly: false,
     passWithNoTests: false,
