@@ -33,6 +33,9 @@ export interface SourceOptions {
   readonly batchRows?: number;
   /** Of V2's collections. */
   readonly resourceRows?: number;
+  readonly follow?: 'token' | 'links';
+  /** The window in which a body must make progress. */
+  readonly idleMs?: number;
 }
 
 export type ServiceAddress = Pick<Reference, 'v1Url' | 'v2Url' | 'credentials'>;
@@ -40,8 +43,11 @@ export type ServiceAddress = Pick<Reference, 'v1Url' | 'v2Url' | 'credentials'>;
 /** The clients of a reference, quick to retry. */
 export function clientsOf(reference: ServiceAddress, options: SourceOptions = {}) {
   const clock = systemClock();
+  const deadlines = { ...TRANSPORT_DEFAULTS.deadlines };
+  if (options.idleMs !== undefined) deadlines.idleMs = options.idleMs;
+  const quick = { requestsPerSecond: 10_000, retryWaitsMs: [1, 2, 4, 8] };
   const transport = createTransport(
-    { ...TRANSPORT_DEFAULTS, requestsPerSecond: 10_000, retryWaitsMs: [1, 2, 4, 8] },
+    { ...TRANSPORT_DEFAULTS, ...quick, deadlines },
     { clock, random: systemRandom() },
   );
   const [credentials] = Object.values(reference.credentials);
@@ -61,7 +67,8 @@ export function clientsOf(reference: ServiceAddress, options: SourceOptions = {}
       },
       { transport, clock, scrubber: createScrubber(), gate: createLoginGate(clock, spacing, 0) },
     );
-  const { mode = 'stream', pageRows = 100, batchRows = 64, resourceRows = 50 } = options;
+  const { mode = 'stream', pageRows = 100, batchRows = 64 } = options;
+  const { resourceRows = 50, follow = 'token' } = options;
   const v1 = createV1Client(
     {
       baseUrl: reference.v1Url,
@@ -72,7 +79,7 @@ export function clientsOf(reference: ServiceAddress, options: SourceOptions = {}
     { sender: session(reference.v1Url, 'clientID') },
   );
   const v2 = createV2Client(
-    { baseUrl: reference.v2Url, paging: { pageRows: resourceRows, follow: 'token' } },
+    { baseUrl: reference.v2Url, paging: { pageRows: resourceRows, follow } },
     session(reference.v2Url, 'clientId'),
   );
   return { v1, v2, transport };

@@ -6,13 +6,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { sql } from 'kysely';
 import type { Reference } from '../../../src/reference/reference.ts';
-import {
-  deliveryShape,
-  orderShape,
-  pendingRefundShape,
-  refundShape,
-} from '../../../src/reference/world/trade/shapes.ts';
 import type { SqliteStore } from '../../../src/store/store.ts';
+import { worldDifferences } from './world.ts';
 
 /** Lines have no life of their own: they are compared where their rows are alive. */
 const TABLES: readonly (readonly [table: string, key: string, lines?: string])[] = [
@@ -33,6 +28,15 @@ const TABLES: readonly (readonly [table: string, key: string, lines?: string])[]
   ['refund', 'order_refund_id', 'refund_line'],
   ['pending_refund', 'pending_refund_id', 'pending_refund_line'],
 ];
+
+/** The table that a stream fills; the walks over the orders fill four. */
+const TABLE_OF: Readonly<Record<string, string>> = {
+  ...{ stock: 'stock_variant', season: 'season_variant', brands: 'brand' },
+  ...{ freight: 'freight_option', seasons: 'season', styles: 'style', styleColors: 'style_color' },
+  ...{ colors: 'color', pdmBrands: 'pdm_brand', types: 'style_type', genders: 'gender' },
+  countries: 'country',
+};
+const OF_ORDERS = ['sales_order', 'delivery', 'refund', 'pending_refund'];
 
 /** How a row came, not what it says. */
 const PROVENANCE = ['first_seen_at', 'changed_at', 'read_seq', 'source', 'details_read_at'];
@@ -69,96 +73,22 @@ async function differences(own: SqliteStore, clean: SqliteStore): Promise<string
   return found;
 }
 
-type Shape = Readonly<Record<string, unknown>>;
-
-async function statuses(store: SqliteStore, table: string, key: string): Promise<string[]> {
-  const { rows } = await sql<{ readonly id: number; readonly status: string }>`
-    select ${sql.ref(key)} as id, status from ${sql.table(table)}
-    where deleted_at is null order by 1`.execute(store.db);
-  return rows.map(({ id, status }) => `${id} ${status}`);
-}
-
-async function tradeDifferences(store: SqliteStore, { world }: Reference): Promise<string[]> {
-  const { book } = world;
-  const orderOf = (id: number) => book.orders.all.find(({ orderId }) => orderId === id);
-  const ofOrder = <T extends { readonly orderId: number }>(
-    records: readonly T[],
-    shape: (order: NonNullable<ReturnType<typeof orderOf>>, record: T) => Shape,
-  ) =>
-    records.flatMap((record) => {
-      const order = orderOf(record.orderId);
-      return order ? [shape(order, record)] : [];
-    });
-  const truth: readonly (readonly [table: string, key: string, member: string, all: Shape[]])[] = [
-    ['sales_order', 'order_id', 'orderId', book.orders.all.map(orderShape)],
-    [
-      'delivery',
-      'order_delivery_id',
-      'orderDeliveryId',
-      ofOrder(book.deliveries.all, deliveryShape),
-    ],
-    ['refund', 'order_refund_id', 'orderRefundId', ofOrder(book.refunds.all, refundShape)],
-    [
-      'pending_refund',
-      'pending_refund_id',
-      'pendingRefundId',
-      book.pendingRefunds.all.map(pendingRefundShape),
-    ],
-  ];
-  const found: string[] = [];
-  for (const [table, key, member, all] of truth) {
-    const want = all.map((shape) => `${shape[member]} ${shape.status}`);
-    const have = await statuses(store, table, key);
-    if (!isDeepStrictEqual(have, want)) found.push(`${table}: ${have} for ${want}`);
+/** How many rows, lines included, the mirror has of each stream. */
+export async function rowsOfStreams(store: SqliteStore): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const [table, key, lines] of TABLES) {
+    counts[table] = (await rowsOf(store, table, key, lines)).length;
   }
-  return found;
+  const ofOrders = OF_ORDERS.reduce((sum, table) => sum + (counts[table] ?? 0), 0);
+  const lists = Object.entries(TABLE_OF).map(([name, table]) => [name, counts[table] ?? 0]);
+  return { ...Object.fromEntries(lists), orders: ofOrders, ordersFull: ofOrders };
 }
 
-async function stockDifferences(store: SqliteStore, { world }: Reference): Promise<string[]> {
-  const { catalog, stock } = world;
-  const all = Array.from({ length: catalog.variantCount }, (_, at) => at);
-  const want = all
-    .filter((at) => stock.of(at) > 0)
-    .map((at) => `${catalog.barcodeOf(at)} ${stock.of(at)}`)
-    .sort();
-  const { rows } = await sql<{ readonly text: string }>`
-    select barcode || ' ' || quantity as text from stock_variant
-    where deleted_at is null`.execute(store.db);
-  const have = rows.map(({ text }) => text).sort();
-  return isDeepStrictEqual(have, want) ? [] : [`stock: ${have.length} rows for ${want.length}`];
-}
-
-async function countDifferences(store: SqliteStore, { world, pdm }: Reference): Promise<string[]> {
-  const { catalog } = world;
-  const want: Readonly<Record<string, number>> = {
-    brand: catalog.size.brands,
-    season: catalog.seasons.length,
-    style: pdm.list('style', []).length,
-    style_color: pdm.list('styleColor', []).length,
-    color: pdm.list('color', []).length,
-    pdm_brand: pdm.list('brand', []).length,
-    style_type: pdm.list('type', []).length,
-    gender: pdm.list('gender', []).length,
-    country: pdm.list('country', []).length,
-  };
-  const found: string[] = [];
-  for (const [table, count] of Object.entries(want)) {
-    const { rows } = await sql<{ readonly n: number }>`
-      select count(*) as n from ${sql.table(table)} where deleted_at is null`.execute(store.db);
-    if (rows[0]?.n !== count) found.push(`${table}: ${rows[0]?.n} rows for ${count}`);
-  }
-  return found;
-}
-
+/** How the mirror differs from both witnesses; empty: it does not. */
 export async function mirrorDifferences(
   own: SqliteStore,
   clean: SqliteStore,
   reference: Reference,
 ): Promise<string[]> {
-  return [
-    ...(await differences(own, clean)),
-    ...(await tradeDifferences(own, reference)),
-    ...(await stockDifferences(own, reference)),
-    ...(await countDifferences(own, reference)),
-  ];
+  return [...(await differences(own, clean)), ...(await worldDifferences(own, reference))];
 }

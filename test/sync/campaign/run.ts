@@ -5,11 +5,13 @@
  *
  * Every stream against a service that misbehaves, seed by seed (seed.ts), and a pull of many rows
  * that is killed at random points, in both paging modes (kill.ts). One line a seed, one a mode, a
- * summary; exits 1 when anything is wrong. `--seeds 0` or `--kills 0` leaves a part out.
+ * table of what struck which stream, and
+ * a summary; exits 1 when anything is wrong. `--seeds 0` or `--kills 0` leaves a part out.
  */
 import { parseArgs } from 'node:util';
 import { type KillFigures, runKills } from './kill.ts';
-import { runSeed, type SeedFigures } from './seed.ts';
+import { runSeed, type SeedFigures, type StreamFigures } from './seed.ts';
+import { KINDS } from './trouble.ts';
 
 const { values } = parseArgs({
   options: {
@@ -52,6 +54,24 @@ function killLine(figures: KillFigures): string {
   );
 }
 
+/** Stream × seeds, runs, rows compared and what struck its requests, by kind. */
+function streamTable(seeds: readonly SeedFigures[]): string {
+  const kinds = [...KINDS, 'revoked'];
+  const names = Object.keys(seeds[0]?.streams ?? {});
+  const rows = names.map((name) => {
+    const own = seeds.flatMap(({ streams }) => streams[name] ?? []);
+    const sum = (of: (figures: StreamFigures) => number): number =>
+      own.reduce((total, figures) => total + of(figures), 0);
+    const struck = kinds.map((kind) => sum(({ faults }) => faults[kind] ?? 0));
+    return [name, own.length, sum(({ runs }) => runs), sum(({ rows: n }) => n), ...struck];
+  });
+  const table = [['stream', 'seeds', 'runs', 'rows', ...kinds], ...rows];
+  const widths = table[0]?.map((_, at) => Math.max(...table.map((row) => `${row[at]}`.length)));
+  const line = (row: readonly unknown[]): string =>
+    row.map((cell, at) => `${cell}`.padStart(widths?.[at] ?? 0)).join('  ');
+  return table.map(line).join('\n');
+}
+
 const all: SeedFigures[] = [];
 for (let seed = first ?? 1; seed < (first ?? 1) + (seeds ?? 0); seed += 1) {
   const figures = await runSeed(seed);
@@ -64,6 +84,7 @@ for (const mode of kills === 0 ? [] : (['stream', 'pages'] as const)) {
   killed.push(figures);
   say(killLine(figures));
 }
+if (all.length > 0) say(streamTable(all));
 const sum = (of: (figures: SeedFigures) => number): number =>
   all.reduce((total, figures) => total + of(figures), 0);
 const wrong = [...all, ...killed].filter(({ problems }) => problems.length > 0).length;

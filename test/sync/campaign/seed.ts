@@ -18,15 +18,26 @@ import type { Stream } from '../../../src/sync/stream.ts';
 import { createOrdersStream } from '../../../src/sync/streams/orders.ts';
 import { listStreams } from '../streams.ts';
 import { clientsOf, FUSE, runnerOf, runsOn, STILL } from '../support.ts';
-import { mirrorDifferences } from './equal.ts';
+import { mirrorDifferences, rowsOfStreams } from './equal.ts';
 import { faultsOf, shake } from './trouble.ts';
 
 const QUIET_TRIES_MAX = 12;
+/** A body that brings less than a kilobyte in this time is given up. */
+const IDLE_MS = 300;
 /** Nothing is packed, shipped or confirmed but by the shaking. */
 const LIFE = {
   ...{ ordersPerMinute: 0, restocksPerMinute: 0, cancelShare: 0, refundShare: 0 },
   ...{ packAfter: '1h', shipAfter: '1h', repackAfter: '1h', confirmRefundAfter: '1h' },
 };
+
+/** What one stream met in a seed. */
+export interface StreamFigures {
+  runs: number;
+  /** Rows that were compared in the end, lines included. */
+  rows: number;
+  /** What struck its requests, by kind; `revoked`: a token that was taken away. */
+  readonly faults: Record<string, number>;
+}
 
 export interface SeedFigures {
   readonly seed: number;
@@ -39,6 +50,7 @@ export interface SeedFigures {
   readonly retries: number;
   readonly quarantined: number;
   readonly changes: number;
+  readonly streams: Readonly<Record<string, StreamFigures>>;
   readonly seconds: number;
   /** What is wrong; empty: nothing. */
   readonly problems: readonly string[];
@@ -54,11 +66,17 @@ interface House {
   run(stream: Stream): Promise<{ readonly outcome: string; readonly reason: string | null }>;
 }
 
+/** How lists are asked for. */
+interface Ways {
+  readonly mode: 'stream' | 'pages';
+  readonly follow: 'token' | 'links';
+}
+
 /** A mirror of its own with everything that fills it. */
 async function openHouse(
   scope: AsyncDisposableStack,
   reference: Reference,
-  mode: 'stream' | 'pages',
+  { mode, follow }: Ways,
 ): Promise<House> {
   const folder = mkdtempSync(join(tmpdir(), 'selvedge-seed-'));
   scope.defer(() => rmSync(folder, { recursive: true, force: true }));
@@ -66,7 +84,9 @@ async function openHouse(
   const path = join(folder, 'mirror.db');
   const { store } = await openStore({ path, busyTimeoutMs: 5_000 }, clock);
   scope.defer(() => store.close());
-  const clients = clientsOf(reference, { mode, pageRows: 50, batchRows: 32, resourceRows: 7 });
+  const clients = clientsOf(reference, {
+    ...{ mode, follow, pageRows: 20, batchRows: 32, resourceRows: 7, idleMs: IDLE_MS },
+  });
   scope.defer(() => clients.transport[Symbol.asyncDispose]());
   const deps = runnerOf(store);
   const readOrder = createOrderReader({
@@ -158,42 +178,74 @@ async function figuresOf({ store }: House) {
   };
 }
 
+/** Adds to the stream's figures what struck since the request `after`; gives the last one. */
+function noteStrikes(figures: StreamFigures, { edge }: Reference, after: number): number {
+  const entries = edge.journal.list({ after });
+  const add = (kind: string): void => {
+    figures.faults[kind] = (figures.faults[kind] ?? 0) + 1;
+  };
+  for (const { faults, status } of entries) {
+    faults.forEach(add);
+    if (status === 401 && !faults.includes('unauthorized')) add('revoked');
+  }
+  return entries.at(-1)?.n ?? after;
+}
+
+async function startSeed(scope: AsyncDisposableStack, seed: number): Promise<Reference> {
+  const world = { styles: 10, colors: 2, sizes: 6, seasons: 2, brands: 5, orders: 12, seed };
+  const sizes = { paging: { orders: 4 }, journal: { size: 100_000 } };
+  const reference = await startReference({
+    host: '127.0.0.1',
+    ports: { service: 0, relay: 0, control: 0 },
+    knobs: parseKnobs({ ...STILL, life: LIFE, world, ...sizes }),
+    clock: systemClock(),
+    log: silentLogger(),
+  });
+  scope.defer(() => reference.close());
+  return reference;
+}
+
 /** `rounds`: how often every stream is pulled while things go wrong. */
 export async function runSeed(seed: number, rounds = 3): Promise<SeedFigures> {
   const clock = systemClock();
   const startedAt = clock.monotonic();
   const random = seededRandom(seed);
   const mode = seed % 2 === 0 ? 'stream' : 'pages';
+  const follow = seed % 4 < 2 ? 'token' : 'links';
   await using scope = new AsyncDisposableStack();
-  const world = { styles: 10, colors: 2, sizes: 6, seasons: 2, brands: 5, orders: 12, seed };
-  const knobs = parseKnobs({ ...STILL, life: LIFE, world, paging: { orders: 4 } });
-  const ports = { service: 0, relay: 0, control: 0 };
-  const log = silentLogger();
-  const reference = await startReference({ host: '127.0.0.1', ports, knobs, clock, log });
-  scope.defer(() => reference.close());
-  const house = await openHouse(scope, reference, mode);
+  const reference = await startSeed(scope, seed);
+  const house = await openHouse(scope, reference, { mode, follow });
   const gone = new Set<string>();
-  const stop = shake(reference, random, gone);
+  const shaking = shake(reference, random, gone);
   reference.knobs.patch({ faults: faultsOf(random, seed) });
   const outcomes: Record<string, number> = {};
-  const problems: string[] = [];
+  const streams: Record<string, StreamFigures> = {};
+  let request = 0;
   for (let round = 0; round < rounds; round += 1) {
     for (const stream of house.streams) {
+      shaking.again();
       const { outcome } = await house.run(stream);
       outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
+      streams[stream.name] ??= { runs: 0, rows: 0, faults: {} };
+      const figures = streams[stream.name] ?? { runs: 0, rows: 0, faults: {} };
+      figures.runs += 1;
+      request = noteStrikes(figures, reference, request);
     }
   }
-  await stop();
-  problems.push(...(await falseTombstones(house.store, gone)));
-  const struck = reference.edge.journal.list().filter(({ faults }) => faults.length > 0);
+  await shaking.stop();
+  const problems = await falseTombstones(house.store, gone);
   reference.knobs.patch({ faults: [] });
   problems.push(...(await settle(house, false)));
-  const clean = await openHouse(scope, reference, 'stream');
+  const clean = await openHouse(scope, reference, { mode: 'stream', follow: 'token' });
   problems.push(...(await settle(clean, true)));
   problems.push(...(await mirrorDifferences(house.store, clean.store, reference)));
   problems.push(...(await falseTombstones(house.store, gone)));
+  const compared = await rowsOfStreams(house.store);
+  for (const [name, figures] of Object.entries(streams)) figures.rows = compared[name] ?? 0;
+  const struck = Object.values(streams).flatMap(({ faults }) => Object.values(faults));
   return {
-    ...{ seed, mode, outcomes, faults: struck.length, problems },
+    ...{ seed, mode, outcomes, streams, problems: [...new Set(problems)] },
+    faults: struck.reduce((sum, count) => sum + count, 0),
     ...(await figuresOf(house)),
     seconds: (clock.monotonic() - startedAt) / 1_000,
   };

@@ -4,9 +4,10 @@ import { systemClock } from '../../../src/lib/clock.ts';
 import { drawOrder } from '../../../src/reference/life/arrivals.ts';
 import type { Reference } from '../../../src/reference/reference.ts';
 
-const KINDS = [
-  ...['tooMany', 'serverError', 'unauthorized', 'reset', 'truncated', 'malformed'],
-  ...['wrongTypes', 'unknownMember', 'emptyList', 'nullList', 'byteOrderMark', 'latency', 'drip'],
+/** `revoked`: all tokens at once, by the shaking; the others are faults of the reference. */
+export const KINDS: readonly string[] = [
+  ...['tooMany', 'serverError', 'unauthorized', 'reset', 'truncated', 'malformed', 'wrongTypes'],
+  ...['unknownMember', 'emptyList', 'nullList', 'repeatedRow', 'byteOrderMark', 'latency', 'drip'],
 ];
 const PATHS = ['*/variants/*', '*/pdm/*', '*/brands', '*/freight', '*/seasons', '*/orders*'];
 const FAULTS_MAX = 100;
@@ -18,15 +19,17 @@ export function faultsOf(random: Random, seed: number) {
   const kinds = KINDS.filter(() => random.chance(0.5));
   return kinds
     .flatMap((kind, index) =>
-      PATHS.map((path) => ({
-        ...{ kind, path, seed: seed * 100 + index },
-        probability: 0.02 + random.next() * 0.15,
-        ...(kind === 'tooMany' ? { retryAfter: 0 } : {}),
-        ...(kind === 'latency' || kind === 'drip' ? { delay: 1 } : {}),
-        bytes: 5_000,
-        contentLength: random.chance(0.5) ? 'right' : 'wrong',
-      })),
+      PATHS.map((path) => ({ kind, path, index, isSlow: random.chance(0.5) })),
     )
+    .map(({ kind, path, index, isSlow }) => ({
+      ...{ kind, path, seed: seed * 100 + index },
+      probability: 0.02 + random.next() * 0.15,
+      ...(kind === 'tooMany' ? { retryAfter: 0 } : {}),
+      delay: kind === 'drip' && isSlow ? 50 : 1,
+      // Of an answer that ends early, and of each piece of one that drips.
+      bytes: isSlow ? 64 : 5_000,
+      contentLength: random.chance(0.5) ? 'right' : 'wrong',
+    }))
     .slice(0, FAULTS_MAX);
 }
 
@@ -82,6 +85,9 @@ const rename: Shake = ({ pdm }, random, gone) => {
   pdm.changeStyle(random.pick(pdm.list('style', [])), { designer: name });
 };
 
+/** In the middle of whatever page is on its way. */
+const revoke: Shake = ({ keys }) => keys.revokeAll();
+
 const SHAKES: readonly Shake[] = [
   sellOrFill,
   sellOrFill,
@@ -91,6 +97,7 @@ const SHAKES: readonly Shake[] = [
   decide,
   refund,
   rename,
+  revoke,
 ];
 
 /** Whatever it was that sold it out: an order, a refund that was taken back. */
@@ -100,8 +107,8 @@ function noteSoldOut({ world: { catalog, stock } }: Reference, gone: Set<string>
   }
 }
 
-/** More would only take longer; a slow machine must not mean a wilder world. */
-const SHAKES_MAX = 80;
+/** In one run of a stream; a slow machine must not mean a wilder world. */
+const SHAKES_MAX = 6;
 
 /** Shakes the world until it is told to stop; `gone` gets `entity:key` of what was ever removed. */
 export function shake(reference: Reference, random: Random, gone: Set<string>) {
@@ -109,15 +116,22 @@ export function shake(reference: Reference, random: Random, gone: Set<string>) {
   let isOn = true;
   let left = SHAKES_MAX;
   const done = (async () => {
-    while (isOn && left > 0) {
+    while (isOn) {
+      await clock.sleep(random.int(2, 20));
+      if (left === 0) continue;
       left -= 1;
       random.pick(SHAKES)(reference, random, gone);
       noteSoldOut(reference, gone);
-      await clock.sleep(random.int(4, 30));
     }
   })();
-  return async (): Promise<void> => {
-    isOn = false;
-    await done;
+  return {
+    /** A run begins: it is shaken as well. */
+    again(): void {
+      left = SHAKES_MAX;
+    },
+    async stop(): Promise<void> {
+      isOn = false;
+      await done;
+    },
   };
 }
