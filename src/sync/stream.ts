@@ -69,6 +69,8 @@ export interface Stream {
     readonly isPaged: boolean;
     /** Counted off the main thread: a list of variants. */
     readonly isLong: boolean;
+    /** Of a list in parts: the part of a row by its key. The fuse's share holds for each part. */
+    readonly partOf?: (key: string) => string;
     /** In place of the keys of the segments. */
     readonly census?: (db: Db, run: SeenBy) => Promise<ListCensus>;
   };

@@ -23,6 +23,8 @@ export interface V2Page<R> extends CheckedRows<R> {
   readonly startedAt: number;
   /** Where a pull goes on behind this page; undefined: it was the last. */
   readonly next: string | undefined;
+  /** Rows between this page and the next one that neither of them has. */
+  readonly skippedRows: number;
 }
 
 interface V2PullEnd {
@@ -149,6 +151,20 @@ function nextQuery(
   throw errorOfBrokenAnswer(askedOf(request), problem);
 }
 
+/** The next page begins behind the rows of this one, unless it left some out. */
+function skippedRows(
+  page: PageAnswer,
+  { pageRows }: V2Paging,
+  query: URLSearchParams,
+  next: URLSearchParams | undefined,
+): number {
+  if (!next) return 0;
+  const to = next.get('page[offset]');
+  // Where places are not told, a page that is not the last one is full.
+  const rows = to === null ? pageRows : Number(to) - Number(query.get('page[offset]') ?? 0);
+  return Math.max(0, rows - page.rows.length);
+}
+
 async function* paged<T extends ResourceType>(
   pull: V2PullRequest<T>,
   finish: (end: V2PullEnd) => void,
@@ -165,6 +181,7 @@ async function* paged<T extends ResourceType>(
     for (let pageNumber = 1; pageNumber <= PAGES_MAX; pageNumber += 1) {
       const page = await coming;
       const next = nextQuery(request, pull.paging, query, page);
+      const skipped = skippedRows(page, pull.paging, query, next);
       seen.add(query.toString());
       if (next && seen.has(next.toString())) break;
       if (next) {
@@ -177,7 +194,8 @@ async function* paged<T extends ResourceType>(
       const checked: CheckedRows<ResourceOf<T>> = checkRows(resourceSchemas[pull.type], page.rows);
       const included = readIncluded(page.included);
       const { startedAt } = page;
-      yield { ...checked, included, pageNumber, startedAt, next: next?.toString() };
+      const place = { pageNumber, startedAt, skippedRows: skipped, next: next?.toString() };
+      yield { ...checked, ...place, included };
       if (next) continue;
       finish({ pages: pageNumber, rows });
       return;

@@ -71,6 +71,11 @@ function seasonBarcode(seasonName: string, barcode: string): string {
   return `${seasonName}/${barcode}`;
 }
 
+/** The season in the key; a barcode holds no slash. */
+export function seasonOfKey(key: string): string {
+  return key.slice(0, key.lastIndexOf('/'));
+}
+
 /** The list of one season: the same variant stands in several of them. */
 export function seasonVariants(seasonName: string): ListEntity {
   return {

@@ -144,32 +144,80 @@ async function forgetAbsences(store: Store, run: Run): Promise<void> {
   });
 }
 
-function heldReason(run: Run, missing: number, live: number): string {
-  return (
-    `it would delete ${missing} of ${live} rows, more than the fuse allows; ` +
-    `look at the service, then: selvedge sync release ${run.runId}`
-  );
+type List = NonNullable<Stream['list']>;
+type Parts = StreamEnd['parts'];
+
+/** Why a person must look before so much is deleted, in words; undefined: the fuse allows it. */
+function beyondFuse(
+  { fuse, partOf }: List,
+  { live, missing }: ListCensus,
+  parts: ReadonlyMap<string, number>,
+): string | undefined {
+  if (missing.length > fuse.absolute || missing.length > fuse.share * live) {
+    return `it would delete ${missing.length} of ${live} rows, more than the fuse allows`;
+  }
+  if (!partOf) return undefined;
+  const gone = new Map<string, number>();
+  for (const key of missing) {
+    const part = partOf(String(key));
+    gone.set(part, (gone.get(part) ?? 0) + 1);
+  }
+  // A part that the service no longer names takes its rows along.
+  for (const [part, rows] of parts) {
+    const count = gone.get(part) ?? 0;
+    if (count <= fuse.share * (rows + count)) continue;
+    return `it would delete ${count} of ${rows + count} rows of ${part}, more than the fuse allows`;
+  }
+  return undefined;
 }
 
-async function settleList(deps: SettleDeps, stream: Stream, run: Run): Promise<RunEnd> {
+function held(run: Run, reason: string, missing: readonly SqlValue[]): RunEnd {
+  const text = `${reason}; look at the service, then: selvedge sync release ${run.runId}`;
+  return { outcome: 'suspicious', reason: text, rowsDeleted: 0, rowsHeld: missing.length };
+}
+
+async function settleList(
+  deps: SettleDeps,
+  stream: Stream,
+  run: Run,
+  parts: ReadonlyMap<string, number>,
+): Promise<RunEnd> {
   const { list } = stream;
   if (!list) return { outcome: 'complete', reason: null, ...NOTHING };
-  const { live, duplicates, missing } = await censusOf(deps, stream, run);
+  const census = await censusOf(deps, stream, run);
+  const { duplicates, missing } = census;
   if (duplicates > 0) {
     const reason = `${duplicates} rows came twice: the list moved while it was read`;
     return { outcome: 'partial', reason, ...NOTHING };
   }
-  const { absolute, share } = list.fuse;
-  if (missing.length > absolute || missing.length > share * live) {
-    const reason = heldReason(run, missing.length, live);
-    return { outcome: 'suspicious', reason, rowsDeleted: 0, rowsHeld: missing.length };
-  }
+  const tooMuch = beyondFuse(list, census, parts);
+  if (tooMuch !== undefined) return held(run, tooMuch, missing);
   // A run that was cut off has read two lists: rows can slip between them as between pages.
   const canSlip = list.isPaged || run.resumed;
   const gone = canSlip ? await missingTwice(deps.store, run, missing) : missing;
   if (!canSlip) await forgetAbsences(deps.store, run);
   const rowsDeleted = await deleteRows(deps, stream, run, gone);
   return { outcome: 'complete', reason: null, rowsDeleted, rowsHeld: 0 };
+}
+
+/** What a run is worth that has not accounted for every row. */
+async function settleDoubtful(
+  deps: SettleDeps,
+  stream: Stream,
+  run: Run,
+  doubts: readonly string[],
+  { parts, hasFewer }: { readonly parts: Parts; readonly hasFewer: boolean },
+): Promise<RunEnd> {
+  const reason = doubts.join('; ');
+  const { list } = stream;
+  if (list && parts && hasFewer) {
+    // Counted only where rows are missing at all: the census of a long list takes a while.
+    await deps.store.transaction((tx) => endList(tx, stream.name, parts));
+    const census = await censusOf(deps, stream, run);
+    const tooMuch = beyondFuse(list, census, parts);
+    if (tooMuch !== undefined) return held(run, `${reason}; ${tooMuch}`, census.missing);
+  }
+  return { outcome: 'partial', reason, ...NOTHING };
 }
 
 /** Judges the run and deletes what may be deleted. */
@@ -191,7 +239,8 @@ export async function settleRun(
     return { outcome: 'suspicious', reason, rowsDeleted: 0, rowsHeld: missing.length };
   }
   if (doubts.length > 0 && !isEmpty) {
-    return { outcome: 'partial', reason: doubts.join('; '), ...NOTHING };
+    const hasFewer = sums.rows < rowsBefore;
+    return settleDoubtful(deps, stream, run, doubts, { parts, hasFewer });
   }
   if (stream.list && parts) {
     await deps.store.transaction((tx) => endList(tx, stream.name, parts));
@@ -207,5 +256,5 @@ export async function settleRun(
   if (isAsBefore && sums.rows === rowsBefore) {
     return { outcome: 'complete', reason: null, ...NOTHING };
   }
-  return settleList(deps, stream, run);
+  return settleList(deps, stream, run, parts ?? new Map());
 }

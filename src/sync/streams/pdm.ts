@@ -35,10 +35,11 @@ export function createPdmStream(
     options: { fields: [...modelledFields(type)] },
     list: { entity, fuse, isPaged: false, isLong: false },
     async pull({ run, listPage, call }) {
-      const { next, offset: start, done } = run.checkpoint;
+      const { next, offset: start, done, doubts: told } = run.checkpoint;
       const from = typeof next === 'string' ? next : undefined;
       let offset = typeof start === 'number' ? start : 0;
-      const doubts: string[] = [];
+      // An attempt before this one may have met some.
+      const doubts: string[] = Array.isArray(told) ? told.map(String) : [];
       if (done !== true) {
         const pull = v2.collection(type, { fields }, { ...call, from });
         for await (const page of pull.pages) {
@@ -46,11 +47,12 @@ export function createPdmStream(
           const digest = digestOf(canonicalJson([page.rows, page.rejects]));
           // The page before announced it.
           if (rowCount === 0 && offset > 0) doubts.push('a page that was announced is empty');
+          if (page.skippedRows > 0) doubts.push(`${page.skippedRows} rows were skipped`);
           const segment = { firstRow: offset, rowCount, digest, read: () => page };
           offset += rowCount;
           const checkpoint = page.next === undefined ? { done: true } : { next: page.next };
           const segments = rowCount === 0 ? [] : [segment];
-          await listPage({ ...checkpoint, offset }, '', entity, segments);
+          await listPage({ ...checkpoint, offset, doubts: [...doubts] }, '', entity, segments);
         }
       }
       return { expectedRows: offset, doubts, parts: new Map([['', offset]]) };

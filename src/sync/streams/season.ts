@@ -5,7 +5,7 @@
 import type { VariantLevel } from '../../client/v1/catalog.ts';
 import type { V1Client } from '../../client/v1/client.ts';
 import { isJsonObject, type JsonObject } from '../../lib/json.ts';
-import { seasonVariants } from '../../mirror/catalog/variant.ts';
+import { seasonOfKey, seasonVariants } from '../../mirror/catalog/variant.ts';
 import type { Fuse, Stream, StreamRun } from '../stream.ts';
 import { doubtsOfPull, type ListPaging } from './stock.ts';
 
@@ -50,7 +50,13 @@ export function createSeasonStream(
   return {
     name: 'season',
     options: { ...level, mode, pageRows },
-    list: { entity: seasonVariants(''), fuse, isPaged: mode === 'pages', isLong: true },
+    list: {
+      entity: seasonVariants(''),
+      fuse,
+      isPaged: mode === 'pages',
+      isLong: true,
+      partOf: seasonOfKey,
+    },
     async pull(context) {
       const { run, call } = context;
       const seasons = await v1.seasons(undefined, call);
