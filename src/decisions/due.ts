@@ -9,6 +9,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { inKeys } from '../store/bulk.ts';
 import type { Db } from '../store/store.ts';
 import type { DueWhy } from '../store/tables.ts';
+import { orderHash } from './facts/order.ts';
 import { hasFailedPush, hasOpenPush } from './push.ts';
 
 export interface DueQuery {
@@ -92,7 +93,7 @@ function triggerOf(row: Compared, rulesKey: string): DueDelivery['trigger'] {
 function isFresh({ rulesKey }: DueQuery): RawBuilder<boolean> {
   return sql<boolean>`(e.order_delivery_id is null
     or e.delivery_hash <> d.content_hash or d.changed_at > e.evaluated_at
-    or e.order_hash <> o.content_hash or e.rules_key <> ${rulesKey} or ${hasFailedPush()})`;
+    or e.order_hash <> ${orderHash('o')} or e.rules_key <> ${rulesKey} or ${hasFailedPush()})`;
 }
 
 function select(db: Db, query: DueQuery, aside: readonly number[], limit: number) {
@@ -100,7 +101,7 @@ function select(db: Db, query: DueQuery, aside: readonly number[], limit: number
     .select([
       'd.order_delivery_id',
       'd.content_hash',
-      'o.content_hash as order_content_hash',
+      orderHash('o').as('order_content_hash'),
       'e.delivery_hash',
       'e.order_hash',
       'd.changed_at',

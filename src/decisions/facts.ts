@@ -23,6 +23,8 @@ export interface Subject {
     readonly status: string;
   };
   readonly orderHash: string;
+  /** The service no longer has the order. */
+  readonly orderIsGone: boolean;
   readonly facts: Facts;
   /** Fields of the ERP's customer that are not of their declared kind. */
   readonly misfits: readonly string[];
@@ -75,5 +77,7 @@ export async function readSubject(
     season: season === null ? null : await seasonFacts(tx, season),
     clock: clockFacts(now, settings),
   };
-  return { delivery, orderHash: order.hash, facts, misfits: customer?.misfits ?? [] };
+  const { hash, isGone } = order;
+  const misfits = customer?.misfits ?? [];
+  return { delivery, orderHash: hash, orderIsGone: isGone, facts, misfits };
 }

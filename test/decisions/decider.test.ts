@@ -77,6 +77,29 @@ describe('a pending delivery', () => {
     expect(await house.pushes()).toEqual([]);
   });
 
+  it('of an order that the service no longer has is held until the order is back', async () => {
+    const house = await createHouse();
+    const gone = async (deletedAt: number | null) => {
+      const tombstone = { deleted_at: deletedAt };
+      await house.store.db.updateTable('sales_order').set(tombstone).execute();
+    };
+    await house.delivery({ id: 1, lines: [['a', 30]] });
+    expect(await house.decide()).toEqual(['1 hold']);
+    await gone(house.clock.now());
+    expect(await house.decide()).toEqual(['1 hold']);
+    await house.delivery({ id: 1, lines: [['a', 3]] });
+    expect(await house.decide()).toEqual(['1 hold']);
+    expect(await house.decide()).toEqual([]);
+    const last = house.store.db.selectFrom('decision').select(['reason', 'rules']);
+    expect(await last.orderBy('decision_id', 'desc').executeTakeFirst()).toEqual({
+      reason: 'rail order: the service no longer has order 1',
+      rules: '[]',
+    });
+    expect(await house.pushes()).toEqual([]);
+    await gone(null);
+    expect(await house.decide()).toEqual(['1 accept']);
+  });
+
   it('that no rule is about is journaled and left pending', async () => {
     const house = await createHouse();
     const rules = loadedRules(ACCEPT_SMALL.replaceAll('20', '-1').replaceAll('> -1', '< -1'));

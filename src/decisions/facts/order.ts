@@ -1,4 +1,5 @@
 /** The facts of the order that a delivery belongs to, and of its season. */
+import { type RawBuilder, sql } from 'kysely';
 import type { Facts } from '../../rules/facts/plain.ts';
 import type { Tx } from '../../store/store.ts';
 import type { OrderLine } from './lines.ts';
@@ -35,15 +36,30 @@ function seasonOf(head: string | null, lines: readonly OrderLine[]): string | nu
   return ahead && other === undefined ? (season ?? null) : null;
 }
 
+/** What a decision goes by of an order: its content, and whether the service still has it. */
+export function orderHash(order: string): RawBuilder<string> {
+  const column = (name: string) => sql.ref(`${order}.${name}`);
+  return sql<string>`${column('content_hash')}
+    || iif(${column('deleted_at')} is null, '', ':gone')`;
+}
+
+interface MirroredOrder {
+  readonly facts: Facts['order'];
+  readonly hash: string;
+  /** The service no longer has it. */
+  readonly isGone: boolean;
+}
+
 export async function orderFacts(
   tx: Tx,
   orderId: number,
   orderDeliveryId: number,
   lines: readonly OrderLine[],
-): Promise<{ readonly facts: Facts['order']; readonly hash: string } | undefined> {
+): Promise<MirroredOrder | undefined> {
   const order = await tx
     .selectFrom('sales_order')
     .selectAll()
+    .select(orderHash('sales_order').as('hash'))
     .where('order_id', '=', orderId)
     .executeTakeFirst();
   if (!order) return undefined;
@@ -72,7 +88,7 @@ export async function orderFacts(
     account_no: order.account_no,
     company: order.company,
   };
-  return { facts, hash: order.content_hash };
+  return { facts, hash: order.hash, isGone: order.deleted_at !== null };
 }
 
 /** Whether the service still lists the season: unknown as long as the list was never read. */
