@@ -7,15 +7,15 @@ import { sql } from 'kysely';
 import type { DriftMeter } from '../client/drift.ts';
 import { v1DriftMeter } from '../client/v1/drift.ts';
 import { v2DriftMeter } from '../client/v2/drift.ts';
-import { tryParseJson } from '../lib/json.ts';
+import { isJsonObject, tryParseJson } from '../lib/json.ts';
 import type { Db } from '../store/store.ts';
 import { entitiesOfStream } from './quarantine.ts';
 
 export interface EntityDrift {
   readonly entity: string;
-  /** Member path → rows of the sample that have it. */
+  /** Member path → rows of the sample that have it; of `document`, how often it came. */
   readonly unknownMembers: Readonly<Record<string, number>>;
-  /** `status=value` → rows. */
+  /** `status=value` → the same. */
   readonly newValues: Readonly<Record<string, number>>;
 }
 
@@ -98,8 +98,32 @@ async function driftOf(db: Db, entity: string, watched: Watched): Promise<Entity
   return { entity, ...meter.report() };
 }
 
+/** The numbers in an object, by name; empty when it is none. */
+export function countsIn(value: unknown): Record<string, number> {
+  if (!isJsonObject(value)) return {};
+  const counts = Object.entries(value).map(([name, count]) => [name, Number(count)] as const);
+  return Object.fromEntries(counts.filter(([, count]) => Number.isFinite(count)));
+}
+
+/** What the documents of the latest run had around their rows: only the run could keep it. */
+async function driftOfDocuments(db: Db, stream: string): Promise<EntityDrift | undefined> {
+  const run = await db
+    .selectFrom('sync_run')
+    .select('checkpoint')
+    .where('stream', '=', stream)
+    .orderBy('run_id', 'desc')
+    .executeTakeFirst();
+  const checkpoint = tryParseJson(run?.checkpoint ?? '');
+  const counts = Object.entries(countsIn(isJsonObject(checkpoint) ? checkpoint.drift : undefined));
+  if (counts.length === 0) return undefined;
+  const of = (isValue: boolean) =>
+    Object.fromEntries(counts.filter(([what]) => what.includes('=') === isValue));
+  return { entity: 'document', unknownMembers: of(false), newValues: of(true) };
+}
+
 export async function driftOfStream(db: Db, stream: string): Promise<EntityDrift[]> {
-  const found: EntityDrift[] = [];
+  const documents = await driftOfDocuments(db, stream);
+  const found: EntityDrift[] = documents ? [documents] : [];
   for (const entity of entitiesOfStream(stream)) {
     const watched = WATCHED[entity];
     if (watched) found.push(await driftOf(db, entity, watched));

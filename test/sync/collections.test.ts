@@ -1,7 +1,11 @@
 /** Collections of V2 that are told in pages, and what a page leaves out. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../src/lib/clock.ts';
+import { driftOfStream } from '../../src/sync/drift.ts';
 import { createPdmStream } from '../../src/sync/streams/pdm.ts';
-import { FUSE, startPull } from './support.ts';
+import { answerJson, startFaulty } from '../client/support.ts';
+import { temporaryStore } from '../support/store.ts';
+import { clientsOf, FUSE, runnerOf, runsOn, startPull } from './support.ts';
 
 const PATH = '*/pdm/colors';
 /** The next answer loses all its rows; its links stay what they were. */
@@ -48,5 +52,43 @@ describe('a page that lost rows', () => {
     reference.knobs.patch({ faults: [EMPTIED] });
     expect(await run(colors)).toMatchObject({ outcome: 'complete', changed: 0 });
     expect(await deleted()).toEqual([]);
+  });
+});
+
+describe('an array for what is included', () => {
+  it('is taken, and counted as drift over attempts', async () => {
+    const pages = [1, 2, 3].map((id) => ({
+      data: [{ type: 'color', id: String(id), attributes: { name: 'red' } }],
+      links: { next: id < 3 ? `?page[offset]=${id}` : null },
+      meta: { pageToken: 't' },
+      included: [{ type: 'planet', id: '9' }],
+    }));
+    let broken = 0;
+    await using server = await startFaulty((request, response) => {
+      if (request.url?.endsWith('/auth/login')) {
+        answerJson(response, 200, { data: { token: 'a' } });
+        return;
+      }
+      const offset = new URL(request.url ?? '', 'http://x').searchParams.get('page[offset]');
+      if (offset === '2' && broken < 5) {
+        broken += 1;
+        answerJson(response, 503, {});
+        return;
+      }
+      answerJson(response, 200, pages[Number(offset)]);
+    });
+    const credentials = { key: { clientId: 'a', clientSecret: 'b' } };
+    const clients = clientsOf({ v1Url: server.url, v2Url: server.url, credentials });
+    onTestFinished(() => clients.transport[Symbol.asyncDispose]());
+    const store = await temporaryStore(systemClock());
+    const { run } = runsOn(runnerOf(store));
+    const colors = createPdmStream(clients.v2, 'colors', FUSE);
+    expect(await run(colors)).toMatchObject({ outcome: 'interrupted' });
+    expect(await run(colors)).toMatchObject({ outcome: 'complete', rows: 3 });
+    expect(await driftOfStream(store.db, 'colors')).toContainEqual({
+      entity: 'document',
+      unknownMembers: { 'included.planet': 3 },
+      newValues: { 'included=array': 3 },
+    });
   });
 });

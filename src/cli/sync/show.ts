@@ -93,7 +93,8 @@ export function syncRuns(context: CliContext): Command {
 
 function driftLines({ entity, unknownMembers, newValues }: EntityDrift): string[] {
   const counted = Object.entries({ ...unknownMembers, ...newValues });
-  return counted.map(([what, rows]) => `drift        ${entity}.${what} (${rows} rows)`);
+  const unit = entity === 'document' ? 'times' : 'rows';
+  return counted.map(([what, count]) => `drift        ${entity}.${what} (${count} ${unit})`);
 }
 
 function shown(name: string, value: string | number | null): string {

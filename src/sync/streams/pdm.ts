@@ -4,11 +4,41 @@
  * asked for, and nothing is included: related resources are streams of their own.
  */
 import type { V2Client } from '../../client/v2/client.ts';
+import { driftOfIncluded } from '../../client/v2/drift.ts';
+import type { V2Page } from '../../client/v2/pages.ts';
 import { modelledFields, type ResourceType } from '../../client/v2/resources.ts';
-import { canonicalJson } from '../../lib/json.ts';
+import { canonicalJson, type JsonObject } from '../../lib/json.ts';
 import { PDM } from '../../mirror/catalog/pdm.ts';
 import { digestOf } from '../../mirror/list.ts';
+import { countsIn } from '../drift.ts';
 import type { Fuse, Stream } from '../stream.ts';
+
+/** What a pull has met so far, kept in its checkpoint: an attempt that goes on adds to it. */
+interface Met {
+  /** What speaks against completeness, in words. */
+  readonly doubts: string[];
+  /** Drift of the documents, beside that of their rows: what, and how often. */
+  readonly drift: Record<string, number>;
+}
+
+function metBefore({ doubts, drift }: JsonObject): Met {
+  return {
+    doubts: Array.isArray(doubts) ? doubts.map(String) : [],
+    drift: countsIn(drift),
+  };
+}
+
+function noteMet(
+  { doubts, drift }: Met,
+  page: Pick<V2Page<unknown>, 'skippedRows' | 'included'>,
+  isAnnounced: boolean,
+): void {
+  if (isAnnounced) doubts.push('a page that was announced is empty');
+  if (page.skippedRows > 0) doubts.push(`${page.skippedRows} rows were skipped`);
+  for (const [what, times] of driftOfIncluded(page.included)) {
+    drift[what] = (drift[what] ?? 0) + times;
+  }
+}
 
 export type PdmStream = keyof typeof PDM;
 
@@ -35,26 +65,24 @@ export function createPdmStream(
     options: { fields: [...modelledFields(type)] },
     list: { entity, fuse, isPaged: false, isLong: false },
     async pull({ run, listPage, call }) {
-      const { next, offset: start, done, doubts: told } = run.checkpoint;
+      const { next, offset: start, done } = run.checkpoint;
       const from = typeof next === 'string' ? next : undefined;
       let offset = typeof start === 'number' ? start : 0;
-      // An attempt before this one may have met some.
-      const doubts: string[] = Array.isArray(told) ? told.map(String) : [];
+      const met = metBefore(run.checkpoint);
       if (done !== true) {
         const pull = v2.collection(type, { fields }, { ...call, from });
         for await (const page of pull.pages) {
           const rowCount = page.rows.length + page.rejects.length;
           const digest = digestOf(canonicalJson([page.rows, page.rejects]));
-          // The page before announced it.
-          if (rowCount === 0 && offset > 0) doubts.push('a page that was announced is empty');
-          if (page.skippedRows > 0) doubts.push(`${page.skippedRows} rows were skipped`);
+          noteMet(met, page, rowCount === 0 && offset > 0);
           const segment = { firstRow: offset, rowCount, digest, read: () => page };
           offset += rowCount;
-          const checkpoint = page.next === undefined ? { done: true } : { next: page.next };
+          const place = page.next === undefined ? { done: true } : { next: page.next };
           const segments = rowCount === 0 ? [] : [segment];
-          await listPage({ ...checkpoint, offset, doubts: [...doubts] }, '', entity, segments);
+          await listPage({ ...place, offset, ...structuredClone(met) }, '', entity, segments);
         }
       }
+      const { doubts } = met;
       return { expectedRows: offset, doubts, parts: new Map([['', offset]]) };
     },
   };
