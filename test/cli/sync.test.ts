@@ -6,8 +6,11 @@ import { localFile } from '../../src/console/api.ts';
 import { startTestReference, until } from '../support/house.ts';
 import { startCliHouse } from './house.ts';
 
-const startHouse = async () =>
-  startCliHouse(await startTestReference({ world: { styles: 6, orders: 0 } }));
+/** Nothing comes into stock meanwhile: a run that compares everything finds no change. */
+const startHouse = async () => {
+  const life = { ordersPerMinute: 0, restocksPerMinute: 0 };
+  return startCliHouse(await startTestReference({ world: { styles: 6, orders: 0 }, life }));
+};
 
 describe('selvedge sync', () => {
   it('asks the running daemon, and does it by itself when none runs', async () => {
