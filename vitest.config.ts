@@ -14,9 +14,10 @@ export default defineConfig({
     isolate: false,
     // One more than the cores of the smallest machine: many tests wait for another process.
     maxWorkers: 3,
-    // For what hangs. A machine that is busy with other things may take ten times as long.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // Ends what hangs, and is no measure of speed: a machine may be busy with something else.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 120_000, interval: 10 } },
     retry: 0,
     allowOnly: false,
     passWithNoTests: false,

@@ -222,5 +222,5 @@ describe('V1 against the reference service', () => {
       if (batch.pageNumber === 3) rig.reference.keys.revokeAll();
     }
     expect(rows).toBe(pull.end().count);
-  }, 15_000);
+  });
 });

@@ -3,12 +3,10 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Config } from '../../src/config/schema.ts';
 import { openDaemon } from '../../src/daemon/daemon.ts';
-import { runUntilSignal } from '../../src/daemon/lifecycle.ts';
 import { loadRuleSet } from '../../src/decisions/rule-files.ts';
 import { systemRandom } from '../../src/lib/chance.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { ConfigError } from '../../src/lib/errors.ts';
-import { silentLogger } from '../../src/lib/log.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
 import type { Reference } from '../../src/reference/reference.ts';
 import { SIMPLE_RULES, startTestReference, testConfig, testLogger } from '../support/house.ts';
@@ -132,26 +130,5 @@ describe('a start without good rules', () => {
     rmSync(config.rules.directory, { recursive: true });
     const daemon = await open(config);
     expect((await daemon.incidents())[0]).toContain('cannot be read');
-  });
-});
-
-describe('SIGHUP', () => {
-  it('reloads where there is something to reload, and stops nothing', async () => {
-    let reloads = 0;
-    const ended = new AbortController();
-    const onHangUp = async () => {
-      reloads += 1;
-      if (reloads === 1) throw new Error('a mistake');
-      ended.abort();
-    };
-    const work = (signal: AbortSignal) =>
-      new Promise<void>((resolve, reject) => {
-        signal.addEventListener('abort', () => reject(new Error('stopped')));
-        ended.signal.addEventListener('abort', () => resolve());
-        process.emit('SIGHUP', 'SIGHUP');
-        process.emit('SIGHUP', 'SIGHUP');
-      });
-    await runUntilSignal(work, silentLogger(), { onHangUp });
-    expect(reloads).toBe(2);
   });
 });

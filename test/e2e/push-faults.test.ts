@@ -72,9 +72,7 @@ function changesPerDelivery({ reference }: House): number[] {
   return [...counts.values()];
 }
 
-const BUSY_MACHINE_MS = 90_000;
-
-describe('a push', { timeout: BUSY_MACHINE_MS }, () => {
+describe('a push', () => {
   it.each([
     ['cut off before its effect', { kind: 'reset' }, 'ambiguous'],
     ['cut off after its effect', { kind: 'reset', moment: 'after' }, 'ambiguous'],

@@ -191,4 +191,4 @@ it('goes from watching to rejected, and stops when its list is edited', async ()
   const proof = JSON.parse(await way.call('decisions', 'verify', '--json'));
   expect(proof.chain).not.toHaveProperty('brokenAt');
   expect(proof.different).toEqual([]);
-}, 60_000);
+});

@@ -50,7 +50,7 @@ async function everythingDecided(
   });
 }
 
-describe('a storm of events', { timeout: 120_000 }, () => {
+describe('a storm of events', () => {
   it('has every delivery decided once, and a sweep finds what was lost', async () => {
     const clock = fastClock();
     const reference = await startFastReference(

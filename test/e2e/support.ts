@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
+import { systemRandom } from '../../src/lib/chance.ts';
 import { type Clock, manualClock, systemClock } from '../../src/lib/clock.ts';
 import { isJsonObject } from '../../src/lib/json.ts';
 import { drawOrder } from '../../src/reference/life/arrivals.ts';
@@ -61,13 +62,19 @@ export function placeOrders({ world }: Reference, count: number): void {
   }
 }
 
+/**
+ * A port that nobody listens on. Below those that the system hands out by itself: until a daemon
+ * takes it, and while it is dead, no connection of another test may happen to get it.
+ */
 async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
+  const port = systemRandom().int(10_000, 32_000);
+  const server = createServer().listen(port, '127.0.0.1');
+  const isFree = await once(server, 'listening').then(
+    () => true,
+    () => false,
+  );
   server.close();
-  if (typeof address !== 'object' || address === null) throw new Error('no port');
-  return address.port;
+  return isFree ? port : freePort();
 }
 
 export interface DaemonProcess {

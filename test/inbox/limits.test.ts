@@ -14,8 +14,11 @@ function wire(body: string | Buffer, extra: readonly string[] = []): Buffer {
   return Buffer.concat([Buffer.from(head.join('\r\n')), Buffer.from(body)]);
 }
 
+/** Asks again where a test has made the limits so short that a busy machine may not keep them. */
 async function alive(inbox: Inbox): Promise<void> {
-  expect((await inbox.post(deliveryCreated(1))).status).toBe(204);
+  await eventually(async () => {
+    expect((await inbox.post(deliveryCreated(1))).status).toBe(204);
+  });
 }
 
 /** Connections that say nothing; gives how many of them the server has kept. */
@@ -151,6 +154,6 @@ describe('noise', () => {
       const heap = Math.round(process.memoryUsage().heapUsed / 1_048_576);
       process.stderr.write(`${ROUNDS * 50} streams of noise, ${heap} MiB of heap\n`);
     },
-    20_000 + ROUNDS * 1_000,
+    180_000 + ROUNDS * 1_000,
   );
 });

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { requireConfig } from '../../src/config/load.ts';
 import { openDaemon } from '../../src/daemon/daemon.ts';
 import { systemRandom } from '../../src/lib/chance.ts';
@@ -12,9 +12,6 @@ import type { Reference } from '../../src/reference/reference.ts';
 import { selvedge } from '../cli/support.ts';
 import { SIMPLE_RULES, startTestReference, until, WEBHOOK_SECRET } from '../support/house.ts';
 import { temporaryFolder } from '../support/store.ts';
-
-// Starts whole daemons: quick alone, not beside a dozen others.
-vi.setConfig({ testTimeout: 90_000 });
 
 interface House {
   readonly folder: string;

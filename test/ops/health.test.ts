@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { DATABASE_MEASURES, LIVE_MEASURES } from '../../src/ops/metrics/table.ts';
@@ -14,9 +14,6 @@ import {
 } from '../support/house.ts';
 import { repositoryRoot } from '../support/source.ts';
 import { temporaryFolder } from '../support/store.ts';
-
-// Starts whole daemons: quick alone, not beside a dozen others.
-vi.setConfig({ testTimeout: 90_000 });
 
 interface Watched {
   readonly daemon: RunningDaemon;

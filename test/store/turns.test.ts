@@ -50,10 +50,7 @@ describe('the turns of two writers', () => {
     const store = await temporaryStore(systemClock());
     const broken = setState(store, 'a', () => Promise.reject(new Error('broken')));
     await expect(broken).rejects.toThrow('broken');
-    const shared = turnsOfThread(store.turns);
-    const startedAt = performance.now();
-    await shared.enter();
-    expect(performance.now() - startedAt).toBeLessThan(200);
-    shared.leave();
+    // Nobody waits and nobody is inside: the other writer finds the way free.
+    expect([...new Int32Array(store.turns)]).toEqual([0, 0]);
   });
 });

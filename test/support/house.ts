@@ -124,9 +124,9 @@ export async function startTestDaemon(
 }
 
 /** Long enough for a machine that is busy with something else. */
-const UNTIL_MS_MAX = 60_000;
+const UNTIL_MS_MAX = 120_000;
 
-/** Waits until `look` gives something, asking every few milliseconds; fails after a minute. */
+/** Waits until `look` gives something, asking every few milliseconds; fails after two minutes. */
 export async function until<T>(
   what: string,
   look: () => Promise<T | undefined> | T | undefined,
@@ -136,7 +136,7 @@ export async function until<T>(
   for (;;) {
     const found = await look();
     if (found !== undefined) return found;
-    if (clock.monotonic() > deadline) throw new Error(`waited a minute in vain for: ${what}`);
+    if (clock.monotonic() > deadline) throw new Error(`waited two minutes in vain for: ${what}`);
     await clock.sleep(10);
   }
 }

@@ -159,7 +159,7 @@ function halfWithItsCount(house: House): Lie {
 }
 
 describe.each(['stream', 'pages'] as const)('a service that lies, mode %s', (mode) => {
-  it('is not believed, whatever the stream and whatever it says', { timeout: 60_000 }, async () => {
+  it('is not believed, whatever the stream and whatever it says', async () => {
     const house = await startHouse(mode);
     for (const { truth, lied } of house.pairs) {
       // The mode concerns the lists of variants only.

@@ -41,7 +41,7 @@ async function startDesk(count: number) {
 }
 
 describe('acting on deliveries from the command line', () => {
-  it('accepts and rejects, and shows what was refused', { timeout: 60_000 }, async () => {
+  it('accepts and rejects, and shows what was refused', async () => {
     const { call, typing, held, statusOf } = await startDesk(2);
     const [first, second] = held;
     if (!first || !second) throw new Error('too few deliveries');

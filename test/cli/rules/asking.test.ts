@@ -10,7 +10,7 @@ beforeAll(async () => {
   house = await installation();
   const { stdout } = await house.run('deliveries', 'list', '--pending', '--json');
   delivery = JSON.parse(stdout)[0];
-}, 60_000);
+});
 afterAll(() => house.remove());
 
 const HOLD_ALL = `rules:

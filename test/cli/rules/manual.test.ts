@@ -60,7 +60,7 @@ beforeAll(async () => {
   accepted = JSON.parse(JSON.stringify(prospects.find(({ after }) => after === 'accept')));
   const id = String(accepted.orderDeliveryId);
   [decision] = JSON.parse((await house.run('deliveries', 'explain', id, '--json')).stdout);
-}, 60_000);
+});
 afterAll(() => {
   house.remove();
   rmSync(folder, { recursive: true, force: true });
@@ -143,7 +143,7 @@ describe('docs/rules.md', () => {
     expect(stdout).toMatch(/\n {3}nothing -> accept {2}\d+ deliver/);
   });
 
-  it('ends with a live accept rule that accepts', { timeout: 60_000 }, async () => {
+  it('ends with a live accept rule that accepts', async () => {
     const text = `${rule}${tests}`.replace('    action: accept\n', `    action: accept\n${live}`);
     writeFileSync(join(folder, 'deliveries.yaml'), text);
     const check = await selvedge(['rules', 'check', folder, '--json']);

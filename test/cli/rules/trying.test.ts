@@ -10,7 +10,7 @@ let house: Installation;
 
 beforeAll(async () => {
   house = await installation();
-}, 60_000);
+});
 afterAll(() => house.remove());
 
 function rules(name: string, text: string): string {

@@ -1,13 +1,10 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { inheritedSockets } from '../../../src/daemon/systemd/sockets.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { openReadOnlyStore } from '../../../src/store/store.ts';
 import { deliveryCreated, sign } from '../../inbox/support.ts';
 import { until } from '../../support/house.ts';
 import { openSocket, startManager, startUnit, writeInstallation } from './support.ts';
-
-// Starts whole daemons: quick alone, not beside a dozen others.
-vi.setConfig({ testTimeout: 90_000 });
 
 const clock = systemClock();
 const EVENTS_PER_SECOND = 500;

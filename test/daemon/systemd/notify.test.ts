@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { createSupervisor, type Worker } from '../../../src/daemon/supervisor.ts';
 import { createNotifier } from '../../../src/daemon/systemd/notifier.ts';
 import { createWatchdog } from '../../../src/daemon/systemd/watchdog.ts';
@@ -8,9 +8,6 @@ import { manualClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { until } from '../../support/house.ts';
 import { startManager, startUnit, writeInstallation } from './support.ts';
-
-// Starts whole daemons: quick alone, not beside a dozen others.
-vi.setConfig({ testTimeout: 90_000 });
 
 it('tells when it is ready, how it is, and first of all that it stops', async () => {
   const manager = await startManager();

@@ -20,9 +20,7 @@ function payload(quantity: number): string {
   return JSON.stringify({ lines: [{ barcode: '5700000000017', quantity, price: '19.95' }] });
 }
 
-it('loses no document and takes none twice, whenever it is killed', {
-  timeout: 90_000,
-}, async () => {
+it('loses no document and takes none twice, whenever it is killed', async () => {
   const reference = await startFastReference({ world: { styles: 1, orders: 0 } });
   const shared = temporaryFolder();
   const [database, inbox] = [join(shared, 'exchange.db'), join(shared, 'in')];

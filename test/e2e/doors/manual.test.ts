@@ -53,9 +53,7 @@ async function bash(text: string, folder: string): Promise<{ code: unknown; outp
   return { code, output };
 }
 
-it('holds: its examples do what it says, in the order in which they stand', {
-  timeout: 60_000,
-}, async () => {
+it('holds: its examples do what it says, in the order in which they stand', async () => {
   const house = await openDoors();
   const [barcode = ''] = house.reference.world.book.orders.all.flatMap(({ lines }) =>
     lines.map((line) => line.barcode),

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { systemClock } from '../../../src/lib/clock.ts';
+import { type Clock, manualClock, systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { createCallback } from '../../../src/outbox/intake/callback.ts';
 import { createIntake } from '../../../src/outbox/intake/hand-in.ts';
@@ -9,10 +9,14 @@ import { until } from '../../support/house.ts';
 import { temporaryFolder, temporaryStore } from '../../support/store.ts';
 import { delivered, endDocument, runWorker } from './support.ts';
 
-const QUICK = { timeoutMs: 5_000, attemptsMax: 3, delayMinMs: 10, delayMaxMs: 20 };
+const QUICK = { timeoutMs: 60_000, attemptsMax: 3, delayMinMs: 10, delayMaxMs: 20 };
 
 /** A document that has ended, and a shell script that is told of it. */
-async function ended(script: string, settings: Partial<typeof QUICK> = {}) {
+async function ended(
+  script: string,
+  settings: Partial<typeof QUICK> = {},
+  clock: Clock = systemClock(),
+) {
   const store = await temporaryStore(systemClock());
   const folder = temporaryFolder();
   const intake = createIntake({ store, onTaken: () => undefined, hasRoom: () => true });
@@ -21,7 +25,7 @@ async function ended(script: string, settings: Partial<typeof QUICK> = {}) {
   const program = join(folder, 'told.sh');
   writeFileSync(program, `#!/bin/sh\ncd ${folder}\n${script}\n`, { mode: 0o700 });
   const command = [program, 'one argument; not two'];
-  const deps = { store, clock: systemClock(), log: silentLogger() };
+  const deps = { store, clock, log: silentLogger() };
   const worker = createCallback({ ...deps, settings: { command, ...QUICK, ...settings } });
   const { stop } = runWorker(worker);
   const row = () => store.db.selectFrom('intake').selectAll().executeTakeFirstOrThrow();
@@ -51,8 +55,12 @@ describe('the callback command', () => {
   });
 
   it('is ended with all that it started when it takes too long', async () => {
+    const clock = manualClock(systemClock().now());
     const limits = { timeoutMs: 200, attemptsMax: 1 };
-    const { row, folder } = await ended('sleep 30 & echo $! > child; wait', limits);
+    const script = 'sleep 300 & echo $! > new; mv new child; wait';
+    const { row, folder } = await ended(script, limits, clock);
+    await until('the child', () => existsSync(join(folder, 'child')) || undefined);
+    await clock.advance(200);
     await until('given up', async () => (await row()).callback_due_at === null || undefined);
     const { callback_error } = await row();
     expect(callback_error).toBe('the command was ended by SIGKILL: it took too long');
@@ -67,7 +75,7 @@ describe('the callback command', () => {
   });
 
   it('is told by the next start of what a stop has cut off', async () => {
-    const script = 'test -e second && cat > receipt.json; touch first; test -e second || sleep 30';
+    const script = 'test -e second && cat > receipt.json; touch first; test -e second || sleep 300';
     const { folder, row, stop, restart } = await ended(script);
     await until('the first try', () => existsSync(join(folder, 'first')) || undefined);
     await stop();
