@@ -1,9 +1,11 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
-// For every worker and every process that a test starts: what one has compiled, the next need not.
+// For the workers and the scripts that tests start: what one has compiled, the next need not. Not
+// where the launcher keeps what it has compiled: it sets other flags, and each start of the one
+// would throw away what the other has written.
 process.env.NODE_COMPILE_CACHE ??= fileURLToPath(
-  new URL('node_modules/.cache/selvedge', import.meta.url),
+  new URL('node_modules/.cache/tests', import.meta.url),
 );
 
 export default defineConfig({

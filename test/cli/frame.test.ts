@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { configOf } from '../../src/cli/command.ts';
@@ -8,10 +7,8 @@ import { createOutput } from '../../src/cli/output.ts';
 import { EXIT } from '../../src/lib/errors.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
 import { ENV, MINIMAL, writeConfig } from '../config/support.ts';
-import { repositoryRoot } from '../support/source.ts';
+import { LAUNCHER } from '../support/launcher.ts';
 import { selvedge } from './support.ts';
-
-const launcher = join(repositoryRoot, 'bin', 'selvedge.mjs');
 
 describe('the command line', () => {
   it('shows help with examples and every exit code', async () => {
@@ -58,7 +55,7 @@ describe('the command line', () => {
 
   it('hands its exit code to the shell and survives a reader that goes away', async () => {
     const env = { PATH: process.env.PATH, ...ENV, SELVEDGE_CONFIG: writeConfig(MINIMAL) };
-    const child = spawn(process.execPath, [launcher, 'config', 'show'], { env });
+    const child = spawn(process.execPath, [LAUNCHER, 'config', 'show'], { env });
     child.stdout.destroy();
     let stderr = '';
     child.stderr.on('data', (chunk) => {

@@ -3,10 +3,8 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '../support/house.ts';
-import { repositoryRoot } from '../support/source.ts';
+import { LAUNCHER } from '../support/launcher.ts';
 import { temporaryFolder } from '../support/store.ts';
-
-const launcher = join(repositoryRoot, 'bin', 'selvedge.mjs');
 
 /** For a daemon whose service answers nobody. */
 function writeConfig() {
@@ -28,7 +26,7 @@ rules: { directory: rules }
 /** It, as a process of its own. */
 function startDaemon() {
   const { file, env } = writeConfig();
-  const child = spawn(process.execPath, [launcher, '--config', file, 'run'], { env });
+  const child = spawn(process.execPath, [LAUNCHER, '--config', file, 'run'], { env });
   onTestFinished(() => void child.kill('SIGKILL'));
   let log = '';
   const seen = (text: string): Promise<void> =>
@@ -63,7 +61,7 @@ describe('a running daemon', () => {
 
   it('stops in order when its terminal goes away', async () => {
     const { file, env } = writeConfig();
-    const typed = `exec ${process.execPath} ${launcher} --config ${file} run`;
+    const typed = `exec ${process.execPath} ${LAUNCHER} --config ${file} run`;
     // A terminal of its own; killing `script` takes it away.
     const terminal = spawn('script', ['--quiet', '--command', typed, '/dev/null'], { env });
     onTestFinished(() => void terminal.kill('SIGKILL'));

@@ -5,7 +5,6 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { systemRandom } from '../../src/lib/chance.ts';
 import { type Clock, manualClock, systemClock } from '../../src/lib/clock.ts';
@@ -14,9 +13,8 @@ import { drawOrder } from '../../src/reference/life/arrivals.ts';
 import type { Reference } from '../../src/reference/reference.ts';
 import { openReadOnlyStore, type SqliteStore } from '../../src/store/store.ts';
 import { SIMPLE_RULES, startTestReference, WEBHOOK_SECRET } from '../support/house.ts';
+import { LAUNCHER, launcherEnv } from '../support/launcher.ts';
 import { temporaryFolder } from '../support/store.ts';
-
-const LAUNCHER = fileURLToPath(new URL('../../bin/selvedge.mjs', import.meta.url));
 
 /** Without the limits of speed that make a test slow; orders come when the test wants them. */
 export function startFastReference(
@@ -160,6 +158,7 @@ export async function createDaemonProcess(
     async start() {
       output = '';
       child = spawn(process.execPath, [LAUNCHER, 'run', '--config', config], {
+        env: launcherEnv(),
         stdio: ['ignore', 'pipe', 'pipe'],
       });
       const ready = Promise.withResolvers<void>();

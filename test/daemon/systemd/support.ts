@@ -11,6 +11,7 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { onTestFinished } from 'vitest';
 import { until, WEBHOOK_SECRET } from '../../support/house.ts';
+import { LAUNCHER } from '../../support/launcher.ts';
 import { repositoryRoot } from '../../support/source.ts';
 import { temporaryFolder } from '../../support/store.ts';
 
@@ -95,7 +96,6 @@ export interface Started {
   readonly pids: () => readonly number[];
 }
 
-const LAUNCHER = join(repositoryRoot, 'bin', 'selvedge.mjs');
 const ONCE = 'echo "pid $$"; exec "$@"';
 const AGAIN = `while :; do sh -c 'echo "pid $$"; LISTEN_PID=$$ exec "$@"' sh "$@" || exit; done`;
 

@@ -10,10 +10,10 @@ import { readConfig } from '../../../src/config/load.ts';
 import { schemaAt } from '../../../src/config/schema/shape.ts';
 import { isJsonObject } from '../../../src/lib/json.ts';
 import { until } from '../../support/house.ts';
+import { LAUNCHER, launcherEnv } from '../../support/launcher.ts';
 import { temporaryFolder } from '../../support/store.ts';
 import { openDoors, receiptSchema, TOKEN } from './house.ts';
 
-const LAUNCHER = fileURLToPath(new URL('../../../bin/selvedge.mjs', import.meta.url));
 const manual = readFileSync(
   fileURLToPath(new URL('../../../docs/erp-integration.md', import.meta.url)),
   'utf8',
@@ -39,7 +39,10 @@ function script({ info, text }: Block): string[] {
 
 async function bash(text: string, folder: string): Promise<{ code: unknown; output: string }> {
   writeFileSync(join(folder, 'manual.sh'), text);
-  const child = spawn('bash', ['-euo', 'pipefail', 'manual.sh'], { cwd: folder });
+  const child = spawn('bash', ['-euo', 'pipefail', 'manual.sh'], {
+    cwd: folder,
+    env: launcherEnv(),
+  });
   onTestFinished(() => {
     child.kill();
   });

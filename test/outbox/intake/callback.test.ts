@@ -55,7 +55,7 @@ describe('the callback command', () => {
   });
 
   it('is ended with all that it started when it takes too long', async () => {
-    const clock = manualClock(systemClock().now());
+    const clock = manualClock(systemClock().now() + 60_000);
     const limits = { timeoutMs: 200, attemptsMax: 1 };
     const script = 'sleep 300 & echo $! > new; mv new child; wait';
     const { row, folder } = await ended(script, limits, clock);
