@@ -63,6 +63,7 @@ function outboxSection() {
     styles: flag(),
     freight: choice('learned', 'required', 'optional'),
     quietTime: duration('0s', '1d'),
+    lookEvery: duration('1s', '1h'),
     attemptsMax: whole(1, 100),
     delayMin: duration('0s', '1h'),
     delayMax: duration('1s', '1d'),

@@ -164,6 +164,7 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
       retryMsMin: outbox.delayMin,
       retryMsMax: outbox.delayMax,
       deskAfterMs: outbox.deskAfter,
+      lookMs: outbox.lookEvery,
       idleMsMax: IDLE_MS_MAX,
     },
     brake(kind) {

@@ -41,7 +41,7 @@ import {
   postpone,
   type Work,
 } from './ledger.ts';
-import { nextLookAt } from './look-times.ts';
+import { type LookPace, nextLookAt } from './look-times.ts';
 import { settle } from './settle.ts';
 
 interface DispatcherLimits {
@@ -55,6 +55,8 @@ interface DispatcherLimits {
   readonly retryMsMax: number;
   /** A doubt that lasts longer is for a person. */
   readonly deskAfterMs: number;
+  /** How often a doubt is looked at in the end, and how far apart two looks must be as a proof. */
+  readonly lookMs: number;
   /** The longest sleep between two looks at the table, whatever the clock does. */
   readonly idleMsMax: number;
 }
@@ -131,11 +133,15 @@ async function attemptOnce(kind: OutboxKind, item: OutboxItem, signal: AbortSign
   }
 }
 
+function paceOf({ quietMs, limits }: DispatcherDeps): LookPace {
+  return { quietMs: quietMs(), everyMs: limits.lookMs };
+}
+
 /** How long after an attempt the row is taken up again. */
 function waitAfter(deps: DispatcherDeps, kind: OutboxKind, item: OutboxItem, sent: Sent): number {
   if (sent.class === 'not_processed') return retryDelay(deps, item.attempts, sent.error);
   const isDoubt = sent.class === 'ambiguous' || sent.class === 'conflict';
-  return isDoubt && kind.creates(item) ? nextLookAt(0, deps.quietMs(), 0) : 0;
+  return isDoubt && kind.creates(item) ? nextLookAt(0, paceOf(deps), 0) : 0;
 }
 
 /** Sends a cleared row and records how that ended; gives it back when it is to be read back. */
@@ -187,7 +193,7 @@ async function settleItem(
 ): Promise<void> {
   const { attemptsMax, deskAfterMs } = deps.limits;
   const settled = await settle(deps.store, deps.clock, item, look, {
-    ...{ attemptsMax, deskAfterMs, creates: kind.creates(item), quietMs: deps.quietMs() },
+    ...{ attemptsMax, deskAfterMs, creates: kind.creates(item), pace: paceOf(deps) },
     conflictEnds: kind.conflictEnds === true,
     waitMs: retryDelay(deps, Math.max(0, item.attempts - 1)),
   });

@@ -1,19 +1,24 @@
 /**
  * When something in doubt is looked for. Soon and often at first, because most effects are there
- * at once; then every minute; and exactly when the quiet time is over, because only then an
+ * at once; then at a steady pace; and exactly when the quiet time is over, because only then an
  * absence begins to prove something.
  */
 
 const FIRST_LOOKS_MS = [2_000, 10_000, 30_000];
-const STEP_MS = 60_000;
-/** Between the two looks that prove an absence. */
-export const PROOF_GAP_MS = 60_000;
+
+export interface LookPace {
+  /** An absence proves nothing before this long after the doubt began. */
+  readonly quietMs: number;
+  /** The steady pace, and the least time between the two looks that prove an absence. */
+  readonly everyMs: number;
+}
 
 /** The first time of the schedule after `now`; all are epoch milliseconds. */
-export function nextLookAt(since: number, quietMs: number, now: number): number {
+export function nextLookAt(since: number, { quietMs, everyMs }: LookPace, now: number): number {
   const age = Math.max(0, now - since);
-  const last = FIRST_LOOKS_MS.at(-1) ?? 0;
-  const stepped = last + STEP_MS * (Math.floor(Math.max(0, age - last) / STEP_MS) + 1);
-  const planned = [...FIRST_LOOKS_MS, quietMs, quietMs + PROOF_GAP_MS, stepped];
+  const first = FIRST_LOOKS_MS.filter((after) => after < everyMs);
+  const last = first.at(-1) ?? 0;
+  const stepped = last + everyMs * (Math.floor(Math.max(0, age - last) / everyMs) + 1);
+  const planned = [...first, quietMs, quietMs + everyMs, stepped];
   return since + Math.min(...planned.filter((after) => after > age));
 }

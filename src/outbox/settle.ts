@@ -11,7 +11,7 @@ import type { Store, Tx } from '../store/store.ts';
 import type { OutboxState } from '../store/tables.ts';
 import type { Finding, OutboxItem } from './item.ts';
 import { type Change, move } from './ledger.ts';
-import { nextLookAt, PROOF_GAP_MS } from './look-times.ts';
+import { type LookPace, nextLookAt } from './look-times.ts';
 import { raiseIncident } from './watch/incidents.ts';
 
 export interface Policy {
@@ -20,8 +20,7 @@ export interface Policy {
   readonly conflictEnds: boolean;
   /** After so many attempts that may have had an effect a person is asked. */
   readonly attemptsMax: number;
-  /** An absence proves nothing before this long after the doubt began. */
-  readonly quietMs: number;
+  readonly pace: LookPace;
   /** A doubt that lasts longer is for a person. */
   readonly deskAfterMs: number;
   /** Until the next step of what is sent again without proof. */
@@ -119,7 +118,7 @@ async function verdictOfAbsence(
   policy: Policy,
   now: number,
 ): Promise<Verdict> {
-  const { waitMs, quietMs } = policy;
+  const { waitMs, pace } = policy;
   // Looked at once more: an answer may come from a copy that lags behind.
   if (item.state === 'sent') {
     const change = { in_doubt_since: now, due_at: now + waitMs };
@@ -128,8 +127,10 @@ async function verdictOfAbsence(
   const answered = item.result !== null;
   const since = item.inDoubtSince ?? now;
   if (policy.creates) {
-    const after = (await absences(tx, item.outboxId, since)).filter((at) => at >= since + quietMs);
-    const proved = (after.at(-1) ?? 0) - (after[0] ?? 0) >= PROOF_GAP_MS;
+    const after = (await absences(tx, item.outboxId, since)).filter(
+      (at) => at >= since + pace.quietMs,
+    );
+    const proved = after.length > 1 && (after.at(-1) ?? 0) - (after[0] ?? 0) >= pace.everyMs;
     if (!proved) return stillInDoubt(item, policy, now);
     if (answered) return desk(now, since, 'the service answered that it took it, and has it not');
   } else if (answered) return ended('refused', now, { in_doubt_since: null }, PUT_BACK);
@@ -154,7 +155,7 @@ function stillInDoubt(item: OutboxItem, policy: Policy, now: number): Verdict {
   if (now - since >= policy.deskAfterMs) {
     return desk(now, since, 'for too long it could be neither found nor proved absent');
   }
-  const change = { in_doubt_since: since, due_at: nextLookAt(since, policy.quietMs, now) };
+  const change = { in_doubt_since: since, due_at: nextLookAt(since, policy.pace, now) };
   return { state: 'in_doubt', ended: false, reason: undefined, change };
 }
 

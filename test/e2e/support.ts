@@ -1,5 +1,5 @@
 /** The daemon as a process of its own, which can be killed; the reference lives in this one. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -12,8 +12,8 @@ import { isJsonObject } from '../../src/lib/json.ts';
 import { drawOrder } from '../../src/reference/life/arrivals.ts';
 import type { Reference } from '../../src/reference/reference.ts';
 import { openReadOnlyStore, type SqliteStore } from '../../src/store/store.ts';
+import { childDaemon } from '../support/daemon-process.ts';
 import { SIMPLE_RULES, startTestReference, WEBHOOK_SECRET } from '../support/house.ts';
-import { LAUNCHER, launcherEnv } from '../support/launcher.ts';
 import { temporaryFolder } from '../support/store.ts';
 
 /** Without the limits of speed that make a test slow; orders come when the test wants them. */
@@ -138,38 +138,18 @@ export async function createDaemonProcess(
   const folder = temporaryFolder();
   const config = await writeConfig(reference, folder, parts);
   const path = join(folder, 'data', 'mirror.db');
-  let child: ChildProcess | undefined;
-  let output = '';
+  const child = childDaemon(config);
   let store: SqliteStore | undefined;
-  const kill = async (): Promise<void> => {
-    if (!child || child.exitCode !== null || child.signalCode !== null) return;
-    const gone = once(child, 'exit');
-    child.kill('SIGKILL');
-    await gone;
-  };
   onTestFinished(async ({ task }) => {
-    await kill();
+    await child.kill();
     await store?.close();
-    if (task.result?.state === 'fail') process.stderr.write(output);
+    if (task.result?.state === 'fail') process.stderr.write(child.output());
   });
   return {
-    kill,
-    output: () => output,
+    kill: child.kill,
+    output: child.output,
     async start() {
-      output = '';
-      child = spawn(process.execPath, [LAUNCHER, 'run', '--config', config], {
-        env: launcherEnv(),
-        stdio: ['ignore', 'pipe', 'pipe'],
-      });
-      const ready = Promise.withResolvers<void>();
-      const hear = (chunk: Buffer): void => {
-        output += chunk.toString();
-        if (output.includes('listening for events')) ready.resolve();
-      };
-      child.stdout?.on('data', hear);
-      child.stderr?.on('data', hear);
-      child.once('exit', () => ready.reject(new Error(`the daemon ended:\n${output}`)));
-      await ready.promise;
+      await child.start();
       store ??= await openReadOnlyStore({ path, busyTimeoutMs: 5_000 });
     },
     get db() {

@@ -8,6 +8,7 @@
 import { expect, it } from 'vitest';
 import { type Random, seededRandom } from '../../src/lib/chance.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { troubleKnobs } from './campaign/faults.ts';
 import { type House, startHouse } from './house.ts';
 
 const { env } = process;
@@ -21,50 +22,7 @@ function seeds(): number[] {
   return Array.from({ length: last - first + 1 }, (_, index) => first + index);
 }
 
-const CREATING = ['*/orders', '*/pending-refunds'];
-
-/** A third of the seeds are spared each fault, so that faults also meet alone. */
-function share(random: Random, most: number): number {
-  return random.chance(1 / 3) ? 0 : random.next() * most;
-}
-
-function faultsOf(random: Random): Record<string, unknown>[] {
-  const kinds = [
-    { kind: 'reset', moment: 'before' },
-    { kind: 'reset', moment: 'after' },
-    { kind: 'serverError', moment: 'before', status: 502 },
-    { kind: 'serverError', moment: 'after', status: 502 },
-    { kind: 'serverError', moment: 'after', status: 500, body: 'json' },
-    { kind: 'latency', moment: 'before', delay: '31s' },
-    { kind: 'latency', moment: 'after', delay: '31s' },
-    { kind: 'truncated', contentLength: 'wrong' },
-    { kind: 'tooMany', retryAfter: 1 },
-    { kind: 'unauthorized' },
-  ];
-  const writes = kinds.flatMap((fault) => {
-    const probability = share(random, 0.05);
-    return CREATING.map((path) => ({
-      ...{ ...fault, path, method: 'POST', probability },
-      seed: random.int(1, 1_000_000),
-    }));
-  });
-  const reads = ['reset', 'serverError', 'truncated'].map((kind) => ({
-    ...{ kind, method: 'GET', path: '*', probability: share(random, 0.03) },
-    seed: random.int(1, 1_000_000),
-  }));
-  return [...writes, ...reads];
-}
-
-function knobsOf(random: Random) {
-  return {
-    orders: {
-      lateCommitShare: share(random, 0.05),
-      lateCommitAfter: `${random.int(5, 120)}s`,
-      listingLag: `${random.chance(0.5) ? 0 : random.int(1, 30)}s`,
-    },
-    faults: faultsOf(random),
-  };
-}
+const TROUBLE = { stall: '31s', lateCommit: { least: 5, most: 120 }, listingLagMax: 30 };
 
 async function handIn(house: House, random: Random): Promise<void> {
   const { barcodes } = house;
@@ -128,7 +86,7 @@ it.each(seeds())(
     const startedAt = performance.now();
     const house = await startHouse({
       seed,
-      knobs: { paging: { orders: 100 }, ...knobsOf(random) },
+      knobs: { paging: { orders: 100 }, ...troubleKnobs(random, TROUBLE) },
       settings: {
         // In real time half a second: a busy machine must not look like a stalled service.
         'service.timeouts.connect': '4m',

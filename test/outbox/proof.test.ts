@@ -52,9 +52,9 @@ describe('what makes something new, in doubt', () => {
   });
 
   it('is looked at soon, then every minute, and exactly when the quiet time is over', () => {
-    const quiet = 12 * MINUTE;
+    const pace = { quietMs: 12 * MINUTE, everyMs: MINUTE };
     const times: number[] = [];
-    for (let at = 0; at < 14 * MINUTE; at = nextLookAt(0, quiet, at)) times.push(at / 1_000);
+    for (let at = 0; at < 14 * MINUTE; at = nextLookAt(0, pace, at)) times.push(at / 1_000);
     expect(times.slice(0, 6)).toEqual([0, 2, 10, 30, 90, 150]);
     expect(times).toContain(720);
     expect(times).toContain(780);

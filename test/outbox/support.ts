@@ -28,6 +28,7 @@ const LIMITS = {
   looks: 4,
   retryMsMax: 60_000,
   deskAfterMs: 86_400_000,
+  lookMs: 60_000,
   idleMsMax: 30_000,
 };
 

@@ -1,0 +1,168 @@
+/**
+ * The four doors as programs of an ERP use them while the daemon is killed under their hands: who
+ * gets no answer hands the same in again, and each ends when everything is taken.
+ */
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { z } from 'zod';
+import type { Clock } from '../../../src/lib/clock.ts';
+import { runCommand } from '../../support/daemon-process.ts';
+
+export interface Paper {
+  readonly kind: 'order' | 'pending_refund';
+  readonly reference: string;
+  readonly payload: Readonly<Record<string, unknown>>;
+}
+
+export interface DoorSettings {
+  readonly folder: string;
+  readonly config: string;
+  readonly token: string;
+  readonly clock: Clock;
+}
+
+/** Hands everything in, in this order; gives what was not taken, and why. */
+export type Door = (papers: readonly Paper[], name: string) => Promise<string[]>;
+
+export const DOORS = ['sql', 'folder', 'http', 'cli'] as const;
+export type DoorName = (typeof DOORS)[number];
+
+const PER_TRANSACTION = 25;
+const PER_FILE = 50;
+const PER_PUSH = 250;
+const PAUSE_MS = 100;
+
+function* slices<T>(all: readonly T[], size: number): Generator<readonly T[]> {
+  for (let from = 0; from < all.length; from += size) yield all.slice(from, from + size);
+}
+
+function linesOf(papers: readonly Paper[]): string {
+  return papers.map((paper) => JSON.stringify(paper)).join('\n');
+}
+
+function sqlDoor({ folder, clock }: DoorSettings): Door {
+  return async (papers) => {
+    const exchange = new Database(join(folder, 'data', 'exchange.db'), { timeout: 60_000 });
+    const insert = exchange.prepare(
+      'insert into intake (kind, reference, payload) values (?, ?, ?)',
+    );
+    const into = (some: readonly Paper[]): void => {
+      for (const { kind, reference, payload } of some) {
+        insert.run(kind, reference, JSON.stringify(payload));
+      }
+    };
+    for (const some of slices(papers, PER_TRANSACTION)) {
+      exchange.transaction(into).immediate(some);
+      await clock.sleep(PAUSE_MS);
+    }
+    const waiting = exchange.prepare("select 1 from receipt where state = 'waiting' limit 1");
+    while (waiting.get() !== undefined) await clock.sleep(PAUSE_MS);
+    const refused = exchange
+      .prepare<[], string>(
+        "select reference || ' ' || problems from receipt where document_id is null",
+      )
+      .pluck()
+      .all();
+    exchange.close();
+    return refused;
+  };
+}
+
+function folderDoor({ folder, clock }: DoorSettings): Door {
+  const inbox = join(folder, 'in');
+  return async (papers, name) => {
+    const problems: string[] = [];
+    const names: string[] = [];
+    for (const [index, some] of [...slices(papers, PER_FILE)].entries()) {
+      const file = `${name}-${index}.json`;
+      writeFileSync(join(inbox, `.${file}.tmp`), linesOf(some));
+      renameSync(join(inbox, `.${file}.tmp`), join(inbox, file));
+      names.push(file);
+      await clock.sleep(PAUSE_MS);
+    }
+    for (const file of names) {
+      while (!existsSync(join(inbox, 'done', file))) {
+        if (existsSync(join(inbox, 'refused', file))) {
+          problems.push(`${file} was refused`);
+          break;
+        }
+        await clock.sleep(PAUSE_MS);
+      }
+    }
+    return problems;
+  };
+}
+
+const localSchema = z.object({ url: z.string() });
+const PATHS = { order: '/api/orders', pending_refund: '/api/pending-refunds' } as const;
+const TAKEN = new Set([200, 202]);
+
+function httpDoor({ folder, token, clock }: DoorSettings): Door {
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  const post = async ({ kind, reference, payload }: Paper): Promise<number> => {
+    try {
+      // It moves with every start, because nobody here has given it a port.
+      const text = readFileSync(join(folder, 'data', 'local.json'), 'utf8');
+      const { url } = localSchema.parse(JSON.parse(text));
+      const answer = await fetch(`${url}${PATHS[kind]}`, {
+        method: 'POST',
+        body: JSON.stringify({ reference, ...payload }),
+        headers: { ...headers, 'idempotency-key': `${kind}-${reference}` },
+      });
+      await answer.text();
+      return answer.status;
+    } catch {
+      return 0;
+    }
+  };
+  return async (papers) => {
+    const problems: string[] = [];
+    for (const paper of papers) {
+      let status = await post(paper);
+      while (status === 0 || status === 503) {
+        await clock.sleep(PAUSE_MS);
+        status = await post(paper);
+      }
+      if (!TAKEN.has(status)) problems.push(`${paper.reference} was answered with ${status}`);
+    }
+    return problems;
+  };
+}
+
+const NOUNS = { order: 'orders', pending_refund: 'refunds' } as const;
+const EXIT_AGAIN = 1;
+
+function cliDoor({ folder, config, clock }: DoorSettings): Door {
+  const push = async (file: string, noun: string): Promise<string[]> => {
+    for (;;) {
+      const { code, output } = await runCommand([noun, 'push', file, '--config', config]);
+      if (code === 0) return [];
+      if (code !== EXIT_AGAIN) return [`${noun} push ended with ${code}: ${output.slice(0, 500)}`];
+      await clock.sleep(PAUSE_MS);
+    }
+  };
+  return async (papers, name) => {
+    const problems: string[] = [];
+    mkdirSync(join(folder, 'push'), { recursive: true });
+    for (const kind of ['order', 'pending_refund'] as const) {
+      const own = papers.filter((paper) => paper.kind === kind);
+      for (const [index, some] of [...slices(own, PER_PUSH)].entries()) {
+        const file = join(folder, 'push', `${name}-${kind}-${index}.ndjson`);
+        const documents = some.map(({ reference, payload }) => ({ reference, ...payload }));
+        writeFileSync(file, documents.map((document) => JSON.stringify(document)).join('\n'));
+        problems.push(...(await push(file, NOUNS[kind])));
+      }
+    }
+    return problems;
+  };
+}
+
+export function openDoors(settings: DoorSettings): Readonly<Record<DoorName, Door>> {
+  return {
+    sql: sqlDoor(settings),
+    folder: folderDoor(settings),
+    http: httpDoor(settings),
+    cli: cliDoor(settings),
+  };
+}

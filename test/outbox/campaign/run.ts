@@ -1,0 +1,94 @@
+/**
+ * The outbox at full size, as a command:
+ *
+ *   npm run campaign -- outbox [--seeds 50] [--first 1] [--orders 2000] [--refunds 500] [--kills 6]
+ *
+ * Seed by seed (seed.ts) through all four doors, with faults and real kills. One line a seed and a
+ * summary; exits 1 when anything is lost, doubled or otherwise wrong.
+ */
+import { parseArgs } from 'node:util';
+import { runSeed, type SeedFigures } from './seed.ts';
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: 'string', default: '50' },
+    first: { type: 'string', default: '1' },
+    orders: { type: 'string', default: '2000' },
+    refunds: { type: 'string', default: '500' },
+    kills: { type: 'string', default: '6' },
+  },
+});
+const [first, seeds] = [Number(values.first), Number(values.seeds)];
+const size = {
+  orders: Number(values.orders),
+  refunds: Number(values.refunds),
+  kills: Number(values.kills),
+};
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+function counted(counts: Readonly<Record<string, number>>): string {
+  return Object.entries(counts)
+    .toSorted(([a], [b]) => a.localeCompare(b))
+    .map(([name, count]) => `${name} ${count}`)
+    .join(', ');
+}
+
+function outcome(figures: Omit<SeedFigures, 'seed' | 'took' | 'problems'>): string {
+  const { documents, repeats, confirmed, inDoubt, refused, lost, doubles, kills } = figures;
+  return (
+    `${documents} documents (${repeats} twice): ${confirmed} confirmed, ${inDoubt} in doubt, ` +
+    `${refused} refused, lost ${lost}, doubles ${doubles}; ${kills} kills; ` +
+    `attempts: ${counted(figures.attempts)}; faults: ${counted(figures.faults)}; ` +
+    `${figures.requests} requests`
+  );
+}
+
+function seedLine(figures: SeedFigures): string {
+  const { seed, took, problems } = figures;
+  const verdict = problems.length === 0 ? 'right' : 'WRONG';
+  const spent = `${took.daemon.toFixed(0)} s of processor, the other side ${took.here.toFixed(0)} s`;
+  const told = problems.slice(0, 20).map((problem) => `\n     ${problem.slice(0, 2_000)}`);
+  return (
+    `${verdict} seed ${seed}: ${outcome(figures)}; ${took.wall.toFixed(0)} s, ` +
+    `the daemon ${spent}${told.join('')}`
+  );
+}
+
+function added(
+  all: readonly SeedFigures[],
+  of: (figures: SeedFigures) => Readonly<Record<string, number>>,
+): Record<string, number> {
+  const sums: Record<string, number> = {};
+  for (const figures of all) {
+    for (const [name, count] of Object.entries(of(figures))) sums[name] = (sums[name] ?? 0) + count;
+  }
+  return sums;
+}
+
+const all: SeedFigures[] = [];
+for (let seed = first; seed < first + seeds; seed += 1) {
+  const figures = await runSeed({ seed, ...size });
+  all.push(figures);
+  say(seedLine(figures));
+}
+const sum = (of: (figures: SeedFigures) => number): number =>
+  all.reduce((total, figures) => total + of(figures), 0);
+const wrong = all.filter(({ problems }) => problems.length > 0).length;
+const totals = {
+  documents: sum(({ documents }) => documents),
+  repeats: sum(({ repeats }) => repeats),
+  confirmed: sum(({ confirmed }) => confirmed),
+  inDoubt: sum(({ inDoubt }) => inDoubt),
+  refused: sum(({ refused }) => refused),
+  lost: sum(({ lost }) => lost),
+  doubles: sum(({ doubles }) => doubles),
+  kills: sum(({ kills }) => kills),
+  requests: sum(({ requests }) => requests),
+  attempts: added(all, ({ attempts }) => attempts),
+  faults: added(all, ({ faults }) => faults),
+};
+say(`${all.length} seeds, ${outcome(totals)}: ${wrong} wrong`);
+process.exitCode = wrong === 0 ? 0 : 1;

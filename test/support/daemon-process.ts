@@ -1,0 +1,79 @@
+/** The program as a process of its own, for tests and campaigns that kill it. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { LAUNCHER, launcherEnv } from './launcher.ts';
+
+const READY = 'listening for events';
+
+export interface ChildDaemon {
+  /** Resolves with the process when it receives events. */
+  start(): Promise<void>;
+  /** `kill -9`, and waits until it is gone. */
+  kill(): Promise<void>;
+  /** What the last start said. */
+  output(): string;
+  /** Processor time of all starts so far, in milliseconds; without what its threads have waited. */
+  processorMs(): number;
+}
+
+/** Linux counts in hundredths of a second; 0 for a process that is gone. */
+function processorMsOf(pid: number | undefined): number {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+    return (Number(fields[11]) + Number(fields[12])) * 10;
+  } catch {
+    return 0;
+  }
+}
+
+export function childDaemon(config: string): ChildDaemon {
+  let child: ChildProcess | undefined;
+  let output = '';
+  let spentMs = 0;
+  return {
+    output: () => output,
+    processorMs: () => spentMs + processorMsOf(child?.pid),
+    async kill() {
+      if (!child || child.exitCode !== null || child.signalCode !== null) return;
+      spentMs += processorMsOf(child.pid);
+      const gone = once(child, 'exit');
+      child.kill('SIGKILL');
+      await gone;
+    },
+    async start() {
+      output = '';
+      child = spawn(process.execPath, [LAUNCHER, 'run', '--config', config], {
+        env: launcherEnv(),
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      const ready = Promise.withResolvers<void>();
+      const hear = (chunk: Buffer): void => {
+        output += chunk.toString();
+        if (output.includes(READY)) ready.resolve();
+      };
+      child.stdout?.on('data', hear);
+      child.stderr?.on('data', hear);
+      child.once('exit', () => ready.reject(new Error(`the daemon ended:\n${output}`)));
+      await ready.promise;
+    },
+  };
+}
+
+/** Runs a command to its end; gives its exit code and what it said. */
+export async function runCommand(
+  args: readonly string[],
+): Promise<{ readonly code: number | null; readonly output: string }> {
+  const child = spawn(process.execPath, [LAUNCHER, ...args], {
+    env: launcherEnv(),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+    });
+  }
+  await once(child, 'close');
+  return { code: child.exitCode, output };
+}
