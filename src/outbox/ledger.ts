@@ -5,6 +5,7 @@
  * meanwhile (a person who canceled it) is left as it is.
  */
 import { isJsonObject, type JsonObject } from '../lib/json.ts';
+import { inKeys } from '../store/bulk.ts';
 import type { Db, Store, Tx } from '../store/store.ts';
 import type { OutboxState } from '../store/tables.ts';
 import type { Baseline, FlightProblem, OutboxItem } from './item.ts';
@@ -31,24 +32,27 @@ function bodyOf(text: string): JsonObject {
 
 /** Rows that a hand may take up: the first open one of each lane, unless a person has it. */
 function workable(db: Db, busy: ReadonlySet<string>) {
-  return db
-    .selectFrom('outbox as o')
-    .where('o.ended_at', 'is', null)
-    .where('o.desk_reason', 'is', null)
-    .where('o.state', '!=', 'sending')
-    .where('o.lane', 'not in', [...busy])
-    .where((eb) =>
-      eb.not(
-        eb.exists(
-          eb
-            .selectFrom('outbox as before')
-            .select('before.outbox_id')
-            .whereRef('before.lane', '=', 'o.lane')
-            .whereRef('before.outbox_id', '<', 'o.outbox_id')
-            .where('before.ended_at', 'is', null),
+  return (
+    db
+      .selectFrom('outbox as o')
+      .where('o.ended_at', 'is', null)
+      .where('o.desk_reason', 'is', null)
+      .where('o.state', '!=', 'sending')
+      // One text for any number of them: a statement that is known needs no preparing.
+      .where((eb) => eb.not(inKeys('o.lane', [...busy])))
+      .where((eb) =>
+        eb.not(
+          eb.exists(
+            eb
+              .selectFrom('outbox as before')
+              .select('before.outbox_id')
+              .whereRef('before.lane', '=', 'o.lane')
+              .whereRef('before.outbox_id', '<', 'o.outbox_id')
+              .where('before.ended_at', 'is', null),
+          ),
         ),
-      ),
-    );
+      )
+  );
 }
 
 /** Which rows a hand may take up. Looks for doubts must not wait behind sending, nor hinder it. */

@@ -51,6 +51,12 @@ function isOfBody({ kind }: Fault): boolean {
   return !WHOLE_KINDS.has(kind);
 }
 
+/** As the journal tells it: whether the request had its effect before the fault matters most. */
+function nameOf(fault: Fault): string {
+  const { kind, moment } = fault;
+  return moment === 'after' && !isOfBody(fault) ? `${kind} after` : kind;
+}
+
 function splitUrl(url: string): { readonly path: string; readonly query: string } {
   const mark = url.indexOf('?');
   return mark < 0
@@ -194,7 +200,7 @@ export function createEdge(deps: EdgeDeps): Edge {
       arrivedAt: deps.clock.monotonic(),
       strikes: refused ? [] : faults.strikes(request.method, path),
     };
-    entry.faults.push(...passage.strikes.map(({ fault }) => fault.kind));
+    entry.faults.push(...passage.strikes.map(({ fault }) => nameOf(fault)));
     passages.set(request, passage);
     if (!refused) return strikeBefore(deps, passage, request, reply);
     send(reply, refused, refused === slow ? wait : undefined);

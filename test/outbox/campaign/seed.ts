@@ -188,8 +188,10 @@ function attemptsOf(folder: string): Record<string, number> {
 
 function faultsIn({ edge }: Reference): Record<string, number> {
   const counts: Record<string, number> = {};
-  for (const { faults } of edge.journal.list()) {
-    for (const fault of faults) counts[fault] = (counts[fault] ?? 0) + 1;
+  for (const { faults, status } of edge.journal.list()) {
+    // The only 504 that no fault explains: the effect comes after the answer.
+    const all = faults.length === 0 && status === 504 ? ['late commit'] : faults;
+    for (const fault of all) counts[fault] = (counts[fault] ?? 0) + 1;
   }
   return counts;
 }
