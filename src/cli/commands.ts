@@ -39,6 +39,7 @@ import { supportBundle } from './ops/support-bundle.ts';
 import { outboxCancel, outboxResolve, outboxRetry } from './outbox/act.ts';
 import { outboxList } from './outbox/list.ts';
 import { outboxShow } from './outbox/show.ts';
+import { outboxResume, outboxStop } from './outbox/stop.ts';
 import { reference } from './reference/reference.ts';
 import { reportList } from './report/list.ts';
 import { reportRun } from './report/run.ts';
@@ -164,7 +165,15 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
   {
     name: 'outbox',
     description: 'what is sent to the service: orders, refunds, decisions; and what is in doubt',
-    commands: [outboxList, outboxShow, outboxRetry, outboxCancel, outboxResolve],
+    commands: [
+      outboxList,
+      outboxShow,
+      outboxRetry,
+      outboxCancel,
+      outboxResolve,
+      outboxStop,
+      outboxResume,
+    ],
   },
   {
     name: 'sync',

@@ -1,6 +1,7 @@
 /** What a person may do to the outbox, below `/api/outbox/`. */
 import { z } from 'zod';
 import type { Desk, Selection } from '../outbox/desk/operations.ts';
+import type { OutboxStops } from '../outbox/stops.ts';
 import type { RouteGroup } from './api.ts';
 import { asker } from './asker.ts';
 
@@ -46,6 +47,32 @@ export function outboxRoutes(desk: Desk): RouteGroup {
         const { outboxId: id, resolution, ...who } = resolved.parse(body);
         return desk.resolve(id, resolution, who);
       });
+    },
+  };
+}
+
+const KINDS = ['order', 'pending_refund', 'refund_status', 'style', 'delivery_status'] as const;
+
+const stopBody = z.strictObject({
+  ...asker,
+  reason: z.string().trim().min(1).max(500),
+  /** Null: everything. */
+  kind: z.enum(KINDS).nullable(),
+});
+
+/** The brakes that a person pulls while the daemon runs, below `/api/outbox/`. */
+export function outboxStopRoutes(stops: OutboxStops, onChanged: () => void): RouteGroup {
+  return {
+    access: 'operator',
+    install(app) {
+      for (const action of ['stop', 'resume'] as const) {
+        app.post(`/api/outbox/${action}`, async ({ body }) => {
+          const { kind, ...who } = stopBody.parse(body);
+          const stop = await stops[action](kind, who);
+          onChanged();
+          return { stopped: action === 'stop', stop };
+        });
+      }
     },
   };
 }

@@ -21,6 +21,7 @@ import { headline } from '../ops/headline.ts';
 import { freshnessOf } from '../ops/status.ts';
 import { DELIVERY_STATUS_KIND } from '../outbox/enqueue.ts';
 import type { OutboxItem } from '../outbox/item.ts';
+import { type OutboxStops, openOutboxStops } from '../outbox/stops.ts';
 import { acquireLease, type Lease, lockFolder, makeDataFolder } from '../store/lock.ts';
 import { createSpaceWatch, freeBytesAt, type SpaceWatch } from '../store/space.ts';
 import { createReadSequence } from '../store/state.ts';
@@ -117,13 +118,14 @@ function createWorkers(
     readonly service: Service;
     readonly rules: RulesInForce;
     readonly killSwitch: KillSwitch;
+    readonly stops: OutboxStops;
     readonly space: SpaceWatch;
     readonly pulse: Pulse;
     readonly socket: number | undefined;
     readonly watch: Pick<HealthDeps, 'workers' | 'stuck'>;
   },
 ): Workers {
-  const { store, service, rules, space, pulse, socket, watch, killSwitch } = parts;
+  const { store, service, rules, space, pulse, socket, watch, killSwitch, stops } = parts;
   const { clock, random, log, scrubber, events } = deps;
   const sequence = createReadSequence(store, clock);
   const grouped = groupCommits(store);
@@ -133,6 +135,7 @@ function createWorkers(
   });
   const outbox = createOutbox(config, {
     ...{ store: grouped, clock, random, log, service, readOrder, space, sequence, killSwitch },
+    stops,
     dispatcherClock: pulse.clockOf('outbox'),
     onEnded(item, state) {
       if (item.kind === DELIVERY_STATUS_KIND) decisions.nudge();
@@ -229,13 +232,14 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
   await space.look();
   const { dataDir } = config;
   const killSwitch = await openKillSwitch({ store, clock, log, dataDir });
+  const stops = await openOutboxStops({ store, clock, log });
   const pulse = createPulse(clock);
   const watch = {
     workers: () => supervisor.health(),
     stuck: () => pulse.stuck(supervisor.health()),
   };
   const { workers, listenerUrl, listening, reload } = createWorkers(config, deps, {
-    ...{ store, lease, service, rules, space, pulse, watch, killSwitch },
+    ...{ store, lease, service, rules, space, pulse, watch, killSwitch, stops },
     socket: manager.sockets.webhook,
   });
   const watchdog = createWatchdog({

@@ -2,7 +2,7 @@
 import { ORDER_SPELLING_DEFAULTS } from '../client/v1/order-body.ts';
 import type { Config } from '../config/schema.ts';
 import type { RouteGroup } from '../console/api.ts';
-import { outboxRoutes } from '../console/outbox-routes.ts';
+import { outboxRoutes, outboxStopRoutes } from '../console/outbox-routes.ts';
 import type { KillSwitch } from '../decisions/stop/kill-switch.ts';
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -22,6 +22,7 @@ import { createPendingRefundKind } from '../outbox/kinds/pending-refund.ts';
 import { createRefundStatusKind } from '../outbox/kinds/refund-status.ts';
 import { createStyleKind } from '../outbox/kinds/style.ts';
 import { unlessGone } from '../outbox/service.ts';
+import type { OutboxStops } from '../outbox/stops.ts';
 import { createOrderedStock } from '../outbox/watch/ordered-stock.ts';
 import { createWatch } from '../outbox/watch/watch.ts';
 import { pauseReason } from '../store/care/pause.ts';
@@ -44,6 +45,7 @@ export interface OutboxDeps {
   readonly readOrder: ReadOrder;
   readonly space: Pick<SpaceWatch, 'allows'>;
   readonly killSwitch: Pick<KillSwitch, 'brake'>;
+  readonly stops: OutboxStops;
   readonly onEnded: (item: OutboxItem, state: string) => void;
   /** A row has another state, whoever moved it. */
   readonly onMoved?: (outboxId: number) => void;
@@ -125,16 +127,16 @@ function createKinds(
 }
 
 /** Why nothing of this kind may be sent; undefined: it may. */
-function brakeOf({ stop, stopKinds, dryRun }: Config['outbox'], kind: string): string | undefined {
+function brakeOf({ stop, stopKinds }: Config['outbox'], kind: string): string | undefined {
   if (stop) return 'pushes are stopped by configuration (outbox.stop)';
   if (stopKinds.some((one) => one === kind)) {
     return `pushes of this kind are stopped by configuration (outbox.stopKinds)`;
   }
-  return dryRun ? 'dry run (outbox.dryRun): it is fit and would be sent now' : undefined;
+  return undefined;
 }
 
 export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
-  const { store, clock, random, sequence, service, readOrder, onEnded } = deps;
+  const { store, clock, random, sequence, service, readOrder, onEnded, stops } = deps;
   const { outbox } = config;
   const log = deps.log.child({ room: 'outbox' });
   let lateness = 0;
@@ -157,6 +159,7 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
   const kinds = createKinds(config, deps, stock.add);
   const dispatcher = createDispatcher({
     ...{ store, random, log, quietMs, onEnded, kinds, clock: deps.dispatcherClock },
+    dryRun: outbox.dryRun,
     limits: {
       concurrency: config.service.limits.concurrency,
       looks: LOOKS,
@@ -171,7 +174,7 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
       if (!deps.space.allows('send')) return 'the disk is too full to send';
       const reason = pauseReason(config.dataDir);
       if (reason !== undefined) return `sending is paused: ${reason}`;
-      return brakeOf(outbox, kind) ?? deps.killSwitch.brake(kind);
+      return brakeOf(outbox, kind) ?? stops.brake(kind) ?? deps.killSwitch.brake(kind);
     },
     onMoved(item, state) {
       if (state === 'dead' || state === 'in_doubt') watch.nudge();
@@ -190,6 +193,7 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
   const stockWorker = config.streams.stock.enabled ? [stock] : [];
   return {
     workers: [dispatcher, watch, ...stockWorker],
-    ...{ desk, kinds, nudge: dispatcher.nudge, routes: [outboxRoutes(desk)] },
+    ...{ desk, kinds, nudge: dispatcher.nudge },
+    routes: [outboxRoutes(desk), outboxStopRoutes(stops, dispatcher.nudge)],
   };
 }

@@ -1,6 +1,11 @@
 /** How the installation is, read from the database alone: works beside a daemon and without one. */
 import type { Config } from '../config/schema.ts';
-import { type DecisionsStop, readDecisionsStop } from '../store/state.ts';
+import {
+  type DecisionsStop,
+  type OutboxStop,
+  readDecisionsStop,
+  readOutboxStops,
+} from '../store/state.ts';
 import type { Db } from '../store/store.ts';
 import { type RelayFigures, readRelayFigures } from './relay.ts';
 
@@ -40,6 +45,8 @@ export interface Status {
   readonly rejectsWaiting: number;
   /** Who stopped the decisions, when and why; null while they run. */
   readonly decisionsStop: DecisionsStop | null;
+  /** What people have stopped; empty: nothing. */
+  readonly outboxStops: readonly OutboxStop[];
 }
 
 /** How old the data of each stream may get. */
@@ -168,5 +175,6 @@ export async function readStatus(db: Db, now: number, freshnessMs: FreshnessMs):
     holdsOverdue: incidents.hold_expired ?? 0,
     rejectsWaiting: await countRejects(db),
     decisionsStop: (await readDecisionsStop(db)) ?? null,
+    outboxStops: await readOutboxStops(db),
   };
 }

@@ -53,6 +53,9 @@ export function verdictOf(found: Installation, config: Config): Verdict {
     ...warning(freeBytes >= sendFloor && freeBytes < pullFloor, 'the disk is nearly full'),
     ...warning(found.sendingPaused !== null, `sending is paused: ${found.sendingPaused}`),
     ...warning(found.decisionsStop !== null, 'the decisions are stopped'),
+    ...found.outboxStops.map(
+      ({ kind }): Finding => ({ grade: 'warning', text: `sending is stopped: ${kind ?? 'all'}` }),
+    ),
     ...streamFindings(found, config),
     ...warning(inDoubt > 0, `${inDoubt} pushes in doubt`),
     ...warning(dead > 0, `${dead} pushes given up`),

@@ -39,6 +39,7 @@ import {
   markSending,
   nextDueAt,
   postpone,
+  tellHeld,
   type Work,
 } from './ledger.ts';
 import { type LookPace, nextLookAt } from './look-times.ts';
@@ -72,6 +73,8 @@ export interface DispatcherDeps {
   readonly quietMs: () => number;
   /** Why nothing of this kind may be sent now; looks and confirmations go on. */
   readonly brake: (kind: string) => string | undefined;
+  /** Everything is checked, and nothing is sent. */
+  readonly dryRun: boolean;
   /** Told about every row that changed its state. */
   readonly onMoved?: (item: OutboxItem, state: string) => void;
   /** Told about every row that reached its end. */
@@ -207,6 +210,8 @@ async function settleItem(
   if (ended) deps.onEnded(item, state);
 }
 
+const DRY_RUN = 'dry run (outbox.dryRun): it is fit and would be sent now';
+
 /** One step of one row: a look or a clearance, then what it leads to. Rejects with the database. */
 async function step(
   deps: DispatcherDeps,
@@ -223,8 +228,10 @@ async function step(
       item.state === 'queued'
         ? await kind.clear(item, signal)
         : { send: false, finding: await kind.look(item, signal) };
+    // Seen once more: it may have come since the row was found.
     const brake = clearance.send ? deps.brake(item.kind) : undefined;
     if (brake !== undefined) throw new RetryLaterError('outbox.stopped', brake);
+    if (clearance.send && deps.dryRun) throw new RetryLaterError('outbox.dry_run', DRY_RUN);
   } catch (error) {
     if (!signal.aborted) await putOff(deps, item, putOffs, error);
     return;
@@ -246,6 +253,18 @@ type Busy = Map<string, { readonly work: Work; readonly done: Promise<void> }>;
 
 const WORKS = ['doubt', 'send'] as const;
 
+/** Kinds under the brake; their rows say why they wait. */
+async function heldKinds({ store, kinds, brake }: DispatcherDeps): Promise<ReadonlySet<string>> {
+  const held = new Set<string>();
+  for (const { kind } of kinds) {
+    const reason = brake(kind);
+    if (reason === undefined) continue;
+    held.add(kind);
+    await tellHeld(store, kind, reason);
+  }
+  return held;
+}
+
 function freeHands({ concurrency, looks }: DispatcherLimits, busy: Busy, work: Work): number {
   const taken = [...busy.values()].filter((one) => one.work === work).length;
   return (work === 'send' ? concurrency : looks) - taken;
@@ -257,6 +276,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
 
   const start = async (
     busy: Busy,
+    held: ReadonlySet<string>,
     found: Found,
     take: (item: OutboxItem) => Promise<void>,
   ): Promise<void> => {
@@ -266,7 +286,8 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
       let items = found.get(work) ?? [];
       if (items.length === 0) {
         const most = Math.max(free, FOUND_MAX);
-        items = await dueItems(store.db, work, clock.now(), new Set(busy.keys()), most);
+        const excluded = { busy: new Set(busy.keys()), held };
+        items = await dueItems(store.db, work, clock.now(), excluded, most);
       }
       for (const item of items.splice(0, free)) {
         const done = take(item).finally(() => {
@@ -280,12 +301,17 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   };
 
   /** Until a row falls due, a step ends or a nudge comes; with every hand busy, the last two. */
-  const pause = async (busy: Busy, signal: AbortSignal): Promise<void> => {
+  const pause = async (
+    busy: Busy,
+    held: ReadonlySet<string>,
+    signal: AbortSignal,
+  ): Promise<void> => {
     let due = Number.POSITIVE_INFINITY;
     for (const work of WORKS) {
       if (wake.signal.aborted) return;
       if (freeHands(limits, busy, work) <= 0) continue;
-      due = Math.min(due, (await nextDueAt(store.db, work, new Set(busy.keys()))) ?? due);
+      const excluded = { busy: new Set(busy.keys()), held };
+      due = Math.min(due, (await nextDueAt(store.db, work, excluded)) ?? due);
     }
     const wait = Math.min(limits.idleMsMax, Math.max(1, due - clock.now()));
     await clock.sleep(wait, AbortSignal.any([signal, wake.signal])).catch(() => undefined);
@@ -304,12 +330,13 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
       try {
         while (!signal.aborted && !failure) {
           wake = new AbortController();
-          await start(busy, found, (item) =>
+          const held = await heldKinds(deps);
+          await start(busy, held, found, (item) =>
             step(deps, item, putOffs, signal).catch((error: unknown) => {
               failure ??= { error };
             }),
           );
-          await pause(busy, signal);
+          await pause(busy, held, signal);
         }
       } finally {
         // A restart must not find rows that are still on their way from here.

@@ -30,8 +30,16 @@ function bodyOf(text: string): JsonObject {
   return isJsonObject(body) ? JSON.parse(text) : {};
 }
 
+/** What is left where it is. */
+export interface Excluded {
+  /** Lanes that somebody works on. */
+  readonly busy: ReadonlySet<string>;
+  /** Kinds that must not be sent now; what was sent of them is still looked at. */
+  readonly held: ReadonlySet<string>;
+}
+
 /** Rows that a hand may take up: the first open one of each lane, unless a person has it. */
-function workable(db: Db, busy: ReadonlySet<string>) {
+function workable(db: Db, { busy, held }: Excluded) {
   return (
     db
       .selectFrom('outbox as o')
@@ -40,6 +48,7 @@ function workable(db: Db, busy: ReadonlySet<string>) {
       .where('o.state', '!=', 'sending')
       // One text for any number of them: a statement that is known needs no preparing.
       .where((eb) => eb.not(inKeys('o.lane', [...busy])))
+      .where((eb) => eb.or([eb('o.state', '!=', 'queued'), eb.not(inKeys('o.kind', [...held]))]))
       .where((eb) =>
         eb.not(
           eb.exists(
@@ -58,15 +67,15 @@ function workable(db: Db, busy: ReadonlySet<string>) {
 /** Which rows a hand may take up. Looks for doubts must not wait behind sending, nor hinder it. */
 export type Work = 'doubt' | 'send';
 
-/** Rows to work on now, the longest due first; lanes in `busy` are left out. */
+/** Rows to work on now, the longest due first. */
 export async function dueItems(
   db: Db,
   work: Work,
   now: number,
-  busy: ReadonlySet<string>,
+  excluded: Excluded,
   limit: number,
 ): Promise<OutboxItem[]> {
-  const rows = await workable(db, busy)
+  const rows = await workable(db, excluded)
     .select(COLUMNS.map((column) => `o.${column}` as const))
     .where('o.state', work === 'doubt' ? '=' : '!=', 'in_doubt')
     .where('o.due_at', '<=', now)
@@ -94,9 +103,9 @@ export async function dueItems(
 export async function nextDueAt(
   db: Db,
   work: Work,
-  busy: ReadonlySet<string>,
+  excluded: Excluded,
 ): Promise<number | undefined> {
-  const row = await workable(db, busy)
+  const row = await workable(db, excluded)
     .select('o.due_at')
     .where('o.state', work === 'doubt' ? '=' : '!=', 'in_doubt')
     .orderBy('o.due_at')
@@ -260,4 +269,32 @@ export async function postpone(
   await store.transaction(async (tx) => {
     await move(tx, item, item.state, { due_at: dueAt, last_error: error });
   });
+}
+
+/** Rows that are told in one transaction why they wait. */
+const HELD_SLICE = 500;
+
+/** Says in the rows of a kind that must not be sent why they wait; due again when they may. */
+export async function tellHeld(store: Store, kind: string, reason: string): Promise<void> {
+  for (;;) {
+    const untold = await store.db
+      .selectFrom('outbox')
+      .select('outbox_id')
+      .where('ended_at', 'is', null)
+      .where('state', '=', 'queued')
+      .where('kind', '=', kind)
+      .where('last_error', 'is not', reason)
+      .limit(HELD_SLICE)
+      .execute();
+    if (untold.length === 0) return;
+    const ids = untold.map((row) => row.outbox_id);
+    await store.transaction(async (tx) => {
+      await tx
+        .updateTable('outbox')
+        .set({ last_error: reason })
+        .where(inKeys('outbox_id', ids))
+        .where('state', '=', 'queued')
+        .execute();
+    });
+  }
 }

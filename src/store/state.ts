@@ -84,3 +84,23 @@ export async function readDecisionsStop(db: Db | Tx): Promise<DecisionsStop | un
     .executeTakeFirst();
   return row && STOP.parse(tryParseJson(row.value));
 }
+
+const OUTBOX_STOPS_KEY = 'outbox_stops';
+
+const OUTBOX_STOPS = z.array(STOP.extend({ kind: z.string().nullable() }));
+
+/** Who stopped which kind of push, when (epoch milliseconds) and why; null: every kind. */
+export type OutboxStop = z.output<typeof OUTBOX_STOPS>[number];
+
+export async function readOutboxStops(db: Db | Tx): Promise<readonly OutboxStop[]> {
+  const text = await readState(db, OUTBOX_STOPS_KEY);
+  return text === undefined ? [] : OUTBOX_STOPS.parse(tryParseJson(text));
+}
+
+export async function writeOutboxStops(
+  tx: Tx,
+  stops: readonly OutboxStop[],
+  clock: Clock,
+): Promise<void> {
+  await writeState(tx, OUTBOX_STOPS_KEY, JSON.stringify(stops), clock);
+}

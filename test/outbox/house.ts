@@ -15,6 +15,7 @@ import { createScrubber } from '../../src/lib/secret.ts';
 import { documentState } from '../../src/outbox/document-state.ts';
 import { type DocumentKind, parseDocument } from '../../src/outbox/documents.ts';
 import { enqueueDocument } from '../../src/outbox/enqueue.ts';
+import { openOutboxStops } from '../../src/outbox/stops.ts';
 import { parseKnobs } from '../../src/reference/control/knob-store.ts';
 import { type Reference, startReference } from '../../src/reference/reference.ts';
 import { createReadSequence } from '../../src/store/state.ts';
@@ -141,6 +142,7 @@ async function run(
     ...{ store: grouped, clock, dispatcherClock: clock, random, log, service, sequence, readOrder },
     space: { allows: () => true },
     killSwitch: { brake: () => undefined },
+    stops: await openOutboxStops({ store: own, clock, log }),
     onEnded: () => undefined,
   });
   const done = Promise.allSettled(outbox.workers.map((worker) => worker.run(stop.signal)));

@@ -117,6 +117,7 @@ export async function createBench(): Promise<Bench> {
         limits: { ...LIMITS, ...bench.limits },
         quietMs: () => QUIET_MS,
         brake: () => (bench.brake ? 'stopped' : undefined),
+        dryRun: false,
         onEnded: (item, state) => bench.ends.push(`${item.outboxId} ${state}`),
       });
       const stop = new AbortController();

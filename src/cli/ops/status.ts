@@ -52,6 +52,11 @@ function printStatus(output: Output, status: Installation): void {
     const { actor, reason, at } = status.decisionsStop;
     output.line(`decisions   STOPPED by ${actor} since ${new Date(at).toISOString()}: ${reason}`);
   }
+  for (const { kind, actor, reason, at } of status.outboxStops) {
+    const what = kind ?? 'everything';
+    const since = new Date(at).toISOString();
+    output.line(`sending     STOPPED (${what}) by ${actor} since ${since}: ${reason}`);
+  }
   output.line(`deliveries  ${counts(status.deliveries)}`);
   output.line(`pending     ${counts(status.pending)}`);
   output.line(`outbox      ${counts(status.outbox)}`);

@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { systemClock } from '../../lib/clock.ts';
 import { formatDuration } from '../../lib/units.ts';
 import { listOutbox } from '../../outbox/desk/listing.ts';
+import { readOutboxStops } from '../../store/state.ts';
 import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { withMirror } from '../reading.ts';
@@ -35,10 +36,16 @@ export function outboxList(context: CliContext): Command {
     )
     .action(async (options: ListOptions, self: Command) => {
       const { json, ...filter } = options;
-      const rows = await withMirror(self, context, (db) => listOutbox(db, filter));
+      const [rows, stops] = await withMirror(self, context, async (db) => [
+        await listOutbox(db, filter),
+        await readOutboxStops(db),
+      ]);
       if (json === true) {
         context.output.json(rows);
         return;
+      }
+      for (const { kind, actor, reason } of stops) {
+        context.output.line(`STOPPED: ${kind ?? 'everything'}, by ${actor}: ${reason}`);
       }
       const now = systemClock().now();
       context.output.table(

@@ -6,7 +6,7 @@ const STATES = [
   ...(['refused', 'in_doubt', 'dead', 'canceled'] as const),
 ] as const;
 
-const KINDS = ['order', 'pending_refund', 'refund_status', 'style', 'delivery_status'];
+export const KINDS = ['order', 'pending_refund', 'refund_status', 'style', 'delivery_status'];
 
 export interface FilterOptions {
   readonly kind?: string;

@@ -1,5 +1,6 @@
 /** What the metrics tell that stands in the database: all of it from an index, or small. */
 import { sql } from 'kysely';
+import { readOutboxStops } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
 import { type RelayFigures, readRelayFigures } from '../relay.ts';
 import type { FreshnessMs } from '../status.ts';
@@ -32,6 +33,8 @@ export interface DatabaseReadings {
   readonly desk: number;
   /** Rejects that wait out their grace. */
   readonly rejects: number;
+  /** Kinds that a person has stopped; `all`: everything. */
+  readonly outboxStops: readonly string[];
   readonly toRead: CountedAge;
   /** Epoch ms; undefined: there was none. */
   readonly lastEventAt: number | undefined;
@@ -167,6 +170,7 @@ export async function readDatabase(
     outbox: aged(await openOutbox(db), now),
     ...(await outboxTroubles(db)),
     rejects: await waitingRejects(db),
+    outboxStops: (await readOutboxStops(db)).map(({ kind }) => kind ?? 'all'),
     toRead: aged(waiting, now)[0] ?? { name: 'orders', count: 0, oldestMs: 0 },
     lastEventAt: event?.at ?? undefined,
     quarantine: await counted(db, 'quarantine'),

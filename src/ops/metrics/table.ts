@@ -95,6 +95,12 @@ export const DATABASE_MEASURES: readonly Measure<DatabaseReadings>[] = [
   { name: 'outbox_dead', help: 'Pushes that were given up', read: ({ dead }) => one(dead) },
   { name: 'outbox_desk', help: 'Pushes that wait for a person', read: ({ desk }) => one(desk) },
   {
+    name: 'outbox_stopped',
+    help: '1 for each kind of push that a person has stopped; all: everything',
+    labels: ['kind'],
+    read: ({ outboxStops }) => outboxStops.map((kind) => ({ labels: { kind }, value: 1 })),
+  },
+  {
     name: 'orders_to_read',
     help: 'Orders that events have named and that are not read again yet',
     read: ({ toRead }) => one(toRead.count),

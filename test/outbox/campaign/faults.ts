@@ -1,4 +1,4 @@
-/** How the service misbehaves while documents go through it: the same for every size of campaign. */
+/** How the service misbehaves while documents go through it, in every size of campaign. */
 import type { Random } from '../../../src/lib/chance.ts';
 
 const CREATING = ['*/orders', '*/pending-refunds'];

@@ -49,11 +49,11 @@ function outcome(figures: Omit<SeedFigures, 'seed' | 'took' | 'problems'>): stri
 function seedLine(figures: SeedFigures): string {
   const { seed, took, problems } = figures;
   const verdict = problems.length === 0 ? 'right' : 'WRONG';
-  const spent = `${took.daemon.toFixed(0)} s of processor, the other side ${took.here.toFixed(0)} s`;
+  const [daemon, here] = [took.daemon.toFixed(0), took.here.toFixed(0)];
   const told = problems.slice(0, 20).map((problem) => `\n     ${problem.slice(0, 2_000)}`);
   return (
     `${verdict} seed ${seed}: ${outcome(figures)}; ${took.wall.toFixed(0)} s, ` +
-    `the daemon ${spent}${told.join('')}`
+    `the daemon ${daemon} s of processor, the other side ${here} s${told.join('')}`
   );
 }
 

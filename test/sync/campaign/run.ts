@@ -1,7 +1,7 @@
 /**
  * The long version of the fault tests, as a command:
  *
- *   npm run campaign -- [--seeds 200] [--first 1] [--kills 50] [--rows 100000]
+ *   npm run campaign -- pull [--seeds 200] [--first 1] [--kills 50] [--rows 100000]
  *
  * Every stream against a service that misbehaves, seed by seed (seed.ts), and a pull of many rows
  * that is killed at random points, in both paging modes (kill.ts). One line a seed, one a mode, a

@@ -1,0 +1,85 @@
+/**
+ * What a person has stopped while the daemon runs: everything that is sent, or one kind of it. A
+ * stop takes hold at once, outlives restarts (a row in the database says so, with who and why) and
+ * goes into the audit. Doubts are looked for and confirmations are read meanwhile.
+ */
+import type { Clock } from '../lib/clock.ts';
+import { RefusedError } from '../lib/errors.ts';
+import type { Logger } from '../lib/log.ts';
+import { type OutboxStop, readOutboxStops, writeOutboxStops } from '../store/state.ts';
+import type { Store } from '../store/store.ts';
+
+interface Asker {
+  readonly actor: string;
+  readonly reason: string;
+}
+
+export interface OutboxStops {
+  /** Why nothing of this kind may be sent; undefined: it may, as far as people say. */
+  brake(kind: string): string | undefined;
+  /** `kind` null: everything. Throws RefusedError when it is stopped already. */
+  stop(kind: string | null, asker: Asker): Promise<OutboxStop>;
+  /** Gives what it ended; throws RefusedError when there is no such stop. */
+  resume(kind: string | null, asker: Asker): Promise<OutboxStop>;
+}
+
+export interface OutboxStopsDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+function nameOf(kind: string | null): string {
+  return kind ?? 'everything';
+}
+
+export async function openOutboxStops(deps: OutboxStopsDeps): Promise<OutboxStops> {
+  const { store, clock, log } = deps;
+  let stops = await readOutboxStops(store.db);
+  const find = (kind: string | null) => stops.find((one) => one.kind === kind);
+  const write = async (
+    action: 'outbox.stop' | 'outbox.resume',
+    kind: string | null,
+    { actor, reason }: Asker,
+  ): Promise<void> => {
+    const subject = kind === null ? 'outbox' : `outbox:${kind}`;
+    await store.transaction(async (tx) => {
+      await writeOutboxStops(tx, stops, clock);
+      await tx
+        .insertInto('audit')
+        .values({ at: clock.now(), actor, action, subject, reason, detail: '{}' })
+        .execute();
+    });
+    log.warn({ actor, reason, kind }, action === 'outbox.stop' ? 'sending is stopped' : 'sending');
+  };
+  return {
+    brake(kind) {
+      const by = find(null) ?? find(kind);
+      return by && `${by.actor} stopped ${nameOf(by.kind)}: ${by.reason}`;
+    },
+    async stop(kind, asker) {
+      const by = find(kind);
+      if (by) {
+        const message = `${by.actor} has stopped ${nameOf(kind)} already: ${by.reason}`;
+        throw new RefusedError('outbox.stopped', message);
+      }
+      const stop = { kind, at: clock.now(), actor: asker.actor, reason: asker.reason };
+      // Before it is written: what is about to be sent must not slip through.
+      stops = [...stops, stop];
+      await write('outbox.stop', kind, asker);
+      return stop;
+    },
+    async resume(kind, asker) {
+      const ended = find(kind);
+      if (!ended) {
+        const others = stops.map((one) => nameOf(one.kind)).join(', ');
+        throw new RefusedError('outbox.not_stopped', `${nameOf(kind)} is not stopped`, {
+          hint: others === '' ? 'see: selvedge status' : `stopped: ${others}`,
+        });
+      }
+      stops = stops.filter((one) => one !== ended);
+      await write('outbox.resume', kind, asker);
+      return ended;
+    },
+  };
+}

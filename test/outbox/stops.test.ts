@@ -1,0 +1,32 @@
+import { expect, it } from 'vitest';
+import { manualClock } from '../../src/lib/clock.ts';
+import { silentLogger } from '../../src/lib/log.ts';
+import { openOutboxStops } from '../../src/outbox/stops.ts';
+import { temporaryStore } from '../support/store.ts';
+
+const ASKER = { actor: 'ada', reason: 'wrong prices' };
+
+it('outlives restarts, each kind and everything by itself', async () => {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  const open = () => openOutboxStops({ store, clock, log: silentLogger() });
+  const first = await open();
+  await first.stop('order', ASKER);
+  await first.stop(null, { ...ASKER, reason: 'the service is being moved' });
+  const second = await open();
+  expect(second.brake('style')).toBe('ada stopped everything: the service is being moved');
+  await second.resume(null, ASKER);
+  const third = await open();
+  expect(third.brake('style')).toBeUndefined();
+  expect(third.brake('order')).toBe('ada stopped order: wrong prices');
+  await expect(third.resume(null, ASKER)).rejects.toMatchObject({ code: 'outbox.not_stopped' });
+  await third.resume('order', ASKER);
+  expect((await open()).brake('order')).toBeUndefined();
+  const audit = await store.db.selectFrom('audit').select(['action', 'subject']).execute();
+  expect(audit.map(({ action, subject }) => `${action} ${subject}`)).toEqual([
+    'outbox.stop outbox:order',
+    'outbox.stop outbox',
+    'outbox.resume outbox',
+    'outbox.resume outbox:order',
+  ]);
+});
