@@ -35,11 +35,11 @@ import {
   type AttemptEnd,
   doubtWhatWasSending,
   dueItems,
+  type Excluded,
   endAttempt,
   markSending,
   nextDueAt,
   postpone,
-  tellHeld,
   type Work,
 } from './ledger.ts';
 import { type LookPace, nextLookAt } from './look-times.ts';
@@ -228,9 +228,6 @@ async function step(
       item.state === 'queued'
         ? await kind.clear(item, signal)
         : { send: false, finding: await kind.look(item, signal) };
-    // Seen once more: it may have come since the row was found.
-    const brake = clearance.send ? deps.brake(item.kind) : undefined;
-    if (brake !== undefined) throw new RetryLaterError('outbox.stopped', brake);
     if (clearance.send && deps.dryRun) throw new RetryLaterError('outbox.dry_run', DRY_RUN);
   } catch (error) {
     if (!signal.aborted) await putOff(deps, item, putOffs, error);
@@ -238,7 +235,11 @@ async function step(
   }
   putOffs.delete(item.outboxId);
   if (signal.aborted) return;
-  if (clearance.send) {
+  const brake = clearance.send ? deps.brake(item.kind) : undefined;
+  if (brake !== undefined) {
+    // It is fit, and rests until nothing holds it any more.
+    await postpone(deps.store, item, deps.clock.now(), brake);
+  } else if (clearance.send) {
     const sent = await sendItem(deps, kind, item, clearance, signal);
     if (sent && !signal.aborted) await step(deps, sent, putOffs, signal);
   } else await settleItem(deps, kind, item, { finding: clearance.finding, lookedAt });
@@ -253,16 +254,15 @@ type Busy = Map<string, { readonly work: Work; readonly done: Promise<void> }>;
 
 const WORKS = ['doubt', 'send'] as const;
 
-/** Kinds under the brake; their rows say why they wait. */
-async function heldKinds({ store, kinds, brake }: DispatcherDeps): Promise<ReadonlySet<string>> {
-  const held = new Set<string>();
-  for (const { kind } of kinds) {
-    const reason = brake(kind);
-    if (reason === undefined) continue;
-    held.add(kind);
-    await tellHeld(store, kind, reason);
-  }
-  return held;
+/** What is worked on, and what is under the brake. */
+function excluded({ kinds, brake }: DispatcherDeps, busy: Busy): Excluded {
+  const held = new Map(
+    kinds.flatMap(({ kind }): [string, string][] => {
+      const reason = brake(kind);
+      return reason === undefined ? [] : [[kind, reason]];
+    }),
+  );
+  return { busy: new Set(busy.keys()), held };
 }
 
 function freeHands({ concurrency, looks }: DispatcherLimits, busy: Busy, work: Work): number {
@@ -276,7 +276,6 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
 
   const start = async (
     busy: Busy,
-    held: ReadonlySet<string>,
     found: Found,
     take: (item: OutboxItem) => Promise<void>,
   ): Promise<void> => {
@@ -286,8 +285,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
       let items = found.get(work) ?? [];
       if (items.length === 0) {
         const most = Math.max(free, FOUND_MAX);
-        const excluded = { busy: new Set(busy.keys()), held };
-        items = await dueItems(store.db, work, clock.now(), excluded, most);
+        items = await dueItems(store.db, work, clock.now(), excluded(deps, busy), most);
       }
       for (const item of items.splice(0, free)) {
         const done = take(item).finally(() => {
@@ -301,17 +299,12 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   };
 
   /** Until a row falls due, a step ends or a nudge comes; with every hand busy, the last two. */
-  const pause = async (
-    busy: Busy,
-    held: ReadonlySet<string>,
-    signal: AbortSignal,
-  ): Promise<void> => {
+  const pause = async (busy: Busy, signal: AbortSignal): Promise<void> => {
     let due = Number.POSITIVE_INFINITY;
     for (const work of WORKS) {
       if (wake.signal.aborted) return;
       if (freeHands(limits, busy, work) <= 0) continue;
-      const excluded = { busy: new Set(busy.keys()), held };
-      due = Math.min(due, (await nextDueAt(store.db, work, excluded)) ?? due);
+      due = Math.min(due, (await nextDueAt(store.db, work, excluded(deps, busy))) ?? due);
     }
     const wait = Math.min(limits.idleMsMax, Math.max(1, due - clock.now()));
     await clock.sleep(wait, AbortSignal.any([signal, wake.signal])).catch(() => undefined);
@@ -330,13 +323,12 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
       try {
         while (!signal.aborted && !failure) {
           wake = new AbortController();
-          const held = await heldKinds(deps);
-          await start(busy, held, found, (item) =>
+          await start(busy, found, (item) =>
             step(deps, item, putOffs, signal).catch((error: unknown) => {
               failure ??= { error };
             }),
           );
-          await pause(busy, held, signal);
+          await pause(busy, signal);
         }
       } finally {
         // A restart must not find rows that are still on their way from here.

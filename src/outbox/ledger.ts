@@ -34,8 +34,11 @@ function bodyOf(text: string): JsonObject {
 export interface Excluded {
   /** Lanes that somebody works on. */
   readonly busy: ReadonlySet<string>;
-  /** Kinds that must not be sent now; what was sent of them is still looked at. */
-  readonly held: ReadonlySet<string>;
+  /**
+   * Kinds that must not be sent now, and why. What waits for that very reason was checked already
+   * and rests; it is due at once when the reason is gone.
+   */
+  readonly held: ReadonlyMap<string, string>;
 }
 
 /** Rows that a hand may take up: the first open one of each lane, unless a person has it. */
@@ -48,7 +51,12 @@ function workable(db: Db, { busy, held }: Excluded) {
       .where('o.state', '!=', 'sending')
       // One text for any number of them: a statement that is known needs no preparing.
       .where((eb) => eb.not(inKeys('o.lane', [...busy])))
-      .where((eb) => eb.or([eb('o.state', '!=', 'queued'), eb.not(inKeys('o.kind', [...held]))]))
+      .where((eb) => {
+        const resting = [...held].map(([kind, reason]) =>
+          eb.and([eb('o.kind', '=', kind), eb('o.last_error', 'is', reason)]),
+        );
+        return eb.or([eb('o.state', '!=', 'queued'), eb.not(eb.or(resting))]);
+      })
       .where((eb) =>
         eb.not(
           eb.exists(
@@ -269,32 +277,4 @@ export async function postpone(
   await store.transaction(async (tx) => {
     await move(tx, item, item.state, { due_at: dueAt, last_error: error });
   });
-}
-
-/** Rows that are told in one transaction why they wait. */
-const HELD_SLICE = 500;
-
-/** Says in the rows of a kind that must not be sent why they wait; due again when they may. */
-export async function tellHeld(store: Store, kind: string, reason: string): Promise<void> {
-  for (;;) {
-    const untold = await store.db
-      .selectFrom('outbox')
-      .select('outbox_id')
-      .where('ended_at', 'is', null)
-      .where('state', '=', 'queued')
-      .where('kind', '=', kind)
-      .where('last_error', 'is not', reason)
-      .limit(HELD_SLICE)
-      .execute();
-    if (untold.length === 0) return;
-    const ids = untold.map((row) => row.outbox_id);
-    await store.transaction(async (tx) => {
-      await tx
-        .updateTable('outbox')
-        .set({ last_error: reason })
-        .where(inKeys('outbox_id', ids))
-        .where('state', '=', 'queued')
-        .execute();
-    });
-  }
 }

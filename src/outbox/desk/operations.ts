@@ -141,7 +141,8 @@ function retried(row: DeskRow, now: number): { readonly state: OutboxState; chan
   if (row.state === 'dead') {
     return { state: 'queued', change: { ended_at: null, due_at: now, last_error: null } };
   }
-  if (row.state === 'queued') return { state: 'queued', change: { due_at: now } };
+  // Without its reason it does not rest any more: it is checked anew, whatever holds it.
+  if (row.state === 'queued') return { state: 'queued', change: { due_at: now, last_error: null } };
   if (row.state === 'in_doubt') {
     return { state: 'in_doubt', change: { due_at: now, desk_reason: null } };
   }
