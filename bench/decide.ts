@@ -6,74 +6,20 @@
  *
  * `node bench/decide.ts [deliveries] [per second]`
  */
-import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { systemClock } from '../src/lib/clock.ts';
 import { silentLogger } from '../src/lib/log.ts';
 import { parseKnobs } from '../src/reference/control/knob-store.ts';
 import { drawOrder } from '../src/reference/life/arrivals.ts';
 import { type Reference, startReference } from '../src/reference/reference.ts';
+import { startDaemon } from './support/daemon-process.ts';
 
 const DELIVERIES = Number(process.argv[2] ?? 200);
 const PER_SECOND = Number(process.argv[3] ?? 10);
-const PORT = 18_790;
-const SECRET = `whsec_${Buffer.alloc(24, 9).toString('base64')}`;
 const GOAL_MS = { p50: 150, p99: 1_000 };
-const LAUNCHER = fileURLToPath(new URL('../bin/selvedge.mjs', import.meta.url));
-const RULES = `rules:
-  - id: accept-all
-    title: Everything
-    action: accept
-    mode: live
-    when: [delivery.quantity > 0]
-`;
 const clock = systemClock();
-
-function writeConfig(folder: string, reference: Reference): string {
-  const [key] = Object.values(reference.credentials);
-  if (!key) throw new Error('the reference has no key');
-  mkdirSync(join(folder, 'rules'));
-  writeFileSync(join(folder, 'rules', 'rules.yaml'), RULES);
-  writeFileSync(join(folder, 'client'), key.clientSecret, { mode: 0o600 });
-  writeFileSync(join(folder, 'webhook'), SECRET, { mode: 0o600 });
-  const path = join(folder, 'selvedge.yaml');
-  const lines = [
-    `dataDir: ${join(folder, 'data')}`,
-    `rules: { directory: ${join(folder, 'rules')}, mode: live }`,
-    'service:',
-    '  v1:',
-    `    baseUrl: ${reference.v1Url}`,
-    `    login: { clientId: ${key.clientId}, clientSecret: { file: client } }`,
-    '  limits: { requestsPerSecond: 5000 }',
-    `listener: { port: ${PORT}, secrets: [{ secret: { file: webhook } }] }`,
-    'local: { port: 0 }',
-    // Pulled all the time, as fast as it goes.
-    "streams: { stock: { schedule: '* * * * * *', jitter: 0s } }",
-  ];
-  writeFileSync(path, lines.join('\n'));
-  return path;
-}
-
-/** Resolves when the daemon listens; gives how to stop it. */
-async function startDaemon(config: string): Promise<() => Promise<void>> {
-  const child = spawn(process.execPath, [LAUNCHER, 'run', '--config', config], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-  await new Promise<void>((resolve, reject) => {
-    child.once('exit', () => reject(new Error('the daemon ended')));
-    child.stdout.on('data', (chunk) => {
-      if (String(chunk).includes('listening for events')) resolve();
-    });
-  });
-  return async () => {
-    child.kill('SIGTERM');
-    await gone;
-  };
-}
 
 function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
@@ -111,8 +57,11 @@ const reference = await startReference({
   clock,
   log: silentLogger(),
 });
-reference.relay.createEndpoint({ url: `http://127.0.0.1:${PORT}/webhooks`, secret: SECRET });
-const stopDaemon = await startDaemon(writeConfig(folder, reference));
+const stopDaemon = await startDaemon(folder, reference, {
+  requestsPerSecond: 5_000,
+  // Pulled all the time, as fast as it goes.
+  streams: ["stock: { schedule: '* * * * * *', jitter: 0s }"],
+});
 const { world } = reference;
 for (let index = 0; index < DELIVERIES; index += 1) {
   const orderId = world.book.orders.nextId();

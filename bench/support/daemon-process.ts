@@ -1,0 +1,83 @@
+/**
+ * A daemon in a process of its own that accepts whatever is packed, beside a reference service in
+ * this one: what the benchmarks of the way through are made of.
+ */
+import { spawn } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import type { Reference } from '../../src/reference/reference.ts';
+
+const SECRET = `whsec_${Buffer.alloc(24, 9).toString('base64')}`;
+const LAUNCHER = fileURLToPath(new URL('../../bin/selvedge.mjs', import.meta.url));
+const RULES = `rules:
+  - id: accept-all
+    title: Everything
+    action: accept
+    mode: live
+    when: [delivery.quantity > 0]
+`;
+
+export interface DaemonWish {
+  readonly requestsPerSecond: number;
+  /** The section `streams` of the configuration, in YAML. */
+  readonly streams: readonly string[];
+}
+
+function writeConfig(folder: string, reference: Reference, wish: DaemonWish): string {
+  const [key] = Object.values(reference.credentials);
+  if (!key) throw new Error('the reference has no key');
+  mkdirSync(join(folder, 'rules'));
+  writeFileSync(join(folder, 'rules', 'rules.yaml'), RULES);
+  writeFileSync(join(folder, 'client'), key.clientSecret, { mode: 0o600 });
+  writeFileSync(join(folder, 'webhook'), SECRET, { mode: 0o600 });
+  const path = join(folder, 'selvedge.yaml');
+  const lines = [
+    `dataDir: ${join(folder, 'data')}`,
+    `rules: { directory: ${join(folder, 'rules')}, mode: live }`,
+    'service:',
+    '  v1:',
+    `    baseUrl: ${reference.v1Url}`,
+    `    login: { clientId: ${key.clientId}, clientSecret: { file: client } }`,
+    `  limits: { requestsPerSecond: ${wish.requestsPerSecond} }`,
+    'listener: { port: 0, secrets: [{ secret: { file: webhook } }] }',
+    'local: { port: 0 }',
+    'streams:',
+    ...wish.streams.map((line) => `  ${line}`),
+  ];
+  writeFileSync(path, lines.join('\n'));
+  return path;
+}
+
+/** The address that a line of the log names, once the daemon listens. */
+function listenerIn(line: string): string | undefined {
+  if (!line.includes('listening for events')) return undefined;
+  return /"url":"([^"]+)"/.exec(line)?.[1];
+}
+
+/** Starts it in this folder and has the relay send to it; gives how to stop it. */
+export async function startDaemon(
+  folder: string,
+  reference: Reference,
+  wish: DaemonWish,
+): Promise<() => Promise<void>> {
+  const config = writeConfig(folder, reference, wish);
+  const child = spawn(process.execPath, [LAUNCHER, 'run', '--config', config], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const url = await new Promise<string>((resolve, reject) => {
+    child.once('exit', () => reject(new Error('the daemon ended')));
+    // Read to its end: a full pipe would stop the daemon.
+    createInterface(child.stdout).on('line', (line) => {
+      const listener = listenerIn(line);
+      if (listener !== undefined) resolve(listener);
+    });
+  });
+  reference.relay.createEndpoint({ url, secret: SECRET });
+  return async () => {
+    child.kill('SIGTERM');
+    await gone;
+  };
+}
