@@ -182,6 +182,7 @@ async function open(wire: Wire, request: HttpRequest, bytesMax: number): Promise
       signal: request.signal,
       onBytes: (count) => {
         counters.bytesReceived += count;
+        request.tally?.received(count);
       },
     });
     const dateMs = Date.parse(headerText(answer.headers, 'date') ?? '');

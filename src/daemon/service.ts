@@ -86,9 +86,10 @@ export interface ServiceDeps {
 }
 
 function createV2(
-  { enabled, baseUrl, login, tokenHeader, tokenPointers, pageLimit }: Config['service']['v2'],
+  config: Config['service']['v2'],
   session: (credential: Credential) => Session,
 ): { readonly client: V2Client; readonly raw: RawTarget } | undefined {
+  const { enabled, baseUrl, login, tokenHeader, tokenPointers } = config;
   if (!enabled || baseUrl === null || login === null) return undefined;
   const { clientId, clientSecret, idMember, secretMember } = login;
   const credential: Credential = {
@@ -98,7 +99,7 @@ function createV2(
     ...{ idMember, secretMember, tokenPointers, clientSecret },
     clientId: clientId instanceof Secret ? clientId.reveal() : clientId,
   };
-  const paging = { pageRows: pageLimit, follow: 'token' } as const;
+  const paging = { pageRows: config.pageLimit, follow: config.paging };
   const sender = session(credential);
   return { client: createV2Client({ baseUrl, paging }, sender), raw: { baseUrl, sender } };
 }

@@ -55,6 +55,17 @@ describe('a page that lost rows', () => {
   });
 });
 
+describe('a run of a short list', () => {
+  it('counts the bytes that came, also those that were no use', async () => {
+    const { reference, run, colors, lastRun } = await startColors('token');
+    const { bytes } = await lastRun('colors');
+    expect(bytes).toBeGreaterThan(1_000);
+    reference.knobs.patch({ faults: [{ ...BROKEN, count: 1 }] });
+    expect(await run(colors)).toMatchObject({ outcome: 'complete' });
+    expect((await lastRun('colors')).bytes).toBeGreaterThanOrEqual(bytes);
+  });
+});
+
 describe('an array for what is included', () => {
   it('is taken, and counted as drift over attempts', async () => {
     const pages = [1, 2, 3].map((id) => ({

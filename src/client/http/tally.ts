@@ -5,6 +5,8 @@ export interface Tally {
   retried(): void;
   /** A request stood still: for its turn, for a log-in, or before a repetition. */
   waited(ms: number): void;
+  /** Bytes of an answer have come, also of one that is no use. */
+  received(bytes: number): void;
 }
 
 export interface WireCounts {
@@ -18,14 +20,24 @@ export interface WireCounts {
 export interface WireTally extends Tally {
   /** What was told since the last call. */
   take(): WireCounts;
+  /** The bytes since the last call of this one. */
+  takeBytes(): number;
 }
 
 /** Shorter ones are the scheduling of this process, not a wait. */
 const WAIT_MS_MIN = 1;
 
 export function createTally(): WireTally {
-  let [retries, waits, waitMs] = [0, 0, 0];
+  let [retries, waits, waitMs, bytes] = [0, 0, 0, 0];
   return {
+    received(count) {
+      bytes += count;
+    },
+    takeBytes() {
+      const taken = bytes;
+      bytes = 0;
+      return taken;
+    },
     retried() {
       retries += 1;
     },

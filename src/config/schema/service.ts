@@ -79,6 +79,7 @@ function v2(fields: ContextFields) {
       .min(1)
       .max(8)
       .meta({ expected: 'a list of 1 to 8 JSON pointers', example: '[/data/token]' }),
+    paging: choice('token', 'links'),
     pageLimit: whole(1, 250),
   });
   return section.superRefine(

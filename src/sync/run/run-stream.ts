@@ -98,7 +98,9 @@ function createContext(deps: RunnerDeps, run: Run, parts: ContextParts): StreamR
     const counts = await store.transaction(async (tx) => {
       const at = clock.now();
       const provenance = { source: `run:${run.runId}`, readSeq: run.readSeq, at };
-      const written = await write(tx, provenance);
+      const counts = await write(tx, provenance);
+      // Lists of variants count the bytes of their rows themselves.
+      const written = { ...counts, bytes: counts.bytes + tally.takeBytes() };
       await recordPage(tx, run, checkpoint, { ...written, wire: tally.take() });
       return written;
     });
