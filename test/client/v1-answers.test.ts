@@ -3,14 +3,15 @@ import { createV1Client, type V1Client } from '../../src/client/v1/client.ts';
 import { VARIANT_LIST_DEFAULTS, type VariantPull } from '../../src/client/v1/variants.ts';
 import { answerJson, envelope, impatient, rejection, startFaulty } from './support.ts';
 
-/** A client of a service that gives one answer to everything. */
+/** A client of a service that gives one answer to everything, or one that the path decides. */
 async function answeredWith(
   answer: unknown,
   use: (client: V1Client, seen: readonly string[]) => Promise<void>,
   mode: 'stream' | 'pages' = 'stream',
 ): Promise<void> {
-  await using server = await startFaulty((_request, response) => {
-    if (typeof answer === 'string') response.writeHead(200).end(answer);
+  await using server = await startFaulty((request, response) => {
+    if (typeof answer === 'function') answerJson(response, 200, answer(request.url));
+    else if (typeof answer === 'string') response.writeHead(200).end(answer);
     else answerJson(response, 200, answer);
   });
   await using transport = impatient();
@@ -119,6 +120,38 @@ describe('V1 answers', () => {
         expect(await pulled(pull)).toBe(8);
         expect(seen).toHaveLength(4);
         expect(pull.end()).toMatchObject({ count: 7, rows: 8 });
+      },
+      'pages',
+    );
+  });
+
+  it('looks behind a full page whose count may be its own', async () => {
+    const rows = [1, 2, 3, 4, 5].map((n) => ({ barcode: `${n}`, quantity: n }));
+    const pageOf = (url: string) => {
+      const at = (Number(new URL(url, 'http://x').searchParams.get('page')) - 1) * 2;
+      const variants = rows.slice(at, at + 2);
+      return envelope(200, { count: variants.length, variants });
+    };
+    await answeredWith(
+      pageOf,
+      async (client) => {
+        const pull = client.stock({});
+        expect(await pulled(pull)).toBe(5);
+        // Not the count of the list, so nothing is proved.
+        expect(pull.end()).toMatchObject({ countFirst: 2, count: 1, rows: 5 });
+      },
+      'pages',
+    );
+  });
+
+  it.each([{ count: 2 }, {}])('ends when a full page comes again, told %o', async (told) => {
+    const variants = [1, 2].map((n) => ({ barcode: `${n}`, quantity: n }));
+    await answeredWith(
+      envelope(200, { ...told, variants }),
+      async (client) => {
+        const pull = client.stock({});
+        expect(await pulled(pull)).toBe(2);
+        expect(pull.end()).toMatchObject({ ...told, rows: 2 });
       },
       'pages',
     );

@@ -7,7 +7,7 @@
  * stands what the service said about the list as a whole; whether the pull was complete is for
  * the consumer to prove with it. Throws RetryLaterError when a transfer breaks off.
  */
-
+import { hash } from 'node:crypto';
 import { invariant } from '../../lib/errors.ts';
 import { isJsonObject } from '../../lib/json.ts';
 import { JsonRowsError } from '../../lib/json-rows/structure.ts';
@@ -207,13 +207,19 @@ async function fetchPage(pull: PullRequest, page: number, signal: AbortSignal): 
   return { status, count, batch: { ...batch, next: page + 1 } };
 }
 
+/** A full page that does not say whether others follow: its count may be its own. */
+function isUnsure({ count, batch: { rowCount } }: Page, pageRows: number): boolean {
+  return rowCount === pageRows && (count === undefined || count === rowCount);
+}
+
 /** The last page that is worth asking for, as far as this page tells. */
 function lastPageAfter(page: Page, pageRows: number): number {
   const { pageNumber, rowCount } = page.batch;
   // More than a page: the service does not know `limit` and gave everything at once.
   if (rowCount === 0 || rowCount > pageRows) return pageNumber;
-  if (page.count !== undefined) return Math.ceil(page.count / pageRows);
-  return rowCount < pageRows ? pageNumber : Number.POSITIVE_INFINITY;
+  const isFull = isUnsure(page, pageRows);
+  if (page.count === undefined) return isFull ? Number.POSITIVE_INFINITY : pageNumber;
+  return isFull ? pageNumber + 1 : Math.ceil(page.count / pageRows);
 }
 
 async function* paged(
@@ -229,6 +235,7 @@ async function* paged(
   let lastPage = nextPage;
   let first: Page | undefined;
   let shortPages = 0;
+  let before: string | undefined;
   try {
     for (;;) {
       while (ahead.length < pagesAheadMax && nextPage <= lastPage) {
@@ -242,6 +249,13 @@ async function* paged(
       if (!page) return;
       first ??= page;
       const { batch, status, count } = page;
+      // The same page once more: the service does not know `page`.
+      const digest = isUnsure(page, pageRows) ? hash('sha1', batch.bytes) : undefined;
+      if (digest !== undefined && digest === before) {
+        finish({ status, countFirst: first.count, count, rows: batch.firstRow, shortPages });
+        return;
+      }
+      before = digest;
       lastPage = lastPageAfter(page, pageRows);
       const isLast = batch.pageNumber >= lastPage;
       if (!isLast && batch.rowCount < pageRows) shortPages += 1;
