@@ -6,6 +6,7 @@ import { setFlagsFromString } from 'node:v8';
 
 setFlagsFromString('--semi-space-growth-factor=1');
 setFlagsFromString('--min-semi-space-size=4');
+setFlagsFromString('--no-parallel-scavenge');
 nodeModule.enableCompileCache(join(import.meta.dirname, '../../node_modules/.cache/selvedge'));
 const [program] = process.argv.splice(2, 1);
 await import(program);

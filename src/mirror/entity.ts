@@ -4,7 +4,7 @@
  * read that *started* earlier never overwrites one that started later, whatever the order in
  * which they arrive. Members that we do not model are kept in `extra` and count as content.
  */
-import { type JsonObject, sha256 } from '../lib/json.ts';
+import { canonicalJson, sha256, tryParseJson } from '../lib/json.ts';
 import {
   deleteByKeys,
   insertKeys,
@@ -95,13 +95,10 @@ function lastOfEach(rows: readonly PreparedRow[]): readonly PreparedRow[] {
   return byKey.size === rows.length ? rows : [...byKey.values()];
 }
 
-function diffOf(before: SqlRow, after: SqlRow, columns: readonly string[]): JsonObject {
-  const diff: Record<string, [SqlValue, SqlValue]> = {};
-  for (const column of columns) {
-    const [old, now] = [before[column] ?? null, after[column] ?? null];
-    if (old !== now) diff[column] = [old, now];
-  }
-  return diff;
+/** Members that we do not know may come in another order: that changes nothing. */
+function isSameExtra(old: SqlValue, now: SqlValue): boolean {
+  const text = (value: SqlValue): string => canonicalJson(tryParseJson(String(value)));
+  return old === now || text(old) === text(now);
 }
 
 interface Before {
@@ -131,38 +128,42 @@ async function readBefore(
   return { rows, lines };
 }
 
-function changeEntry(
-  definition: EntityDefinition,
-  item: PreparedRow,
-  old: SqlRow,
-  oldLines: readonly SqlRow[],
-): SqlRow {
-  const columns = [...definition.columns, 'extra'];
-  const diff: Record<string, unknown> = { ...diffOf(old, valuesOf(definition, item), columns) };
+/** Changed members by their names, old → new. */
+function diffOf(definition: EntityDefinition, item: PreparedRow, before: Before): object {
+  const old = before.rows.get(item.key) ?? {};
+  const now = valuesOf(definition, item);
+  const diff: Record<string, readonly [unknown, unknown]> = {};
+  for (const column of definition.columns) {
+    const values = [old[column] ?? null, now[column] ?? null] as const;
+    if (values[0] !== values[1]) diff[column] = values;
+  }
+  const extras = [old.extra ?? null, now.extra ?? null] as const;
+  if (!isSameExtra(...extras)) diff.extra = extras;
+  const oldLines = before.lines.get(item.key) ?? NO_LINES;
   const hasOtherLines = JSON.stringify(oldLines) !== JSON.stringify(item.lines);
   if (definition.lines && hasOtherLines) diff.lines = [oldLines, item.lines];
-  return {
-    key: String(item.key),
-    op: old.deleted_at === null ? 'update' : 'restore',
-    diff: JSON.stringify(diff),
-  };
+  return diff;
 }
 
-/** One entry in the change feed for each row. */
+/** One entry in the change feed for each row; a row without a diff is new. */
 async function writeChanges(
   tx: Tx,
   definition: EntityDefinition,
   items: readonly PreparedRow[],
-  before: Before,
+  before: Comparison,
   { at, source }: Provenance,
 ): Promise<void> {
   const { entity } = definition;
   const added: string[] = [];
   const entries: SqlRow[] = [];
-  for (const item of items) {
-    const old = before.rows.get(item.key);
-    if (!old) added.push(String(item.key));
-    else entries.push(changeEntry(definition, item, old, before.lines.get(item.key) ?? NO_LINES));
+  for (const { key } of items) {
+    const diff = before.diffs.get(key);
+    if (!diff) {
+      added.push(String(key));
+      continue;
+    }
+    const op = before.rows.get(key)?.deleted_at === null ? 'update' : 'restore';
+    entries.push({ key: String(key), op, diff: JSON.stringify(diff) });
   }
   const all = { at, entity, cause: source };
   await insertKeys(tx, 'change', 'key', added, { ...all, op: 'insert', diff: '{}' });
@@ -191,15 +192,14 @@ async function writeLines(
 async function splitContradictions(
   tx: Tx,
   definition: EntityDefinition,
-  items: readonly PreparedRow[],
-  before: Before,
+  { changed, rows }: Comparison,
   at: number,
 ): Promise<readonly PreparedRow[]> {
   const { contradiction } = definition;
-  if (!contradiction) return items;
+  if (!contradiction) return changed;
   const kept: PreparedRow[] = [];
-  for (const item of items) {
-    const old = before.rows.get(item.key);
+  for (const item of changed) {
+    const old = rows.get(item.key);
     const answer = valuesOf(definition, item);
     const reason = old && contradiction(old, answer);
     if (!reason) {
@@ -250,6 +250,42 @@ async function upsertPrepared(
   });
 }
 
+interface Comparison extends Before {
+  /** By key, of rows that are known. */
+  readonly diffs: ReadonlyMap<SqlValue, object>;
+  readonly changed: readonly PreparedRow[];
+  readonly unchanged: readonly PreparedRow[];
+  readonly stale: number;
+}
+
+/** Sorts what came by what the mirror has. */
+async function compareRows(
+  tx: Tx,
+  definition: EntityDefinition,
+  items: readonly PreparedRow[],
+  readSeq: number,
+): Promise<Comparison> {
+  const { table, key } = definition;
+  const keys = items.map((item) => item.key);
+  const marks = new Map((await selectMarks(tx, table, key, keys)).map((mark) => [mark.key, mark]));
+  const fresh = items.filter((item) => (marks.get(item.key)?.read_seq ?? 0) <= readSeq);
+  const isLive = ({ key: k }: PreparedRow): boolean => marks.get(k)?.deleted_at === null;
+  const isSame = (item: PreparedRow): boolean =>
+    isLive(item) && marks.get(item.key)?.content_hash === item.hash;
+  const known = fresh.filter((item) => marks.has(item.key) && !isSame(item));
+  const before = await readBefore(
+    tx,
+    definition,
+    known.map((item) => item.key),
+  );
+  const diffs = new Map(known.map((item) => [item.key, diffOf(definition, item, before)]));
+  const isUnchanged = (item: PreparedRow): boolean =>
+    isSame(item) || (isLive(item) && Object.keys(diffs.get(item.key) ?? {}).length === 0);
+  const changed = fresh.filter((item) => !isUnchanged(item));
+  const unchanged = fresh.filter(isUnchanged);
+  return { ...before, diffs, changed, unchanged, stale: items.length - fresh.length };
+}
+
 /** The same for rows that were prepared before the transaction began. */
 export async function writePrepared(
   tx: Tx,
@@ -257,38 +293,24 @@ export async function writePrepared(
   rows: readonly PreparedRow[],
   provenance: Provenance,
 ): Promise<WriteCounts> {
-  const { table, key } = definition;
   const items = lastOfEach(rows);
-  const keys = items.map((item) => item.key);
-  const marks = new Map((await selectMarks(tx, table, key, keys)).map((mark) => [mark.key, mark]));
-  const isStale = ({ key: k }: PreparedRow): boolean =>
-    (marks.get(k)?.read_seq ?? 0) > provenance.readSeq;
-  const isSame = ({ key: k, hash }: PreparedRow): boolean =>
-    marks.get(k)?.content_hash === hash && marks.get(k)?.deleted_at === null;
-
-  const stale = items.filter(isStale);
-  const fresh = items.filter((item) => !isStale(item));
-  const same = fresh.filter(isSame);
-  const different = fresh.filter((item) => !isSame(item));
-  const known = different.filter((item) => marks.has(item.key)).map((item) => item.key);
-  const before = await readBefore(tx, definition, known);
-  const written = await splitContradictions(tx, definition, different, before, provenance.at);
-
+  const compared = await compareRows(tx, definition, items, provenance.readSeq);
+  const written = await splitContradictions(tx, definition, compared, provenance.at);
   await upsertPrepared(tx, definition, written, provenance);
   await writeLines(tx, definition, written);
-  await writeChanges(tx, definition, written, before, provenance);
+  await writeChanges(tx, definition, written, compared, provenance);
   // Lists of single documents are short: their marks are kept exact. A bulk stream proves its
   // rows by its run instead, so that an unchanged row costs no write.
   if (definition.lines) {
-    const unchanged = same.map((item) => item.key);
-    await raiseReadSeq(tx, table, key, unchanged, provenance.readSeq);
+    const unchanged = compared.unchanged.map((item) => item.key);
+    await raiseReadSeq(tx, definition.table, definition.key, unchanged, provenance.readSeq);
   }
-  const inserted = written.filter((item) => !marks.has(item.key)).length;
+  const changed = written.filter((item) => compared.rows.has(item.key)).length;
   return {
-    inserted,
-    changed: written.length - inserted,
-    unchanged: same.length,
-    stale: stale.length,
+    inserted: written.length - changed,
+    changed,
+    unchanged: compared.unchanged.length,
+    stale: compared.stale,
     writtenKeys: written.map((item) => item.key),
   };
 }

@@ -56,6 +56,9 @@ export class SqliteStore implements Store {
   readonly path: string;
   /** For a second writer: whose turn it is to write. */
   readonly turns: SharedArrayBuffer;
+  /** Of the second writer; 0: SQLite or another program writes the log back. */
+  readonly #writeBackEvery: number;
+  #transactions = 0;
   readonly #turns: Turns;
   readonly #database: Database.Database;
   readonly #db: Db;
@@ -63,8 +66,9 @@ export class SqliteStore implements Store {
   #makeRoom: () => boolean = () => false;
 
   /** `turns` are those of the first writer, when this is the second one. */
-  constructor(database: Database.Database, turns?: SharedArrayBuffer) {
+  constructor(database: Database.Database, turns?: SharedArrayBuffer, writeBackEvery = 0) {
     this.path = database.name;
+    this.#writeBackEvery = writeBackEvery;
     this.turns = turns ?? shareTurns();
     this.#turns = turns ? turnsOfThread(turns) : turnsOfMain(this.turns);
     this.#database = database;
@@ -106,6 +110,8 @@ export class SqliteStore implements Store {
       return await this.#run(this.#db.transaction(), work);
     } finally {
       this.#turns.leave();
+      this.#transactions += 1;
+      if (this.#transactions % this.#writeBackEvery === 0) this.checkpoint('passive');
     }
   }
 
@@ -147,6 +153,7 @@ export class SqliteStore implements Store {
 
   async close(): Promise<void> {
     await this.#db.destroy();
+    if (this.#writeBackEvery > 0 && this.#database.open) this.checkpoint('passive');
     // Kysely closes only what it has used; a handle left open keeps its write-ahead log behind.
     if (this.#database.open) this.#database.close();
   }
@@ -179,6 +186,12 @@ export async function openStore(
 }
 
 /**
+ * Transactions of the second writer after which it writes the log back: some 4 MiB. It does so
+ * between its turns: as a part of a commit, the first writer would wait for all of it.
+ */
+const WRITE_BACK_EVERY = 8;
+
+/**
  * Opens for writing in another thread of the process that has the database open already; each
  * connection must be proved to be durable by itself.
  */
@@ -186,7 +199,8 @@ export async function openSecondWriter(
   options: StoreOptions & Pick<SqliteStore, 'turns'>,
   clock: Clock,
 ): Promise<SqliteStore> {
-  const database = openWriter(options.path, options);
+  const byHand = { ...options, checkpoint: 'external' as const };
+  const database = openWriter(options.path, byHand);
   try {
     const { pending } = pendingMigrations(database);
     invariant(pending.length === 0, 'a second writer was opened before the schema was migrated');
@@ -196,8 +210,9 @@ export async function openSecondWriter(
          on conflict (key) do update set value = excluded.value, updated_at = excluded.updated_at`,
       )
       .run(String(clock.now()), clock.now());
-    verifyPragmas(database, options);
-    return new SqliteStore(database, options.turns);
+    verifyPragmas(database, byHand);
+    const writeBackEvery = options.checkpoint === 'external' ? 0 : WRITE_BACK_EVERY;
+    return new SqliteStore(database, options.turns, writeBackEvery);
   } catch (error) {
     database.close();
     throw error;

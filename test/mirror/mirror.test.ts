@@ -45,6 +45,21 @@ describe('the mirror', () => {
     expect(row).toMatchObject({ first_seen_at: 1_000, changed_at: 3_000, source: 'run:3' });
   });
 
+  it('sees no change where unknown members only come in another order', async () => {
+    const store = await temporaryStore();
+    const write = (record: object, seq: number) =>
+      store.transaction((tx) => writeStockVariants(tx, [record], read(seq)));
+    await write({ barcode: '1', quantity: 3, a: { b: 1, c: [1, 2] }, d: 2 }, 1);
+    const turned = { d: 2, a: { c: [1, 2], b: 1 }, quantity: 3, barcode: '1' };
+    expect(await write(turned, 2)).toMatchObject({ changed: 0, unchanged: 1 });
+    expect(await changes(store)).toHaveLength(1);
+    const other = { ...turned, a: { c: [2, 1], b: 1 } };
+    expect(await write(other, 3)).toMatchObject({ changed: 1, unchanged: 0 });
+    expect(JSON.parse((await changes(store))[1]?.diff ?? '')).toEqual({
+      extra: ['{"a":{"b":1,"c":[1,2]},"d":2}', '{"d":2,"a":{"c":[2,1],"b":1}}'],
+    });
+  });
+
   it('keeps an absent price null and a member of an odd type in extra', async () => {
     const store = await temporaryStore();
     const odd = { barcode: '1', quantity: 0, seasonName: 26, details: { price: null } };

@@ -8,6 +8,7 @@
  * the consumer to prove with it. Throws RetryLaterError when a transfer breaks off.
  */
 import { hash } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { invariant } from '../../lib/errors.ts';
 import { isJsonObject } from '../../lib/json.ts';
 import { JsonRowsError } from '../../lib/json-rows/structure.ts';
@@ -17,6 +18,7 @@ import {
   type RowScanOptions,
   type RowSegment,
 } from '../../lib/json-rows.ts';
+import { acceptorOf } from '../accept.ts';
 import { errorOfBrokenAnswer } from '../http/answer.ts';
 import type { AnswerHeaders } from '../http/exchange.ts';
 import { askedOf, type HttpRequest } from '../http/request.ts';
@@ -100,9 +102,11 @@ export interface PullRequest {
   readonly from?: number | undefined;
 }
 
+const acceptsVariant = acceptorOf(variantSchema);
+
 /** The parsed variants of one segment; bad rows are put aside. Pure, so a worker may call it. */
 export function variantsOf(bytes: Uint8Array): CheckedRows<Variant> {
-  return checkSegment(variantSchema, bytes);
+  return checkSegment(variantSchema, bytes, acceptsVariant);
 }
 
 function scanOptions(options: VariantListOptions, skipRows: number): RowScanOptions {
@@ -181,6 +185,8 @@ async function* streamed(
       pending.push(segment);
       if ((segment.firstRow + segment.rowCount) % options.batchRows === 0) yield batch();
     }
+    // Chunks that wait would all be scanned before anybody else gets a turn.
+    await nextTurn();
   }
   const end = understood(request, () => scanner.end());
   const { status, count } = envelopeOf(request, answer.headers, end);

@@ -7,6 +7,8 @@
  * The thread starts with the first run. When it dies, everything that waits for it fails, the
  * runs go on from their checkpoints later, and the next one starts a new thread.
  */
+import { getCompileCacheDir } from 'node:module';
+import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { type Clock, systemClock, type Timer } from '../../lib/clock.ts';
 import { RetryLaterError } from '../../lib/errors.ts';
@@ -47,6 +49,13 @@ function entry(): URL {
   return new URL(`./thread-main.${suffix}`, import.meta.url);
 }
 
+/** What the process has compiled and keeps: without it the thread takes twice as long to start. */
+function environment(): NodeJS.ProcessEnv {
+  const folder = getCompileCacheDir();
+  // It names a folder for this very version of Node inside of the one that was asked for.
+  return folder ? { ...process.env, NODE_COMPILE_CACHE: dirname(folder) } : process.env;
+}
+
 type Waiting = (answer: ThreadAnswer) => void;
 
 class Thread {
@@ -56,7 +65,11 @@ class Thread {
   hasEnded = false;
 
   constructor(options: ThreadOptions) {
-    this.#worker = new Worker(entry(), { workerData: options, resourceLimits: LIMITS });
+    this.#worker = new Worker(entry(), {
+      workerData: options,
+      resourceLimits: LIMITS,
+      env: environment(),
+    });
     let reason = 'it stopped';
     this.#worker.on('message', (answer: ThreadAnswer) => {
       const resolve = this.#waiting.get(answer.id);

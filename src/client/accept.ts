@@ -1,0 +1,84 @@
+/**
+ * Says whether a value has the shape of a schema, without making anything: zod gives a copy of
+ * each row that it has checked, and of a million rows which are nearly all right those copies cost
+ * as much as the rest of reading them. Who is not accepted is looked at by zod, which says why.
+ *
+ * Made from the schema itself, so that there is one description of a shape; a schema that does
+ * more than to check types (transforms, refines, strips members) gives no acceptor at all.
+ */
+import { z } from 'zod';
+import { isJsonObject } from '../lib/json.ts';
+
+type Accepts = (value: unknown) => boolean;
+
+const COMPLEX = undefined;
+
+function ofString({ _zod: { def } }: z.ZodString): Accepts | undefined {
+  let lengthMin = 0;
+  for (const check of def.checks ?? []) {
+    if (!(check instanceof z.core.$ZodCheckMinLength)) return COMPLEX;
+    lengthMin = Math.max(lengthMin, check._zod.def.minimum);
+  }
+  if (def.coerce) return COMPLEX;
+  return (value) => typeof value === 'string' && value.length >= lengthMin;
+}
+
+function ofNumber(schema: z.ZodNumber): Accepts | undefined {
+  const { checks = [], coerce } = schema._zod.def;
+  if (checks.length > 0 || coerce) return COMPLEX;
+  if (!(schema instanceof z.ZodNumberFormat)) return Number.isFinite;
+  return schema._zod.def.format === 'safeint' ? Number.isSafeInteger : COMPLEX;
+}
+
+function ofUnion(schema: z.ZodUnion): Accepts | undefined {
+  const accepts = schema._zod.def.options.map(ofSchema);
+  if (accepts.some((one) => one === COMPLEX)) return COMPLEX;
+  return (value) => accepts.some((one) => one?.(value));
+}
+
+function ofArray(schema: z.ZodArray): Accepts | undefined {
+  const accepts = ofSchema(schema._zod.def.element);
+  return accepts && ((value) => Array.isArray(value) && value.every(accepts));
+}
+
+/** Only of one that keeps the members which it does not know. */
+function ofObject(schema: z.ZodObject): Accepts | undefined {
+  const { shape, catchall } = schema._zod.def;
+  if (!(catchall instanceof z.ZodUnknown)) return COMPLEX;
+  const members: { readonly name: string; readonly accepts: Accepts }[] = [];
+  for (const [name, member] of Object.entries(shape)) {
+    const accepts = ofSchema(member);
+    if (!accepts) return COMPLEX;
+    members.push({ name, accepts });
+  }
+  return (value) => {
+    if (!isJsonObject(value)) return false;
+    for (const { name, accepts } of members) if (!accepts(value[name])) return false;
+    return true;
+  };
+}
+
+function ofSchema(schema: z.core.$ZodType): Accepts | undefined {
+  if (schema instanceof z.ZodOptional) {
+    const accepts = ofSchema(schema.unwrap());
+    return accepts && ((value) => value === undefined || accepts(value));
+  }
+  if (schema instanceof z.ZodNullable) {
+    const accepts = ofSchema(schema.unwrap());
+    return accepts && ((value) => value === null || accepts(value));
+  }
+  if (schema instanceof z.ZodString) return ofString(schema);
+  if (schema instanceof z.ZodNumber) return ofNumber(schema);
+  if ((schema._zod.def.checks ?? []).length > 0) return COMPLEX;
+  if (schema instanceof z.ZodBoolean) return (value) => typeof value === 'boolean';
+  if (schema instanceof z.ZodUnknown) return () => true;
+  if (schema instanceof z.ZodArray) return ofArray(schema);
+  if (schema instanceof z.ZodUnion) return ofUnion(schema);
+  return schema instanceof z.ZodObject ? ofObject(schema) : COMPLEX;
+}
+
+/** Undefined: the schema does more than to check types. */
+export function acceptorOf<T>(schema: z.ZodType<T>): ((value: unknown) => value is T) | undefined {
+  const accepts = ofSchema(schema);
+  return accepts && ((value): value is T => accepts(value));
+}
