@@ -3,7 +3,7 @@
  * walk, then each order with its deliveries, refunds and pending refunds) should take the time
  * that the limit dictates, and what an event tells meanwhile should not wait for it. The daemon is
  * a process of its own; the reference service runs in this one, keeps to the same limit, and its
- * journal and its world have the times.
+ * journal and its world have the times. Figures go to results.md.
  *
  * `node bench/sweep.ts [orders] [requests per second]` (200 and 20; the goal is for 2000 and 20,
  * which take seven minutes). Exits 1 when a goal is missed.
@@ -18,6 +18,7 @@ import { drawOrder } from '../src/reference/life/arrivals.ts';
 import { type Reference, startReference } from '../src/reference/reference.ts';
 import { openReadOnlyStore, type SqliteStore } from '../src/store/store.ts';
 import { startDaemon } from './support/daemon-process.ts';
+import { report } from './support/results.ts';
 
 const ORDERS = Number(process.argv[2] ?? 200);
 const PER_SECOND = Number(process.argv[3] ?? 20);
@@ -96,22 +97,21 @@ const decided = world.book.deliveries.all.map(({ createdAt, acceptedAt }) =>
   acceptedAt === undefined ? Number.POSITIVE_INFINITY : acceptedAt - createdAt,
 );
 const slowest = Math.max(...decided);
-console.log(
-  `${ORDERS} open orders, ${PER_SECOND} requests a second: ${run.outcome}, ${requests} requests ` +
-    `in ${seconds.toFixed(1)} s, ${ratio.toFixed(3)} × what the limit dictates ` +
-    `(${refused} refused as too fast, ${run.waits} waits)`,
-);
-console.log(
-  `${decided.length} deliveries packed meanwhile: accepted after ` +
-    `${decided.toSorted((a, b) => a - b).join(', ')} ms`,
-);
 const isMet =
   Math.abs(ratio - 1) <= GOAL.share &&
   decided.length >= EVENTS &&
   slowest <= GOAL.decidedMs &&
   run.outcome === 'complete';
-console.log(
-  `goal: within ${GOAL.share * 100} %, and ${GOAL.decidedMs} ms: ${isMet ? 'met' : 'missed'}`,
+const met = isMet ? 'met' : 'missed';
+report(
+  'The sweep of open orders',
+  [
+    `${ORDERS} open orders, ${PER_SECOND} requests a second: ${run.outcome}, ${requests} requests`,
+    `in ${seconds.toFixed(1)} s, ${ratio.toFixed(3)} × what the limit dictates (${refused} refused`,
+    `as too fast); ${decided.length} deliveries packed meanwhile, accepted after`,
+    `${decided.toSorted((a, b) => a - b).join(', ')} ms.`,
+    `Goal: within ${GOAL.share * 100} %, and ${GOAL.decidedMs} ms: ${met}.`,
+  ].join('\n'),
 );
 await reference.close();
 rmSync(folder, { recursive: true, force: true });

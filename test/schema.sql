@@ -737,16 +737,6 @@ WHERE status = 'pending' AND gone = 0
 CREATE VIEW v_held_delivery AS
 SELECT * FROM v_open_delivery WHERE decided = 'hold'
 /* v_held_delivery(order_delivery_id,delivery_no,order_id,order_no,reference,account_no,company,country_code,packed_at,age_hours,pieces,amount,currency,decided,reason,decided_by,decided_at) */;
-CREATE VIEW v_stock AS
-SELECT
-  barcode, style_no, style_name, brand_name, color_code, color_name, size, season_name, category,
-  gender, quantity, currency, price / 100.0 AS price, wsp_price / 100.0 AS wsp_price,
-  price_original / 100.0 AS price_original, b2c_sale_price / 100.0 AS b2c_sale_price,
-  color_active,
-  strftime('%Y-%m-%dT%H:%M:%SZ', changed_at / 1000, 'unixepoch') AS changed_at
-FROM stock_variant
-WHERE deleted_at IS NULL
-/* v_stock(barcode,style_no,style_name,brand_name,color_code,color_name,size,season_name,category,gender,quantity,currency,price,wsp_price,price_original,b2c_sale_price,color_active,changed_at) */;
 CREATE VIEW v_stock_grid AS
 SELECT
   style_no, style_name, brand_name, color_code, color_name,
@@ -1043,3 +1033,14 @@ END;
 CREATE INDEX webhook_event_again ON webhook_event (last_duplicate_at)
 WHERE last_duplicate_at IS NOT NULL;
 CREATE INDEX outbox_due ON outbox (state, due_at) WHERE ended_at IS NULL;
+CREATE VIEW v_stock AS
+SELECT
+  barcode, style_no, style_name, brand_name, color_code, color_name, size, season_name, category,
+  gender, quantity, currency, price / 100.0 AS price, wsp_price / 100.0 AS wsp_price,
+  price_original / 100.0 AS price_original, b2c_sale_price / 100.0 AS b2c_sale_price,
+  color_active,
+  strftime('%Y-%m-%dT%H:%M:%SZ', changed_at / 1000, 'unixepoch') AS changed_at,
+  quantity = 0 AS on_order
+FROM stock_variant
+WHERE deleted_at IS NULL
+/* v_stock(barcode,style_no,style_name,brand_name,color_code,color_name,size,season_name,category,gender,quantity,currency,price,wsp_price,price_original,b2c_sale_price,color_active,changed_at,on_order) */;

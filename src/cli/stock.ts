@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { RefusedError } from '../lib/errors.ts';
 import { formatMinorUnits } from '../lib/money.ts';
-import { changedColumns, type RowChange, rowAsOf } from '../mirror/point-in-time.ts';
+import { changedColumns, type RowChange, rowAsOf, stockWord } from '../mirror/point-in-time.ts';
 import { type SqlRow, type SqlValue, selectByKeys } from '../store/bulk.ts';
 import type { Db } from '../store/store.ts';
 import { type CliContext, examples } from './command.ts';
@@ -79,13 +79,11 @@ function printStates(output: Output, variants: readonly Variant[], at: number | 
   );
 }
 
-const WORDS = { insert: 'first seen', update: 'changed', delete: 'sold out', restore: 'back' };
-
 function historyOf({ row, changes }: Variant) {
   return changes.map((change) => ({
     at: new Date(change.at).toISOString(),
     barcode: String(row.barcode),
-    what: WORDS[change.op],
+    what: stockWord(change),
     changed: changedColumns(change).filter(({ column }) => column !== 'extra'),
   }));
 }

@@ -41,3 +41,16 @@ export function rowAsOf(
   }
   return isThere ? { ...then, deleted_at: null } : undefined;
 }
+
+const WORDS = { insert: 'first seen', update: 'changed', delete: 'sold out', restore: 'back' };
+
+/**
+ * What a change of a variant means for its stock. A variant that a running order has may be listed
+ * with nothing in stock: then it is the quantity that tells.
+ */
+export function stockWord(change: RowChange): string {
+  const quantity = changedColumns(change).find(({ column }) => column === 'quantity');
+  if (change.op === 'update' && quantity?.after === 0) return 'sold out';
+  if (change.op === 'update' && quantity?.before === 0) return 'back';
+  return WORDS[change.op];
+}

@@ -91,6 +91,7 @@ export const VIEWS: readonly ViewSpec[] = [
       b2c_sale_price: 'price for consumers',
       color_active: '1: the color is still sold',
       changed_at: `when the row last changed (${TIME})`,
+      on_order: '1: none in stock, it is listed because a running order has it',
     },
     example: 'SELECT brand_name, sum(quantity) FROM v_stock GROUP BY brand_name',
   },

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { STOCK_VARIANT, writeStockVariants } from '../../src/mirror/catalog/variant.ts';
 import { markDeleted } from '../../src/mirror/list.ts';
-import { rowAsOf } from '../../src/mirror/point-in-time.ts';
+import { rowAsOf, stockWord } from '../../src/mirror/point-in-time.ts';
 import { selectByKeys } from '../../src/store/bulk.ts';
 import { temporaryStore } from '../support/store.ts';
 
@@ -56,5 +56,30 @@ describe('the mirror in the past', () => {
       const out = execFileSync('sqlite3', ['-readonly', store.path, query], { encoding: 'utf8' });
       expect({ at, out }).toEqual({ at, out: quantity === undefined ? '' : `a|${quantity}\n` });
     }
+  });
+
+  it('tells what is sold out and back, also of what is listed because it is on order', async () => {
+    const store = await aLife();
+    const write = (quantity: number, seq: number) =>
+      store.transaction((tx) => writeStockVariants(tx, [{ barcode: 'a', quantity }], read(seq)));
+    await write(0, 6);
+    await write(2, 7);
+    const changes = await store.db
+      .selectFrom('change')
+      .select(['at', 'op', 'diff'])
+      .where('key', '=', 'a')
+      .orderBy('seq')
+      .execute();
+    const words = ['first seen', 'changed', 'sold out', 'back', 'sold out', 'back'];
+    expect(changes.map(stockWord)).toEqual(words);
+    const page = readFileSync(new URL('../../docs/reporting.md', import.meta.url), 'utf8');
+    const [, sql = ''] = /```sql sold-out\n([\s\S]*?)```/.exec(page) ?? [];
+    const told = execFileSync('sqlite3', ['-readonly', store.path, sql], { encoding: 'utf8' });
+    expect(told.trim().split('\n')).toEqual([
+      '1970-01-01 00:00:03|a|sold out',
+      '1970-01-01 00:00:04|a|back in stock',
+      '1970-01-01 00:00:06|a|sold out',
+      '1970-01-01 00:00:07|a|back in stock',
+    ]);
   });
 });

@@ -64,6 +64,9 @@ describe('the views', () => {
       amount: null,
     });
     expect(one("select price from v_stock where barcode = '100'")).toEqual({ price: 199.95 });
+    expect(one('select min(on_order) as least, max(on_order) as most from v_stock')).toEqual({
+      ...{ least: 0, most: 1 },
+    });
     expect(one("select * from v_stock_grid where color_code = '01'")).toMatchObject({
       ...{ quantity: 5, sizes: 2, by_size: '{"M":0,"S":5}' },
     });
