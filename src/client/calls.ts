@@ -7,6 +7,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** Told what the requests of the call cost besides themselves. */
   readonly tally?: Tally | undefined;
+  /** Told the HTTP status of each answer to a request that changes something. */
+  readonly onStatus?: ((status: number) => void) | undefined;
 }
 
 /** A checked answer; `startedAt` (epoch ms) says how old the knowledge is. */

@@ -185,6 +185,7 @@ async function open(wire: Wire, request: HttpRequest, bytesMax: number): Promise
         request.tally?.received(count);
       },
     });
+    request.onStatus?.(answer.status);
     const dateMs = Date.parse(headerText(answer.headers, 'date') ?? '');
     if (!Number.isNaN(dateMs)) counters.clockOffsetMs = dateMs - deps.clock.now();
     if (answer.status >= 200 && answer.status < 300) {

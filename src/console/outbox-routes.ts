@@ -27,9 +27,14 @@ const resolved = z.strictObject({
   ...asker,
   outboxId,
   resolution: z.discriminatedUnion('as', [
-    z.strictObject({ as: z.literal('absent') }),
+    z.strictObject({ as: z.enum(['absent', 'noted']) }),
     z.strictObject({ as: z.literal('confirmed'), id: z.string().max(100).nullable() }),
   ]),
+});
+
+const manyAbsent = z.strictObject({
+  ...asker,
+  select: z.strictObject({ filter, expect: z.int().min(0) }),
 });
 
 export function outboxRoutes(desk: Desk): RouteGroup {
@@ -46,6 +51,10 @@ export function outboxRoutes(desk: Desk): RouteGroup {
       app.post('/api/outbox/resolve', ({ body }) => {
         const { outboxId: id, resolution, ...who } = resolved.parse(body);
         return desk.resolve(id, resolution, who);
+      });
+      app.post('/api/outbox/absent', ({ body }) => {
+        const { select, ...who } = manyAbsent.parse(body);
+        return desk.resolveAbsent(select, who);
       });
     },
   };

@@ -97,8 +97,8 @@ function deliveryApi(deps: OutboxDeps): DeliveryStatusApi {
   const { v1 } = deps.service;
   return {
     readDelivery: createDeliveryReader(deps, 'outbox'),
-    async setDeliveryStatus(orderId, orderDeliveryId, status, signal) {
-      const call = { priority: 'push', signal } as const;
+    async setDeliveryStatus(orderId, orderDeliveryId, status, request) {
+      const call = { priority: 'push', ...request } as const;
       return (await v1.setDeliveryStatus(orderId, orderDeliveryId, status, call)).value;
     },
   };

@@ -122,11 +122,16 @@ interface Sent extends Omit<AttemptEnd, 'attempt'> {
 }
 
 async function attemptOnce(kind: OutboxKind, item: OutboxItem, signal: AbortSignal): Promise<Sent> {
+  let httpStatus: number | null = null;
+  const onStatus = (status: number): void => {
+    httpStatus = status;
+  };
   try {
-    const answer = JSON.stringify(await kind.send(item, signal));
-    return { class: 'done', errorCode: null, answer, problems: [] };
+    const answer = JSON.stringify(await kind.send(item, { signal, onStatus }));
+    return { class: 'done', httpStatus, errorCode: null, answer, problems: [] };
   } catch (error) {
     return {
+      httpStatus,
       class: classOf(error),
       errorCode: error instanceof SelvedgeError ? error.code : null,
       answer: wordsOf(error),

@@ -68,6 +68,13 @@ export type Clearance =
     }
   | { readonly send: false; readonly finding: Finding };
 
+/** What a kind gives along with the request that sends. */
+export interface SendCall {
+  readonly signal: AbortSignal;
+  /** Told the HTTP status of the answer, also of one that cannot be understood. */
+  readonly onStatus: (status: number) => void;
+}
+
 /**
  * One kind of document: how to look for its effect and how to send it. `send` resolves with what
  * the service answered, or throws one of the error classes that say what is provable.
@@ -85,7 +92,7 @@ export interface OutboxKind {
   clear(item: OutboxItem, signal: AbortSignal): Promise<Clearance>;
   /** Looks at the service, fresh. Throws RetryLaterError when it cannot tell now. */
   look(item: OutboxItem, signal: AbortSignal): Promise<Finding>;
-  send(item: OutboxItem, signal: AbortSignal): Promise<JsonObject>;
+  send(item: OutboxItem, call: SendCall): Promise<JsonObject>;
 }
 
 /** Clearance by a look alone: sends what is not there. */

@@ -224,6 +224,8 @@ export type AttemptClass = 'done' | 'not_processed' | 'refused' | 'conflict' | '
 export interface AttemptEnd {
   readonly attempt: number;
   readonly class: AttemptClass;
+  /** Of the answer's head; null: none came. */
+  readonly httpStatus: number | null;
   readonly errorCode: string | null;
   /** What the service answered, or the error's own words. */
   readonly answer: string;
@@ -251,7 +253,10 @@ export async function endAttempt(
   await store.transaction(async (tx) => {
     await tx
       .updateTable('outbox_attempt')
-      .set({ ended_at: now, class: end.class, error_code: end.errorCode, answer: end.answer })
+      .set({
+        ...{ ended_at: now, class: end.class, http_status: end.httpStatus },
+        ...{ error_code: end.errorCode, answer: end.answer },
+      })
       .where('outbox_id', '=', item.outboxId)
       .where('attempt', '=', end.attempt)
       .execute();

@@ -12,6 +12,7 @@ import type { OutboxState } from '../store/tables.ts';
 import type { Finding, OutboxItem } from './item.ts';
 import { type Change, move } from './ledger.ts';
 import { type LookPace, nextLookAt } from './look-times.ts';
+import { DIFFERS_KIND } from './watch/differences.ts';
 import { raiseIncident } from './watch/incidents.ts';
 
 export interface Policy {
@@ -107,8 +108,9 @@ async function tellDifferences(
   now: number,
 ): Promise<void> {
   if (differences.length === 0) return;
-  const detail = { kind, reference, differences };
-  const incident = { kind: 'push_differs', entity: 'outbox', key: String(outboxId), detail };
+  const hint = `compare: outbox show ${outboxId}; then: outbox resolve ${outboxId} --as noted`;
+  const detail = { kind, reference, differences, hint };
+  const incident = { kind: DIFFERS_KIND, entity: 'outbox', key: String(outboxId), detail };
   await raiseIncident(tx, incident, now);
 }
 

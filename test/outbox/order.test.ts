@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { raiseIncident } from '../../src/outbox/watch/incidents.ts';
 import { type House, startHouse } from './house.ts';
 
 const POST = { path: '*/orders', method: 'POST' } as const;
@@ -64,6 +65,7 @@ describe('an order', () => {
     expect(house.ordersWith('A-1')).toBe(1);
     expect(await classes(house, id)).toEqual(['ambiguous', 'done']);
     const attempts = await house.store.db.selectFrom('outbox_attempt').selectAll().execute();
+    expect(attempts.map((one) => one.http_status)).toEqual([null, 200]);
     const doubtedAt = attempts[0]?.ended_at ?? 0;
     const resentAt = attempts[1]?.started_at ?? 0;
     const absences = (await evidence(house, id)).filter(({ found }) => found === 'no');
@@ -190,5 +192,66 @@ describe('the desk', () => {
       'cannot be tried again',
     );
     await expect(desk.resolve(99, { as: 'absent' }, WHO)).rejects.toThrow('no outbox row 99');
+  });
+
+  it('says of many at once that they are absent, all or none', async () => {
+    const faults = [{ kind: 'reset', moment: 'before', count: 2, ...POST }];
+    const house = await startHouse({
+      knobs: { faults },
+      settings: { ...SOON, 'outbox.deskAfter': '1m' },
+    });
+    const { desk } = house.outbox;
+    const ids = [
+      await house.put('order', 'A-1', lines(house)),
+      await house.put('order', 'A-2', lines(house)),
+    ];
+    const filter = { kind: 'order', state: 'in_doubt' } as const;
+    for (const id of ids) await house.until(id, 'in_doubt');
+    await expect(desk.resolveAbsent({ filter, expect: 2 }, WHO)).rejects.toMatchObject({
+      code: 'outbox.too_early',
+    });
+    while (!(await house.until(ids[1] ?? 0, 'in_doubt')).deskReason) await house.clock.sleep(1_000);
+    await house.clock.sleep(120_000);
+    await expect(desk.resolveAbsent({ filter, expect: 3 }, WHO)).rejects.toThrow('fits 2 rows');
+    expect(await desk.resolveAbsent({ filter, expect: 2 }, WHO)).toEqual({ rows: 2 });
+    for (const id of ids) await house.until(id, 'confirmed');
+    expect([house.ordersWith('A-1'), house.ordersWith('A-2')]).toEqual([1, 1]);
+  });
+
+  it('hears no more of a difference once it is put right, or a person has noted it', async () => {
+    const house = await startHouse();
+    const { db } = house.store;
+    const ids = [
+      await house.put('order', 'A-1', lines(house)),
+      await house.put('order', 'A-2', lines(house)),
+    ];
+    for (const id of ids) {
+      await house.until(id, 'confirmed');
+      const incident = { kind: 'push_differs', entity: 'outbox', key: String(id), detail: {} };
+      await house.store.transaction((tx) => raiseIncident(tx, incident, 0));
+    }
+    const quantities = (quantity: number) =>
+      db.updateTable('sales_order_line').set({ quantity }).execute();
+    const open = async (): Promise<string[]> => {
+      const rows = await db
+        .selectFrom('incident')
+        .select('key')
+        .where('kind', '=', 'push_differs')
+        .where('resolved_at', 'is', null)
+        .execute();
+      return rows.map(({ key }) => key);
+    };
+    const [sent] = await db.selectFrom('sales_order_line').select('quantity').execute();
+    await quantities(99);
+    await house.clock.sleep(150_000);
+    expect(await open()).toEqual(ids.map(String));
+    await house.outbox.desk.resolve(ids[0] ?? 0, { as: 'noted' }, WHO);
+    expect(await open()).toEqual([String(ids[1])]);
+    await expect(house.outbox.desk.resolve(ids[0] ?? 0, { as: 'noted' }, WHO)).rejects.toThrow(
+      'has no difference',
+    );
+    await quantities(sent?.quantity ?? 0);
+    await house.clock.sleep(150_000);
+    expect(await open()).toEqual([]);
   });
 });

@@ -78,7 +78,7 @@ function kindOf(bench: Pick<Bench, 'script' | 'looks' | 'sends' | 'creates'>): O
     creates: () => bench.creates,
     clear: (item, signal) => clearByLook(look, item, signal),
     look,
-    async send(item, signal) {
+    async send(item, { signal }) {
       bench.sends.push(item.outboxId);
       return bench.script.send(item, signal);
     },

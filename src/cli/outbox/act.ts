@@ -77,19 +77,17 @@ export function outboxCancel(context: CliContext): Command {
     .addHelpText('after', examples([['outbox cancel 17 --reason "ordered twice"', 'one row']]));
 }
 
-interface ResolveOptions {
+interface ResolveOptions extends Options {
   readonly as: string;
-  readonly reason: string;
   readonly reference?: string;
-  readonly json?: boolean;
 }
 
 function resolutionOf(text: string) {
-  if (text === 'absent') return { as: 'absent' } as const;
+  if (text === 'absent' || text === 'noted') return { as: text } as const;
   const [, id] = /^confirmed(?::(.+))?$/.exec(text) ?? [text];
   if (!text.startsWith('confirmed')) {
     throw new RefusedError('outbox.no_resolution', `--as ${text} is not known`, {
-      hint: '--as confirmed:<id>, or --as absent',
+      hint: '--as confirmed:<id>, --as absent, or --as noted',
     });
   }
   return { as: 'confirmed', id: id ?? null } as const;
@@ -112,36 +110,71 @@ async function requireReference(
   });
 }
 
+async function resolveOne(
+  context: CliContext,
+  self: Command,
+  outboxId: number,
+  options: ResolveOptions,
+): Promise<void> {
+  const resolution = resolutionOf(options.as);
+  if (resolution.as === 'absent') {
+    await requireReference(context, self, outboxId, options.reference);
+  }
+  const answer = await askRunningDaemon(self, context, {
+    path: '/api/outbox/resolve',
+    body: { outboxId, resolution, reason: options.reason },
+    answer: z.object({ outboxId: z.int(), state: z.string() }),
+  });
+  if (options.json === true) context.output.json(answer);
+  else context.output.line(`outbox ${answer.outboxId} is ${answer.state}`);
+}
+
+/** The number stands for what is typed with one: who names it has looked at them. */
+async function resolveAbsent(
+  context: CliContext,
+  self: Command,
+  options: ResolveOptions,
+): Promise<void> {
+  if (options.as !== 'absent') {
+    throw new RefusedError('outbox.one_by_one', `--as ${options.as} is for one row`, {
+      hint: 'name its number; many at once can only be absent',
+    });
+  }
+  const { rows } = await askRunningDaemon(self, context, {
+    path: '/api/outbox/absent',
+    body: { select: selection(undefined, options), reason: options.reason },
+    answer: z.object({ rows: z.int() }),
+  });
+  if (options.json === true) context.output.json({ rows });
+  else context.output.line(`${rows} ${rows === 1 ? 'row is' : 'rows are'} queued`);
+}
+
 export function outboxResolve(context: CliContext): Command {
-  return new Command('resolve')
+  const command = new Command('resolve')
     .summary('say what became of a row in doubt')
     .description(
       'After a look at both sides ("outbox show"): it is this one at the service, or it is not\n' +
-        'there and is to be sent again under the same reference.',
+        ['outbox resolve --desk --expect 3 --as absent --reason "asked"', 'these three'],
+        'a document that the service took in otherwise than it was sent.',
     )
-    .argument('<id>', 'the number of the row', wholeNumber())
-    .requiredOption('--as <what>', 'confirmed:<orderId> (pending refund, style), or absent')
+    .argument('[id]', 'the number of the row', wholeNumber())
+    .requiredOption('--as <what>', 'confirmed:<orderId> (pending refund, style), absent, noted')
     .requiredOption('--reason <text>', 'why; goes into the audit and the evidence')
-    .option('--reference <reference>', 'with absent: confirms that it is sent again')
+    .option('--reference <reference>', 'with absent: confirms that it is sent again');
+  for (const option of filterOptions()) command.addOption(option);
+  return command
+    .option('--expect <n>', 'with a filter: how many rows it must fit', wholeNumber())
     .option('--json', 'the answer as JSON')
     .addHelpText(
       'after',
       examples([
         ['outbox resolve 17 --as confirmed:500123 --reason "same lines"', 'it is there'],
         ['outbox resolve 17 --as absent --reason "asked support"', 'send it again'],
+        ['outbox resolve --desk --expect 3 --as absent --reason "asked"', 'exactly these three'],
       ]),
     )
-    .action(async (outboxId: number, options: ResolveOptions, self: Command) => {
-      const resolution = resolutionOf(options.as);
-      if (resolution.as === 'absent') {
-        await requireReference(context, self, outboxId, options.reference);
-      }
-      const answer = await askRunningDaemon(self, context, {
-        path: '/api/outbox/resolve',
-        body: { outboxId, resolution, reason: options.reason },
-        answer: z.object({ outboxId: z.int(), state: z.string() }),
-      });
-      if (options.json === true) context.output.json(answer);
-      else context.output.line(`outbox ${answer.outboxId} is ${answer.state}`);
+    .action(async (outboxId: number | undefined, options: ResolveOptions, self: Command) => {
+      if (outboxId === undefined) await resolveAbsent(context, self, options);
+      else await resolveOne(context, self, outboxId, options);
     });
 }

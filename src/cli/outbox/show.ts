@@ -62,12 +62,13 @@ function printSides(output: Output, card: OutboxCard): void {
 function printLog(output: Output, { attemptLog, evidence }: OutboxCard): void {
   output.line();
   output.table(
-    ['ATTEMPT', 'FROM', 'TO', 'CLASS', 'ORDERS BEFORE', 'ANSWER'],
+    ['ATTEMPT', 'FROM', 'TO', 'CLASS', 'HTTP', 'ORDERS BEFORE', 'ANSWER'],
     attemptLog.map((one) => [
       String(one.attempt),
       timeText(one.startedAt),
       one.endedAt === null ? '-' : timeText(one.endedAt),
       one.class ?? '-',
+      String(one.httpStatus ?? '-'),
       String(one.maxOrderIdBefore ?? one.countBefore ?? '-'),
       one.answer ?? '',
     ]),

@@ -19,6 +19,8 @@ export interface HttpRequest {
   readonly safe?: boolean | undefined;
   /** Told what the request costs besides itself. */
   readonly tally?: Tally | undefined;
+  /** Told the status of each answer, also of one that cannot be understood. */
+  readonly onStatus?: ((status: number) => void) | undefined;
   /** In place of the transport's own, member by member. */
   readonly deadlines?: Partial<Deadlines> | undefined;
 }

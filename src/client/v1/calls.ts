@@ -69,6 +69,7 @@ export function post(
     url: wire.options.baseUrl + path,
     priority: call?.priority ?? 'push',
     signal: call?.signal,
+    onStatus: call?.onStatus,
     json,
   };
 }

@@ -130,6 +130,7 @@ function writeMethods(options: V2Options, sender: Sender): WriteMethods {
     url: options.baseUrl + path,
     priority: call?.priority ?? 'push',
     signal: call?.signal,
+    onStatus: call?.onStatus,
     ...(data === undefined ? {} : { json: { data }, headers: { 'content-type': MEDIA_TYPE } }),
   });
   const at = (type: ResourceType, id: string): string =>

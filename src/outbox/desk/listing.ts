@@ -66,6 +66,7 @@ interface Attempt {
   readonly startedAt: number;
   readonly endedAt: number | null;
   readonly class: string | null;
+  readonly httpStatus: number | null;
   readonly errorCode: string | null;
   readonly answer: string | null;
   readonly maxOrderIdBefore: number | null;
@@ -118,6 +119,7 @@ async function attemptsOf(db: Db, outboxId: number): Promise<Attempt[]> {
     startedAt: row.started_at,
     endedAt: row.ended_at,
     class: row.class,
+    httpStatus: row.http_status,
     errorCode: row.error_code,
     answer: row.answer,
     maxOrderIdBefore: row.max_order_id_before,

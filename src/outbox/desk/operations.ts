@@ -10,6 +10,8 @@ import type { JsonObject } from '../../lib/json.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { OutboxState } from '../../store/tables.ts';
 import { type Change, move } from '../ledger.ts';
+import { DIFFERS_KIND } from '../watch/differences.ts';
+import { resolveIncidents } from '../watch/incidents.ts';
 import { candidatesIn } from './candidates.ts';
 
 /** Who asks, and why: goes into the audit. */
@@ -31,6 +33,8 @@ export type Selection =
 
 type Resolution =
   | { readonly as: 'absent' }
+  /** It was taken in otherwise than it was sent, and that is known now. */
+  | { readonly as: 'noted' }
   /** `id`: of the order, pending refund or style that it is; where nothing is made, null. */
   | { readonly as: 'confirmed'; readonly id: string | null };
 
@@ -64,6 +68,8 @@ export interface Desk {
     resolution: Resolution,
     asker: Asker,
   ): Promise<{ readonly outboxId: number; readonly state: OutboxState }>;
+  /** All or none; what each of many has become must be said one by one. */
+  resolveAbsent(selection: Selection, asker: Asker): Promise<{ readonly rows: number }>;
 }
 
 const ROWS_MAX = 10_000;
@@ -196,24 +202,50 @@ function requireOpenDoubt(row: DeskRow): void {
   refuse(row, 'resolved', 'only what is in doubt or dead can be');
 }
 
-async function sayAbsent(deps: DeskDeps, row: DeskRow, asker: Asker): Promise<OutboxState> {
+async function sayAbsent(tx: Tx, deps: DeskDeps, row: DeskRow, asker: Asker): Promise<OutboxState> {
+  requireOpenDoubt(row);
   const now = deps.clock.now();
   const quietUntil = (row.inDoubtSince ?? 0) + deps.quietMs();
   if (row.state === 'in_doubt' && now < quietUntil) {
     const until = new Date(quietUntil).toISOString();
-    throw new RefusedError('outbox.too_early', `it may still take effect until ${until}`, {
+    const text = `outbox ${row.outboxId} may still take effect until ${until}`;
+    throw new RefusedError('outbox.too_early', text, {
       hint: `say so after ${until}, or leave it: it is looked for by itself`,
     });
   }
-  await deps.store.transaction(async (tx) => {
-    const notOurs = await lastCandidates(tx, row.outboxId);
-    await personSays(tx, row.outboxId, now, 'no', { ...asker, notOurs });
-    const change = { desk_reason: null, in_doubt_since: null, ended_at: null, due_at: now };
-    if (!(await move(tx, row, 'queued', change))) refuse(row, 'resolved', 'look at it again');
-    await audit(tx, now, asker, 'outbox.absent', row, { notOurs });
-  });
+  const notOurs = await lastCandidates(tx, row.outboxId);
+  await personSays(tx, row.outboxId, now, 'no', { ...asker, notOurs });
+  const change = { desk_reason: null, in_doubt_since: null, ended_at: null, due_at: now };
+  if (!(await move(tx, row, 'queued', change))) refuse(row, 'resolved', 'look at it again');
+  await audit(tx, now, asker, 'outbox.absent', row, { notOurs });
   return 'queued';
 }
+
+/** Ends the incident about a difference that stays. */
+async function sayNoted(tx: Tx, deps: DeskDeps, row: DeskRow, asker: Asker): Promise<OutboxState> {
+  const now = deps.clock.now();
+  const open = await tx
+    .selectFrom('incident')
+    .select('id')
+    .where('kind', '=', DIFFERS_KIND)
+    .where('entity', '=', 'outbox')
+    .where('key', '=', String(row.outboxId))
+    .where('resolved_at', 'is', null)
+    .execute();
+  if (open.length === 0) {
+    const text = `outbox ${row.outboxId} has no difference that waits for a person`;
+    throw new RefusedError('outbox.nothing_to_note', text, { hint: 'see: selvedge outbox show' });
+  }
+  await resolveIncidents(
+    tx,
+    open.map(({ id }) => id),
+    now,
+  );
+  await audit(tx, now, asker, 'outbox.noted', row);
+  return row.state;
+}
+
+const SAYINGS = { absent: sayAbsent, noted: sayNoted } as const;
 
 async function sayConfirmed(
   deps: DeskDeps,
@@ -221,6 +253,7 @@ async function sayConfirmed(
   id: string | null,
   asker: Asker,
 ): Promise<OutboxState> {
+  requireOpenDoubt(row);
   const made = await deps.confirm(row, id);
   const now = deps.clock.now();
   await deps.store.transaction(async (tx) => {
@@ -269,14 +302,24 @@ export function createDesk(deps: DeskDeps): Desk {
     async resolve(outboxId, resolution, asker) {
       const [row] = await selected(store.db, { outboxId });
       if (!row) throw new RefusedError('outbox.unknown', `there is no outbox row ${outboxId}`);
-      requireOpenDoubt(row);
+      const { as } = resolution;
       const state =
-        resolution.as === 'absent'
-          ? await sayAbsent(deps, row, asker)
-          : await sayConfirmed(deps, row, resolution.id, asker);
+        as === 'confirmed'
+          ? await sayConfirmed(deps, row, resolution.id, asker)
+          : await store.transaction((tx) => SAYINGS[as](tx, deps, row, asker));
       deps.nudge();
       deps.onMoved(outboxId);
       return { outboxId, state };
+    },
+    async resolveAbsent(selection, asker) {
+      const rows = await store.transaction(async (tx) => {
+        const chosen = await selected(tx, selection);
+        for (const row of chosen) await sayAbsent(tx, deps, row, asker);
+        return chosen;
+      });
+      deps.nudge();
+      for (const { outboxId } of rows) deps.onMoved(outboxId);
+      return { rows: rows.length };
     },
   };
 }

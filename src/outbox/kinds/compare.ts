@@ -1,7 +1,6 @@
 /** Whether what the service shows is what was sent; what it leaves out is not compared. */
 import type { NewOrder } from '../../client/v1/order-body.ts';
 import type { NewPendingRefund } from '../../client/v1/refunds.ts';
-import type { PendingRefund, SalesOrder } from '../../client/v1/schemas.ts';
 import { formatMinorUnits, minorUnits } from '../../lib/money.ts';
 
 interface Line {
@@ -41,6 +40,29 @@ function lineDifferences(sent: readonly Line[], shown: readonly Line[]): string[
   return differences;
 }
 
+interface ShownLine {
+  readonly barcode: string;
+  readonly quantity: number;
+  /** With decimals, as in all answers of the service. */
+  readonly price?: number | null | undefined;
+}
+
+/** What is compared of an order that the service shows. */
+export interface ShownOrder {
+  readonly freight?: { readonly freightAmount?: number | null | undefined } | null | undefined;
+  readonly SeasonName?: string | null | undefined;
+  readonly orderLineItems: readonly (ShownLine & {
+    readonly delivery?: string | null | undefined;
+  })[];
+}
+
+/** What is compared of a pending refund that the service shows. */
+export interface ShownPendingRefund {
+  readonly refundLineItems: readonly (ShownLine & {
+    readonly refundType?: string | null | undefined;
+  })[];
+}
+
 export interface OrderDifferences {
   /** Other lines are another order. */
   readonly lines: readonly string[];
@@ -48,7 +70,7 @@ export interface OrderDifferences {
   readonly rest: readonly string[];
 }
 
-export function compareOrder(sent: NewOrder, shown: SalesOrder): OrderDifferences {
+export function compareOrder(sent: NewOrder, shown: ShownOrder): OrderDifferences {
   const rest: string[] = [];
   const freight = minorUnits(shown.freight?.freightAmount);
   if (sent.freight && freight !== null && freight !== sent.freight.freightAmountMinor) {
@@ -68,10 +90,7 @@ export function compareOrder(sent: NewOrder, shown: SalesOrder): OrderDifference
   return { lines, rest };
 }
 
-export function comparePendingRefund(
-  sent: NewPendingRefund,
-  shown: Pick<PendingRefund, 'refundLineItems'>,
-): string[] {
+export function comparePendingRefund(sent: NewPendingRefund, shown: ShownPendingRefund): string[] {
   return lineDifferences(
     sent.lines.map(({ barcode, quantity, priceMinor, refundType }) => ({
       ...{ barcode, quantity, priceMinor: priceMinor ?? null, more: refundType ?? null },

@@ -8,7 +8,13 @@ import type { Clock } from '../../lib/clock.ts';
 import { BugError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { DELIVERY_STATUS_KIND, type DeliveryStatus } from '../enqueue.ts';
-import { clearByLook, type Finding, type OutboxItem, type OutboxKind } from '../item.ts';
+import {
+  clearByLook,
+  type Finding,
+  type OutboxItem,
+  type OutboxKind,
+  type SendCall,
+} from '../item.ts';
 
 interface DeliveryState {
   readonly orderDeliveryId: number;
@@ -34,7 +40,7 @@ export interface DeliveryStatusApi {
     orderId: number,
     orderDeliveryId: number,
     status: DeliveryStatus,
-    signal: AbortSignal,
+    call: SendCall,
   ): Promise<DeliveryState>;
 }
 
@@ -99,13 +105,13 @@ export function createDeliveryStatusKind(
     creates: () => false,
     clear: (item, signal) => clearByLook(look, item, signal),
     look,
-    async send(item, signal) {
+    async send(item, call) {
       const target = targetOf(item);
       const answer = await api.setDeliveryStatus(
         target.orderId,
         target.orderDeliveryId,
         target.status,
-        signal,
+        call,
       );
       return { orderDeliveryId: answer.orderDeliveryId, status: answer.status };
     },

@@ -182,9 +182,10 @@ export function createOrderKind(deps: OrderKindDeps): OutboxKind {
     creates: () => true,
     clear: (item, signal) => clear(deps, item, signal),
     look: (item, signal) => look(deps, item, signal),
-    async send(item, signal) {
+    async send(item, request) {
       const { document, order } = orderOf(item);
-      const call = { priority: 'push', signal, idempotencyKey: idempotencyKey(item) } as const;
+      const key = idempotencyKey(item);
+      const call = { priority: 'push', ...request, idempotencyKey: key } as const;
       try {
         return answerOf((await deps.v1.createOrder(orderBody(order, deps.spelling), call)).value);
       } catch (error) {

@@ -199,13 +199,13 @@ export function createPendingRefundKind(deps: PendingRefundKindDeps): OutboxKind
     creates: () => true,
     clear: (item, signal) => clear(deps, item, signal),
     look: (item, signal) => look(deps, item, signal),
-    async send(item, signal) {
+    async send(item, request) {
       const orderId = await orderIdOf(deps.store, item);
       if (orderId === undefined) {
         throw new RetryLaterError('outbox.order_unknown', 'its order is not known any more');
       }
       const body = pendingRefundBody(refundOf(item).refund);
-      const call = { priority: 'push', signal } as const;
+      const call = { priority: 'push', ...request } as const;
       const { value } = await deps.v1.createPendingRefund(orderId, body, call);
       return { orderId, pendingRefundId: value.pendingRefundId };
     },

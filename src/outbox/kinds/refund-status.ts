@@ -38,9 +38,9 @@ export function createRefundStatusKind({ v1, readOrder }: RefundStatusKindDeps):
     creates: () => false,
     clear: (item, signal) => clearByLook(look, item, signal),
     look,
-    async send(item, signal) {
+    async send(item, request) {
       const { orderId, orderRefundId, status } = readBody.refundStatus(item.body);
-      const call = { priority: 'push', signal } as const;
+      const call = { priority: 'push', ...request } as const;
       await v1.setRefundStatus(orderId, orderRefundId, status, call);
       return { orderId, orderRefundId };
     },

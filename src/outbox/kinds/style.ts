@@ -140,9 +140,9 @@ export function createStyleKind({ v2, enabled }: StyleKindDeps): OutboxKind {
       return { send: false, finding };
     },
     look: async (item, signal) => look(needV2(), item, signal),
-    async send(item, signal) {
+    async send(item, request) {
       const document = readBody.style(item.body);
-      const call = { priority: 'push', signal } as const;
+      const call = { priority: 'push', ...request } as const;
       const input = inputOf(document);
       const { value } =
         document.styleId === undefined

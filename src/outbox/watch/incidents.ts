@@ -17,6 +17,17 @@ export async function raiseIncident(tx: Tx, incident: Incident, now: number): Pr
     .execute();
 }
 
+/** Their reason is gone, or a person has seen them. */
+export async function resolveIncidents(tx: Tx, ids: readonly number[], now: number): Promise<void> {
+  if (ids.length === 0) return;
+  await tx
+    .updateTable('incident')
+    .set({ resolved_at: now })
+    .where('id', 'in', [...ids])
+    .where('resolved_at', 'is', null)
+    .execute();
+}
+
 /**
  * Makes the open incidents of these kinds the ones given: new ones are told, those whose reason
  * is gone are resolved. Gives those that are new.
@@ -37,14 +48,12 @@ export async function reconcileIncidents(
     `${one.kind} ${one.entity} ${one.key}`;
   const wantedNames = new Set(wanted.map(nameOf));
   const openNames = new Set(open.map(nameOf));
-  for (const incident of open) {
-    if (wantedNames.has(nameOf(incident))) continue;
-    await tx
-      .updateTable('incident')
-      .set({ resolved_at: now })
-      .where('id', '=', incident.id)
-      .execute();
-  }
+  const ended = open.filter((incident) => !wantedNames.has(nameOf(incident)));
+  await resolveIncidents(
+    tx,
+    ended.map(({ id }) => id),
+    now,
+  );
   const fresh = wanted.filter((incident) => !openNames.has(nameOf(incident)));
   for (const incident of fresh) await raiseIncident(tx, incident, now);
   return fresh;

@@ -11,7 +11,8 @@ import type { Logger } from '../../lib/log.ts';
 import { readState, writeState } from '../../store/state.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import { worstLateness } from '../settle.ts';
-import { reconcileIncidents } from './incidents.ts';
+import { endedDifferences } from './differences.ts';
+import { reconcileIncidents, resolveIncidents } from './incidents.ts';
 
 export interface WatchDeps {
   readonly store: Store;
@@ -165,7 +166,9 @@ async function round(deps: WatchDeps, signal: AbortSignal): Promise<void> {
   const now = clock.now();
   const lateness = await worstLateness(store.db);
   deps.onLateness(lateness);
+  const agreed = await endedDifferences(store.db);
   const fresh = await store.transaction(async (tx) => {
+    await resolveIncidents(tx, agreed, now);
     const wanted = [
       ...(await openPushes(tx, limits, now)),
       ...(await unconfirmedRefunds(tx, limits.refundAlertAfterMs, now)),

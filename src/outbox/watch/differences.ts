@@ -1,0 +1,100 @@
+/**
+ * Incidents about documents that the service took in otherwise than they were sent (`push_differs`)
+ * end when the mirror shows them as they were sent: somebody has put it right. What stays different
+ * is for a person to note (`outbox resolve --as noted`).
+ */
+
+import type { JsonObject } from '../../lib/json.ts';
+import type { Db } from '../../store/store.ts';
+import { readResult } from '../document-state.ts';
+import { newOrderOf, newPendingRefundOf, readBody } from '../documents.ts';
+import { compareOrder, comparePendingRefund } from '../kinds/compare.ts';
+
+export const DIFFERS_KIND = 'push_differs';
+
+const INCIDENTS_MAX = 200;
+
+function decimal(hundredths: number | null): number | null {
+  return hundredths === null ? null : hundredths / 100;
+}
+
+async function orderOf(db: Db, orderId: number) {
+  const order = await db
+    .selectFrom('sales_order')
+    .select(['season_name', 'freight_amount'])
+    .where('order_id', '=', orderId)
+    .executeTakeFirst();
+  const lines = await db
+    .selectFrom('sales_order_line')
+    .select(['barcode', 'quantity', 'price', 'delivery_name'])
+    .where('order_id', '=', orderId)
+    .execute();
+  return (
+    order && {
+      SeasonName: order.season_name,
+      freight: { freightAmount: decimal(order.freight_amount) },
+      orderLineItems: lines.map(({ barcode, quantity, price, delivery_name }) => ({
+        ...{ barcode, quantity, price: decimal(price), delivery: delivery_name },
+      })),
+    }
+  );
+}
+
+async function pendingRefundOf(db: Db, pendingRefundId: number) {
+  const lines = await db
+    .selectFrom('pending_refund_line')
+    .select(['barcode', 'quantity', 'price', 'refund_type'])
+    .where('pending_refund_id', '=', pendingRefundId)
+    .execute();
+  return {
+    refundLineItems: lines.map(({ barcode, quantity, price, refund_type }) => ({
+      ...{ barcode, quantity, price: decimal(price), refundType: refund_type },
+    })),
+  };
+}
+
+interface Pushed {
+  readonly kind: string;
+  readonly reference: string;
+  readonly body: string;
+  readonly result: string | null;
+}
+
+/** Whether the mirror shows what was sent; what it does not have says nothing. */
+async function isAsSent(db: Db, { kind, reference, body, result }: Pushed): Promise<boolean> {
+  const document: JsonObject = JSON.parse(body);
+  const { orderId, pendingRefundId } = readResult(result);
+  if (kind === 'order' && orderId) {
+    const shown = await orderOf(db, orderId);
+    const sent = newOrderOf(reference, readBody.order(document));
+    const found = shown && compareOrder(sent, shown);
+    return found !== undefined && found.lines.length + found.rest.length === 0;
+  }
+  if (kind === 'pending_refund' && pendingRefundId) {
+    const shown = await pendingRefundOf(db, pendingRefundId);
+    const sent = newPendingRefundOf(reference, readBody.pendingRefund(document));
+    return comparePendingRefund(sent, shown).length === 0;
+  }
+  return false;
+}
+
+/** Ids of open incidents whose difference is gone. */
+export async function endedDifferences(db: Db): Promise<number[]> {
+  const open = await db
+    .selectFrom('incident')
+    .select(['id', 'key'])
+    .where('kind', '=', DIFFERS_KIND)
+    .where('resolved_at', 'is', null)
+    .limit(INCIDENTS_MAX)
+    .execute();
+  const ended: number[] = [];
+  for (const { id, key } of open) {
+    const row = await db
+      .selectFrom('outbox')
+      .select(['kind', 'reference', 'body', 'result'])
+      .where('outbox_id', '=', Number(key))
+      .executeTakeFirst();
+    if (row && (await isAsSent(db, row))) ended.push(id);
+  }
+  return ended;
+}
