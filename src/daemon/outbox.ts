@@ -122,7 +122,7 @@ function createKinds(
     }),
     createPendingRefundKind({ store, v1, readOrder }),
     createRefundStatusKind({ v1, readOrder }),
-    createStyleKind({ v2, enabled: outbox.styles }),
+    createStyleKind({ v2, enabled: outbox.styles, store, clock, sequence: deps.sequence }),
   ];
 }
 

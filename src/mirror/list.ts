@@ -5,6 +5,7 @@
  * that a run that saw the whole list knows what is gone ({@link missingKeys}).
  *
  * Only the stream itself writes the tables of its lists; else an equal digest would prove nothing.
+ * Who writes a row apart from it says so ({@link forgetList}).
  */
 import { hash } from 'node:crypto';
 import { sql } from 'kysely';
@@ -237,6 +238,18 @@ export async function endList(
   const parts = JSON.stringify([...rowsOfParts.keys()]);
   await sql`delete from segment where stream = ${stream}
     and part not in (select value from json_each(${parts}))`.execute(tx);
+}
+
+/**
+ * A row was written apart from the list: what the list said the last time proves nothing about it
+ * any more. The next run compares every row, and all keys with those of the mirror.
+ */
+export async function forgetList(tx: Tx, stream: string): Promise<void> {
+  await tx
+    .updateTable('segment')
+    .set({ digest: null, keys: '[]' })
+    .where('stream', '=', stream)
+    .execute();
 }
 
 export interface ListCensus {

@@ -125,9 +125,13 @@ describe('a style', () => {
     const made = await house.until(await house.put('style', 'N-1', body), 'confirmed');
     const style = house.reference.pdm.style(made.styleId ?? '');
     expect(style).toMatchObject({ styleNo: 'ST-1', styleName: 'Parka' });
+    const mirrored = async () =>
+      house.store.db.selectFrom('style').select(['style_id', 'style_name', 'active']).execute();
+    expect(await mirrored()).toMatchObject([{ style_id: made.styleId, style_name: 'Parka' }]);
     const change = { styleId: made.styleId, styleName: 'Parka long', active: false };
     await house.until(await house.put('style', 'N-2', change), 'confirmed');
     const changed = house.reference.pdm.style(made.styleId ?? '');
     expect(changed).toMatchObject({ styleName: 'Parka long', active: false });
+    expect(await mirrored()).toMatchObject([{ style_name: 'Parka long', active: 0 }]);
   });
 });

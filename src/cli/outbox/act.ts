@@ -154,8 +154,8 @@ export function outboxResolve(context: CliContext): Command {
     .summary('say what became of a row in doubt')
     .description(
       'After a look at both sides ("outbox show"): it is this one at the service, or it is not\n' +
-        ['outbox resolve --desk --expect 3 --as absent --reason "asked"', 'these three'],
-        'a document that the service took in otherwise than it was sent.',
+        'there and is to be sent again under the same reference. "noted" ends the incident\n' +
+        'about a document that the service took in otherwise than it was sent.',
     )
     .argument('[id]', 'the number of the row', wholeNumber())
     .requiredOption('--as <what>', 'confirmed:<orderId> (pending refund, style), absent, noted')

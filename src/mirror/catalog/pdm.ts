@@ -1,6 +1,8 @@
 /** The resources of V2: `style`, `style_color`, `color`, `pdm_brand`, `style_type`, … */
 import type { MirroredTable, SqlRow } from '../../store/bulk.ts';
-import type { ListEntity } from '../list.ts';
+import type { Tx } from '../../store/store.ts';
+import { type Provenance, type WriteCounts, writeRows } from '../entity.ts';
+import { forgetList, type ListEntity } from '../list.ts';
 import { type Members, membersOf } from '../members.ts';
 
 type Columns = (attributes: Members, relationships: Members) => SqlRow;
@@ -101,3 +103,19 @@ export const PDM = {
     code: attributes.text('code'),
   })),
 } as const;
+
+/** Writes one style that was read apart from the list, with the members that the list has. */
+export async function writeStyle(
+  tx: Tx,
+  record: object,
+  provenance: Provenance,
+): Promise<WriteCounts> {
+  const counts = await writeRows(
+    tx,
+    PDM.styles,
+    [PDM.styles.toRow(structuredClone(record))],
+    provenance,
+  );
+  if (counts.inserted + counts.changed > 0) await forgetList(tx, 'styles');
+  return counts;
+}

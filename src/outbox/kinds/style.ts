@@ -2,11 +2,16 @@
  * `style`: base data of a style in V2. With a `styleId` an existing style is changed, which may be
  * repeated without harm and ends when the service shows every given member; without one a new
  * style is made, which is found again by its number. Off unless the configuration says otherwise.
+ * What is confirmed stands in the mirror at once, and not with the next pull.
  */
 import type { V2Client } from '../../client/v2/client.ts';
-import type { ResourceOf } from '../../client/v2/resources.ts';
+import { modelledFields, type ResourceOf } from '../../client/v2/resources.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
+import { writeStyle } from '../../mirror/catalog/pdm.ts';
+import type { ReadSequence } from '../../store/state.ts';
+import type { Store } from '../../store/store.ts';
 import { readBody, type StyleDocument } from '../documents.ts';
 import type { Clearance, Finding, OutboxItem, OutboxKind } from '../item.ts';
 import { unlessGone } from '../service.ts';
@@ -15,6 +20,9 @@ export interface StyleKindDeps {
   /** Undefined while V2 is not enabled. */
   readonly v2: Pick<V2Client, 'collection' | 'resource' | 'create' | 'update'> | undefined;
   readonly enabled: boolean;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly sequence: ReadSequence;
 }
 
 type Style = ResourceOf<'style'>;
@@ -53,6 +61,9 @@ function differences(document: StyleDocument, shown: Style): string[] {
   return [...attributes, ...relations.map(([member]) => member)];
 }
 
+/** As the pull asks for them: other members would make another row of it. */
+const FIELDS = { style: modelledFields('style') };
+
 function judge(document: StyleDocument, shown: Style, mayDiffer: boolean): Finding {
   const detail: JsonObject = { styleId: shown.id, differences: differences(document, shown) };
   if (differences(document, shown).length === 0) {
@@ -71,7 +82,7 @@ async function withNumber(
 ): Promise<Style[]> {
   const search = async (filter: Readonly<Record<string, string>>): Promise<Style[]> => {
     const found: Style[] = [];
-    const pull = v2.collection('style', { filter }, { priority: 'push', signal });
+    const pull = v2.collection('style', { filter, fields: FIELDS }, { priority: 'push', signal });
     for await (const { rows } of pull.pages) {
       found.push(...rows.filter(({ attributes }) => attributes.styleNo === styleNo));
     }
@@ -85,30 +96,50 @@ async function withNumber(
   }
 }
 
-async function look(
+interface Judged {
+  readonly finding: Finding;
+  /** What the finding rests on, when that is one style. */
+  readonly style?: Style;
+}
+
+async function find(
   v2: NonNullable<StyleKindDeps['v2']>,
   item: OutboxItem,
   signal: AbortSignal,
-): Promise<Finding> {
+): Promise<Judged> {
   const document = readBody.style(item.body);
   const { styleId, styleNo } = document;
   if (styleId !== undefined) {
     const call = { priority: 'push', signal } as const;
-    const read = await unlessGone(v2.resource('style', styleId, undefined, call));
-    if (read) return judge(document, read.value, true);
-    return {
-      found: 'overtaken',
-      reason: `the service has no style ${styleId}`,
-      detail: { styleId },
-    };
+    const read = await unlessGone(v2.resource('style', styleId, { fields: FIELDS }, call));
+    if (read) return { finding: judge(document, read.value, true), style: read.value };
+    const reason = `the service has no style ${styleId}`;
+    return { finding: { found: 'overtaken', reason, detail: { styleId } } };
   }
   const styles = await withNumber(v2, styleNo ?? '', signal);
   const [first] = styles;
-  if (!first) return { found: 'no', detail: { styleNo: styleNo ?? null } };
-  if (styles.length === 1) return judge(document, first, false);
+  if (!first) return { finding: { found: 'no', detail: { styleNo: styleNo ?? null } } };
+  if (styles.length === 1) return { finding: judge(document, first, false), style: first };
   const ids = styles.map(({ id }) => id);
   const reason = `${ids.length} styles have the number ${styleNo}: ${ids.join(', ')}`;
-  return { found: 'unclear', reason, detail: { styleIds: ids } };
+  return { finding: { found: 'unclear', reason, detail: { styleIds: ids } } };
+}
+
+async function look(
+  { store, clock, sequence }: StyleKindDeps,
+  v2: NonNullable<StyleKindDeps['v2']>,
+  item: OutboxItem,
+  signal: AbortSignal,
+): Promise<Finding> {
+  const readSeq = await sequence.next();
+  const { finding, style } = await find(v2, item, signal);
+  if (finding.found === 'yes' && style) {
+    const provenance = { source: `refresh:outbox:${item.outboxId}`, readSeq, at: clock.now() };
+    await store.transaction(async (tx) => {
+      await writeStyle(tx, style, provenance);
+    });
+  }
+  return finding;
 }
 
 const OFF: Clearance = {
@@ -125,7 +156,8 @@ const OFF: Clearance = {
   },
 };
 
-export function createStyleKind({ v2, enabled }: StyleKindDeps): OutboxKind {
+export function createStyleKind(deps: StyleKindDeps): OutboxKind {
+  const { v2, enabled } = deps;
   const needV2 = (): NonNullable<StyleKindDeps['v2']> => {
     if (v2) return v2;
     throw new RefusedError('outbox.no_v2', 'V2 is not enabled');
@@ -135,11 +167,11 @@ export function createStyleKind({ v2, enabled }: StyleKindDeps): OutboxKind {
     creates: (item) => readBody.style(item.body).styleId === undefined,
     async clear(item, signal): Promise<Clearance> {
       if (!enabled || !v2) return OFF;
-      const finding = await look(v2, item, signal);
+      const finding = await look(deps, v2, item, signal);
       if (finding.found === 'no') return { send: true, baseline: {}, warnings: [] };
       return { send: false, finding };
     },
-    look: async (item, signal) => look(needV2(), item, signal),
+    look: async (item, signal) => look(deps, needV2(), item, signal),
     async send(item, request) {
       const document = readBody.style(item.body);
       const call = { priority: 'push', ...request } as const;
