@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
+import { ORDERED_SOURCE, writeStockVariants } from '../../src/mirror/catalog/variant.ts';
 import { createVariantPages, type VariantPages } from '../../src/sync/bulk/variant-pages.ts';
 import { openRun, type Run } from '../../src/sync/run/ledger.ts';
 import { temporaryStore } from '../support/store.ts';
@@ -36,7 +37,7 @@ async function house() {
       .executeTakeFirstOrThrow();
   const first = await start(1);
   for (const number of [0, 1, 2, 3]) await write(pages, first, number);
-  return { pages, stored, first, second: await start(2) };
+  return { store, pages, stored, first, second: await start(2) };
 }
 
 describe('pages that are proved unchanged', () => {
@@ -74,5 +75,31 @@ describe('pages that are proved unchanged', () => {
       for (const number of [0, 1, 2, 3]) await write(pages, second, number);
     }
     expect(await stored(second)).toMatchObject({ pages: 40, rows_seen: 4_000 });
+  });
+
+  it('are read all the same where a row was written apart from the list since', async () => {
+    const { store, pages, stored, second } = await house();
+    await store.transaction(async (tx) => {
+      const records = [
+        { barcode: 'b105', quantity: 7 },
+        { barcode: 'not in the list', quantity: 3 },
+      ];
+      await writeStockVariants(tx, records, { source: ORDERED_SOURCE, readSeq: 1, at: 0 });
+    });
+    await pages.begin(second.runId);
+    const counts = [];
+    for (const number of [0, 1, 2, 3]) counts.push(await write(pages, second, number));
+    await pages.end(second.runId);
+    const row = store.db.selectFrom('stock_variant').select('quantity');
+    expect(await row.where('barcode', '=', 'b105').executeTakeFirst()).toEqual({ quantity: 1 });
+    expect(await stored(second)).toMatchObject({ rows_changed: 1, rows_unchanged: 399 });
+    // Only then the run asks which rows the list does not have.
+    expect(counts.some(({ rekeyed = 0 }) => rekeyed > 0)).toBe(true);
+
+    const third = { ...second, runId: second.runId };
+    await pages.begin(third.runId);
+    const again = [];
+    for (const number of [0, 1, 2, 3]) again.push(await write(pages, third, number));
+    expect(again.map(({ rekeyed }) => rekeyed)).toEqual([0, 0, 0, 0]);
   });
 });

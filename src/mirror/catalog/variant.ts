@@ -98,6 +98,9 @@ export function seasonVariants(seasonName: string): ListEntity {
   };
 }
 
+/** Where rows come from that were read because they were ordered, apart from the list. */
+export const ORDERED_SOURCE = 'refresh:ordered';
+
 /** Writes some variants of the stock, apart from the list as a whole. */
 export function writeStockVariants(
   tx: Tx,

@@ -9,7 +9,7 @@ import type { Variant } from '../../client/v1/schemas.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { SelvedgeError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import { writeStockVariants } from '../../mirror/catalog/variant.ts';
+import { ORDERED_SOURCE, writeStockVariants } from '../../mirror/catalog/variant.ts';
 import type { ReadSequence } from '../../store/state.ts';
 import type { Store } from '../../store/store.ts';
 import { unlessGone } from '../service.ts';
@@ -47,7 +47,7 @@ async function readBatch(
   );
   const variants: Variant[] = reads.flatMap((read) => (read ? [read.value] : []));
   await store.transaction(async (tx) => {
-    const provenance = { source: 'refresh:ordered', readSeq, at: clock.now() };
+    const provenance = { source: ORDERED_SOURCE, readSeq, at: clock.now() };
     await writeStockVariants(tx, variants, provenance);
   });
 }

@@ -8,6 +8,7 @@ import type { WireCounts } from '../../client/http/tally.ts';
 import { variantsOf } from '../../client/v1/variants.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { JsonObject } from '../../lib/json.ts';
+import { distrustApart } from '../../mirror/catalog/apart.ts';
 import { STOCK_VARIANT, seasonVariants } from '../../mirror/catalog/variant.ts';
 import {
   compareSegments,
@@ -77,6 +78,7 @@ export function createVariantPages(deps: {
   return {
     async begin(runId) {
       proved.take(runId);
+      await distrustApart(store, clock, 'stock');
     },
     async write({ run, list, checkpoint, batch, wire }) {
       const entity = entityOfList(list);
