@@ -158,9 +158,10 @@ async function settle(house: House): Promise<string[]> {
     for (let tries = 0, complete = 0; complete < quietRuns(stream); tries += 1) {
       const { outcome, reason } = await run(stream);
       const { started_at: startedAt } = await lastRun(stream.name);
-      if (outcome === 'complete' && startedAt >= since) complete += 1;
-      // Nothing is wrong any more: so much has changed indeed.
-      if (outcome === 'suspicious') await release(stream);
+      const isQuiet = startedAt >= since;
+      if (outcome === 'complete' && isQuiet) complete += 1;
+      // Nothing was wrong any more: so much has changed indeed.
+      if (outcome === 'suspicious' && isQuiet) await release(stream);
       if (tries < QUIET_TRIES_MAX) continue;
       problems.push(`${stream.name} does not settle: ${outcome}, ${reason}`);
       break;
