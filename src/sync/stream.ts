@@ -53,6 +53,8 @@ export interface StreamEnd {
   readonly suspicion?: string | undefined;
   /** Of a list: how many rows each of its parts has. */
   readonly parts?: ReadonlyMap<string, number>;
+  /** Rows could slip between its pages, although the list need not be paged. */
+  readonly canSlip?: boolean;
   /** Why there was nothing to do yet. */
   readonly skipped?: string;
 }

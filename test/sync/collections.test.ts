@@ -66,6 +66,48 @@ describe('a run of a short list', () => {
   });
 });
 
+describe('a token that pins nothing', () => {
+  it('lets no row that slips between two pages count as gone', async () => {
+    let rows = ['1', '2', '3', '4', '5', '6'];
+    let onAsked = (_offset: number): void => undefined;
+    await using server = await startFaulty((request, response) => {
+      if (request.url?.endsWith('/auth/login')) {
+        answerJson(response, 200, { data: { token: 'a' } });
+        return;
+      }
+      const { searchParams } = new URL(request.url ?? '', 'http://x');
+      const offset = Number(searchParams.get('page[offset]'));
+      onAsked(offset);
+      const data = rows
+        .slice(offset, offset + 2)
+        .map((id) => ({ type: 'color', id, attributes: { name: 'red' } }));
+      const next = offset + 2 < rows.length ? `?page[offset]=${offset + 2}` : null;
+      answerJson(response, 200, { data, links: { next }, meta: { pageToken: 't' } });
+    });
+    const credentials = { key: { clientId: 'a', clientSecret: 'b' } };
+    const address = { v1Url: server.url, v2Url: server.url, credentials };
+    const clients = clientsOf(address, { resourceRows: 2 });
+    onTestFinished(() => clients.transport[Symbol.asyncDispose]());
+    const store = await temporaryStore(systemClock());
+    const { run } = runsOn(runnerOf(store));
+    const colors = createPdmStream(clients.v2, 'colors', FUSE);
+    const there = async () => {
+      const live = store.db.selectFrom('color').select('color_id').where('deleted_at', 'is', null);
+      return (await live.orderBy('color_id').execute()).map((row) => row.color_id);
+    };
+    expect(await run(colors)).toMatchObject({ outcome: 'complete', rows: 6 });
+    // The first row is taken away behind its page: the third one slips onto it.
+    onAsked = (offset) => {
+      if (offset === 2) rows = rows.filter((id) => id !== '1');
+    };
+    expect(await run(colors)).toMatchObject({ outcome: 'complete', rows: 5 });
+    expect(await there()).toEqual(['1', '2', '3', '4', '5', '6']);
+    expect(await run(colors)).toMatchObject({ outcome: 'complete' });
+    expect(await run(colors)).toMatchObject({ outcome: 'complete' });
+    expect(await there()).toEqual(['2', '3', '4', '5', '6']);
+  });
+});
+
 describe('an array for what is included', () => {
   it('is taken, and counted as drift over attempts', async () => {
     const pages = [1, 2, 3].map((id) => ({

@@ -180,7 +180,7 @@ async function settleList(
   deps: SettleDeps,
   stream: Stream,
   run: Run,
-  parts: ReadonlyMap<string, number>,
+  { parts = new Map(), canSlip = false }: StreamEnd,
 ): Promise<RunEnd> {
   const { list } = stream;
   if (!list) return { outcome: 'complete', reason: null, ...NOTHING };
@@ -193,9 +193,9 @@ async function settleList(
   const tooMuch = beyondFuse(list, census, parts);
   if (tooMuch !== undefined) return held(run, tooMuch, missing);
   // A run that was cut off has read two lists: rows can slip between them as between pages.
-  const canSlip = list.isPaged || run.resumed;
-  const gone = canSlip ? await missingTwice(deps.store, run, missing) : missing;
-  if (!canSlip) await forgetAbsences(deps.store, run);
+  const mayHaveSlipped = list.isPaged || canSlip || run.resumed;
+  const gone = mayHaveSlipped ? await missingTwice(deps.store, run, missing) : missing;
+  if (!mayHaveSlipped) await forgetAbsences(deps.store, run);
   const rowsDeleted = await deleteRows(deps, stream, run, gone);
   return { outcome: 'complete', reason: null, rowsDeleted, rowsHeld: 0 };
 }
@@ -256,5 +256,5 @@ export async function settleRun(
   if (isAsBefore && sums.rows === rowsBefore) {
     return { outcome: 'complete', reason: null, ...NOTHING };
   }
-  return settleList(deps, stream, run, parts ?? new Map());
+  return settleList(deps, stream, run, end);
 }
