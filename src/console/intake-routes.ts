@@ -5,8 +5,8 @@
  *
  *   202 taken   200 handed in before   409 reference or key of another document   422 mistakes
  *
- * Whatever is wrong with the request itself is `{code, message}`: 400 (no JSON, a wrong header),
- * 401, 404, 413 (too large), 415 (not application/json).
+ * Whatever is wrong with the request itself is `{code, message, nextStep}`: 400 (no JSON, a wrong
+ * header), 401, 404, 413 (too large), 415 (not application/json).
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -54,8 +54,23 @@ function clientOf({ clients }: IntakeRouteDeps, { headers }: FastifyRequest): st
   return known[0]?.name;
 }
 
-function refuse(reply: FastifyReply, status: number, code: string, message: string): FastifyReply {
-  return reply.code(status).send({ code: `intake.${code}`, message });
+const NEXT_STEPS = {
+  bad_key: 'send the request again with another Idempotency-Key, or without one',
+  bad_request: 'correct the request and send it again; nothing was taken',
+  failed: 'send the same request again; the log of the daemon says more',
+  later: 'send the same request again later; nothing was taken',
+  no_token: 'send "Authorization: Bearer" with the token that intake.clients names for you',
+  unknown: 'check the number or the reference; what was never taken is to be handed in again',
+} as const;
+
+function refuse(
+  reply: FastifyReply,
+  status: number,
+  code: keyof typeof NEXT_STEPS,
+  message: string,
+): FastifyReply {
+  const nextStep = NEXT_STEPS[code];
+  return reply.code(status).send({ code: `intake.${code}`, message, nextStep });
 }
 
 async function answer(

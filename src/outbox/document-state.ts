@@ -111,6 +111,19 @@ async function deliveriesOf(
   }));
 }
 
+/** The code of the service's refusal, where it was the service that refused. */
+async function refusalOf(db: Db | Tx, { outbox_id, state }: NonNullable<Row>) {
+  if (state !== 'refused') return null;
+  const last = await db
+    .selectFrom('outbox_attempt')
+    .select(['class', 'error_code'])
+    .where('outbox_id', '=', outbox_id)
+    .orderBy('attempt', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return last?.class === 'refused' ? last.error_code : null;
+}
+
 async function describe(db: Db | Tx, row: NonNullable<Row>): Promise<DocumentState> {
   const result = readResult(row.result);
   const pendingRefundId = result.pendingRefundId ?? null;
@@ -132,6 +145,7 @@ async function describe(db: Db | Tx, row: NonNullable<Row>): Promise<DocumentSta
     nextAction: nextAction({
       ...{ outboxId: row.outbox_id, kind, state, lastError: row.last_error },
       ...{ deskReason: row.desk_reason, pendingRefundId, orderRefundId },
+      refusedWith: await refusalOf(db, row),
     }),
   };
 }

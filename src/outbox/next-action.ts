@@ -9,6 +9,8 @@ export interface Situation {
   readonly lastError: string | null;
   readonly pendingRefundId: number | null;
   readonly orderRefundId: number | null;
+  /** By which the service refused it; null: our own checks did, or nobody. */
+  readonly refusedWith: string | null;
 }
 
 /** What `outbox resolve --as confirmed:` wants to know. */
@@ -40,10 +42,44 @@ function confirmed({ kind, pendingRefundId, orderRefundId }: Situation): string 
     : `nothing: the service confirmed it as refund ${orderRefundId}`;
 }
 
-function refused({ kind }: Situation): string {
-  return kind === 'delivery_status'
-    ? 'look at the delivery: it is as its error says, and is decided anew if it is pending'
-    : 'correct the document as its problems say and hand it in under a new reference';
+const CORRECT = 'correct the document as its problems say and hand it in under a new reference';
+
+/** By the code of the service's refusal; what is not named here is a mistake in the document. */
+const AFTER_REFUSAL: Readonly<Record<string, string>> = {
+  'service.forbidden':
+    'have the key allowed at the service to do this, then hand it in under a new reference',
+  'service.not_found':
+    'the service does not know what the document names: check its numbers, and hand it in under ' +
+    'a new reference',
+  'service.gone':
+    'what the document names is gone at the service: hand in what is wanted instead, under a new ' +
+    'reference',
+  'service.too_large': 'split the document, and hand the parts in under references of their own',
+};
+
+/** The service cannot take it in this form, whatever stands in it. */
+const BY_FORM = new Set([
+  ...['service.bad_method', 'service.bad_media_type', 'service.unexpected_status'],
+  'transport.too_large',
+]);
+
+function refused({ outboxId, kind, refusedWith }: Situation): string {
+  if (refusedWith !== null && BY_FORM.has(refusedWith)) {
+    const shown = `"selvedge outbox show ${outboxId}"`;
+    return `the service does not take requests of this form: show ${shown} to its support`;
+  }
+  const step = AFTER_REFUSAL[refusedWith ?? ''];
+  if (kind === 'delivery_status') {
+    return 'look at the delivery: it is as its error says, and is decided anew if it is pending';
+  }
+  if (step !== undefined) return step;
+  if (kind === 'refund_status' && refusedWith === null) {
+    return (
+      'look at the refund: it is as its problems say; hand in another document if it is to ' +
+      'change still'
+    );
+  }
+  return CORRECT;
 }
 
 export function nextAction(situation: Situation): string {

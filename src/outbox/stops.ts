@@ -61,7 +61,9 @@ export async function openOutboxStops(deps: OutboxStopsDeps): Promise<OutboxStop
       const by = find(kind);
       if (by) {
         const message = `${by.actor} has stopped ${nameOf(kind)} already: ${by.reason}`;
-        throw new RefusedError('outbox.stopped', message);
+        throw new RefusedError('outbox.stopped', message, {
+          hint: 'nothing of it is sent; to go on: selvedge outbox resume',
+        });
       }
       const stop = { kind, at: clock.now(), actor: asker.actor, reason: asker.reason };
       // Before it is written: what is about to be sent must not slip through.

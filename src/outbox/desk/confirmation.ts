@@ -27,13 +27,17 @@ function wholeId(id: string | null, what: string): number {
 }
 
 function missing(what: string): never {
-  throw new RefusedError('outbox.not_there', `the service has no ${what}`);
+  throw new RefusedError('outbox.not_there', `the service has no ${what}`, {
+    hint: 'see what it has: selvedge outbox show; if it is none of these: --as absent',
+  });
 }
 
 function requireReference(row: DeskRow, shown: string | null | undefined, what: string): void {
   if (!shown || referenceKey(shown) === referenceKey(row.reference)) return;
   const text = `${what} has the reference ${shown}, not ${row.reference}`;
-  throw new RefusedError('outbox.other_reference', text);
+  throw new RefusedError('outbox.other_reference', text, {
+    hint: 'name the one that carries our reference, or none: --as absent',
+  });
 }
 
 export function createConfirmation({ store, v1, v2, readOrder }: ConfirmationDeps) {
@@ -69,7 +73,11 @@ export function createConfirmation({ store, v1, v2, readOrder }: ConfirmationDep
     if (row.kind === 'order') return order(row, id);
     if (row.kind === 'pending_refund') return pendingRefund(row, id);
     if (row.kind !== 'style') return {};
-    if (id === null) throw new RefusedError('outbox.no_id', 'which style is it?');
+    if (id === null) {
+      throw new RefusedError('outbox.no_id', 'which style is it?', {
+        hint: '--as confirmed:<styleId>',
+      });
+    }
     const style = v2 && (await unlessGone(v2.resource('style', id)));
     return style ? { styleId: style.value.id } : missing(`style ${id}`);
   };

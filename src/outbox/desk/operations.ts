@@ -5,7 +5,7 @@
  * so that nobody acts on more than was looked at.
  */
 import type { Clock } from '../../lib/clock.ts';
-import { RefusedError } from '../../lib/errors.ts';
+import { BugError, RefusedError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { OutboxState } from '../../store/tables.ts';
@@ -301,7 +301,7 @@ export function createDesk(deps: DeskDeps): Desk {
       })),
     async resolve(outboxId, resolution, asker) {
       const [row] = await selected(store.db, { outboxId });
-      if (!row) throw new RefusedError('outbox.unknown', `there is no outbox row ${outboxId}`);
+      if (!row) throw new BugError('bug.selection', 'a selection of one row gave none');
       const { as } = resolution;
       const state =
         as === 'confirmed'

@@ -160,7 +160,9 @@ export function createStyleKind(deps: StyleKindDeps): OutboxKind {
   const { v2, enabled } = deps;
   const needV2 = (): NonNullable<StyleKindDeps['v2']> => {
     if (v2) return v2;
-    throw new RefusedError('outbox.no_v2', 'V2 is not enabled');
+    throw new RefusedError('outbox.no_v2', 'V2 is not enabled', {
+      hint: 'set service.v2.enabled, or cancel it',
+    });
   };
   return {
     kind: 'style',

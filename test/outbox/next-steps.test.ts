@@ -1,0 +1,82 @@
+/** Whatever was refused or is in doubt says what to do next. */
+import { describe, expect, it } from 'vitest';
+import { nextAction, type Situation } from '../../src/outbox/next-action.ts';
+import { openDoors } from '../e2e/doors/house.ts';
+import { filesBelow } from '../support/source.ts';
+
+const KINDS = ['order', 'pending_refund', 'refund_status', 'style', 'delivery_status'];
+
+const PLAIN: Situation = {
+  ...{ outboxId: 17, kind: 'order', state: 'queued', deskReason: null, lastError: null },
+  ...{ pendingRefundId: null, orderRefundId: null, refusedWith: null },
+};
+
+/** Codes by which a request can be refused, as the client gives them. */
+function refusalCodes(): string[] {
+  const [client] = filesBelow('src/client/http', ['answer.ts']);
+  const codes = client?.text.matchAll(/'((?:service|transport)\.\w+)'/g) ?? [];
+  return [...new Set([...codes].map(([, code = '']) => code))];
+}
+
+describe('the next step', () => {
+  it('names something to do for every refusal, whoever refused and with which code', () => {
+    const codes = refusalCodes();
+    expect(codes).toContain('service.invalid');
+    for (const kind of KINDS) {
+      for (const refusedWith of [null, ...codes]) {
+        const step = nextAction({ ...PLAIN, kind, state: 'refused', refusedWith });
+        expect(step, `${kind} ${refusedWith}`).toMatch(
+          /hand (?:it|the parts|in what|in another)|decided anew|to its support/,
+        );
+      }
+    }
+  });
+
+  it('of a refusal that is no mistake in the document does not ask to correct it', () => {
+    const step = (refusedWith: string) => nextAction({ ...PLAIN, state: 'refused', refusedWith });
+    expect(step('service.invalid')).toContain('correct the document');
+    expect(step('service.forbidden')).toContain('have the key allowed');
+    expect(step('service.unexpected_status')).toContain('selvedge outbox show 17');
+  });
+
+  it('of a doubt is to wait, or to decide with a command that can be typed', () => {
+    for (const kind of KINDS) {
+      const doubt = { ...PLAIN, kind, state: 'in_doubt' } as const;
+      expect(nextAction(doubt)).toMatch(/^wait: .*do not hand it in again/);
+      expect(nextAction({ ...doubt, deskReason: 'two have this reference' })).toMatch(
+        /^decide: .*selvedge outbox show 17.*selvedge outbox resolve 17 --as confirmed/,
+      );
+      const dead = nextAction({ ...PLAIN, kind, state: 'dead' });
+      expect(dead).toContain('selvedge outbox retry 17');
+    }
+  });
+
+  it('is a hint of everything that the outbox refuses a person', () => {
+    const silent = filesBelow('src/outbox', ['.ts']).flatMap(({ path, text }) =>
+      [...text.matchAll(/new RefusedError\(\s*'([\w.]+)'.*?\);/gs)]
+        .filter(([statement]) => !/\bhint\b/.test(statement))
+        .map(([, code]) => `${path}: ${code}`),
+    );
+    expect(silent).toEqual([]);
+  });
+
+  it('stands in every answer of the HTTP door that takes nothing', async () => {
+    const house = await openDoors();
+    const plain = { 'content-type': 'text/plain' };
+    const nobody = await fetch(`${house.url}/api/documents/1`);
+    const answers = [
+      { status: nobody.status, body: await nobody.json() },
+      await house.http('/api/documents/99'),
+      await house.http('/api/documents?kind=order'),
+      await house.post('/api/orders', '{'),
+      await house.post('/api/orders', {}, { 'idempotency-key': ' ' }),
+      await house.post('/api/orders', 'text', plain),
+      await house.post('/api/orders', { reference: 'A', lines: [] }),
+      await house.post('/api/documents', { kind: 'nothing' }),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([401, 404, 400, 400, 400, 415, 422, 422]);
+    for (const { status, body } of answers) {
+      expect(body, String(status)).toMatchObject({ nextStep: expect.stringMatching(/\w+ \w+/) });
+    }
+  });
+});
