@@ -42,8 +42,8 @@ const text = z
   .regex(/^[^\p{Cc}]*$/u, 'must not hold control characters');
 const needed = text.min(1, 'must not be empty');
 const comment = z.string().trim().max(1_000).optional();
-const quantity = z.int('must be a whole number').min(1).max(QUANTITY_MAX);
-const id = z.int('must be a whole number').min(1);
+const quantity = z.int(`must be a whole number from 1 to ${QUANTITY_MAX}`).min(1).max(QUANTITY_MAX);
+const id = z.int('must be a whole number from 1').min(1);
 const reference = needed.max(REFERENCE_CHARS_MAX).normalize('NFC').optional();
 
 function linesOf<T extends z.ZodType>(line: T) {

@@ -42,7 +42,7 @@ function confirmed({ kind, pendingRefundId, orderRefundId }: Situation): string 
     : `nothing: the service confirmed it as refund ${orderRefundId}`;
 }
 
-const CORRECT = 'correct the document as its problems say and hand it in under a new reference';
+const CORRECT = 'correct what its problems name and hand it in under a new reference';
 
 /** By the code of the service's refusal; what is not named here is a mistake in the document. */
 const AFTER_REFUSAL: Readonly<Record<string, string>> = {

@@ -67,7 +67,8 @@ it('names every mistake with its path', () => {
   ).toEqual(
     expect.arrayContaining([
       'lines[0].barcode must not be empty',
-      'lines[0].quantity must be a whole number',
+      'lines[0].quantity must be a whole number from 1 to 1000000',
+      'lines[1].quantity must be a whole number from 1 to 1000000',
       'lines[0].price must be an amount with at most two decimals, such as "19.95" or 19.95',
       'lines[1].price must be an amount with at most two decimals, such as "19.95" or 19.95',
       'lines[1].delivreyName is not known here; did you mean deliveryName?',

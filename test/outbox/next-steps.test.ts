@@ -34,7 +34,7 @@ describe('the next step', () => {
 
   it('of a refusal that is no mistake in the document does not ask to correct it', () => {
     const step = (refusedWith: string) => nextAction({ ...PLAIN, state: 'refused', refusedWith });
-    expect(step('service.invalid')).toContain('correct the document');
+    expect(step('service.invalid')).toContain('correct what its problems name');
     expect(step('service.forbidden')).toContain('have the key allowed');
     expect(step('service.unexpected_status')).toContain('selvedge outbox show 17');
   });
