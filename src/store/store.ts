@@ -16,7 +16,15 @@ import { type ConnectionOptions, openReader, openWriter, verifyPragmas } from '.
 import { type MigrationReport, migrate, pendingMigrations } from './migrate.ts';
 import type { Tables } from './tables.ts';
 import { ImmediateSqliteDialect } from './transaction/dialect.ts';
-import { shareTurns, type Turns, turnsOfMain, turnsOfThread } from './writers/turns.ts';
+import {
+  isLogTaken,
+  leaveLog,
+  shareTurns,
+  type Turns,
+  takeLog,
+  turnsOfMain,
+  turnsOfThread,
+} from './writers/turns.ts';
 
 export type Db = Kysely<Tables>;
 export type Tx = Transaction<Tables>;
@@ -56,8 +64,12 @@ export class SqliteStore implements Store {
   readonly path: string;
   /** For a second writer: whose turn it is to write. */
   readonly turns: SharedArrayBuffer;
-  /** Of the second writer; 0: SQLite or another program writes the log back. */
+  /** Pages of the log after which a commit writes it back, unless the other writer does. */
+  readonly #autoCheckpoint: number;
+  #leavesLog = false;
+  /** Of the second writer; 0: another program writes the log back. */
   readonly #writeBackEvery: number;
+  /** Since it has written the log back. */
   #transactions = 0;
   readonly #turns: Turns;
   readonly #database: Database.Database;
@@ -68,6 +80,7 @@ export class SqliteStore implements Store {
   /** `turns` are those of the first writer, when this is the second one. */
   constructor(database: Database.Database, turns?: SharedArrayBuffer, writeBackEvery = 0) {
     this.path = database.name;
+    this.#autoCheckpoint = Number(database.pragma('wal_autocheckpoint', { simple: true }));
     this.#writeBackEvery = writeBackEvery;
     this.turns = turns ?? shareTurns();
     this.#turns = turns ? turnsOfThread(turns) : turnsOfMain(this.turns);
@@ -93,7 +106,8 @@ export class SqliteStore implements Store {
     let effects: (() => void)[] = [];
     const attempt = (): Promise<T> => {
       effects = [];
-      return this.#inTurn((tx) => work(tx, (effect) => effects.push(effect)));
+      const inside = (tx: Tx): Promise<T> => work(tx, (effect) => effects.push(effect));
+      return this.#inTurn(() => this.#run(this.#db.transaction(), inside));
     };
     const result = await attempt().catch((error: unknown) => {
       // Nothing of it was written; with some room made it may be.
@@ -101,18 +115,34 @@ export class SqliteStore implements Store {
       throw error;
     });
     for (const effect of effects) effect();
+    await this.#writeBack();
     return result;
   }
 
-  async #inTurn<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
     await this.#turns.enter();
     try {
-      return await this.#run(this.#db.transaction(), work);
+      this.#heedLog();
+      return await work();
     } finally {
       this.#turns.leave();
-      this.#transactions += 1;
-      if (this.#transactions % this.#writeBackEvery === 0) this.checkpoint('passive');
     }
+  }
+
+  /** The log begins anew only when all of it is written back, also what came meanwhile. */
+  async #writeBack(): Promise<void> {
+    this.#transactions += 1;
+    if (this.#writeBackEvery === 0 || this.#transactions < this.#writeBackEvery) return;
+    this.#transactions = 0;
+    this.checkpoint('passive');
+    await this.#inTurn(async () => this.checkpoint('passive'));
+  }
+
+  #heedLog(): void {
+    const isTaken = isLogTaken(this.turns) && this.#autoCheckpoint > 0;
+    if (isTaken === this.#leavesLog) return;
+    this.#leavesLog = isTaken;
+    this.#database.pragma(`wal_autocheckpoint = ${isTaken ? 0 : this.#autoCheckpoint}`);
   }
 
   snapshot<T>(read: (tx: Tx) => Promise<T>): Promise<T> {
@@ -152,8 +182,11 @@ export class SqliteStore implements Store {
   }
 
   async close(): Promise<void> {
+    if (this.#writeBackEvery > 0 && this.#database.open) {
+      this.checkpoint('passive');
+      leaveLog(this.turns);
+    }
     await this.#db.destroy();
-    if (this.#writeBackEvery > 0 && this.#database.open) this.checkpoint('passive');
     // Kysely closes only what it has used; a handle left open keeps its write-ahead log behind.
     if (this.#database.open) this.#database.close();
   }
@@ -187,7 +220,7 @@ export async function openStore(
 
 /**
  * Transactions of the second writer after which it writes the log back: some 4 MiB. It does so
- * between its turns: as a part of a commit, the first writer would wait for all of it.
+ * between its turns: as a part of a commit, the first writer would wait for all of it, or do it.
  */
 const WRITE_BACK_EVERY = 8;
 
@@ -212,6 +245,7 @@ export async function openSecondWriter(
       .run(String(clock.now()), clock.now());
     verifyPragmas(database, byHand);
     const writeBackEvery = options.checkpoint === 'external' ? 0 : WRITE_BACK_EVERY;
+    if (writeBackEvery > 0) takeLog(options.turns);
     return new SqliteStore(database, options.turns, writeBackEvery);
   } catch (error) {
     database.close();

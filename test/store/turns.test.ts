@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -46,11 +47,33 @@ describe('the turns of two writers', () => {
     thread.leave();
   });
 
+  it('leave it to the second writer to write the log back, as long as it is there', async () => {
+    const clock = systemClock();
+    const first = await temporaryStore(clock);
+    const { path, turns } = first;
+    const megabytes = () => Math.floor(statSync(path).size / 1_000_000);
+    const write = (store: SqliteStore, key: string) =>
+      store.transaction(async (tx) => {
+        const row = { key, value: 'x'.repeat(6_000_000), updated_at: 0 };
+        await tx.insertInto('daemon_state').values(row).execute();
+      });
+    await write(first, 'alone');
+    expect(megabytes()).toBe(6);
+    const second = await openSecondWriter({ path, turns, busyTimeoutMs: 100 }, clock);
+    await write(first, 'beside');
+    expect(megabytes()).toBe(6);
+    for (let n = 0; n < 8; n += 1) await setState(second, `second ${n}`);
+    expect(megabytes()).toBe(12);
+    await second.close();
+    await write(first, 'alone again');
+    expect(megabytes()).toBe(18);
+  });
+
   it('come back after a transaction that failed', async () => {
     const store = await temporaryStore(systemClock());
     const broken = setState(store, 'a', () => Promise.reject(new Error('broken')));
     await expect(broken).rejects.toThrow('broken');
     // Nobody waits and nobody is inside: the other writer finds the way free.
-    expect([...new Int32Array(store.turns)]).toEqual([0, 0]);
+    expect([...new Int32Array(store.turns)]).toEqual([0, 0, 0]);
   });
 });

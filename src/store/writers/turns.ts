@@ -5,13 +5,18 @@
  * waits without blocking, and the other one, which may sleep, lets it go first.
  *
  * A courtesy, not a lock: who has waited too long goes ahead, and SQLite keeps the two apart.
+ *
+ * To write the log back into the database is left to the other thread as long as it is there: it
+ * is a matter of megabytes, and SQLite makes it a part of whichever commit comes next.
  */
 
 /** How many transactions of the main thread run or wait. */
 const WANTED = 0;
 /** 1 while the other thread is in a transaction. */
 const BUSY = 1;
-const CELLS = 2;
+/** 1 while the other thread writes the log back. */
+const LOG = 2;
+const CELLS = 3;
 
 /** A transaction of the other thread takes milliseconds; one that has died gives none back. */
 const MAIN_WAIT_MS = 2_000;
@@ -27,6 +32,18 @@ export interface Turns {
 
 export function shareTurns(): SharedArrayBuffer {
   return new SharedArrayBuffer(CELLS * Int32Array.BYTES_PER_ELEMENT);
+}
+
+export function takeLog(shared: SharedArrayBuffer): void {
+  Atomics.store(new Int32Array(shared), LOG, 1);
+}
+
+export function leaveLog(shared: SharedArrayBuffer): void {
+  Atomics.store(new Int32Array(shared), LOG, 0);
+}
+
+export function isLogTaken(shared: SharedArrayBuffer): boolean {
+  return Atomics.load(new Int32Array(shared), LOG) === 1;
 }
 
 export function turnsOfMain(shared: SharedArrayBuffer): Turns {

@@ -14,7 +14,7 @@ import { type Clock, systemClock, type Timer } from '../../lib/clock.ts';
 import { RetryLaterError } from '../../lib/errors.ts';
 import type { ListCensus } from '../../mirror/list.ts';
 import type { SqliteStore, StoreOptions } from '../../store/store.ts';
-import { turnsOfThread } from '../../store/writers/turns.ts';
+import { leaveLog, turnsOfThread } from '../../store/writers/turns.ts';
 import type { PageCounts } from '../run/ledger.ts';
 import type { VariantList, VariantPage, VariantPages } from './variant-pages.ts';
 
@@ -86,6 +86,7 @@ class Thread {
         this.hasEnded = true;
         // It may have died inside a transaction.
         turnsOfThread(options.turns).leave();
+        leaveLog(options.turns);
         const message = `the thread that writes lists ended: ${reason}`;
         for (const [id, give] of this.#waiting) give({ id, kind: 'failed', message });
         this.#waiting.clear();
