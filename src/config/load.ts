@@ -161,7 +161,8 @@ export function readConfig(options: LoadOptions): WrittenConfig {
 export function loadConfig(options: LoadOptions): LoadResult {
   const written = readConfig(options);
   const { tree, schema, problems } = written;
-  const parsed = schema.safeParse(plainValue(tree));
+  // Compiling checks for one single use would take longer than the checks.
+  const parsed = schema.safeParse(plainValue(tree), { jitless: true });
   if (parsed.success && problems.length === 0) {
     return {
       config: parsed.data,
