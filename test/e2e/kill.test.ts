@@ -32,15 +32,17 @@ async function pagesDone(daemon: DaemonProcess, pages: number): Promise<true> {
 }
 
 describe('kill -9 in the middle of a stock pull', () => {
-  it.each(['pages', 'stream'] as const)('goes on from its checkpoint: %s', async (paging) => {
-    const reference = await startFastReference({ world: { orders: 0 } });
+  it('goes on from its checkpoint', async () => {
+    // Slow until the daemon is dead: the kill must not come too late.
+    const faults = [{ kind: 'latency', path: '/api/v1/variants/stock', delay: '500ms' }];
+    const reference = await startFastReference({ world: { styles: 80, orders: 0 }, faults });
     const rows = reference.world.stock.stockedIn(0, reference.world.catalog.variantCount);
-    expect(rows).toBeGreaterThanOrEqual(20_000);
     const settings = ["streams: { stock: { schedule: '0 0 1 1 *' }, season: { enabled: false } }"];
-    const daemon = await createDaemonProcess(reference, { paging, settings });
+    const daemon = await createDaemonProcess(reference, { settings });
     await daemon.start();
-    await pagesDone(daemon, 15);
+    await pagesDone(daemon, 3);
     await daemon.kill();
+    reference.knobs.patch({ faults: [] });
     const [[checkpoint, seen] = []] = daemon.query(
       `select checkpoint->>'next', rows_seen from sync_run where stream = 'stock'`,
     );
@@ -58,11 +60,8 @@ describe('kill -9 in the middle of a stock pull', () => {
     const pages = asked()
       .slice(before)
       .map(({ query }) => Number(new URLSearchParams(query).get('page')));
-    if (paging === 'stream') expect(pages).toHaveLength(1);
-    else {
-      expect(Math.min(...pages)).toBe(Number(checkpoint));
-      expect(new Set(pages).size).toBe(pages.length);
-    }
+    expect(Math.min(...pages)).toBe(Number(checkpoint));
+    expect(new Set(pages).size).toBe(pages.length);
   });
 });
 
@@ -113,7 +112,7 @@ describe('kill -9 between event and decision', () => {
     ];
     const daemon = await createDaemonProcess(reference, { settings });
     const random = seededRandom(17);
-    for (let round = 0; round < 4; round += 1) {
+    for (let round = 0; round < 3; round += 1) {
       await daemon.start();
       for (let wave = random.int(3, 8); wave > 0; wave -= 1) {
         placeOrders(reference, 4);

@@ -89,7 +89,6 @@ export interface DaemonProcess {
 }
 
 export interface DaemonParts {
-  readonly paging?: 'pages' | 'stream';
   /** Further lines of the configuration. */
   readonly settings: readonly string[];
 }
@@ -98,7 +97,7 @@ export interface DaemonParts {
 async function writeConfig(
   reference: Reference,
   folder: string,
-  { paging = 'pages', settings }: DaemonParts,
+  { settings }: DaemonParts,
 ): Promise<string> {
   const [key] = Object.values(reference.credentials);
   if (!key) throw new Error('the reference has no key');
@@ -119,7 +118,7 @@ async function writeConfig(
     'service:',
     '  v1:',
     `    baseUrl: ${reference.v1Url}`,
-    `    paging: ${paging}`,
+    '    paging: pages',
     `    login: { clientId: ${key.clientId}, clientSecret: { file: client } }`,
     '  limits: { requestsPerSecond: 2000, loginSpacing: 0s }',
     `listener: { port: ${port}, secrets: [{ secret: { file: webhook } }] }`,

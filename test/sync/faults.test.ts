@@ -17,9 +17,9 @@ describe('pulls from a service that misbehaves', () => {
 describe('a pull that is killed', () => {
   it.each(['stream', 'pages'] as const)('goes on and loses nothing, mode %s', async (mode) => {
     const { problems, kills } = await runKills({
-      ...{ mode, kills: 2, rows: 2_500, seed: 1 },
+      ...{ mode, kills: 1, rows: 2_000, seed: 1 },
     });
     expect(problems).toEqual([]);
-    expect(kills).toBeGreaterThan(0);
+    expect(kills).toBe(1);
   });
 });

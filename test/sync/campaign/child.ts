@@ -1,8 +1,10 @@
 /**
  * A pull of the stock as a process of its own, to be killed: `node child.ts <database> <service>
- * <mode>`, the service as JSON. Goes on where the last one stopped; writes `page` after each page
- * that is in the database, and one line at the end.
+ * <mode>`, the service as JSON. Goes on where the last one stopped. Writes `page` after each page
+ * that is in the database and waits for a line before the next one, so that whoever wants to kill
+ * it comes in time; at the end one line with the result.
  */
+import { createInterface } from 'node:readline';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { createVariantThread } from '../../../src/sync/bulk/thread.ts';
@@ -17,11 +19,14 @@ const { store } = await openStore({ path, busyTimeoutMs: 5_000 }, systemClock())
 const sizes = { pageRows: PAGE_ROWS, batchRows: PAGE_ROWS - (PAGE_ROWS % 16) };
 const clients = clientsOf(JSON.parse(service), { mode, ...sizes });
 const thread = createVariantThread({ path, turns: store.turns, busyTimeoutMs: 5_000 });
+// An input that has ended lets every page pass.
+const leave = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const variants: typeof thread = {
   ...thread,
   async write(page) {
     const counts = await thread.write(page);
     process.stdout.write('page\n');
+    await leave.next();
     return counts;
   },
 };
@@ -32,6 +37,7 @@ const stock = createStockStream(clients.v1, {
 });
 const result = await run(stock);
 process.stdout.write(`${JSON.stringify(result)}\n`);
+process.stdin.destroy();
 await thread[Symbol.asyncDispose]();
 await clients.transport[Symbol.asyncDispose]();
 await store.close();

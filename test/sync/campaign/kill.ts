@@ -2,7 +2,7 @@
  * A pull that is killed (`kill -9`) again and again, each time after a few more pages, and started
  * again: it goes on where it was, and in the end the mirror has each row of the service once.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -37,15 +37,25 @@ interface Pull {
   readonly errors: string;
 }
 
-/** Ends when the process does; kills it when it has written so many pages and a moment more. */
-async function pullUntil(child: ChildProcess, pages: number, random: Random): Promise<Pull> {
+/**
+ * Ends when the process does; with a number of pages kills it when it has written so many and a
+ * moment more, in which it writes the next one.
+ */
+async function pullUntil(
+  child: ChildProcessWithoutNullStreams,
+  pages: number | undefined,
+  random: Random,
+): Promise<Pull> {
   let [text, errors, isKilled] = ['', '', false];
-  child.stderr?.on('data', (chunk) => {
+  child.stdin.on('error', () => undefined);
+  if (pages === undefined) child.stdin.end();
+  else child.stdin.write('go on\n'.repeat(pages));
+  child.stderr.on('data', (chunk) => {
     errors += chunk;
   });
-  child.stdout?.on('data', (chunk) => {
+  child.stdout.on('data', (chunk) => {
     text += chunk;
-    if (isKilled || text.split('page\n').length - 1 < pages) return;
+    if (pages === undefined || isKilled || text.split('page\n').length - 1 < pages) return;
     isKilled = true;
     systemClock().after(random.int(0, 8), () => child.kill('SIGKILL'));
   });
@@ -99,15 +109,16 @@ export async function runKills(wish: {
   const path = join(folder, 'mirror.db');
   const { v1Url, v2Url, credentials } = reference;
   const args = [CHILD, path, JSON.stringify({ v1Url, v2Url, credentials }), mode];
+  const allPages = Math.floor(wish.rows / PAGE_ROWS);
   // A little less than it takes, so that the last kill finds something left to do.
-  const pagesPerKill = Math.max(1, (1.2 * wish.rows) / PAGE_ROWS / wish.kills - 1);
+  const pagesPerKill = Math.max(1, (1.2 * allPages) / wish.kills - 1);
   const pagesAtKills: number[] = [];
   let [pages, text, errors] = [0, '', ''];
   while (!text.includes('"outcome"')) {
     const isLast = pagesAtKills.length === wish.kills;
-    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
-    const wanted = isLast ? Number.POSITIVE_INFINITY : random.int(1, Math.round(pagesPerKill));
-    const pull = await pullUntil(child, wanted, random);
+    const child = spawn(process.execPath, args);
+    const most = Math.max(1, Math.min(Math.round(pagesPerKill), allPages - pages - 1));
+    const pull = await pullUntil(child, isLast ? undefined : random.int(1, most), random);
     ({ text, errors } = pull);
     pages += pull.pages;
     if (text.includes('"outcome"')) break;
@@ -124,6 +135,9 @@ export async function runKills(wish: {
   if (run.length !== 1 || run[0]?.outcome !== 'complete' || run[0].rows_seen !== want) {
     const told = run.map(({ outcome, reason, rows_seen }) => `${outcome} ${rows_seen} ${reason}`);
     problems.push(`runs: ${told}`);
+  }
+  if (run[0]?.resumes !== pagesAtKills.length) {
+    problems.push(`${run[0]?.resumes} resumes after ${pagesAtKills.length} kills`);
   }
   return {
     ...{ mode, rows: run[0]?.rows_seen ?? 0, kills: pagesAtKills.length, pagesAtKills, problems },
