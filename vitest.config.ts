@@ -11,6 +11,7 @@ process.env.NODE_COMPILE_CACHE ??= fileURLToPath(
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    globalSetup: 'test/support/migrated.ts',
     pool: 'forks',
     // The house has no module-level state, so files may share what they imported.
     isolate: false,

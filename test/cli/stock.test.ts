@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { startTestReference, until } from '../support/house.ts';
+import { startTestReference, until, WITH_STOCK } from '../support/house.ts';
 import { startCliHouse } from './house.ts';
 
 it('shows the stock of a barcode and a style: now, in the past, through time', async () => {
   const reference = await startTestReference({ world: { styles: 6, orders: 0 } });
-  const { daemon, call } = await startCliHouse(reference);
+  const { daemon, call } = await startCliHouse(reference, { overrides: WITH_STOCK });
   const { catalog, stock } = reference.world;
   const at = stock.nth(0, catalog.variantCount, 3);
   const barcode = catalog.barcodeOf(at);

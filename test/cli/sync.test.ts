@@ -3,13 +3,14 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runCli } from '../../src/cli/program.ts';
 import { localFile } from '../../src/console/api.ts';
-import { startTestReference, until } from '../support/house.ts';
+import { startTestReference, until, WITH_STOCK } from '../support/house.ts';
 import { startCliHouse } from './house.ts';
 
 /** Nothing comes into stock meanwhile: a run that compares everything finds no change. */
 const startHouse = async () => {
   const life = { ordersPerMinute: 0, restocksPerMinute: 0 };
-  return startCliHouse(await startTestReference({ world: { styles: 6, orders: 0 }, life }));
+  const reference = await startTestReference({ world: { styles: 6, orders: 0 }, life });
+  return startCliHouse(reference, { overrides: WITH_STOCK });
 };
 
 describe('selvedge sync', () => {

@@ -47,11 +47,7 @@ it('decides, but sends nothing below the floor of sending', async () => {
     auth: { loginSpacing: 0 },
     life: { ordersPerMinute: 0, packAfter: '1ms', splitShare: 0, cancelShare: 0 },
   });
-  const overrides = [
-    ...floors('sendFloor'),
-    { path: 'service.limits.loginSpacing', value: '0s' },
-    ...['stock', 'season'].map((name) => ({ path: `streams.${name}.enabled`, value: false })),
-  ];
+  const overrides = [...floors('sendFloor'), { path: 'service.limits.loginSpacing', value: '0s' }];
   const rules = 'rules: [{ id: all, title: All, action: accept, mode: live, when: ["true"] }]';
   const config = testConfig(reference, { overrides, rules });
   const daemon = await startTestDaemon(reference, config);

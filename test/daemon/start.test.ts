@@ -9,7 +9,13 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
 import type { Reference } from '../../src/reference/reference.ts';
 import { openStore } from '../../src/store/store.ts';
-import { startTestDaemon, startTestReference, testConfig, testLogger } from '../support/house.ts';
+import {
+  startTestDaemon,
+  startTestReference,
+  testConfig,
+  testLogger,
+  WITH_STOCK,
+} from '../support/house.ts';
 import { temporaryFolder } from '../support/store.ts';
 
 const clock = systemClock();
@@ -74,7 +80,8 @@ describe('a start that fails', () => {
 
 describe('a stop', () => {
   it('closes every file and every connection, and the next start goes on', async () => {
-    const daemon = await startTestDaemon(reference, testConfig(reference, { folder }));
+    const config = testConfig(reference, { folder, overrides: WITH_STOCK });
+    const daemon = await startTestDaemon(reference, config);
     expect(openFiles()).not.toEqual([]);
     await daemon.stop();
     expect(openFiles()).toEqual([]);

@@ -11,7 +11,7 @@ it('sweeps seldom while events come, and tells a silence (R12)', async () => {
   const life = { packAfter: '1s', shipAfter: '30d', cancelShare: 0, splitShare: 0 };
   const world = { styles: 6, orders: 0 };
   const reference = await startFastReference({ world, life }, clock);
-  const off = ['stock', 'season', 'ordersFull', 'brands', 'freight', 'seasons'];
+  const off = ['ordersFull', 'brands', 'freight', 'seasons'];
   const config = testConfig(reference, {
     overrides: [
       { path: 'service.limits.loginSpacing', value: '0s' },

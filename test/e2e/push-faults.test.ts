@@ -35,8 +35,6 @@ async function startHouse(faults: readonly Record<string, unknown>[]): Promise<H
       set('outbox.delayMax', '1s'),
       set('service.timeouts.firstByte', '1500ms'),
       set('service.limits.loginSpacing', '0s'),
-      set('streams.stock.enabled', false),
-      set('streams.season.enabled', false),
     ],
   });
   const daemon = await startTestDaemon(reference, config);

@@ -37,7 +37,7 @@ function settings(unwanted: readonly string[]): string {
 }
 
 const COUNTRIES = ['DK', 'SE', 'NO', 'DE', 'NL', 'FR', 'GB', 'FI', 'ES', 'IT', 'BE', 'US', 'AT'];
-const QUIET = ['brands', 'freight', 'seasons', 'season', 'stock', 'ordersFull'];
+const QUIET = ['brands', 'freight', 'seasons', 'ordersFull'];
 /** A Monday at ten. */
 const STARTS_AT = Date.UTC(2026, 10, 23, 10);
 

@@ -68,7 +68,7 @@ describe('health', () => {
   it('has a number for everything that an operator is woken for', async () => {
     const { samples } = await startWatched({ world: { styles: 5, orders: 3 } });
     await until('a first run', async () => {
-      const age = (await samples()).get('selvedge_stream_age_seconds{stream="stock"}');
+      const age = (await samples()).get('selvedge_stream_age_seconds{stream="orders"}');
       return age !== undefined && age < 60 ? true : undefined;
     });
     const found = await samples();

@@ -63,7 +63,13 @@ export interface ConfigParts {
   readonly overrides?: readonly { readonly path: string; readonly value: unknown }[];
 }
 
-/** The configuration of a daemon for this reference, in a folder of its own. */
+/** Lists of variants cost a thread and most of a start: tests that look at them switch them on. */
+export const WITH_STOCK = [{ path: 'streams.stock.enabled', value: true }];
+
+/**
+ * The configuration of a daemon for this reference, in a folder of its own. It pulls no variants,
+ * unless the overrides say otherwise.
+ */
 export function testConfig(reference: Reference, parts: ConfigParts = {}): Config {
   const folder = parts.folder ?? temporaryFolder();
   const rules = join(folder, 'rules');
@@ -86,6 +92,8 @@ export function testConfig(reference: Reference, parts: ConfigParts = {}): Confi
       set('listener.secrets', [{ secret: new Secret('webhook', WEBHOOK_SECRET) }]),
       set('local.port', 0),
       set('decisions.settle', '0s'),
+      set('streams.stock.enabled', false),
+      set('streams.season.enabled', false),
       ...(parts.overrides ?? []),
     ],
   });

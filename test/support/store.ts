@@ -1,8 +1,8 @@
 /** Real SQLite files in folders of their own; a failed test's folder is kept for a look. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { inject, onTestFinished } from 'vitest';
 import { type Clock, manualClock } from '../../src/lib/clock.ts';
 import { openStore, type SqliteStore } from '../../src/store/store.ts';
 
@@ -16,9 +16,10 @@ export function temporaryFolder(): string {
   return folder;
 }
 
-/** A migrated database in a folder of its own. */
+/** A database in a folder of its own, migrated once for all tests. */
 export async function temporaryStore(clock: Clock = manualClock()): Promise<SqliteStore> {
   const path = join(temporaryFolder(), 'mirror.db');
+  copyFileSync(inject('migratedDatabase'), path);
   const { store } = await openStore({ path, busyTimeoutMs: 5_000 }, clock);
   onTestFinished(() => store.close());
   return store;

@@ -26,23 +26,30 @@ async function startDesk(count: number) {
     rules: HOLD_ALL,
     overrides: [
       { path: 'outbox.delayMin', value: '0s' },
-      { path: 'streams.season.enabled', value: false },
       { path: 'streams.ordersFull.enabled', value: false },
     ],
   });
   for (let seed = 1; seed <= count; seed += 1) placeOrder(reference, seed);
-  const held = await until('held deliveries', async () => {
-    const { stdout } = await house.call('deliveries', 'list', '--held', '--json');
-    const rows: { orderDeliveryId: number; deliveryNo: string }[] = JSON.parse(stdout || '[]');
-    return rows.length >= count ? rows : undefined;
+  const { db } = house.daemon.store;
+  await until('held deliveries', async () => {
+    const holds = await db.selectFrom('decision').select('decision_id').execute();
+    return holds.length >= count || undefined;
   });
-  const statusOf = (id: number) => reference.world.book.deliveries.get(id)?.status;
-  return { ...house, reference, held, statusOf };
+  const { stdout } = await house.call('deliveries', 'list', '--held', '--json');
+  const held: { orderDeliveryId: number; deliveryNo: string }[] = JSON.parse(stdout);
+  const pushed = (state: 'confirmed' | 'refused') =>
+    until(`a push to be ${state}`, async () => {
+      const rows = db.selectFrom('outbox').select('state').where('state', '=', state);
+      return rows.executeTakeFirst();
+    });
+  const { deliveries } = reference.world.book;
+  const statusOf = (id: number) => deliveries.get(id)?.status;
+  return { ...house, deliveries, held, statusOf, pushed };
 }
 
 describe('acting on deliveries from the command line', () => {
   it('accepts and rejects, and shows what was refused', async () => {
-    const { call, typing, held, statusOf } = await startDesk(2);
+    const { call, typing, deliveries, held, statusOf, pushed } = await startDesk(2);
     const [first, second] = held;
     if (!first || !second) throw new Error('too few deliveries');
     const [a, b] = [String(first.orderDeliveryId), String(second.orderDeliveryId)];
@@ -65,13 +72,16 @@ describe('acting on deliveries from the command line', () => {
     expect(await typing(second.deliveryNo, ...reject)).toMatchObject({ code: 0 });
     await until('the reject', () => statusOf(second.orderDeliveryId) === 'rejected' || undefined);
 
-    // It has shipped by now: the service says 409, and that is what the list shows.
+    // Once it has shipped, the service says 409, and that is what the list shows.
+    await until('shipping', () => deliveries.get(first.orderDeliveryId)?.shippedAt);
+    await pushed('confirmed');
     await until('the accept read back', async () => {
       const { stdout } = await call('deliveries', 'list', '--accepted', '--json');
       const [row] = JSON.parse(stdout);
       return row?.push === 'confirmed' || undefined;
     });
     expect(await call('deliveries', 'hold', a, '--reason', 'wait')).toMatchObject({ code: 0 });
+    await pushed('refused');
     const refused = await until('the refusal', async () => {
       const { stdout } = await call('deliveries', 'list', '--refused');
       return stdout.includes('409') ? stdout : undefined;

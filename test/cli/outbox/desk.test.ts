@@ -15,8 +15,6 @@ async function startDesk() {
     overrides: [
       { path: 'outbox.quietTime', value: '0s' },
       { path: 'outbox.delayMin', value: '10ms' },
-      { path: 'streams.season.enabled', value: false },
-      { path: 'streams.stock.enabled', value: false },
     ],
   });
   const { all } = reference.world.book.orders;
@@ -30,8 +28,9 @@ async function startDesk() {
     return enqueued.outboxId;
   };
   const stateOf = async (id: number): Promise<string> => {
-    const { stdout } = await house.call('outbox', 'show', String(id), '--json');
-    return JSON.parse(stdout).state;
+    const { db } = house.daemon.store;
+    const row = db.selectFrom('outbox').select('state').where('outbox_id', '=', id);
+    return (await row.executeTakeFirstOrThrow()).state;
   };
   const [model] = all;
   if (!model) throw new Error('no order');

@@ -1,0 +1,23 @@
+/** Before all tests: an empty database, migrated once, from which {@link temporaryStore} copies. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestProject } from 'vitest/node';
+import { manualClock } from '../../src/lib/clock.ts';
+import { openStore } from '../../src/store/store.ts';
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** The path of its file; nobody has it open. */
+    migratedDatabase: string;
+  }
+}
+
+export async function setup(project: TestProject): Promise<() => void> {
+  const folder = mkdtempSync(join(tmpdir(), 'selvedge-migrated-'));
+  const path = join(folder, 'mirror.db');
+  const { store } = await openStore({ path, busyTimeoutMs: 5_000 }, manualClock());
+  await store.close();
+  project.provide('migratedDatabase', path);
+  return () => rmSync(folder, { recursive: true, force: true });
+}
