@@ -2,7 +2,13 @@
 import { describe, expect, it } from 'vitest';
 import { decisionsOf } from '../../src/decisions/desk.ts';
 import type { Reference } from '../../src/reference/reference.ts';
-import { type RunningDaemon, startTestDaemon, testConfig, until } from '../support/house.ts';
+import {
+  type ConfigParts,
+  type RunningDaemon,
+  startTestDaemon,
+  testConfig,
+  until,
+} from '../support/house.ts';
 import { placeOrders, startFastReference } from './support.ts';
 
 const POSTS = { method: 'POST', path: '*/deliveries/*' } as const;
@@ -21,11 +27,29 @@ interface House {
   readonly daemon: RunningDaemon;
 }
 
-async function startHouse(faults: readonly Record<string, unknown>[]): Promise<House> {
+/** What goes wrong, and what is then known of the push. */
+const FAULTS = [
+  ['cut off before its effect', { kind: 'reset' }, 'ambiguous'],
+  ['cut off after its effect', { kind: 'reset', moment: 'after' }, 'ambiguous'],
+  ['answered with a page of a proxy', { kind: 'serverError', status: 502 }, 'ambiguous'],
+  [
+    'answered with a page of a proxy after its effect',
+    { kind: 'serverError', status: 502, moment: 'after' },
+    'ambiguous',
+  ],
+  ['answered with half an answer', { kind: 'truncated' }, 'ambiguous'],
+  ['that came too fast', { kind: 'tooMany', retryAfter: 0 }, 'not_processed'],
+] as const;
+
+/** From now on pushes, and nothing else, go wrong in this way. */
+function strike({ reference }: House, fault: Record<string, unknown>): void {
+  reference.knobs.patch({ faults: [{ ...POSTS, ...fault }] });
+}
+
+async function startHouse(settings: ConfigParts['overrides'] = []): Promise<House> {
   const reference = await startFastReference({
     world: { styles: 20, orders: 0 },
     life: { packAfter: '50ms', shipAfter: '1h', cancelShare: 0, splitShare: 0 },
-    faults: faults.map((fault) => ({ ...POSTS, ...fault })),
   });
   const set = (path: string, value: unknown) => ({ path, value });
   const config = testConfig(reference, {
@@ -33,8 +57,8 @@ async function startHouse(faults: readonly Record<string, unknown>[]): Promise<H
     overrides: [
       set('outbox.delayMin', '100ms'),
       set('outbox.delayMax', '1s'),
-      set('service.timeouts.firstByte', '1500ms'),
       set('service.limits.loginSpacing', '0s'),
+      ...settings,
     ],
   });
   const daemon = await startTestDaemon(reference, config);
@@ -71,38 +95,44 @@ function changesPerDelivery({ reference }: House): number[] {
 }
 
 describe('a push', () => {
-  it.each([
-    ['cut off before its effect', { kind: 'reset' }, 'ambiguous'],
-    ['cut off after its effect', { kind: 'reset', moment: 'after' }, 'ambiguous'],
-    ['answered with a page of a proxy', { kind: 'serverError', status: 502 }, 'ambiguous'],
-    [
-      'answered with a page of a proxy after its effect',
-      { kind: 'serverError', status: 502, moment: 'after' },
-      'ambiguous',
-    ],
-    ['answered with half an answer', { kind: 'truncated' }, 'ambiguous'],
-    ['answered too late', { kind: 'latency', delay: '4s', moment: 'after' }, 'ambiguous'],
-    ['that came too fast', { kind: 'tooMany', retryAfter: 0 }, 'not_processed'],
-  ])('%s takes effect once', async (_what, fault, errorClass) => {
-    const house = await startHouse([{ ...fault, count: 2 }]);
-    placeOrders(house.reference, 4);
-    const pushes = await endedPushes(house, 4);
-    expect(pushes.map(({ state }) => state)).toEqual(Array(4).fill('confirmed'));
-    expect(changesPerDelivery(house)).toEqual([1, 1, 1, 1]);
-    const classes = await attemptClasses(house);
-    expect(classes.filter((one) => one === errorClass)).toHaveLength(2);
-    expect(classes.filter((one) => one !== 'done' && one !== errorClass)).toEqual([]);
+  it('that goes wrong in any way takes effect once', async () => {
+    const house = await startHouse();
+    for (const [index, [what, fault, errorClass]] of FAULTS.entries()) {
+      strike(house, { ...fault, count: 2 });
+      const known = (await attemptClasses(house)).length;
+      placeOrders(house.reference, 4);
+      const pushes = (await endedPushes(house, 4 * (index + 1))).slice(-4);
+      expect([what, pushes.map(({ state }) => state)]).toEqual([what, Array(4).fill('confirmed')]);
+      const classes = (await attemptClasses(house)).slice(known);
+      expect([what, classes.filter((one) => one !== 'done')]).toEqual([
+        what,
+        [errorClass, errorClass],
+      ]);
+    }
+    expect(changesPerDelivery(house)).toEqual(Array(4 * FAULTS.length).fill(1));
+  });
+
+  it('answered too late takes effect once', async () => {
+    const house = await startHouse([{ path: 'service.timeouts.firstByte', value: '3s' }]);
+    strike(house, { kind: 'latency', delay: '30s', moment: 'after', count: 1 });
+    placeOrders(house.reference, 1);
+    const [push] = await endedPushes(house, 1);
+    expect(push).toMatchObject({ state: 'confirmed' });
+    expect(changesPerDelivery(house)).toEqual([1]);
+    expect((await attemptClasses(house))[0]).toBe('ambiguous');
   });
 
   it('whose token has just expired logs in and takes effect once', async () => {
-    const house = await startHouse([{ kind: 'unauthorized', count: 1 }]);
+    const house = await startHouse();
+    strike(house, { kind: 'unauthorized', count: 1 });
     placeOrders(house.reference, 3);
     await endedPushes(house, 3);
     expect(changesPerDelivery(house)).toEqual([1, 1, 1]);
   });
 
   it('of a delivery that a person rejects at the same moment leaves it rejected', async () => {
-    const house = await startHouse([{ kind: 'latency', delay: '300ms', count: 1 }]);
+    const house = await startHouse();
+    strike(house, { kind: 'latency', delay: '3s', count: 1 });
     const { reference, daemon } = house;
     const { book, trade } = reference.world;
     placeOrders(reference, 1);
@@ -124,7 +154,7 @@ describe('a push', () => {
   });
 
   it('that a person undoes is not repeated, and the delivery is left to people', async () => {
-    const house = await startHouse([]);
+    const house = await startHouse();
     const { reference, daemon } = house;
     const { book, trade } = reference.world;
     const undo = (delivery: (typeof book.deliveries.all)[number]) => {

@@ -5,8 +5,8 @@ import { type RunningDaemon, startTestDaemon, testConfig, until } from '../suppo
 import { temporaryFolder } from '../support/store.ts';
 import { fastClock, placeOrders, startFastReference } from './support.ts';
 
-const ORDERS = 100;
-const EVENTS = 1_000;
+const ORDERS = 50;
+const EVENTS = 500;
 const LOST_ORDERS = 5;
 
 /** An event that changes nothing: what the service says about a delivery as it is. */
@@ -74,7 +74,7 @@ describe('a storm of events', () => {
         ],
       });
     // Without pushes every read is an event's; how fast they may go decides how many there are.
-    const daemon = await startTestDaemon(reference, configFor('observe', 40), clock);
+    const daemon = await startTestDaemon(reference, configFor('observe', 20), clock);
     placeOrders(reference, ORDERS);
     const { deliveries } = reference.world.book;
     await until('packing', () => (deliveries.all.length === ORDERS ? true : undefined));
