@@ -18,9 +18,9 @@ export default defineConfig({
     // One more than the cores of the smallest machine: many tests wait for another process.
     maxWorkers: 3,
     // Ends what hangs, and is no measure of speed: a machine may be busy with something else.
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
-    expect: { poll: { timeout: 120_000, interval: 10 } },
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    expect: { poll: { timeout: 240_000, interval: 10 } },
     retry: 0,
     allowOnly: false,
     passWithNoTests: false,

@@ -154,6 +154,6 @@ describe('noise', () => {
       const heap = Math.round(process.memoryUsage().heapUsed / 1_048_576);
       process.stderr.write(`${ROUNDS * 50} streams of noise, ${heap} MiB of heap\n`);
     },
-    180_000 + ROUNDS * 1_000,
+    300_000 + ROUNDS * 1_000,
   );
 });

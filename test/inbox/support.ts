@@ -135,5 +135,5 @@ export function talk(port: number, bytes: string | Buffer, options: { end?: bool
 
 /** Waits until `check` passes; a busy machine gets its time. */
 export async function eventually(check: () => void | Promise<void>): Promise<void> {
-  await vi.waitFor(check, { timeout: 120_000, interval: 5 });
+  await vi.waitFor(check, { timeout: 240_000, interval: 5 });
 }

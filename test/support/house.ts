@@ -132,9 +132,9 @@ export async function startTestDaemon(
 }
 
 /** Long enough for a machine that is busy with something else. */
-const UNTIL_MS_MAX = 120_000;
+const UNTIL_MS_MAX = 240_000;
 
-/** Waits until `look` gives something, asking every few milliseconds; fails after two minutes. */
+/** Waits until `look` gives something, asking every few milliseconds; fails after four minutes. */
 export async function until<T>(
   what: string,
   look: () => Promise<T | undefined> | T | undefined,
@@ -144,7 +144,7 @@ export async function until<T>(
   for (;;) {
     const found = await look();
     if (found !== undefined) return found;
-    if (clock.monotonic() > deadline) throw new Error(`waited two minutes in vain for: ${what}`);
+    if (clock.monotonic() > deadline) throw new Error(`waited four minutes in vain for: ${what}`);
     await clock.sleep(10);
   }
 }
