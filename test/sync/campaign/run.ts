@@ -54,7 +54,7 @@ function killLine(figures: KillFigures): string {
   );
 }
 
-/** Stream × seeds, runs, rows compared and what struck its requests, by kind. */
+/** Stream × seeds, runs, rows compared, moves of the world, and what struck its requests. */
 function streamTable(seeds: readonly SeedFigures[]): string {
   const kinds = [...KINDS, 'revoked'];
   const names = Object.keys(seeds[0]?.streams ?? {});
@@ -63,9 +63,10 @@ function streamTable(seeds: readonly SeedFigures[]): string {
     const sum = (of: (figures: StreamFigures) => number): number =>
       own.reduce((total, figures) => total + of(figures), 0);
     const struck = kinds.map((kind) => sum(({ faults }) => faults[kind] ?? 0));
-    return [name, own.length, sum(({ runs }) => runs), sum(({ rows: n }) => n), ...struck];
+    const all = [sum(({ runs }) => runs), sum(({ rows: n }) => n), sum(({ moves }) => moves)];
+    return [name, own.length, ...all, ...struck];
   });
-  const table = [['stream', 'seeds', 'runs', 'rows', ...kinds], ...rows];
+  const table = [['stream', 'seeds', 'runs', 'rows', 'moves', ...kinds], ...rows];
   const widths = table[0]?.map((_, at) => Math.max(...table.map((row) => `${row[at]}`.length)));
   const line = (row: readonly unknown[]): string =>
     row.map((cell, at) => `${cell}`.padStart(widths?.[at] ?? 0)).join('  ');

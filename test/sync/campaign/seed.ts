@@ -33,6 +33,8 @@ const LIFE = {
 /** What one stream met in a seed. */
 export interface StreamFigures {
   runs: number;
+  /** How often the world moved meanwhile: sold out, ordered, packed, renamed, … */
+  moves: number;
   /** Rows that were compared in the end, lines included. */
   rows: number;
   /** What struck its requests, by kind; `revoked`: a token that was taken away. */
@@ -231,9 +233,10 @@ export async function runSeed(seed: number, rounds = 3): Promise<SeedFigures> {
       shaking.again();
       const { outcome } = await house.run(stream);
       outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
-      streams[stream.name] ??= { runs: 0, rows: 0, faults: {} };
-      const figures = streams[stream.name] ?? { runs: 0, rows: 0, faults: {} };
+      const figures = streams[stream.name] ?? { runs: 0, moves: 0, rows: 0, faults: {} };
+      streams[stream.name] = figures;
       figures.runs += 1;
+      figures.moves += shaking.take();
       request = noteStrikes(figures, reference, request);
     }
   }

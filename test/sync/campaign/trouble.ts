@@ -115,11 +115,13 @@ export function shake(reference: Reference, random: Random, gone: Set<string>) {
   const clock = systemClock();
   let isOn = true;
   let left = SHAKES_MAX;
+  let moves = 0;
   const done = (async () => {
     while (isOn) {
       await clock.sleep(random.int(2, 20));
       if (left === 0) continue;
       left -= 1;
+      moves += 1;
       random.pick(SHAKES)(reference, random, gone);
       noteSoldOut(reference, gone);
     }
@@ -128,6 +130,12 @@ export function shake(reference: Reference, random: Random, gone: Set<string>) {
     /** A run begins: it is shaken as well. */
     again(): void {
       left = SHAKES_MAX;
+    },
+    /** How often the world has moved since the last call. */
+    take(): number {
+      const taken = moves;
+      moves = 0;
+      return taken;
     },
     async stop(): Promise<void> {
       isOn = false;
