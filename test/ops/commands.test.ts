@@ -10,7 +10,13 @@ import { createLogger } from '../../src/lib/log.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
 import type { Reference } from '../../src/reference/reference.ts';
 import { selvedge } from '../cli/support.ts';
-import { SIMPLE_RULES, startTestReference, until, WEBHOOK_SECRET } from '../support/house.ts';
+import {
+  PATIENT,
+  SIMPLE_RULES,
+  startTestReference,
+  until,
+  WEBHOOK_SECRET,
+} from '../support/house.ts';
 import { temporaryFolder } from '../support/store.ts';
 
 interface House {
@@ -68,7 +74,7 @@ ${more}`,
     run: (...args) => selvedge(['--config', file, ...args]),
     async start() {
       const scrubber = createScrubber();
-      const { config } = requireConfig({ file, env: {}, scrubber });
+      const { config } = requireConfig({ file, env: {}, scrubber, overrides: PATIENT });
       const write = (line: string): number => lines.push(line);
       const log = createLogger({ level: 'trace', format: 'json', scrubber, write });
       const deps = { clock: systemClock(), random: systemRandom(), log, scrubber };

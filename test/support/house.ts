@@ -63,6 +63,12 @@ export interface ConfigParts {
   readonly overrides?: readonly { readonly path: string; readonly value: unknown }[];
 }
 
+/** Deadlines of the service that no busy machine misses: it lives in one process with its client. */
+export const PATIENT = ['connect', 'firstByte', 'idle', 'total'].map((name) => ({
+  path: `service.timeouts.${name}`,
+  value: '5m',
+}));
+
 /** Lists of variants cost a thread and most of a start: tests that look at them switch them on. */
 export const WITH_STOCK = [{ path: 'streams.stock.enabled', value: true }];
 
@@ -92,6 +98,7 @@ export function testConfig(reference: Reference, parts: ConfigParts = {}): Confi
       set('listener.secrets', [{ secret: new Secret('webhook', WEBHOOK_SECRET) }]),
       set('local.port', 0),
       set('decisions.settle', '0s'),
+      ...PATIENT,
       set('streams.stock.enabled', false),
       set('streams.season.enabled', false),
       ...(parts.overrides ?? []),

@@ -14,7 +14,7 @@ import { createScrubber } from '../../../src/lib/secret.ts';
 import { parseKnobs } from '../../../src/reference/control/knob-store.ts';
 import { startReference } from '../../../src/reference/reference.ts';
 import type { Db } from '../../../src/store/store.ts';
-import { testLogger, until, WEBHOOK_SECRET } from '../../support/house.ts';
+import { PATIENT, testLogger, until, WEBHOOK_SECRET } from '../../support/house.ts';
 import { type CliRun, selvedge } from '../support.ts';
 
 export interface Installation {
@@ -58,7 +58,7 @@ export async function installation(rules?: string, accepted = 0): Promise<Instal
   const reference = await startReference({ host: '127.0.0.1', ports, knobs, clock, log });
   const demo = join(folder, 'demo');
   const { configFile } = prepareDemoFolder(demo, reference, WEBHOOK_SECRET, rules);
-  const overrides = [{ path: 'service.limits.requestsPerSecond', value: 1000 }];
+  const overrides = [...PATIENT, { path: 'service.limits.requestsPerSecond', value: 1000 }];
   const { config } = requireConfig({ file: configFile, env: {}, scrubber, overrides });
   const stop = new AbortController();
   const daemon = await openDaemon(config, { clock, random: systemRandom(), log, scrubber });

@@ -141,7 +141,7 @@ describe('control of requests', () => {
     await expect(rig.order(1)).rejects.toThrow();
     expect((await rig.control('GET', '/state')).body.orders).toBe(1);
     expect((await rig.control('GET', '/journal?method=POST')).body.requests).toMatchObject([
-      { path: '/api/v1/orders', reference: 'R1', status: null, faults: ['reset'] },
+      { path: '/api/v1/orders', reference: 'R1', status: null, faults: ['reset after'] },
     ]);
     await rig.control('DELETE', '/faults');
     expect(await status()).toBe(200);
