@@ -63,7 +63,7 @@ export interface ConfigParts {
   readonly overrides?: readonly { readonly path: string; readonly value: unknown }[];
 }
 
-/** Deadlines of the service that no busy machine misses: it lives in one process with its client. */
+/** Deadlines that no busy machine misses: the service lives in one process with its client. */
 export const PATIENT = ['connect', 'firstByte', 'idle', 'total'].map((name) => ({
   path: `service.timeouts.${name}`,
   value: '5m',
