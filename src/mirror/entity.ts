@@ -4,10 +4,13 @@
  * read that *started* earlier never overwrites one that started later, whatever the order in
  * which they arrive. Members that we do not model are kept in `extra` and count as content.
  */
+import { sql } from 'kysely';
 import { canonicalJson, sha256, tryParseJson } from '../lib/json.ts';
 import {
+  type BulkRows,
   deleteByKeys,
   insertKeys,
+  insertMissing,
   insertRows,
   type MirroredTable,
   raiseReadSeq,
@@ -150,7 +153,7 @@ async function writeChanges(
   tx: Tx,
   definition: EntityDefinition,
   items: readonly PreparedRow[],
-  before: Comparison,
+  before: Pick<Comparison, 'diffs' | 'rows'>,
   { at, source }: Provenance,
 ): Promise<void> {
   const { entity } = definition;
@@ -233,21 +236,19 @@ export function writeRows(
   return writePrepared(tx, definition, prepared, provenance);
 }
 
-async function upsertPrepared(
-  tx: Tx,
-  definition: EntityDefinition,
+function bulkOf(
+  { table, columns }: EntityDefinition,
   items: readonly PreparedRow[],
   { at, readSeq, source }: Provenance,
-): Promise<void> {
-  const { table, key, columns } = definition;
+): BulkRows {
   const times = { first_seen_at: at, changed_at: at, deleted_at: null };
-  await upsertRows(tx, key, ['first_seen_at'], {
+  return {
     table,
     columns: [...columns, 'extra', 'content_hash'],
     jsonColumns: ['extra'],
     constants: { ...times, read_seq: readSeq, source },
     rows: items.map(({ text, hash }) => `${text},"${hash}"]`),
-  });
+  };
 }
 
 interface Comparison extends Before {
@@ -296,7 +297,8 @@ export async function writePrepared(
   const items = lastOfEach(rows);
   const compared = await compareRows(tx, definition, items, provenance.readSeq);
   const written = await splitContradictions(tx, definition, compared, provenance.at);
-  await upsertPrepared(tx, definition, written, provenance);
+  const bulk = bulkOf(definition, written, provenance);
+  await upsertRows(tx, definition.key, ['first_seen_at'], bulk);
   await writeLines(tx, definition, written);
   await writeChanges(tx, definition, written, compared, provenance);
   // Lists of single documents are short: their marks are kept exact. A bulk stream proves its
@@ -313,4 +315,25 @@ export async function writePrepared(
     stale: compared.stale,
     writtenKeys: written.map((item) => item.key),
   };
+}
+
+/**
+ * For rows without lines of which all are most likely new: they are inserted without a look, which
+ * spares finding each of them twice. Undefined, and nothing is done, when one of them is there.
+ */
+export async function writeNew(
+  tx: Tx,
+  definition: EntityDefinition,
+  rows: readonly PreparedRow[],
+  provenance: Provenance,
+): Promise<WriteCounts | undefined> {
+  const bulk = bulkOf(definition, rows, provenance);
+  await sql`savepoint unseen`.execute(tx);
+  const inserted = await insertMissing(tx, bulk);
+  if (inserted < rows.length) await sql`rollback to unseen`.execute(tx);
+  await sql`release unseen`.execute(tx);
+  if (inserted < rows.length) return undefined;
+  await writeChanges(tx, definition, rows, { diffs: new Map(), rows: new Map() }, provenance);
+  const writtenKeys = rows.map((row) => row.key);
+  return { inserted, changed: 0, unchanged: 0, stale: 0, writtenKeys };
 }

@@ -18,6 +18,7 @@ import {
   type PreparedRow,
   type Provenance,
   prepareRow,
+  writeNew,
   writePrepared,
 } from './entity.ts';
 import { quarantineRows, type RejectedRow } from './quarantine.ts';
@@ -193,7 +194,11 @@ export async function writeCompared(
   provenance: Provenance,
 ): Promise<ListCounts> {
   const rows = page.changed.flatMap(({ prepared }) => prepared);
-  const counts = await writePrepared(tx, entity, rows, provenance);
+  // Where no such segment was, there are most likely new rows in it.
+  const isNew = !entity.lines && page.changed.every((segment) => segment.keysBefore === undefined);
+  const counts =
+    (isNew ? await writeNew(tx, entity, rows, provenance) : undefined) ??
+    (await writePrepared(tx, entity, rows, provenance));
   const rejects = page.changed.flatMap((segment) => segment.rejects);
   const newlyQuarantined = await quarantineRows(tx, entity.entity, rejects, provenance);
   const badKeys = rejects.map((reject) => keyOfReject(entity, reject));

@@ -92,6 +92,12 @@ export async function upsertRows(
   await tx.executeQuery(insertFromJson(bulk, `on conflict (${quoted(key)}) do update set ${set}`));
 }
 
+/** Inserts those rows whose keys are not there yet; gives how many. */
+export async function insertMissing(tx: Tx, bulk: BulkRows): Promise<number> {
+  const result = await tx.executeQuery(insertFromJson(bulk, 'on conflict do nothing'));
+  return Number(result.numAffectedRows ?? 0);
+}
+
 /** `column in (…)` for any number of keys, as one parameter. */
 export function inKeys(column: string, keys: readonly SqlValue[]): RawBuilder<boolean> {
   const list = JSON.stringify(keys);

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
-import { writeStockVariants } from '../../src/mirror/catalog/variant.ts';
+import { STOCK_VARIANT, writeStockVariants } from '../../src/mirror/catalog/variant.ts';
 import { writeDeliveries } from '../../src/mirror/delivery.ts';
+import { prepareRow, writeNew } from '../../src/mirror/entity.ts';
 import { quarantineRows } from '../../src/mirror/quarantine.ts';
 import {
   completeRefresh,
@@ -58,6 +59,30 @@ describe('the mirror', () => {
     expect(JSON.parse((await changes(store))[1]?.diff ?? '')).toEqual({
       extra: ['{"a":{"b":1,"c":[1,2]},"d":2}', '{"d":2,"a":{"c":[2,1],"b":1}}'],
     });
+  });
+
+  it('inserts new rows without a look, and none of them when one is known', async () => {
+    const store = await temporaryStore();
+    const write = (barcodes: readonly string[], seq: number) => {
+      const rows = barcodes.map((barcode) => STOCK_VARIANT.toRow({ barcode, quantity: seq }));
+      const prepared = rows.map((row) => prepareRow(STOCK_VARIANT, row));
+      return store.transaction((tx) => writeNew(tx, STOCK_VARIANT, prepared, read(seq)));
+    };
+    expect(await write(['1', '2'], 1)).toMatchObject({ inserted: 2, writtenKeys: ['1', '2'] });
+    expect(await write(['3', '2'], 2)).toBeUndefined();
+    expect(await write([], 3)).toMatchObject({ inserted: 0 });
+    const rows = await store.db
+      .selectFrom('stock_variant')
+      .select(['barcode', 'quantity'])
+      .execute();
+    expect(rows).toEqual([
+      { barcode: '1', quantity: 1 },
+      { barcode: '2', quantity: 1 },
+    ]);
+    expect((await changes(store)).map(({ key, op }) => `${op} ${key}`)).toEqual([
+      'insert 1',
+      'insert 2',
+    ]);
   });
 
   it('keeps an absent price null and a member of an odd type in extra', async () => {
