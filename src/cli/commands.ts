@@ -65,14 +65,20 @@ import { stock } from './stock.ts';
 import { syncPause, syncRelease, syncResume, syncRetryQuarantine, syncRun } from './sync/act.ts';
 import { syncList, syncRuns, syncShow } from './sync/show.ts';
 
-export interface CommandGroup {
+interface CommandGroup {
   readonly name: string;
   readonly description: string;
   readonly commands: readonly CommandFactory[];
 }
 
-/** Commands that stand alone, such as `selvedge run`. */
-export const COMMANDS: readonly CommandFactory[] = [
+export interface CommandTree {
+  /** Commands that stand alone, such as `selvedge run`. */
+  readonly commands: readonly CommandFactory[];
+  /** Commands below a noun, such as `selvedge config check`. */
+  readonly groups: readonly CommandGroup[];
+}
+
+const COMMANDS: readonly CommandFactory[] = [
   run,
   demo,
   reference,
@@ -89,8 +95,7 @@ export const COMMANDS: readonly CommandFactory[] = [
   manual,
 ];
 
-/** Commands below a noun, such as `selvedge config check`. */
-export const COMMAND_GROUPS: readonly CommandGroup[] = [
+const COMMAND_GROUPS: readonly CommandGroup[] = [
   {
     name: 'config',
     description: 'check and show the configuration',
@@ -200,3 +205,5 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     commands: [backupCreate, backupList, backupVerify, backupRestore],
   },
 ];
+
+export const COMMAND_TREE: CommandTree = { commands: COMMANDS, groups: COMMAND_GROUPS };

@@ -5,7 +5,7 @@ import { EXIT, exitCodeOf, SelvedgeError, toError } from '../lib/errors.ts';
 import { createScrubber } from '../lib/secret.ts';
 import { version } from '../ops/version.ts';
 import { type CliContext, examples } from './command.ts';
-import { COMMAND_GROUPS, COMMANDS } from './commands.ts';
+import type { CommandTree } from './commands.ts';
 import { createOutput, type Output, type TextSink } from './output.ts';
 
 /** The world outside: streams and environment, injected so that tests can look on. */
@@ -43,7 +43,25 @@ function frame(command: Command, output: Output, stderr: TextSink, stdout: TextS
   return command;
 }
 
-function createProgram(context: CliContext, io: CliIo): Command {
+/** The first word that is neither a global option nor its value. */
+function firstOperand(args: readonly string[]): string | undefined {
+  return args.find((word, at) => {
+    const before = args[at - 1];
+    return !word.startsWith('-') && before !== '-c' && before !== '--config';
+  });
+}
+
+/** A daemon stays for months: it is loaded without the commands that it is not. */
+async function treeFor(args: readonly string[]): Promise<CommandTree> {
+  if (firstOperand(args) === 'run') {
+    const { run } = await import('./run.ts');
+    return { commands: [run], groups: [] };
+  }
+  const { COMMAND_TREE } = await import('./commands.ts');
+  return COMMAND_TREE;
+}
+
+function createProgram(context: CliContext, io: CliIo, tree: CommandTree): Command {
   const program = new Command('selvedge')
     .description(
       'ERP synchronization daemon: mirrors a Sales, Purchase and Product Data Service into\n' +
@@ -56,8 +74,8 @@ function createProgram(context: CliContext, io: CliIo): Command {
     )
     .helpOption('-h, --help', 'show this help')
     .helpCommand('help [command]', 'show the help of a command');
-  for (const create of COMMANDS) program.addCommand(create(context));
-  for (const { name, description, commands } of COMMAND_GROUPS) {
+  for (const create of tree.commands) program.addCommand(create(context));
+  for (const { name, description, commands } of tree.groups) {
     const group = new Command(name).description(description);
     for (const create of commands) group.addCommand(create(context));
     program.addCommand(group);
@@ -111,7 +129,8 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<number
     },
   };
   try {
-    await createProgram(context, io).parseAsync([...args], { from: 'user' });
+    const program = createProgram(context, io, await treeFor(args));
+    await program.parseAsync([...args], { from: 'user' });
     return exitCode;
   } catch (thrown) {
     if (thrown instanceof CommanderError) {

@@ -13,7 +13,8 @@ export interface Health {
   readonly ill: () => readonly string[];
   /** Why events cannot be taken; none: they can. */
   readonly unready: () => readonly string[];
-  readonly metrics: Metrics;
+  /** Made when somebody asks for the first time. */
+  readonly metrics: () => Promise<Metrics>;
 }
 
 function installCheck(
@@ -36,8 +37,9 @@ export function healthRoutes(health: Health): RouteGroup {
       installCheck(app, '/healthz', 'healthy', health.ill);
       installCheck(app, '/readyz', 'ready', health.unready);
       app.get('/metrics', async (_request, reply) => {
-        const text = await health.metrics.text();
-        return reply.type(health.metrics.contentType).send(text);
+        const metrics = await health.metrics();
+        const text = await metrics.text();
+        return reply.type(metrics.contentType).send(text);
       });
     },
   };

@@ -18,6 +18,8 @@ export interface ConnectionOptions {
   readonly busyTimeoutMs: number;
   /** `external`: another program empties the write-ahead log (Litestream). Left out: we do. */
   readonly checkpoint?: 'own' | 'external' | undefined;
+  /** How much of the database the connection keeps in memory. Left out: 8 MiB. */
+  readonly cacheKib?: number | undefined;
 }
 
 const COMMON: Readonly<Record<string, number>> = {
@@ -26,8 +28,14 @@ const COMMON: Readonly<Record<string, number>> = {
   cell_size_check: 1,
   foreign_keys: 1,
   temp_store: 2,
-  cache_size: -8_192,
 };
+
+const CACHE_KIB = 8_192;
+
+/** A negative size is in KiB. */
+function cachePragma({ cacheKib = CACHE_KIB }: Pick<ConnectionOptions, 'cacheKib'>) {
+  return { cache_size: -cacheKib };
+}
 
 const WRITER: Readonly<Record<string, number>> = {
   ...COMMON,
@@ -39,10 +47,11 @@ const WRITER: Readonly<Record<string, number>> = {
 const FILE_MODE = 0o600;
 const MODE_MAX = 0o640;
 
-function writerPragmas({
-  checkpoint,
-}: Pick<ConnectionOptions, 'checkpoint'>): Readonly<Record<string, number>> {
-  return { ...WRITER, wal_autocheckpoint: checkpoint === 'external' ? 0 : 1_000 };
+type WriterOptions = Pick<ConnectionOptions, 'checkpoint' | 'cacheKib'>;
+
+function writerPragmas(options: WriterOptions): Readonly<Record<string, number>> {
+  const wal_autocheckpoint = options.checkpoint === 'external' ? 0 : 1_000;
+  return { ...WRITER, ...cachePragma(options), wal_autocheckpoint };
 }
 
 /** The log and its index have the database's mode. `chmod` opens nothing, so no lock is lost. */
@@ -60,10 +69,7 @@ function setPragmas(database: Database.Database, pragmas: Readonly<Record<string
 }
 
 /** Throws unless every pragma still has the value it was given. */
-export function verifyPragmas(
-  database: Database.Database,
-  options: Pick<ConnectionOptions, 'checkpoint'> = {},
-): void {
+export function verifyPragmas(database: Database.Database, options: WriterOptions = {}): void {
   for (const [name, expected] of Object.entries(writerPragmas(options))) {
     const found = Number(database.pragma(name, { simple: true }));
     if (found !== expected) {
@@ -159,7 +165,7 @@ export function openReader(path: string, options: ConnectionOptions): Database.D
   });
   return prepared(database, () => {
     checkApplication(database);
-    setPragmas(database, COMMON);
+    setPragmas(database, { ...COMMON, ...cachePragma(options) });
     database.pragma('query_only = 1');
   });
 }

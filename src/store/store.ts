@@ -196,11 +196,19 @@ export class SqliteStore implements Store {
   }
 }
 
+/**
+ * Writers live long, and the system has the pages too. Those of a large cache lie scattered in the
+ * heap, which then cannot be given back for months.
+ */
+const MAIN_CACHE_KIB = 2_048;
+const SECOND_CACHE_KIB = 4_096;
+
 /** Opens for writing, migrates, and proves that the durability settings hold. */
 export async function openStore(
-  options: StoreOptions,
+  asked: StoreOptions,
   clock: Clock,
 ): Promise<{ readonly store: SqliteStore; readonly migrated: MigrationReport }> {
+  const options = { cacheKib: MAIN_CACHE_KIB, ...asked };
   const database = openWriter(options.path, options);
   try {
     const migrated = migrate(database, clock);
@@ -229,9 +237,10 @@ const WRITE_BACK_EVERY = 8;
  * connection must be proved to be durable by itself.
  */
 export async function openSecondWriter(
-  options: StoreOptions & Pick<SqliteStore, 'turns'>,
+  asked: StoreOptions & Pick<SqliteStore, 'turns'>,
   clock: Clock,
 ): Promise<SqliteStore> {
+  const options = { cacheKib: SECOND_CACHE_KIB, ...asked };
   const byHand = { ...options, checkpoint: 'external' as const };
   const database = openWriter(options.path, byHand);
   try {

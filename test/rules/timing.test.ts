@@ -87,6 +87,11 @@ describe('the settings', () => {
     expect(problem('version: 1\ncalendar: { holidays: [24.12.2026] }\n')).toContain(
       'settings.yaml:2:24 write a date such as 2026-12-24',
     );
+    for (const hours of ['from: "16:30", to: "08:00"', 'from: "08:00", to: "08:00"']) {
+      expect(problem(`version: 1\ncalendar: { ${hours} }\n`)).toMatch(
+        /settings\.yaml:2:\d+ to: work must begin before it ends/,
+      );
+    }
     expect(problem('version: 1\nrails: { freshness: { stock: 60 } }\n')).toContain('stock');
   });
 

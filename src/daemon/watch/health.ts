@@ -4,7 +4,7 @@ import type { Config } from '../../config/schema.ts';
 import type { Health } from '../../console/health-routes.ts';
 import type { Meter } from '../../inbox/meter.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { createMetrics } from '../../ops/metrics/metrics.ts';
+import type { Metrics } from '../../ops/metrics/metrics.ts';
 import { readDatabase } from '../../ops/metrics/readings.ts';
 import type { LiveReadings } from '../../ops/metrics/sources.ts';
 import { freshnessOf } from '../../ops/status.ts';
@@ -84,13 +84,21 @@ function remembered<T>(clock: Clock, read: () => Promise<T>): () => Promise<T> {
 export function createHealth(config: Config, deps: HealthDeps): Health {
   const { store, clock, space } = deps;
   const freshness = freshnessOf(config);
-  const metrics = createMetrics({
-    build: { version: version(), node: process.version, instance: config.instance },
-    readDatabase: remembered(clock, () => readDatabase(store.db, clock.now(), freshness)),
-    readLive: () => liveReadings({ ...deps, backups: backupDirectory(config) }),
-  });
+  // Loaded when it is asked for: a start does not wait for it.
+  const load = async (): Promise<Metrics> => {
+    const { createMetrics } = await import('../../ops/metrics/metrics.ts');
+    return createMetrics({
+      build: { version: version(), node: process.version, instance: config.instance },
+      readDatabase: remembered(clock, () => readDatabase(store.db, clock.now(), freshness)),
+      readLive: () => liveReadings({ ...deps, backups: backupDirectory(config) }),
+    });
+  };
+  let metrics: Promise<Metrics> | undefined;
   return {
-    metrics,
+    metrics: () => {
+      metrics ??= load();
+      return metrics;
+    },
     ill: () => deps.stuck().map((worker) => `${worker} makes no progress`),
     unready: () => [
       ...(deps.isOpen() ? [] : ['the listeners do not accept']),

@@ -29,18 +29,20 @@ const weekday = z.enum([
   'sunday',
 ]);
 
-const calendar = z.strictObject({
-  days: z.array(weekday).default(['monday', 'tuesday', 'wednesday', 'thursday', 'friday']),
-  from: z
-    .string()
-    .regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'write a time such as "08:00"')
-    .default('08:00'),
-  to: z
-    .string()
-    .regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'write a time such as "16:30"')
-    .default('16:30'),
-  holidays: z.array(z.iso.date('write a date such as 2026-12-24')).default([]),
-});
+const timeOfDay = (example: string) =>
+  z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, `write a time such as "${example}"`);
+
+const calendar = z
+  .strictObject({
+    days: z.array(weekday).default(['monday', 'tuesday', 'wednesday', 'thursday', 'friday']),
+    from: timeOfDay('08:00').default('08:00'),
+    to: timeOfDay('16:30').default('16:30'),
+    holidays: z.array(z.iso.date('write a date such as 2026-12-24')).default([]),
+  })
+  .refine(({ from, to }) => from < to, {
+    message: 'work must begin before it ends: "from" must be earlier than "to"',
+    path: ['to'],
+  });
 
 const rejectRails = z.strictObject({
   max_per_hour: count.default(5),

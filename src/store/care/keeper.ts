@@ -23,6 +23,8 @@ export interface KeeperDeps {
 }
 
 const EVERY_MS = 60_000;
+/** After the start, which needs the disk and the processor for itself. */
+const FIRST_MS = 5_000;
 /** Between two slices, so that nobody waits for more than one. */
 const PAUSE_MS = 50;
 /** A minute's work must end within the minute. */
@@ -56,11 +58,13 @@ export function createKeeper(deps: KeeperDeps) {
   return {
     name: 'keeper',
     async run(signal: AbortSignal): Promise<void> {
+      const pause = (ms: number) => clock.sleep(ms, signal).catch(() => undefined);
+      await pause(FIRST_MS);
       while (!signal.aborted) {
         await keep(signal).catch((error: unknown) => {
           log.warn({ err: toError(error) }, 'housekeeping failed');
         });
-        await clock.sleep(EVERY_MS, signal).catch(() => undefined);
+        await pause(EVERY_MS);
       }
     },
   };

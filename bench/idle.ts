@@ -1,0 +1,94 @@
+/**
+ * The daemon that has nothing to do, as its unit starts it: the seconds from the start to READY on
+ * a database that is there, how much memory it keeps after a start and after a whole pull, and the
+ * share of a core that it uses while nothing happens.
+ *
+ * `node bench/idle.ts [--rows 100000] [--starts 5] [--quiet 60]`; `--rows` may be given several
+ * times, `--quiet` are the seconds that it is left alone. CPU seconds say more than seconds on a
+ * machine that is busy with other things.
+ */
+import { execFileSync, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { openReader } from '../src/store/connection.ts';
+import { cell, median, report, table } from './support/results.ts';
+import { LAUNCHER, startUnit, type UnitProcess, writeConfig } from './support/unit-process.ts';
+
+const { values } = parseArgs({
+  options: {
+    rows: { type: 'string', multiple: true, default: ['100000', '1000000'] },
+    starts: { type: 'string', default: '5' },
+    quiet: { type: 'string', default: '60' },
+  },
+});
+const QUIET_SECONDS = Number(values.quiet);
+const LOOK_MS = 500;
+
+interface Idle {
+  readonly residentMiB: number;
+  /** Percent of one core. */
+  readonly share: number;
+}
+
+async function leaveAlone(unit: UnitProcess): Promise<Idle> {
+  // What the start or the pull has left to do is not idleness yet.
+  await sleep(QUIET_SECONDS * 1_000);
+  const before = unit.use();
+  await sleep(QUIET_SECONDS * 1_000);
+  const { residentMiB, cpuSeconds } = unit.use();
+  return { residentMiB, share: ((cpuSeconds - before.cpuSeconds) / QUIET_SECONDS) * 100 };
+}
+
+/** Asked of the file: what the daemon is asked for, it keeps loaded. */
+async function pulled(folder: string, rows: number): Promise<void> {
+  const reader = openReader(join(folder, 'data', 'mirror.db'), { busyTimeoutMs: 5_000 });
+  const complete = reader
+    .prepare("select complete_rows from stream_state where stream = 'stock'")
+    .pluck();
+  while (complete.get() !== rows) await sleep(LOOK_MS);
+  reader.close();
+}
+
+async function measure(variants: number): Promise<string[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'selvedge-bench-'));
+  const source = fork(join(import.meta.dirname, 'support/stock-source.ts'), [String(variants)]);
+  const [{ v1Url, rows }] = await once(source, 'message');
+  const config = writeConfig(folder, v1Url);
+  // As after an installation: what a first start compiles is kept.
+  execFileSync(process.execPath, [LAUNCHER, '--version']);
+  const first = await startUnit(folder, config);
+  await pulled(folder, rows);
+  const afterPull = await leaveAlone(first);
+  await first.stop();
+  source.disconnect();
+  const starts: UnitProcess['ready'][] = [];
+  for (let start = 1; start < Number(values.starts); start += 1) {
+    const unit = await startUnit(folder, config);
+    starts.push(unit.ready);
+    await unit.stop();
+  }
+  const last = await startUnit(folder, config);
+  starts.push(last.ready);
+  const afterStart = await leaveAlone(last);
+  await last.stop();
+  rmSync(folder, { recursive: true });
+  return [
+    String(rows),
+    cell(median(starts.map(({ seconds }) => seconds)), 2),
+    cell(median(starts.map(({ cpuSeconds }) => cpuSeconds)), 2),
+    cell(afterStart.residentMiB, 0),
+    cell(afterPull.residentMiB, 0),
+    cell(Math.max(afterStart.share, afterPull.share), 2),
+  ];
+}
+
+const lines: string[][] = [];
+for (const variants of values.rows) lines.push(await measure(Number(variants)));
+const intro = `Median of ${values.starts} starts on a database with so many variants; the memory
+${values.quiet} s after a start and after a whole pull, and a core's share in the next ${values.quiet} s.`;
+const titles = ['rows', 'READY s', 'CPU s', 'MiB, started', 'MiB, after a pull', '% of a core'];
+report('Idle', `${intro.replaceAll('\n', ' ')}\n\n${table(titles, lines)}`);

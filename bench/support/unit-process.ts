@@ -1,0 +1,105 @@
+/**
+ * The daemon as its unit starts it: by the launcher, with the environment that the unit gives, and
+ * a configuration that pulls the stock of a source and nothing else; and what the system says of
+ * the process.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { localFile } from '../../src/console/api.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+export const LAUNCHER = join(ROOT, 'bin/selvedge.mjs');
+/** The kernel counts the time of a process in these (proc(5)). */
+const TICKS_PER_SECOND = 100;
+const LOOK_MS = 10;
+
+/** `Environment=` of the unit, by name. */
+function unitEnvironment(): Record<string, string> {
+  const unit = readFileSync(join(ROOT, 'systemd/selvedge.service'), 'utf8');
+  const assignments = [...unit.matchAll(/^Environment=(.*)$/gm)].flatMap(([, line = '']) =>
+    line.split(' '),
+  );
+  return Object.fromEntries(assignments.map((text) => text.split('=', 2)));
+}
+
+/** Writes a configuration into the folder and gives its path. */
+export function writeConfig(folder: string, v1Url: string): string {
+  const secret = join(folder, 'secret');
+  writeFileSync(secret, 'a-secret-of-the-bench', { mode: 0o600 });
+  const others = ['brands', 'freight', 'seasons', 'season', 'orders', 'ordersFull'];
+  const file = join(folder, 'selvedge.yaml');
+  writeFileSync(
+    file,
+    `dataDir: ${join(folder, 'data')}
+service:
+  v1:
+    baseUrl: ${v1Url}
+    login: { clientId: bench, clientSecret: { file: ${secret} } }
+  limits: { requestsPerSecond: 10000, loginSpacing: 0s }
+listener: { port: 0 }
+local: { port: 0 }
+rules: { directory: ${join(ROOT, 'config/rules')} }
+streams:
+  stock: { schedule: 0 0 1 1 *, jitter: 0s, fuse: { share: 1 } }
+${others.map((name) => `  ${name}: { enabled: false }`).join('\n')}
+`,
+  );
+  return file;
+}
+
+interface Use {
+  readonly residentMiB: number;
+  readonly cpuSeconds: number;
+}
+
+export interface UnitProcess {
+  /** Of the start, until both listeners accept. */
+  readonly ready: { readonly seconds: number; readonly cpuSeconds: number };
+  use(): Use;
+  stop(): Promise<void>;
+}
+
+function useOf(pid: number): Use {
+  const resident = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  // After the name, which may hold anything: utime and stime are the 12th and 13th.
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+  const ticks = Number(fields[11]) + Number(fields[12]);
+  return { residentMiB: Number(resident) / 1_024, cpuSeconds: ticks / TICKS_PER_SECOND };
+}
+
+async function answered(url: string): Promise<boolean> {
+  const answer = await fetch(url).catch(() => undefined);
+  await answer?.text();
+  return answer?.ok === true;
+}
+
+/** Starts it and waits until it is ready. Throws when it ends instead. */
+export async function startUnit(folder: string, config: string): Promise<UnitProcess> {
+  const known = localFile(join(folder, 'data'));
+  rmSync(known, { force: true });
+  const startedAt = performance.now();
+  const child: ChildProcess = spawn(process.execPath, [LAUNCHER, 'run', '--config', config], {
+    env: { PATH: process.env.PATH, ...unitEnvironment() },
+    stdio: ['ignore', 'ignore', 2],
+  });
+  const exit = once(child, 'exit');
+  const { pid = 0 } = child;
+  const url = (): string => JSON.parse(readFileSync(known, 'utf8')).url;
+  while (!existsSync(known) || !(await answered(`${url()}/readyz`))) {
+    if (child.exitCode !== null) throw new Error(`the daemon ended with ${child.exitCode}`);
+    await sleep(LOOK_MS);
+  }
+  const seconds = (performance.now() - startedAt) / 1_000;
+  return {
+    ready: { seconds, cpuSeconds: useOf(pid).cpuSeconds },
+    use: () => useOf(pid),
+    async stop() {
+      child.kill('SIGTERM');
+      await exit;
+    },
+  };
+}
