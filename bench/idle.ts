@@ -88,7 +88,10 @@ async function measure(variants: number): Promise<string[]> {
 
 const lines: string[][] = [];
 for (const variants of values.rows) lines.push(await measure(Number(variants)));
-const intro = `Median of ${values.starts} starts on a database with so many variants; the memory
-${values.quiet} s after a start and after a whole pull, and a core's share in the next ${values.quiet} s.`;
+const intro = [
+  `Median of ${values.starts} starts on a database with so many variants;`,
+  `the memory ${values.quiet} s after a start and after a whole pull, while nobody asks anything,`,
+  `and the larger share of a core in the ${values.quiet} s that follow.`,
+].join(' ');
 const titles = ['rows', 'READY s', 'CPU s', 'MiB, started', 'MiB, after a pull', '% of a core'];
-report('Idle', `${intro.replaceAll('\n', ' ')}\n\n${table(titles, lines)}`);
+report('Idle', `${intro}\n\n${table(titles, lines)}`);

@@ -25,6 +25,8 @@ export interface Clock {
 export interface ManualClock extends Clock {
   /** Moves time on and runs what falls due, in order, letting promises settle in between. */
   advance(ms: number): Promise<void>;
+  /** Moves the clock on the wall and nothing else, as an administrator does. */
+  step(ms: number): void;
   /** How many timers wait; a test that leaves one behind has a leak. */
   pending(): number;
 }
@@ -82,6 +84,23 @@ export function scaledClock(base: Clock, factor: number, startsAt = base.now()):
   };
 }
 
+/** Less than this is a correction, not a step. */
+const STEP_MS_MIN = 5_000;
+
+/**
+ * Tells by how many milliseconds the clock on the wall was moved since the last call, forth or
+ * back; 0 while it goes as it should. A machine that slept looks as if it was moved forth.
+ */
+export function watchSteps(clock: Pick<Clock, 'now' | 'monotonic'>): () => number {
+  const read = (): number => clock.now() - clock.monotonic();
+  let before = read();
+  return () => {
+    const moved = read() - before;
+    before += moved;
+    return Math.abs(moved) < STEP_MS_MIN ? 0 : Math.round(moved);
+  };
+}
+
 /** Lets every promise that is ready run to its next wait, I/O callbacks included. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 3; turn += 1) {
@@ -92,6 +111,7 @@ async function settle(): Promise<void> {
 /** A clock that stands still until it is advanced. */
 export function manualClock(startsAt = Date.UTC(2026, 0, 5, 8)): ManualClock {
   let elapsed = 0;
+  let stepped = 0;
   let order = 0;
   const waiting: { due: number; order: number; task: () => void }[] = [];
 
@@ -109,8 +129,11 @@ export function manualClock(startsAt = Date.UTC(2026, 0, 5, 8)): ManualClock {
   };
 
   const clock: ManualClock = {
-    now: () => startsAt + elapsed,
+    now: () => startsAt + stepped + elapsed,
     monotonic: () => elapsed,
+    step(ms) {
+      stepped += ms;
+    },
     pending: () => waiting.length,
     after(ms, task) {
       order += 1;

@@ -17,7 +17,7 @@
  * nothing is lost. When the database fails, `run` rejects and the supervisor starts it again.
  */
 import type { Random } from '../lib/chance.ts';
-import type { Clock } from '../lib/clock.ts';
+import { type Clock, watchSteps } from '../lib/clock.ts';
 import {
   BugError,
   ConflictError,
@@ -29,6 +29,7 @@ import {
 } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Store } from '../store/store.ts';
+import { followClockStep } from './clock-step.ts';
 import type { Clearance, Finding, FlightProblem, OutboxItem, OutboxKind } from './item.ts';
 import {
   type AttemptClass,
@@ -275,6 +276,19 @@ function freeHands({ concurrency, looks }: DispatcherLimits, busy: Busy, work: W
   return (work === 'send' ? concurrency : looks) - taken;
 }
 
+/** After a step of the clock; what is under way would write down times of before. */
+async function follow(
+  { store, clock }: DispatcherDeps,
+  moved: number,
+  busy: Busy,
+  found: Found,
+): Promise<void> {
+  if (moved === 0) return;
+  await Promise.all([...busy.values()].map(({ done }) => done));
+  found.clear();
+  await followClockStep(store, moved, clock.now());
+}
+
 export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   const { store, clock, limits, log } = deps;
   let wake = new AbortController();
@@ -324,10 +338,12 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
       const busy: Busy = new Map();
       const putOffs: PutOffs = new Map();
       const found: Found = new Map();
+      const clockMoved = watchSteps(clock);
       let failure: { readonly error: unknown } | undefined;
       try {
         while (!signal.aborted && !failure) {
           wake = new AbortController();
+          await follow(deps, clockMoved(), busy, found);
           await start(busy, found, (item) =>
             step(deps, item, putOffs, signal).catch((error: unknown) => {
               failure ??= { error };

@@ -4,6 +4,7 @@
  * when it is due next. Streams run beside each other and never wait for one another.
  */
 import type { Random } from '../lib/chance.ts';
+import { watchSteps } from '../lib/clock.ts';
 import { toError } from '../lib/errors.ts';
 import { createOutages } from './run/outages.ts';
 import { type RunnerDeps, type RunResult, runStream } from './run/run-stream.ts';
@@ -86,6 +87,22 @@ async function bringForward(deps: PlannerDeps): Promise<void> {
     .execute();
 }
 
+/**
+ * Due times from before the clock was set back lie too far ahead: nothing is due later than its
+ * schedule says from now on.
+ */
+async function planAgain(deps: PlannerDeps): Promise<void> {
+  for (const planned of deps.streams) {
+    const due_at = nextDue(deps, planned);
+    await deps.store.db
+      .updateTable('stream_state')
+      .set({ due_at })
+      .where('stream', '=', planned.stream.name)
+      .where('due_at', '>', due_at + planned.jitterMs)
+      .execute();
+  }
+}
+
 /** A stream that broke waits for its next time. A database that cannot even tell is not hidden. */
 async function putOff(deps: PlannerDeps, planned: PlannedStream, error: string): Promise<void> {
   await deps.store.db
@@ -149,6 +166,7 @@ export function createPlanner(deps: PlannerDeps): Planner {
       await ensureState(deps);
       await lookAgainAfterUpgrade(deps);
       await bringForward(deps);
+      const clockMoved = watchSteps(clock);
       const running = new Map<string, Promise<void>>();
       // Ends the runs as well when the planner itself breaks: two planners must never run at once.
       const broken = new AbortController();
@@ -157,6 +175,7 @@ export function createPlanner(deps: PlannerDeps): Planner {
       try {
         while (!signal.aborted && !failure) {
           wake = new AbortController();
+          if (clockMoved() < 0) await planAgain(deps);
           const idle = deps.mayPull() ? await idleStreams(deps, running) : [];
           for (const { planned } of idle.filter(({ dueAt }) => dueAt <= clock.now())) {
             const { name } = planned.stream;

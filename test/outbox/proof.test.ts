@@ -34,6 +34,29 @@ describe('what makes something new, in doubt', () => {
     expect(await bench.row(id)).toMatchObject({ state: 'confirmed', attempts: 2 });
   });
 
+  it.each([1, -1])(
+    'waits for its quiet time though the clock is moved by %i h meanwhile',
+    async (hours) => {
+      const bench = await createBench();
+      bench.creates = true;
+      const id = await bench.add(1);
+      bench.script.look = () => (bench.sends.length < 2 ? NO : YES);
+      bench.script.send = () => {
+        if (bench.sends.length > 1) return {};
+        throw new InDoubtError('transport.in_doubt', 'reset');
+      };
+      bench.start();
+      await bench.clock.advance(3 * MINUTE);
+      bench.clock.step(hours * 60 * MINUTE);
+      await bench.clock.advance(9 * MINUTE);
+      expect(bench.sends).toEqual([id]);
+      // Set back, it is on the safe side: the hour is waited for once more.
+      await bench.clock.advance((hours > 0 ? 2 : 62) * MINUTE);
+      expect(bench.sends).toEqual([id, id]);
+      expect(await bench.row(id)).toMatchObject({ state: 'confirmed', attempts: 2 });
+    },
+  );
+
   it('is never sent again for looks that may have missed it; then a person has it', async () => {
     const bench = await createBench();
     bench.creates = true;

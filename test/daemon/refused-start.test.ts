@@ -1,0 +1,70 @@
+/** Starts that a person must look at: what `selvedge run` says, and that nobody repeats them. */
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../src/lib/clock.ts';
+import { EXIT } from '../../src/lib/errors.ts';
+import { openStore } from '../../src/store/store.ts';
+import { selvedge } from '../cli/support.ts';
+import { ENV, MINIMAL, writeConfig } from '../config/support.ts';
+import { repositoryRoot } from '../support/source.ts';
+import { temporaryFolder } from '../support/store.ts';
+
+const FIVE_ERRORS = `service:
+  v1:
+    baseUrl: key.example.com/api/v1
+    apiKey: { env: API_KEY }
+    pageLimit: 251
+listner:
+  port: 8790
+local: { port: 80901 }
+streams:
+  stock: { schedule: "61 * * * *" }
+`;
+
+describe('selvedge run', () => {
+  it('names all five errors of a configuration with their places, and ends with 78', async () => {
+    const file = writeConfig(FIVE_ERRORS);
+    const { code, stderr } = await selvedge(['--config', file, 'run'], ENV);
+    expect(code).toBe(EXIT.config.code);
+    const places = [...stderr.matchAll(/selvedge\.yaml:(\d+):\d+: /g)];
+    expect(places.map(([, line]) => Number(line))).toEqual([3, 5, 6, 8, 10]);
+    for (const name of ['baseUrl', 'pageLimit', 'listner', 'port', 'schedule']) {
+      expect(stderr).toContain(name);
+    }
+  });
+
+  it('leaves the database of a newer version alone, says what to do, ends with 65', async () => {
+    const dataDir = join(temporaryFolder(), 'data');
+    mkdirSync(dataDir);
+    const path = join(dataDir, 'mirror.db');
+    const { store } = await openStore({ path, busyTimeoutMs: 1_000 }, systemClock());
+    await store.close();
+    const database = new Database(path);
+    onTestFinished(() => void database.close());
+    database.exec("insert into schema_migration values (9999, 'future', '', 0)");
+    const shape = () => [
+      ...database.prepare('select sql from sqlite_schema order by name').pluck().all(),
+      ...database.prepare('select version from schema_migration').pluck().all(),
+      ...readdirSync(dataDir).filter((name) => name.includes('before')),
+    ];
+    const before = shape();
+    const file = writeConfig(`dataDir: ${dataDir}\n${MINIMAL}`);
+    const { code, stderr } = await selvedge(['--config', file, 'run'], ENV);
+    expect(code).toBe(EXIT.store.code);
+    expect(stderr).toContain('has schema 9999 (future)');
+    expect(stderr).toContain('run the newer program, or restore the backup');
+    expect(shape()).toEqual(before);
+  });
+
+  it.each(['selvedge.service', 'selvedge@.service'])(
+    'is not repeated by %s when a person must look, and by all means otherwise',
+    (unit) => {
+      const text = readFileSync(join(repositoryRoot, 'systemd', unit), 'utf8');
+      const codes = /^RestartPreventExitStatus=(.*)$/m.exec(text)?.[1]?.split(' ').map(Number);
+      expect(codes).toEqual([EXIT.store.code, EXIT.migration.code, EXIT.config.code]);
+      expect(text).toContain('\nRestart=always\n');
+    },
+  );
+});
