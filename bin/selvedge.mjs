@@ -64,11 +64,6 @@ async function runHere() {
   const { main } = await import(entry);
   // Now, not at the exit: a daemon may be killed.
   nodeModule.flushCompileCache();
-  // From here on memory counts for more than speed: a while after a burst of work V8 collects what
-  // is left of it, code that is not used any more included. Otherwise it takes the burst for the
-  // rule and keeps its garbage for hours.
-  setFlagsFromString('--optimize-for-size');
-  setFlagsFromString('--bytecode-old-age=2');
   await main(process.argv.slice(2));
 }
 

@@ -11,6 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { requireConfig } from '../../src/config/load.ts';
 import { localFile } from '../../src/console/api.ts';
 import { openDaemon } from '../../src/daemon/daemon.ts';
+import { preferMemory } from '../../src/daemon/lifecycle.ts';
 import { systemRandom } from '../../src/lib/chance.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
@@ -57,6 +58,7 @@ async function pull(): Promise<void> {
   if (!answer.ok) throw new Error(`cannot pull: ${await answer.text()}`);
 }
 
+preferMemory();
 const stop = new AbortController();
 let meter = startMeter();
 const daemon = await openDaemon(config, {

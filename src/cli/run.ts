@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { showProblem } from '../config/problems.ts';
 import { openDaemon } from '../daemon/daemon.ts';
-import { runUntilSignal } from '../daemon/lifecycle.ts';
+import { preferMemory, runUntilSignal } from '../daemon/lifecycle.ts';
 import { serviceManager } from '../daemon/systemd/manager.ts';
 import { systemRandom } from '../lib/chance.ts';
 import { systemClock } from '../lib/clock.ts';
@@ -27,6 +27,7 @@ export function run(context: CliContext): Command {
       const manager = serviceManager(context.env, process.pid, log);
       const deps = { clock: systemClock(), random: systemRandom(), log, scrubber, manager };
       const daemon = await openDaemon(config, { ...deps, readConfig });
+      preferMemory();
       const reload = () =>
         manager.notifier.reloading(() => daemon.reload({ actor: 'signal', reason: 'SIGHUP' }));
       const onHangUp = context.output.isTerminal ? undefined : reload;
