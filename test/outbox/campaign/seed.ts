@@ -42,7 +42,8 @@ export interface SeedFigures extends Verdict {
 /** Beside a quiet time of 10 s, which must be longer than stall, late commit and lag together. */
 const TROUBLE = { stall: '3s', lateCommit: { least: 1, most: 3 }, listingLagMax: 2 };
 const SETTINGS = [
-  'outbox: { quietTime: 10s, lookEvery: 2s, attemptsMax: 20, delayMin: 100ms, delayMax: 2s }',
+  'outbox: { quietTime: 10s, lookEvery: 2s, attemptsMax: 20, delayMin: 100ms, delayMax: 2s,',
+  '  auditEvery: 1m }',
 ];
 const SERVICE = [
   '  limits: { requestsPerSecond: 10000, concurrency: 16, loginSpacing: 0s }',

@@ -45,13 +45,24 @@ function madeAt({ world }: Reference): Map<string, number> {
   ]);
 }
 
+/** What the daemon itself noticed; that something waited for long is no fault here. */
+function incidentsIn(mirror: Database.Database): string[] {
+  return mirror
+    .prepare<[], string>(
+      `select 'incident ' || kind || ' ' || key || ': ' || detail from incident
+        where kind in ('duplicate_reference', 'push_differs', 'push_dead') limit 10`,
+    )
+    .pluck()
+    .all();
+}
+
 function judge(reference: Reference, folder: string, papers: readonly Paper[]): Verdict {
   const made = madeAt(reference);
   const mirror = new Database(join(folder, 'data', 'mirror.db'), { readonly: true });
   const rows = z.array(rowSchema).parse(mirror.prepare(ROWS).all());
+  const problems = incidentsIn(mirror);
   mirror.close();
   const known = new Map(rows.map((row) => [`${row.kind} ${row.reference}`, row]));
-  const problems: string[] = [];
   const counts = { confirmed: 0, inDoubt: 0, refused: 0, lost: 0, doubles: 0 };
   const wrong = (what: 'lost' | 'doubles', text: string): void => {
     counts[what] += 1;
