@@ -124,6 +124,21 @@ async function refusalOf(db: Db | Tx, { outbox_id, state }: NonNullable<Row>) {
   return last?.class === 'refused' ? last.error_code : null;
 }
 
+/** Who stands before it in its lane and waits for a person. */
+async function waitsFor(db: Db | Tx, { outbox_id, lane, state }: NonNullable<Row>) {
+  if (state !== 'queued') return null;
+  const first = await db
+    .selectFrom('outbox')
+    .select('outbox_id')
+    .where('lane', '=', lane)
+    .where('outbox_id', '<', outbox_id)
+    .where('ended_at', 'is', null)
+    .where('desk_reason', 'is not', null)
+    .limit(1)
+    .executeTakeFirst();
+  return first?.outbox_id ?? null;
+}
+
 async function describe(db: Db | Tx, row: NonNullable<Row>): Promise<DocumentState> {
   const result = readResult(row.result);
   const pendingRefundId = result.pendingRefundId ?? null;
@@ -146,6 +161,7 @@ async function describe(db: Db | Tx, row: NonNullable<Row>): Promise<DocumentSta
       ...{ outboxId: row.outbox_id, kind, state, lastError: row.last_error },
       ...{ deskReason: row.desk_reason, pendingRefundId, orderRefundId },
       refusedWith: await refusalOf(db, row),
+      waitsFor: await waitsFor(db, row),
     }),
   };
 }

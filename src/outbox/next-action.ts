@@ -11,6 +11,8 @@ export interface Situation {
   readonly orderRefundId: number | null;
   /** By which the service refused it; null: our own checks did, or nobody. */
   readonly refusedWith: string | null;
+  /** The row before it in its lane that a person must decide about; null: there is none. */
+  readonly waitsFor: number | null;
 }
 
 /** What `outbox resolve --as confirmed:` wants to know. */
@@ -83,7 +85,13 @@ function refused({ outboxId, kind, refusedWith }: Situation): string {
 }
 
 export function nextAction(situation: Situation): string {
-  const { outboxId, state, lastError } = situation;
+  const { outboxId, state, lastError, waitsFor } = situation;
+  if (state === 'queued' && waitsFor !== null) {
+    return (
+      `wait for outbox ${waitsFor}, which goes first and is left to a person: "selvedge outbox ` +
+      `show ${waitsFor}" says what to decide`
+    );
+  }
   if (state === 'queued') {
     return lastError === null
       ? 'nothing: it is sent as soon as its turn has come'

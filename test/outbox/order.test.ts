@@ -168,6 +168,13 @@ describe('the desk', () => {
     const state = await house.until(id, 'in_doubt');
     expect(state.deskReason).toContain('is not like this document');
     expect(state.nextAction).toContain(`selvedge outbox resolve ${id} --as confirmed:<orderId>`);
+    const behind = await house.put('pending_refund', 'R-1', {
+      orderReference: model.reference,
+      lines: [{ barcode: house.barcodes[0], quantity: 1 }],
+    });
+    expect((await house.until(behind, 'queued')).nextAction).toContain(
+      `selvedge outbox show ${id}`,
+    );
     await expect(
       desk.resolve(id, { as: 'confirmed', id: String(model.orderId + 1) }, WHO),
     ).rejects.toThrow(/reference|no order/);

@@ -166,11 +166,13 @@ async function waitFor(look: () => boolean, msMax: number): Promise<boolean> {
   return true;
 }
 
-/** Whether no row is open but those that a person must decide about. */
+/** Whether no row is open but those that a person must decide about, and what is behind them. */
 function isSettled(folder: string): boolean {
   const mirror = new Database(join(folder, 'data', 'mirror.db'), { readonly: true });
   const open = mirror.prepare(
-    'select 1 from outbox where ended_at is null and desk_reason is null limit 1',
+    `select 1 from outbox o where ended_at is null and desk_reason is null and not exists (
+      select 1 from outbox b where b.lane = o.lane and b.outbox_id < o.outbox_id
+        and b.ended_at is null and b.desk_reason is not null) limit 1`,
   );
   const settled = open.get() === undefined;
   mirror.close();

@@ -8,7 +8,7 @@ import type { Paper } from './doors.ts';
 
 export interface Verdict {
   readonly confirmed: number;
-  /** Left to a person, with evidence. */
+  /** Left to a person, with evidence, or in line behind such a one. */
   readonly inDoubt: number;
   readonly refused: number;
   readonly lost: number;
@@ -24,10 +24,13 @@ const rowSchema = z.object({
   desk: z.string().nullable(),
   error: z.string().nullable(),
   evidence: z.int(),
+  behind: z.int(),
 });
 
 const ROWS = `select kind, reference, state, desk_reason as desk, last_error as error,
-  (select count(*) from outbox_evidence e where e.outbox_id = o.outbox_id) as evidence
+  (select count(*) from outbox_evidence e where e.outbox_id = o.outbox_id) as evidence,
+  exists (select 1 from outbox b where b.lane = o.lane and b.outbox_id < o.outbox_id
+    and b.desk_reason is not null) as behind
   from outbox o`;
 
 function countsBy(references: readonly string[]): Map<string, number> {
@@ -79,6 +82,9 @@ function judge(reference: Reference, folder: string, papers: readonly Paper[]): 
       if (count === 0) wrong('lost', told);
     } else if (row?.state === 'in_doubt' && row.desk !== null && row.evidence > 0) {
       counts.inDoubt += 1;
+    } else if (row?.state === 'queued' && row.behind === 1) {
+      // Its order is the one that a person must decide about.
+      counts.inDoubt += 1;
     } else {
       // Nothing of what is handed in here deserves a refusal.
       if (row?.state === 'refused') counts.refused += 1;
@@ -97,7 +103,7 @@ function openReceipts(folder: string): string[] {
   const open = exchange
     .prepare<[], string>(
       `select reference || ' is ' || state from receipt where final = 0
-        and not (state = 'in_doubt' and next_step like 'decide%') limit 10`,
+        and next_step not like 'decide%' and next_step not like 'wait for outbox%' limit 10`,
     )
     .pluck()
     .all();
