@@ -43,6 +43,7 @@ export interface RowBatch {
   readonly rowCount: number;
   /** Owns its memory: `postMessage(batch, [batch.bytes.buffer])` moves it. */
   readonly bytes: Uint8Array<ArrayBuffer>;
+  /** Where the rows are; what stands around them is not for use. */
   readonly segments: readonly SegmentSpan[];
   /** Epoch ms of the request that brought these rows. */
   readonly startedAt: number;
@@ -114,25 +115,37 @@ function scanOptions(options: VariantListOptions, skipRows: number): RowScanOpti
   return { path: ['data', 'variants'], rowsPerSegment, rowBytesMax, restBytesMax, skipRows };
 }
 
+/** Memory that a body shares with nobody: it can be given away as it is. */
+function ownBytes({ buffer, length }: Buffer): Uint8Array<ArrayBuffer> | undefined {
+  const isOwn = buffer instanceof ArrayBuffer && buffer.byteLength === length;
+  return isOwn ? new Uint8Array(buffer) : undefined;
+}
+
+interface BatchPlace {
+  readonly pageNumber: number;
+  readonly offset: number;
+  readonly startedAt: number;
+}
+
+/** `whole` has the segments in it already; otherwise they are copied together. */
 function gathered(
   segments: readonly RowSegment[],
-  place: { readonly pageNumber: number; readonly offset: number; readonly startedAt: number },
+  { pageNumber, offset, startedAt }: BatchPlace,
+  whole?: Uint8Array<ArrayBuffer>,
 ): Omit<RowBatch, 'next'> {
   const total = segments.reduce((sum, { bytes }) => sum + bytes.length, 0);
-  const bytes = new Uint8Array(new ArrayBuffer(total));
+  const bytes = whole ?? new Uint8Array(new ArrayBuffer(total));
   const spans: SegmentSpan[] = [];
-  let start = 0;
+  let end = 0;
   let rowCount = 0;
   for (const segment of segments) {
-    const end = start + segment.bytes.length;
-    bytes.set(segment.bytes, start);
-    const firstRow = place.offset + segment.firstRow;
-    spans.push({ firstRow, rowCount: segment.rowCount, start, end });
+    const start = whole ? segment.bytes.byteOffset : end;
+    if (!whole) bytes.set(segment.bytes, start);
+    end = start + segment.bytes.length;
+    spans.push({ firstRow: offset + segment.firstRow, rowCount: segment.rowCount, start, end });
     rowCount += segment.rowCount;
-    start = end;
   }
-  const firstRow = spans[0]?.firstRow ?? place.offset;
-  const { pageNumber, startedAt } = place;
+  const firstRow = spans[0]?.firstRow ?? offset;
   return { pageNumber, firstRow, rowCount, bytes, segments: spans, startedAt };
 }
 
@@ -205,17 +218,21 @@ async function fetchPage(pull: PullRequest, page: number, signal: AbortSignal): 
   const { value, headers, startedAt } = await sender.send(request, (body) => {
     const scanner = createRowScanner(scanOptions(options, 0));
     const segments = scanner.push(body);
-    return { segments, end: scanner.end() };
+    return { segments, end: scanner.end(), whole: ownBytes(body) };
   });
   const { status, count } = envelopeOf(request, headers, value.end);
   const offset = (page - 1) * limit;
-  const batch = gathered(value.segments, { pageNumber: page, offset, startedAt });
+  const batch = gathered(value.segments, { pageNumber: page, offset, startedAt }, value.whole);
   return { status, count, batch: { ...batch, next: page + 1 } };
 }
 
 /** A full page that does not say whether others follow: its count may be its own. */
 function isUnsure({ count, batch: { rowCount } }: Page, pageRows: number): boolean {
   return rowCount === pageRows && (count === undefined || count === rowCount);
+}
+
+function digestOfRows({ bytes, segments }: RowBatch): string {
+  return hash('sha1', bytes.subarray(segments[0]?.start, segments.at(-1)?.end));
 }
 
 /** The last page that is worth asking for, as far as this page tells. */
@@ -256,7 +273,7 @@ async function* paged(
       first ??= page;
       const { batch, status, count } = page;
       // The same page once more: the service does not know `page`.
-      const digest = isUnsure(page, pageRows) ? hash('sha1', batch.bytes) : undefined;
+      const digest = isUnsure(page, pageRows) ? digestOfRows(batch) : undefined;
       if (digest !== undefined && digest === before) {
         finish({ status, countFirst: first.count, count, rows: batch.firstRow, shortPages });
         return;
