@@ -78,7 +78,8 @@ describe('selvedge events', () => {
     const other = `whsec_${Buffer.alloc(24, 1).toString('base64')}`;
     relay.deleteEndpoint(endpoint.id);
     relay.createEndpoint({ url: endpoint.url, secret: other });
-    const refused = await house.call('events', 'ping', '--timeout', '1s');
+    // Long enough for the relay to try, also on a busy machine.
+    const refused = await house.call('events', 'ping', '--timeout', '4s');
     expect(refused).toMatchObject({ code: 1 });
     expect(refused.stderr).toMatch(/the relay gets 401 from .*\/webhooks/);
     const [wrong] = relay.listEndpoints();
