@@ -92,6 +92,9 @@ inside systemd-sysusers
 inside systemd-tmpfiles --create
 inside chgrp -R selvedge /etc/selvedge
 inside chmod 600 /etc/selvedge/secrets/client-secret /etc/selvedge/secrets/webhook-secret
+inside ln -sfn /opt/selvedge/bin/selvedge.mjs /usr/local/bin/selvedge
+inside ln -sfn /opt/selvedge/node_modules/.bin/node /usr/local/bin/node
+operator() { inside PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin runuser -u selvedge -- selvedge "$@"; }
 inside systemctl daemon-reload
 inside systemctl enable --now selvedge.socket selvedge.service selvedge-backup.timer 2>/dev/null || true
 
@@ -104,8 +107,26 @@ until_is 'files are private' '^600 selvedge' inside stat -c '%a %U' /var/lib/sel
 until_is 'no privileges' 'NoNewPrivs:.1' inside grep NoNewPrivs "/proc/$(shown MainPID)/status"
 until_is 'priorities in the journal' 'no rules|level lacks|refused|fail|warn' \
   inside journalctl -t selvedge -p warning -n 3 -o cat
-inside systemctl reload selvedge.service || failed=1
-until_is 'reload' 'rules' inside journalctl -t selvedge -n 5 -o cat --grep=rules
+rule_set() { operator rules check | grep -oE 'rule set [0-9a-f]{12}' | cut -d' ' -f3; }
+reload() {
+  reload_at=$(inside date '+%F %T')
+  inside systemctl reload selvedge.service || failed=1
+}
+logged() { inside journalctl -t selvedge -o cat --since "$reload_at" --grep="$1"; }
+# A changed rule counts at once; a broken one changes nothing; a setting says what it needs.
+inside cp /etc/selvedge/rules/deliveries.yaml /etc/selvedge/good.yaml
+inside sed -i '0,/title: .*/s//title: Changed by the rehearsal/' /etc/selvedge/rules/deliveries.yaml
+reload
+until_is 'reload: the changed rules count' "\"to\":\"$(rule_set)" logged 'other rules are in force'
+inside bash -c 'echo "nonsense: [" >>/etc/selvedge/rules/deliveries.yaml'
+reload
+until_is 'reload: broken rules change nothing' 'stays as it was' logged 'nothing was reloaded'
+inside mv /etc/selvedge/good.yaml /etc/selvedge/rules/deliveries.yaml
+inside bash -c 'echo "instance: second" >>/etc/selvedge/selvedge.yaml'
+reload
+until_is 'reload: and back' "\"to\":\"$(rule_set)" logged 'other rules are in force'
+until_is 'reload: a setting waits for a restart' 'instance' logged 'from the next start on'
+inside sed -i '/^instance: second/d' /etc/selvedge/selvedge.yaml
 until_is 'active after it' '^active$' shown ActiveState
 pid=$(shown MainPID)
 inside kill -KILL "$pid"
@@ -124,9 +145,6 @@ until_is 'backup service' 'Result=success' bash -c "
   nsenter -t $leader -m -p -- systemctl show selvedge-backup.service -p Result"
 until_is 'backup is there' 'backup-.*json' inside ls /var/backups/selvedge
 # What an operator types, as docs/install.md shows it.
-inside ln -sfn /opt/selvedge/bin/selvedge.mjs /usr/local/bin/selvedge
-inside ln -sfn /opt/selvedge/node_modules/.bin/node /usr/local/bin/node
-operator() { inside PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin runuser -u selvedge -- selvedge "$@"; }
 until_is 'config check' 'the configuration is right' operator config check
 until_is 'rules check' '[0-9]+ rules|right|ok' operator rules check
 until_is 'doctor --offline' 'nothing has failed' operator doctor --offline
@@ -151,15 +169,21 @@ inside cp /etc/selvedge/secrets/client-secret /etc/selvedge/secrets/webhook-secr
 inside cp -r /etc/selvedge/rules /etc/selvedge/acme/rules
 inside bash -c "printf '[Socket]\nListenStream=127.0.0.1:8800\n' \
   >/etc/systemd/system/selvedge@acme.socket.d/address.conf
-  sed -e '/^rules/d' -e '/^store/d' /etc/selvedge/selvedge.yaml >/etc/selvedge/acme/selvedge.yaml
+  sed -e '/^rules/d' -e '/^store/d' -e '/^instance/d' /etc/selvedge/selvedge.yaml >/etc/selvedge/acme/selvedge.yaml
   printf '%s\n' 'instance: acme' 'dataDir: /var/lib/selvedge/acme' 'local: { port: 8801 }' \
-    'rules: { directory: /etc/selvedge/acme/rules }' >>/etc/selvedge/acme/selvedge.yaml
+    'rules: { directory: /etc/selvedge/acme/rules }' \
+    'store: { backup: { directory: /var/backups/selvedge/acme } }' >>/etc/selvedge/acme/selvedge.yaml
   chgrp -R selvedge /etc/selvedge/acme"
 inside systemctl daemon-reload
 inside systemctl enable --now selvedge@acme.socket selvedge@acme.service 2>/dev/null || true
 until_is 'second brand is ready' '"ready":true' inside curl -s http://127.0.0.1:8801/readyz
 until_is 'second brand listens' '405|404' \
   inside curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:8800/webhooks
+inside install -d -m 700 -o selvedge -g selvedge /var/backups/selvedge/acme
+until_is 'backup of the second brand' 'Result=success' bash -c "
+  nsenter -t $leader -m -p -- systemctl start selvedge-backup@acme.service
+  nsenter -t $leader -m -p -- systemctl show selvedge-backup@acme.service -p Result"
+until_is 'it is there' 'backup-.*json' inside ls /var/backups/selvedge/acme
 inside systemctl stop selvedge@acme.service selvedge@acme.socket
 # A stream of requests over three restarts: senders wait, none is refused.
 inside bash -c 'for i in $(seq 400); do curl -s -o /dev/null --max-time 30 \
