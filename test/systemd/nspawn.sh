@@ -78,7 +78,7 @@ until_is() { # what, wanted pattern, command…
   for _ in $(seq 120); do
     found=$("$@" 2>&1 || true)
     if grep -qE "$pattern" <<<"$found"; then
-      echo "ok    $what: $(head -1 <<<"$found")"
+      echo "ok    $what: $(head -1 <<<"$found" | cut -c 1-300)"
       return 0
     fi
     sleep 0.5
@@ -114,14 +114,14 @@ reload() {
 }
 logged() { inside journalctl -t selvedge -o cat --since "$reload_at" --grep="$1"; }
 # A changed rule counts at once; a broken one changes nothing; a setting says what it needs.
-inside cp /etc/selvedge/rules/deliveries.yaml /etc/selvedge/good.yaml
-inside sed -i '0,/title: .*/s//title: Changed by the rehearsal/' /etc/selvedge/rules/deliveries.yaml
+inside cp /etc/selvedge/rules/settings.yaml /etc/selvedge/good.yaml
+inside sed -i 's/accept_up_to: { DKK: [0-9]*/accept_up_to: { DKK: 14999/' /etc/selvedge/rules/settings.yaml
 reload
 until_is 'reload: the changed rules count' "\"to\":\"$(rule_set)" logged 'other rules are in force'
-inside bash -c 'echo "nonsense: [" >>/etc/selvedge/rules/deliveries.yaml'
+inside bash -c 'echo "nonsense: [" >>/etc/selvedge/rules/settings.yaml'
 reload
 until_is 'reload: broken rules change nothing' 'stays as it was' logged 'nothing was reloaded'
-inside mv /etc/selvedge/good.yaml /etc/selvedge/rules/deliveries.yaml
+inside mv /etc/selvedge/good.yaml /etc/selvedge/rules/settings.yaml
 inside bash -c 'echo "instance: second" >>/etc/selvedge/selvedge.yaml'
 reload
 until_is 'reload: and back' "\"to\":\"$(rule_set)" logged 'other rules are in force'
