@@ -104,10 +104,14 @@ function openFilesOf(pid: string): string[] {
   }
 }
 
-function holdersOf(path: string): Holder[] {
+/** Of other processes that have the first file open; the daemon is who has the second as well. */
+function strangersAt(path: string, lock: string): Holder[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && name !== String(process.pid))
-    .filter((pid) => openFilesOf(pid).includes(path))
+    .filter((pid) => {
+      const files = openFilesOf(pid);
+      return files.includes(path) && !files.includes(lock);
+    })
     .map((pid) => ({
       pid,
       program: readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, 3).join(' '),
@@ -115,12 +119,10 @@ function holdersOf(path: string): Holder[] {
 }
 
 /** Who else has the database open: a reader who stays keeps its log from being emptied. */
-export function checkHolders({ dataDir }: Config): Finding[] {
+export function checkHolders({ dataDir }: Pick<Config, 'dataDir'>): Finding[] {
   if (process.platform !== 'linux') return [skipped('readers', 'only Linux tells')];
   const wal = statSync(join(dataDir, 'mirror.db-wal'), { throwIfNoEntry: false })?.size ?? 0;
-  const strangers = holdersOf(join(dataDir, 'mirror.db')).filter(
-    ({ program }) => !/\bselvedge\b/.test(program),
-  );
+  const strangers = strangersAt(join(dataDir, 'mirror.db'), join(dataDir, 'daemon.lock'));
   const text = `log ${formatSize(wal)}`;
   if (strangers.length === 0) {
     const seen = process.getuid?.() === 0 ? 'no other program has it open' : 'of this user none';
