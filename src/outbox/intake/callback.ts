@@ -28,7 +28,7 @@ export interface CallbackDeps {
 }
 
 /** Between two looks for documents that have ended. */
-const LOOK_MS = 500;
+const LOOK_MS = 1_000;
 const AT_ONCE_MAX = 4;
 const COMPLAINT_CHARS_MAX = 500;
 

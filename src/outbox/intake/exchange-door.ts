@@ -34,7 +34,7 @@ export interface ExchangeDoorDeps {
 }
 
 /** Between two looks at the counter; a document waits at most this long. */
-const LOOK_MS = 200;
+const LOOK_MS = 400;
 /** The pause after a lock that was held: short, since a busy writer lets go for moments only. */
 const RETRY_MS = 7;
 /** A lock that is held this long is worth a line in the log. */
