@@ -5,8 +5,8 @@ import { type RunningDaemon, startTestDaemon, testConfig, until } from '../suppo
 import { temporaryFolder } from '../support/store.ts';
 import { fastClock, placeOrders, startFastReference } from './support.ts';
 
-const ORDERS = 50;
-const EVENTS = 500;
+const ORDERS = 100;
+const EVENTS = 1_000;
 const LOST_ORDERS = 5;
 
 /** An event that changes nothing: what the service says about a delivery as it is. */
