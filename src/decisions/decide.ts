@@ -58,13 +58,6 @@ async function withPace(tx: Tx, judged: Judged): Promise<Judged> {
   return paused ? { ...judged, outcome: paused.outcome, dueAt: paused.until } : judged;
 }
 
-/** What the service has no order of is nobody's to decide, whatever the rules say. */
-function orphaned({ orderIsGone, facts }: Subject, outcome: Outcome): Outcome {
-  if (!orderIsGone) return outcome;
-  const reason = `rail order: the service no longer has order ${facts.order.id}`;
-  return { kind: 'hold', code: 'rail', rules: [], reason, missing: [] };
-}
-
 async function judge(tx: Tx, context: DecisionContext, subject: Subject): Promise<Judged> {
   const { rules, mode, now } = context;
   const { ruleSet } = rules;
@@ -75,8 +68,7 @@ async function judge(tx: Tx, context: DecisionContext, subject: Subject): Promis
     lapsed: lapsedRules(await readHolds(tx, id), now),
   });
   const holdAt = await keepHolds(tx, id, ruleSet, evaluation, now);
-  const wanted = orphaned(subject, evaluation.live);
-  const railed = await outcomeAfterRails(tx, { subject, at: now }, wanted);
+  const railed = await outcomeAfterRails(tx, { subject, at: now }, evaluation.live);
   const { settings } = ruleSet;
   const { outcome, coolsUntil } = await outcomeAfterReturn(tx, id, railed, settings, now);
   const wakeAt = coolsUntil ?? holdAt;

@@ -41,10 +41,15 @@ export async function openOutboxStops(deps: OutboxStopsDeps): Promise<OutboxStop
     action: 'outbox.stop' | 'outbox.resume',
     kind: string | null,
     { actor, reason }: Asker,
+    ended?: OutboxStop,
   ): Promise<void> => {
     const subject = kind === null ? 'outbox' : `outbox:${kind}`;
-    await store.transaction(async (tx) => {
-      await writeOutboxStops(tx, stops, clock);
+    const left = (): readonly OutboxStop[] => stops.filter((one) => one !== ended);
+    await store.transaction(async (tx, onCommit) => {
+      onCommit(() => {
+        stops = left();
+      });
+      await writeOutboxStops(tx, left(), clock);
       await tx
         .insertInto('audit')
         .values({ at: clock.now(), actor, action, subject, reason, detail: '{}' })
@@ -79,8 +84,8 @@ export async function openOutboxStops(deps: OutboxStopsDeps): Promise<OutboxStop
           hint: others === '' ? 'see: selvedge status' : `stopped: ${others}`,
         });
       }
-      stops = stops.filter((one) => one !== ended);
-      await write('outbox.resume', kind, asker);
+      // Not before it is written: whoever is told that it failed must find it stopped.
+      await write('outbox.resume', kind, asker, ended);
       return ended;
     },
   };

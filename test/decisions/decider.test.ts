@@ -1,7 +1,9 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { createDecider } from '../../src/decisions/decider.ts';
+import { tryQueue } from '../../src/decisions/trial/queue.ts';
 import { silentLogger } from '../../src/lib/log.ts';
+import { rulesOf } from '../rules/support.ts';
 import { ACCEPT_COVERED, ACCEPT_SMALL, createHouse, type House, loadedRules } from './support.ts';
 
 const MINUTE = 60_000;
@@ -96,6 +98,12 @@ describe('a pending delivery', () => {
       rules: '[]',
     });
     expect(await house.pushes()).toEqual([]);
+    const rules = rulesOf(ACCEPT_SMALL);
+    const [tried] = await tryQueue(house.store, house.clock.now(), { rules });
+    expect(tried).toMatchObject({
+      after: 'hold',
+      reason: 'rail order: the service no longer has order 1',
+    });
     await gone(null);
     expect(await house.decide()).toEqual(['1 accept']);
   });

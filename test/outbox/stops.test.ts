@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
@@ -5,6 +6,20 @@ import { openOutboxStops } from '../../src/outbox/stops.ts';
 import { temporaryStore } from '../support/store.ts';
 
 const ASKER = { actor: 'ada', reason: 'wrong prices' };
+
+it('goes on when its end could not be written down', async () => {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  const stops = await openOutboxStops({ store, clock, log: silentLogger() });
+  await stops.stop('order', ASKER);
+  await sql`create trigger full before insert on audit begin
+    select raise(abort, 'the disk is full'); end`.execute(store.db);
+  await expect(stops.resume('order', ASKER)).rejects.toThrow('the disk is full');
+  expect(stops.brake('order')).toBe('ada stopped order: wrong prices');
+  await sql`drop trigger full`.execute(store.db);
+  await stops.resume('order', ASKER);
+  expect(stops.brake('order')).toBeUndefined();
+});
 
 it('outlives restarts, each kind and everything by itself', async () => {
   const clock = manualClock();

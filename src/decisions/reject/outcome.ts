@@ -12,11 +12,11 @@ import { settlePushed } from './settle.ts';
 
 /** The hold that a rail makes of an outcome; the rail's name is the reason's first word. */
 export function railHold(
-  ruleId: string,
+  ruleId: string | undefined,
   { rail, detail }: { readonly rail: string; readonly detail: string },
 ): Outcome {
-  const reason = `rail ${rail}: ${detail}`;
-  return { kind: 'hold', code: 'rail', rules: [ruleId], reason, missing: [] };
+  const rules = ruleId === undefined ? [] : [ruleId];
+  return { kind: 'hold', code: 'rail', rules, reason: `rail ${rail}: ${detail}`, missing: [] };
 }
 
 /** The rail that stands in the way of this delivery as it is now, if one does. */
@@ -30,15 +30,20 @@ function standing(entry: RejectEntry | undefined, contentHash: string): Outcome 
 }
 
 /**
- * The outcome behind what rails have decided already. A delivery that a rail stopped is not
+ * The outcome behind what rails have decided already. What the service has no order of is nobody's
+ * to decide, whatever the rules say. A delivery that a rail stopped is not
  * accepted behind its back: it stays held until a person has spoken or it has changed. One that a
  * rail only puts off is held while the rules go on to want the reject.
  */
 export async function outcomeBehindRails(
   tx: Tx,
-  { delivery }: Pick<Subject, 'delivery'>,
+  { delivery, orderIsGone }: Pick<Subject, 'delivery' | 'orderIsGone'>,
   outcome: Outcome,
 ): Promise<Outcome> {
+  if (orderIsGone) {
+    const detail = `the service no longer has order ${delivery.order_id}`;
+    return railHold(undefined, { rail: 'order', detail });
+  }
   if (outcome.kind === 'hold') return outcome;
   const entry = await latestEntry(tx, delivery.order_delivery_id);
   if (entry?.state === 'waiting' && outcome.kind !== 'reject') return outcome;
