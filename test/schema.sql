@@ -1044,3 +1044,7 @@ SELECT
 FROM stock_variant
 WHERE deleted_at IS NULL
 /* v_stock(barcode,style_no,style_name,brand_name,color_code,color_name,size,season_name,category,gender,quantity,currency,price,wsp_price,price_original,b2c_sale_price,color_active,changed_at,on_order) */;
+CREATE TABLE stock_apart (
+  barcode TEXT PRIMARY KEY,
+  is_new INTEGER NOT NULL CHECK (is_new IN (0, 1))
+) STRICT;

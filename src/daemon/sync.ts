@@ -5,7 +5,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { ReadSequence } from '../store/state.ts';
 import { type SqliteStore, storeOptions } from '../store/store.ts';
-import { createVariantThread } from '../sync/bulk/thread.ts';
+import { createBulkThreads } from '../sync/bulk/threads.ts';
 import { createVariantPages } from '../sync/bulk/variant-pages.ts';
 import { createSyncOperations, type SyncOperations } from '../sync/operations.ts';
 import { createPlanner } from '../sync/planner.ts';
@@ -34,15 +34,15 @@ export interface Sync {
   readonly planner: Worker;
 }
 
-/** Runs the planner with the thread that writes for it, which ends with it. */
-function withThread(planner: Worker, thread: AsyncDisposable): Worker {
+/** Runs the planner with the threads that work for it, which end with it. */
+function withThreads(planner: Worker, threads: AsyncDisposable): Worker {
   return {
     name: planner.name,
     async run(signal) {
       try {
         await planner.run(signal);
       } finally {
-        await thread[Symbol.asyncDispose]();
+        await threads[Symbol.asyncDispose]();
       }
     },
   };
@@ -51,15 +51,16 @@ function withThread(planner: Worker, thread: AsyncDisposable): Worker {
 export function createSync(config: Config, deps: SyncDeps): Sync {
   const { store, clock, service } = deps;
   const log = deps.log.child({ room: 'sync' });
-  const thread = createVariantThread({ ...storeOptions(config), turns: store.turns });
+  const threads = createBulkThreads({ ...storeOptions(config), turns: store.turns });
+  const variants = createVariantPages({ store, clock, ...threads });
   const streams = plannedStreams(config, { ...service, ...deps });
-  const planner = createPlanner({ ...deps, log, variants: thread, streams });
+  const planner = createPlanner({ ...deps, log, variants, streams });
   const operations = createSyncOperations({
-    ...{ store, clock, variants: thread },
+    ...{ store, clock, variants },
     streams: streams.map(({ stream }) => stream),
     nudge: planner.nudge,
   });
-  return { operations, planner: withThread(planner, thread) };
+  return { operations, planner: withThreads(planner, threads) };
 }
 
 /** For the command line while no daemon runs. */

@@ -4,14 +4,9 @@
  */
 import type { SqlRow } from '../store/bulk.ts';
 import type { Tx } from '../store/store.ts';
-import {
-  type EntityDefinition,
-  type MirrorRow,
-  type Provenance,
-  type WriteCounts,
-  writeRows,
-} from './entity.ts';
+import { type Provenance, type WriteCounts, writeRows } from './entity.ts';
 import { membersOf } from './members.ts';
+import type { EntityDefinition, MirrorRow } from './prepared.ts';
 import type { DeliveryRecord } from './records.ts';
 
 const FINAL = new Set<unknown>(['rejected', 'canceled']);

@@ -5,14 +5,13 @@
  * which they arrive. Members that we do not model are kept in `extra` and count as content.
  */
 import { sql } from 'kysely';
-import { canonicalJson, sha256, tryParseJson } from '../lib/json.ts';
+import { canonicalJson, tryParseJson } from '../lib/json.ts';
 import {
   type BulkRows,
   deleteByKeys,
   insertKeys,
   insertMissing,
   insertRows,
-  type MirroredTable,
   raiseReadSeq,
   type SqlRow,
   type SqlValue,
@@ -21,7 +20,14 @@ import {
   upsertRows,
 } from '../store/bulk.ts';
 import type { Tx } from '../store/store.ts';
-import type { Tables } from '../store/tables.ts';
+import {
+  type EntityDefinition,
+  type MirrorRow,
+  type PreparedRow,
+  type PreparedRows,
+  prepareRow,
+  rowsInOrder,
+} from './prepared.ts';
 
 /** Where rows come from: the read's start (sequence), and what caused it. */
 export interface Provenance {
@@ -29,25 +35,6 @@ export interface Provenance {
   readonly readSeq: number;
   /** Epoch milliseconds. */
   readonly at: number;
-}
-
-/** A row ready for its table: own columns, unmodelled members, and lines if the entity has any. */
-export interface MirrorRow {
-  readonly values: SqlRow;
-  /** Stored as JSON text. */
-  readonly extra: object;
-  readonly lines?: readonly SqlRow[];
-}
-
-export interface EntityDefinition {
-  /** The name in the change feed. */
-  readonly entity: string;
-  readonly table: MirroredTable;
-  readonly key: string;
-  readonly columns: readonly string[];
-  readonly lines?: { readonly table: keyof Tables; readonly columns: readonly string[] };
-  /** Why the new row contradicts what is final, if it does: an incident, not an update. */
-  readonly contradiction?: (before: SqlRow, after: SqlRow) => string | undefined;
 }
 
 export interface WriteCounts {
@@ -60,25 +47,7 @@ export interface WriteCounts {
   readonly writtenKeys: readonly SqlValue[];
 }
 
-/** A row as text, made outside of any transaction; what it was made of need not be kept. */
-export interface PreparedRow {
-  readonly key: SqlValue;
-  /** The own columns and `extra` as a JSON array that is still open. */
-  readonly text: string;
-  readonly hash: string;
-  readonly lines: readonly SqlRow[];
-}
-
 const NO_LINES: readonly SqlRow[] = [];
-
-export function prepareRow(definition: EntityDefinition, row: MirrorRow): PreparedRow {
-  const values: unknown[] = definition.columns.map((column) => row.values[column] ?? null);
-  values.push(row.extra);
-  const text = JSON.stringify(values).slice(0, -1);
-  const { lines } = row;
-  const hash = sha256(lines ? text + JSON.stringify(lines) : text).slice(0, 32);
-  return { key: row.values[definition.key] ?? null, text, hash, lines: lines ?? NO_LINES };
-}
 
 function sqlValue(value: unknown): SqlValue {
   const isPlain = value === null || typeof value === 'string' || typeof value === 'number';
@@ -238,7 +207,7 @@ export function writeRows(
 
 function bulkOf(
   { table, columns }: EntityDefinition,
-  items: readonly PreparedRow[],
+  rows: BulkRows['rows'],
   { at, readSeq, source }: Provenance,
 ): BulkRows {
   const times = { first_seen_at: at, changed_at: at, deleted_at: null };
@@ -247,7 +216,7 @@ function bulkOf(
     columns: [...columns, 'extra', 'content_hash'],
     jsonColumns: ['extra'],
     constants: { ...times, read_seq: readSeq, source },
-    rows: items.map(({ text, hash }) => `${text},"${hash}"]`),
+    rows,
   };
 }
 
@@ -297,8 +266,8 @@ export async function writePrepared(
   const items = lastOfEach(rows);
   const compared = await compareRows(tx, definition, items, provenance.readSeq);
   const written = await splitContradictions(tx, definition, compared, provenance.at);
-  const bulk = bulkOf(definition, written, provenance);
-  await upsertRows(tx, definition.key, ['first_seen_at'], bulk);
+  const bulk = bulkOf(definition, rowsInOrder(written).json, provenance);
+  if (written.length > 0) await upsertRows(tx, definition.key, ['first_seen_at'], bulk);
   await writeLines(tx, definition, written);
   await writeChanges(tx, definition, written, compared, provenance);
   // Lists of single documents are short: their marks are kept exact. A bulk stream proves its
@@ -324,16 +293,18 @@ export async function writePrepared(
 export async function writeNew(
   tx: Tx,
   definition: EntityDefinition,
-  rows: readonly PreparedRow[],
+  rows: PreparedRows,
   provenance: Provenance,
 ): Promise<WriteCounts | undefined> {
-  const bulk = bulkOf(definition, rows, provenance);
+  const { keys } = rows;
+  const bulk = bulkOf(definition, rows.json, provenance);
   await sql`savepoint unseen`.execute(tx);
   const inserted = await insertMissing(tx, bulk);
-  if (inserted < rows.length) await sql`rollback to unseen`.execute(tx);
+  if (inserted < keys.length) await sql`rollback to unseen`.execute(tx);
   await sql`release unseen`.execute(tx);
-  if (inserted < rows.length) return undefined;
-  await writeChanges(tx, definition, rows, { diffs: new Map(), rows: new Map() }, provenance);
-  const writtenKeys = rows.map((row) => row.key);
-  return { inserted, changed: 0, unchanged: 0, stale: 0, writtenKeys };
+  if (inserted < keys.length) return undefined;
+  const { at, source } = provenance;
+  const entry = { at, entity: definition.entity, cause: source, op: 'insert', diff: '{}' };
+  await insertKeys(tx, 'change', 'key', keys.map(String), entry);
+  return { inserted, changed: 0, unchanged: 0, stale: 0, writtenKeys: keys };
 }

@@ -6,7 +6,8 @@
 import type { JsonObject } from '../lib/json.ts';
 import type { SqlRow } from '../store/bulk.ts';
 import type { Tx } from '../store/store.ts';
-import { type EntityDefinition, type MirrorRow, type WriteCounts, writeRows } from './entity.ts';
+import { type WriteCounts, writeRows } from './entity.ts';
+import type { EntityDefinition, MirrorRow } from './prepared.ts';
 
 export interface ErpCustomerRow {
   readonly accountNo: string;

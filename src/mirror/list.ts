@@ -12,15 +12,15 @@ import { sql } from 'kysely';
 import { isJsonObject } from '../lib/json.ts';
 import { inKeys, insertRows, type SqlValue } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
+import { type Provenance, writeNew, writePrepared } from './entity.ts';
 import {
   type EntityDefinition,
   type MirrorRow,
   type PreparedRow,
-  type Provenance,
+  type PreparedRows,
   prepareRow,
-  writeNew,
-  writePrepared,
-} from './entity.ts';
+  rowsInOrder,
+} from './prepared.ts';
 import { quarantineRows, type RejectedRow } from './quarantine.ts';
 
 export interface ListEntity extends EntityDefinition {
@@ -42,27 +42,43 @@ interface ListRows {
   readonly rejects: readonly RejectedRow[];
 }
 
-export interface ListSegment {
+/** A few neighbouring rows of a list. */
+export interface Segment {
   /** Place in the whole list, from 0; the same in every run. */
   readonly firstRow: number;
   readonly rowCount: number;
-  readonly digest: Buffer;
+  /** Of its bytes, in hex. */
+  readonly digest: string;
+}
+
+export interface ListSegment extends Segment {
   /** Called only when the digest is not the known one. */
   readonly read: () => ListRows;
 }
 
-/** What was read is held as text only: a page of parsed rows would outgrow the young heap. */
-interface ReadSegment extends Pick<ListSegment, 'firstRow' | 'rowCount' | 'digest'> {
-  readonly prepared: readonly PreparedRow[];
-  readonly rejects: readonly RejectedRow[];
-  /** JSON text; undefined: there was no such segment. */
+/** A segment that must be read. */
+export interface OpenSegment extends Segment {
+  /** JSON text of the keys it had; undefined: there was no such segment. */
   readonly keysBefore: string | undefined;
 }
 
-export interface ComparedPage {
+/** What is left of a page when all that its digests prove is taken off. */
+export interface OpenPage<T extends Segment = Segment> {
   readonly rows: number;
   readonly sameRows: number;
-  readonly changed: readonly ReadSegment[];
+  readonly open: readonly (T & OpenSegment)[];
+}
+
+export interface ReadSegment extends OpenSegment {
+  /** Of its good rows. */
+  readonly keys: readonly SqlValue[];
+  readonly rejects: readonly RejectedRow[];
+}
+
+export interface ReadPage extends Omit<OpenPage, 'open'> {
+  readonly segments: readonly ReadSegment[];
+  /** The good rows of all segments. */
+  readonly prepared: PreparedRows;
 }
 
 export interface ListCounts {
@@ -78,29 +94,20 @@ export interface ListCounts {
   readonly rekeyed: number;
 }
 
-export function digestOf(bytes: Uint8Array | string): Buffer {
-  return hash('sha256', bytes, 'buffer').subarray(0, 16);
-}
-
-function readSegment(
-  entity: ListEntity,
-  { firstRow, rowCount, digest, read }: ListSegment,
-  keysBefore: string | undefined,
-): ReadSegment {
-  const { rows, rejects } = read();
-  const prepared = rows.map((row) => prepareRow(entity, entity.toRow(row)));
-  return { firstRow, rowCount, digest, prepared, rejects, keysBefore };
+export function digestOf(bytes: Uint8Array | string): string {
+  return hash('sha256', bytes).slice(0, 32);
 }
 
 async function knownDigests(
   db: Db,
   { stream, part }: ListPlace,
-  segments: readonly ListSegment[],
-): Promise<ReadonlyMap<number, Buffer | null>> {
+  segments: readonly Segment[],
+): Promise<ReadonlyMap<number, string>> {
   const [first, last] = [segments[0], segments.at(-1)];
   if (!first || !last) return new Map();
-  const known = await sql<{ readonly first_row: number; readonly digest: Buffer | null }>`
-    select first_row, digest from segment where stream = ${stream} and part = ${part}
+  const known = await sql<{ readonly first_row: number; readonly digest: string }>`
+    select first_row, lower(hex(digest)) as digest from segment
+    where stream = ${stream} and part = ${part}
       and first_row between ${first.firstRow} and ${last.firstRow}`.execute(db);
   return new Map(known.rows.map(({ first_row, digest }) => [first_row, digest]));
 }
@@ -117,21 +124,38 @@ async function knownKeys(
   return new Map(known.rows.map(({ first_row, keys }) => [first_row, keys]));
 }
 
+/** Takes off what is proved to be as it was the last time. */
+export async function proveSegments<T extends Segment>(
+  db: Db,
+  place: ListPlace,
+  segments: readonly T[],
+): Promise<OpenPage<T>> {
+  const digests = await knownDigests(db, place, segments);
+  const others = segments.filter(({ firstRow, digest }) => digests.get(firstRow) !== digest);
+  const again = others.map(({ firstRow }) => firstRow).filter((row) => digests.has(row));
+  const keys = await knownKeys(db, place, again);
+  const open = others.map((one) => ({ ...one, keysBefore: keys.get(one.firstRow) }));
+  const rows = segments.reduce((sum, { rowCount }) => sum + rowCount, 0);
+  const openRows = open.reduce((sum, { rowCount }) => sum + rowCount, 0);
+  return { rows, sameRows: rows - openRows, open };
+}
+
 /** Finds out which segments must be read, and reads them; outside of any transaction. */
 export async function compareSegments(
   db: Db,
   entity: ListEntity,
   place: ListPlace,
   segments: readonly ListSegment[],
-): Promise<ComparedPage> {
-  const digests = await knownDigests(db, place, segments);
-  const others = segments.filter(({ firstRow, digest }) => !digests.get(firstRow)?.equals(digest));
-  const again = others.map(({ firstRow }) => firstRow).filter((row) => digests.has(row));
-  const keys = await knownKeys(db, place, again);
-  const changed = others.map((one) => readSegment(entity, one, keys.get(one.firstRow)));
-  const rows = segments.reduce((sum, { rowCount }) => sum + rowCount, 0);
-  const changedRows = changed.reduce((sum, { rowCount }) => sum + rowCount, 0);
-  return { rows, sameRows: rows - changedRows, changed };
+): Promise<ReadPage> {
+  const { open, ...page } = await proveSegments(db, place, segments);
+  const prepared: PreparedRow[] = [];
+  const read = open.map((segment) => {
+    const { rows, rejects } = segment.read();
+    const own = rows.map((row) => prepareRow(entity, entity.toRow(row)));
+    prepared.push(...own);
+    return { ...segment, rejects, keys: own.map(({ key }) => key) };
+  });
+  return { ...page, segments: read, prepared: rowsInOrder(prepared) };
 }
 
 function keyOfReject(entity: ListEntity, { raw }: RejectedRow): SqlValue {
@@ -143,7 +167,7 @@ function keyOfReject(entity: ListEntity, { raw }: RejectedRow): SqlValue {
 interface SegmentRow {
   readonly firstRow: number;
   readonly rowCount: number;
-  readonly digest: Buffer | null;
+  readonly digest: string | null;
   readonly keys: readonly SqlValue[];
 }
 
@@ -171,7 +195,7 @@ async function replaceSegments(
   const data = segments.map(({ firstRow, rowCount, digest, keys }) => [
     firstRow,
     rowCount,
-    digest?.toString('hex') ?? null,
+    digest,
     keys,
   ]);
   await sql`insert into segment (stream, part, first_row, row_count, digest, keys)
@@ -180,36 +204,36 @@ async function replaceSegments(
 }
 
 /** Of a page in which nothing was found to write. */
-export function unchangedCounts({ rows }: ComparedPage): ListCounts {
+export function unchangedCounts({ rows }: Pick<OpenPage, 'rows'>): ListCounts {
   const none = { changed: 0, quarantined: 0, newlyQuarantined: 0, keyless: 0, rekeyed: 0 };
   return { rows, unchanged: rows, ...none };
 }
 
-/** Writes what {@link compareSegments} found. */
-export async function writeCompared(
+/** Writes what was read of a page. */
+export async function writePage(
   tx: Tx,
   entity: ListEntity,
   place: ListPlace,
-  page: ComparedPage,
+  page: ReadPage,
   provenance: Provenance,
 ): Promise<ListCounts> {
-  const rows = page.changed.flatMap(({ prepared }) => prepared);
+  const { prepared } = page;
   // Where no such segment was, there are most likely new rows in it.
-  const isNew = !entity.lines && page.changed.every((segment) => segment.keysBefore === undefined);
+  const isNew = !entity.lines && page.segments.every(({ keysBefore }) => keysBefore === undefined);
   const counts =
-    (isNew ? await writeNew(tx, entity, rows, provenance) : undefined) ??
-    (await writePrepared(tx, entity, rows, provenance));
-  const rejects = page.changed.flatMap((segment) => segment.rejects);
+    (isNew ? await writeNew(tx, entity, prepared, provenance) : undefined) ??
+    (await writePrepared(tx, entity, prepared.each(), provenance));
+  const rejects = page.segments.flatMap((segment) => segment.rejects);
   const newlyQuarantined = await quarantineRows(tx, entity.entity, rejects, provenance);
   const badKeys = rejects.map((reject) => keyOfReject(entity, reject));
-  const segments = page.changed.map((segment) => ({
+  const segments = page.segments.map((segment) => ({
     firstRow: segment.firstRow,
     rowCount: segment.rowCount,
     // Bad rows are looked at every time; so is what was older than what the mirror has.
     digest: segment.rejects.length > 0 || counts.stale > 0 ? null : segment.digest,
     keysBefore: segment.keysBefore,
     keys: [
-      ...segment.prepared.map(({ key }) => key),
+      ...segment.keys,
       ...segment.rejects.map((one) => keyOfReject(entity, one)).filter((key) => key !== null),
     ],
   }));

@@ -1,15 +1,10 @@
 /** `sales_order` and `sales_order_line`: the order as the service last told it. */
 import { sql } from 'kysely';
 import type { Db, Tx } from '../store/store.ts';
-import {
-  type EntityDefinition,
-  type MirrorRow,
-  type Provenance,
-  type WriteCounts,
-  writeRows,
-} from './entity.ts';
+import { type Provenance, type WriteCounts, writeRows } from './entity.ts';
 import type { ListCensus } from './list.ts';
 import { membersOf } from './members.ts';
+import type { EntityDefinition, MirrorRow } from './prepared.ts';
 import type { OrderRecord } from './records.ts';
 
 export const SALES_ORDER: EntityDefinition = {

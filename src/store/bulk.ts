@@ -17,7 +17,7 @@ export type MirroredTable = {
 
 const quoted = (name: string): string => `"${name}"`;
 
-/** Rows of one table, as JSON arrays of their values, as text: their writer has made it already. */
+/** Rows of one table, each a JSON array of its values: their writer has made the text already. */
 export interface BulkRows {
   readonly table: keyof Tables;
   /** In the order of the values. */
@@ -26,7 +26,8 @@ export interface BulkRows {
   readonly jsonColumns?: readonly string[];
   /** Further columns, the same for all rows. */
   readonly constants?: SqlRow;
-  readonly rows: readonly string[];
+  /** A JSON array of the rows: as text, or as its bytes in UTF-8. */
+  readonly rows: string | Uint8Array;
 }
 
 /** `insert into t (a, b) select value->>'$[0]', ? from jsonb_each(?)` and its parameters. */
@@ -38,10 +39,11 @@ function insertFromJson(bulk: BulkRows, onConflict: string): CompiledQuery {
     (column, index) => `value${jsonColumns.includes(column) ? '->' : '->>'}'$[${index}]'`,
   );
   values.push(...Object.keys(constants).map(() => '?'));
+  const source = typeof rows === 'string' ? '?' : 'cast(? as text)';
   return CompiledQuery.raw(
-    `insert into ${quoted(table)} (${names}) select ${values.join(', ')} from jsonb_each(?) ` +
-      `where true ${onConflict}`,
-    [...Object.values(constants), `[${rows.join(',')}]`],
+    `insert into ${quoted(table)} (${names}) select ${values.join(', ')} ` +
+      `from jsonb_each(${source}) where true ${onConflict}`,
+    [...Object.values(constants), rows],
   );
 }
 
@@ -54,8 +56,9 @@ export async function insertRows(
   constants: SqlRow = {},
 ): Promise<void> {
   if (rows.length === 0) return;
-  const texts = rows.map((row) => JSON.stringify(columns.map((column) => row[column] ?? null)));
-  await tx.executeQuery(insertFromJson({ table, columns, constants, rows: texts }, ''));
+  const values = rows.map((row) => columns.map((column) => row[column] ?? null));
+  const text = JSON.stringify(values);
+  await tx.executeQuery(insertFromJson({ table, columns, constants, rows: text }, ''));
 }
 
 /** Inserts one row for each key, which must not exist yet; all else in them is the same. */
@@ -84,7 +87,6 @@ export async function upsertRows(
   kept: readonly string[],
   bulk: BulkRows,
 ): Promise<void> {
-  if (bulk.rows.length === 0) return;
   const set = [...bulk.columns, ...Object.keys(bulk.constants ?? {})]
     .filter((column) => column !== key && !kept.includes(column))
     .map((column) => `${quoted(column)} = excluded.${quoted(column)}`)

@@ -270,6 +270,12 @@ interface SegmentTable {
   keys: string;
 }
 
+interface StockApartTable {
+  barcode: string;
+  /** 1: the list may not have it at all. */
+  is_new: 0 | 1;
+}
+
 interface AbsenceTable {
   stream: string;
   key: string;
@@ -370,6 +376,7 @@ export interface LedgerTables {
   rule_set: RuleSetTable;
   schema_migration: SchemaMigrationTable;
   segment: SegmentTable;
+  stock_apart: StockApartTable;
   sighting: SightingTable;
   stream_state: StreamStateTable;
   sync_run: SyncRunTable;

@@ -4,10 +4,12 @@
  */
 import type { CallOptions } from '../client/calls.ts';
 import type { JsonObject } from '../lib/json.ts';
-import type { EntityDefinition, Provenance } from '../mirror/entity.ts';
+import type { Provenance } from '../mirror/entity.ts';
 import type { ListCensus, ListEntity, ListSegment } from '../mirror/list.ts';
+import type { EntityDefinition } from '../mirror/prepared.ts';
 import type { Db, Tx } from '../store/store.ts';
-import type { VariantBatch, VariantList } from './bulk/variant-pages.ts';
+import type { VariantList } from './bulk/page-reader.ts';
+import type { VariantBatch } from './bulk/variant-pages.ts';
 import type { PageCounts, Run } from './run/ledger.ts';
 
 /** What one complete run may delete unasked; more is held until a person has looked. */

@@ -4,15 +4,8 @@ import { loadConfig, requireConfig } from '../../src/config/load.ts';
 import { showProblem } from '../../src/config/problems.ts';
 import { ConfigError } from '../../src/lib/errors.ts';
 import { Secret } from '../../src/lib/secret.ts';
-import {
-  configIn,
-  ENV,
-  HOOK_SECRET,
-  MINIMAL,
-  problemsIn,
-  temporaryFolder,
-  writeConfig,
-} from './support.ts';
+import { temporaryFolder } from '../support/store.ts';
+import { configIn, ENV, HOOK_SECRET, MINIMAL, problemsIn, writeConfig } from './support.ts';
 
 describe('loading a configuration', () => {
   it('lays the user file over the default', () => {

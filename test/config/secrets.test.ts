@@ -7,13 +7,13 @@ import { describeConfig } from '../../src/config/describe.ts';
 import { requireConfig } from '../../src/config/load.ts';
 import { showProblem } from '../../src/config/problems.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
+import { temporaryFolder } from '../support/store.ts';
 import {
   configIn,
   ENV,
   HOOK_SECRET,
   MINIMAL,
   problemsIn,
-  temporaryFolder,
   writeConfig,
   writeSecret,
 } from './support.ts';

@@ -1,9 +1,9 @@
 /** Configuration files in a folder of their own, for the tests of this room. */
-import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type LoadedConfig, type LoadOptions, loadConfig } from '../../src/config/load.ts';
 import type { ConfigProblem } from '../../src/config/problems.ts';
+import { temporaryFolder } from '../support/store.ts';
 
 /** Enough for a configuration that is right, with nothing secret in a file. */
 export const MINIMAL = `
@@ -17,10 +17,6 @@ export const ENV = { API_KEY: 'canary-api-key-7f3a' };
 
 /** A signing secret of 24 bytes. */
 export const HOOK_SECRET = `whsec_${Buffer.from('canary-hook-canary-hook-').toString('base64')}`;
-
-export function temporaryFolder(): string {
-  return mkdtempSync(join(tmpdir(), 'selvedge-config-'));
-}
 
 export function writeConfig(text: string): string {
   const file = join(temporaryFolder(), 'selvedge.yaml');

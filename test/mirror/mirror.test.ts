@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
-import { STOCK_VARIANT, writeStockVariants } from '../../src/mirror/catalog/variant.ts';
+import { writeStockVariants } from '../../src/mirror/catalog/apart.ts';
+import { STOCK_VARIANT } from '../../src/mirror/catalog/variant.ts';
 import { writeDeliveries } from '../../src/mirror/delivery.ts';
-import { prepareRow, writeNew } from '../../src/mirror/entity.ts';
+import { writeNew } from '../../src/mirror/entity.ts';
+import { prepareRow, rowsInOrder } from '../../src/mirror/prepared.ts';
 import { quarantineRows } from '../../src/mirror/quarantine.ts';
 import {
   completeRefresh,
@@ -66,7 +68,9 @@ describe('the mirror', () => {
     const write = (barcodes: readonly string[], seq: number) => {
       const rows = barcodes.map((barcode) => STOCK_VARIANT.toRow({ barcode, quantity: seq }));
       const prepared = rows.map((row) => prepareRow(STOCK_VARIANT, row));
-      return store.transaction((tx) => writeNew(tx, STOCK_VARIANT, prepared, read(seq)));
+      return store.transaction((tx) =>
+        writeNew(tx, STOCK_VARIANT, rowsInOrder(prepared), read(seq)),
+      );
     };
     expect(await write(['1', '2'], 1)).toMatchObject({ inserted: 2, writtenKeys: ['1', '2'] });
     expect(await write(['3', '2'], 2)).toBeUndefined();

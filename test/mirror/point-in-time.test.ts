@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { STOCK_VARIANT, writeStockVariants } from '../../src/mirror/catalog/variant.ts';
+import { writeStockVariants } from '../../src/mirror/catalog/apart.ts';
+import { STOCK_VARIANT } from '../../src/mirror/catalog/variant.ts';
 import { markDeleted } from '../../src/mirror/list.ts';
 import { rowAsOf, stockWord } from '../../src/mirror/point-in-time.ts';
 import { selectByKeys } from '../../src/store/bulk.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
-import { ORDERED_SOURCE, writeStockVariants } from '../../src/mirror/catalog/variant.ts';
+import { ORDERED_SOURCE, writeStockVariants } from '../../src/mirror/catalog/apart.ts';
 import { createVariantPages, type VariantPages } from '../../src/sync/bulk/variant-pages.ts';
 import { openRun, type Run } from '../../src/sync/run/ledger.ts';
 import { temporaryStore } from '../support/store.ts';

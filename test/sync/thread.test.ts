@@ -1,22 +1,26 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { shareTurns } from '../../src/store/writers/turns.ts';
-import { createVariantThread } from '../../src/sync/bulk/thread.ts';
+import { createBulkThreads } from '../../src/sync/bulk/threads.ts';
+import { createVariantPages } from '../../src/sync/bulk/variant-pages.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
 import { FUSE, runsOn, startPull } from './support.ts';
 
 const LEVEL = { detailed: true, detailedPricing: false, includeVariantsOnOrder: false };
 
-describe('the thread that writes lists', () => {
+describe('the threads of the bulk streams', () => {
   it.each(['stream', 'pages'] as const)('mirrors the stock in mode %s', async (mode) => {
     const world = { styles: 60, colors: 3, sizes: 6, orders: 0 };
     const { reference, store, deps, v1 } = await startPull({ world }, { mode, batchRows: 256 });
-    const thread = createVariantThread({
+    const threads = createBulkThreads({
       path: store.path,
       turns: store.turns,
       busyTimeoutMs: 5_000,
     });
-    onTestFinished(() => thread[Symbol.asyncDispose]());
-    const { run, lastRun } = runsOn({ ...deps, variants: thread });
+    onTestFinished(() => threads[Symbol.asyncDispose]());
+    const { run, lastRun } = runsOn({
+      ...deps,
+      variants: createVariantPages({ ...deps, ...threads }),
+    });
     const stock = createStockStream(v1, { level: LEVEL, mode, pageRows: 100, fuse: FUSE });
     expect(await run(stock)).toMatchObject({ outcome: 'complete', reason: null });
     const { stock: own, catalog } = reference.world;
@@ -34,12 +38,12 @@ describe('the thread that writes lists', () => {
   });
 
   it('says so when it cannot open the database, and keeps nothing alive', async () => {
-    const thread = createVariantThread({
+    const threads = createBulkThreads({
       path: '/nowhere/mirror.db',
       turns: shareTurns(),
       busyTimeoutMs: 10,
     });
-    await expect(thread.census('stock', 'stock', 'run:1')).rejects.toThrow(/cannot open/);
-    await thread[Symbol.asyncDispose]();
+    await expect(threads.writer.census('stock', 'stock', 'run:1')).rejects.toThrow(/cannot open/);
+    await threads[Symbol.asyncDispose]();
   });
 });

@@ -1,63 +1,69 @@
 /**
- * Rows of the stock that were written apart from its list (what was just ordered is read at once).
+ * Rows of the stock that are written apart from its list: what was just ordered is read at once.
  * The list may show such a row as it did before, in the same bytes: then its digest would prove
- * what is wrong. Before a run begins, the segments of these rows lose their proof. Which rows they
- * are stands in the change feed; how far it was read is kept.
+ * what is wrong. So these rows are noted, and before a run begins the segments that hold them lose
+ * their proof.
  */
 import { sql } from 'kysely';
-import type { Clock } from '../../lib/clock.ts';
-import { readState, writeState } from '../../store/state.ts';
-import type { Db, Store } from '../../store/store.ts';
-import { ORDERED_SOURCE } from './variant.ts';
+import type { Db, Store, Tx } from '../../store/store.ts';
+import { type Provenance, type WriteCounts, writeRows } from '../entity.ts';
+import { STOCK_VARIANT } from './variant.ts';
 
-const READ_KEY = 'stock.apart_seq';
+/** Where rows come from that were read because they were ordered. */
+export const ORDERED_SOURCE = 'refresh:ordered';
 
-interface Apart {
-  readonly keys: readonly string[];
-  /** One of them may not be in the list at all. */
-  readonly hasNew: boolean;
-  /** The end of the feed. */
-  readonly to: number;
-}
-
-async function apartSince(db: Db, from: number): Promise<Apart> {
-  const newest = await db
+async function lastChange(tx: Tx): Promise<number> {
+  const last = await tx
     .selectFrom('change')
     .select((eb) => eb.fn.max<number | null>('seq').as('seq'))
     .executeTakeFirst();
-  const to = newest?.seq ?? 0;
-  // The plus keeps it off the index by entity, which would read everything ever told of the stock.
-  const { rows } = await sql<{ readonly key: string; readonly op: string }>`
-    select distinct key, op from change where seq > ${from} and seq <= ${to}
-      and +entity = 'stock_variant' and cause = ${ORDERED_SOURCE}`.execute(db);
-  const keys = [...new Set(rows.map(({ key }) => key))];
-  return { keys, hasNew: rows.some(({ op }) => op !== 'update'), to };
+  return last?.seq ?? 0;
 }
 
-async function segmentsWith(db: Db, stream: string, { keys, hasNew }: Apart): Promise<number[]> {
-  if (keys.length === 0) return [];
-  const list = JSON.stringify(keys);
+/** Writes some variants of the stock, apart from the list as a whole. */
+export async function writeStockVariants(
+  tx: Tx,
+  records: readonly object[],
+  provenance: Provenance,
+): Promise<WriteCounts> {
+  const rows = records.map((record) => STOCK_VARIANT.toRow(structuredClone(record)));
+  const before = await lastChange(tx);
+  const counts = await writeRows(tx, STOCK_VARIANT, rows, provenance);
+  await sql`insert into stock_apart (barcode, is_new)
+    select key, max(op <> 'update') from change where seq > ${before}
+      and +entity = ${STOCK_VARIANT.entity} group by key
+    on conflict (barcode) do update set is_new = max(is_new, excluded.is_new)`.execute(tx);
+  return counts;
+}
+
+/** Whether there is anything for {@link distrustApart} to do. */
+export async function hasApart(db: Db): Promise<boolean> {
+  return (await db.selectFrom('stock_apart').select('barcode').limit(1).execute()).length > 0;
+}
+
+/** Call it before the first page of a run of the stock. Looks through the keys of all segments. */
+export async function distrustApart(store: Store): Promise<void> {
+  const apart = await store.db.selectFrom('stock_apart').select(['barcode', 'is_new']).execute();
+  if (apart.length === 0) return;
+  const barcodes = JSON.stringify(apart.map(({ barcode }) => barcode));
+  // One that is new may not be in the list at all.
+  const hasNew = Number(apart.some(({ is_new }) => is_new === 1));
   const { rows } = await sql<{ readonly first_row: number }>`
-    select first_row from segment where stream = ${stream} and (
-      (${Number(hasNew)} = 1 and first_row = 0) or exists (
+    select first_row from segment where stream = 'stock' and (
+      (${hasNew} = 1 and first_row = 0) or exists (
         select 1 from json_each(segment.keys) k
-        where k.value in (select value from json_each(${list}))))`.execute(db);
-  return rows.map(({ first_row }) => first_row);
-}
-
-/** Call it before the first page of a run of the stock. */
-export async function distrustApart(store: Store, clock: Clock, stream: string): Promise<void> {
-  const from = Number((await readState(store.db, READ_KEY)) ?? 0);
-  const apart = await apartSince(store.db, from);
-  if (apart.to === from) return;
-  const firstRows = JSON.stringify(await segmentsWith(store.db, stream, apart));
+        where k.value in (select value from json_each(${barcodes}))))`.execute(store.db);
+  const firstRows = JSON.stringify(rows.map(({ first_row }) => first_row));
+  const done = JSON.stringify(apart.map(({ barcode, is_new }) => `${is_new} ${barcode}`));
   await store.transaction(async (tx) => {
     // Without its keys the first segment is another one than before, so that the run asks which
     // rows the list does not have.
     await sql`update segment set digest = null,
-      keys = iif(${Number(apart.hasNew)} = 1 and first_row = 0, '[]', keys)
-      where stream = ${stream}
+      keys = iif(${hasNew} = 1 and first_row = 0, '[]', keys)
+      where stream = 'stock'
         and first_row in (select value from json_each(${firstRows}))`.execute(tx);
-    await writeState(tx, READ_KEY, String(apart.to), clock);
+    // One that was noted anew meanwhile, and otherwise, stays for the next run.
+    await sql`delete from stock_apart
+      where is_new || ' ' || barcode in (select value from json_each(${done}))`.execute(tx);
   });
 }

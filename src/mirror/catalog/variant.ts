@@ -3,8 +3,6 @@
  * ordered ahead, one row a season and barcode. Absent prices are null, never 0.
  */
 import type { SqlRow } from '../../store/bulk.ts';
-import type { Tx } from '../../store/store.ts';
-import { type Provenance, type WriteCounts, writeRows } from '../entity.ts';
 import type { ListEntity } from '../list.ts';
 import { type Members, membersOfOwn } from '../members.ts';
 
@@ -96,17 +94,4 @@ export function seasonVariants(seasonName: string): ListEntity {
       return { values, extra: members.rest() };
     },
   };
-}
-
-/** Where rows come from that were read because they were ordered, apart from the list. */
-export const ORDERED_SOURCE = 'refresh:ordered';
-
-/** Writes some variants of the stock, apart from the list as a whole. */
-export function writeStockVariants(
-  tx: Tx,
-  records: readonly object[],
-  provenance: Provenance,
-): Promise<WriteCounts> {
-  const rows = records.map((record) => STOCK_VARIANT.toRow(structuredClone(record)));
-  return writeRows(tx, STOCK_VARIANT, rows, provenance);
 }

@@ -1,52 +1,48 @@
 /**
- * The thread that writes lists of variants: splitting and fetching stay on the main thread, whose
- * one transport knows limits and session; the bytes of each page are handed over (moved, not
- * copied) to a thread with a database connection of its own. So a million rows never keep the
- * listener waiting.
- *
- * The thread starts with the first run. When it dies, everything that waits for it fails, the
- * runs go on from their checkpoints later, and the next one starts a new thread.
+ * A thread for work that would keep the main one from its listener. It starts with the first
+ * question and ends when nobody has asked for a while: its heap and its caches go back to the
+ * system. When it dies, everything that waits for it fails, and the next question starts a new one.
  */
 import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
-import { Worker } from 'node:worker_threads';
+import { type ResourceLimits, Worker } from 'node:worker_threads';
 import { type Clock, systemClock, type Timer } from '../../lib/clock.ts';
 import { RetryLaterError } from '../../lib/errors.ts';
-import type { ListCensus } from '../../mirror/list.ts';
-import type { SqliteStore, StoreOptions } from '../../store/store.ts';
-import { leaveLog, turnsOfThread } from '../../store/writers/turns.ts';
-import type { PageCounts } from '../run/ledger.ts';
-import type { VariantList, VariantPage, VariantPages } from './variant-pages.ts';
 
-export type ThreadRequest =
-  | { readonly id: number; readonly kind: 'write'; readonly page: VariantPage }
-  | {
-      readonly id: number;
-      readonly kind: 'census';
-      readonly stream: string;
-      readonly list: VariantList['kind'];
-      readonly source: string;
-    }
-  | { readonly id: number; readonly kind: 'begin' | 'end'; readonly runId: number }
-  | { readonly id: number; readonly kind: 'close' };
+export type ThreadAnswer<T> =
+  | { readonly id: number; readonly value: T }
+  | { readonly id: number; readonly failed: string };
 
-export type ThreadAnswer =
-  | { readonly id: number; readonly kind: 'written'; readonly counts: PageCounts }
-  | { readonly id: number; readonly kind: 'counted'; readonly census: ListCensus }
-  | { readonly id: number; readonly kind: 'done' }
-  | { readonly id: number; readonly kind: 'failed'; readonly message: string };
+export interface ThreadQuestion<T> {
+  readonly id: number;
+  /** Undefined: it shall end. */
+  readonly question: T | undefined;
+}
 
-type ThreadOptions = StoreOptions & Pick<SqliteStore, 'turns'>;
+export interface ThreadOptions {
+  /** For messages. */
+  readonly name: string;
+  /** The program of the thread, without its suffix, beside this file. */
+  readonly program: string;
+  readonly data?: unknown;
+  readonly limits: ResourceLimits;
+  /** It has ended, in whatever state it was. */
+  readonly onEnd?: () => void;
+}
 
-export interface VariantThread extends VariantPages, AsyncDisposable {}
+export interface Thread<Q, A> extends AsyncDisposable {
+  /** Before there is a question, where one is sure to come. */
+  start(): Promise<void>;
+  /** `moved` is memory that is handed over with the question. */
+  ask(question: Q, moved?: readonly ArrayBuffer[]): Promise<A>;
+}
 
-/** The thread keeps a few pages; more heap would only put garbage collection off. */
-const LIMITS = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 24 };
+const IDLE_MS = 5_000;
 
-/** Beside this file: `.ts` in a checkout, `.js` in the package. */
-function entry(): URL {
+/** `.ts` in a checkout, `.js` in the package. */
+function urlOf(program: string): URL {
   const suffix = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-  return new URL(`./thread-main.${suffix}`, import.meta.url);
+  return new URL(`./${program}.${suffix}`, import.meta.url);
 }
 
 /** What the process has compiled and keeps: without it the thread takes twice as long to start. */
@@ -56,27 +52,28 @@ function environment(): NodeJS.ProcessEnv {
   return folder ? { ...process.env, NODE_COMPILE_CACHE: dirname(folder) } : process.env;
 }
 
-type Waiting = (answer: ThreadAnswer) => void;
-
-class Thread {
+class RunningThread<Q, A> {
   readonly #worker: Worker;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #waiting = new Map<number, (answer: ThreadAnswer<A>) => void>();
   readonly ended: Promise<void>;
   hasEnded = false;
+  #lastId = 0;
 
-  constructor(options: ThreadOptions) {
-    this.#worker = new Worker(entry(), {
-      workerData: options,
-      resourceLimits: LIMITS,
+  constructor({ name, program, data, limits, onEnd }: ThreadOptions, onIdle: () => void) {
+    this.#worker = new Worker(urlOf(program), {
+      workerData: data,
+      resourceLimits: limits,
       env: environment(),
     });
     let reason = 'it stopped';
-    this.#worker.on('message', (answer: ThreadAnswer) => {
+    this.#worker.on('message', (answer: ThreadAnswer<A>) => {
       const resolve = this.#waiting.get(answer.id);
       this.#waiting.delete(answer.id);
       resolve?.(answer);
-      // Between pages it does not keep the process alive.
-      if (this.#waiting.size === 0) this.#worker.unref();
+      if (this.#waiting.size > 0) return;
+      // Between questions it does not keep the process alive.
+      this.#worker.unref();
+      onIdle();
     });
     this.#worker.on('error', (error: Error) => {
       reason = error.message;
@@ -84,11 +81,9 @@ class Thread {
     this.ended = new Promise((resolve) => {
       this.#worker.on('exit', () => {
         this.hasEnded = true;
-        // It may have died inside a transaction.
-        turnsOfThread(options.turns).leave();
-        leaveLog(options.turns);
-        const message = `the thread that writes lists ended: ${reason}`;
-        for (const [id, give] of this.#waiting) give({ id, kind: 'failed', message });
+        onEnd?.();
+        const failed = `${name} ended: ${reason}`;
+        for (const [id, give] of this.#waiting) give({ id, failed });
         this.#waiting.clear();
         resolve();
       });
@@ -96,81 +91,62 @@ class Thread {
     this.#worker.unref();
   }
 
-  ask(request: ThreadRequest, moved: readonly ArrayBuffer[]): Promise<ThreadAnswer> {
+  ask(question: Q, moved: readonly ArrayBuffer[]): Promise<ThreadAnswer<A>> {
     return new Promise((resolve) => {
-      this.#waiting.set(request.id, resolve);
+      const id = this.#next();
+      this.#waiting.set(id, resolve);
       this.#worker.ref();
-      this.#worker.postMessage(request, moved);
+      this.#worker.postMessage({ id, question }, moved);
     });
+  }
+
+  end(): void {
+    this.#worker.ref();
+    this.#worker.postMessage({ id: this.#next(), question: undefined });
+  }
+
+  #next(): number {
+    this.#lastId += 1;
+    return this.#lastId;
   }
 }
 
-function broken(answer: ThreadAnswer): RetryLaterError {
-  const message = answer.kind === 'failed' ? answer.message : 'the thread gave a wrong answer';
-  return new RetryLaterError('sync.thread_failed', message);
-}
-
-/** A thread without a run ends after this: its heap and its caches go back to the system. */
-const IDLE_MS = 5_000;
-
-/** `options` and turns are those of the database that the daemon has open. */
-export function createVariantThread(
+export function createThread<Q, A>(
   options: ThreadOptions,
   clock: Clock = systemClock(),
-): VariantThread {
-  const runs = new Set<number>();
-  let thread: Thread | undefined;
+): Thread<Q, A> {
+  let running: RunningThread<Q, A> | undefined;
   let ending: Promise<void> | undefined;
   let idle: Timer | undefined;
-  let lastId = 0;
-  const ask = (
-    request: (id: number) => ThreadRequest,
-    moved: readonly ArrayBuffer[] = [],
-  ): Promise<ThreadAnswer> => {
-    if (!thread || thread.hasEnded) thread = new Thread(options);
-    lastId += 1;
-    return thread.ask(request(lastId), moved);
+  const end = (): void => {
+    if (!running) return;
+    if (!running.hasEnded) running.end();
+    ending = running.ended;
+    running = undefined;
   };
-  const askOfRun = async (kind: 'begin' | 'end', runId: number): Promise<void> => {
-    const answer = await ask((id) => ({ id, kind, runId }));
-    if (answer.kind !== 'done') throw broken(answer);
+  const onIdle = (): void => {
+    idle?.cancel();
+    idle = clock.after(IDLE_MS, end);
   };
-  const close = (): void => {
-    const old = thread;
-    if (!old || old.hasEnded) return;
-    thread = undefined;
-    lastId += 1;
-    void old.ask({ id: lastId, kind: 'close' }, []);
-    ending = old.ended;
+  const start = async (): Promise<RunningThread<Q, A>> => {
+    idle?.cancel();
+    // Two of them would not know of each other.
+    await ending;
+    if (!running || running.hasEnded) running = new RunningThread<Q, A>(options, onIdle);
+    return running;
   };
   return {
-    begin(runId) {
-      idle?.cancel();
-      runs.add(runId);
-      return askOfRun('begin', runId);
+    async start() {
+      await start();
     },
-    async end(runId) {
-      runs.delete(runId);
-      try {
-        await askOfRun('end', runId);
-      } finally {
-        idle?.cancel();
-        idle = clock.after(IDLE_MS, () => (runs.size === 0 ? close() : undefined));
-      }
-    },
-    async write(page) {
-      const answer = await ask((id) => ({ id, kind: 'write', page }), [page.batch.bytes.buffer]);
-      if (answer.kind !== 'written') throw broken(answer);
-      return answer.counts;
-    },
-    async census(stream, list, source) {
-      const answer = await ask((id) => ({ id, kind: 'census', stream, list, source }));
-      if (answer.kind !== 'counted') throw broken(answer);
-      return answer.census;
+    async ask(question, moved = []) {
+      const answer = await (await start()).ask(question, moved);
+      if ('failed' in answer) throw new RetryLaterError('sync.thread_failed', answer.failed);
+      return answer.value;
     },
     async [Symbol.asyncDispose]() {
       idle?.cancel();
-      close();
+      end();
       await ending;
     },
   };

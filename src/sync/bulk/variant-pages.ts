@@ -1,33 +1,21 @@
 /**
- * Pages of the lists of variants, from the bytes of the wire into the mirror: the work that a
- * thread of its own does ({@link ./thread.ts}). Segments that are as they were the last time are
- * proved by their digest; the others are parsed and checked before the transaction begins, which
- * holds SQL only, because writers of one database wait for each other.
+ * Pages of the lists of variants, from the bytes of the wire into the mirror, in three steps:
+ * proved here (segments that are as they were the last time, by their digest), read by one thread
+ * and written by another. While a page is written the next one waits beside it, and those after it
+ * are read and proved; all the same the pages of a run are written down in their order, and behind
+ * one that failed none is: a checkpoint stands for everything before it.
  */
 import type { WireCounts } from '../../client/http/tally.ts';
-import { variantsOf } from '../../client/v1/variants.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { RetryLaterError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
-import { distrustApart } from '../../mirror/catalog/apart.ts';
-import { STOCK_VARIANT, seasonVariants } from '../../mirror/catalog/variant.ts';
-import {
-  compareSegments,
-  digestOf,
-  type ListCensus,
-  type ListEntity,
-  takeCensus,
-  unchangedCounts,
-  writeCompared,
-} from '../../mirror/list.ts';
-import { withTempFiles } from '../../store/bulk.ts';
+import { hasApart } from '../../mirror/catalog/apart.ts';
+import { digestOf, proveSegments, unchangedCounts } from '../../mirror/list.ts';
 import type { Store } from '../../store/store.ts';
 import { type PageCounts, type Run, recordPage } from '../run/ledger.ts';
-import { createProvedPages, type Proved, sumOf } from './proved.ts';
-
-/** Which list: the stock, or what can be ordered ahead of one season. */
-export type VariantList =
-  | { readonly kind: 'stock' }
-  | { readonly kind: 'season'; readonly seasonName: string };
+import { type PageReader, READER_HERE, type VariantList } from './page-reader.ts';
+import { createPageWriter, type PageWriter } from './page-writer.ts';
+import { createProvedPages, type Proved } from './proved.ts';
 
 /** The part of the client's batches that is needed here. */
 export interface VariantBatch {
@@ -40,74 +28,159 @@ export interface VariantBatch {
   }[];
 }
 
-/** Plain data: it travels between threads. */
 export interface VariantPage {
   readonly run: Run;
   readonly list: VariantList;
   readonly checkpoint: JsonObject;
+  /** Its bytes are used up. */
   readonly batch: VariantBatch;
   /** What the requests since the last page cost besides themselves. */
   readonly wire: WireCounts;
 }
 
-export interface VariantPages {
+export interface VariantPages extends Pick<PageWriter, 'census'> {
   /** Before the first page of a run, of whose earlier attempt nothing is kept. */
   begin(runId: number): Promise<void>;
   /** What it gives may be written down only with a later page, or with the end. */
   write(page: VariantPage): Promise<PageCounts>;
   /** Behind the last page, also of a run that was cut off: everything is written down. */
   end(runId: number): Promise<void>;
-  /** `source` is that of the run that has seen the list. */
-  census(stream: string, kind: VariantList['kind'], source: string): Promise<ListCensus>;
 }
 
-function entityOfList(list: VariantList): ListEntity {
-  return list.kind === 'stock' ? STOCK_VARIANT : seasonVariants(list.seasonName);
-}
-
-export function createVariantPages(deps: {
+export interface VariantPagesDeps {
   readonly store: Store;
   readonly clock: Clock;
-}): VariantPages {
-  const { store, clock } = deps;
+  /** Threads of their own; without them all is done here. */
+  readonly reader?: PageReader;
+  readonly writer?: PageWriter;
+}
+
+const BEHIND_A_FAILURE = 'a page before it was not written';
+
+/** One attempt at a run. */
+interface Attempt {
+  /** Tells the attempts of a run apart. */
+  readonly number: number;
+  /** Digests prove nothing before. */
+  readonly begun: Promise<void>;
+  /** When the page before is with the writer, or proved: the next one may follow. */
+  handed: Promise<void>;
+  /** When all pages so far are written. */
+  written: Promise<unknown>;
+  hasFailed: boolean;
+}
+
+/** A page in its place among those of its attempt. */
+interface Turn {
+  readonly attempt: Attempt;
+  /** Until then nothing of this page may be handed over. */
+  readonly after: Promise<void>;
+  /** Until then no checkpoint may be written down here. */
+  readonly writtenBefore: Promise<unknown>;
+  readonly handOver: () => void;
+}
+
+function takeTurn(attempt: Attempt): Turn {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const turn = {
+    ...{ attempt, after: attempt.handed, writtenBefore: attempt.written },
+    handOver: resolve,
+  };
+  attempt.handed = promise;
+  return turn;
+}
+
+export function createVariantPages(deps: VariantPagesDeps): VariantPages {
+  const { store, clock, reader = READER_HERE, writer = createPageWriter({ store, clock }) } = deps;
   const proved = createProvedPages();
+  const attempts = new Map<number, Attempt>();
+  let attemptCount = 0;
   const record = async (page: Proved | undefined): Promise<void> => {
     if (!page) return;
     await store.transaction((tx) => recordPage(tx, page.run, page.checkpoint, page.counts));
   };
+  const attemptAt = (runId: number, begun: Promise<void> = Promise.resolve()): Attempt => {
+    const known = attempts.get(runId);
+    if (known) return known;
+    attemptCount += 1;
+    const state = { begun, handed: begun, written: begun, hasFailed: false };
+    const attempt = { number: attemptCount, ...state };
+    attempts.set(runId, attempt);
+    return attempt;
+  };
+  const comeNext = async ({ attempt, after }: Turn): Promise<void> => {
+    await after;
+    if (attempt.hasFailed) throw new RetryLaterError('sync.page_before_failed', BEHIND_A_FAILURE);
+  };
+  const keepProved = async (page: Proved, turn: Turn): Promise<PageCounts> => {
+    await comeNext(turn);
+    const tooMuch = proved.add(page);
+    if (tooMuch) {
+      await turn.writtenBefore;
+      await record(tooMuch);
+    }
+    turn.handOver();
+    return page.counts;
+  };
+  const writeInTurn = async (
+    { run, list, checkpoint, batch, wire }: VariantPage,
+    turn: Turn,
+  ): Promise<PageCounts> => {
+    const { bytes } = batch;
+    const place = { stream: run.stream, part: list.kind === 'stock' ? '' : list.seasonName };
+    const common = { bytes: bytes.length, wire };
+    await turn.attempt.begun;
+    const digested = batch.segments.map((segment) => {
+      return { ...segment, digest: digestOf(bytes.subarray(segment.start, segment.end)) };
+    });
+    const { open, ...page } = await proveSegments(store.db, place, digested);
+    if (open.length === 0) {
+      bytes.buffer.transfer(0);
+      return keepProved({ run, checkpoint, counts: { ...unchangedCounts(page), ...common } }, turn);
+    }
+    const reading = reader.read({ list, bytes, spans: open });
+    // Heeded below; until then a failure must not count as unhandled.
+    reading.catch(() => undefined);
+    await comeNext(turn);
+    const { segments, json } = await reading;
+    const none = { keys: [], rejects: [] };
+    const writing = writer.write({
+      ...{ run, list, place, checkpoint, json, common, attempt: turn.attempt.number },
+      page: { ...page, segments: open.map((one, at) => ({ ...one, ...(segments[at] ?? none) })) },
+      before: proved.take(run.runId)?.counts,
+    });
+    turn.handOver();
+    return writing;
+  };
   return {
-    async begin(runId) {
+    begin(runId) {
       proved.take(runId);
-      await distrustApart(store, clock, 'stock');
+      attempts.delete(runId);
+      const distrust = async (): Promise<void> => {
+        if (await hasApart(store.db)) await writer.distrust();
+      };
+      return attemptAt(runId, distrust()).begun;
     },
-    async write({ run, list, checkpoint, batch, wire }) {
-      const entity = entityOfList(list);
-      const place = { stream: run.stream, part: list.kind === 'stock' ? '' : list.seasonName };
-      const segments = batch.segments.map(({ firstRow, rowCount, start, end }) => {
-        const bytes = batch.bytes.subarray(start, end);
-        return { firstRow, rowCount, digest: digestOf(bytes), read: () => variantsOf(bytes) };
+    write(page) {
+      const { runId } = page.run;
+      const attempt = attemptAt(runId);
+      const turn = takeTurn(attempt);
+      const written = writeInTurn(page, turn).catch((error: unknown) => {
+        attempt.hasFailed = true;
+        // What was proved behind it has no checkpoint to stand on.
+        proved.take(runId);
+        turn.handOver();
+        throw error;
       });
-      const compared = await compareSegments(store.db, entity, place, segments);
-      const common = { bytes: batch.bytes.length, wire };
-      if (compared.changed.length === 0) {
-        const counts = { ...unchangedCounts(compared), ...common };
-        await record(proved.add({ run, checkpoint, counts }));
-        return counts;
-      }
-      const before = proved.take(run.runId)?.counts;
-      return store.transaction(async (tx) => {
-        const at = clock.now();
-        const provenance = { source: `run:${run.runId}`, readSeq: run.readSeq, at };
-        const written = await writeCompared(tx, entity, place, compared, provenance);
-        const counts = { ...written, ...common };
-        await recordPage(tx, run, checkpoint, sumOf(before, counts));
-        return counts;
-      });
+      attempt.written = Promise.all([attempt.written, written]);
+      // Whoever waits for the page is told.
+      attempt.written.catch(() => undefined);
+      return written;
     },
-    end: (runId) => record(proved.take(runId)),
-    census(stream, kind, source) {
-      const entity = kind === 'stock' ? STOCK_VARIANT : seasonVariants('');
-      return withTempFiles(store.db, () => takeCensus(store.db, entity, stream, source));
+    async end(runId) {
+      attempts.delete(runId);
+      await record(proved.take(runId));
     },
+    census: writer.census,
   };
 }

@@ -9,7 +9,7 @@ import { createTally, type WireTally } from '../../client/http/tally.ts';
 import { RefusedError, RetryLaterError, SelvedgeError, toError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import type { Logger } from '../../lib/log.ts';
-import { compareSegments, writeCompared } from '../../mirror/list.ts';
+import { compareSegments, writePage } from '../../mirror/list.ts';
 import type { ReadSequence } from '../../store/state.ts';
 import type { Store } from '../../store/store.ts';
 import type { Stream, StreamRun } from '../stream.ts';
@@ -57,8 +57,8 @@ const BROKEN_ANSWER_WAITS_MS: readonly number[] = [2_000, 10_000];
 /** A run that writes no page for this long is cut off, and goes on later. */
 const PROGRESS_MS = 600_000;
 
-/** Pages of variants that wait to be written; each holds its bytes. */
-const WRITING_MAX = 2;
+/** Pages behind the one that is written: one is read, one is proved; each holds its bytes. */
+const WRITING_MAX = 3;
 
 /** The pages of a list are gone: what was read of it belongs to no list any more. */
 const LIST_IS_GONE = 'v2.page_token_expired';
@@ -117,7 +117,7 @@ function createContext(deps: RunnerDeps, run: Run, parts: ContextParts): StreamR
       const place = { stream: run.stream, part };
       const compared = await compareSegments(store.db, entity, place, segments);
       await page(checkpoint, async (tx, provenance) => ({
-        ...(await writeCompared(tx, entity, place, compared, provenance)),
+        ...(await writePage(tx, entity, place, compared, provenance)),
         bytes: 0,
       }));
     },

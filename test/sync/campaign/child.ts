@@ -7,7 +7,8 @@
 import { createInterface } from 'node:readline';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { openStore } from '../../../src/store/store.ts';
-import { createVariantThread } from '../../../src/sync/bulk/thread.ts';
+import { createBulkThreads } from '../../../src/sync/bulk/threads.ts';
+import { createVariantPages } from '../../../src/sync/bulk/variant-pages.ts';
 import { createStockStream } from '../../../src/sync/streams/stock.ts';
 import { clientsOf, FUSE, runnerOf, runsOn } from '../support.ts';
 
@@ -18,19 +19,21 @@ const mode = wanted === 'pages' ? 'pages' : 'stream';
 const { store } = await openStore({ path, busyTimeoutMs: 5_000 }, systemClock());
 const sizes = { pageRows: PAGE_ROWS, batchRows: PAGE_ROWS - (PAGE_ROWS % 16) };
 const clients = clientsOf(JSON.parse(service), { mode, ...sizes });
-const thread = createVariantThread({ path, turns: store.turns, busyTimeoutMs: 5_000 });
+const threads = createBulkThreads({ path, turns: store.turns, busyTimeoutMs: 5_000 });
+const deps = runnerOf(store);
+const pages = createVariantPages({ ...deps, ...threads });
 // An input that has ended lets every page pass.
 const leave = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
-const variants: typeof thread = {
-  ...thread,
+const variants: typeof pages = {
+  ...pages,
   async write(page) {
-    const counts = await thread.write(page);
+    const counts = await pages.write(page);
     process.stdout.write('page\n');
     await leave.next();
     return counts;
   },
 };
-const { run } = runsOn({ ...runnerOf(store), variants });
+const { run } = runsOn({ ...deps, variants });
 const stock = createStockStream(clients.v1, {
   level: { detailed: true, detailedPricing: false, includeVariantsOnOrder: false },
   ...{ mode, pageRows: PAGE_ROWS, fuse: FUSE },
@@ -38,6 +41,6 @@ const stock = createStockStream(clients.v1, {
 const result = await run(stock);
 process.stdout.write(`${JSON.stringify(result)}\n`);
 process.stdin.destroy();
-await thread[Symbol.asyncDispose]();
+await threads[Symbol.asyncDispose]();
 await clients.transport[Symbol.asyncDispose]();
 await store.close();

@@ -1,0 +1,58 @@
+/**
+ * Reads the rows of a page of variants: parsed, checked, and made ready for their table. All of it
+ * is computing, without the database and without a clock, so that a thread of its own can do it.
+ */
+import { variantsOf } from '../../client/v1/variants.ts';
+import { STOCK_VARIANT, seasonVariants } from '../../mirror/catalog/variant.ts';
+import type { ListEntity } from '../../mirror/list.ts';
+import { createRowEncoder } from '../../mirror/prepared.ts';
+import type { RejectedRow } from '../../mirror/quarantine.ts';
+import type { SqlValue } from '../../store/bulk.ts';
+
+/** Which list: the stock, or what can be ordered ahead of one season. */
+export type VariantList =
+  | { readonly kind: 'stock' }
+  | { readonly kind: 'season'; readonly seasonName: string };
+
+/** Plain data: it travels between threads. */
+export interface UnreadPage {
+  readonly list: VariantList;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** Where in the bytes each of the segments stands. */
+  readonly spans: readonly { readonly start: number; readonly end: number }[];
+}
+
+/** Plain data as well. */
+export interface RowsOfPage {
+  /** In the order of the spans. */
+  readonly segments: readonly {
+    readonly keys: readonly SqlValue[];
+    readonly rejects: readonly RejectedRow[];
+  }[];
+  /** All rows, as a row encoder writes them, in UTF-8. */
+  readonly json: Uint8Array<ArrayBuffer>;
+}
+
+export interface PageReader {
+  /** The bytes are used up: their memory is moved, or freed. */
+  read(page: UnreadPage): Promise<RowsOfPage>;
+}
+
+export function entityOfList(list: VariantList): ListEntity {
+  return list.kind === 'stock' ? STOCK_VARIANT : seasonVariants(list.seasonName);
+}
+
+export function rowsOfPage({ list, bytes, spans }: UnreadPage): RowsOfPage {
+  const entity = entityOfList(list);
+  const size = spans.reduce((sum, { start, end }) => sum + end - start, 0);
+  const encoder = createRowEncoder(entity, size);
+  const segments = spans.map(({ start, end }) => {
+    const { rows, rejects } = variantsOf(bytes.subarray(start, end));
+    return { keys: rows.map((row) => encoder.add(entity.toRow(row))), rejects };
+  });
+  // Frees it at once; the garbage collector would let a hundred pages pile up.
+  bytes.buffer.transfer(0);
+  return { segments, json: encoder.end() };
+}
+
+export const READER_HERE: PageReader = { read: async (page) => rowsOfPage(page) };

@@ -1,0 +1,97 @@
+/**
+ * The two threads of the bulk streams. Fetching, splitting and proving stay on the main thread,
+ * whose one transport knows limits and session; the bytes of each page are handed over (moved, not
+ * copied) to a thread that parses them, and what it makes of them to one with a connection of its
+ * own. So a million rows never keep the listener waiting.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import { BugError } from '../../lib/errors.ts';
+import type { ListCensus } from '../../mirror/list.ts';
+import type { SqliteStore, StoreOptions } from '../../store/store.ts';
+import { leaveLog, turnsOfThread } from '../../store/writers/turns.ts';
+import type { PageCounts } from '../run/ledger.ts';
+import type { PageReader, RowsOfPage, UnreadPage, VariantList } from './page-reader.ts';
+import type { PageWriter, UnwrittenPage } from './page-writer.ts';
+import { createThread } from './thread.ts';
+
+export type WriterQuestion =
+  | { readonly kind: 'write'; readonly page: UnwrittenPage }
+  | { readonly kind: 'distrust' }
+  | {
+      readonly kind: 'census';
+      readonly stream: string;
+      readonly list: VariantList['kind'];
+      readonly source: string;
+    };
+
+export type WriterAnswer =
+  | { readonly kind: 'write'; readonly counts: PageCounts }
+  | { readonly kind: 'distrust' }
+  | { readonly kind: 'census'; readonly census: ListCensus };
+
+/** They keep a few pages; more heap would only put garbage collection off. */
+const READER_LIMITS = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 24 };
+const WRITER_LIMITS = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 6 };
+
+export interface BulkThreads extends AsyncDisposable {
+  readonly reader: PageReader;
+  readonly writer: PageWriter;
+}
+
+function createReader(clock: Clock | undefined, onRead: () => void) {
+  const name = 'the thread that reads lists';
+  const options = { name, program: 'reader-main', limits: READER_LIMITS };
+  const thread = createThread<UnreadPage, RowsOfPage>(options, clock);
+  const reader: PageReader = {
+    read(page) {
+      onRead();
+      return thread.ask(page, [page.bytes.buffer]);
+    },
+  };
+  return { thread, reader };
+}
+
+function createWriter(data: StoreOptions & Pick<SqliteStore, 'turns'>, clock: Clock | undefined) {
+  const name = 'the thread that writes lists';
+  const onEnd = (): void => {
+    // It may have died inside a transaction.
+    turnsOfThread(data.turns).leave();
+    leaveLog(data.turns);
+  };
+  const options = { name, program: 'writer-main', data, limits: WRITER_LIMITS, onEnd };
+  const thread = createThread<WriterQuestion, WriterAnswer>(options, clock);
+  const wrong = (): BugError => new BugError('bug.thread_answer', `a wrong answer of ${name}`);
+  const writer: PageWriter = {
+    async write(page) {
+      const answer = await thread.ask({ kind: 'write', page }, [page.json.buffer]);
+      if (answer.kind !== 'write') throw wrong();
+      return answer.counts;
+    },
+    async distrust() {
+      await thread.ask({ kind: 'distrust' });
+    },
+    async census(stream, list, source) {
+      const answer = await thread.ask({ kind: 'census', stream, list, source });
+      if (answer.kind !== 'census') throw wrong();
+      return answer.census;
+    },
+  };
+  return { thread, writer };
+}
+
+/** `options` and turns are those of the database that the daemon has open. */
+export function createBulkThreads(
+  options: StoreOptions & Pick<SqliteStore, 'turns'>,
+  clock?: Clock,
+): BulkThreads {
+  const { thread: writing, writer } = createWriter(options, clock);
+  // What is read will be written: the two start at the same time.
+  const { thread: reading, reader } = createReader(clock, () => void writing.start());
+  return {
+    reader,
+    writer,
+    async [Symbol.asyncDispose]() {
+      await Promise.all([reading[Symbol.asyncDispose](), writing[Symbol.asyncDispose]()]);
+    },
+  };
+}
