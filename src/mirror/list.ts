@@ -57,7 +57,7 @@ export interface ListSegment extends Segment {
 }
 
 /** A segment that must be read. */
-export interface OpenSegment extends Segment {
+interface OpenSegment extends Segment {
   /** JSON text of the keys it had; undefined: there was no such segment. */
   readonly keysBefore: string | undefined;
 }
@@ -69,7 +69,7 @@ export interface OpenPage<T extends Segment = Segment> {
   readonly open: readonly (T & OpenSegment)[];
 }
 
-export interface ReadSegment extends OpenSegment {
+interface ReadSegment extends OpenSegment {
   /** Of its good rows. */
   readonly keys: readonly SqlValue[];
   readonly rejects: readonly RejectedRow[];

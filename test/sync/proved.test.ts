@@ -1,6 +1,8 @@
+import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { ORDERED_SOURCE, writeStockVariants } from '../../src/mirror/catalog/apart.ts';
+import type { SqliteStore } from '../../src/store/store.ts';
 import { createVariantPages, type VariantPages } from '../../src/sync/bulk/variant-pages.ts';
 import { openRun, type Run } from '../../src/sync/run/ledger.ts';
 import { temporaryStore } from '../support/store.ts';
@@ -40,6 +42,49 @@ async function house() {
   return { store, pages, stored, first, second: await start(2) };
 }
 
+/** Nothing can be written of the segment at this row. */
+async function refuseSegment(store: SqliteStore, firstRow: number): Promise<void> {
+  await sql`create trigger refuse before insert on segment
+    when new.first_row = ${sql.lit(firstRow)} begin select raise(abort, 'refused'); end`.execute(
+    store.db,
+  );
+}
+
+describe('pages behind one that cannot be written', () => {
+  it('are not written, so that no checkpoint leaves a gap', async () => {
+    const { store, pages, stored, second } = await house();
+    await refuseSegment(store, 100);
+    // As they come: none of them waits for the one before.
+    const all = [0, 1, 2, 3].map((number) => write(pages, second, number, 7));
+    const outcomes = await Promise.allSettled(all);
+    expect(outcomes.map(({ status }) => status)).toEqual([
+      ...['fulfilled', 'rejected', 'rejected', 'rejected'],
+    ]);
+    await pages.end(second.runId);
+    expect(await stored(second)).toMatchObject({ checkpoint: '{"next":1}', pages: 1 });
+    const changed = store.db
+      .selectFrom('stock_variant')
+      .select('barcode')
+      .where('quantity', '=', 7);
+    expect(await changed.execute()).toHaveLength(100);
+  });
+
+  it('prove nothing either, and are read again by the next attempt', async () => {
+    const { store, pages, stored, second } = await house();
+    await refuseSegment(store, 100);
+    const all = [0, 1, 2, 3].map((number) => write(pages, second, number, number === 1 ? 7 : 1));
+    const outcomes = await Promise.allSettled(all);
+    expect(outcomes.slice(0, 2).map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
+    await pages.end(second.runId);
+    expect(await stored(second)).toMatchObject({ checkpoint: '{}', pages: 0 });
+    await sql`drop trigger refuse`.execute(store.db);
+    await pages.begin(second.runId);
+    for (const number of [0, 1, 2, 3]) await write(pages, second, number, number === 1 ? 7 : 1);
+    await pages.end(second.runId);
+    expect(await stored(second)).toMatchObject({ checkpoint: '{"next":4}', rows_changed: 100 });
+  });
+});
+
 describe('pages that are proved unchanged', () => {
   it('wait for the next page that is written, and are counted with it', async () => {
     const { pages, stored, second } = await house();
@@ -75,6 +120,15 @@ describe('pages that are proved unchanged', () => {
       for (const number of [0, 1, 2, 3]) await write(pages, second, number);
     }
     expect(await stored(second)).toMatchObject({ pages: 40, rows_seen: 4_000 });
+  });
+
+  it('are written down behind the pages before them', async () => {
+    const { pages, stored, second } = await house();
+    const all = [write(pages, second, 0, 7)];
+    for (let round = 0; round < 45; round += 1) all.push(write(pages, second, 1 + (round % 3)));
+    all.push(write(pages, second, 0, 8));
+    await Promise.all(all);
+    expect(await stored(second)).toMatchObject({ checkpoint: '{"next":1}', pages: 47 });
   });
 
   it('are read all the same where a row was written apart from the list since', async () => {

@@ -1,8 +1,11 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { shareTurns } from '../../src/store/writers/turns.ts';
+import { manualClock, systemClock } from '../../src/lib/clock.ts';
+import { isLogTaken, shareTurns } from '../../src/store/writers/turns.ts';
 import { createBulkThreads } from '../../src/sync/bulk/threads.ts';
 import { createVariantPages } from '../../src/sync/bulk/variant-pages.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
+import { until } from '../support/house.ts';
+import { temporaryStore } from '../support/store.ts';
 import { FUSE, runsOn, startPull } from './support.ts';
 
 const LEVEL = { detailed: true, detailedPricing: false, includeVariantsOnOrder: false };
@@ -35,6 +38,27 @@ describe('the threads of the bulk streams', () => {
       .where('deleted_at', 'is', null)
       .executeTakeFirstOrThrow();
     expect(live.n).toBe(rows - 1);
+  });
+
+  it('ends when nobody asks any more, and starts anew', async () => {
+    const store = await temporaryStore(systemClock());
+    const clock = manualClock();
+    const options = { path: store.path, turns: store.turns, busyTimeoutMs: 5_000 };
+    const threads = createBulkThreads(options, clock);
+    onTestFinished(() => threads[Symbol.asyncDispose]());
+    const ask = () => threads.writer.census('stock', 'stock', 'run:1');
+    const nothing = { live: 0, duplicates: 0, missing: [] };
+    expect(await ask()).toEqual(nothing);
+    expect(isLogTaken(store.turns)).toBe(true);
+    // A question before its time keeps it.
+    await clock.advance(4_000);
+    await ask();
+    await clock.advance(4_000);
+    expect(isLogTaken(store.turns)).toBe(true);
+    await clock.advance(2_000);
+    await until('the thread has ended', () => (isLogTaken(store.turns) ? undefined : true));
+    expect(await ask()).toEqual(nothing);
+    expect(isLogTaken(store.turns)).toBe(true);
   });
 
   it('says so when it cannot open the database, and keeps nothing alive', async () => {

@@ -64,15 +64,22 @@ export function createPageWriter(deps: {
       return counts;
     });
   };
+  let last: Promise<unknown> = Promise.resolve();
+  const writeBehind = async (before: Promise<unknown>, page: UnwrittenPage) => {
+    await before.catch(() => undefined);
+    if (failedAttempts.has(page.attempt)) throw new Error('a page before it was not written');
+    try {
+      return await writeNext(page);
+    } catch (error) {
+      failedAttempts.add(page.attempt);
+      throw error;
+    }
+  };
   return {
-    async write(page) {
-      if (failedAttempts.has(page.attempt)) throw new Error('a page before it was not written');
-      try {
-        return await writeNext(page);
-      } catch (error) {
-        failedAttempts.add(page.attempt);
-        throw error;
-      }
+    write(page) {
+      const written = writeBehind(last, page);
+      last = written;
+      return written;
     },
     distrust: () => distrustApart(store),
     census(stream, kind, source) {

@@ -2,17 +2,16 @@
  * Pages of the lists of variants, from the bytes of the wire into the mirror, in three steps:
  * proved here (segments that are as they were the last time, by their digest), read by one thread
  * and written by another. While a page is written the next one waits beside it, and those after it
- * are read and proved; all the same the pages of a run are written down in their order, and behind
- * one that failed none is: a checkpoint stands for everything before it.
+ * are read and proved (attempts.ts keeps them in order).
  */
 import type { WireCounts } from '../../client/http/tally.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { RetryLaterError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { hasApart } from '../../mirror/catalog/apart.ts';
-import { digestOf, proveSegments, unchangedCounts } from '../../mirror/list.ts';
+import { digestOf, type ListPlace, proveSegments, unchangedCounts } from '../../mirror/list.ts';
 import type { Store } from '../../store/store.ts';
 import { type PageCounts, type Run, recordPage } from '../run/ledger.ts';
+import { createAttempts, inTurn, type Turn } from './attempts.ts';
 import { type PageReader, READER_HERE, type VariantList } from './page-reader.ts';
 import { createPageWriter, type PageWriter } from './page-writer.ts';
 import { createProvedPages, type Proved } from './proved.ts';
@@ -28,7 +27,7 @@ export interface VariantBatch {
   }[];
 }
 
-export interface VariantPage {
+interface VariantPage {
   readonly run: Run;
   readonly list: VariantList;
   readonly checkpoint: JsonObject;
@@ -55,65 +54,26 @@ export interface VariantPagesDeps {
   readonly writer?: PageWriter;
 }
 
-const BEHIND_A_FAILURE = 'a page before it was not written';
-
-/** One attempt at a run. */
-interface Attempt {
-  /** Tells the attempts of a run apart. */
-  readonly number: number;
-  /** Digests prove nothing before. */
-  readonly begun: Promise<void>;
-  /** When the page before is with the writer, or proved: the next one may follow. */
-  handed: Promise<void>;
-  /** When all pages so far are written. */
-  written: Promise<unknown>;
-  hasFailed: boolean;
+function placeOf(run: Run, list: VariantList): ListPlace {
+  return { stream: run.stream, part: list.kind === 'stock' ? '' : list.seasonName };
 }
 
-/** A page in its place among those of its attempt. */
-interface Turn {
-  readonly attempt: Attempt;
-  /** Until then nothing of this page may be handed over. */
-  readonly after: Promise<void>;
-  /** Until then no checkpoint may be written down here. */
-  readonly writtenBefore: Promise<unknown>;
-  readonly handOver: () => void;
-}
-
-function takeTurn(attempt: Attempt): Turn {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const turn = {
-    ...{ attempt, after: attempt.handed, writtenBefore: attempt.written },
-    handOver: resolve,
-  };
-  attempt.handed = promise;
-  return turn;
+function digestsOf({ bytes, segments }: VariantBatch) {
+  return segments.map((segment) => {
+    return { ...segment, digest: digestOf(bytes.subarray(segment.start, segment.end)) };
+  });
 }
 
 export function createVariantPages(deps: VariantPagesDeps): VariantPages {
   const { store, clock, reader = READER_HERE, writer = createPageWriter({ store, clock }) } = deps;
   const proved = createProvedPages();
-  const attempts = new Map<number, Attempt>();
-  let attemptCount = 0;
+  const attempts = createAttempts();
   const record = async (page: Proved | undefined): Promise<void> => {
     if (!page) return;
     await store.transaction((tx) => recordPage(tx, page.run, page.checkpoint, page.counts));
   };
-  const attemptAt = (runId: number, begun: Promise<void> = Promise.resolve()): Attempt => {
-    const known = attempts.get(runId);
-    if (known) return known;
-    attemptCount += 1;
-    const state = { begun, handed: begun, written: begun, hasFailed: false };
-    const attempt = { number: attemptCount, ...state };
-    attempts.set(runId, attempt);
-    return attempt;
-  };
-  const comeNext = async ({ attempt, after }: Turn): Promise<void> => {
-    await after;
-    if (attempt.hasFailed) throw new RetryLaterError('sync.page_before_failed', BEHIND_A_FAILURE);
-  };
   const keepProved = async (page: Proved, turn: Turn): Promise<PageCounts> => {
-    await comeNext(turn);
+    await turn.comeNext();
     const tooMuch = proved.add(page);
     if (tooMuch) {
       await turn.writtenBefore;
@@ -122,18 +82,15 @@ export function createVariantPages(deps: VariantPagesDeps): VariantPages {
     turn.handOver();
     return page.counts;
   };
-  const writeInTurn = async (
+  const write = async (
     { run, list, checkpoint, batch, wire }: VariantPage,
     turn: Turn,
   ): Promise<PageCounts> => {
     const { bytes } = batch;
-    const place = { stream: run.stream, part: list.kind === 'stock' ? '' : list.seasonName };
+    const place = placeOf(run, list);
     const common = { bytes: bytes.length, wire };
     await turn.attempt.begun;
-    const digested = batch.segments.map((segment) => {
-      return { ...segment, digest: digestOf(bytes.subarray(segment.start, segment.end)) };
-    });
-    const { open, ...page } = await proveSegments(store.db, place, digested);
+    const { open, ...page } = await proveSegments(store.db, place, digestsOf(batch));
     if (open.length === 0) {
       bytes.buffer.transfer(0);
       return keepProved({ run, checkpoint, counts: { ...unchangedCounts(page), ...common } }, turn);
@@ -141,7 +98,7 @@ export function createVariantPages(deps: VariantPagesDeps): VariantPages {
     const reading = reader.read({ list, bytes, spans: open });
     // Heeded below; until then a failure must not count as unhandled.
     reading.catch(() => undefined);
-    await comeNext(turn);
+    await turn.comeNext();
     const { segments, json } = await reading;
     const none = { keys: [], rejects: [] };
     const writing = writer.write({
@@ -152,33 +109,24 @@ export function createVariantPages(deps: VariantPagesDeps): VariantPages {
     turn.handOver();
     return writing;
   };
+  const distrust = async (): Promise<void> => {
+    if (await hasApart(store.db)) await writer.distrust();
+  };
   return {
     begin(runId) {
       proved.take(runId);
-      attempts.delete(runId);
-      const distrust = async (): Promise<void> => {
-        if (await hasApart(store.db)) await writer.distrust();
-      };
-      return attemptAt(runId, distrust()).begun;
+      const begun = distrust();
+      attempts.begin(runId, begun);
+      return begun;
     },
     write(page) {
       const { runId } = page.run;
-      const attempt = attemptAt(runId);
-      const turn = takeTurn(attempt);
-      const written = writeInTurn(page, turn).catch((error: unknown) => {
-        attempt.hasFailed = true;
-        // What was proved behind it has no checkpoint to stand on.
-        proved.take(runId);
-        turn.handOver();
-        throw error;
-      });
-      attempt.written = Promise.all([attempt.written, written]);
-      // Whoever waits for the page is told.
-      attempt.written.catch(() => undefined);
-      return written;
+      // What was proved behind a page that has failed has no checkpoint to stand on.
+      const forget = (): void => void proved.take(runId);
+      return inTurn(attempts.at(runId), (turn) => write(page, turn), forget);
     },
     async end(runId) {
-      attempts.delete(runId);
+      attempts.end(runId);
       await record(proved.take(runId));
     },
     census: writer.census,

@@ -93,6 +93,32 @@ describe.each([1, 2])('a database of schema %i', (version) => {
   });
 });
 
+it('rows of the stock that were noted in the feed are noted in their table', async () => {
+  const path = loadDump(2);
+  const database = new Database(path);
+  migrate(database, clock, migrations.slice(0, 14));
+  const told = database.prepare(
+    "insert into change (seq, at, entity, key, op, diff, cause) values (?, 0, ?, ?, ?, '{}', ?)",
+  );
+  const last = Number(database.prepare('select max(seq) from change').pluck().get());
+  told.run(last + 1, 'stock_variant', 'before', 'insert', 'refresh:ordered');
+  told.run(last + 2, 'stock_variant', 'known', 'update', 'refresh:ordered');
+  told.run(last + 3, 'stock_variant', 'new', 'insert', 'refresh:ordered');
+  told.run(last + 4, 'stock_variant', 'new', 'update', 'refresh:ordered');
+  told.run(last + 5, 'stock_variant', 'pulled', 'insert', 'run:1');
+  told.run(last + 6, 'delivery', '17', 'insert', 'refresh:ordered');
+  database
+    .prepare("insert into daemon_state (key, value, updated_at) values ('stock.apart_seq', ?, 0)")
+    .run(String(last + 1));
+  migrate(database, clock);
+  const noted = database.prepare('select * from stock_apart order by barcode').all();
+  expect(noted).toEqual([
+    { barcode: 'known', is_new: 0 },
+    { barcode: 'new', is_new: 1 },
+  ]);
+  database.close();
+});
+
 it('a database of a newer version is refused, and left as it is', async () => {
   const path = loadDump(2);
   const database = new Database(path);

@@ -1,0 +1,78 @@
+/**
+ * Pages of a run are under way side by side; here is what keeps them in order. An attempt is all
+ * that happens to a run between its begin and its end, or its next begin. Behind a page that has
+ * failed all others of the attempt fail: a checkpoint stands for everything before it.
+ */
+import { RetryLaterError } from '../../lib/errors.ts';
+
+export interface Attempt {
+  /** Tells the attempts of a run apart. */
+  readonly number: number;
+  /** Digests prove nothing before. */
+  readonly begun: Promise<void>;
+  /** When the page before is with the writer, or kept as proved: the next one may follow. */
+  handed: Promise<void>;
+  /** When all pages so far are written. */
+  written: Promise<unknown>;
+  hasFailed: boolean;
+}
+
+/** A page in its place among those of its attempt. */
+export interface Turn {
+  readonly attempt: Attempt;
+  /** Waits for the pages before to be handed over; throws when one of them has failed. */
+  comeNext(): Promise<void>;
+  /** Until then no checkpoint may be written down past the writer. */
+  readonly writtenBefore: Promise<unknown>;
+  readonly handOver: () => void;
+}
+
+export interface Attempts {
+  begin(runId: number, begun: Promise<void>): void;
+  /** The run's attempt; one that nobody has begun has begun. */
+  at(runId: number): Attempt;
+  end(runId: number): void;
+}
+
+export function createAttempts(): Attempts {
+  const attempts = new Map<number, Attempt>();
+  let count = 0;
+  const begin = (runId: number, begun: Promise<void>): Attempt => {
+    count += 1;
+    const state = { begun, handed: begun, written: begun, hasFailed: false };
+    const attempt = { number: count, ...state };
+    attempts.set(runId, attempt);
+    return attempt;
+  };
+  return {
+    begin,
+    at: (runId) => attempts.get(runId) ?? begin(runId, Promise.resolve()),
+    end: (runId) => attempts.delete(runId),
+  };
+}
+
+/** `write` is one page; `onFailure` is called before the next one can come. */
+export function inTurn<T>(
+  attempt: Attempt,
+  write: (turn: Turn) => Promise<T>,
+  onFailure: () => void,
+): Promise<T> {
+  const { promise, resolve: handOver } = Promise.withResolvers<void>();
+  const { handed: after, written: writtenBefore } = attempt;
+  attempt.handed = promise;
+  const comeNext = async (): Promise<void> => {
+    await after;
+    if (!attempt.hasFailed) return;
+    throw new RetryLaterError('sync.page_before_failed', 'a page before it was not written');
+  };
+  const written = write({ attempt, comeNext, writtenBefore, handOver }).catch((error: unknown) => {
+    attempt.hasFailed = true;
+    onFailure();
+    handOver();
+    throw error;
+  });
+  attempt.written = Promise.all([writtenBefore, written]);
+  // Whoever waits for the page is told.
+  attempt.written.catch(() => undefined);
+  return written;
+}
