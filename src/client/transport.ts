@@ -112,15 +112,24 @@ const ERROR_BYTES_MAX = 65_536;
 /** Each wait is drawn from this share of itself up to the whole, so that clients spread out. */
 const WAIT_SHARE_MIN = 0.8;
 
+/** Where an answer does not say how long its body is. */
+const BODY_BYTES_FIRST = 65_536;
+
+/**
+ * Copied together as it comes: chunks that wait for the last one grow old, and what is old the
+ * collector frees only with everything else.
+ */
 async function bodyOf(answer: RawAnswer, bytesMax: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
+  const told = Number(headerText(answer.headers, 'content-length') ?? BODY_BYTES_FIRST);
+  let whole = Buffer.from(new ArrayBuffer(Math.min(told, bytesMax)));
   let bytes = 0;
   for await (const chunk of answer.body) {
-    bytes += chunk.length;
-    chunks.push(chunk);
+    const needed = bytes + chunk.length;
+    if (needed > whole.length) whole = Buffer.from(whole.buffer.transfer(needed * 2));
+    bytes += chunk.copy(whole, bytes);
     if (bytes > bytesMax) break;
   }
-  return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
+  return Buffer.from(whole.buffer.transfer(bytes));
 }
 
 function decodeJson(body: Buffer): unknown {
