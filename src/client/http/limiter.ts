@@ -5,7 +5,7 @@
  * pulls cannot fill every place. Nobody is overtaken for ever: of what starts, reads and
  * pulls get a fifth each while they wait, so that a storm of events does not end the pulls.
  */
-import type { Clock, Timer } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/clock.ts';
 
 /** Highest first. */
 const PRIORITIES = ['push', 'read', 'pull'] as const;
@@ -80,12 +80,18 @@ interface Pace {
   waitMs(): number;
   take(): void;
   pause(ms: number): void;
+  sleeps(): boolean;
+  /** Sleeps until then and does it, once. Whoever waits for his turn keeps the process alive. */
+  sleep(task: () => void): void;
+  /** Nobody waits any more. */
+  wake(): void;
 }
 
 function createPace(requestsPerSecond: number | undefined, clock: Clock): Pace {
   const intervalMs = requestsPerSecond ? 1_000 / requestsPerSecond : 0;
   const catchUpMs = Math.max(intervalMs, CATCH_UP_MS_MIN);
   let nextAt = clock.monotonic();
+  let asleep: AbortController | undefined;
   return {
     waitMs: () => nextAt - clock.monotonic(),
     take() {
@@ -94,6 +100,19 @@ function createPace(requestsPerSecond: number | undefined, clock: Clock): Pace {
     pause(ms) {
       nextAt = Math.max(nextAt, clock.monotonic() + Math.min(ms, PAUSE_MS_MAX));
     },
+    sleeps: () => asleep !== undefined,
+    sleep(task) {
+      asleep = new AbortController();
+      const wake = (): void => {
+        asleep = undefined;
+        task();
+      };
+      void clock.sleep(nextAt - clock.monotonic(), asleep.signal).then(wake, () => undefined);
+    },
+    wake() {
+      asleep?.abort();
+      asleep = undefined;
+    },
   };
 }
 
@@ -101,17 +120,13 @@ export function createLimiter(options: LimiterOptions, clock: Clock): Limiter {
   const pace = createPace(options.requestsPerSecond, clock);
   const queues: Record<Priority, Waiter[]> = { push: [], read: [], pull: [] };
   const turns = createTurns(options.concurrencyMax, (priority) => queues[priority].length > 0);
-  let timer: Timer | undefined;
+  const nobodyWaits = (): boolean => PRIORITIES.every((priority) => queues[priority].length === 0);
 
   const pump = (): void => {
-    while (!timer) {
-      const waitMs = pace.waitMs();
-      if (waitMs > 0) {
-        if (PRIORITIES.every((priority) => queues[priority].length === 0)) return;
-        timer = clock.after(waitMs, () => {
-          timer = undefined;
-          pump();
-        });
+    while (!pace.sleeps()) {
+      if (pace.waitMs() > 0) {
+        if (nobodyWaits()) return;
+        pace.sleep(pump);
         return;
       }
       const priority = turns.next();
@@ -140,6 +155,7 @@ export function createLimiter(options: LimiterOptions, clock: Clock): Limiter {
         }
         const onAbort = (): void => {
           queues[priority].splice(queues[priority].indexOf(waiter), 1);
+          if (nobodyWaits()) pace.wake();
           reject(signal?.reason);
         };
         const waiter: Waiter = {
