@@ -28,7 +28,9 @@ export interface DoctorDeps {
 
 function checkWarnings({ warnings }: LoadedConfig): Finding[] {
   if (warnings.length === 0) return [fine('configuration', 'right, without warnings')];
-  return warnings.map((one) => odd('configuration', showProblem(one), one.hint ?? 'look there'));
+  return warnings.map((one) =>
+    odd('configuration', showProblem({ ...one, hint: undefined }), one.hint ?? 'look there'),
+  );
 }
 
 export async function* examine(deps: DoctorDeps): AsyncGenerator<Finding, void, undefined> {
