@@ -2,10 +2,11 @@
 import { join } from 'node:path';
 import type { Config } from '../config/schema.ts';
 import { backupDirectory, listBackups } from '../store/backup/manifest.ts';
+import { logBytesOf } from '../store/care/checkpoints.ts';
 import { pauseReason } from '../store/care/pause.ts';
 import { isFolderLocked } from '../store/lock.ts';
 import { freeBytesAt } from '../store/space.ts';
-import type { Db } from '../store/store.ts';
+import { type Db, storeOptions } from '../store/store.ts';
 import { freshnessOf, readStatus, type Status } from './status.ts';
 
 export interface Installation extends Status {
@@ -14,6 +15,8 @@ export interface Installation extends Status {
   /** Of the newest backup; null: there is none that this user may see. */
   readonly backupAgeMs: number | null;
   readonly freeBytes: number;
+  /** Of the database's write-ahead log, which a reader who stays lets grow. */
+  readonly logBytes: number;
 }
 
 function newestBackupAt(config: Config): number | undefined {
@@ -37,5 +40,6 @@ export async function readInstallation(db: Db, config: Config, now: number): Pro
     sendingPaused: pauseReason(config.dataDir) ?? null,
     backupAgeMs: backupAt === undefined ? null : now - backupAt,
     freeBytes: await freeBytesAt(config.dataDir),
+    logBytes: logBytesOf(storeOptions(config).path),
   };
 }

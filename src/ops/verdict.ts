@@ -1,6 +1,7 @@
 /** Whether somebody should look, for `selvedge status --check`: one line and an exit code. */
 import type { Config } from '../config/schema.ts';
-import { formatDuration } from '../lib/units.ts';
+import { formatDuration, formatSize } from '../lib/units.ts';
+import { LOG_BYTES_MAX } from '../store/care/checkpoints.ts';
 import type { Installation } from './installation.ts';
 
 type Grade = 'ok' | 'warning' | 'critical';
@@ -43,7 +44,7 @@ function streamFindings(found: Installation, config: Config): Finding[] {
 
 export function verdictOf(found: Installation, config: Config): Verdict {
   const { pullFloor, sendFloor } = config.store.space;
-  const { outbox, relay, backupAgeMs, freeBytes } = found;
+  const { outbox, relay, backupAgeMs, freeBytes, logBytes } = found;
   const inDoubt = outbox.in_doubt ?? 0;
   const dead = outbox.dead ?? 0;
   const findings: Finding[] = [
@@ -51,6 +52,7 @@ export function verdictOf(found: Installation, config: Config): Verdict {
     ...critical(freeBytes < sendFloor, 'the disk is full: nothing is sent'),
     ...critical(relay?.state === 'silent', 'no event comes while orders change'),
     ...warning(freeBytes >= sendFloor && freeBytes < pullFloor, 'the disk is nearly full'),
+    ...warning(logBytes > LOG_BYTES_MAX, `the log of the database has ${formatSize(logBytes)}`),
     ...warning(found.sendingPaused !== null, `sending is paused: ${found.sendingPaused}`),
     ...warning(found.decisionsStop !== null, 'the decisions are stopped'),
     ...found.outboxStops.map(

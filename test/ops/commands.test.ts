@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -161,6 +161,12 @@ describe('status', () => {
     const { stdout, code } = await house.run('status', '--check');
     expect(stdout).toMatch(/^CRITICAL: the daemon does not run; .*there is no backup\n$/);
     expect(code).toBe(2);
+    // A log that a reader has kept from being emptied, without the work of filling it.
+    const log = join(house.folder, 'data', 'mirror.db-wal');
+    writeFileSync(log, '');
+    truncateSync(log, 600_000_000);
+    const grown = await house.run('status', '--check');
+    expect(grown.stdout).toContain('the log of the database has 572.2 MiB');
     // A lease of a daemon that was killed a moment ago.
     const database = new Database(join(house.folder, 'data', 'mirror.db'));
     database.exec("insert into lease values ('daemon', 'dead:1', 1, 0, 9999999999999)");

@@ -6,95 +6,12 @@
 #   test/systemd/nspawn.sh [folder]      the folder is kept, so that a second call is quick
 #
 # What it said last stands in nspawn.txt.
-set -euo pipefail
-repository=$(cd "$(dirname "$0")/../.." && pwd)
-work=${1:-/tmp/selvedge-nspawn}
-mirror=${MIRROR:-http://deb.debian.org/debian}
-suite=${SUITE:-bookworm}
-root=$work/rootfs
-tools=$work/tools
-mkdir -p "$work"
-cd "$work"
+# shellcheck source=test/systemd/container.sh
+. "$(dirname "$0")/container.sh"
+install_checkout
+boot
+let_users_in
 
-if ! [ -x "$tools/usr/bin/systemd-nspawn" ]; then
-  apt-get download -qq debootstrap systemd-container
-  for package in ./*.deb; do dpkg -x "$package" "$tools"; done
-fi
-export LD_LIBRARY_PATH=$tools/usr/lib/x86_64-linux-gnu/systemd
-if ! [ -e "$root/etc/os-release" ]; then
-  DEBOOTSTRAP_DIR=$tools/usr/share/debootstrap "$tools/usr/sbin/debootstrap" --no-check-gpg \
-    --variant=minbase --include=systemd,systemd-sysv,dbus,procps,curl,ca-certificates,libstdc++6 \
-    "$suite" "$root" "$mirror" >debootstrap.log
-fi
-
-# ---- docs/install.md, as far as no service manager is needed ------------------------------------
-rm -rf "$root"/opt/selvedge* "$root"/etc/selvedge "$root"/var/lib/selvedge
-mkdir -p "$root/opt/selvedge-0.1.0" "$root/etc/selvedge"
-for part in bin src config migrations systemd docs package.json node_modules; do
-  cp -a "$repository/$part" "$root/opt/selvedge-0.1.0/"
-done
-ln -sfn /opt/selvedge-0.1.0 "$root/opt/selvedge"
-install -D -m 644 "$repository/systemd/sysusers.conf" "$root/usr/lib/sysusers.d/selvedge.conf"
-install -D -m 644 "$repository/systemd/tmpfiles.conf" "$root/usr/lib/tmpfiles.d/selvedge.conf"
-cp "$repository"/systemd/*.{service,socket,timer} "$root/etc/systemd/system/"
-cat >"$root/etc/selvedge/selvedge.yaml" <<'YAML'
-service:
-  v1:
-    baseUrl: http://127.0.0.1:9/api/v1
-    login: { clientId: erp, clientSecret: { credential: client-secret } }
-listener: { secrets: [{ secret: { credential: webhook-secret } }] }
-rules: { directory: /etc/selvedge/rules }
-store: { backup: { directory: /var/backups/selvedge } }
-YAML
-cp -r "$repository/config/rules" "$root/etc/selvedge/rules"
-mkdir -p "$root/etc/selvedge/secrets"
-printf %s canary-client-secret >"$root/etc/selvedge/secrets/client-secret"
-printf 'whsec_%s' "$(head -c 24 /dev/zero | base64)" >"$root/etc/selvedge/secrets/webhook-secret"
-# Shorter times, so that the watchdog can be waited for.
-mkdir -p "$root/etc/systemd/system/selvedge.service.d"
-printf '[Service]\nWatchdogSec=10\n' >"$root/etc/systemd/system/selvedge.service.d/test.conf"
-
-SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1 "$tools/usr/bin/systemd-nspawn" --quiet --register=no \
-  --keep-unit --private-network --console=pipe -D "$root" --boot >boot.log 2>&1 </dev/null &
-nspawn=$!
-trap 'kill -TERM $nspawn 2>/dev/null || true; wait $nspawn 2>/dev/null || true' EXIT
-for _ in $(seq 60); do
-  leader=$(pgrep -P "$nspawn" | head -1 || true)
-  [ -n "$leader" ] && break
-  sleep 0.5
-done
-inside() { nsenter -t "$leader" -m -u -i -n -p -- env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"; }
-for _ in $(seq 120); do
-  case $(inside systemctl is-system-running 2>/dev/null || true) in running | degraded) break ;; esac
-  sleep 0.5
-done
-echo "systemd $(inside systemctl --version | head -1 | cut -d' ' -f2), $(inside systemctl is-system-running || true)"
-
-failed=0
-shown() { inside systemctl show selvedge.service -p "$1" --value; }
-until_is() { # what, wanted pattern, command…
-  local what=$1 pattern=$2 found=''
-  shift 2
-  for _ in $(seq 120); do
-    found=$("$@" 2>&1 || true)
-    if grep -qE "$pattern" <<<"$found"; then
-      echo "ok    $what: $(head -1 <<<"$found" | cut -c 1-300)"
-      return 0
-    fi
-    sleep 0.5
-  done
-  echo "FAIL  $what: $found"
-  failed=1
-}
-
-inside ip link set lo up 2>/dev/null || inside ifconfig lo up 2>/dev/null || true
-inside systemd-sysusers
-inside systemd-tmpfiles --create
-inside chgrp -R selvedge /etc/selvedge
-inside chmod 600 /etc/selvedge/secrets/client-secret /etc/selvedge/secrets/webhook-secret
-inside ln -sfn /opt/selvedge/bin/selvedge.mjs /usr/local/bin/selvedge
-inside ln -sfn /opt/selvedge/node_modules/.bin/node /usr/local/bin/node
-operator() { inside PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin runuser -u selvedge -- selvedge "$@"; }
 inside systemctl daemon-reload
 inside systemctl enable --now selvedge.socket selvedge.service selvedge-backup.timer 2>/dev/null || true
 

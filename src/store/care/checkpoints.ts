@@ -26,10 +26,17 @@ interface LogFigures {
   readonly pinnedMs: number;
 }
 
+/** From here on somebody keeps the log from being emptied. */
+export const LOG_BYTES_MAX = 536_870_912;
+
+/** The size of the write-ahead log of the database at this path. */
+export function logBytesOf(path: string): number {
+  return statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+}
+
 /** SQLite does not shrink the log by itself; from here on it is worth a moment. */
 const TRUNCATE_BYTES = 67_108_864;
 const WARN_PINNED_MS = 600_000;
-const WARN_BYTES = 536_870_912;
 const WARN_EVERY_MS = 3_600_000;
 
 /** `own`: false where another program empties the log; then it is only watched. */
@@ -41,8 +48,7 @@ export function createCheckpoints(
   const { store, clock, log } = deps;
   let pinnedSince: number | undefined;
   let warnedAt = Number.NEGATIVE_INFINITY;
-  const walBytes = (): number =>
-    statSync(`${store.path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  const walBytes = (): number => logBytesOf(store.path);
   const figures = (): LogFigures => ({
     walBytes: walBytes(),
     pinnedMs: pinnedSince === undefined ? 0 : clock.monotonic() - pinnedSince,
@@ -59,7 +65,7 @@ export function createCheckpoints(
 
   const warn = (): void => {
     const { walBytes: bytes, pinnedMs } = figures();
-    const isBad = pinnedMs > WARN_PINNED_MS || bytes > WARN_BYTES;
+    const isBad = pinnedMs > WARN_PINNED_MS || bytes > LOG_BYTES_MAX;
     if (!isBad || clock.monotonic() - warnedAt < WARN_EVERY_MS) return;
     warnedAt = clock.monotonic();
     const hint = 'a program reads without end; "sudo selvedge doctor" names it';
