@@ -32,9 +32,7 @@ const AT_ITS_PLACE =
 
 /** What is typed after `selvedge`, in code blocks and in the text. */
 function shownIn(text: string): string[] {
-  const blocks = [...text.matchAll(/^```(?:sh|console|bash)\n(.*?)^```/gms)].map(
-    ([, b]) => b ?? '',
-  );
+  const blocks = text.split(/^```.*$/m).filter((_, index) => index % 2 === 1);
   const lines = blocks.flatMap((block) => block.replaceAll('\\\n', ' ').split('\n'));
   const spans = [...text.matchAll(/`([^`\n]+)`/g)].map(([, span]) => span ?? '');
   return [...lines, ...spans].flatMap((line) => AT_ITS_PLACE.exec(line.trim())?.[1] ?? []);

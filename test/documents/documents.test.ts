@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { filesBelow, repositoryRoot } from './support/source.ts';
+import { filesBelow, repositoryRoot } from '../support/source.ts';
 
 const documents = [
   ...filesBelow('docs', ['.md']).map(({ path }) => path),
