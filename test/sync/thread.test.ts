@@ -11,7 +11,7 @@ import { FUSE, runsOn, startPull } from './support.ts';
 const LEVEL = { detailed: true, detailedPricing: false, includeVariantsOnOrder: false };
 
 describe('the threads of the bulk streams', () => {
-  it.each(['stream', 'pages'] as const)('mirrors the stock in mode %s', async (mode) => {
+  it.each(['stream', 'pages'] as const)('mirror the stock in mode %s', async (mode) => {
     const world = { styles: 60, colors: 3, sizes: 6, orders: 0 };
     const { reference, store, deps, v1 } = await startPull({ world }, { mode, batchRows: 256 });
     const threads = createBulkThreads({
@@ -40,7 +40,29 @@ describe('the threads of the bulk streams', () => {
     expect(live.n).toBe(rows - 1);
   });
 
-  it('ends when nobody asks any more, and starts anew', async () => {
+  it('are not needed where nothing has changed', async () => {
+    const world = { styles: 10, colors: 2, sizes: 3, orders: 0 };
+    const { store, deps, v1, run } = await startPull({ world });
+    const stock = createStockStream(v1, {
+      level: LEVEL,
+      mode: 'stream',
+      pageRows: 100,
+      fuse: FUSE,
+    });
+    await run(stock);
+    const options = { path: store.path, turns: store.turns, busyTimeoutMs: 5_000 };
+    const threads = createBulkThreads(options);
+    onTestFinished(() => threads[Symbol.asyncDispose]());
+    const { run: again, lastRun } = runsOn({
+      ...deps,
+      variants: createVariantPages({ ...deps, ...threads }),
+    });
+    expect(await again(stock)).toMatchObject({ outcome: 'complete', changed: 0 });
+    expect(await lastRun('stock')).toMatchObject({ rows_changed: 0 });
+    expect(isLogTaken(store.turns)).toBe(false);
+  });
+
+  it('end when nobody asks any more, and start anew', async () => {
     const store = await temporaryStore(systemClock());
     const clock = manualClock();
     const options = { path: store.path, turns: store.turns, busyTimeoutMs: 5_000 };
@@ -61,7 +83,7 @@ describe('the threads of the bulk streams', () => {
     expect(isLogTaken(store.turns)).toBe(true);
   });
 
-  it('says so when it cannot open the database, and keeps nothing alive', async () => {
+  it('say so when they cannot open the database, and keep nothing alive', async () => {
     const threads = createBulkThreads({
       path: '/nowhere/mirror.db',
       turns: shareTurns(),
