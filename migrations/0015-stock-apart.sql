@@ -6,6 +6,7 @@ CREATE TABLE stock_apart (
 INSERT INTO stock_apart (barcode, is_new)
 SELECT key, max(op <> 'update') FROM change
 WHERE entity = 'stock_variant' AND cause = 'refresh:ordered'
-  AND seq > (SELECT CAST(value AS INTEGER) FROM daemon_state WHERE key = 'stock.apart_seq')
+  AND seq > coalesce(
+    (SELECT CAST(value AS INTEGER) FROM daemon_state WHERE key = 'stock.apart_seq'), 0)
 GROUP BY key;
 DELETE FROM daemon_state WHERE key = 'stock.apart_seq';

@@ -221,7 +221,7 @@ async function sendOnce<T>(
 ): Promise<Answer<T>> {
   const opened = await open(wire, request, wire.options.bodyBytesMax);
   try {
-    const body = await bodyOf(opened, Number.POSITIVE_INFINITY);
+    const body = await bodyOf(opened, wire.options.bodyBytesMax);
     const { status, headers, startedAt } = opened;
     return { status, headers, startedAt, value: decode(body) };
   } catch (error) {

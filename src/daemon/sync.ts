@@ -1,4 +1,4 @@
-/** The pulls as the configuration describes them: planner, thread, and what a person may do. */
+/** The pulls as the configuration describes them: planner, threads, and what a person may do. */
 import type { Config } from '../config/schema.ts';
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';

@@ -1,11 +1,15 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { ORDERED_SOURCE, writeStockVariants } from '../../src/mirror/catalog/apart.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
+import { createPageWriter, type PageWriter } from '../../src/sync/bulk/page-writer.ts';
 import { createVariantPages, type VariantPages } from '../../src/sync/bulk/variant-pages.ts';
 import { openRun, type Run } from '../../src/sync/run/ledger.ts';
+import { createStockStream } from '../../src/sync/streams/stock.ts';
 import { temporaryStore } from '../support/store.ts';
+import { FUSE, startPull } from './support.ts';
 
 const WIRE = { retries: 0, waits: 0, waitMs: 0 };
 
@@ -39,7 +43,7 @@ async function house() {
       .executeTakeFirstOrThrow();
   const first = await start(1);
   for (const number of [0, 1, 2, 3]) await write(pages, first, number);
-  return { store, pages, stored, first, second: await start(2) };
+  return { store, clock, pages, stored, first, second: await start(2) };
 }
 
 /** Nothing can be written of the segment at this row. */
@@ -78,10 +82,31 @@ describe('pages behind one that cannot be written', () => {
     await pages.end(second.runId);
     expect(await stored(second)).toMatchObject({ checkpoint: '{}', pages: 0 });
     await sql`drop trigger refuse`.execute(store.db);
-    await pages.begin(second.runId);
+    await pages.begin(second);
     for (const number of [0, 1, 2, 3]) await write(pages, second, number, number === 1 ? 7 : 1);
     await pages.end(second.runId);
     expect(await stored(second)).toMatchObject({ checkpoint: '{"next":4}', rows_changed: 100 });
+  });
+});
+
+describe('a run that gets no further than it has proved', () => {
+  it('is put off for longer each time, and fails in the end', async () => {
+    const world = { styles: 40, colors: 2, sizes: 4, orders: 0 };
+    const { reference, store, run, v1, lastRun } = await startPull({ world }, { batchRows: 64 });
+    const level = { detailed: true, detailedPricing: false, includeVariantsOnOrder: false };
+    const stock = createStockStream(v1, { level, mode: 'stream', pageRows: 100, fuse: FUSE });
+    await run(stock);
+    const { stock: own, catalog } = reference.world;
+    own.set(own.nth(0, catalog.variantCount, 150), 77);
+    await refuseSegment(store, 144);
+    const failures = async () => {
+      await run(stock);
+      const state = store.db.selectFrom('stream_state').select('failures');
+      return (await state.executeTakeFirstOrThrow()).failures;
+    };
+    expect([await failures(), await failures(), await failures()]).toEqual([1, 2, 3]);
+    expect([await failures(), await failures(), await failures()]).toEqual([4, 5, 6]);
+    expect(await lastRun('stock')).toMatchObject({ outcome: 'failed' });
   });
 });
 
@@ -108,7 +133,7 @@ describe('pages that are proved unchanged', () => {
   it('count once when a run begins again behind its checkpoint', async () => {
     const { pages, stored, second } = await house();
     for (const number of [0, 1]) await write(pages, second, number);
-    await pages.begin(second.runId);
+    await pages.begin(second);
     for (const number of [0, 1, 2, 3]) await write(pages, second, number);
     await pages.end(second.runId);
     expect(await stored(second)).toMatchObject({ pages: 4, rows_seen: 400 });
@@ -123,12 +148,23 @@ describe('pages that are proved unchanged', () => {
   });
 
   it('are written down behind the pages before them', async () => {
-    const { pages, stored, second } = await house();
+    const { store, clock, stored, second } = await house();
+    const inner = createPageWriter({ store, clock });
+    const { promise: isOpen, resolve: open } = Promise.withResolvers<void>();
+    const writer: PageWriter = {
+      ...inner,
+      write: (page) => isOpen.then(() => inner.write(page)),
+    };
+    const pages = createVariantPages({ store, clock, writer });
     const all = [write(pages, second, 0, 7)];
-    for (let round = 0; round < 205; round += 1) all.push(write(pages, second, 1 + (round % 3)));
-    all.push(write(pages, second, 0, 8));
+    // More than may wait: with the last of them the proof is written down.
+    for (let round = 0; round < 200; round += 1) all.push(write(pages, second, 1 + (round % 3)));
+    await all[199];
+    for (let turn = 0; turn < 50; turn += 1) await nextTurn();
+    expect(await stored(second)).toMatchObject({ checkpoint: '{}', pages: 0 });
+    open();
     await Promise.all(all);
-    expect(await stored(second)).toMatchObject({ checkpoint: '{"next":1}', pages: 207 });
+    expect(await stored(second)).toMatchObject({ checkpoint: '{"next":3}', pages: 201 });
   });
 
   it('are read all the same where a row was written apart from the list since', async () => {
@@ -140,7 +176,9 @@ describe('pages that are proved unchanged', () => {
       ];
       await writeStockVariants(tx, records, { source: ORDERED_SOURCE, readSeq: 1, at: 0 });
     });
-    await pages.begin(second.runId);
+    // That is for the run of the stock to see, whichever run begins first.
+    await pages.begin({ runId: 99, stream: 'season' });
+    await pages.begin(second);
     const counts = [];
     for (const number of [0, 1, 2, 3]) counts.push(await write(pages, second, number));
     await pages.end(second.runId);
@@ -151,7 +189,7 @@ describe('pages that are proved unchanged', () => {
     expect(counts.some(({ rekeyed = 0 }) => rekeyed > 0)).toBe(true);
 
     const third = { ...second, runId: second.runId };
-    await pages.begin(third.runId);
+    await pages.begin(third);
     const again = [];
     for (const number of [0, 1, 2, 3]) again.push(await write(pages, third, number));
     expect(again.map(({ rekeyed }) => rekeyed)).toEqual([0, 0, 0, 0]);

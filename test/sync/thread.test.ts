@@ -1,8 +1,10 @@
+import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { manualClock, systemClock } from '../../src/lib/clock.ts';
 import { isLogTaken, shareTurns } from '../../src/store/writers/turns.ts';
 import { createBulkThreads } from '../../src/sync/bulk/threads.ts';
 import { createVariantPages } from '../../src/sync/bulk/variant-pages.ts';
+import { openRun } from '../../src/sync/run/ledger.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
 import { until } from '../support/house.ts';
 import { temporaryStore } from '../support/store.ts';
@@ -60,6 +62,51 @@ describe('the threads of the bulk streams', () => {
     expect(await again(stock)).toMatchObject({ outcome: 'complete', changed: 0 });
     expect(await lastRun('stock')).toMatchObject({ rows_changed: 0 });
     expect(isLogTaken(store.turns)).toBe(false);
+  });
+
+  it('write nothing behind a page with which the writer died', async () => {
+    const store = await temporaryStore(systemClock());
+    const threads = createBulkThreads({ path: store.path, turns: store.turns, busyTimeoutMs: 50 });
+    onTestFinished(() => threads[Symbol.asyncDispose]());
+    const pages = createVariantPages({ store, clock: systemClock(), ...threads });
+    const run = await openRun(store, {
+      ...{ stream: 'stock', cause: 'test', options: {}, readSeq: 1, now: 0, full: false },
+    });
+    const wire = { retries: 0, waits: 0, waitMs: 0 };
+    const write = (next: number) => {
+      const row = JSON.stringify({ barcode: `b${next}`, quantity: 1 });
+      const bytes = new TextEncoder().encode(row);
+      const segments = [{ firstRow: next, rowCount: 1, start: 0, end: bytes.length }];
+      const list = { kind: 'stock' } as const;
+      return pages.write({ run, list, checkpoint: { next }, batch: { bytes, segments }, wire });
+    };
+    // Its thread cannot open the database; the next one could.
+    const other = new Database(store.path);
+    other.exec('begin immediate');
+    const all = [write(0), write(1), write(2)];
+    await expect(all[0]).rejects.toThrow(/locked/);
+    other.close();
+    expect((await Promise.allSettled(all)).map(({ status }) => status)).toEqual([
+      ...['rejected', 'rejected', 'rejected'],
+    ]);
+    const stored = store.db.selectFrom('sync_run').select(['pages', 'checkpoint']);
+    expect(await stored.executeTakeFirst()).toEqual({ pages: 0, checkpoint: '{}' });
+  });
+
+  it('end also when nothing was asked in the end', async () => {
+    const store = await temporaryStore(systemClock());
+    const clock = manualClock();
+    const options = { path: store.path, turns: store.turns, busyTimeoutMs: 5_000 };
+    const threads = createBulkThreads(options, clock);
+    onTestFinished(() => threads[Symbol.asyncDispose]());
+    // Not even an object: reading it fails, and nothing is ever written.
+    const bytes = new Uint8Array(new ArrayBuffer(8));
+    const page = { list: { kind: 'stock' }, bytes, spans: [{ start: 0, end: 9_999_999_999 }] };
+    const { segments } = await threads.reader.read({ ...page, list: { kind: 'stock' } });
+    expect(segments[0]?.rejects).toHaveLength(1);
+    await until('the writer is there', () => isLogTaken(store.turns) || undefined);
+    await clock.advance(6_000);
+    await until('the writer has ended', () => (isLogTaken(store.turns) ? undefined : true));
   });
 
   it('end when nobody asks any more, and start anew', async () => {

@@ -13,17 +13,19 @@ export interface Attempt {
   /** When the page before is with the writer, or kept as proved: the next one may follow. */
   handed: Promise<void>;
   /** When all pages so far are written. */
-  written: Promise<unknown>;
+  written: Promise<void>;
   hasFailed: boolean;
 }
 
 /** A page in its place among those of its attempt. */
 export interface Turn {
   readonly attempt: Attempt;
-  /** Waits for the pages before to be handed over; throws when one of them has failed. */
+  /** Waits for the pages before to be handed over; throws as {@link Turn.goOn} does. */
   comeNext(): Promise<void>;
+  /** Throws when a page before has failed; asked right before anything is handed over. */
+  goOn(): void;
   /** Until then no checkpoint may be written down past the writer. */
-  readonly writtenBefore: Promise<unknown>;
+  readonly writtenBefore: Promise<void>;
   readonly handOver: () => void;
 }
 
@@ -60,18 +62,24 @@ export function inTurn<T>(
   const { promise, resolve: handOver } = Promise.withResolvers<void>();
   const { handed: after, written: writtenBefore } = attempt;
   attempt.handed = promise;
-  const comeNext = async (): Promise<void> => {
-    await after;
+  const goOn = (): void => {
     if (!attempt.hasFailed) return;
     throw new RetryLaterError('sync.page_before_failed', 'a page before it was not written');
   };
-  const written = write({ attempt, comeNext, writtenBefore, handOver }).catch((error: unknown) => {
+  const comeNext = async (): Promise<void> => {
+    await after;
+    goOn();
+  };
+  const turn = { attempt, comeNext, goOn, writtenBefore, handOver };
+  const written = write(turn).catch(async (error: unknown) => {
+    // It may fail out of turn: those before it do not fail with it.
+    await after.catch(() => undefined);
     attempt.hasFailed = true;
     onFailure();
     handOver();
     throw error;
   });
-  attempt.written = Promise.all([writtenBefore, written]);
+  attempt.written = Promise.all([writtenBefore, written]).then(() => undefined);
   // Whoever waits for the page is told.
   attempt.written.catch(() => undefined);
   return written;

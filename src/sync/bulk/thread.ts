@@ -91,12 +91,17 @@ class RunningThread<Q, A> {
     this.#worker.unref();
   }
 
+  get isIdle(): boolean {
+    return this.#waiting.size === 0;
+  }
+
   ask(question: Q, moved: readonly ArrayBuffer[]): Promise<ThreadAnswer<A>> {
     return new Promise((resolve) => {
       const id = this.#next();
+      // What cannot be sent throws here, and waits for no answer.
+      this.#worker.postMessage({ id, question }, moved);
       this.#waiting.set(id, resolve);
       this.#worker.ref();
-      this.#worker.postMessage({ id, question }, moved);
     });
   }
 
@@ -137,7 +142,9 @@ export function createThread<Q, A>(
   };
   return {
     async start() {
-      await start();
+      const { isIdle } = await start();
+      // The question may never come.
+      if (isIdle) onIdle();
     },
     async ask(question, moved = []) {
       const answer = await (await start()).ask(question, moved);

@@ -86,7 +86,10 @@ export function createBulkThreads(
 ): BulkThreads {
   const { thread: writing, writer } = createWriter(options, clock);
   // What is read will be written: the two start at the same time.
-  const { thread: reading, reader } = createReader(clock, () => void writing.start());
+  const { thread: reading, reader } = createReader(clock, () => {
+    // What is wrong with it is told to whoever asks it.
+    writing.start().catch(() => undefined);
+  });
   return {
     reader,
     writer,

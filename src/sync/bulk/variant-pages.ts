@@ -39,7 +39,7 @@ interface VariantPage {
 
 export interface VariantPages extends Pick<PageWriter, 'census'> {
   /** Before the first page of a run, of whose earlier attempt nothing is kept. */
-  begin(runId: number): Promise<void>;
+  begin(run: Pick<Run, 'runId' | 'stream'>): Promise<void>;
   /** What it gives may be written down only with a later page, or with the end. */
   write(page: VariantPage): Promise<PageCounts>;
   /** Behind the last page, also of a run that was cut off: everything is written down. */
@@ -53,6 +53,8 @@ export interface VariantPagesDeps {
   readonly reader?: PageReader;
   readonly writer?: PageWriter;
 }
+
+const NOTHING = { keys: [], rejects: [] };
 
 function placeOf(run: Run, list: VariantList): ListPlace {
   return { stream: run.stream, part: list.kind === 'stock' ? '' : list.seasonName };
@@ -95,15 +97,19 @@ export function createVariantPages(deps: VariantPagesDeps): VariantPages {
       bytes.buffer.transfer(0);
       return keepProved({ run, checkpoint, counts: { ...unchangedCounts(page), ...common } }, turn);
     }
-    const reading = reader.read({ list, bytes, spans: open });
+    const spans = open.map(({ start, end }) => ({ start, end }));
+    const reading = reader.read({ list, bytes, spans });
     // Heeded below; until then a failure must not count as unhandled.
     reading.catch(() => undefined);
     await turn.comeNext();
     const { segments, json } = await reading;
-    const none = { keys: [], rejects: [] };
+    turn.goOn();
     const writing = writer.write({
       ...{ run, list, place, checkpoint, json, common, attempt: turn.attempt.number },
-      page: { ...page, segments: open.map((one, at) => ({ ...one, ...(segments[at] ?? none) })) },
+      page: {
+        ...page,
+        segments: open.map((one, at) => ({ ...one, ...(segments[at] ?? NOTHING) })),
+      },
       before: proved.take(run.runId)?.counts,
     });
     turn.handOver();
@@ -113,9 +119,10 @@ export function createVariantPages(deps: VariantPagesDeps): VariantPages {
     if (await hasApart(store.db)) await writer.distrust();
   };
   return {
-    begin(runId) {
+    begin({ runId, stream }) {
       proved.take(runId);
-      const begun = distrust();
+      // Another stream would take the mark away from the stock's own run.
+      const begun = stream === 'stock' ? distrust() : Promise.resolve();
       attempts.begin(runId, begun);
       return begun;
     },

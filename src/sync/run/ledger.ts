@@ -1,6 +1,7 @@
 /**
  * Runs of streams (`sync_run`) and what they leave behind (`stream_state`). A page and the
- * checkpoint after it are one transaction: a kill at any point loses at most one page of work.
+ * checkpoint after it are one transaction: a kill at any point loses the pages that are under way,
+ * a few of a long list and else one.
  * Only pages in which there was nothing to write may wait for it (bulk/proved.ts).
  * Only `complete` moves a stream's clock.
  */
@@ -194,7 +195,7 @@ export interface RunTotals {
   readonly pages: number;
 }
 
-async function runTotals(db: Db | Tx, runId: number): Promise<RunTotals> {
+export async function runTotals(db: Db | Tx, runId: number): Promise<RunTotals> {
   const row = await db
     .selectFrom('sync_run')
     .select(['rows_seen', 'rows_changed', 'rows_quarantined', 'pages'])

@@ -22,6 +22,7 @@ import {
   recordPage,
   recordWire,
   restartRun,
+  runTotals,
 } from './ledger.ts';
 import type { Outages } from './outages.ts';
 import { type RunSums, type SettleDeps, settleRun } from './settle.ts';
@@ -57,7 +58,7 @@ const BROKEN_ANSWER_WAITS_MS: readonly number[] = [2_000, 10_000];
 /** A run that writes no page for this long is cut off, and goes on later. */
 const PROGRESS_MS = 600_000;
 
-/** Pages behind the one that is written: one is read, one is proved; each holds its bytes. */
+/** Pages behind the one that is written: read, being read, proved. Each holds its bytes. */
 const WRITING_MAX = 3;
 
 /** The pages of a list are gone: what was read of it belongs to no list any more. */
@@ -158,7 +159,7 @@ async function readRunState(store: Store, run: Run): Promise<RunState> {
     .executeTakeFirst();
   const before = await store.db
     .selectFrom('sync_run')
-    .select(['rows_seen', 'rows_quarantined'])
+    .select(['rows_seen', 'rows_quarantined', 'pages'])
     .where('run_id', '=', run.runId)
     .executeTakeFirstOrThrow();
   const sums: RunSums = {
@@ -169,7 +170,8 @@ async function readRunState(store: Store, run: Run): Promise<RunState> {
     rekeyed: before.rows_seen,
   };
   const { complete_rows: rowsBefore, failures } = state ?? {};
-  return { rowsBefore: rowsBefore ?? 0, failures: failures ?? 0, sums, pages: 0 };
+  const { pages: pagesBefore } = before;
+  return { rowsBefore: rowsBefore ?? 0, failures: failures ?? 0, sums, pagesBefore };
 }
 
 /** Leaves the run open, to go on from its checkpoint after a pause. */
@@ -193,8 +195,8 @@ interface RunState {
   readonly sums: RunSums;
   readonly rowsBefore: number;
   readonly failures: number;
-  /** Pages that this attempt has written. */
-  pages: number;
+  /** Pages of the run that were written down before this attempt. */
+  readonly pagesBefore: number;
 }
 
 async function pullAndSettle(
@@ -212,7 +214,6 @@ async function pullAndSettle(
   const { progress } = watch;
   const onPage = (counts: PageCounts): void => {
     progress();
-    state.pages += 1;
     sums.rows += counts.rows;
     sums.quarantined += counts.quarantined;
     sums.keyless += counts.keyless ?? 0;
@@ -220,7 +221,7 @@ async function pullAndSettle(
   };
   try {
     // Not waited for: what is slow about it goes on while the first page is fetched.
-    if (isLong) await writing.add(deps.variants.begin(run.runId));
+    if (isLong) await writing.add(deps.variants.begin(run));
     const parts = { signal: watch.signal, tally, writing, onPage, progress };
     const end = await stream.pull(createContext(deps, run, parts));
     await writing.drain();
@@ -258,8 +259,9 @@ async function afterFailure(
 ): Promise<RunResult | RunEnd> {
   const isGone = error instanceof SelvedgeError && error.code === LIST_IS_GONE;
   if (isGone) await deps.store.transaction((tx) => restartRun(tx, run.runId));
-  // Pages of a list that is gone have brought it no further.
-  const failures = state.pages > 0 && !isGone ? 0 : state.failures;
+  // Pages of a list that is gone have brought it no further, nor have those that only were proved.
+  const { pages } = await runTotals(deps.store.db, run.runId);
+  const failures = pages > state.pagesBefore && !isGone ? 0 : state.failures;
   const reason = reasonOf(error);
   const ownMs = waitAfter(error, failures);
   const askedMs = error instanceof RetryLaterError ? (error.retryAfterMs ?? 0) : 0;
