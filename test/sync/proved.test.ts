@@ -2,8 +2,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
-import { ORDERED_SOURCE, writeStockVariants } from '../../src/mirror/catalog/apart.ts';
+import { hasApart, ORDERED_SOURCE, writeStockVariants } from '../../src/mirror/catalog/apart.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
+import { type PageReader, READER_HERE } from '../../src/sync/bulk/page-reader.ts';
 import { createPageWriter, type PageWriter } from '../../src/sync/bulk/page-writer.ts';
 import { createVariantPages, type VariantPages } from '../../src/sync/bulk/variant-pages.ts';
 import { openRun, type Run } from '../../src/sync/run/ledger.ts';
@@ -71,6 +72,40 @@ describe('pages behind one that cannot be written', () => {
       .select('barcode')
       .where('quantity', '=', 7);
     expect(await changed.execute()).toHaveLength(100);
+  });
+
+  it('are not written by the next writer either, when theirs has died', async () => {
+    const { store, clock, stored, second } = await house();
+    const { promise: isRead, resolve: read } = Promise.withResolvers<void>();
+    const { promise: isDead, resolve: die } = Promise.withResolvers<void>();
+    let deaths = 0;
+    const writer: PageWriter = {
+      ...createPageWriter({ store, clock }),
+      async write(page) {
+        deaths += 1;
+        if (deaths === 1) {
+          await isDead;
+          throw new Error('it died');
+        }
+        return createPageWriter({ store, clock }).write(page);
+      },
+    };
+    const reader: PageReader = {
+      async read(page) {
+        const rows = await READER_HERE.read(page);
+        if (rows.segments[0]?.keys[0] !== 'b0') await isRead;
+        return rows;
+      },
+    };
+    const pages = createVariantPages({ store, clock, reader, writer });
+    const all = [0, 1, 2].map((number) => write(pages, second, number, 7));
+    // The next page is being read, and its turn has come.
+    for (let turn = 0; turn < 50; turn += 1) await nextTurn();
+    die();
+    await expect(all[0]).rejects.toThrow('it died');
+    read();
+    for (const page of all.slice(1)) await expect(page).rejects.toThrow('a page before it');
+    expect(await stored(second)).toMatchObject({ checkpoint: '{}', pages: 0 });
   });
 
   it('prove nothing either, and are read again by the next attempt', async () => {
@@ -178,6 +213,7 @@ describe('pages that are proved unchanged', () => {
     });
     // That is for the run of the stock to see, whichever run begins first.
     await pages.begin({ runId: 99, stream: 'season' });
+    expect(await hasApart(store.db)).toBe(true);
     await pages.begin(second);
     const counts = [];
     for (const number of [0, 1, 2, 3]) counts.push(await write(pages, second, number));
