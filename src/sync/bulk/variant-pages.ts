@@ -66,20 +66,21 @@ function digestsOf({ bytes, segments }: VariantBatch) {
   });
 }
 
+async function record(store: Store, page: Proved | undefined): Promise<void> {
+  if (!page) return;
+  await store.transaction((tx) => recordPage(tx, page.run, page.checkpoint, page.counts));
+}
+
 export function createVariantPages(deps: VariantPagesDeps): VariantPages {
   const { store, clock, reader = READER_HERE, writer = createPageWriter({ store, clock }) } = deps;
   const proved = createProvedPages();
   const attempts = createAttempts();
-  const record = async (page: Proved | undefined): Promise<void> => {
-    if (!page) return;
-    await store.transaction((tx) => recordPage(tx, page.run, page.checkpoint, page.counts));
-  };
   const keepProved = async (page: Proved, turn: Turn): Promise<PageCounts> => {
     await turn.comeNext();
     const tooMuch = proved.add(page);
     if (tooMuch) {
       await turn.writtenBefore;
-      await record(tooMuch);
+      await record(store, tooMuch);
     }
     turn.handOver();
     return page.counts;
@@ -134,7 +135,7 @@ export function createVariantPages(deps: VariantPagesDeps): VariantPages {
     },
     async end(runId) {
       attempts.end(runId);
-      await record(proved.take(runId));
+      await record(store, proved.take(runId));
     },
     census: writer.census,
   };
