@@ -23,7 +23,12 @@ function unitEnvironment(): Record<string, string> {
   const assignments = [...unit.matchAll(/^Environment=(.*)$/gm)].flatMap(([, line = '']) =>
     line.split(' '),
   );
-  return Object.fromEntries(assignments.map((text) => text.split('=', 2)));
+  return Object.fromEntries(
+    assignments.map((text) => [
+      text.slice(0, text.indexOf('=')),
+      text.slice(text.indexOf('=') + 1),
+    ]),
+  );
 }
 
 /** Writes a configuration into the folder and gives its path. */
