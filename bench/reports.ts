@@ -6,6 +6,7 @@
  * of five; what SQLite takes, without the start of a process.
  */
 import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,6 +17,7 @@ import { bindParameters } from '../src/report/parameters.ts';
 import { readReports } from '../src/report/report-file.ts';
 import { openReader, openWriter } from '../src/store/connection.ts';
 import { openStore } from '../src/store/store.ts';
+import { cell, median, report as record, table } from './support/results.ts';
 
 const VARIANTS = Number(process.argv[2] ?? 1_000) * 1_000;
 const CHANGES = VARIANTS * 10;
@@ -91,10 +93,6 @@ function fill(database: Database.Database): void {
       ${at(`(i * 10.0 / ${ORDERS})`)}, 1, 'intake:1', '{"orderId":1}' from n`);
 }
 
-function median(times: readonly number[]): number {
-  return times.toSorted((a, b) => a - b)[times.length >> 1] ?? 0;
-}
-
 const folder = mkdtempSync(join(tmpdir(), 'selvedge-bench-'));
 const path = join(folder, 'mirror.db');
 try {
@@ -109,8 +107,11 @@ try {
     path,
     String(VARIANTS),
   ]);
+  // Else small mirrors would be read before anything is written.
+  await once(other, 'message');
   const reader = openReader(path, BUSY);
   const given: Record<string, string> = { style: 'S-1', season: 'AW26', at: '90d' };
+  const lines: string[][] = [];
   for (const report of readReports('')) {
     const names = Object.keys(report.params).filter((name) => given[name] !== undefined);
     const chosen = Object.fromEntries(names.map((name) => [name, given[name] ?? '']));
@@ -127,11 +128,14 @@ try {
       return performance.now() - start;
     });
     const [first = 0] = times;
-    const shown = [report.name.padEnd(20), `${median(times).toFixed(0)} ms`.padStart(8)];
-    console.log(`${shown.join('')}  first ${first.toFixed(0)} ms  ${rows} rows`);
+    lines.push([report.name, cell(median(times), 0), cell(first, 0), String(rows)]);
   }
   reader.close();
   other.disconnect();
+  const counts = `${VARIANTS} variants, ${CHANGES} changes of stock, ${ORDERS} orders`;
+  const intro = `Median of ${ROUNDS} on a mirror of ${counts}, while a writer works.`;
+  const titles = ['report', 'ms', 'first, ms', 'rows'];
+  record('Reports on a large mirror', `${intro}\n\n${table(titles, lines)}`);
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

@@ -21,6 +21,7 @@ const page = database.transaction((first: number) => {
 });
 for (let first = 0; process.connected; first += 500) {
   page.immediate(first);
+  if (first === 0) process.send?.('writing');
   await pause(20);
 }
 database.close();
