@@ -52,7 +52,10 @@ export function verdictOf(found: Installation, config: Config): Verdict {
     ...critical(freeBytes < sendFloor, 'the disk is full: nothing is sent'),
     ...critical(relay?.state === 'silent', 'no event comes while orders change'),
     ...warning(freeBytes >= sendFloor && freeBytes < pullFloor, 'the disk is nearly full'),
-    ...warning(logBytes > LOG_BYTES_MAX, `the log of the database has ${formatSize(logBytes)}`),
+    ...warning(
+      logBytes > LOG_BYTES_MAX,
+      `the log of the database has ${formatSize(logBytes)}: "selvedge doctor" names who reads`,
+    ),
     ...warning(found.sendingPaused !== null, `sending is paused: ${found.sendingPaused}`),
     ...warning(found.decisionsStop !== null, 'the decisions are stopped'),
     ...found.outboxStops.map(

@@ -1,8 +1,9 @@
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { manualClock, systemClock } from '../../src/lib/clock.ts';
+import { type Clock, manualClock, systemClock } from '../../src/lib/clock.ts';
+import type { SqliteStore } from '../../src/store/store.ts';
 import { isLogTaken, shareTurns } from '../../src/store/writers/turns.ts';
-import { createBulkThreads } from '../../src/sync/bulk/threads.ts';
+import { type BulkThreads, createBulkThreads } from '../../src/sync/bulk/threads.ts';
 import { createVariantPages } from '../../src/sync/bulk/variant-pages.ts';
 import { openRun } from '../../src/sync/run/ledger.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
@@ -12,16 +13,21 @@ import { FUSE, runsOn, startPull } from './support.ts';
 
 const LEVEL = { detailed: true, detailedPricing: false, includeVariantsOnOrder: false };
 
+/** Threads on a store, which end with the test. */
+function startThreads(
+  { path, turns }: Pick<SqliteStore, 'path' | 'turns'>,
+  { busyTimeoutMs = 5_000, clock }: { busyTimeoutMs?: number; clock?: Clock } = {},
+): BulkThreads {
+  const threads = createBulkThreads({ path, turns, busyTimeoutMs }, clock);
+  onTestFinished(() => threads[Symbol.asyncDispose]());
+  return threads;
+}
+
 describe('the threads of the bulk streams', () => {
   it.each(['stream', 'pages'] as const)('mirror the stock in mode %s', async (mode) => {
     const world = { styles: 60, colors: 3, sizes: 6, orders: 0 };
     const { reference, store, deps, v1 } = await startPull({ world }, { mode, batchRows: 256 });
-    const threads = createBulkThreads({
-      path: store.path,
-      turns: store.turns,
-      busyTimeoutMs: 5_000,
-    });
-    onTestFinished(() => threads[Symbol.asyncDispose]());
+    const threads = startThreads(store);
     const { run, lastRun } = runsOn({
       ...deps,
       variants: createVariantPages({ ...deps, ...threads }),
@@ -52,9 +58,7 @@ describe('the threads of the bulk streams', () => {
       fuse: FUSE,
     });
     await run(stock);
-    const options = { path: store.path, turns: store.turns, busyTimeoutMs: 5_000 };
-    const threads = createBulkThreads(options);
-    onTestFinished(() => threads[Symbol.asyncDispose]());
+    const threads = startThreads(store);
     const { run: again, lastRun } = runsOn({
       ...deps,
       variants: createVariantPages({ ...deps, ...threads }),
@@ -66,8 +70,7 @@ describe('the threads of the bulk streams', () => {
 
   it('write nothing behind a page with which the writer died', async () => {
     const store = await temporaryStore(systemClock());
-    const threads = createBulkThreads({ path: store.path, turns: store.turns, busyTimeoutMs: 50 });
-    onTestFinished(() => threads[Symbol.asyncDispose]());
+    const threads = startThreads(store, { busyTimeoutMs: 50 });
     const pages = createVariantPages({ store, clock: systemClock(), ...threads });
     const run = await openRun(store, {
       ...{ stream: 'stock', cause: 'test', options: {}, readSeq: 1, now: 0, full: false },
@@ -96,13 +99,11 @@ describe('the threads of the bulk streams', () => {
   it('end also when nothing was asked in the end', async () => {
     const store = await temporaryStore(systemClock());
     const clock = manualClock();
-    const options = { path: store.path, turns: store.turns, busyTimeoutMs: 5_000 };
-    const threads = createBulkThreads(options, clock);
-    onTestFinished(() => threads[Symbol.asyncDispose]());
-    // Not even an object: reading it fails, and nothing is ever written.
+    const threads = startThreads(store, { clock });
+    // What is read, here no row, is never written.
     const bytes = new Uint8Array(new ArrayBuffer(8));
-    const page = { list: { kind: 'stock' }, bytes, spans: [{ start: 0, end: 9_999_999_999 }] };
-    const { segments } = await threads.reader.read({ ...page, list: { kind: 'stock' } });
+    const spans = [{ start: 0, end: bytes.length }];
+    const { segments } = await threads.reader.read({ list: { kind: 'stock' }, bytes, spans });
     expect(segments[0]?.rejects).toHaveLength(1);
     await until('the writer is there', () => isLogTaken(store.turns) || undefined);
     await clock.advance(6_000);
@@ -112,9 +113,7 @@ describe('the threads of the bulk streams', () => {
   it('end when nobody asks any more, and start anew', async () => {
     const store = await temporaryStore(systemClock());
     const clock = manualClock();
-    const options = { path: store.path, turns: store.turns, busyTimeoutMs: 5_000 };
-    const threads = createBulkThreads(options, clock);
-    onTestFinished(() => threads[Symbol.asyncDispose]());
+    const threads = startThreads(store, { clock });
     const ask = () => threads.writer.census('stock', 'stock', 'run:1');
     const nothing = { live: 0, duplicates: 0, missing: [] };
     expect(await ask()).toEqual(nothing);

@@ -7,6 +7,7 @@ import { loadRuleSet } from '../../decisions/rule-files.ts';
 import { formatDuration, formatSize } from '../../lib/units.ts';
 import { version } from '../../ops/version.ts';
 import { backupDirectory, listBackups } from '../../store/backup/manifest.ts';
+import { logBytesOf } from '../../store/care/checkpoints.ts';
 import { pauseReason } from '../../store/care/pause.ts';
 import { freeBytesAt } from '../../store/space.ts';
 import { nextRunAfter } from '../../sync/schedule.ts';
@@ -121,9 +122,9 @@ function strangersAt(path: string, lock: string): Holder[] {
 /** Who else has the database open: a reader who stays keeps its log from being emptied. */
 export function checkHolders({ dataDir }: Pick<Config, 'dataDir'>): Finding[] {
   if (process.platform !== 'linux') return [skipped('readers', 'only Linux tells')];
-  const wal = statSync(join(dataDir, 'mirror.db-wal'), { throwIfNoEntry: false })?.size ?? 0;
-  const strangers = strangersAt(join(dataDir, 'mirror.db'), join(dataDir, 'daemon.lock'));
-  const text = `log ${formatSize(wal)}`;
+  const path = join(dataDir, 'mirror.db');
+  const strangers = strangersAt(path, join(dataDir, 'daemon.lock'));
+  const text = `log ${formatSize(logBytesOf(path))}`;
   if (strangers.length === 0) {
     const seen = process.getuid?.() === 0 ? 'no other program has it open' : 'of this user none';
     return [fine('readers', `${text}, ${seen}`)];

@@ -53,6 +53,10 @@ export function createAttempts(): Attempts {
   };
 }
 
+export function pageBeforeFailed(): RetryLaterError {
+  return new RetryLaterError('sync.page_before_failed', 'a page before it was not written');
+}
+
 /** `write` is one page; `onFailure` is called before the next one can come. */
 export function inTurn<T>(
   attempt: Attempt,
@@ -63,8 +67,7 @@ export function inTurn<T>(
   const { handed: after, written: writtenBefore } = attempt;
   attempt.handed = promise;
   const goOn = (): void => {
-    if (!attempt.hasFailed) return;
-    throw new RetryLaterError('sync.page_before_failed', 'a page before it was not written');
+    if (attempt.hasFailed) throw pageBeforeFailed();
   };
   const comeNext = async (): Promise<void> => {
     await after;

@@ -16,6 +16,7 @@ import { rowsFromBytes } from '../../mirror/prepared.ts';
 import { withTempFiles } from '../../store/bulk.ts';
 import type { Store } from '../../store/store.ts';
 import { type PageCounts, type Run, recordPage } from '../run/ledger.ts';
+import { pageBeforeFailed } from './attempts.ts';
 import { entityOfList, type VariantList } from './page-reader.ts';
 import { sumOf } from './proved.ts';
 
@@ -67,7 +68,7 @@ export function createPageWriter(deps: {
   let last: Promise<unknown> = Promise.resolve();
   const writeBehind = async (before: Promise<unknown>, page: UnwrittenPage) => {
     await before.catch(() => undefined);
-    if (failedAttempts.has(page.attempt)) throw new Error('a page before it was not written');
+    if (failedAttempts.has(page.attempt)) throw pageBeforeFailed();
     try {
       return await writeNext(page);
     } catch (error) {
