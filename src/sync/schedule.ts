@@ -6,7 +6,7 @@ import { createTask, parse } from 'node-cron';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
-/** A pattern without a time in this span (the 31st of February) never comes. */
+/** A pattern without a time in this span (the 29th of February) never comes. */
 const SEARCH_MS_MAX = 400 * 24 * HOUR_MS;
 
 /** The first time after `after` (epoch ms) that the pattern names, if it names one. */
@@ -18,11 +18,17 @@ export function nextRunAfter(pattern: string, after: number): number | undefined
     let minute = Math.floor(after / MINUTE_MS) * MINUTE_MS;
     while (minute - after <= SEARCH_MS_MAX) {
       const at = new Date(minute);
+      // Asking the task is dear: a pattern of once a year would take a tenth of a second.
+      const month = at.getUTCMonth() + 1;
+      if (!fields.month.includes(month)) {
+        minute = Date.UTC(at.getUTCFullYear(), month);
+        continue;
+      }
       if (!fields.hour.includes(at.getUTCHours())) {
         minute = (Math.floor(minute / HOUR_MS) + 1) * HOUR_MS;
         continue;
       }
-      for (const second of seconds) {
+      for (const second of fields.minute.includes(at.getUTCMinutes()) ? seconds : []) {
         const candidate = minute + second * 1_000;
         if (candidate > after && task.match(new Date(candidate))) return candidate;
       }
