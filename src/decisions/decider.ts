@@ -18,7 +18,7 @@ import { tellUndecidable } from './incidents.ts';
 import { type DecisionMode, rulesKey } from './record.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
 import type { KillSwitch } from './stop/kill-switch.ts';
-import { followChanges } from './watch/follow.ts';
+import { createFollower } from './watch/follow.ts';
 import { readsOf } from './watch/reads.ts';
 
 export interface DeciderDeps {
@@ -127,10 +127,11 @@ export function createDecider(deps: DeciderDeps): Decider {
     nudge: () => wake.abort(),
     async run(signal) {
       const aside = new Map<number, number>();
+      const follower = createFollower(deps.store, () => contextOf(deps));
       while (!signal.aborted) {
         wake = new AbortController();
         await deps.killSwitch?.followFile();
-        const followed = await followChanges(deps.store, () => contextOf(deps));
+        const followed = await follower.follow();
         const decided = await decideDue(deps, aside, signal, wake.signal);
         if (decided > 0 || !followed || wake.signal.aborted) continue;
         const next = await nextDueDelivery(deps.store.db, deps.settleMs, [...aside.keys()]);

@@ -3,20 +3,26 @@
  * that rest on it. Also finds who changed a delivery's status: what was not our push was somebody
  * in the service (see `external.ts`).
  *
- * Goes by a cursor in the database and in slices, so that a stock pull with a hundred thousand
- * changes delays no decision by more than a slice or two, and a kill repeats one slice at most.
+ * Goes by a cursor and in slices, so that a stock pull with a hundred thousand changes delays no
+ * decision by more than a few of them. Most slices concern nobody; to see that needs no
+ * transaction, which waits for the disk. It is as good as one that found nothing to mark: whoever
+ * comes to rest on these rows later reads them as they are by then. So the cursor is in memory,
+ * and written down with the marks or when it has come far. A kill repeats the look at those
+ * slices, which does no harm: a delivery is not decided twice on the same facts.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { inKeys } from '../../store/bulk.ts';
-import type { Store, Tx } from '../../store/store.ts';
+import type { Db, Store, Tx } from '../../store/store.ts';
 import { endHolds } from '../holds/holds.ts';
 import { type ExternalContext, noteExternal } from './external.ts';
-import { markCompetitors, markConcerned } from './mark.ts';
+import { hasConcerned, markCompetitors, markConcerned, type Stretch } from './mark.ts';
 import { type Reads, readsOf } from './reads.ts';
 
-/** Entries of the feed that are handled in one transaction. */
+/** Entries of the feed that are looked at, or handled, at once. */
 const SLICE_ROWS = 2_000;
+/** Entries by which the cursor may be ahead of the one that is written down. */
+const AHEAD = 50_000;
 /** Changes of a status among them, whose author is looked for one by one. */
 const AUTHORS = 50;
 /** Slices between two looks at what is due. */
@@ -25,7 +31,7 @@ const SLICES = 5;
 const CURSOR_KEY = 'decisions_feed_seq';
 const STOCK_KEY = 'decisions_stock_read_at';
 
-async function readNumber(tx: Tx, key: string): Promise<number> {
+async function readNumber(tx: Db | Tx, key: string): Promise<number> {
   const row = await tx
     .selectFrom('daemon_state')
     .select('value')
@@ -41,17 +47,6 @@ async function writeNumber(tx: Tx, key: string, value: number, now: number): Pro
     .values({ key, ...row })
     .onConflict((conflict) => conflict.column('key').doUpdateSet(row))
     .execute();
-}
-
-/** The keys of a slice, by entity. */
-function byEntity(rows: readonly { readonly entity: string; readonly key: string }[]) {
-  const keys = new Map<string, string[]>();
-  for (const { entity, key } of rows) {
-    const known = keys.get(entity);
-    if (known) known.push(key);
-    else keys.set(entity, [key]);
-  }
-  return keys;
 }
 
 /** What is decided is held by nobody and waits for nothing. */
@@ -80,47 +75,78 @@ async function forgetDecided(
     .execute();
 }
 
-/** Entries of the feed that one transaction can handle without keeping others waiting. */
-async function nextEntries(tx: Tx) {
-  const rows = await tx
-    .selectFrom('change')
-    .select(['seq', 'entity', 'key'])
-    .select(
-      sql<string | null>`case when entity = 'delivery' and op = 'update'
-      then diff->>'$.status[1]' end`.as('status'),
-    )
-    .where('seq', '>', await readNumber(tx, CURSOR_KEY))
-    .orderBy('seq')
-    .limit(SLICE_ROWS)
-    .execute();
-  let authors = 0;
-  const tooMany = rows.findIndex(({ status }) => {
-    authors += status === null ? 0 : 1;
-    return authors > AUTHORS;
-  });
-  return tooMany < 0
-    ? { rows, isLast: rows.length < SLICE_ROWS }
-    : { rows: rows.slice(0, tooMany), isLast: false };
+interface Slice extends Stretch {
+  /** Nothing stands behind it. */
+  readonly isLast: boolean;
+  readonly entities: ReadonlySet<string>;
 }
 
-/** Whether that was the end of the feed. */
-async function followSlice(tx: Tx, context: ExternalContext, reads: Reads): Promise<boolean> {
-  const { now } = context;
-  const { rows, isLast } = await nextEntries(tx);
-  const last = rows.at(-1);
-  if (!last) return true;
-  const keys = byEntity(rows);
-  const happened = { now, seq: last.seq };
+async function boundsOf(tx: Tx, after: number, rowsMax: number): Promise<Slice> {
+  const { rows } = await sql<{
+    readonly last: number | null;
+    readonly n: number;
+    readonly entities: string;
+  }>`select max(seq) as last, count(*) as n, group_concat(distinct entity) as entities
+    from (select seq, entity from change where seq > ${after} order by seq limit ${rowsMax})
+    `.execute(tx);
+  const { last, n = 0, entities } = rows[0] ?? {};
+  const named = new Set(entities?.split(','));
+  return { after, last: last ?? after, isLast: n < rowsMax, entities: named };
+}
+
+/** Deliveries whose status changed. */
+async function movedIn(tx: Tx, { after, last }: Stretch) {
+  const moved = await sql<{ readonly seq: number; readonly id: number }>`
+    select seq, cast(key as integer) as id from change
+    where seq > ${after} and seq <= ${last} and +entity = 'delivery' and op = 'update'
+      and diff->>'$.status[1]' is not null
+    order by seq limit ${AUTHORS + 1}`.execute(tx);
+  return moved.rows;
+}
+
+/** As much as can be handled at once without keeping others waiting. */
+async function nextSlice(tx: Tx, after: number): Promise<Slice> {
+  const slice = await boundsOf(tx, after, SLICE_ROWS);
+  if (!slice.entities.has('delivery')) return slice;
+  const tooMany = (await movedIn(tx, slice))[AUTHORS];
+  return tooMany ? { ...slice, last: tooMany.seq - 1, isLast: false } : slice;
+}
+
+/** Whether {@link followSlice} would have anything to do. */
+async function concernsAnybody(tx: Tx, slice: Slice, reads: Reads, now: number): Promise<boolean> {
+  if (slice.entities.has('delivery')) return true;
   for (const entity of reads.entities) {
-    await markConcerned(tx, entity, keys.get(entity) ?? [], reads, happened);
+    if (!slice.entities.has(entity)) continue;
+    if (await hasConcerned(tx, entity, slice, reads, now)) return true;
   }
-  const deliveries = [...new Set(keys.get('delivery'))].map(Number);
-  await forgetDecided(tx, deliveries, reads, now);
-  const moved = rows.flatMap(({ key, status }) => (status === null ? [] : [Number(key)]));
-  for (const id of new Set(moved)) await noteExternal(tx, context, id);
-  await markCompetitors(tx, deliveries, reads, happened);
-  await writeNumber(tx, CURSOR_KEY, last.seq, now);
-  return isLast;
+  return false;
+}
+
+async function deliveriesIn(tx: Tx, { after, last }: Stretch): Promise<readonly number[]> {
+  const { rows } = await sql<{ readonly id: number }>`
+    select distinct cast(key as integer) as id from change
+    where seq > ${after} and seq <= ${last} and +entity = 'delivery'`.execute(tx);
+  return rows.map(({ id }) => id);
+}
+
+async function followSlice(
+  tx: Tx,
+  context: ExternalContext,
+  reads: Reads,
+  slice: Slice,
+): Promise<void> {
+  const { now } = context;
+  for (const entity of reads.entities) {
+    if (slice.entities.has(entity)) await markConcerned(tx, entity, slice, reads, now);
+  }
+  if (slice.entities.has('delivery')) {
+    const deliveries = await deliveriesIn(tx, slice);
+    await forgetDecided(tx, deliveries, reads, now);
+    const moved = await movedIn(tx, slice);
+    for (const id of new Set(moved.map((one) => one.id))) await noteExternal(tx, context, id);
+    await markCompetitors(tx, deliveries, reads, { now, seq: slice.last });
+  }
+  await writeNumber(tx, CURSOR_KEY, slice.last, now);
 }
 
 /** A stock that was read anew includes what was shipped before: it counts no more against it. */
@@ -145,24 +171,52 @@ async function followStockRead(tx: Tx, reads: Reads, now: number): Promise<void>
   await writeNumber(tx, STOCK_KEY, readAt, now);
 }
 
-/** Handles some of what is new; false when the feed has more. */
-export async function followChanges(
-  store: Store,
-  contextNow: () => ExternalContext,
-): Promise<boolean> {
-  for (let slice = 0; slice < SLICES; slice += 1) {
-    const isLast = await store.transaction((tx) => {
-      const context = contextNow();
-      return followSlice(tx, context, readsOf(context.rules.ruleSet));
+export interface Follower {
+  /** Handles some of what is new; false when the feed has more. */
+  follow(): Promise<boolean>;
+}
+
+/** Goes on behind the cursor in the database. */
+export function createFollower(store: Store, contextNow: () => ExternalContext): Follower {
+  let at: number | undefined;
+  let written = 0;
+  /** Whether that was the end of the feed. */
+  const goOn = async (): Promise<boolean> => {
+    if (at === undefined) at = written = await readNumber(store.db, CURSOR_KEY);
+    const from = at;
+    const { now, rules } = contextNow();
+    const reads = readsOf(rules.ruleSet);
+    const { slice, isOf } = await store.snapshot(async (tx) => {
+      const slice = await nextSlice(tx, from);
+      return { slice, isOf: await concernsAnybody(tx, slice, reads, now) };
     });
-    // The driver is synchronous: others have their turn between two slices.
-    await nextTurn();
-    if (!isLast) continue;
-    await store.transaction((tx) => {
-      const { rules, now } = contextNow();
-      return followStockRead(tx, readsOf(rules.ruleSet), now);
-    });
-    return true;
-  }
-  return false;
+    if (isOf) {
+      await store.transaction((tx) => {
+        const context = contextNow();
+        return followSlice(tx, context, readsOf(context.rules.ruleSet), slice);
+      });
+      written = slice.last;
+    } else if (slice.last - written >= AHEAD) {
+      await store.transaction((tx) => writeNumber(tx, CURSOR_KEY, slice.last, now));
+      written = slice.last;
+    }
+    at = slice.last;
+    return slice.isLast;
+  };
+  return {
+    async follow() {
+      for (let slice = 0; slice < SLICES; slice += 1) {
+        const isLast = await goOn();
+        // The driver is synchronous: others have their turn between two slices.
+        await nextTurn();
+        if (!isLast) continue;
+        await store.transaction((tx) => {
+          const { rules, now } = contextNow();
+          return followStockRead(tx, readsOf(rules.ruleSet), now);
+        });
+        return true;
+      }
+      return false;
+    },
+  };
 }

@@ -12,10 +12,23 @@ import type { Reads, WatchedEntity } from './reads.ts';
  */
 const COMPETITION_MS = 2_000;
 
-type Keys = readonly string[];
+/** Of the change feed: entries behind `after`, up to `last` and with it. */
+export interface Stretch {
+  readonly after: number;
+  readonly last: number;
+}
 
-function oneOf(column: string, keys: Keys): RawBuilder<boolean> {
-  return sql<boolean>`${sql.ref(column)} in (select value from json_each(${JSON.stringify(keys)}))`;
+/** A query of keys. */
+type Keys = RawBuilder<unknown>;
+
+function keysIn({ after, last }: Stretch, entity: WatchedEntity): Keys {
+  return sql`(select key from change
+    where seq > ${after} and seq <= ${last} and +entity = ${entity})`;
+}
+
+/** Of keys of season variants: what stands behind the last stroke. */
+function barcodesOf(keys: Keys): Keys {
+  return sql`(select substr(key, 1 + length(rtrim(key, replace(key, '/', '')))) from ${keys})`;
 }
 
 /** Deliveries with a line of one of the styles that a query names. */
@@ -27,29 +40,23 @@ function ofStyles(styleNos: RawBuilder<unknown>): RawBuilder<unknown> {
 const STYLES_OF_COLORS = sql`select s.style_no from style s, json_each(s.style_color_ids) id
   where id.value in`;
 
-function barcodesOf(seasonBarcodes: Keys): string[] {
-  return seasonBarcodes.map((key) => key.slice(key.lastIndexOf('/') + 1));
-}
-
 /** Queries of delivery ids, by the entity whose rows changed. */
 const CONCERNED: Readonly<Record<WatchedEntity, (keys: Keys) => RawBuilder<unknown>>> = {
   stock_variant: (keys) =>
-    sql`select l.order_delivery_id from delivery_line l where ${oneOf('l.barcode', keys)}`,
+    sql`select l.order_delivery_id from delivery_line l where l.barcode in ${keys}`,
   season_variant: (keys) =>
-    sql`select l.order_delivery_id from delivery_line l
-      where ${oneOf('l.barcode', barcodesOf(keys))}`,
-  style: (keys) => ofStyles(sql`select s.style_no from style s where ${oneOf('s.style_id', keys)}`),
-  style_color: (keys) =>
-    ofStyles(sql`${STYLES_OF_COLORS} (select value from json_each(${JSON.stringify(keys)}))`),
+    sql`select l.order_delivery_id from delivery_line l where l.barcode in ${barcodesOf(keys)}`,
+  style: (keys) => ofStyles(sql`select s.style_no from style s where s.style_id in ${keys}`),
+  style_color: (keys) => ofStyles(sql`${STYLES_OF_COLORS} ${keys}`),
   color: (keys) =>
     ofStyles(sql`${STYLES_OF_COLORS} (select sc.style_color_id from style_color sc
-      where ${oneOf('sc.color_id', keys)})`),
+      where sc.color_id in ${keys})`),
   season: (keys) =>
     sql`select d.order_delivery_id from delivery d join sales_order o
-      on o.order_id = d.order_id where d.status = 'pending' and ${oneOf('o.season_name', keys)}`,
+      on o.order_id = d.order_id where d.status = 'pending' and o.season_name in ${keys}`,
   erp_customer: (keys) =>
     sql`select d.order_delivery_id from sales_order o join delivery d
-      on d.order_id = o.order_id where ${oneOf('o.account_no', keys)}`,
+      on d.order_id = o.order_id where o.account_no in ${keys}`,
 };
 
 /** What happened: when, and up to which entry of the change feed, if it stands there. */
@@ -59,32 +66,55 @@ export interface Happened {
   readonly seq?: number;
 }
 
-/** Who was looked at after the entry has seen it. */
-async function mark(
-  tx: Tx,
+/** The evaluations that are to be marked. Who was looked at after the entry has seen it. */
+function unmarked(
   ids: RawBuilder<unknown>,
   { accepted }: Reads,
   dueAt: number,
   seq: number = Number.MAX_SAFE_INTEGER,
-): Promise<void> {
+): RawBuilder<boolean> {
   const statuses = accepted ? sql`('pending', 'accepted')` : sql`('pending')`;
-  await sql`update evaluation set due_at = ${dueAt}, due_why = 'facts'
-    where (due_at is null or due_at > ${dueAt}) and seen_seq < ${seq} and order_delivery_id in (
+  return sql<boolean>`(due_at is null or due_at > ${dueAt}) and seen_seq < ${seq}
+    and order_delivery_id in (
       select d.order_delivery_id from delivery d
       where d.order_delivery_id in (${ids}) and d.status in ${statuses} and d.deleted_at is null
-    )`.execute(tx);
+    )`;
 }
 
-/** Marks the deliveries whose facts come from these rows. */
+async function mark(
+  tx: Tx,
+  ids: RawBuilder<unknown>,
+  reads: Reads,
+  dueAt: number,
+  seq?: number,
+): Promise<void> {
+  await sql`update evaluation set due_at = ${dueAt}, due_why = 'facts'
+    where ${unmarked(ids, reads, dueAt, seq)}`.execute(tx);
+}
+
+/** Marks the deliveries whose facts come from the rows of the entity that changed. */
 export async function markConcerned(
   tx: Tx,
   entity: WatchedEntity,
-  keys: Keys,
+  stretch: Stretch,
   reads: Reads,
-  { now, seq }: Happened,
+  now: number,
 ): Promise<void> {
-  if (!reads.entities.has(entity) || keys.length === 0) return;
-  await mark(tx, CONCERNED[entity](keys), reads, now, seq);
+  await mark(tx, CONCERNED[entity](keysIn(stretch, entity)), reads, now, stretch.last);
+}
+
+/** Whether {@link markConcerned} would mark any. */
+export async function hasConcerned(
+  tx: Tx,
+  entity: WatchedEntity,
+  stretch: Stretch,
+  reads: Reads,
+  now: number,
+): Promise<boolean> {
+  const ids = CONCERNED[entity](keysIn(stretch, entity));
+  const found = await sql`select 1 from evaluation
+    where ${unmarked(ids, reads, now, stretch.last)} limit 1`.execute(tx);
+  return found.rows.length > 0;
 }
 
 /** Marks the deliveries that share order, pieces or credit with these ones, which changed. */

@@ -1,0 +1,146 @@
+import { sql } from 'kysely';
+import { expect, it } from 'vitest';
+import { createFollower } from '../../../src/decisions/watch/follow.ts';
+import { hasConcerned, markConcerned } from '../../../src/decisions/watch/mark.ts';
+import { readsOf } from '../../../src/decisions/watch/reads.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { ACCEPT_COVERED, createHouse, type House, loadedRules } from '../support.ts';
+
+const RULES = loadedRules(ACCEPT_COVERED);
+
+/** Entries of the feed for stock that no delivery has, as a first pull leaves them. */
+async function pullStock({ store, clock }: House, rows: number): Promise<void> {
+  await sql`with recursive n(i) as (select 1 union all select i + 1 from n where i < ${rows})
+    insert into change (at, entity, key, op, diff, cause)
+    select ${clock.now()}, 'stock_variant', 'x' || i, 'insert', '{}', 'run:9' from n`.execute(
+    store.db,
+  );
+}
+
+async function pullOne({ store, clock }: House, entity: string, key: string): Promise<number> {
+  const { seq } = await store.db
+    .insertInto('change')
+    .values({ at: clock.now(), entity, key, op: 'update', diff: '{}', cause: 'run:9' })
+    .returning('seq')
+    .executeTakeFirstOrThrow();
+  return seq;
+}
+
+async function due({ store }: House): Promise<readonly number[]> {
+  const rows = await store.db
+    .selectFrom('evaluation')
+    .select('order_delivery_id as id')
+    .where('due_why', '=', 'facts')
+    .orderBy('id')
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+/** Three deliveries that wait, each for stock of its own. */
+async function waiting(): Promise<House> {
+  const house = await createHouse();
+  await house.stock({ a: 0, b: 0, c: 0 });
+  for (const [at, barcode] of ['a', 'b', 'c'].entries()) {
+    await house.delivery({ id: at + 1, lines: [[barcode, 2]] });
+  }
+  await house.decide({ rules: () => RULES });
+  expect(await due(house)).toEqual([]);
+  return house;
+}
+
+function followerOf({ store, clock }: House) {
+  const count = { transactions: 0 };
+  const counted: Store = {
+    db: store.db,
+    path: store.path,
+    snapshot: (read) => store.snapshot(read),
+    close: () => store.close(),
+    transaction(work) {
+      count.transactions += 1;
+      return store.transaction(work);
+    },
+  };
+  const follower = createFollower(counted, () => {
+    return { rules: RULES, mode: 'live', now: clock.now() };
+  });
+  return {
+    count,
+    async toTheEnd(): Promise<void> {
+      while (!(await follower.follow()));
+    },
+  };
+}
+
+it('marks whom a change deep in the feed concerns, and nobody else', async () => {
+  const house = await waiting();
+  await pullStock(house, 3_000);
+  await pullOne(house, 'stock_variant', 'b');
+  await pullStock(house, 5_000);
+  await followerOf(house).toTheEnd();
+  expect(await due(house)).toEqual([2]);
+});
+
+it('writes nothing for changes that concern nobody, but now and then how far it is', async () => {
+  const house = await waiting();
+  const { count, toTheEnd } = followerOf(house);
+  await toTheEnd();
+  count.transactions = 0;
+  await pullStock(house, 30_000);
+  await toTheEnd();
+  // The look at the time of the last stock pull.
+  expect(count.transactions).toBe(1);
+  await pullStock(house, 30_000);
+  await toTheEnd();
+  expect(count.transactions).toBe(3);
+});
+
+it('looks twice at what was not written down before a kill, and decides nothing anew', async () => {
+  const house = await waiting();
+  await pullStock(house, 100);
+  await pullOne(house, 'stock_variant', 'a');
+  await pullStock(house, 100);
+  await followerOf(house).toTheEnd();
+  expect(await due(house)).toEqual([1]);
+  await house.decide({ rules: () => RULES });
+  const decisions = await house.decisions();
+  // As if nothing of what it did had been written down but the decision.
+  await sql`update daemon_state set value = '0' where key = 'decisions_feed_seq'`.execute(
+    house.store.db,
+  );
+  await followerOf(house).toTheEnd();
+  expect(await house.decide({ rules: () => RULES })).toEqual([]);
+  expect(await house.decisions()).toEqual(decisions);
+});
+
+it('misses nothing for a delivery that comes while it looks at a long feed', async () => {
+  const house = await waiting();
+  await pullStock(house, 3_000);
+  const seq = await pullOne(house, 'stock_variant', 'd');
+  const { toTheEnd } = followerOf(house);
+  await toTheEnd();
+  await house.delivery({ id: 4, lines: [['d', 2]] });
+  await house.decide({ rules: () => RULES });
+  const evaluation = await house.store.db
+    .selectFrom('evaluation')
+    .select('seen_seq')
+    .where('order_delivery_id', '=', 4)
+    .executeTakeFirstOrThrow();
+  expect(evaluation.seen_seq).toBeGreaterThan(seq);
+  await pullOne(house, 'stock_variant', 'd');
+  await toTheEnd();
+  expect(await due(house)).toEqual([4]);
+});
+
+it('finds the barcode behind a season whose name has strokes in it', async () => {
+  const house = await waiting();
+  const after = await pullOne(house, 'season_variant', 'SS/26/b');
+  const last = await pullOne(house, 'season_variant', 'SS/27 a/c');
+  const [reads, stretch] = [readsOf(RULES.ruleSet), { after, last }];
+  await house.store.transaction(async (tx) => {
+    const before = { after: last, last: last + 1 };
+    expect(await hasConcerned(tx, 'season_variant', before, reads, 5)).toBe(false);
+    expect(await hasConcerned(tx, 'season_variant', stretch, reads, 5)).toBe(true);
+    await markConcerned(tx, 'season_variant', stretch, reads, 5);
+  });
+  expect(await due(house)).toEqual([3]);
+});
