@@ -17,6 +17,7 @@ import {
   CLOSE_OBJECT,
   COLON,
   COMMA,
+  isSpace,
   JsonRowsError,
   OPEN_ARRAY,
   OPEN_OBJECT,
@@ -61,10 +62,6 @@ export interface RowScanner {
 }
 
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf] as const;
-
-function isSpace(byte: number | undefined): boolean {
-  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
-}
 
 type Place = 'rest' | 'first_row' | 'next_row' | 'in_row' | 'in_scalar' | 'after_row';
 

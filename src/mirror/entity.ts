@@ -27,6 +27,7 @@ import {
   type PreparedRows,
   prepareRow,
   rowsInOrder,
+  storedColumns,
 } from './prepared.ts';
 
 /** Where rows come from: the read's start (sequence), and what caused it. */
@@ -57,7 +58,7 @@ function sqlValue(value: unknown): SqlValue {
 /** The columns of a row by their names, `extra` as text. */
 function valuesOf(definition: EntityDefinition, { text }: PreparedRow): SqlRow {
   const values: readonly unknown[] = JSON.parse(`${text}]`);
-  const columns = [...definition.columns, 'extra'];
+  const columns = storedColumns(definition);
   return Object.fromEntries(columns.map((column, index) => [column, sqlValue(values[index])]));
 }
 
@@ -105,7 +106,7 @@ function diffOf(definition: EntityDefinition, item: PreparedRow, before: Before)
   const old = before.rows.get(item.key) ?? {};
   const now = valuesOf(definition, item);
   const diff: Record<string, readonly [unknown, unknown]> = {};
-  for (const column of definition.columns) {
+  for (const column of [...definition.columns, ...(definition.ownColumns ?? [])]) {
     const values = [old[column] ?? null, now[column] ?? null] as const;
     if (values[0] !== values[1]) diff[column] = values;
   }
@@ -206,17 +207,19 @@ export function writeRows(
 }
 
 function bulkOf(
-  { table, columns }: EntityDefinition,
-  rows: BulkRows['rows'],
+  definition: EntityDefinition,
+  { json, isGrouped }: PreparedRows,
   { at, readSeq, source }: Provenance,
 ): BulkRows {
+  const { table, columns } = definition;
   const times = { first_seen_at: at, changed_at: at, deleted_at: null };
   return {
     table,
-    columns: [...columns, 'extra', 'content_hash'],
+    columns: [...storedColumns(definition), 'content_hash'],
+    ...(isGrouped && { sharedColumns: columns.length + 1 }),
     jsonColumns: ['extra'],
     constants: { ...times, read_seq: readSeq, source },
-    rows,
+    rows: json,
   };
 }
 
@@ -266,7 +269,7 @@ export async function writePrepared(
   const items = lastOfEach(rows);
   const compared = await compareRows(tx, definition, items, provenance.readSeq);
   const written = await splitContradictions(tx, definition, compared, provenance.at);
-  const bulk = bulkOf(definition, rowsInOrder(written).json, provenance);
+  const bulk = bulkOf(definition, rowsInOrder(written), provenance);
   if (written.length > 0) await upsertRows(tx, definition.key, ['first_seen_at'], bulk);
   await writeLines(tx, definition, written);
   await writeChanges(tx, definition, written, compared, provenance);
@@ -297,7 +300,7 @@ export async function writeNew(
   provenance: Provenance,
 ): Promise<WriteCounts | undefined> {
   const { keys } = rows;
-  const bulk = bulkOf(definition, rows.json, provenance);
+  const bulk = bulkOf(definition, rows, provenance);
   await sql`savepoint unseen`.execute(tx);
   const inserted = await insertMissing(tx, bulk);
   if (inserted < keys.length) await sql`rollback to unseen`.execute(tx);

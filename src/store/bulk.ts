@@ -26,23 +26,47 @@ export interface BulkRows {
   readonly jsonColumns?: readonly string[];
   /** Further columns, the same for all rows. */
   readonly constants?: SqlRow;
+  /**
+   * The first so many columns are shared by groups of rows: `rows` is an array of groups, each an
+   * array of what is shared, and behind that the array of its rows. Left out: there are no groups.
+   */
+  readonly sharedColumns?: number;
   /** A JSON array of the rows: as text, or as its bytes in UTF-8. */
   readonly rows: string | Uint8Array;
 }
 
+/** The values of some of the columns in the JSON array `value`. */
+function unpacked(columns: readonly string[], jsonColumns: readonly string[]): string[] {
+  return columns.map((name, at) => `value${jsonColumns.includes(name) ? '->' : '->>'}'$[${at}]'`);
+}
+
+/**
+ * Columns, and where from. JSONB: out of a text, each of the columns would be found by parsing the
+ * row anew.
+ */
+function unpackedRows({ columns, jsonColumns = [], sharedColumns = 0, rows }: BulkRows) {
+  const all = `jsonb_each(${typeof rows === 'string' ? '?' : 'cast(? as text)'})`;
+  if (sharedColumns === 0) return { values: unpacked(columns, jsonColumns), from: all };
+  const shared = unpacked(columns.slice(0, sharedColumns), jsonColumns);
+  const own = unpacked(columns.slice(sharedColumns), jsonColumns);
+  const named = shared.map((value, at) => `${value} as c${at}`);
+  const rowsOfGroup = `jsonb_extract(value, '$[${sharedColumns}]') as own`;
+  // The limit, which is none, keeps SQLite from unpacking what is shared once for each row.
+  const groups = `select ${[...named, rowsOfGroup].join(', ')} from ${all} limit -1`;
+  return {
+    values: [...shared.map((_, at) => `c${at}`), ...own.map((value) => `r.${value}`)],
+    from: `(${groups}) as g cross join jsonb_each(g.own) as r`,
+  };
+}
+
 /** `insert into t (a, b) select value->>'$[0]', ? from jsonb_each(?)` and its parameters. */
 function insertFromJson(bulk: BulkRows, onConflict: string): CompiledQuery {
-  const { table, columns, jsonColumns = [], constants = {}, rows } = bulk;
+  const { table, columns, constants = {}, rows } = bulk;
   const names = [...columns, ...Object.keys(constants)].map(quoted).join(', ');
-  // JSONB: out of a text, each of the columns would be found by parsing the row anew.
-  const values = columns.map(
-    (column, index) => `value${jsonColumns.includes(column) ? '->' : '->>'}'$[${index}]'`,
-  );
-  values.push(...Object.keys(constants).map(() => '?'));
-  const source = typeof rows === 'string' ? '?' : 'cast(? as text)';
+  const { values, from } = unpackedRows(bulk);
+  const all = [...values, ...Object.keys(constants).map(() => '?')].join(', ');
   return CompiledQuery.raw(
-    `insert into ${quoted(table)} (${names}) select ${values.join(', ')} ` +
-      `from jsonb_each(${source}) where true ${onConflict}`,
+    `insert into ${quoted(table)} (${names}) select ${all} from ${from} where true ${onConflict}`,
     [...Object.values(constants), rows],
   );
 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Transport } from '../../src/client/transport.ts';
 import type { Variant } from '../../src/client/v1/schemas.ts';
-import { variantsOf } from '../../src/client/v1/variants.ts';
+import { variantsOf } from '../../src/client/v1/variant-rows.ts';
 import { RetryLaterError } from '../../src/lib/errors.ts';
 import { type Rig, startRig } from '../reference/support.ts';
 import { impatient } from './support.ts';

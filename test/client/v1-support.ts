@@ -3,13 +3,13 @@ import { createLoginGate, createSession } from '../../src/client/session.ts';
 import type { Sender } from '../../src/client/transport.ts';
 import { createV1Client, type V1Client } from '../../src/client/v1/client.ts';
 import type { Variant } from '../../src/client/v1/schemas.ts';
+import { variantsOf } from '../../src/client/v1/variant-rows.ts';
 import {
   type PullEnd,
   type RowBatch,
   VARIANT_LIST_DEFAULTS,
   type VariantListOptions,
   type VariantPull,
-  variantsOf,
 } from '../../src/client/v1/variants.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createScrubber, Secret } from '../../src/lib/secret.ts';

@@ -18,14 +18,11 @@ import {
   type RowScanOptions,
   type RowSegment,
 } from '../../lib/json-rows.ts';
-import { acceptorOf } from '../accept.ts';
 import { errorOfBrokenAnswer } from '../http/answer.ts';
 import type { AnswerHeaders } from '../http/exchange.ts';
 import { askedOf, type HttpRequest } from '../http/request.ts';
-import { type CheckedRows, checkSegment } from '../rows.ts';
 import type { Sender } from '../transport.ts';
 import { dataOf } from './envelope.ts';
-import { type Variant, variantSchema } from './schemas.ts';
 
 /** A few neighbouring rows: `bytes.subarray(start, end)` of the batch. */
 interface SegmentSpan {
@@ -101,13 +98,6 @@ export interface PullRequest {
   readonly options: VariantListOptions;
   /** The `next` of the last batch of an earlier run. */
   readonly from?: number | undefined;
-}
-
-const acceptsVariant = acceptorOf(variantSchema);
-
-/** The parsed variants of one segment; bad rows are put aside. Pure, so a worker may call it. */
-export function variantsOf(bytes: Uint8Array): CheckedRows<Variant> {
-  return checkSegment(variantSchema, bytes, acceptsVariant);
 }
 
 function scanOptions(options: VariantListOptions, skipRows: number): RowScanOptions {

@@ -2,19 +2,18 @@
  * `stock_variant`, what can be sold now, one row a barcode; and `season_variant`, what can be
  * ordered ahead, one row a season and barcode. Absent prices are null, never 0.
  */
-import type { SqlRow } from '../../store/bulk.ts';
+import type { SqlRow, SqlValue } from '../../store/bulk.ts';
 import type { ListEntity } from '../list.ts';
 import { type Members, membersOfOwn } from '../members.ts';
 
+/** Besides key, season and {@link OWN}. */
 const COLUMNS = [
-  'quantity',
   'variant_type',
   'style_no',
   'style_name',
   'brand_name',
   'color_code',
   'color_name',
-  'size',
   'currency',
   'price',
   'wsp_price',
@@ -26,7 +25,22 @@ const COLUMNS = [
   'color_active',
 ];
 
-/** In the order of {@link COLUMNS}: a million rows pass here, so nothing is made twice. */
+/** In which the sizes of one colour differ. */
+const OWN = ['barcode', 'quantity', 'size'];
+
+/** What makes a variant another one than the variant before it in the list. */
+interface VariantRepeat {
+  readonly barcode: string;
+  readonly quantity: number;
+  readonly size: string | null;
+}
+
+export interface VariantEntity extends ListEntity {
+  /** The values of `ownColumns` of a row that repeats the one before it but for these. */
+  ownValues(repeat: VariantRepeat): readonly SqlValue[];
+}
+
+/** A million rows pass here, so nothing is made twice. */
 function variantValues(members: Members, details: Members): SqlRow {
   return {
     barcode: members.text('barcode'),
@@ -51,12 +65,14 @@ function variantValues(members: Members, details: Members): SqlRow {
   };
 }
 
-export const STOCK_VARIANT: ListEntity = {
+export const STOCK_VARIANT: VariantEntity = {
   entity: 'stock_variant',
   table: 'stock_variant',
   key: 'barcode',
   wireKey: 'barcode',
-  columns: ['barcode', 'season_name', ...COLUMNS],
+  columns: ['season_name', ...COLUMNS],
+  ownColumns: OWN,
+  ownValues: ({ barcode, quantity, size }) => [barcode, quantity, size],
   toRow(record) {
     const members = membersOfOwn(record);
     const values = variantValues(members, members.object('details'));
@@ -75,14 +91,19 @@ export function seasonOfKey(key: string): string {
 }
 
 /** The list of one season: the same variant stands in several of them. */
-export function seasonVariants(seasonName: string): ListEntity {
+export function seasonVariants(seasonName: string): VariantEntity {
   return {
     entity: 'season_variant',
     table: 'season_variant',
     key: 'season_barcode',
     wireKey: 'barcode',
     keyOf: (barcode) => seasonBarcode(seasonName, String(barcode)),
-    columns: ['season_barcode', 'season_name', 'barcode', ...COLUMNS],
+    columns: ['season_name', ...COLUMNS],
+    ownColumns: ['season_barcode', ...OWN],
+    ownValues: ({ barcode, quantity, size }) => [
+      seasonBarcode(seasonName, barcode),
+      ...[barcode, quantity, size],
+    ],
     toRow(record) {
       const members = membersOfOwn(record);
       const told = variantValues(members, members.object('details'));

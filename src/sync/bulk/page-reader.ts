@@ -2,9 +2,8 @@
  * Reads the rows of a page of variants: parsed, checked, and made ready for their table. All of it
  * is computing, without the database and without a clock, so that a thread of its own can do it.
  */
-import { variantsOf } from '../../client/v1/variants.ts';
-import { STOCK_VARIANT, seasonVariants } from '../../mirror/catalog/variant.ts';
-import type { ListEntity } from '../../mirror/list.ts';
+import { createVariantReader } from '../../client/v1/variant-rows.ts';
+import { STOCK_VARIANT, seasonVariants, type VariantEntity } from '../../mirror/catalog/variant.ts';
 import { createRowEncoder } from '../../mirror/prepared.ts';
 import type { RejectedRow } from '../../mirror/quarantine.ts';
 import type { SqlValue } from '../../store/bulk.ts';
@@ -38,17 +37,23 @@ export interface PageReader {
   read(page: UnreadPage): Promise<RowsOfPage>;
 }
 
-export function entityOfList(list: VariantList): ListEntity {
+export function entityOfList(list: VariantList): VariantEntity {
   return list.kind === 'stock' ? STOCK_VARIANT : seasonVariants(list.seasonName);
 }
 
 export function rowsOfPage({ list, bytes, spans }: UnreadPage): RowsOfPage {
   const entity = entityOfList(list);
   const size = spans.reduce((sum, { start, end }) => sum + end - start, 0);
-  const encoder = createRowEncoder(entity, size);
+  const readVariants = createVariantReader();
+  const encoder = createRowEncoder(entity, Math.ceil(size / 2));
   const segments = spans.map(({ start, end }) => {
-    const { rows, rejects } = variantsOf(bytes.subarray(start, end));
-    return { keys: rows.map((row) => encoder.add(entity.toRow(row))), rejects };
+    const { rows, rejects } = readVariants(bytes.subarray(start, end));
+    const keys = rows.map((row) =>
+      'repeat' in row
+        ? encoder.repeat(entity.ownValues(row.repeat))
+        : encoder.add(entity.toRow(row.variant)),
+    );
+    return { keys, rejects };
   });
   // Frees it at once; the garbage collector would let a hundred pages pile up.
   bytes.buffer.transfer(0);
