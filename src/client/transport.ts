@@ -19,7 +19,6 @@ import {
   errorOfAnswer,
   errorOfBrokenAnswer,
   errorOfFailure,
-  headerText,
   retryAfterMs,
   textOf,
 } from './http/answer.ts';
@@ -28,6 +27,7 @@ import {
   type Deadlines,
   ExchangeFailure,
   exchange,
+  headerText,
   type RawAnswer,
 } from './http/exchange.ts';
 import { createLimiter, type Limiter, type LimiterOptions } from './http/limiter.ts';
@@ -112,26 +112,6 @@ const ERROR_BYTES_MAX = 65_536;
 /** Each wait is drawn from this share of itself up to the whole, so that clients spread out. */
 const WAIT_SHARE_MIN = 0.8;
 
-/** Where an answer does not say how long its body is. */
-const BODY_BYTES_FIRST = 65_536;
-
-/**
- * Copied together as it comes: chunks that wait for the last one grow old, and what is old the
- * collector frees only with everything else.
- */
-async function bodyOf(answer: RawAnswer, bytesMax: number): Promise<Buffer> {
-  const told = Number(headerText(answer.headers, 'content-length') ?? BODY_BYTES_FIRST);
-  let whole = Buffer.from(new ArrayBuffer(Math.min(told, bytesMax)));
-  let bytes = 0;
-  for await (const chunk of answer.body) {
-    const needed = bytes + chunk.length;
-    if (needed > whole.length) whole = Buffer.from(whole.buffer.transfer(needed * 2));
-    bytes += chunk.copy(whole, bytes);
-    if (bytes > bytesMax) break;
-  }
-  return Buffer.from(whole.buffer.transfer(bytes));
-}
-
 function decodeJson(body: Buffer): unknown {
   const text = textOf(body);
   return text === '' ? undefined : JSON.parse(text);
@@ -153,7 +133,8 @@ interface Wire {
   readonly counters: Counters;
 }
 
-interface Opened extends RawAnswer {
+interface Opened {
+  readonly answer: RawAnswer;
   readonly asked: Asked;
   readonly startedAt: number;
   /** Gives the place in the limiter back. */
@@ -199,14 +180,14 @@ async function open(wire: Wire, request: HttpRequest, bytesMax: number): Promise
     if (!Number.isNaN(dateMs)) counters.clockOffsetMs = dateMs - deps.clock.now();
     if (answer.status >= 200 && answer.status < 300) {
       const encoding = headerText(answer.headers, 'content-encoding') ?? 'identity';
-      if (encoding === 'identity') return { ...answer, asked, startedAt, release };
+      if (encoding === 'identity') return { answer, asked, startedAt, release };
       answer.discard();
       throw errorOfBrokenAnswer(asked, new Error(`unexpected content-encoding ${encoding}`));
     }
-    const body = await bodyOf(answer, ERROR_BYTES_MAX);
-    const error = errorOfAnswer(asked, { ...answer, body }, deps.clock.now());
-    if (answer.status === 429)
-      wire.limiter.pause(retryAfterMs(answer.headers, deps.clock.now()) ?? 0);
+    const { status, headers } = answer;
+    const body = await answer.whole(ERROR_BYTES_MAX);
+    const error = errorOfAnswer(asked, { status, headers, body }, deps.clock.now());
+    if (status === 429) wire.limiter.pause(retryAfterMs(headers, deps.clock.now()) ?? 0);
     throw error;
   } catch (error) {
     release();
@@ -221,8 +202,9 @@ async function sendOnce<T>(
 ): Promise<Answer<T>> {
   const opened = await open(wire, request, wire.options.bodyBytesMax);
   try {
-    const body = await bodyOf(opened, wire.options.bodyBytesMax);
-    const { status, headers, startedAt } = opened;
+    const { answer, startedAt } = opened;
+    const body = await answer.whole(wire.options.bodyBytesMax);
+    const { status, headers } = answer;
     return { status, headers, startedAt, value: decode(body) };
   } catch (error) {
     if (error instanceof ExchangeFailure) throw errorOfFailure(opened.asked, error);
@@ -234,7 +216,7 @@ async function sendOnce<T>(
 
 async function* streamed(opened: Opened): AsyncGenerator<Buffer, void, undefined> {
   try {
-    yield* opened.body;
+    yield* opened.answer.stream();
   } catch (error) {
     throw error instanceof ExchangeFailure ? errorOfFailure(opened.asked, error) : error;
   } finally {
@@ -295,8 +277,8 @@ export function createTransport(options: TransportOptions, deps: TransportDeps):
       const opened = await repeated(wire, request, () =>
         open(wire, request, options.streamBytesMax),
       );
-      const { status, headers, startedAt } = opened;
-      return { status, headers, startedAt, body: streamed(opened) };
+      const { status, headers } = opened.answer;
+      return { status, headers, startedAt: opened.startedAt, body: streamed(opened) };
     },
     stats: () => ({ ...counters }),
     [Symbol.asyncDispose]: () => pools.destroy(),

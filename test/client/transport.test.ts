@@ -261,6 +261,41 @@ describe('transport', () => {
     expect(server.seen).toHaveLength(1);
   });
 
+  it.each([
+    ['of a told length', true],
+    ['of an untold length', false],
+  ])("gives a body %s in memory that is nobody else's", async (_name, isTold) => {
+    const whole = Buffer.from(Array.from({ length: 200_000 }, (_, at) => at % 251));
+    await using server = await startFaulty((_request, response) => {
+      response.writeHead(200, isTold ? { 'content-length': whole.length } : {});
+      response.write(whole.subarray(0, 90_000), () => response.end(whole.subarray(90_000)));
+    });
+    await using transport = impatient();
+    const { value } = await transport.send(get(server.url), (body) => body);
+    expect(value.equals(whole)).toBe(true);
+    expect(value.buffer.byteLength).toBe(whole.length);
+  });
+
+  it('reads of an endless error page only what its message needs', async () => {
+    let closed = 0;
+    await using server = await startFaulty((_request, response) => {
+      response.on('close', () => {
+        closed += 1;
+      });
+      response.writeHead(502, { 'content-type': 'text/html' });
+      const more = (): void => {
+        while (response.write(HTML.repeat(100)));
+        response.once('drain', more);
+      };
+      more();
+    });
+    await using transport = impatient();
+    const error = await rejection(transport.request(get(server.url)));
+    expect(error).toMatchObject({ code: 'service.fault', message: expect.stringContaining(HTML) });
+    await expect.poll(() => closed).toBe(3);
+    expect(transport.limiter.active()).toBe(0);
+  });
+
   it('refuses compression that it did not ask for, and lets the connection go', async () => {
     let closed = 0;
     await using server = await startFaulty((_request, response) => {

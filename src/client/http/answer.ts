@@ -13,7 +13,7 @@ import {
   toError,
 } from '../../lib/errors.ts';
 import { isJsonObject, tryParseJson } from '../../lib/json.ts';
-import type { AnswerHeaders, ExchangeFailure } from './exchange.ts';
+import { type AnswerHeaders, type ExchangeFailure, headerText } from './exchange.ts';
 
 /** The part of a request that failures talk about. */
 export interface Asked {
@@ -38,11 +38,6 @@ const RETRY_AFTER_MS_MAX = 3_600_000;
 /** UTF-8, without a byte order mark. */
 export function textOf(body: Buffer): string {
   return body.toString().replace(/^\ufeff/, '');
-}
-
-export function headerText(headers: AnswerHeaders, name: string): string | undefined {
-  const value = headers[name];
-  return typeof value === 'object' ? value.join(', ') : value;
 }
 
 /** `Retry-After` in milliseconds: seconds or an HTTP date (RFC 9110, 10.2.3). */

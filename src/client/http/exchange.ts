@@ -9,6 +9,7 @@
  */
 import type { Dispatcher } from 'undici';
 import type { Clock, Timer } from '../../lib/clock.ts';
+import { createGathered, type Gathered } from './gathered.ts';
 
 export interface Deadlines {
   readonly connectMs: number;
@@ -42,13 +43,21 @@ export class ExchangeFailure extends Error {
 
 export type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
+export function headerText(headers: AnswerHeaders, name: string): string | undefined {
+  const value = headers[name];
+  return typeof value === 'object' ? value.join(', ') : value;
+}
+
+/** The head of an answer, and three ways to go on with its body, of which one must be taken. */
 export interface RawAnswer {
   readonly status: number;
   readonly headers: AnswerHeaders;
-  /** Must be read to its end or left early; both free the connection. */
-  readonly body: AsyncGenerator<Buffer, void, undefined>;
-  /** For a body that nobody begins to read: closes the connection. */
-  readonly discard: () => void;
+  /** As it comes, to its end or left early; both free the connection. */
+  stream(): AsyncGenerator<Buffer, void, undefined>;
+  /** All of it, in memory of its own; beyond `bytesMax` the rest is cut off. */
+  whole(bytesMax: number): Promise<Buffer>;
+  /** Nothing of it: closes the connection. */
+  discard(): void;
 }
 
 export interface ExchangeOptions {
@@ -65,10 +74,14 @@ const QUEUED_BYTES_MAX = 1_048_576;
 /** A body that brings less than this in a whole idle window is a slow drip. */
 const PROGRESS_BYTES_MIN = 1_024;
 
-class Exchange implements Dispatcher.DispatchHandler {
+class Exchange implements Dispatcher.DispatchHandler, RawAnswer {
   readonly head: Promise<RawAnswer>;
+  status = 0;
+  headers: AnswerHeaders = {};
   readonly #options: ExchangeOptions;
   readonly #queue: Buffer[] = [];
+  /** Where the body is gathered when it is wanted as a whole; the queue is not used then. */
+  #gathered: Gathered | undefined;
   readonly #total: Timer;
   readonly #onAbort: () => void;
   #resolveHead: (answer: RawAnswer) => void = () => undefined;
@@ -109,15 +122,18 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(
-    _controller: Dispatcher.DispatchController,
+    controller: Dispatcher.DispatchController,
     status: number,
     headers: AnswerHeaders,
   ): void {
     if (status < 200) return;
+    // Pieces of what came first, all of whose 64 KiB they would keep until the heap is collected.
+    controller.rawHeaders = null;
     this.#phase.cancel();
     this.#watchProgress();
-    const discard = (): void => this.#fail('aborted', new Error('the body was not wanted'));
-    this.#resolveHead({ status, headers, body: this.#read(), discard });
+    this.status = status;
+    this.headers = headers;
+    this.#resolveHead(this);
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -125,6 +141,12 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#options.onBytes(chunk.length);
     if (this.#receivedBytes > this.#options.bodyBytesMax) {
       this.#fail('too_large');
+      return;
+    }
+    if (this.#gathered) {
+      this.#windowBytes += chunk.length;
+      this.#gathered.add(chunk);
+      if (this.#gathered.isOver()) this.#wake();
       return;
     }
     this.#queue.push(chunk);
@@ -167,26 +189,47 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#finish();
   }
 
-  async *#read(): AsyncGenerator<Buffer, void, undefined> {
+  async *stream(): AsyncGenerator<Buffer, void, undefined> {
     try {
       for (;;) {
-        const chunk = this.#queue.shift();
-        if (chunk) {
-          this.#queuedBytes -= chunk.length;
-          this.#windowBytes += chunk.length;
-          if (this.#controller?.paused && this.#queue.length === 0) this.#controller.resume();
-          yield chunk;
-        } else if (this.#failure) throw this.#failure;
+        const chunk = this.#taken();
+        if (chunk) yield chunk;
+        else if (this.#failure) throw this.#failure;
         else if (this.#ended) return;
-        else {
-          await new Promise<void>((resolve) => {
-            this.#wake = resolve;
-          });
-        }
+        else await this.#news();
       }
     } finally {
-      this.#fail('aborted', new Error('the body was not read to its end'));
+      if (!this.#ended) this.#fail('aborted', new Error('the body was not read to its end'));
     }
+  }
+
+  async whole(bytesMax: number): Promise<Buffer> {
+    const gathered = createGathered(headerText(this.headers, 'content-length'), bytesMax);
+    this.#gathered = gathered;
+    for (let chunk = this.#taken(); chunk; chunk = this.#taken()) gathered.add(chunk);
+    while (!this.#ended && !this.#failure && !gathered.isOver()) await this.#news();
+    if (this.#failure) throw this.#failure;
+    if (!this.#ended) this.discard();
+    return gathered.end();
+  }
+
+  discard(): void {
+    this.#fail('aborted', new Error('the body was not wanted'));
+  }
+
+  #taken(): Buffer | undefined {
+    const chunk = this.#queue.shift();
+    if (!chunk) return undefined;
+    this.#queuedBytes -= chunk.length;
+    this.#windowBytes += chunk.length;
+    if (this.#controller?.paused && this.#queue.length === 0) this.#controller.resume();
+    return chunk;
+  }
+
+  #news(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
   }
 }
 

@@ -153,6 +153,7 @@ export function createLimiter(options: LimiterOptions, clock: Clock): Limiter {
           reject(signal.reason);
           return;
         }
+        let granted = false;
         const onAbort = (): void => {
           queues[priority].splice(queues[priority].indexOf(waiter), 1);
           if (nobodyWaits()) pace.wake();
@@ -160,13 +161,15 @@ export function createLimiter(options: LimiterOptions, clock: Clock): Limiter {
         };
         const waiter: Waiter = {
           grant: () => {
+            granted = true;
             signal?.removeEventListener('abort', onAbort);
             resolve(place(priority));
           },
         };
-        signal?.addEventListener('abort', onAbort, { once: true });
         queues[priority].push(waiter);
         pump();
+        // Mostly there is a place at once, and nothing to listen for.
+        if (!granted) signal?.addEventListener('abort', onAbort, { once: true });
       }),
     pause: pace.pause,
     waiting: () => ({
