@@ -43,14 +43,24 @@ const WRITER: Readonly<Record<string, number>> = {
   journal_size_limit: 67_108_864,
 };
 
+/** Of a new database; one that is there keeps what it has. */
+const PAGE_BYTES = 8_192;
+
+/** So much in the log is written back to the database. */
+const LOG_BYTES = 4_194_304;
+
 /** Others may read by group, if somebody has said so; a file that is made is ours alone. */
 const FILE_MODE = 0o600;
 const MODE_MAX = 0o640;
 
 type WriterOptions = Pick<ConnectionOptions, 'checkpoint' | 'cacheKib'>;
 
-function writerPragmas(options: WriterOptions): Readonly<Record<string, number>> {
-  const wal_autocheckpoint = options.checkpoint === 'external' ? 0 : 1_000;
+function writerPragmas(
+  database: Database.Database,
+  options: WriterOptions,
+): Readonly<Record<string, number>> {
+  const pages = Math.ceil(LOG_BYTES / Number(database.pragma('page_size', { simple: true })));
+  const wal_autocheckpoint = options.checkpoint === 'external' ? 0 : pages;
   return { ...WRITER, ...cachePragma(options), wal_autocheckpoint };
 }
 
@@ -70,7 +80,7 @@ function setPragmas(database: Database.Database, pragmas: Readonly<Record<string
 
 /** Throws unless every pragma still has the value it was given. */
 export function verifyPragmas(database: Database.Database, options: WriterOptions = {}): void {
-  for (const [name, expected] of Object.entries(writerPragmas(options))) {
+  for (const [name, expected] of Object.entries(writerPragmas(database, options))) {
     const found = Number(database.pragma(name, { simple: true }));
     if (found !== expected) {
       throw new StoreError(
@@ -148,10 +158,13 @@ export function openWriter(path: string, options: ConnectionOptions): Database.D
   return prepared(database, () => {
     checkVersion(database);
     checkApplication(database);
-    // Only before the first table: space can then be given back in small pieces.
+    // Both only before the first table. Space can then be given back in small pieces; and a bulk
+    // load, which writes each page twice, has half as many of them to write (measured: a tenth
+    // less of the processor than with SQLite's own 4 KiB).
+    database.pragma(`page_size = ${PAGE_BYTES}`);
     database.pragma('auto_vacuum = incremental');
     database.pragma('journal_mode = wal');
-    setPragmas(database, writerPragmas(options));
+    setPragmas(database, writerPragmas(database, options));
     database.pragma(`application_id = ${APPLICATION_ID}`);
   });
 }

@@ -29,8 +29,8 @@ const FIRST_MS = 5_000;
 const PAUSE_MS = 50;
 /** A minute's work must end within the minute. */
 const SLICES_MAX = 200;
-/** Pages of 4 KiB; as many at a time as are moved in some 20 ms. */
-const VACUUM_PAGES = 2_048;
+/** Pages of 8 KiB; as many at a time as are moved in some 20 ms. */
+const VACUUM_PAGES = 1_024;
 
 export function createKeeper(deps: KeeperDeps) {
   const { store, clock, log, checkpoints, retention, ballast, space } = deps;

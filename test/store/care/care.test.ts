@@ -99,7 +99,7 @@ describe('old rows', () => {
     const store = await temporaryStore(clock);
     const database = foreign(store);
     const old = clock.now() - 40 * DAY;
-    fill(database, 2_000, old);
+    fill(database, 8_000, old);
     fill(database, 10, clock.now());
     const event = database.prepare(
       `insert into webhook_event (event_id, received_at, sent_at, body, secret_name, outcome,
