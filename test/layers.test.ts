@@ -64,6 +64,20 @@ function importsOf(path: string, text: string): Edge[] {
 
 const sources = filesBelow('src', ['.ts']);
 
+/** What a program loads as it starts: its modules, and those of packages by their names. */
+function loadedBy(program: string): ReadonlySet<string> {
+  const texts = new Map(sources.map(({ path, text }) => [path, text]));
+  const loaded = new Set([program]);
+  for (const path of loaded) {
+    const statements = texts.get(path)?.matchAll(/^(?:import|export) (?!type )[^;]*?'([^']+)';/gm);
+    for (const [, specifier = ''] of statements ?? []) {
+      const isOurs = specifier.startsWith('.');
+      loaded.add(isOurs ? posix.join(posix.dirname(path), specifier) : specifier);
+    }
+  }
+  return loaded;
+}
+
 describe('layers', () => {
   it('has only rooms that the house plan knows', () => {
     const rooms = new Set(sources.map((file) => roomOf(file.path)));
@@ -80,6 +94,12 @@ describe('layers', () => {
       })
       .map(({ from, to }) => `${from} must not import ${to}: see docs/architecture.md, "Rooms"`);
     expect(broken).toEqual([]);
+  });
+
+  it('starts the thread that writes lists without what it does not need', () => {
+    const loaded = loadedBy('src/sync/bulk/writer-main.ts');
+    expect(loaded).toContain('kysely');
+    expect([...loaded].filter((path) => path === 'zod' || roomOf(path) === 'client')).toEqual([]);
   });
 
   it('finds an edge that breaks the plan', () => {

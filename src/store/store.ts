@@ -8,7 +8,6 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { Kysely, type Transaction, type TransactionBuilder } from 'kysely';
-import { z } from 'zod';
 import type { Config } from '../config/schema.ts';
 import type { Clock } from '../lib/clock.ts';
 import { BugError, invariant, StoreError } from '../lib/errors.ts';
@@ -55,10 +54,13 @@ function isDiskFull(error: unknown): boolean {
   return error instanceof Database.SqliteError && error.code === 'SQLITE_FULL';
 }
 
-const CHECKPOINT = z.tuple([
-  z.object({ busy: z.number(), log: z.number(), checkpointed: z.number() }),
-]);
-type CheckpointResult = z.output<typeof CHECKPOINT>[0];
+/** As SQLite gives it. */
+interface CheckpointResult {
+  readonly busy: number;
+  /** Pages in the log, and those of them that are in the database now. */
+  readonly log: number;
+  readonly checkpointed: number;
+}
 
 export class SqliteStore implements Store {
   readonly path: string;
@@ -167,8 +169,7 @@ export class SqliteStore implements Store {
     // It would wait for readers and keep everything else waiting.
     database.pragma('busy_timeout = 0');
     try {
-      const [row] = CHECKPOINT.parse(database.pragma(`wal_checkpoint(${mode})`));
-      return row;
+      return database.prepare<[], CheckpointResult>(`pragma wal_checkpoint(${mode})`).get();
     } finally {
       database.pragma(`busy_timeout = ${timeout}`);
     }

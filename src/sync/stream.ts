@@ -8,7 +8,7 @@ import type { Provenance } from '../mirror/entity.ts';
 import type { ListCensus, ListEntity, ListSegment } from '../mirror/list.ts';
 import type { EntityDefinition } from '../mirror/prepared.ts';
 import type { Db, Tx } from '../store/store.ts';
-import type { VariantList } from './bulk/page-reader.ts';
+import type { VariantList } from './bulk/variant-list.ts';
 import type { VariantBatch } from './bulk/variant-pages.ts';
 import type { PageCounts, Run } from './run/ledger.ts';
 

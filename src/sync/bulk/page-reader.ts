@@ -3,15 +3,10 @@
  * is computing, without the database and without a clock, so that a thread of its own can do it.
  */
 import { createVariantReader } from '../../client/v1/variant-rows.ts';
-import { STOCK_VARIANT, seasonVariants, type VariantEntity } from '../../mirror/catalog/variant.ts';
 import { createRowEncoder } from '../../mirror/prepared.ts';
 import type { RejectedRow } from '../../mirror/quarantine.ts';
 import type { SqlValue } from '../../store/bulk.ts';
-
-/** Which list: the stock, or what can be ordered ahead of one season. */
-export type VariantList =
-  | { readonly kind: 'stock' }
-  | { readonly kind: 'season'; readonly seasonName: string };
+import { entityOfList, type VariantList } from './variant-list.ts';
 
 /** Plain data: it travels between threads. */
 export interface UnreadPage {
@@ -35,10 +30,6 @@ export interface RowsOfPage {
 export interface PageReader {
   /** The bytes are used up: their memory is moved, or freed. */
   read(page: UnreadPage): Promise<RowsOfPage>;
-}
-
-export function entityOfList(list: VariantList): VariantEntity {
-  return list.kind === 'stock' ? STOCK_VARIANT : seasonVariants(list.seasonName);
 }
 
 export function rowsOfPage({ list, bytes, spans }: UnreadPage): RowsOfPage {

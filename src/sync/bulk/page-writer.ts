@@ -17,8 +17,8 @@ import { withTempFiles } from '../../store/bulk.ts';
 import type { Store } from '../../store/store.ts';
 import { type PageCounts, type Run, recordPage } from '../run/ledger.ts';
 import { pageBeforeFailed } from './attempts.ts';
-import { entityOfList, type VariantList } from './page-reader.ts';
 import { sumOf } from './proved.ts';
+import { entityOfList, type VariantList } from './variant-list.ts';
 
 /** Plain data: it travels between threads. */
 export interface UnwrittenPage {

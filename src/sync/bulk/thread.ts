@@ -19,6 +19,14 @@ export interface ThreadQuestion<T> {
   readonly question: T | undefined;
 }
 
+/** What a thread is started with. */
+export interface ThreadStart {
+  /** The address of the module that it runs. */
+  readonly program: string;
+  /** For the program. */
+  readonly data: unknown;
+}
+
 export interface ThreadOptions {
   /** For messages. */
   readonly name: string;
@@ -60,8 +68,9 @@ class RunningThread<Q, A> {
   #lastId = 0;
 
   constructor({ name, program, data, limits, onEnd }: ThreadOptions, onIdle: () => void) {
-    this.#worker = new Worker(urlOf(program), {
-      workerData: data,
+    const start: ThreadStart = { program: urlOf(program).href, data };
+    this.#worker = new Worker(urlOf('thread-start'), {
+      workerData: start,
       resourceLimits: limits,
       env: environment(),
     });

@@ -10,9 +10,10 @@ import type { ListCensus } from '../../mirror/list.ts';
 import type { SqliteStore, StoreOptions } from '../../store/store.ts';
 import { leaveLog, turnsOfThread } from '../../store/writers/turns.ts';
 import type { PageCounts } from '../run/ledger.ts';
-import type { PageReader, RowsOfPage, UnreadPage, VariantList } from './page-reader.ts';
+import type { PageReader, RowsOfPage, UnreadPage } from './page-reader.ts';
 import type { PageWriter, UnwrittenPage } from './page-writer.ts';
 import { createThread } from './thread.ts';
+import type { VariantList } from './variant-list.ts';
 
 export type WriterQuestion =
   | { readonly kind: 'write'; readonly page: UnwrittenPage }

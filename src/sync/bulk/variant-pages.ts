@@ -12,9 +12,10 @@ import { digestOf, type ListPlace, proveSegments, unchangedCounts } from '../../
 import type { Store } from '../../store/store.ts';
 import { type PageCounts, type Run, recordPage } from '../run/ledger.ts';
 import { createAttempts, inTurn, type Turn } from './attempts.ts';
-import { type PageReader, READER_HERE, type VariantList } from './page-reader.ts';
+import { type PageReader, READER_HERE } from './page-reader.ts';
 import { createPageWriter, type PageWriter } from './page-writer.ts';
 import { createProvedPages, type Proved } from './proved.ts';
+import type { VariantList } from './variant-list.ts';
 
 /** The part of the client's batches that is needed here. */
 export interface VariantBatch {

@@ -1,21 +1,15 @@
 /** The thread that writes pages of variants (threads.ts starts it). */
 import { workerData } from 'node:worker_threads';
-import { z } from 'zod';
 import { systemClock } from '../../lib/clock.ts';
 import { openSecondWriter } from '../../store/store.ts';
 import { createPageWriter } from './page-writer.ts';
 import { type Given, serveThread } from './serve.ts';
 import type { WriterAnswer, WriterQuestion } from './threads.ts';
 
-const optionsSchema = z.object({
-  path: z.string(),
-  busyTimeoutMs: z.number(),
-  checkpoint: z.enum(['own', 'external']).optional(),
-  turns: z.instanceof(SharedArrayBuffer),
-});
-
+/** As threads.ts has it. No schema checks it: to load zod would be a third of the start. */
+const options: Parameters<typeof openSecondWriter>[0] = workerData.data;
 const clock = systemClock();
-const store = await openSecondWriter(optionsSchema.parse(workerData), clock);
+const store = await openSecondWriter(options, clock);
 const writer = createPageWriter({ store, clock });
 
 async function answer(question: WriterQuestion): Promise<Given<WriterAnswer>> {
