@@ -562,7 +562,7 @@ CREATE TABLE segment (
   -- Null: the rows must be compared again, whatever comes.
   digest BLOB,
   -- A JSON array.
-  keys TEXT NOT NULL,
+  keys TEXT NOT NULL, bytes INTEGER CHECK (bytes > 0),
   PRIMARY KEY (stream, part, first_row)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE absence (

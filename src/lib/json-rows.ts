@@ -11,6 +11,7 @@
  */
 
 import { toError } from './errors.ts';
+import { KnownRows, type KnownSegment } from './json-rows/known.ts';
 import { RestScanner } from './json-rows/rest-scanner.ts';
 import {
   CLOSE_ARRAY,
@@ -31,6 +32,8 @@ export interface RowSegment {
   readonly rowCount: number;
   /** From the first byte of the first row to the last byte of the last one. */
   readonly bytes: Buffer;
+  /** Proved by its digest to be as it was the last time, and not looked into. */
+  readonly isKnown: boolean;
 }
 
 export interface RowScanOptions {
@@ -43,9 +46,13 @@ export interface RowScanOptions {
   readonly restBytesMax: number;
   /** Rows before this one are checked but not given. */
   readonly skipRows?: number | undefined;
+  /** What is known of the segment that begins with this row of the array. */
+  readonly known?: ((firstRow: number) => KnownSegment | undefined) | undefined;
 }
 
 export interface RowScanEnd {
+  /** Those that could not be told from known ones before. */
+  readonly segments: readonly RowSegment[];
   /** The document with the array empty. */
   readonly rest: unknown;
   /** Whether the array was there at all. */
@@ -55,20 +62,23 @@ export interface RowScanEnd {
 }
 
 export interface RowScanner {
+  /** How many are behind it. */
+  readonly rows: number;
   /** The segments that this chunk completes. Throws {@link JsonRowsError}. */
   push(chunk: Buffer): RowSegment[];
-  /** After the last chunk: the last segment and the rest. Throws {@link JsonRowsError}. */
+  /** After the last chunk: the last segments and the rest. Throws {@link JsonRowsError}. */
   end(): RowScanEnd;
 }
 
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf] as const;
 
-type Place = 'rest' | 'first_row' | 'next_row' | 'in_row' | 'in_scalar' | 'after_row';
+type Place = 'rest' | 'first_row' | 'next_row' | 'in_row' | 'in_scalar' | 'in_known' | 'after_row';
 
 class ChunkedRows implements RowScanner {
   readonly #options: RowScanOptions;
   readonly #rest: RestScanner;
   readonly #value = new ValueScanner();
+  readonly #known: KnownRows;
   #place: Place = 'rest';
   #found = false;
   #markBytes = 0;
@@ -81,16 +91,30 @@ class ChunkedRows implements RowScanner {
   /** Offsets in the open segment: of the row being read, and of the end of the last whole one. */
   #rowAt = 0;
   #lastEnd = 0;
+  /** What is looked for now, and the bytes of earlier chunks that may be it. */
+  #expected: KnownSegment | undefined;
+  #held: Buffer[] = [];
+  #heldBytes = 0;
   #out: RowSegment[] = [];
 
   constructor(options: RowScanOptions) {
     this.#options = options;
+    this.#known = new KnownRows(options);
     this.#rest = new RestScanner(options.path, options.restBytesMax);
+  }
+
+  get rows(): number {
+    return this.#rows;
   }
 
   push(chunk: Buffer): RowSegment[] {
     this.#out = [];
-    let at = this.#skipMark(chunk);
+    this.#scan(chunk, this.#skipMark(chunk));
+    return this.#out;
+  }
+
+  #scan(chunk: Buffer, from: number): void {
+    let at = from;
     while (at >= 0 && at < chunk.length) at = this.#step(chunk, at);
     if (this.#segmentAt >= 0) {
       const part = chunk.subarray(this.#segmentAt);
@@ -100,10 +124,11 @@ class ChunkedRows implements RowScanner {
       const reading = this.#place === 'in_row' || this.#place === 'in_scalar';
       if (reading) this.#checkRow(this.#partsBytes);
     }
-    return this.#out;
   }
 
   end(): RowScanEnd {
+    this.#out = [];
+    while (this.#place === 'in_known') this.#scanHeld();
     if (this.#place !== 'rest') throw new JsonRowsError('truncated', `in row ${this.#rows}`);
     let rest: unknown;
     try {
@@ -112,7 +137,7 @@ class ChunkedRows implements RowScanner {
       if (error instanceof JsonRowsError) throw error;
       throw new JsonRowsError('malformed', 'outside of the rows');
     }
-    return { rest, found: this.#found, rows: this.#rows };
+    return { segments: this.#out, rest, found: this.#found, rows: this.#rows };
   }
 
   #skipMark(chunk: Buffer): number {
@@ -141,6 +166,8 @@ class ChunkedRows implements RowScanner {
       }
       case 'in_scalar':
         return this.#scanScalar(chunk, at);
+      case 'in_known':
+        return this.#prove(chunk, at);
       default:
         return this.#betweenRows(chunk, at);
     }
@@ -177,8 +204,7 @@ class ChunkedRows implements RowScanner {
       }
       if (byte !== CLOSE_ARRAY) throw new JsonRowsError('malformed', `after row ${this.#rows - 1}`);
     } else if (byte !== CLOSE_ARRAY) {
-      this.#beginRow(byte, at);
-      return at + 1;
+      return this.#beginRow(byte, at);
     } else if (this.#place === 'next_row') {
       throw new JsonRowsError('malformed', `after row ${this.#rows - 1}`);
     }
@@ -187,7 +213,13 @@ class ChunkedRows implements RowScanner {
     return at;
   }
 
-  #beginRow(first: number, at: number): void {
+  /** The index from which to go on. */
+  #beginRow(first: number, at: number): number {
+    this.#expected = this.#segmentAt < 0 ? this.#known.expectedAt(this.#rows) : undefined;
+    if (this.#expected) {
+      this.#place = 'in_known';
+      return at;
+    }
     if (first === COMMA || first === COLON || first === CLOSE_OBJECT) {
       throw new JsonRowsError('malformed', `at row ${this.#rows}`);
     }
@@ -199,6 +231,48 @@ class ChunkedRows implements RowScanner {
       this.#segmentFirst = this.#rows;
     }
     this.#rowAt = this.#partsBytes + at - this.#segmentAt;
+    return at + 1;
+  }
+
+  /** As {@link #step} does. The byte behind a segment belongs to its proof. */
+  #prove(chunk: Buffer, at: number): number {
+    const known = this.#expected;
+    const end = at + (known?.size ?? 0) - this.#heldBytes;
+    const next = chunk[end];
+    if (!known || next === undefined) {
+      const part = chunk.subarray(at);
+      this.#held.push(part);
+      this.#heldBytes += part.length;
+      return -1;
+    }
+    const here = chunk.subarray(at, end);
+    const bytes = this.#held.length === 0 ? here : Buffer.concat([...this.#held, here]);
+    if (!this.#known.isProved(known, bytes, next)) {
+      this.#scanHeld();
+      return at;
+    }
+    this.#dropHeld();
+    const { rowCount } = known;
+    const segment = { firstRow: this.#rows, rowCount, bytes, isKnown: true };
+    this.#rows += rowCount;
+    this.#place = 'after_row';
+    if (this.#rows > (this.#options.skipRows ?? 0)) this.#out.push(segment);
+    return end;
+  }
+
+  /** It was not, or will not be, what was expected: all of it is scanned. */
+  #scanHeld(): void {
+    const held = this.#dropHeld();
+    // Another row than the first begins in the same way.
+    this.#place = 'next_row';
+    for (const part of held) this.#scan(part, 0);
+  }
+
+  #dropHeld(): readonly Buffer[] {
+    const held = this.#held;
+    this.#held = [];
+    this.#heldBytes = 0;
+    return held;
   }
 
   #checkRow(endOffset: number): void {
@@ -226,7 +300,7 @@ class ChunkedRows implements RowScanner {
         ? here
         : Buffer.concat([...this.#parts, here]).subarray(0, this.#lastEnd);
     const rowCount = this.#rows - this.#segmentFirst;
-    this.#out.push({ firstRow: this.#segmentFirst, rowCount, bytes });
+    this.#out.push({ firstRow: this.#segmentFirst, rowCount, bytes, isKnown: false });
     this.#dropSegment();
   }
 

@@ -7,9 +7,9 @@
  * Only the stream itself writes the tables of its lists; else an equal digest would prove nothing.
  * Who writes a row apart from it says so ({@link forgetList}).
  */
-import { hash } from 'node:crypto';
 import { sql } from 'kysely';
 import { isJsonObject } from '../lib/json.ts';
+import type { KnownSegment } from '../lib/json-rows/known.ts';
 import { inKeys, insertRows, type SqlValue } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
 import { type Provenance, writeNew, writePrepared } from './entity.ts';
@@ -47,8 +47,10 @@ export interface Segment {
   /** Place in the whole list, from 0; the same in every run. */
   readonly firstRow: number;
   readonly rowCount: number;
-  /** Of its bytes, in hex. */
+  /** Of its bytes (see `digestOf`). */
   readonly digest: string;
+  /** Bytes; absent: it does not come as bytes. */
+  readonly size?: number;
 }
 
 export interface ListSegment extends Segment {
@@ -94,8 +96,20 @@ export interface ListCounts {
   readonly rekeyed: number;
 }
 
-export function digestOf(bytes: Uint8Array | string): string {
-  return hash('sha256', bytes).slice(0, 32);
+/** The segments of a list of bytes that begin with a row in [from, to), as they were last. */
+export async function knownSegments(
+  db: Db,
+  { stream, part }: ListPlace,
+  from: number,
+  to: number,
+): Promise<readonly KnownSegment[]> {
+  const known = await sql<KnownSegment>`
+    select first_row as "firstRow", row_count as "rowCount", bytes as size,
+      lower(hex(digest)) as digest
+    from segment where stream = ${stream} and part = ${part}
+      and first_row >= ${from} and first_row < ${to}
+      and digest is not null and bytes is not null`.execute(db);
+  return known.rows;
 }
 
 async function knownDigests(
@@ -168,6 +182,7 @@ interface SegmentRow {
   readonly firstRow: number;
   readonly rowCount: number;
   readonly digest: string | null;
+  readonly size: number | null;
   readonly keys: readonly SqlValue[];
 }
 
@@ -192,14 +207,15 @@ async function replaceSegments(
     to = firstRow + rowCount;
   }
   await clear();
-  const data = segments.map(({ firstRow, rowCount, digest, keys }) => [
+  const data = segments.map(({ firstRow, rowCount, digest, size, keys }) => [
     firstRow,
     rowCount,
     digest,
+    size,
     keys,
   ]);
-  await sql`insert into segment (stream, part, first_row, row_count, digest, keys)
-    select ${stream}, ${part}, value->>0, value->>1, unhex(value->>2), value->3
+  await sql`insert into segment (stream, part, first_row, row_count, digest, bytes, keys)
+    select ${stream}, ${part}, value->>0, value->>1, unhex(value->>2), value->>3, value->4
     from jsonb_each(${JSON.stringify(data)})`.execute(tx);
 }
 
@@ -231,6 +247,7 @@ export async function writePage(
     rowCount: segment.rowCount,
     // Bad rows are looked at every time; so is what was older than what the mirror has.
     digest: segment.rejects.length > 0 || counts.stale > 0 ? null : segment.digest,
+    size: segment.size ?? null,
     keysBefore: segment.keysBefore,
     keys: [
       ...segment.keys,

@@ -268,6 +268,8 @@ interface SegmentTable {
   row_count: number;
   digest: Buffer | null;
   keys: string;
+  /** Of its rows on the wire; null: it did not come as bytes. */
+  bytes: number | null;
 }
 
 interface StockApartTable {

@@ -4,6 +4,7 @@
  */
 import type { CallOptions } from '../client/calls.ts';
 import type { JsonObject } from '../lib/json.ts';
+import type { KnownSegments } from '../lib/json-rows/known-ahead.ts';
 import type { Provenance } from '../mirror/entity.ts';
 import type { ListCensus, ListEntity, ListSegment } from '../mirror/list.ts';
 import type { EntityDefinition } from '../mirror/prepared.ts';
@@ -39,6 +40,8 @@ export interface StreamRun {
     entity: ListEntity,
     segments: readonly ListSegment[],
   ): Promise<void>;
+  /** What is known of a list of variants from the last time. */
+  known(list: VariantList): KnownSegments;
   /** The same for a page of a list of variants, off the main thread; takes the batch's bytes. */
   variantPage(checkpoint: JsonObject, list: VariantList, batch: VariantBatch): Promise<void>;
   /** Something went on without a page: the run is not stuck. */

@@ -24,7 +24,10 @@ function write(pages: VariantPages, run: Run, number: number, quantity = 1) {
   const bytes = new TextEncoder().encode(JSON.stringify(rows).slice(1, -1));
   return pages.write({
     ...{ run, list: { kind: 'stock' }, checkpoint: { next: number + 1 }, wire: WIRE },
-    batch: { bytes, segments: [{ firstRow, rowCount: 100, start: 0, end: bytes.length }] },
+    batch: {
+      ...{ bytes, size: bytes.length },
+      segments: [{ firstRow, rowCount: 100, start: 0, end: bytes.length, isKnown: false }],
+    },
   });
 }
 

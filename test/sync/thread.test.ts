@@ -79,9 +79,10 @@ describe('the threads of the bulk streams', () => {
     const write = (next: number) => {
       const row = JSON.stringify({ barcode: `b${next}`, quantity: 1 });
       const bytes = new TextEncoder().encode(row);
-      const segments = [{ firstRow: next, rowCount: 1, start: 0, end: bytes.length }];
+      const span = { firstRow: next, rowCount: 1, start: 0, end: bytes.length, isKnown: false };
+      const batch = { bytes, segments: [span], size: bytes.length };
       const list = { kind: 'stock' } as const;
-      return pages.write({ run, list, checkpoint: { next }, batch: { bytes, segments }, wire });
+      return pages.write({ run, list, checkpoint: { next }, batch, wire });
     };
     // Its thread cannot open the database; the next one could.
     const other = new Database(store.path);

@@ -1,5 +1,6 @@
 /** V1's catalog: brands, freight, seasons and the two kinds of variant lists. */
 import { z } from 'zod';
+import type { KnownSegments } from '../../lib/json-rows/known-ahead.ts';
 import type { CallOptions, Read } from '../calls.ts';
 import { get, type Listing, list, pull, type V1Wire } from './calls.ts';
 import { ask } from './envelope.ts';
@@ -40,6 +41,8 @@ interface SeasonQuery extends VariantLevel {
 interface PullOptions extends CallOptions {
   /** `next` of the last batch that was kept. */
   readonly from?: number | undefined;
+  /** What is known of the list. */
+  readonly known?: KnownSegments | undefined;
 }
 
 export interface CatalogMethods {
@@ -79,6 +82,7 @@ export function catalogMethods(wire: V1Wire): CatalogMethods {
       request: pull(wire, path, call, query),
       options: options.variants,
       from: call?.from,
+      known: call?.known,
     });
   return {
     brands: (call) => list(catalog, pull(wire, '/brands', call), 'brands', brandSchema),

@@ -3,6 +3,9 @@
  * comes out is batches of raw rows in a buffer of their own, cut into small segments, so that the
  * consumer may digest, parse here, or hand the bytes to a worker without copying them.
  *
+ * Whoever has seen the list before may tell what is known of it; where its bytes are the same,
+ * nothing is looked into, and the batch says so.
+ *
  * A batch is a checkpoint: give its `next` as `from` and the pull goes on behind it. At the end
  * stands what the service said about the list as a whole; whether the pull was complete is for
  * the consumer to prove with it. Throws RetryLaterError when a transfer breaks off.
@@ -11,6 +14,11 @@ import { hash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { invariant } from '../../lib/errors.ts';
 import { isJsonObject } from '../../lib/json.ts';
+import {
+  createKnownAhead,
+  type KnownAhead,
+  type KnownSegments,
+} from '../../lib/json-rows/known-ahead.ts';
 import { JsonRowsError } from '../../lib/json-rows/structure.ts';
 import {
   createRowScanner,
@@ -31,6 +39,8 @@ interface SegmentSpan {
   readonly rowCount: number;
   readonly start: number;
   readonly end: number;
+  /** Proved to be as the consumer knows it; its bytes need not be there. */
+  readonly isKnown: boolean;
 }
 
 export interface RowBatch {
@@ -42,6 +52,8 @@ export interface RowBatch {
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** Where the rows are; what stands around them is not for use. */
   readonly segments: readonly SegmentSpan[];
+  /** Bytes that came for these rows. */
+  readonly size: number;
   /** Epoch ms of the request that brought these rows. */
   readonly startedAt: number;
   /** Where a pull goes on behind this batch (a page number or a number of rows to skip). */
@@ -98,11 +110,16 @@ export interface PullRequest {
   readonly options: VariantListOptions;
   /** The `next` of the last batch of an earlier run. */
   readonly from?: number | undefined;
+  /** Rows that are as they were the last time are proved and not scanned. */
+  readonly known?: KnownSegments | undefined;
 }
 
-function scanOptions(options: VariantListOptions, skipRows: number): RowScanOptions {
+function scanOptions(
+  options: VariantListOptions,
+  more: Pick<RowScanOptions, 'skipRows' | 'known'>,
+): RowScanOptions {
   const { segmentRows: rowsPerSegment, rowBytesMax, restBytesMax } = options;
-  return { path: ['data', 'variants'], rowsPerSegment, rowBytesMax, restBytesMax, skipRows };
+  return { path: ['data', 'variants'], rowsPerSegment, rowBytesMax, restBytesMax, ...more };
 }
 
 /** Memory that a body shares with nobody: it can be given away as it is. */
@@ -122,7 +139,7 @@ function gathered(
   segments: readonly RowSegment[],
   { pageNumber, offset, startedAt }: BatchPlace,
   whole?: Uint8Array<ArrayBuffer>,
-): Omit<RowBatch, 'next'> {
+): Omit<RowBatch, 'next' | 'size'> {
   const total = segments.reduce((sum, { bytes }) => sum + bytes.length, 0);
   const bytes = whole ?? new Uint8Array(new ArrayBuffer(total));
   const spans: SegmentSpan[] = [];
@@ -132,8 +149,9 @@ function gathered(
     const start = whole ? segment.bytes.byteOffset : end;
     if (!whole) bytes.set(segment.bytes, start);
     end = start + segment.bytes.length;
-    spans.push({ firstRow: offset + segment.firstRow, rowCount: segment.rowCount, start, end });
-    rowCount += segment.rowCount;
+    const { rowCount: rows, isKnown } = segment;
+    spans.push({ firstRow: offset + segment.firstRow, rowCount: rows, start, end, isKnown });
+    rowCount += rows;
   }
   const firstRow = spans[0]?.firstRow ?? offset;
   return { pageNumber, firstRow, rowCount, bytes, segments: spans, startedAt };
@@ -164,6 +182,8 @@ function understood<T>(request: HttpRequest, scan: () => T): T {
   }
 }
 
+const NO_BYTES = Buffer.alloc(0);
+
 async function* streamed(
   pull: PullRequest,
   finish: (end: PullEnd) => void,
@@ -173,26 +193,37 @@ async function* streamed(
     ...request,
     deadlines: { totalMs: options.streamMsMax },
   });
-  const scanner = createRowScanner(scanOptions(options, pull.from ?? 0));
+  const known = createKnownAhead(pull.known);
+  const more = { skipRows: pull.from ?? 0, known: known.at };
+  const scanner = createRowScanner(scanOptions(options, more));
   const firstPage = Math.floor((pull.from ?? 0) / options.batchRows) + 1;
   let pageNumber = firstPage;
   let pending: RowSegment[] = [];
+  let size = 0;
   const batch = (): RowBatch => {
     const whole = gathered(pending, { pageNumber, offset: 0, startedAt: answer.startedAt });
+    const taken = { size, next: whole.firstRow + whole.rowCount };
     pending = [];
+    size = 0;
     pageNumber += 1;
-    return { ...whole, next: whole.firstRow + whole.rowCount };
+    return { ...whole, ...taken };
   };
-  for await (const chunk of answer.body) {
-    for (const segment of understood(request, () => scanner.push(chunk))) {
-      pending.push(segment);
+  function* batchesOf(segments: readonly RowSegment[]): Generator<RowBatch> {
+    for (const segment of segments) {
+      size += segment.bytes.length;
+      pending.push(segment.isKnown ? { ...segment, bytes: NO_BYTES } : segment);
       if ((segment.firstRow + segment.rowCount) % options.batchRows === 0) yield batch();
     }
+  }
+  for await (const chunk of answer.body) {
+    await known.reach(scanner.rows);
+    yield* batchesOf(understood(request, () => scanner.push(chunk)));
     // Chunks that wait would all be scanned before anybody else gets a turn.
     await nextTurn();
   }
   const end = understood(request, () => scanner.end());
   const { status, count } = envelopeOf(request, answer.headers, end);
+  yield* batchesOf(end.segments);
   if (pending.length > 0) yield batch();
   finish({ status, countFirst: count, count, rows: end.rows, shortPages: 0 });
 }
@@ -201,19 +232,29 @@ interface Page extends Envelope {
   readonly batch: RowBatch;
 }
 
-async function fetchPage(pull: PullRequest, page: number, signal: AbortSignal): Promise<Page> {
+async function fetchPage(
+  pull: PullRequest,
+  page: number,
+  known: KnownAhead,
+  signal: AbortSignal,
+): Promise<Page> {
   const { options, sender } = pull;
   const limit = options.pageRows;
   const request = { ...pull.request, query: { ...pull.request.query, page, limit }, signal };
-  const { value, headers, startedAt } = await sender.send(request, (body) => {
-    const scanner = createRowScanner(scanOptions(options, 0));
-    const segments = scanner.push(body);
-    return { segments, end: scanner.end(), whole: ownBytes(body) };
-  });
-  const { status, count } = envelopeOf(request, headers, value.end);
   const offset = (page - 1) * limit;
+  const at = (row: number) => known.at(offset + row);
+  // What is not known yet when the page has come is scanned.
+  const knowing = known.reach(offset);
+  const sending = sender.send(request, (body) => {
+    const scanner = createRowScanner(scanOptions(options, { known: at }));
+    const segments = scanner.push(body);
+    const end = scanner.end();
+    return { segments: [...segments, ...end.segments], end, whole: ownBytes(body) };
+  });
+  const [{ value, headers, startedAt }] = await Promise.all([sending, knowing]);
+  const { status, count } = envelopeOf(request, headers, value.end);
   const batch = gathered(value.segments, { pageNumber: page, offset, startedAt }, value.whole);
-  return { status, count, batch: { ...batch, next: page + 1 } };
+  return { status, count, batch: { ...batch, size: batch.bytes.length, next: page + 1 } };
 }
 
 /** A full page that does not say whether others follow: its count may be its own. */
@@ -244,6 +285,7 @@ async function* paged(
   const outer = pull.request.signal;
   const signal = outer ? AbortSignal.any([outer, stop.signal]) : stop.signal;
   const ahead: Promise<Page>[] = [];
+  const known = createKnownAhead(pull.known);
   let nextPage = pull.from ?? 1;
   let lastPage = nextPage;
   let first: Page | undefined;
@@ -252,7 +294,7 @@ async function* paged(
   try {
     for (;;) {
       while (ahead.length < pagesAheadMax && nextPage <= lastPage) {
-        const coming = fetchPage(pull, nextPage, signal);
+        const coming = fetchPage(pull, nextPage, known, signal);
         // Awaited in its turn; until then a failure must not count as unhandled.
         coming.catch(() => undefined);
         ahead.push(coming);

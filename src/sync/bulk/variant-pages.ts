@@ -7,11 +7,18 @@
 import type { WireCounts } from '../../client/http/tally.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { JsonObject } from '../../lib/json.ts';
+import { digestOf } from '../../lib/json-rows/known.ts';
+import type { KnownSegments } from '../../lib/json-rows/known-ahead.ts';
 import { hasApart } from '../../mirror/catalog/apart.ts';
-import { digestOf, type ListPlace, proveSegments, unchangedCounts } from '../../mirror/list.ts';
-import type { Store } from '../../store/store.ts';
+import {
+  knownSegments,
+  type ListPlace,
+  proveSegments,
+  unchangedCounts,
+} from '../../mirror/list.ts';
+import type { Db, Store } from '../../store/store.ts';
 import { type PageCounts, type Run, recordPage } from '../run/ledger.ts';
-import { createAttempts, inTurn, type Turn } from './attempts.ts';
+import { type Attempt, createAttempts, inTurn, type Turn } from './attempts.ts';
 import { type PageReader, READER_HERE } from './page-reader.ts';
 import { createPageWriter, type PageWriter } from './page-writer.ts';
 import { createProvedPages, type Proved } from './proved.ts';
@@ -25,7 +32,10 @@ export interface VariantBatch {
     readonly rowCount: number;
     readonly start: number;
     readonly end: number;
+    readonly isKnown: boolean;
   }[];
+  /** Bytes that came for these rows. */
+  readonly size: number;
 }
 
 interface VariantPage {
@@ -41,6 +51,8 @@ interface VariantPage {
 export interface VariantPages extends Pick<PageWriter, 'census'> {
   /** Before the first page of a run, of whose earlier attempt nothing is kept. */
   begin(run: Pick<Run, 'runId' | 'stream'>): Promise<void>;
+  /** What is known of the list when the run has begun. */
+  known(run: Run, list: VariantList): KnownSegments;
   /** What it gives may be written down only with a later page, or with the end. */
   write(page: VariantPage): Promise<PageCounts>;
   /** Behind the last page, also of a run that was cut off: everything is written down. */
@@ -61,10 +73,30 @@ function placeOf(run: Run, list: VariantList): ListPlace {
   return { stream: run.stream, part: list.kind === 'stock' ? '' : list.seasonName };
 }
 
-function digestsOf({ bytes, segments }: VariantBatch) {
-  return segments.map((segment) => {
-    return { ...segment, digest: digestOf(bytes.subarray(segment.start, segment.end)) };
-  });
+function rowsOf(segments: VariantBatch['segments']): number {
+  return segments.reduce((sum, { rowCount }) => sum + rowCount, 0);
+}
+
+/** What of a batch its digests do not prove; the client has proved the most of it already. */
+async function openPage(db: Db, place: ListPlace, { bytes, segments }: VariantBatch) {
+  const others = segments.filter(({ isKnown }) => !isKnown);
+  const { open } = await proveSegments(
+    db,
+    place,
+    others.map((segment) => {
+      const { start, end } = segment;
+      return { ...segment, size: end - start, digest: digestOf(bytes.subarray(start, end)) };
+    }),
+  );
+  const rows = rowsOf(segments);
+  return { open, rows, sameRows: rows - rowsOf(open) };
+}
+
+function knownIn(db: Db, place: ListPlace, { begun }: Attempt): KnownSegments {
+  return async (from, to) => {
+    await begun;
+    return knownSegments(db, place, from, to);
+  };
 }
 
 async function record(store: Store, page: Proved | undefined): Promise<void> {
@@ -92,9 +124,9 @@ export function createVariantPages(deps: VariantPagesDeps): VariantPages {
   ): Promise<PageCounts> => {
     const { bytes } = batch;
     const place = placeOf(run, list);
-    const common = { bytes: bytes.length, wire };
+    const common = { bytes: batch.size, wire };
     await turn.attempt.begun;
-    const { open, ...page } = await proveSegments(store.db, place, digestsOf(batch));
+    const { open, ...page } = await openPage(store.db, place, batch);
     if (open.length === 0) {
       bytes.buffer.transfer(0);
       return keepProved({ run, checkpoint, counts: { ...unchangedCounts(page), ...common } }, turn);
@@ -128,6 +160,7 @@ export function createVariantPages(deps: VariantPagesDeps): VariantPages {
       attempts.begin(runId, begun);
       return begun;
     },
+    known: (run, list) => knownIn(store.db, placeOf(run, list), attempts.at(run.runId)),
     write(page) {
       const { runId } = page.run;
       // What was proved behind a page that has failed has no checkpoint to stand on.

@@ -122,6 +122,7 @@ function createContext(deps: RunnerDeps, run: Run, parts: ContextParts): StreamR
         bytes: 0,
       }));
     },
+    known: (list) => deps.variants.known(run, list),
     async variantPage(checkpoint, list, batch) {
       signal.throwIfAborted();
       const wire = tally.take();

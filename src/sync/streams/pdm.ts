@@ -3,13 +3,14 @@
  * not shift between pages; a token that has expired starts the run over. Only what is mirrored is
  * asked for, and nothing is included: related resources are streams of their own.
  */
+
 import type { V2Client } from '../../client/v2/client.ts';
 import { driftOfIncluded } from '../../client/v2/drift.ts';
 import type { V2Page } from '../../client/v2/pages.ts';
 import { modelledFields, type ResourceType } from '../../client/v2/resources.ts';
 import { canonicalJson, type JsonObject } from '../../lib/json.ts';
+import { digestOf } from '../../lib/json-rows/known.ts';
 import { PDM } from '../../mirror/catalog/pdm.ts';
-import { digestOf } from '../../mirror/list.ts';
 import { countsIn } from '../drift.ts';
 import type { Fuse, Stream } from '../stream.ts';
 

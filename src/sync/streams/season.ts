@@ -28,16 +28,17 @@ function doubtsIn({ doubts }: JsonObject): string[] {
 async function pullSeason(
   v1: Pick<V1Client, 'seasonVariants'>,
   level: Required<VariantLevel>,
-  { run, variantPage, call }: StreamRun,
+  { run, known, variantPage, call }: StreamRun,
   seasonName: string,
   soFar: JsonObject,
 ) {
   const { at, next } = run.checkpoint;
   const from = at === seasonName && typeof next === 'number' ? next : undefined;
-  const list = v1.seasonVariants(seasonName, level, { ...call, from });
+  const season = { kind: 'season', seasonName } as const;
+  const list = v1.seasonVariants(seasonName, level, { ...call, from, known: known(season) });
   for await (const batch of list.batches) {
     const checkpoint = { ...soFar, at: seasonName, next: batch.next };
-    await variantPage(checkpoint, { kind: 'season', seasonName }, batch);
+    await variantPage(checkpoint, season, batch);
   }
   return list.end();
 }

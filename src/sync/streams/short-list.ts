@@ -2,7 +2,8 @@
 import type { CallOptions } from '../../client/calls.ts';
 import type { Listing } from '../../client/v1/calls.ts';
 import { canonicalJson } from '../../lib/json.ts';
-import { digestOf, type ListEntity } from '../../mirror/list.ts';
+import { digestOf } from '../../lib/json-rows/known.ts';
+import type { ListEntity } from '../../mirror/list.ts';
 import type { Fuse, Stream } from '../stream.ts';
 
 export interface ShortList {
