@@ -2,6 +2,7 @@
  * Writes pages of variants and answers what needs a look at a whole list. What takes milliseconds
  * and more for a million rows is here, so that a thread of its own can do it.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { distrustApart } from '../../mirror/catalog/apart.ts';
@@ -14,7 +15,7 @@ import {
 } from '../../mirror/list.ts';
 import { rowsFromBytes } from '../../mirror/prepared.ts';
 import { withTempFiles } from '../../store/bulk.ts';
-import type { Store } from '../../store/store.ts';
+import type { Store, Tx } from '../../store/store.ts';
 import { type PageCounts, type Run, recordPage } from '../run/ledger.ts';
 import { pageBeforeFailed } from './attempts.ts';
 import { sumOf } from './proved.ts';
@@ -46,41 +47,87 @@ export interface PageWriter {
   census(stream: string, kind: VariantList['kind'], source: string): Promise<ListCensus>;
 }
 
+/** Rows that are written together at most: the lock on the database is held for some 10 ms. */
+const ROWS_TOGETHER = 1_024;
+
+interface Waiting {
+  readonly page: UnwrittenPage;
+  readonly written: PromiseWithResolvers<PageCounts>;
+}
+
+/** The pages of one attempt at the head of the queue that one transaction writes. */
+function takeTogether(queue: Waiting[]): Waiting[] {
+  let rows = 0;
+  const behind = queue.findIndex(({ page }, at) => {
+    rows += page.page.rows;
+    const isOther = page.attempt !== queue[0]?.page.attempt;
+    return at > 0 && (isOther || rows > ROWS_TOGETHER);
+  });
+  return queue.splice(0, behind < 0 ? queue.length : behind);
+}
+
 export function createPageWriter(deps: {
   readonly store: Store;
   readonly clock: Clock;
 }): PageWriter {
   const { store, clock } = deps;
   const failedAttempts = new Set<number>();
-  const writeNext: PageWriter['write'] = (unwritten) => {
+  const queue: Waiting[] = [];
+  let isWorking = false;
+
+  const writeOne = async (tx: Tx, unwritten: UnwrittenPage): Promise<PageCounts> => {
     const { run, list, place, checkpoint, page, json, common, before } = unwritten;
     const entity = entityOfList(list);
     const keys = page.segments.flatMap((segment) => segment.keys);
     const read = { ...page, prepared: rowsFromBytes(keys, json) };
-    return store.transaction(async (tx) => {
-      const at = clock.now();
-      const provenance = { source: `run:${run.runId}`, readSeq: run.readSeq, at };
-      const counts = { ...(await writePage(tx, entity, place, read, provenance)), ...common };
-      await recordPage(tx, run, checkpoint, sumOf(before, counts));
-      return counts;
-    });
+    const provenance = { source: `run:${run.runId}`, readSeq: run.readSeq, at: clock.now() };
+    const counts = { ...(await writePage(tx, entity, place, read, provenance)), ...common };
+    await recordPage(tx, run, checkpoint, sumOf(before, counts));
+    return counts;
   };
-  let last: Promise<unknown> = Promise.resolve();
-  const writeBehind = async (before: Promise<unknown>, page: UnwrittenPage) => {
-    await before.catch(() => undefined);
-    if (failedAttempts.has(page.attempt)) throw pageBeforeFailed();
+
+  /** Each of them alone, when they cannot be written together: those before a bad one stay. */
+  const writeTogether = async (pages: readonly Waiting[]): Promise<void> => {
+    const [first] = pages;
+    if (!first) return;
     try {
-      return await writeNext(page);
+      if (failedAttempts.has(first.page.attempt)) throw pageBeforeFailed();
+      const counts = await store.transaction(async (tx) => {
+        const all: PageCounts[] = [];
+        for (const { page } of pages) all.push(await writeOne(tx, page));
+        return all;
+      });
+      for (const [at, { written }] of pages.entries()) {
+        const own = counts[at];
+        if (own) written.resolve(own);
+      }
     } catch (error) {
-      failedAttempts.add(page.attempt);
-      throw error;
+      if (pages.length > 1) {
+        for (const one of pages) await writeTogether([one]);
+        return;
+      }
+      failedAttempts.add(first.page.attempt);
+      first.written.reject(error);
     }
   };
+
+  const work = async (): Promise<void> => {
+    if (isWorking) return;
+    isWorking = true;
+    while (queue.length > 0) {
+      // Each commit waits for the disk: whatever has come by now shares the next one.
+      await nextTurn();
+      await writeTogether(takeTogether(queue));
+    }
+    isWorking = false;
+  };
+
   return {
     write(page) {
-      const written = writeBehind(last, page);
-      last = written;
-      return written;
+      const written = Promise.withResolvers<PageCounts>();
+      queue.push({ page, written });
+      void work();
+      return written.promise;
     },
     distrust: () => distrustApart(store),
     census(stream, kind, source) {

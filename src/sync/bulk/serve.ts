@@ -1,4 +1,7 @@
-/** The other end of a thread (thread.ts): answers one question at a time, in their order. */
+/**
+ * The other end of a thread (thread.ts): answers questions as they come. Who needs them to be
+ * answered in order keeps that order himself.
+ */
 import { parentPort } from 'node:worker_threads';
 import { toError } from '../../lib/errors.ts';
 import type { ThreadAnswer, ThreadQuestion } from './thread.ts';
@@ -14,24 +17,30 @@ export function serveThread<Q, A>(
   onEnd: () => Promise<void>,
 ): void {
   const port = parentPort;
-  let before: Promise<void> = Promise.resolve();
+  const open = new Set<Promise<void>>();
+  const give = async (id: number, question: Q): Promise<void> => {
+    let message: ThreadAnswer<A>;
+    let moved: readonly ArrayBuffer[] = [];
+    try {
+      const given = await answer(question);
+      message = { id, value: given.value };
+      moved = given.moved ?? [];
+    } catch (error) {
+      message = { id, failed: toError(error).message };
+    }
+    port?.postMessage(message, moved);
+  };
+  const end = async (): Promise<void> => {
+    await Promise.all(open);
+    await onEnd();
+    port?.close();
+  };
   port?.on('message', ({ id, question }: ThreadQuestion<Q>) => {
-    before = before.then(async () => {
-      if (question === undefined) {
-        await onEnd();
-        port.close();
-        return;
-      }
-      let message: ThreadAnswer<A>;
-      let moved: readonly ArrayBuffer[] = [];
-      try {
-        const given = await answer(question);
-        message = { id, value: given.value };
-        moved = given.moved ?? [];
-      } catch (error) {
-        message = { id, failed: toError(error).message };
-      }
-      port.postMessage(message, moved);
-    });
+    if (question === undefined) {
+      void end();
+      return;
+    }
+    const given = give(id, question).finally(() => open.delete(given));
+    open.add(given);
   });
 }
