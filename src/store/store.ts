@@ -102,6 +102,11 @@ export class SqliteStore implements Store {
     return this.#db;
   }
 
+  /** The other writer waits for the end of the transaction: a long one had better end. */
+  get isAwaited(): boolean {
+    return this.#turns.isAwaited();
+  }
+
   async transaction<T>(
     work: (tx: Tx, onCommit: (effect: () => void) => void) => Promise<T>,
   ): Promise<T> {
@@ -231,7 +236,7 @@ export async function openStore(
  * Transactions of the second writer after which it writes the log back: some 4 MiB. It does so
  * between its turns: as a part of a commit, the first writer would wait for all of it, or do it.
  */
-const WRITE_BACK_EVERY = 8;
+const WRITE_BACK_EVERY = 4;
 
 /**
  * Opens for writing in another thread of the process that has the database open already; each

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { hasApart, ORDERED_SOURCE, writeStockVariants } from '../../src/mirror/catalog/apart.ts';
-import type { SqliteStore } from '../../src/store/store.ts';
+import type { SqliteStore, Store } from '../../src/store/store.ts';
 import { type PageReader, READER_HERE } from '../../src/sync/bulk/page-reader.ts';
 import { createPageWriter, type PageWriter } from '../../src/sync/bulk/page-writer.ts';
 import { createVariantPages, type VariantPages } from '../../src/sync/bulk/variant-pages.ts';
@@ -124,6 +124,60 @@ describe('pages behind one that cannot be written', () => {
     for (const number of [0, 1, 2, 3]) await write(pages, second, number, number === 1 ? 7 : 1);
     await pages.end(second.runId);
     expect(await stored(second)).toMatchObject({ checkpoint: '{"next":4}', rows_changed: 100 });
+  });
+});
+
+describe('pages that wait for the disk', () => {
+  /** Pages of 100 rows that are written as they come; gives how many each commit held. */
+  const commits = async (count: number, isAwaited: () => boolean, runOf = (_: number) => 0) => {
+    const { store, clock, second } = await house();
+    let before = 0;
+    const held: number[] = [];
+    const counted: Store = {
+      ...{ db: store.db, path: store.path, close: () => store.close() },
+      snapshot: (read) => store.snapshot(read),
+      async transaction(work) {
+        const result = await store.transaction(work);
+        const { n } = await store.db
+          .selectFrom('stock_variant')
+          .select((eb) => eb.fn.countAll<number>().as('n'))
+          .where('quantity', '=', 7)
+          .executeTakeFirstOrThrow();
+        held.push((n - before) / 100);
+        before = n;
+        return result;
+      },
+    };
+    const writer = createPageWriter({ store: counted, clock, isAwaited });
+    const pages = createVariantPages({ store, clock, writer });
+    const runs = [second, { ...second, runId: second.runId + 1 }] as const;
+    const all = Array.from({ length: count }, (_, number) =>
+      write(pages, runs[runOf(number)] ?? second, number, 7),
+    );
+    expect(await Promise.all(all)).toHaveLength(count);
+    return held;
+  };
+
+  it('share a commit, up to some two thousand rows', async () => {
+    const held = await commits(45, () => false);
+    expect(held.reduce((sum, one) => sum + one, 0)).toBe(45);
+    expect(Math.max(...held)).toBe(20);
+    expect(held.length).toBeLessThan(8);
+  });
+
+  it('are committed one by one while another writer waits', async () => {
+    expect(await commits(5, () => true)).toEqual([1, 1, 1, 1, 1]);
+  });
+
+  it('do not share it with those of another run, whose failure is not theirs', async () => {
+    const held = await commits(
+      6,
+      () => false,
+      (number) => Number(number >= 3),
+    );
+    expect(held.reduce((sum, one) => sum + one, 0)).toBe(6);
+    expect(held.length).toBeGreaterThan(1);
+    expect(Math.max(...held)).toBeLessThanOrEqual(3);
   });
 });
 

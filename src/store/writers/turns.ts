@@ -28,6 +28,8 @@ export interface Turns {
   enter(): Promise<void>;
   /** After it has ended, whichever way. */
   leave(): void;
+  /** Whether somebody waits for the end of the transaction and goes first. */
+  isAwaited(): boolean;
 }
 
 export function shareTurns(): SharedArrayBuffer {
@@ -61,6 +63,7 @@ export function turnsOfMain(shared: SharedArrayBuffer): Turns {
     leave() {
       if (Atomics.sub(cells, WANTED, 1) === 1) Atomics.notify(cells, WANTED);
     },
+    isAwaited: () => false,
   };
 }
 
@@ -72,6 +75,7 @@ export function turnsOfThread(shared: SharedArrayBuffer): Turns {
   };
   return {
     leave,
+    isAwaited: () => Atomics.load(cells, WANTED) > 0,
     async enter() {
       for (;;) {
         const wanted = Atomics.load(cells, WANTED);

@@ -10,7 +10,7 @@ import type { WriterAnswer, WriterQuestion } from './threads.ts';
 const options: Parameters<typeof openSecondWriter>[0] = workerData.data;
 const clock = systemClock();
 const store = await openSecondWriter(options, clock);
-const writer = createPageWriter({ store, clock });
+const writer = createPageWriter({ store, clock, isAwaited: () => store.isAwaited });
 
 async function answer(question: WriterQuestion): Promise<Given<WriterAnswer>> {
   if (question.kind === 'census') {

@@ -59,7 +59,7 @@ const BROKEN_ANSWER_WAITS_MS: readonly number[] = [2_000, 10_000];
 const PROGRESS_MS = 600_000;
 
 /** Pages behind the one that is written: read, being read, proved. Each holds its bytes. */
-const WRITING_MAX = 3;
+const WRITING_MAX = 8;
 
 /** The pages of a list are gone: what was read of it belongs to no list any more. */
 const LIST_IS_GONE = 'v2.page_token_expired';
