@@ -66,6 +66,17 @@ function togetherOf(queue: readonly Waiting[]): readonly Waiting[] {
   return queue.slice(0, behind < 0 ? queue.length : behind);
 }
 
+async function writeOne(tx: Tx, clock: Clock, unwritten: UnwrittenPage): Promise<PageCounts> {
+  const { run, list, place, checkpoint, page, json, common, before } = unwritten;
+  const entity = entityOfList(list);
+  const keys = page.segments.flatMap((segment) => segment.keys);
+  const read = { ...page, prepared: rowsFromBytes(keys, json) };
+  const provenance = { source: `run:${run.runId}`, readSeq: run.readSeq, at: clock.now() };
+  const counts = { ...(await writePage(tx, entity, place, read, provenance)), ...common };
+  await recordPage(tx, run, checkpoint, sumOf(before, counts));
+  return counts;
+}
+
 export function createPageWriter(deps: {
   readonly store: Store;
   readonly clock: Clock;
@@ -77,23 +88,12 @@ export function createPageWriter(deps: {
   const queue: Waiting[] = [];
   let isWorking = false;
 
-  const writeOne = async (tx: Tx, unwritten: UnwrittenPage): Promise<PageCounts> => {
-    const { run, list, place, checkpoint, page, json, common, before } = unwritten;
-    const entity = entityOfList(list);
-    const keys = page.segments.flatMap((segment) => segment.keys);
-    const read = { ...page, prepared: rowsFromBytes(keys, json) };
-    const provenance = { source: `run:${run.runId}`, readSeq: run.readSeq, at: clock.now() };
-    const counts = { ...(await writePage(tx, entity, place, read, provenance)), ...common };
-    await recordPage(tx, run, checkpoint, sumOf(before, counts));
-    return counts;
-  };
-
   /** As many of them as there is time for; gives what each has done. */
   const writeSome = (pages: readonly Waiting[]): Promise<readonly PageCounts[]> => {
     return store.transaction(async (tx) => {
       const counts: PageCounts[] = [];
       for (const { page } of pages) {
-        counts.push(await writeOne(tx, page));
+        counts.push(await writeOne(tx, clock, page));
         if (isAwaited()) break;
       }
       return counts;
