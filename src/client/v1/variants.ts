@@ -276,6 +276,18 @@ function lastPageAfter(page: Page, pageRows: number): number {
   return isFull ? pageNumber + 1 : Math.ceil(page.count / pageRows);
 }
 
+/**
+ * Rows up to the end of this page, the last one. Where a pull goes on behind the last page of an
+ * earlier one it finds a page with nothing in it, and cannot have seen how full the one before was:
+ * then it is the count that says it, if it ends in that one.
+ */
+function rowsUpTo({ count = 0, batch }: Page, pageRows: number, isFirstAsked: boolean): number {
+  const { firstRow, rowCount } = batch;
+  const mayEndBefore = isFirstAsked && rowCount === 0;
+  const endsBefore = mayEndBefore && count <= firstRow && count > firstRow - pageRows;
+  return endsBefore ? count : firstRow + rowCount;
+}
+
 async function* paged(
   pull: PullRequest,
   finish: (end: PullEnd) => void,
@@ -316,7 +328,7 @@ async function* paged(
       if (!isLast && batch.rowCount < pageRows) shortPages += 1;
       if (batch.rowCount > 0) yield batch;
       if (!isLast) continue;
-      const rows = batch.firstRow + batch.rowCount;
+      const rows = rowsUpTo(page, pageRows, page === first);
       finish({ status, countFirst: first.count, count, rows, shortPages });
       return;
     }
