@@ -122,7 +122,8 @@ export class SqliteStore implements Store {
       throw error;
     });
     for (const effect of effects) effect();
-    await this.#writeBack();
+    // What is committed has not failed. A log that cannot be written back grows, which is watched.
+    await this.#writeBack().catch(() => undefined);
     return result;
   }
 

@@ -43,8 +43,9 @@ describe('the turns of two writers', () => {
     await main.enter();
     main.leave();
     main.leave();
-    await thread.enter();
-    thread.leave();
+    const next = turnsOfThread(shared);
+    await next.enter();
+    next.leave();
   });
 
   it('leave it to the second writer to write the log back, as long as it is there', async () => {
@@ -67,6 +68,38 @@ describe('the turns of two writers', () => {
     await second.close();
     await write(first, 'alone again');
     expect(valuesInFile()).toBe(3);
+  });
+
+  it('are taken by two transactions of the second writer one after the other', async () => {
+    const clock = systemClock();
+    const { path, turns } = await temporaryStore(clock);
+    const second = await openSecondWriter({ path, turns, busyTimeoutMs: 100 }, clock);
+    const isTaken: boolean[] = [];
+    const look = async (): Promise<void> => {
+      for (let turn = 0; turn < 5; turn += 1) await sleep(1);
+      isTaken.push(new Int32Array(turns)[1] === 1);
+    };
+    await Promise.all(['a', 'b', 'c'].map((key) => setState(second, key, look)));
+    expect(isTaken).toEqual([true, true, true]);
+    expect(new Int32Array(turns)[1]).toBe(0);
+    await second.close();
+  });
+
+  it('do not make a failure of what is committed when the log cannot be written back', async () => {
+    const clock = systemClock();
+    const { path, turns, db } = await temporaryStore(clock);
+    const second = await openSecondWriter({ path, turns, busyTimeoutMs: 100 }, clock);
+    let failures = 0;
+    Object.assign(second, {
+      checkpoint() {
+        failures += 1;
+        throw new Error('the disk is full');
+      },
+    });
+    for (let n = 0; n < 8; n += 1) await setState(second, `second ${n}`);
+    expect(failures).toBeGreaterThan(1);
+    const states = await db.selectFrom('daemon_state').select('key').execute();
+    expect(states.filter(({ key }) => key.startsWith('second '))).toHaveLength(8);
   });
 
   it('come back after a transaction that failed', async () => {

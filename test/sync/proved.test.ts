@@ -169,7 +169,25 @@ describe('pages that wait for the disk', () => {
     expect(await commits(5, () => true)).toEqual([1, 1, 1, 1, 1]);
   });
 
-  it('do not share it with those of another run, whose failure is not theirs', async () => {
+  it('are written where those of another run fail', async () => {
+    const { store, pages, stored, second } = await house();
+    const options = { readSeq: 3 };
+    const other = await openRun(store, {
+      ...{ stream: 'season', cause: 'test', options, readSeq: 3, now: 0, full: false },
+    });
+    await refuseSegment(store, 100);
+    const outcomes = await Promise.allSettled([
+      write(pages, other, 0, 8),
+      write(pages, other, 1, 8),
+      write(pages, second, 2, 7),
+      write(pages, second, 3, 7),
+    ]);
+    const wanted = ['fulfilled', 'rejected', 'fulfilled', 'fulfilled'];
+    expect(outcomes.map(({ status }) => status)).toEqual(wanted);
+    expect(await stored(second)).toMatchObject({ checkpoint: '{"next":4}', pages: 2 });
+  });
+
+  it('do not share it with those of another run', async () => {
     const held = await commits(
       6,
       () => false,

@@ -205,8 +205,9 @@ class Exchange implements Dispatcher.DispatchHandler, RawAnswer {
 
   async whole(bytesMax: number): Promise<Buffer> {
     const gathered = createGathered(headerText(this.headers, 'content-length'), bytesMax);
-    this.#gathered = gathered;
+    // Behind what is queued: taking the last of it may bring the next at once.
     for (let chunk = this.#taken(); chunk; chunk = this.#taken()) gathered.add(chunk);
+    this.#gathered = gathered;
     while (!this.#ended && !this.#failure && !gathered.isOver()) await this.#news();
     if (this.#failure) throw this.#failure;
     if (!this.#ended) this.discard();

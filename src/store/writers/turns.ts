@@ -69,14 +69,22 @@ export function turnsOfMain(shared: SharedArrayBuffer): Turns {
 
 export function turnsOfThread(shared: SharedArrayBuffer): Turns {
   const cells = new Int32Array(shared);
-  const leave = (): void => {
+  /** The thread's own transactions come one after the other: there is one word for all of them. */
+  let own: PromiseWithResolvers<void> | undefined;
+  const giveWay = (): void => {
     Atomics.store(cells, BUSY, 0);
     Atomics.notify(cells, BUSY);
   };
   return {
-    leave,
+    leave() {
+      giveWay();
+      own?.resolve();
+      own = undefined;
+    },
     isAwaited: () => Atomics.load(cells, WANTED) > 0,
     async enter() {
+      while (own) await own.promise;
+      own = Promise.withResolvers();
       for (;;) {
         const wanted = Atomics.load(cells, WANTED);
         const isLate =
@@ -84,7 +92,7 @@ export function turnsOfThread(shared: SharedArrayBuffer): Turns {
         Atomics.store(cells, BUSY, 1);
         // Looked at again behind the word that is given: at least one of the two sees the other.
         if (isLate || Atomics.load(cells, WANTED) === 0) return;
-        leave();
+        giveWay();
       }
     },
   };

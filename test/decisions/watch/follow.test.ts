@@ -65,6 +65,7 @@ function followerOf({ store, clock }: House) {
   });
   return {
     count,
+    follow: () => follower.follow(),
     async toTheEnd(): Promise<void> {
       while (!(await follower.follow()));
     },
@@ -114,10 +115,11 @@ it('looks twice at what was not written down before a kill, and decides nothing 
 
 it('misses nothing for a delivery that comes while it looks at a long feed', async () => {
   const house = await waiting();
-  await pullStock(house, 3_000);
+  await pullStock(house, 12_000);
   const seq = await pullOne(house, 'stock_variant', 'd');
-  const { toTheEnd } = followerOf(house);
-  await toTheEnd();
+  const { follow, toTheEnd } = followerOf(house);
+  // It has looked at some of it, and pauses.
+  expect(await follow()).toBe(false);
   await house.delivery({ id: 4, lines: [['d', 2]] });
   await house.decide({ rules: () => RULES });
   const evaluation = await house.store.db
