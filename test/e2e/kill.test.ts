@@ -33,9 +33,10 @@ async function pagesDone(daemon: DaemonProcess, pages: number): Promise<true> {
 
 describe('kill -9 in the middle of a stock pull', () => {
   it('goes on from its checkpoint', async () => {
-    // Slow until the daemon is dead: the kill must not come too late.
+    // Slow until the daemon is dead, and more pages than can be under way at a time: the kill must
+    // not come too late.
     const faults = [{ kind: 'latency', path: '/api/v1/variants/stock', delay: '500ms' }];
-    const reference = await startFastReference({ world: { styles: 80, orders: 0 }, faults });
+    const reference = await startFastReference({ world: { styles: 240, orders: 0 }, faults });
     const rows = reference.world.stock.stockedIn(0, reference.world.catalog.variantCount);
     const settings = ["streams: { stock: { schedule: '0 0 1 1 *' }, season: { enabled: false } }"];
     const daemon = await createDaemonProcess(reference, { settings });
