@@ -4,7 +4,7 @@
  * values is the same variant with other values, and is neither parsed nor checked again. Every
  * other row is parsed and checked by itself.
  */
-import { COMMA, isSpace, OPEN_OBJECT } from '../../lib/json-rows/structure.ts';
+import { BACKSLASH, COMMA, isSpace, OPEN_OBJECT, QUOTE } from '../../lib/json-rows/structure.ts';
 import { ValueScanner } from '../../lib/json-rows/value-scanner.ts';
 import { acceptorOf } from '../accept.ts';
 import { type CheckedRows, checkSegment, type Reject } from '../rows.ts';
@@ -35,8 +35,6 @@ export function variantsOf(bytes: Uint8Array): CheckedRows<Variant> {
   return checkSegment(variantSchema, bytes, acceptsVariant);
 }
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
 const MINUS = 0x2d;
 const ZERO = 0x30;
 /** So many digits are an exact integer in any case. */
@@ -123,8 +121,10 @@ function standsAt(piece: string, text: string, at: number): boolean {
 }
 
 function repeatAt(text: string, from: number, pattern: Pattern): FoundRepeat | undefined {
-  const repeat: { barcode: string; quantity: number; size: string | null } = {
-    ...{ barcode: '', quantity: 0, size: null },
+  const repeat: { -readonly [Member in keyof VariantRepeat]: VariantRepeat[Member] } = {
+    barcode: '',
+    quantity: 0,
+    size: null,
   };
   let at = from;
   for (const { name, before } of pattern.slots) {

@@ -3,7 +3,6 @@
  * not shift between pages; a token that has expired starts the run over. Only what is mirrored is
  * asked for, and nothing is included: related resources are streams of their own.
  */
-
 import type { V2Client } from '../../client/v2/client.ts';
 import { driftOfIncluded } from '../../client/v2/drift.ts';
 import type { V2Page } from '../../client/v2/pages.ts';
