@@ -51,11 +51,19 @@ const COMMA = Buffer.from(',');
 const head = Buffer.from(`{"status":200,"message":"OK","data":{"count":${rows},"variants":[`);
 const tail = Buffer.from(']}}');
 
+/** The answers to the pages: made for each request, they would cost as much as reading them. */
+const answers = pages.map(answerOf);
+const noRows = answerOf(Buffer.alloc(0));
+
+function answerOf(page: Buffer): Buffer {
+  return Buffer.concat([head, page, tail]);
+}
+
 function* whole(): Generator<Buffer> {
   yield head;
-  for (const [index, page] of pages.entries()) {
+  for (const [index, page] of answers.entries()) {
     if (index > 0) yield COMMA;
-    yield page;
+    yield page.subarray(head.length, -tail.length);
   }
   yield tail;
 }
@@ -63,14 +71,15 @@ function* whole(): Generator<Buffer> {
 function change(share: number): number {
   const step = Math.round(1 / share);
   let changed = 0;
-  for (const [index, page] of pages.entries()) {
-    const variants: { quantity: number }[] = JSON.parse(`[${page}]`);
+  for (const [index, page] of answers.entries()) {
+    const rowsOfPage = page.subarray(head.length, -tail.length);
+    const variants: { quantity: number }[] = JSON.parse(`[${rowsOfPage}]`);
     for (const [row, variant] of variants.entries()) {
       if ((index * PAGE_ROWS + row) % step > 0) continue;
       variant.quantity += 1;
       changed += 1;
     }
-    pages[index] = Buffer.from(JSON.stringify(variants).slice(1, -1));
+    answers[index] = answerOf(Buffer.from(JSON.stringify(variants).slice(1, -1)));
   }
   return changed;
 }
@@ -89,8 +98,7 @@ async function answer(url: URL, response: ServerResponse): Promise<void> {
     const data = smallAnswer(url.pathname);
     response.end(JSON.stringify({ status: 200, message: 'OK', data }));
   } else if (url.searchParams.has('page')) {
-    const page = pages[Number(url.searchParams.get('page')) - 1];
-    response.end(Buffer.concat([head, page ?? Buffer.alloc(0), tail]));
+    response.end(answers[Number(url.searchParams.get('page')) - 1] ?? noRows);
   } else {
     await pipeline(Readable.from(whole()), response).catch(() => undefined);
   }
