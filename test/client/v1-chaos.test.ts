@@ -38,7 +38,7 @@ describe('V1 variant lists under faults', () => {
 
   it.each([
     ['stream', { mode: 'stream', batchRows: 16 }],
-    ['pages', { mode: 'pages', pageRows: 20 }],
+    ['pages', { mode: 'pages', pageRows: 20, batchRows: 40 }],
   ] as const)(
     'a %s pull that goes on where it stood ends with every row, once',
     async (_n, how) => {

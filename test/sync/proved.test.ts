@@ -25,7 +25,7 @@ function write(pages: VariantPages, run: Run, number: number, quantity = 1) {
   return pages.write({
     ...{ run, list: { kind: 'stock' }, checkpoint: { next: number + 1 }, wire: WIRE },
     batch: {
-      ...{ bytes, size: bytes.length },
+      ...{ bytes, size: bytes.length, pages: 1 },
       segments: [{ firstRow, rowCount: 100, start: 0, end: bytes.length, isKnown: false }],
     },
   });

@@ -36,7 +36,9 @@ describe('the threads of the bulk streams', () => {
     expect(await run(stock)).toMatchObject({ outcome: 'complete', reason: null });
     const { stock: own, catalog } = reference.world;
     const rows = own.stockedIn(0, catalog.variantCount);
-    expect(await lastRun('stock')).toMatchObject({ rows_seen: rows, rows_changed: rows });
+    // Pages that are written together are still pages.
+    const pages = Math.ceil(rows / (mode === 'pages' ? 100 : 256));
+    expect(await lastRun('stock')).toMatchObject({ rows_seen: rows, rows_changed: rows, pages });
     own.set(own.nth(0, catalog.variantCount, 7), 0);
     await run(stock);
     await run(stock);
@@ -80,7 +82,7 @@ describe('the threads of the bulk streams', () => {
       const row = JSON.stringify({ barcode: `b${next}`, quantity: 1 });
       const bytes = new TextEncoder().encode(row);
       const span = { firstRow: next, rowCount: 1, start: 0, end: bytes.length, isKnown: false };
-      const batch = { bytes, segments: [span], size: bytes.length };
+      const batch = { bytes, segments: [span], size: bytes.length, pages: 1 };
       const list = { kind: 'stock' } as const;
       return pages.write({ run, list, checkpoint: { next }, batch, wire });
     };

@@ -29,36 +29,9 @@ import {
 import { errorOfBrokenAnswer } from '../http/answer.ts';
 import type { AnswerHeaders } from '../http/exchange.ts';
 import { askedOf, type HttpRequest } from '../http/request.ts';
+import { gathered, joinedPages, NO_BYTES, type RowBatch } from '../row-batch.ts';
 import type { Sender } from '../transport.ts';
 import { dataOf } from './envelope.ts';
-
-/** A few neighbouring rows: `bytes.subarray(start, end)` of the batch. */
-interface SegmentSpan {
-  /** Index of its first row in the whole list, from 0; stable over runs in one mode. */
-  readonly firstRow: number;
-  readonly rowCount: number;
-  readonly start: number;
-  readonly end: number;
-  /** Proved to be as the consumer knows it; its bytes need not be there. */
-  readonly isKnown: boolean;
-}
-
-export interface RowBatch {
-  /** From 1 in both modes; a streamed list counts its batches. */
-  readonly pageNumber: number;
-  readonly firstRow: number;
-  readonly rowCount: number;
-  /** Owns its memory: `postMessage(batch, [batch.bytes.buffer])` moves it. */
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Where the rows are; what stands around them is not for use. */
-  readonly segments: readonly SegmentSpan[];
-  /** Bytes that came for these rows. */
-  readonly size: number;
-  /** Epoch ms of the request that brought these rows. */
-  readonly startedAt: number;
-  /** Where a pull goes on behind this batch (a page number or a number of rows to skip). */
-  readonly next: number;
-}
 
 export interface PullEnd {
   /** The HTTP status that the last envelope repeats. */
@@ -84,7 +57,10 @@ export interface VariantListOptions {
   readonly pageRows: number;
   /** `pages`: how many pages are on their way at the same time. */
   readonly pagesAheadMax: number;
-  /** `stream`: rows per batch; a multiple of `segmentRows`. */
+  /**
+   * `stream`: rows per batch; a multiple of `segmentRows`. `pages`: neighbouring pages that have
+   * no more rows together come as one batch.
+   */
   readonly batchRows: number;
   readonly segmentRows: number;
   readonly rowBytesMax: number;
@@ -128,35 +104,6 @@ function ownBytes({ buffer, length }: Buffer): Uint8Array<ArrayBuffer> | undefin
   return isOwn ? new Uint8Array(buffer) : undefined;
 }
 
-interface BatchPlace {
-  readonly pageNumber: number;
-  readonly offset: number;
-  readonly startedAt: number;
-}
-
-/** `whole` has the segments in it already; otherwise they are copied together. */
-function gathered(
-  segments: readonly RowSegment[],
-  { pageNumber, offset, startedAt }: BatchPlace,
-  whole?: Uint8Array<ArrayBuffer>,
-): Omit<RowBatch, 'next' | 'size'> {
-  const total = segments.reduce((sum, { bytes }) => sum + bytes.length, 0);
-  const bytes = whole ?? new Uint8Array(new ArrayBuffer(total));
-  const spans: SegmentSpan[] = [];
-  let end = 0;
-  let rowCount = 0;
-  for (const segment of segments) {
-    const start = whole ? segment.bytes.byteOffset : end;
-    if (!whole) bytes.set(segment.bytes, start);
-    end = start + segment.bytes.length;
-    const { rowCount: rows, isKnown } = segment;
-    spans.push({ firstRow: offset + segment.firstRow, rowCount: rows, start, end, isKnown });
-    rowCount += rows;
-  }
-  const firstRow = spans[0]?.firstRow ?? offset;
-  return { pageNumber, firstRow, rowCount, bytes, segments: spans, startedAt };
-}
-
 interface Envelope {
   readonly status: number;
   readonly count: number | undefined;
@@ -182,8 +129,6 @@ function understood<T>(request: HttpRequest, scan: () => T): T {
   }
 }
 
-const NO_BYTES = Buffer.alloc(0);
-
 async function* streamed(
   pull: PullRequest,
   finish: (end: PullEnd) => void,
@@ -196,16 +141,13 @@ async function* streamed(
   const known = createKnownAhead(pull.known);
   const more = { skipRows: pull.from ?? 0, known: known.at };
   const scanner = createRowScanner(scanOptions(options, more));
-  const firstPage = Math.floor((pull.from ?? 0) / options.batchRows) + 1;
-  let pageNumber = firstPage;
   let pending: RowSegment[] = [];
   let size = 0;
   const batch = (): RowBatch => {
-    const whole = gathered(pending, { pageNumber, offset: 0, startedAt: answer.startedAt });
-    const taken = { size, next: whole.firstRow + whole.rowCount };
+    const whole = gathered(pending, { offset: 0, startedAt: answer.startedAt });
+    const taken = { pages: 1, size, next: whole.firstRow + whole.rowCount };
     pending = [];
     size = 0;
-    pageNumber += 1;
     return { ...whole, ...taken };
   };
   function* batchesOf(segments: readonly RowSegment[]): Generator<RowBatch> {
@@ -229,6 +171,8 @@ async function* streamed(
 }
 
 interface Page extends Envelope {
+  /** From 1. */
+  readonly pageNumber: number;
   readonly batch: RowBatch;
 }
 
@@ -253,8 +197,9 @@ async function fetchPage(
   });
   const [{ value, headers, startedAt }] = await Promise.all([sending, knowing]);
   const { status, count } = envelopeOf(request, headers, value.end);
-  const batch = gathered(value.segments, { pageNumber: page, offset, startedAt }, value.whole);
-  return { status, count, batch: { ...batch, size: batch.bytes.length, next: page + 1 } };
+  const batch = gathered(value.segments, { offset, startedAt }, value.whole);
+  const own = { pages: 1, size: batch.bytes.length, next: page + 1 };
+  return { pageNumber: page, status, count, batch: { ...batch, ...own } };
 }
 
 /** A full page that does not say whether others follow: its count may be its own. */
@@ -268,7 +213,8 @@ function digestOfRows({ bytes, segments }: RowBatch): string {
 
 /** The last page that is worth asking for, as far as this page tells. */
 function lastPageAfter(page: Page, pageRows: number): number {
-  const { pageNumber, rowCount } = page.batch;
+  const { pageNumber, batch } = page;
+  const { rowCount } = batch;
   // More than a page: the service does not know `limit` and gave everything at once.
   if (rowCount === 0 || rowCount > pageRows) return pageNumber;
   const isFull = isUnsure(page, pageRows);
@@ -324,7 +270,7 @@ async function* paged(
       }
       before = digest;
       lastPage = lastPageAfter(page, pageRows);
-      const isLast = batch.pageNumber >= lastPage;
+      const isLast = page.pageNumber >= lastPage;
       if (!isLast && batch.rowCount < pageRows) shortPages += 1;
       if (batch.rowCount > 0) yield batch;
       if (!isLast) continue;
@@ -342,8 +288,11 @@ export function pullVariants(pull: PullRequest): VariantPull {
   const finish = (reached: PullEnd): void => {
     end = reached;
   };
+  const { options } = pull;
+  const batches =
+    options.mode === 'stream' ? streamed(pull, finish) : joinedPages(paged(pull, finish), options);
   return {
-    batches: pull.options.mode === 'stream' ? streamed(pull, finish) : paged(pull, finish),
+    batches,
     end() {
       invariant(end !== undefined, 'the end of a pull was asked for before it was reached');
       return end;

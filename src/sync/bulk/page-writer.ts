@@ -33,7 +33,7 @@ export interface UnwrittenPage {
   /** The rows of all its segments (page-reader.ts). */
   readonly json: Uint8Array<ArrayBuffer>;
   /** What is counted with it besides its rows. */
-  readonly common: Pick<PageCounts, 'bytes' | 'wire'>;
+  readonly common: Pick<PageCounts, 'bytes' | 'pages' | 'wire'>;
   /** Of pages that were proved before it and are written down with it. */
   readonly before: PageCounts | undefined;
 }

@@ -36,6 +36,8 @@ export interface VariantBatch {
   }[];
   /** Bytes that came for these rows. */
   readonly size: number;
+  /** Pages of the service that it is made of. */
+  readonly pages: number;
 }
 
 interface VariantPage {
@@ -124,7 +126,7 @@ export function createVariantPages(deps: VariantPagesDeps): VariantPages {
   ): Promise<PageCounts> => {
     const { bytes } = batch;
     const place = placeOf(run, list);
-    const common = { bytes: batch.size, wire };
+    const common = { bytes: batch.size, pages: batch.pages, wire };
     await turn.attempt.begun;
     const { open, ...page } = await openPage(store.db, place, batch);
     if (open.length === 0) {

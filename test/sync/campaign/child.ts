@@ -17,8 +17,10 @@ const PAGE_ROWS = 250;
 const [path = '', service = '{}', wanted = 'stream'] = process.argv.slice(2);
 const mode = wanted === 'pages' ? 'pages' : 'stream';
 const { store } = await openStore({ path, busyTimeoutMs: 5_000 }, systemClock());
-const sizes = { pageRows: PAGE_ROWS, batchRows: PAGE_ROWS - (PAGE_ROWS % 16) };
-const clients = clientsOf(JSON.parse(service), { mode, ...sizes });
+// What is written at a time has as many rows in both modes: in pages, two of them.
+const pageRows = PAGE_ROWS / 2;
+const batchRows = mode === 'pages' ? PAGE_ROWS : PAGE_ROWS - (PAGE_ROWS % 16);
+const clients = clientsOf(JSON.parse(service), { mode, pageRows, batchRows });
 const threads = createBulkThreads({ path, turns: store.turns, busyTimeoutMs: 5_000 });
 const deps = runnerOf(store);
 const pages = createVariantPages({ ...deps, ...threads });
@@ -36,7 +38,7 @@ const variants: typeof pages = {
 const { run } = runsOn({ ...deps, variants });
 const stock = createStockStream(clients.v1, {
   level: { detailed: true, detailedPricing: false, includeVariantsOnOrder: false },
-  ...{ mode, pageRows: PAGE_ROWS, fuse: FUSE },
+  ...{ mode, pageRows, fuse: FUSE },
 });
 const result = await run(stock);
 process.stdout.write(`${JSON.stringify(result)}\n`);

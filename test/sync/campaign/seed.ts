@@ -88,7 +88,7 @@ async function openHouse(
   const { store } = await openStore({ path, busyTimeoutMs: 5_000 }, clock);
   scope.defer(() => store.close());
   const clients = clientsOf(reference, {
-    ...{ mode, follow, pageRows: 20, batchRows: 32, resourceRows: 7, idleMs: IDLE_MS },
+    ...{ mode, follow, pageRows: 20, batchRows: 48, resourceRows: 7, idleMs: IDLE_MS },
   });
   scope.defer(() => clients.transport[Symbol.asyncDispose]());
   const deps = runnerOf(store);
