@@ -14,7 +14,7 @@ import { BugError, invariant, StoreError } from '../lib/errors.ts';
 import { type ConnectionOptions, openReader, openWriter, verifyPragmas } from './connection.ts';
 import { type MigrationReport, migrate, pendingMigrations } from './migrate.ts';
 import type { Tables } from './tables.ts';
-import { ImmediateSqliteDialect } from './transaction/dialect.ts';
+import { ImmediateSqliteDialect, type InTurn } from './transaction/dialect.ts';
 import {
   isLogTaken,
   leaveLog,
@@ -87,7 +87,9 @@ export class SqliteStore implements Store {
     this.turns = turns ?? shareTurns();
     this.#turns = turns ? turnsOfThread(turns) : turnsOfMain(this.turns);
     this.#database = database;
-    this.#db = new Kysely<Tables>({ dialect: new ImmediateSqliteDialect(database) });
+    // What the second writer does alone it does to tables of its own, which nobody waits for.
+    const inTurn: InTurn = turns ? (write) => write() : (write) => this.#inTurn(write);
+    this.#db = new Kysely<Tables>({ dialect: new ImmediateSqliteDialect(database, inTurn) });
   }
 
   /** What to do when the disk is full; true: there may be room now. */

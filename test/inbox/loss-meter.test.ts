@@ -1,4 +1,5 @@
 /** The loss meter over a real change feed: what counts, what is excused, what follows from it. */
+import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { readLossFigures, sweepPace } from '../../src/inbox/loss/figures.ts';
 import { createLossMeter, type LossMeterLimits } from '../../src/inbox/loss/loss-meter.ts';
@@ -10,6 +11,7 @@ import { silentLogger } from '../../src/lib/log.ts';
 import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
 import { readRelayFigures } from '../../src/ops/relay.ts';
+import { readState } from '../../src/store/state.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { temporaryStore } from '../support/store.ts';
 
@@ -177,6 +179,26 @@ describe('of each change it is recorded', () => {
 });
 
 describe('what does not count', () => {
+  it('is a pull of the stock, behind which it writes its place down once', async () => {
+    const { store, lossMeter } = await shop();
+    await lossMeter.look();
+    const written = async () => {
+      const { rows } = await sql<{ n: number }>`select total_changes() as n`.execute(store.db);
+      return rows[0]?.n ?? 0;
+    };
+    await sql`with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000)
+      insert into change (at, entity, key, op, diff, cause)
+      select 0, 'stock_variant', 'x' || i, 'insert', '{}', 'run:9' from n`.execute(store.db);
+    const before = await written();
+    await lossMeter.look();
+    expect((await written()) - before).toBe(1);
+    const { seq } = await store.db
+      .selectFrom('change')
+      .select((eb) => eb.fn.max('seq').as('seq'))
+      .executeTakeFirstOrThrow();
+    expect(await readState(store.db, 'loss_meter_seq')).toBe(String(seq));
+  });
+
   it('is what our own pushes did, and everything before the first complete sweep', async () => {
     const day = await shop();
     await day.found('run:1', 5);

@@ -26,13 +26,18 @@ describe('the turns of two writers', () => {
       release = resolve;
     });
     const long = setState(second, 'second', () => held);
-    const waiting = setState(first, 'first');
-    expect(await Promise.race([waiting, sleep(20, 'waits')])).toBe('waits');
+    const row = { key: 'alone', value: '1', updated_at: 0 };
+    const waiting = [
+      setState(first, 'first'),
+      first.db.insertInto('daemon_state').values(row).execute(),
+    ];
+    expect(await Promise.race([...waiting, sleep(20, 'waits')])).toBe('waits');
     release();
-    await Promise.all([long, waiting]);
+    await Promise.all([long, ...waiting]);
     await second.close();
     const states = await first.db.selectFrom('daemon_state').select('key').execute();
-    expect(states.map(({ key }) => key)).toEqual(expect.arrayContaining(['first', 'second']));
+    const keys = states.map(({ key }) => key);
+    expect(keys).toEqual(expect.arrayContaining(['alone', 'first', 'second']));
   });
 
   it('let each go ahead in the end when the other one never leaves', async () => {

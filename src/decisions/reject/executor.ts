@@ -33,7 +33,7 @@ import {
   waitingEntries,
 } from './queue.ts';
 import { firstStop, LOOK_AGAIN_MS, type Stop } from './rails.ts';
-import { settlePushed } from './settle.ts';
+import { hasPushed, settlePushed } from './settle.ts';
 
 export interface RejectDeps {
   readonly store: Store;
@@ -211,7 +211,10 @@ export function createRejectExecutor(deps: RejectDeps): RejectExecutor {
     async run(signal) {
       while (!signal.aborted) {
         wake = new AbortController();
-        await deps.store.transaction((tx) => settlePushed(tx, deps.clock.now()));
+        // Mostly there is none, and a transaction would keep other writers waiting.
+        if (await hasPushed(deps.store.db)) {
+          await deps.store.transaction((tx) => settlePushed(tx, deps.clock.now()));
+        }
         const waiting = await waitingEntries(deps.store.db);
         const now = deps.clock.now();
         for (const entry of waiting.filter(({ dueAt }) => dueAt <= now)) {

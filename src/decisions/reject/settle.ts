@@ -2,12 +2,12 @@
 import { sql } from 'kysely';
 import { pushReference } from '../../outbox/enqueue.ts';
 import type { RuleSet } from '../../rules/rule.ts';
-import type { Tx } from '../../store/store.ts';
+import type { Db, Tx } from '../../store/store.ts';
 
 const DAY_MS = 86_400_000;
 
-async function pushed(tx: Tx) {
-  const rows = await tx
+async function pushed(db: Db | Tx) {
+  const rows = await db
     .selectFrom('reject_entry')
     .select(['entry_id', 'order_delivery_id', 'intent_decision_id'])
     .where('ended_at', 'is', null)
@@ -16,6 +16,11 @@ async function pushed(tx: Tx) {
   return rows.flatMap(({ intent_decision_id: decisionId, ...row }) =>
     decisionId === null ? [] : [{ ...row, decisionId }],
   );
+}
+
+/** Whether there is anything for {@link settlePushed}. */
+export async function hasPushed(db: Db): Promise<boolean> {
+  return (await pushed(db)).length > 0;
 }
 
 /** Ends the entries whose push has come to its end. */

@@ -149,16 +149,23 @@ async function followSlice(
   await writeNumber(tx, CURSOR_KEY, slice.last, now);
 }
 
-/** A stock that was read anew includes what was shipped before: it counts no more against it. */
-async function followStockRead(tx: Tx, reads: Reads, now: number): Promise<void> {
-  if (!reads.pieces) return;
-  const state = await tx
+/** A whole read of the stock that was not followed yet, and the one before it. */
+async function stockRead(db: Db | Tx, reads: Reads) {
+  if (!reads.pieces) return undefined;
+  const state = await db
     .selectFrom('stream_state')
     .select('complete_at')
     .where('stream', '=', 'stock')
     .executeTakeFirst();
-  const [readAt, seen] = [state?.complete_at ?? 0, await readNumber(tx, STOCK_KEY)];
-  if (readAt === seen) return;
+  const [readAt, seen] = [state?.complete_at ?? 0, await readNumber(db, STOCK_KEY)];
+  return readAt === seen ? undefined : { readAt, seen };
+}
+
+/** A stock that was read anew includes what was shipped before: it counts no more against it. */
+async function followStockRead(tx: Tx, reads: Reads, now: number): Promise<void> {
+  const read = await stockRead(tx, reads);
+  if (!read) return;
+  const { readAt, seen } = read;
   const claims = await tx
     .selectFrom('delivery')
     .select('order_delivery_id')
@@ -210,6 +217,8 @@ export function createFollower(store: Store, contextNow: () => ExternalContext):
         // The driver is synchronous: others have their turn between two slices.
         await nextTurn();
         if (!isLast) continue;
+        const reads = readsOf(contextNow().rules.ruleSet);
+        if (!(await stockRead(store.db, reads))) return true;
         await store.transaction((tx) => {
           const { rules, now } = contextNow();
           return followStockRead(tx, readsOf(rules.ruleSet), now);

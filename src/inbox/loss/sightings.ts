@@ -241,21 +241,26 @@ export async function recordSightings(deps: SightingDeps): Promise<void> {
   const { store, clock, listeningSince, typesSent } = deps;
   const stored = await readState(store.db, CURSOR);
   const end = await lastSeq(store.db);
-  if (stored === undefined) await writeState(store.db, CURSOR, String(end), clock);
   let cursor = stored === undefined ? end : Number(stored);
+  let written = stored;
   while (cursor < end) {
     const { changes, last } = await changesAfter(store.db, cursor, end);
-    const excuse = { listeningSince, silentTypes: await silentTypes(typesSent, changes) };
-    await store.transaction(async (tx) => {
-      for (const change of changes) {
-        const sighting = await sightingOf(tx, change, excuse);
-        if (sighting) await tx.insertInto('sighting').values(sighting).execute();
-      }
-      await writeState(tx, CURSOR, String(last), clock);
-    });
     cursor = last;
+    // A pull's rows: thousands of looks that lead to nothing are written down as one.
+    if (changes.length > 0) {
+      const excuse = { listeningSince, silentTypes: await silentTypes(typesSent, changes) };
+      await store.transaction(async (tx) => {
+        for (const change of changes) {
+          const sighting = await sightingOf(tx, change, excuse);
+          if (sighting) await tx.insertInto('sighting').values(sighting).execute();
+        }
+        await writeState(tx, CURSOR, String(last), clock);
+      });
+      written = String(last);
+    }
     await nextTurn();
   }
+  if (String(cursor) !== written) await writeState(store.db, CURSOR, String(cursor), clock);
 }
 
 /** The types among these changes whose events never come. */

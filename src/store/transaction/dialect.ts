@@ -1,14 +1,15 @@
 /**
- * Kysely over better-sqlite3, with two changes to the stock dialect: a writing transaction begins
+ * Kysely over better-sqlite3, with three changes to the stock dialect: a writing transaction begins
  * IMMEDIATE (a deferred one fails at once with SQLITE_BUSY_SNAPSHOT when another connection has
- * written since its first read; no timeout helps), and statements are prepared once.
+ * written since its first read; no timeout helps), statements are prepared once, and one that
+ * writes outside of a transaction waits for its turn, too.
  */
 import type Database from 'better-sqlite3';
 import {
-  CompiledQuery,
+  type CompiledQuery,
   type DatabaseConnection,
   type Driver,
-  type SqliteDatabase,
+  type QueryResult,
   SqliteDialect,
   SqliteDriver,
   type TransactionSettings,
@@ -17,31 +18,61 @@ import {
 /** More distinct statements than the program has; a query built from data would push others out. */
 const STATEMENTS_MAX = 512;
 
-class ImmediateDriver extends SqliteDriver {
-  readonly #inTransaction: () => boolean;
+/** Runs a write when the other writer lets it: SQLite would make the whole thread sleep for it. */
+export type InTurn = <T>(write: () => Promise<T>) => Promise<T>;
 
-  constructor(database: SqliteDatabase, inTransaction: () => boolean) {
+interface CachedDatabase {
+  readonly inTransaction: boolean;
+  prepare(sql: string): Database.Statement;
+  close(): void;
+}
+
+class ImmediateDriver extends SqliteDriver {
+  readonly #database: CachedDatabase;
+  readonly #inTurn: InTurn;
+
+  constructor(database: CachedDatabase, inTurn: InTurn) {
     super({ database });
-    this.#inTransaction = inTransaction;
+    this.#database = database;
+    this.#inTurn = inTurn;
+  }
+
+  override async acquireConnection(): Promise<DatabaseConnection> {
+    const connection = await super.acquireConnection();
+    return {
+      streamQuery: (query, chunkSize) => connection.streamQuery(query, chunkSize),
+      executeQuery: <R>(query: CompiledQuery): Promise<QueryResult<R>> => {
+        const execute = () => connection.executeQuery<R>(query);
+        return this.#writesAlone(query) ? this.#inTurn(execute) : execute();
+      },
+    };
+  }
+
+  #writesAlone({ sql }: CompiledQuery): boolean {
+    return !this.#database.inTransaction && !this.#database.prepare(sql).readonly;
   }
 
   override async beginTransaction(
-    connection: DatabaseConnection,
+    _connection: DatabaseConnection,
     settings?: TransactionSettings,
   ): Promise<void> {
     const begin = settings?.accessMode === 'read only' ? 'begin' : 'begin immediate';
-    await connection.executeQuery(CompiledQuery.raw(begin));
+    // Whoever begins a transaction has taken the turn for all of it.
+    this.#database.prepare(begin).run();
   }
 
   /** A full disk has rolled back already; to try it again would hide why. */
   override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
-    if (this.#inTransaction()) await super.rollbackTransaction(connection);
+    if (this.#database.inTransaction) await super.rollbackTransaction(connection);
   }
 }
 
-function withStatementCache(database: Database.Database): SqliteDatabase {
+function withStatementCache(database: Database.Database): CachedDatabase {
   const statements = new Map<string, Database.Statement>();
   return {
+    get inTransaction() {
+      return database.inTransaction;
+    },
     close: () => {
       statements.clear();
       database.close();
@@ -59,17 +90,17 @@ function withStatementCache(database: Database.Database): SqliteDatabase {
 }
 
 export class ImmediateSqliteDialect extends SqliteDialect {
-  readonly #database: SqliteDatabase;
-  readonly #inTransaction: () => boolean;
+  readonly #database: CachedDatabase;
+  readonly #inTurn: InTurn;
 
-  constructor(database: Database.Database) {
+  constructor(database: Database.Database, inTurn: InTurn) {
     const cached = withStatementCache(database);
     super({ database: cached });
     this.#database = cached;
-    this.#inTransaction = () => database.inTransaction;
+    this.#inTurn = inTurn;
   }
 
   override createDriver(): Driver {
-    return new ImmediateDriver(this.#database, this.#inTransaction);
+    return new ImmediateDriver(this.#database, this.#inTurn);
   }
 }
