@@ -12,6 +12,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { askToPullStock } from './support/ask.ts';
 import { type Latencies, offerEvents } from './support/event-load.ts';
 import { BENCH_KEY } from './support/event-server.ts';
 import { cell, report, table } from './support/results.ts';
@@ -43,11 +44,12 @@ async function measure(paging: string): Promise<string[]> {
   let events: Promise<Latencies> | undefined;
   for await (const [message] of on(daemon, 'message', { close: ['exit'] })) {
     if (message.listenerUrl) {
-      daemon.send({ pull: true });
+      daemon.send({ measure: true });
       const { port, pathname: path } = new URL(message.listenerUrl);
       const perSecond = Number(values.events);
       events = offerEvents({ port: Number(port), path, perSecond, goesOn: () => isPulling });
     }
+    if (message.isMeasuring) await askToPullStock(folder);
     if (message.outcome === undefined) continue;
     isPulling = false;
     const { p50, p99, max, failed } = (await events) ?? {};

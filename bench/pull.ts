@@ -15,6 +15,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { askToPullStock } from './support/ask.ts';
 import type { Figures } from './support/meters.ts';
 import { cell, median, report, table } from './support/results.ts';
 import { missingProgram, runShellTool, SHELL_TOOLS } from './support/shell-tools.ts';
@@ -48,18 +49,20 @@ async function plainScript(folder: string, v1Url: string): Promise<Figures> {
 /** The figures of the three pulls by their names. */
 async function pulls(
   source: ChildProcess,
-  args: readonly string[],
+  { folder, v1Url, paging }: Readonly<Record<'folder' | 'v1Url' | 'paging', string>>,
   rows: number,
 ): Promise<Map<string, Figures>> {
-  const daemon = fork(support('launched.mjs'), [support('pull-process.ts'), ...args]);
+  const args = [support('pull-process.ts'), folder, v1Url, paging];
+  const daemon = fork(support('launched.mjs'), args);
   const exit = once(daemon, 'exit');
   const messages = on(daemon, 'message', { close: ['exit'] });
   const next = async (expected: number): Promise<Figures> => {
-    daemon.send({ pull: true });
+    daemon.send({ measure: true });
     for (;;) {
       const { value, done } = await messages.next();
       if (done) throw new Error('the daemon has ended');
       const [message] = value;
+      if (message.isMeasuring) await askToPullStock(folder);
       if (message.outcome === undefined) continue;
       const { outcome, changed } = message;
       if (outcome === 'complete' && changed === expected) return message;
@@ -114,7 +117,7 @@ async function measure(variants: number): Promise<void> {
       keep(tool.name, runShellTool(tool, folder, `${v1Url}/variants/stock?detailed=true`));
     }
     for (const paging of ['stream', 'pages']) {
-      const found = await pulls(source, [join(folder, paging), v1Url, paging], rows);
+      const found = await pulls(source, { folder: join(folder, paging), v1Url, paging }, rows);
       for (const [name, figures] of found) keep(`${paging}: ${name}`, figures);
     }
     rmSync(folder, { recursive: true });

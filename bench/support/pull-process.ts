@@ -1,11 +1,12 @@
 /**
  * A whole daemon that pulls the stock, in a process of its own, so that its memory and its event
- * loop are its own. Tells its parent `{listenerUrl}` once it has started; pulls each time that its
- * parent says `{pull: true}`, and tells the figures afterwards; ends with its parent.
+ * loop are its own. Tells its parent `{listenerUrl}` once it has started; told `{measure: true}`, it
+ * begins to measure and answers `{isMeasuring: true}`; tells the figures when a pull has ended
+ * (ask.ts asks for one); ends with its parent.
  *
  * `node pull-process.ts <folder> <service> stream|pages [signing secret]`
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { requireConfig } from '../../src/config/load.ts';
@@ -47,17 +48,6 @@ const { config } = requireConfig({
   ],
 });
 
-/** Asks as the command line does. */
-async function pull(): Promise<void> {
-  const { url, token } = JSON.parse(readFileSync(localFile(folder), 'utf8'));
-  const answer = await fetch(`${url}/api/sync/run`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ stream: 'stock', full: false, actor: 'bench', reason: 'measured' }),
-  });
-  if (!answer.ok) throw new Error(`cannot pull: ${await answer.text()}`);
-}
-
 preferMemory();
 const stop = new AbortController();
 let meter = startMeter();
@@ -76,7 +66,7 @@ void daemon.listenerUrl.then(async (listenerUrl) => {
 });
 process.on('message', () => {
   meter = startMeter();
-  void pull();
+  process.send?.({ isMeasuring: true });
 });
 process.on('disconnect', () => stop.abort(new Error('the parent has ended')));
 // Not at the start, as it would.
