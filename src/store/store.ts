@@ -149,7 +149,7 @@ export class SqliteStore implements Store {
   }
 
   #heedLog(): void {
-    const isTaken = isLogTaken(this.turns) && this.#autoCheckpoint > 0;
+    const isTaken = this.isLogTaken && this.#autoCheckpoint > 0;
     if (isTaken === this.#leavesLog) return;
     this.#leavesLog = isTaken;
     this.#database.pragma(`wal_autocheckpoint = ${isTaken ? 0 : this.#autoCheckpoint}`);
@@ -183,11 +183,20 @@ export class SqliteStore implements Store {
     }
   }
 
+  /** Whether the second writer writes the log back. */
+  get isLogTaken(): boolean {
+    return isLogTaken(this.turns);
+  }
+
   /** Gives free pages back to the disk, up to this number, and the cached ones to the system. */
-  giveBack(pages: number): void {
-    if (this.#database.inTransaction) return;
-    this.#database.pragma(`incremental_vacuum(${pages})`);
-    this.#database.pragma('shrink_memory');
+  async giveBack(pages: number): Promise<void> {
+    const database = this.#database;
+    const free = Number(database.pragma('freelist_count', { simple: true }));
+    const giveBack = async (): Promise<void> => {
+      if (!database.inTransaction) database.pragma(`incremental_vacuum(${pages})`);
+    };
+    if (free > 0) await this.#inTurn(giveBack);
+    database.pragma('shrink_memory');
   }
 
   async close(): Promise<void> {

@@ -74,7 +74,8 @@ export function createCheckpoints(
 
   return {
     look() {
-      if (own) writeBack();
+      // It blocks: while a pull goes on, its thread does it.
+      if (own && !store.isLogTaken) writeBack();
       warn();
     },
     figures,

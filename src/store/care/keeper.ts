@@ -45,11 +45,16 @@ export function createKeeper(deps: KeeperDeps) {
       await clock.sleep(PAUSE_MS, signal).catch(() => undefined);
     }
     if (rows > 0) log.info({ rows }, 'old rows deleted');
-    store.giveBack(VACUUM_PAGES);
+    await store.giveBack(VACUUM_PAGES);
   };
 
+  const warn = (error: unknown): void => {
+    log.warn({ err: toError(error) }, 'housekeeping failed');
+  };
+
+  let restoring: Promise<void> | undefined;
   const keep = async (signal: AbortSignal): Promise<void> => {
-    if (space.allows('pull')) ballast.restore();
+    if (space.allows('pull')) restoring = ballast.restore().catch(warn);
     else if (!space.allows('send') && ballast.release()) log.warn('the ballast was given up');
     checkpoints.look();
     await forget(signal);
@@ -61,11 +66,10 @@ export function createKeeper(deps: KeeperDeps) {
       const pause = (ms: number) => clock.sleep(ms, signal).catch(() => undefined);
       await pause(FIRST_MS);
       while (!signal.aborted) {
-        await keep(signal).catch((error: unknown) => {
-          log.warn({ err: toError(error) }, 'housekeeping failed');
-        });
+        await keep(signal).catch(warn);
         await pause(EVERY_MS);
       }
+      await restoring;
     },
   };
 }

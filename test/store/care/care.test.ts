@@ -1,5 +1,6 @@
 import { chmodSync, existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -9,7 +10,7 @@ import { createBallast } from '../../../src/store/care/ballast.ts';
 import { createCheckpoints } from '../../../src/store/care/checkpoints.ts';
 import { createKeeper } from '../../../src/store/care/keeper.ts';
 import { createRetention } from '../../../src/store/care/retention.ts';
-import { openStore, type SqliteStore } from '../../../src/store/store.ts';
+import { openSecondWriter, openStore, type SqliteStore } from '../../../src/store/store.ts';
 import { temporaryFolder, temporaryStore } from '../../support/store.ts';
 
 const DAY = 86_400_000;
@@ -53,6 +54,23 @@ describe('the files of the database', () => {
 });
 
 describe('the write-ahead log', () => {
+  it('is left to the second writer as long as there is one', async () => {
+    const clock = manualClock();
+    const store = await temporaryStore(clock);
+    const log = silentLogger();
+    const checkpoints = createCheckpoints({ store, clock, log }, true, 2_000_000);
+    const { path, turns } = store;
+    const second = await openSecondWriter({ path, turns, busyTimeoutMs: 100 }, clock);
+    fill(foreign(store), 6_000, 0);
+    const before = checkpoints.figures().walBytes;
+    expect(before).toBeGreaterThan(2_000_000);
+    checkpoints.look();
+    expect(checkpoints.figures().walBytes).toBe(before);
+    await second.close();
+    checkpoints.look();
+    expect(checkpoints.figures().walBytes).toBe(0);
+  });
+
   it('is emptied once it has grown, and a reader who stays is noticed', async () => {
     const clock = manualClock();
     const store = await temporaryStore(clock);
@@ -143,12 +161,24 @@ describe('old rows', () => {
 });
 
 describe('a full disk', () => {
+  it('takes the ballast also while it is being made', async () => {
+    const path = join(temporaryFolder(), 'ballast');
+    const ballast = createBallast(path, 30_000_000);
+    const making = ballast.restore();
+    while (!existsSync(path) || statSync(path).size === 0) await nextTurn();
+    expect(ballast.release()).toBe(true);
+    await making;
+    expect(existsSync(path)).toBe(false);
+    await ballast.restore();
+    expect(statSync(path).size).toBe(30_000_000);
+  });
+
   it('takes the ballast, and what was on its way can be written down', async () => {
     const clock = manualClock();
     const folder = temporaryFolder();
     const path = join(folder, 'ballast');
     const ballast = createBallast(path, 3_000_000);
-    ballast.restore();
+    await ballast.restore();
     expect(statSync(path).size).toBe(3_000_000);
     expect(statSync(path).blocks * 512).toBeGreaterThanOrEqual(3_000_000);
     const store = await temporaryStore(clock);
@@ -173,7 +203,7 @@ describe('a full disk', () => {
     await write();
     expect(effects).toEqual(['committed']);
     expect(existsSync(path)).toBe(false);
-    ballast.restore();
+    await ballast.restore();
     expect(statSync(path).size).toBe(3_000_000);
   });
 });
