@@ -9,15 +9,16 @@ import { distrustApart } from '../../mirror/catalog/apart.ts';
 import {
   type ListCensus,
   type ListPlace,
-  type ReadPage,
+  type OpenPage,
   takeCensus,
   writePage,
 } from '../../mirror/list.ts';
 import { rowsFromBytes } from '../../mirror/prepared.ts';
-import { withTempFiles } from '../../store/bulk.ts';
+import { type SqlValue, withTempFiles } from '../../store/bulk.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { type PageCounts, type Run, recordPage } from '../run/ledger.ts';
 import { pageBeforeFailed } from './attempts.ts';
+import type { RowsOfPage } from './page-reader.ts';
 import { sumOf } from './proved.ts';
 import { entityOfList, type VariantList } from './variant-list.ts';
 
@@ -29,7 +30,9 @@ export interface UnwrittenPage {
   readonly list: VariantList;
   readonly place: ListPlace;
   readonly checkpoint: JsonObject;
-  readonly page: Omit<ReadPage, 'prepared'>;
+  readonly page: Omit<OpenPage, 'open'> & {
+    readonly segments: readonly (OpenPage['open'][number] & RowsOfPage['segments'][number])[];
+  };
   /** The rows of all its segments (page-reader.ts). */
   readonly json: Uint8Array<ArrayBuffer>;
   /** What is counted with it besides its rows. */
@@ -69,8 +72,15 @@ function togetherOf(queue: readonly Waiting[]): readonly Waiting[] {
 async function writeOne(tx: Tx, clock: Clock, unwritten: UnwrittenPage): Promise<PageCounts> {
   const { run, list, place, checkpoint, page, json, common, before } = unwritten;
   const entity = entityOfList(list);
-  const keys = page.segments.flatMap((segment) => segment.keys);
-  const read = { ...page, prepared: rowsFromBytes(keys, json) };
+  const segments = page.segments.map((segment) => {
+    const keys: readonly SqlValue[] = JSON.parse(segment.keys);
+    return { ...segment, keys };
+  });
+  const prepared = rowsFromBytes(
+    segments.flatMap((segment) => segment.keys),
+    json,
+  );
+  const read = { ...page, segments, prepared };
   const provenance = { source: `run:${run.runId}`, readSeq: run.readSeq, at: clock.now() };
   const counts = { ...(await writePage(tx, entity, place, read, provenance)), ...common };
   await recordPage(tx, run, checkpoint, sumOf(before, counts));

@@ -69,7 +69,7 @@ export interface VariantPagesDeps {
   readonly writer?: PageWriter;
 }
 
-const NOTHING = { keys: [], rejects: [] };
+const NOTHING = { keys: '[]', rejects: [] };
 
 function placeOf(run: Run, list: VariantList): ListPlace {
   return { stream: run.stream, part: list.kind === 'stock' ? '' : list.seasonName };
