@@ -1,7 +1,7 @@
 /**
  * A whole daemon that pulls the stock, in a process of its own, so that its memory and its event
- * loop are its own. Tells its parent `{listenerUrl}` once it has started; told `{measure: true}`, it
- * begins to measure and answers `{isMeasuring: true}`; tells the figures when a pull has ended
+ * loop are its own. Tells its parent `{listenerUrl}` once it has started; told `{measure: true}`,
+ * it begins to measure and answers `{isMeasuring: true}`; tells the figures when a pull has ended
  * (ask.ts asks for one); ends with its parent.
  *
  * `node pull-process.ts <folder> <service> stream|pages [signing secret]`

@@ -87,7 +87,7 @@ export class SqliteStore implements Store {
     this.turns = turns ?? shareTurns();
     this.#turns = turns ? turnsOfThread(turns) : turnsOfMain(this.turns);
     this.#database = database;
-    // What the second writer does alone it does to tables of its own, which nobody waits for.
+    // The second writer writes in transactions only.
     const inTurn: InTurn = turns ? (write) => write() : (write) => this.#inTurn(write);
     this.#db = new Kysely<Tables>({ dialect: new ImmediateSqliteDialect(database, inTurn) });
   }

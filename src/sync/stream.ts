@@ -44,7 +44,7 @@ export interface StreamRun {
   known(list: VariantList): KnownSegments;
   /** The same for a page of a list of variants, off the main thread; takes the batch's bytes. */
   variantPage(checkpoint: JsonObject, list: VariantList, batch: VariantBatch): Promise<void>;
-  /** Something went on without a page: the run is not stuck. */
+  /** Something went on without a page that is written: the run is not stuck. */
   progress(): void;
 }
 

@@ -87,6 +87,18 @@ describe('neighbouring pages', () => {
     }
   });
 
+  it('are told of one by one, before they are joined', async () => {
+    const client = clientWith({ pageRows: 40, batchRows: 96 });
+    let told = 0;
+    let given = 0;
+    const { batches } = client.stock({ detailed: true }, { onPage: () => (told += 1) });
+    for await (const { pages } of batches) {
+      given += pages;
+      expect(told).toBe(given);
+    }
+    expect(given).toBeGreaterThan(4);
+  });
+
   it('are no more in a batch than are asked for side by side', async () => {
     const { batches } = await whole({ pageRows: 10, batchRows: 512, pagesAheadMax: 3 });
     expect(batches.slice(0, -1).every(({ pages }) => pages === 3)).toBe(true);

@@ -96,7 +96,7 @@ describe('pages behind one that cannot be written', () => {
     const reader: PageReader = {
       async read(page) {
         const rows = await READER_HERE.read(page);
-        if (rows.segments[0]?.keys[0] !== 'b0') await isRead;
+        if (!rows.segments[0]?.keys.startsWith('["b0",')) await isRead;
         return rows;
       },
     };

@@ -43,6 +43,8 @@ interface PullOptions extends CallOptions {
   readonly from?: number | undefined;
   /** What is known of the list. */
   readonly known?: KnownSegments | undefined;
+  /** Told of each page of the service that has come; it may have to wait for another. */
+  readonly onPage?: (() => void) | undefined;
 }
 
 export interface CatalogMethods {
@@ -83,6 +85,7 @@ export function catalogMethods(wire: V1Wire): CatalogMethods {
       options: options.variants,
       from: call?.from,
       known: call?.known,
+      onPage: call?.onPage,
     });
   return {
     brands: (call) => list(catalog, pull(wire, '/brands', call), 'brands', brandSchema),

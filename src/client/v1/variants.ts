@@ -88,6 +88,8 @@ export interface PullRequest {
   readonly from?: number | undefined;
   /** Rows that are as they were the last time are proved and not scanned. */
   readonly known?: KnownSegments | undefined;
+  /** `pages`: told of each that has come. */
+  readonly onPage?: (() => void) | undefined;
 }
 
 function scanOptions(
@@ -260,6 +262,7 @@ async function* paged(
       }
       const page = await ahead.shift();
       if (!page) return;
+      pull.onPage?.();
       first ??= page;
       const { batch, status, count } = page;
       // The same page once more: the service does not know `page`.

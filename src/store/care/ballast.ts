@@ -3,42 +3,47 @@
  * removed, so that the outcome of what is on its way can still be written down; when there is room
  * again it is made anew.
  */
-import { rmSync, statSync } from 'node:fs';
+import { rmSync, statSync, truncateSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 
 export interface Ballast {
-  /** Whether there was anything to give up. */
+  /** Whether there was anything to give up. The room is there at once. */
   release(): boolean;
-  /** Makes it, if it is not there. Nothing else has to wait meanwhile. */
-  restore(): Promise<void>;
+  /** Makes it, if it is not there, until `signal` stops it. Nobody else has to wait meanwhile. */
+  restore(signal?: AbortSignal): Promise<void>;
 }
 
 const CHUNK_BYTES = 1_048_576;
 
 export function createBallast(path: string, bytes: number): Ballast {
   const size = (): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-  let making: AbortController | undefined;
-  const make = async ({ signal }: AbortController): Promise<void> => {
+  let isWanted = true;
+  let making: Promise<void> | undefined;
+  const make = async (signal: AbortSignal | undefined): Promise<void> => {
+    isWanted = true;
     await using file = await open(path, 'w', 0o600);
     // Written out: a file with a hole would take no room.
     const chunk = Buffer.alloc(CHUNK_BYTES);
-    for (let left = bytes; left > 0 && !signal.aborted; left -= CHUNK_BYTES) {
-      await file.write(chunk, 0, Math.min(left, CHUNK_BYTES));
+    for (let left = bytes; left > 0 && isWanted && !signal?.aborted; ) {
+      const { bytesWritten } = await file.write(chunk, 0, Math.min(left, CHUNK_BYTES));
+      left -= bytesWritten;
     }
   };
   return {
     release() {
       const held = size() > 0;
-      making?.abort();
+      isWanted = false;
+      // While it is being made, its room would stay taken until it is closed.
+      if (held) truncateSync(path);
       rmSync(path, { force: true });
       return held;
     },
-    async restore() {
-      if (making || bytes === 0 || size() >= bytes) return;
-      making = new AbortController();
-      await make(making).finally(() => {
+    async restore(signal) {
+      if (!making && (bytes === 0 || size() >= bytes)) return;
+      making ??= make(signal).finally(() => {
         making = undefined;
       });
+      await making;
     },
   };
 }

@@ -2,7 +2,7 @@
  * Keeps the write-ahead log small. SQLite writes it back by itself while we write; a program that
  * holds a read transaction open stops that, and the log grows for as long as it stays. So the log
  * is written back again in quiet moments, emptied when it has grown, and a reader who does not go
- * is told of.
+ * is told of; during a pull by the size of the log alone.
  */
 import { statSync } from 'node:fs';
 import type { Clock } from '../../lib/clock.ts';
@@ -22,7 +22,7 @@ export interface Checkpoints {
 
 interface LogFigures {
   readonly walBytes: number;
-  /** How long a reader has kept the log from being written back. */
+  /** How long a reader has kept the log from being written back; 0 during a pull. */
   readonly pinnedMs: number;
 }
 
@@ -74,8 +74,9 @@ export function createCheckpoints(
 
   return {
     look() {
-      // It blocks: while a pull goes on, its thread does it.
-      if (own && !store.isLogTaken) writeBack();
+      // It blocks: while a pull goes on its thread does it, and nobody asks who holds the log.
+      if (store.isLogTaken) pinnedSince = undefined;
+      else if (own) writeBack();
       warn();
     },
     figures,

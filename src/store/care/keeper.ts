@@ -1,7 +1,8 @@
 /**
- * The housekeeping of the database, as one quiet worker: every minute the log is written back,
- * old rows go in small slices, free pages are given back to the disk, and the ballast is made
- * again. Nothing here is urgent, so a failure is logged and tried again a minute later.
+ * The housekeeping of the database, as one quiet worker: every minute the log is written back (if
+ * no pull's thread does it), old rows go in small slices, free pages are given back to the disk,
+ * and the ballast is made again. Nothing here is urgent: a failure is logged and tried again a
+ * minute later.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { toError } from '../../lib/errors.ts';
@@ -54,7 +55,7 @@ export function createKeeper(deps: KeeperDeps) {
 
   let restoring: Promise<void> | undefined;
   const keep = async (signal: AbortSignal): Promise<void> => {
-    if (space.allows('pull')) restoring = ballast.restore().catch(warn);
+    if (space.allows('pull')) restoring = ballast.restore(signal).catch(warn);
     else if (!space.allows('send') && ballast.release()) log.warn('the ballast was given up');
     checkpoints.look();
     await forget(signal);

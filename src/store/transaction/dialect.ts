@@ -18,7 +18,10 @@ import {
 /** More distinct statements than the program has; a query built from data would push others out. */
 const STATEMENTS_MAX = 512;
 
-/** Runs a write when the other writer lets it: SQLite would make the whole thread sleep for it. */
+/**
+ * Runs a write when the other writer lets it: SQLite would make the whole thread sleep for it. What
+ * else is asked of the connection meanwhile waits behind it.
+ */
 export type InTurn = <T>(write: () => Promise<T>) => Promise<T>;
 
 interface CachedDatabase {

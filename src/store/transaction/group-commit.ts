@@ -38,7 +38,10 @@ function pieceOf<T>(
         for (const effect of effects) onCommit(effect);
         return () => resolve(value);
       } catch (error) {
-        await sql`rollback to piece`.execute(tx);
+        await sql`rollback to piece`.execute(tx).catch(() => {
+          // A full disk has taken back everything, savepoints included: all of it fails, for that.
+          throw error;
+        });
         await sql`release piece`.execute(tx);
         return () => reject(error);
       }

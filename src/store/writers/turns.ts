@@ -10,7 +10,7 @@
  * is a matter of megabytes, and SQLite makes it a part of whichever commit comes next.
  */
 
-/** How many transactions of the main thread run or wait. */
+/** How many writes of the main thread run or wait: transactions, and statements outside of any. */
 const WANTED = 0;
 /** 1 while the other thread is in a transaction. */
 const BUSY = 1;
@@ -24,7 +24,7 @@ const MAIN_WAIT_MS = 2_000;
 const THREAD_WAIT_MS = 250;
 
 export interface Turns {
-  /** Before a transaction begins. */
+  /** Before a transaction begins, or a write outside of any. */
   enter(): Promise<void>;
   /** After it has ended, whichever way. */
   leave(): void;

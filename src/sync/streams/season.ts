@@ -28,14 +28,15 @@ function doubtsIn({ doubts }: JsonObject): string[] {
 async function pullSeason(
   v1: Pick<V1Client, 'seasonVariants'>,
   level: Required<VariantLevel>,
-  { run, known, variantPage, call }: StreamRun,
+  { run, known, variantPage, call, progress }: StreamRun,
   seasonName: string,
   soFar: JsonObject,
 ) {
   const { at, next } = run.checkpoint;
   const from = at === seasonName && typeof next === 'number' ? next : undefined;
   const season = { kind: 'season', seasonName } as const;
-  const list = v1.seasonVariants(seasonName, level, { ...call, from, known: known(season) });
+  const about = { from, known: known(season), onPage: progress };
+  const list = v1.seasonVariants(seasonName, level, { ...call, ...about });
   for await (const batch of list.batches) {
     const checkpoint = { ...soFar, at: seasonName, next: batch.next };
     await variantPage(checkpoint, season, batch);

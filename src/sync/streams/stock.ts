@@ -37,10 +37,11 @@ export function createStockStream(v1: Pick<V1Client, 'stock'>, options: StockOpt
     name: 'stock',
     options: { ...level, mode, pageRows },
     list: { entity: STOCK_VARIANT, fuse, isPaged: mode === 'pages', isLong: true },
-    async pull({ run, known, variantPage, call }) {
+    async pull({ run, known, variantPage, call, progress }) {
       const { next } = run.checkpoint;
       const from = typeof next === 'number' ? next : undefined;
-      const list = v1.stock(level, { ...call, from, known: known({ kind: 'stock' }) });
+      const about = { from, known: known({ kind: 'stock' }), onPage: progress };
+      const list = v1.stock(level, { ...call, ...about });
       for await (const batch of list.batches) {
         await variantPage({ next: batch.next }, { kind: 'stock' }, batch);
       }

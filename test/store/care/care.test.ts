@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, statSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, fstatSync, openSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import Database from 'better-sqlite3';
@@ -11,6 +11,7 @@ import { createCheckpoints } from '../../../src/store/care/checkpoints.ts';
 import { createKeeper } from '../../../src/store/care/keeper.ts';
 import { createRetention } from '../../../src/store/care/retention.ts';
 import { openSecondWriter, openStore, type SqliteStore } from '../../../src/store/store.ts';
+import { groupCommits } from '../../../src/store/transaction/group-commit.ts';
 import { temporaryFolder, temporaryStore } from '../../support/store.ts';
 
 const DAY = 86_400_000;
@@ -59,13 +60,19 @@ describe('the write-ahead log', () => {
     const store = await temporaryStore(clock);
     const log = silentLogger();
     const checkpoints = createCheckpoints({ store, clock, log }, true, 2_000_000);
+    const reader = foreign(store);
+    reader.exec('begin; select * from change');
+    fill(foreign(store), 6_000, 0);
+    checkpoints.look();
+    await clock.advance(1_000);
+    expect(checkpoints.figures().pinnedMs).toBe(1_000);
+    reader.exec('commit');
     const { path, turns } = store;
     const second = await openSecondWriter({ path, turns, busyTimeoutMs: 100 }, clock);
-    fill(foreign(store), 6_000, 0);
     const before = checkpoints.figures().walBytes;
     expect(before).toBeGreaterThan(2_000_000);
     checkpoints.look();
-    expect(checkpoints.figures().walBytes).toBe(before);
+    expect(checkpoints.figures()).toEqual({ walBytes: before, pinnedMs: 0 });
     await second.close();
     checkpoints.look();
     expect(checkpoints.figures().walBytes).toBe(0);
@@ -166,14 +173,22 @@ describe('a full disk', () => {
     const ballast = createBallast(path, 30_000_000);
     const making = ballast.restore();
     while (!existsSync(path) || statSync(path).size === 0) await nextTurn();
+    const taken = openSync(path, 'r');
     expect(ballast.release()).toBe(true);
+    expect(fstatSync(taken).size).toBe(0);
     await making;
+    // What was being written at that moment.
+    expect(fstatSync(taken).blocks * 512).toBeLessThan(2_000_000);
+    closeSync(taken);
     expect(existsSync(path)).toBe(false);
     await ballast.restore();
     expect(statSync(path).size).toBe(30_000_000);
   });
 
-  it('takes the ballast, and what was on its way can be written down', async () => {
+  it.each([
+    ['by itself', ['k']],
+    ['with others in one commit', ['k', 'l']],
+  ])('takes the ballast, and what was on its way %s can be written down', async (_, keys) => {
     const clock = manualClock();
     const folder = temporaryFolder();
     const path = join(folder, 'ballast');
@@ -187,21 +202,27 @@ describe('a full disk', () => {
     database.close();
     // Stands for the disk: the connection of the store may not grow the file.
     await sql`pragma max_page_count = ${sql.lit(limit)}`.execute(store.db);
+    const grouped = groupCommits(store);
     const write = () =>
-      store.transaction(async (tx, onCommit) => {
-        const value = 'x'.repeat(100_000);
-        await tx.insertInto('daemon_state').values({ key: 'k', value, updated_at: 0 }).execute();
-        onCommit(() => effects.push('committed'));
-      });
+      Promise.allSettled(
+        keys.map((key) =>
+          grouped.transaction(async (tx, onCommit) => {
+            const value = 'x'.repeat(100_000);
+            await tx.insertInto('daemon_state').values({ key, value, updated_at: 0 }).execute();
+            onCommit(() => effects.push(key));
+          }),
+        ),
+      );
     const effects: string[] = [];
-    await expect(write()).rejects.toMatchObject({ code: 'SQLITE_FULL' });
+    const full = { status: 'rejected', reason: { code: 'SQLITE_FULL' } };
+    expect(await write()).toMatchObject(keys.map(() => full));
     store.onFull(() => {
       const released = ballast.release();
       void sql`pragma max_page_count = ${sql.lit(limit + 10_000)}`.execute(store.db);
       return released;
     });
     await write();
-    expect(effects).toEqual(['committed']);
+    expect(effects).toEqual(keys);
     expect(existsSync(path)).toBe(false);
     await ballast.restore();
     expect(statSync(path).size).toBe(3_000_000);
