@@ -3,8 +3,8 @@
  * fall due on a schedule: how long it takes to acknowledge one (stored at synchronous=FULL), how
  * late the timers of its main thread come, and how much memory all of it needs.
  *
- * `node bench/listener-during-pull.ts [--rows 1000000] [--events 20] [--paging stream]`; events a
- * second. Each event names an order, which is read again, as it always is.
+ * `node bench/listener-during-pull.ts [--rows 1000000] [--events 20] [--paging stream] [--runs 3]`;
+ * events a second. Each event names an order, which is read again, as it always is.
  */
 import { fork } from 'node:child_process';
 import { on, once } from 'node:events';
@@ -15,13 +15,14 @@ import { parseArgs } from 'node:util';
 import { askToPullStock } from './support/ask.ts';
 import { type Latencies, offerEvents } from './support/event-load.ts';
 import { BENCH_KEY } from './support/event-server.ts';
-import { cell, report, table } from './support/results.ts';
+import { cell, median, report, table } from './support/results.ts';
 
 const { values } = parseArgs({
   options: {
     rows: { type: 'string', default: '1000000' },
     events: { type: 'string', default: '20' },
     paging: { type: 'string', multiple: true, default: ['stream', 'pages'] },
+    runs: { type: 'string', default: '3' },
   },
 });
 const support = (name: string): string => join(import.meta.dirname, 'support', name);
@@ -29,7 +30,7 @@ const support = (name: string): string => join(import.meta.dirname, 'support', n
 const source = fork(support('stock-source.ts'), [values.rows]);
 const [{ v1Url, rows }] = await once(source, 'message');
 
-async function measure(paging: string): Promise<string[]> {
+async function measure(paging: string): Promise<readonly number[]> {
   const folder = mkdtempSync(join(tmpdir(), 'selvedge-bench-'));
   const program = support('pull-process.ts');
   const daemon = fork(support('launched.mjs'), [
@@ -58,16 +59,28 @@ async function measure(paging: string): Promise<string[]> {
     rmSync(folder, { recursive: true });
     const { outcome, changed, seconds, peakMiB, delayP99Ms } = message;
     if (outcome !== 'complete' || changed !== rows) throw new Error(`${outcome}: ${changed}`);
-    const latencies = [p50, p99, max].map((ms) => cell(ms ?? Number.NaN, 1));
-    const own = [cell(seconds, 1), cell(delayP99Ms, 1), cell(peakMiB, 0)];
-    return [paging, ...latencies, String(failed), ...own];
+    return [p50, p99, max, failed, seconds, delayP99Ms, peakMiB].map(Number);
   }
   throw new Error('the daemon has ended');
 }
 
-const lines: string[][] = [];
-for (const paging of values.paging) lines.push(await measure(paging));
+const measured = new Map<string, (readonly number[])[]>();
+for (let run = 0; run < Number(values.runs); run += 1) {
+  for (const paging of values.paging) {
+    const figures = await measure(paging);
+    console.log(`${paging}: ${figures.map((figure) => cell(figure, 1)).join(', ')}`);
+    measured.set(paging, [...(measured.get(paging) ?? []), figures]);
+  }
+}
 source.disconnect();
 const titles = ['', 'p50 ms', 'p99 ms', 'max ms', 'failed', 'pull s', 'loop p99 ms', 'peak MiB'];
-const intro = `${values.events} events a second during the first pull of ${rows} variants.`;
+const DECIMALS = [1, 1, 1, 0, 1, 1, 0];
+const lines = [...measured].map(([paging, all]) => [
+  paging,
+  ...DECIMALS.map((decimals, at) =>
+    cell(median(all.map((one) => one[at] ?? Number.NaN)), decimals),
+  ),
+]);
+const pull = `${values.events} events a second during the first pull of ${rows} variants.`;
+const intro = `${pull} Median of ${values.runs}.`;
 report(`Listener during a pull of ${rows} variants`, `${intro}\n\n${table(titles, lines)}`);
