@@ -74,13 +74,14 @@ for (let run = 0; run < Number(values.runs); run += 1) {
 }
 source.disconnect();
 const titles = ['', 'p50 ms', 'p99 ms', 'max ms', 'failed', 'pull s', 'loop p99 ms', 'peak MiB'];
-const DECIMALS = [1, 1, 1, 0, 1, 1, 0];
-const lines = [...measured].map(([paging, all]) => [
-  paging,
-  ...DECIMALS.map((decimals, at) =>
-    cell(median(all.map((one) => one[at] ?? Number.NaN)), decimals),
-  ),
-]);
+/** Of several runs the one in the middle, but of events that failed every one. */
+const sum = (all: readonly number[]): number => all.reduce((total, one) => total + one, 0);
+const lines = [...measured].map(([paging, all]) => {
+  const column = (at: number) => all.map((figures) => figures[at] ?? Number.NaN);
+  const times = [0, 1, 2].map((at) => cell(median(column(at)), 1));
+  const own = [4, 5].map((at) => cell(median(column(at)), 1));
+  return [paging, ...times, cell(sum(column(3)), 0), ...own, cell(median(column(6)), 0)];
+});
 const pull = `${values.events} events a second during the first pull of ${rows} variants.`;
 const intro = `${pull} Median of ${values.runs}.`;
 report(`Listener during a pull of ${rows} variants`, `${intro}\n\n${table(titles, lines)}`);

@@ -52,7 +52,8 @@ function ofObject(schema: z.ZodObject): Accepts | undefined {
     members.push({ name, accepts });
   }
   return (value) => {
-    if (!isJsonObject(value)) return false;
+    // Zod leaves a member of this name out of its copy: what has one is not taken as it is.
+    if (!isJsonObject(value) || Object.hasOwn(value, '__proto__')) return false;
     for (const { name, accepts } of members) if (!accepts(value[name])) return false;
     return true;
   };

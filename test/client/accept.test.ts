@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { acceptorOf } from '../../src/client/accept.ts';
 import { seasonSchema, variantSchema } from '../../src/client/v1/schemas.ts';
+import { isJsonObject } from '../../src/lib/json.ts';
 
 const RUNS = 2_000;
 
@@ -36,22 +37,29 @@ const rows = record(
   { requiredKeys: ['barcode', 'quantity'] },
 );
 
+/** As a service could spell them: the name is an own member of what JSON.parse gives. */
+const CUT = [
+  '{"barcode":"5700","quantity":1,"__proto__":{"a":1}}',
+  '{"barcode":"5700","quantity":1,"details":{"__proto__":false}}',
+];
+
 describe('what accepts a row without a copy', () => {
-  it('accepts exactly what the schema does', () => {
+  it('accepts exactly what the schema gives as it is', () => {
     const accepts = acceptorOf(variantSchema);
     let accepted = 0;
     assert(
-      // A member of this name zod leaves out of its copy; as it comes it is kept.
-      property(
-        rows.filter((row) => !JSON.stringify(row)?.includes('"__proto__"')),
-        (row) => {
-          const { success, data } = variantSchema.safeParse(row);
-          expect(accepts?.(row)).toBe(success);
-          if (success) expect(data).toEqual(row);
-          accepted += Number(success);
-        },
-      ),
-      { numRuns: RUNS },
+      property(rows, (row) => {
+        const { success, data } = variantSchema.safeParse(row);
+        // Of a member of this name zod makes nothing, in each object that it looks into.
+        const isCut = [row, row.details, row.pricing].some(
+          (one) => isJsonObject(one) && Object.hasOwn(one, '__proto__'),
+        );
+        expect(accepts?.(row)).toBe(success && !isCut);
+        if (success && !isCut) expect(data).toEqual(row);
+        if (success && isCut) expect(data).not.toEqual(row);
+        accepted += Number(success);
+      }),
+      { numRuns: RUNS, examples: CUT.map((text) => [JSON.parse(text)]) },
     );
     expect(accepted / RUNS).toBeGreaterThan(0.1);
     expect(accepted / RUNS).toBeLessThan(0.9);
