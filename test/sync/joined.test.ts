@@ -1,0 +1,133 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { manualClock } from '../../src/lib/clock.ts';
+import type { Store } from '../../src/store/store.ts';
+import { createVariantPages } from '../../src/sync/bulk/variant-pages.ts';
+import { openRun, type PageCounts, type Run } from '../../src/sync/run/ledger.ts';
+import { temporaryStore } from '../support/store.ts';
+
+const SEGMENT_ROWS = 4;
+const PAGE_SEGMENTS = 3;
+const LIST = { kind: 'stock' } as const;
+
+/** A row of the list as it comes; a quantity of -1 makes it a bad one. */
+function textOf(barcode: number, quantity: number): string {
+  const styleName = `style ${barcode % 3}`;
+  return JSON.stringify({
+    ...{ barcode: `b${barcode}`, details: { styleName } },
+    quantity: quantity < 0 ? 'many' : quantity,
+  });
+}
+
+type Page = readonly (readonly [barcode: number, quantity: number])[];
+
+function batchOf(page: Page, number: number) {
+  const rows = page.map(([barcode, quantity]) => textOf(barcode, quantity));
+  const segments = [];
+  let text = '';
+  for (let at = 0; at < rows.length; at += SEGMENT_ROWS) {
+    const own = rows.slice(at, at + SEGMENT_ROWS);
+    const start = text.length;
+    text += own.join(',');
+    const firstRow = number * SEGMENT_ROWS * PAGE_SEGMENTS + at;
+    segments.push({ firstRow, rowCount: own.length, start, end: text.length, isKnown: false });
+  }
+  const bytes = new TextEncoder().encode(text);
+  return { bytes, segments, size: bytes.length, pages: 1 };
+}
+
+/** Everything that a run leaves behind. */
+async function left({ db }: Store) {
+  const run = db.selectFrom('sync_run').selectAll().orderBy('run_id');
+  return {
+    runs: await run.execute(),
+    rows: await db.selectFrom('stock_variant').selectAll().orderBy('barcode').execute(),
+    segments: await db.selectFrom('segment').selectAll().orderBy('first_row').execute(),
+    quarantine: await db.selectFrom('quarantine').selectAll().orderBy('raw').execute(),
+    changes: await db
+      .selectFrom('change')
+      .select(['entity', 'key', 'op', 'diff', 'cause'])
+      .orderBy('key')
+      .orderBy('op')
+      .execute(),
+  };
+}
+
+const summed = (all: readonly PageCounts[], member: 'rows' | 'changed' | 'pages' | 'keyless') =>
+  all.reduce((sum, counts) => sum + (counts[member] ?? 0), 0);
+
+/** Pulls both lists, one behind the other; pages wait for each other, or come as they like. */
+async function pulled(lists: readonly (readonly Page[])[], isOneByOne: boolean) {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  const pages = createVariantPages({ store, clock });
+  const told = [];
+  for (const [at, list] of lists.entries()) {
+    const readSeq = at + 1;
+    const asked = { stream: 'stock', cause: 'test', options: { readSeq }, readSeq, now: 0 };
+    const run: Run = await openRun(store, { ...asked, full: false });
+    await pages.begin(run);
+    const wire = { retries: 1, waits: 2, waitMs: 3 };
+    const write = (page: Page, number: number) => {
+      const checkpoint = { next: number + 1 };
+      return pages.write({ run, list: LIST, checkpoint, wire, batch: batchOf(page, number) });
+    };
+    const counts: PageCounts[] = [];
+    if (isOneByOne) for (const [n, page] of list.entries()) counts.push(await write(page, n));
+    else counts.push(...(await Promise.all(list.map(write))));
+    await pages.end(run.runId);
+    told.push({
+      rows: summed(counts, 'rows'),
+      changed: summed(counts, 'changed'),
+      keyless: summed(counts, 'keyless'),
+      pages: summed(counts, 'pages'),
+    });
+  }
+  return { told, ...(await left(store)) };
+}
+
+describe('pages that are written together', () => {
+  it('leave behind what they would one by one', async () => {
+    const rows = SEGMENT_ROWS * PAGE_SEGMENTS;
+    const page = (number: number) =>
+      fc
+        .array(fc.integer({ min: -1, max: 3 }), { minLength: rows, maxLength: rows })
+        .map(
+          (quantities): Page => quantities.map((quantity, at) => [number * rows + at, quantity]),
+        );
+    const list = fc.tuple(page(0), page(1), page(2), page(3), page(4));
+    // Pages that are as they were the last time are proved.
+    const kept = fc.array(fc.boolean(), { minLength: 5, maxLength: 5 });
+    await fc.assert(
+      fc.asyncProperty(list, list, kept, async (first, others, isKept) => {
+        const second = others.map((other, at) => (isKept[at] && first[at]) || other);
+        expect(await pulled([first, second], false)).toEqual(await pulled([first, second], true));
+      }),
+      { numRuns: 25 },
+    );
+  });
+
+  it('tell once what they did', async () => {
+    const rows = SEGMENT_ROWS * PAGE_SEGMENTS;
+    const list = (quantity: number): readonly Page[] =>
+      [0, 1, 2].map((number) =>
+        Array.from({ length: rows }, (_, at) => [number * rows + at, at === 5 ? quantity : 1]),
+      );
+    const { told, runs } = await pulled([list(1), list(2)], false);
+    expect(told).toEqual([
+      { rows: 36, changed: 36, keyless: 0, pages: 3 },
+      { rows: 36, changed: 3, keyless: 0, pages: 3 },
+    ]);
+    expect(runs.map(({ pages, retries, wait_ms }) => [pages, retries, wait_ms])).toEqual([
+      [3, 3, 9],
+      [3, 3, 9],
+    ]);
+  });
+
+  it('are of the last word where a row comes twice', async () => {
+    const list: readonly Page[] = [[[1, 5]], [[1, 6]], [[1, 7]]];
+    const { rows, changes } = await pulled([list], false);
+    expect(rows.map(({ quantity }) => quantity)).toEqual([7]);
+    expect(changes.map(({ op }) => op)).toContain('insert');
+  });
+});
