@@ -165,7 +165,7 @@ describe('pages that wait for the disk', () => {
     expect(held.length).toBeLessThan(8);
   });
 
-  it('are committed with the few that are written together while another writer waits', async () => {
+  it('are committed a few at a time while another writer waits', async () => {
     expect(await commits(12, () => true)).toEqual([5, 5, 2]);
   });
 
