@@ -130,6 +130,13 @@ async function keysBefore(
   return new Map(before.rows.map(({ first_row, keys }) => [first_row, keys]));
 }
 
+/** Whether anything is known of the list; nothing is before its first run. */
+export async function isListed(db: Db, { stream, part }: ListPlace): Promise<boolean> {
+  const known = await sql`select 1 from segment
+    where stream = ${stream} and part = ${part} limit 1`.execute(db);
+  return known.rows.length > 0;
+}
+
 /** Takes off what is proved to be as it was the last time. */
 export async function proveSegments<T extends Segment>(
   db: Db,

@@ -15,6 +15,8 @@ export interface Attempt {
   /** When all pages so far are written. */
   written: Promise<void>;
   hasFailed: boolean;
+  /** Whether anything was known of a part when its first page came. */
+  readonly listed: Map<string, Promise<boolean>>;
 }
 
 /** A page in its place among those of its attempt. */
@@ -42,7 +44,7 @@ export function createAttempts(): Attempts {
   const begin = (runId: number, begun: Promise<void>): Attempt => {
     count += 1;
     const state = { begun, handed: begun, written: begun, hasFailed: false };
-    const attempt = { number: count, ...state };
+    const attempt = { number: count, listed: new Map(), ...state };
     attempts.set(runId, attempt);
     return attempt;
   };

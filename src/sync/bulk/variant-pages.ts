@@ -11,6 +11,7 @@ import { digestOf } from '../../lib/json-rows/known.ts';
 import type { KnownSegments } from '../../lib/json-rows/known-ahead.ts';
 import { hasApart } from '../../mirror/catalog/apart.ts';
 import {
+  isListed,
   knownSegments,
   type ListPlace,
   proveSegments,
@@ -79,17 +80,25 @@ function rowsOf(segments: VariantBatch['segments']): number {
   return segments.reduce((sum, { rowCount }) => sum + rowCount, 0);
 }
 
+/** Asked once: of a list that is new, every batch would ask for what cannot be there. */
+function isListedBefore(db: Db, place: ListPlace, { listed }: Attempt): Promise<boolean> {
+  const asked = listed.get(place.part) ?? isListed(db, place);
+  listed.set(place.part, asked);
+  return asked;
+}
+
 /** What of a batch its digests do not prove; the client has proved the most of it already. */
-async function openPage(db: Db, place: ListPlace, { bytes, segments }: VariantBatch) {
-  const others = segments.filter(({ isKnown }) => !isKnown);
-  const { open } = await proveSegments(
-    db,
-    place,
-    others.map((segment) => {
+async function openPage(db: Db, place: ListPlace, attempt: Attempt, batch: VariantBatch) {
+  const { bytes, segments } = batch;
+  const others = segments
+    .filter(({ isKnown }) => !isKnown)
+    .map((segment) => {
       const { start, end } = segment;
       return { ...segment, size: end - start, digest: digestOf(bytes.subarray(start, end)) };
-    }),
-  );
+    });
+  const open = (await isListedBefore(db, place, attempt))
+    ? (await proveSegments(db, place, others)).open
+    : others.map((segment) => ({ ...segment, keysBefore: undefined }));
   const rows = rowsOf(segments);
   return { open, rows, sameRows: rows - rowsOf(open) };
 }
@@ -128,7 +137,7 @@ export function createVariantPages(deps: VariantPagesDeps): VariantPages {
     const place = placeOf(run, list);
     const common = { bytes: batch.size, pages: batch.pages, wire };
     await turn.attempt.begun;
-    const { open, ...page } = await openPage(store.db, place, batch);
+    const { open, ...page } = await openPage(store.db, place, turn.attempt, batch);
     if (open.length === 0) {
       bytes.buffer.transfer(0);
       return keepProved({ run, checkpoint, counts: { ...unchangedCounts(page), ...common } }, turn);
