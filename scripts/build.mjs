@@ -1,15 +1,24 @@
-// Compiles src/ to dist/ from scratch, so that nothing of an earlier build is packed, and takes
-// along what stands beside the sources (style sheets and scripts of the web pages).
+// Compiles src/ from scratch, so that nothing of an earlier build is packed, and takes along what
+// stands beside the sources (style sheets and scripts of the web pages).
+//
+// `node scripts/build.mjs [folder]`: a new one, or else dist, of which nothing is kept.
 import { execFileSync } from 'node:child_process';
-import { cpSync, rmSync, statSync } from 'node:fs';
+import { cpSync, existsSync, rmSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 
-rmSync(new URL('../dist', import.meta.url), { recursive: true, force: true });
+const root = dirname(import.meta.dirname);
+const source = join(root, 'src');
+const [named] = process.argv.slice(2);
+const folder = resolve(named ?? join(root, 'dist'));
+if (named && existsSync(folder)) throw new Error(`${folder} is there already`);
+
+rmSync(folder, { recursive: true, force: true });
 const manifest = createRequire(import.meta.url).resolve('typescript/package.json');
 const compiler = join(dirname(manifest), 'bin', 'tsc');
-execFileSync(process.execPath, [compiler, '-p', 'tsconfig.build.json'], { stdio: 'inherit' });
-cpSync(new URL('../src', import.meta.url), new URL('../dist', import.meta.url), {
+const args = [compiler, '-p', join(root, 'tsconfig.build.json'), '--outDir', folder];
+execFileSync(process.execPath, args, { stdio: 'inherit' });
+cpSync(source, folder, {
   recursive: true,
   filter: (path) => statSync(path).isDirectory() || !path.endsWith('.ts'),
 });

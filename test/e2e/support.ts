@@ -91,6 +91,8 @@ export interface DaemonProcess {
 export interface DaemonParts {
   /** Further lines of the configuration. */
   readonly settings: readonly string[];
+  /** Of another program than this checkout's. */
+  readonly launcher?: string;
 }
 
 /** A configuration file as an operator would write it, subscribed at the relay. */
@@ -137,7 +139,7 @@ export async function createDaemonProcess(
   const folder = temporaryFolder();
   const config = await writeConfig(reference, folder, parts);
   const path = join(folder, 'data', 'mirror.db');
-  const child = childDaemon(config);
+  const child = childDaemon(config, parts.launcher);
   let store: SqliteStore | undefined;
   onTestFinished(async ({ task }) => {
     await child.kill();

@@ -27,7 +27,7 @@ function processorMsOf(pid: number | undefined): number {
   }
 }
 
-export function childDaemon(config: string): ChildDaemon {
+export function childDaemon(config: string, launcher: string = LAUNCHER): ChildDaemon {
   let child: ChildProcess | undefined;
   let output = '';
   let spentMs = 0;
@@ -43,7 +43,7 @@ export function childDaemon(config: string): ChildDaemon {
     },
     async start() {
       output = '';
-      child = spawn(process.execPath, [LAUNCHER, 'run', '--config', config], {
+      child = spawn(process.execPath, [launcher, 'run', '--config', config], {
         env: launcherEnv(),
         stdio: ['ignore', 'pipe', 'pipe'],
       });
