@@ -124,7 +124,7 @@ async function keysBefore(
   if (segments.length === 0) return new Map();
   const asked = JSON.stringify(segments.map(({ firstRow, digest }) => [firstRow, digest]));
   const before = await sql<{ readonly first_row: number; readonly keys: string | null }>`
-    select first_row, iif(digest is unhex(value->>1), null, keys) as keys
+    select first_row, iif(digest = unhex(value->>1), null, keys) as keys
     from json_each(${asked}) cross join segment
     where stream = ${stream} and part = ${part} and first_row = value->>0`.execute(db);
   return new Map(before.rows.map(({ first_row, keys }) => [first_row, keys]));

@@ -187,6 +187,16 @@ describe('pages that wait for the disk', () => {
     expect(await stored(second)).toMatchObject({ checkpoint: '{"next":4}', pages: 2 });
   });
 
+  it('are written up to one that fails among them', async () => {
+    const { store, pages, stored, second } = await house();
+    await refuseSegment(store, 200);
+    const all = [0, 1, 2, 3, 4].map((number) => write(pages, second, number, 7));
+    const outcomes = await Promise.allSettled(all);
+    const wanted = ['fulfilled', 'fulfilled', 'rejected', 'rejected', 'rejected'];
+    expect(outcomes.map(({ status }) => status)).toEqual(wanted);
+    expect(await stored(second)).toMatchObject({ checkpoint: '{"next":2}', pages: 2 });
+  });
+
   it('do not share it with those of another run', async () => {
     const held = await commits(
       6,

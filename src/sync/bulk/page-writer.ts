@@ -143,7 +143,7 @@ export function createPageWriter(deps: {
   const queue: Waiting[] = [];
   let isWorking = false;
 
-  /** As many of them as there is time for; gives what each has done. */
+  /** As many of them as there is time for; gives what each tells. */
   const writeSome = (waiting: readonly Waiting[]): Promise<readonly PageCounts[]> => {
     return store.transaction(async (tx) => {
       const counts: PageCounts[] = [];

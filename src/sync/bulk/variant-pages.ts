@@ -56,7 +56,10 @@ export interface VariantPages extends Pick<PageWriter, 'census'> {
   begin(run: Pick<Run, 'runId' | 'stream'>): Promise<void>;
   /** What is known of the list when the run has begun. */
   known(run: Run, list: VariantList): KnownSegments;
-  /** What it gives may be written down only with a later page, or with the end. */
+  /**
+   * What it gives may be written down only with a later page, or with the end; of pages that are
+   * written together the first one tells it.
+   */
   write(page: VariantPage): Promise<PageCounts>;
   /** Behind the last page, also of a run that was cut off: everything is written down. */
   end(runId: number): Promise<void>;
