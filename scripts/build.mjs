@@ -11,7 +11,7 @@ const root = dirname(import.meta.dirname);
 const source = join(root, 'src');
 const [named] = process.argv.slice(2);
 const folder = resolve(named ?? join(root, 'dist'));
-if (named && existsSync(folder)) throw new Error(`${folder} is there already`);
+if (named && existsSync(folder)) throw new Error(`${folder} is there already: name a new one`);
 
 rmSync(folder, { recursive: true, force: true });
 const manifest = createRequire(import.meta.url).resolve('typescript/package.json');

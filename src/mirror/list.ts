@@ -10,7 +10,7 @@
 import { sql } from 'kysely';
 import { isJsonObject } from '../lib/json.ts';
 import type { KnownSegment } from '../lib/json-rows/known.ts';
-import { insertRows, type SqlValue } from '../store/bulk.ts';
+import { inKeys, insertRows, type SqlValue } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
 import { type Provenance, writeNew, writePrepared } from './entity.ts';
 import {
@@ -112,29 +112,30 @@ export async function knownSegments(
   return known.rows;
 }
 
-/**
- * What is known of those segments that begin where one did the last time, by that row: the JSON
- * text of its keys, or null where the digest is the same.
- */
-async function keysBefore(
+async function knownDigests(
   db: Db,
   { stream, part }: ListPlace,
   segments: readonly Segment[],
-): Promise<ReadonlyMap<number, string | null>> {
-  if (segments.length === 0) return new Map();
-  const asked = JSON.stringify(segments.map(({ firstRow, digest }) => [firstRow, digest]));
-  const before = await sql<{ readonly first_row: number; readonly keys: string | null }>`
-    select first_row, iif(digest = unhex(value->>1), null, keys) as keys
-    from json_each(${asked}) cross join segment
-    where stream = ${stream} and part = ${part} and first_row = value->>0`.execute(db);
-  return new Map(before.rows.map(({ first_row, keys }) => [first_row, keys]));
+): Promise<ReadonlyMap<number, string>> {
+  const [first, last] = [segments[0], segments.at(-1)];
+  if (!first || !last) return new Map();
+  const known = await sql<{ readonly first_row: number; readonly digest: string }>`
+    select first_row, lower(hex(digest)) as digest from segment
+    where stream = ${stream} and part = ${part}
+      and first_row between ${first.firstRow} and ${last.firstRow}`.execute(db);
+  return new Map(known.rows.map(({ first_row, digest }) => [first_row, digest]));
 }
 
-/** Whether anything is known of the list; nothing is before its first run. */
-export async function isListed(db: Db, { stream, part }: ListPlace): Promise<boolean> {
-  const known = await sql`select 1 from segment
-    where stream = ${stream} and part = ${part} limit 1`.execute(db);
-  return known.rows.length > 0;
+async function knownKeys(
+  db: Db,
+  { stream, part }: ListPlace,
+  firstRows: readonly number[],
+): Promise<ReadonlyMap<number, string>> {
+  if (firstRows.length === 0) return new Map();
+  const known = await sql<{ readonly first_row: number; readonly keys: string }>`
+    select first_row, keys from segment where stream = ${stream} and part = ${part}
+      and ${inKeys('first_row', firstRows)}`.execute(db);
+  return new Map(known.rows.map(({ first_row, keys }) => [first_row, keys]));
 }
 
 /** Takes off what is proved to be as it was the last time. */
@@ -143,12 +144,11 @@ export async function proveSegments<T extends Segment>(
   place: ListPlace,
   segments: readonly T[],
 ): Promise<OpenPage<T>> {
-  const before = await keysBefore(db, place, segments);
-  const open: (T & OpenSegment)[] = [];
-  for (const segment of segments) {
-    const keys = before.get(segment.firstRow);
-    if (keys !== null) open.push({ ...segment, keysBefore: keys });
-  }
+  const digests = await knownDigests(db, place, segments);
+  const others = segments.filter(({ firstRow, digest }) => digests.get(firstRow) !== digest);
+  const again = others.map(({ firstRow }) => firstRow).filter((row) => digests.has(row));
+  const keys = await knownKeys(db, place, again);
+  const open = others.map((one) => ({ ...one, keysBefore: keys.get(one.firstRow) }));
   const rows = segments.reduce((sum, { rowCount }) => sum + rowCount, 0);
   const openRows = open.reduce((sum, { rowCount }) => sum + rowCount, 0);
   return { rows, sameRows: rows - openRows, open };
@@ -191,17 +191,22 @@ async function replaceSegments(
   { stream, part }: ListPlace,
   segments: readonly SegmentRow[],
 ): Promise<void> {
-  const ranges: { from: number; to: number }[] = [];
-  for (const { firstRow, rowCount } of segments) {
-    const last = ranges.at(-1);
-    if (last?.to === firstRow) last.to += rowCount;
-    else ranges.push({ from: firstRow, to: firstRow + rowCount });
-  }
   // A list that is cut otherwise than the last time leaves no piece of an old segment behind.
-  await sql`delete from segment where stream = ${stream} and part = ${part} and first_row in (
-    select old.first_row from json_each(${JSON.stringify(ranges)}) cross join segment as old
-    where old.stream = ${stream} and old.part = ${part}
-      and old.first_row >= value->>'from' and old.first_row < value->>'to')`.execute(tx);
+  let from = -1;
+  let to = -1;
+  const clear = async (): Promise<void> => {
+    if (from < 0) return;
+    await sql`delete from segment where stream = ${stream} and part = ${part}
+      and first_row >= ${from} and first_row < ${to}`.execute(tx);
+  };
+  for (const { firstRow, rowCount } of segments) {
+    if (firstRow !== to) {
+      await clear();
+      from = firstRow;
+    }
+    to = firstRow + rowCount;
+  }
+  await clear();
   const data = segments.map(({ firstRow, rowCount, digest, size, keys }) => [
     firstRow,
     rowCount,

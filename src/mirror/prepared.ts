@@ -161,20 +161,6 @@ export function createRowEncoder(definition: EntityDefinition, bytes: number) {
   };
 }
 
-const OPENING = Buffer.from('[');
-const COMMA = Buffer.from(',');
-const CLOSING = Buffer.from(']');
-
-/** What several row encoders have made, as if one had made it. */
-export function joinedRows(encoded: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuffer> {
-  const [first, ...others] = encoded;
-  // As it is: nothing of it is copied.
-  if (first && others.length === 0) return first;
-  const filled = encoded.map((json) => json.subarray(1, -1)).filter(({ length }) => length > 0);
-  const inside = filled.flatMap((rows, at) => (at === 0 ? [rows] : [COMMA, rows]));
-  return Buffer.concat([OPENING, ...inside, CLOSING]);
-}
-
 /** `,"` before the hash. */
 const BEFORE_HASH = 2;
 

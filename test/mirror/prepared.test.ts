@@ -3,7 +3,6 @@ import { STOCK_VARIANT } from '../../src/mirror/catalog/variant.ts';
 import { writeNew } from '../../src/mirror/entity.ts';
 import {
   createRowEncoder,
-  joinedRows,
   type MirrorRow,
   type PreparedRows,
   prepareRow,
@@ -66,20 +65,6 @@ describe('rows that travel as bytes', () => {
     }
     const { json } = encoded(rowsLike(['a', 'b']), 1_000);
     expect(typeof json === 'string' || json.buffer.byteLength === json.length).toBe(true);
-  });
-
-  it('are the same when several writers of them are joined', () => {
-    const rows = rowsLike(ODD.flatMap((text) => [text, text, text]));
-    const pieces = [[], rows.slice(0, 4), rows.slice(4, 5), [], rows.slice(5)].map((some) =>
-      encoded(some),
-    );
-    const keys = pieces.flatMap((piece) => piece.keys);
-    const json = pieces.map((piece) => new Uint8Array(bytesOf(piece)));
-    const found = rowsFromBytes(keys, joinedRows(json));
-    expect(found.each()).toEqual(encoded(rows).each());
-    expect(JSON.parse(Buffer.from(bytesOf(found)).toString()).flat().length).toBeGreaterThan(0);
-    const none = new TextEncoder().encode('[]');
-    expect(Buffer.from(joinedRows([none, none])).toString()).toBe('[]');
   });
 
   it('are written as the rows one by one would be', async () => {

@@ -15,8 +15,6 @@ export interface Attempt {
   /** When all pages so far are written. */
   written: Promise<void>;
   hasFailed: boolean;
-  /** Whether anything was known of a part when its first page came. */
-  readonly listed: Map<string, Promise<boolean>>;
 }
 
 /** A page in its place among those of its attempt. */
@@ -44,7 +42,7 @@ export function createAttempts(): Attempts {
   const begin = (runId: number, begun: Promise<void>): Attempt => {
     count += 1;
     const state = { begun, handed: begun, written: begun, hasFailed: false };
-    const attempt = { number: count, listed: new Map(), ...state };
+    const attempt = { number: count, ...state };
     attempts.set(runId, attempt);
     return attempt;
   };

@@ -10,11 +10,10 @@ import {
   type ListCensus,
   type ListPlace,
   type OpenPage,
-  type ReadPage,
   takeCensus,
   writePage,
 } from '../../mirror/list.ts';
-import { joinedRows, rowsFromBytes } from '../../mirror/prepared.ts';
+import { rowsFromBytes } from '../../mirror/prepared.ts';
 import { type SqlValue, withTempFiles } from '../../store/bulk.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { type PageCounts, type Run, recordPage } from '../run/ledger.ts';
@@ -43,7 +42,7 @@ export interface UnwrittenPage {
 }
 
 export interface PageWriter {
-  /** Gives what the page itself did; of pages that are written together the first one tells it. */
+  /** Gives what the page itself did. */
   write(page: UnwrittenPage): Promise<PageCounts>;
   /** Takes their proof from rows of the stock that were written apart from the list. */
   distrust(): Promise<void>;
@@ -51,84 +50,40 @@ export interface PageWriter {
   census(stream: string, kind: VariantList['kind'], source: string): Promise<ListCensus>;
 }
 
-/** Rows that are compared and written in one transaction, while nobody waits for it: some 15 ms. */
-const ROWS_A_COMMIT = 2_048;
-/** Rows that the same few statements write; behind them another writer may come in. */
-const ROWS_A_WRITE = 512;
+/** Rows that are written together at most, and while nobody waits: some 15 ms. */
+const ROWS_TOGETHER = 2_048;
 
 interface Waiting {
   readonly page: UnwrittenPage;
   readonly written: PromiseWithResolvers<PageCounts>;
 }
 
-/** Of a page that another one has told of. */
-const NOTHING = { pages: 0, rows: 0, changed: 0, unchanged: 0, quarantined: 0, bytes: 0 };
-
-function rowsIn({ page }: UnwrittenPage): number {
-  return page.segments.reduce((sum, { rowCount }) => sum + rowCount, 0);
-}
-
-/** Those at the head that are like the first one, and with it have no more rows than that. */
-function headOf(
-  waiting: readonly Waiting[],
-  rowsMax: number,
-  isLike: (first: UnwrittenPage, page: UnwrittenPage) => boolean,
-): readonly Waiting[] {
-  const [first] = waiting;
-  if (!first) return [];
+/** The pages of one attempt at the head of the queue that one transaction may write. */
+function togetherOf(queue: readonly Waiting[]): readonly Waiting[] {
   let rows = 0;
-  const behind = waiting.findIndex(({ page }, at) => {
-    rows += rowsIn(page);
-    return at > 0 && (rows > rowsMax || !isLike(first.page, page));
+  const behind = queue.findIndex(({ page }, at) => {
+    rows += page.page.rows;
+    const isOther = page.attempt !== queue[0]?.page.attempt;
+    return at > 0 && (isOther || rows > ROWS_TOGETHER);
   });
-  return waiting.slice(0, behind < 0 ? waiting.length : behind);
+  return queue.slice(0, behind < 0 ? queue.length : behind);
 }
 
-function isOfAttempt(first: UnwrittenPage, page: UnwrittenPage): boolean {
-  return page.attempt === first.attempt;
-}
-
-function isOfPart(first: UnwrittenPage, page: UnwrittenPage): boolean {
-  return page.place.part === first.place.part;
-}
-
-/** What the pages hold, as if it had come in one; they are of one part in one attempt. */
-function pageOf(pages: readonly UnwrittenPage[]): ReadPage {
-  const all = pages.map(({ page }) => page);
-  const segments = all
-    .flatMap((page) => page.segments)
-    .map((segment) => {
-      const keys: readonly SqlValue[] = JSON.parse(segment.keys);
-      return { ...segment, keys };
-    });
-  const keys = segments.flatMap((segment) => segment.keys);
-  return {
-    rows: all.reduce((sum, { rows }) => sum + rows, 0),
-    sameRows: all.reduce((sum, { sameRows }) => sum + sameRows, 0),
-    segments,
-    prepared: rowsFromBytes(keys, joinedRows(pages.map(({ json }) => json))),
-  };
-}
-
-/**
- * Pages of one part in one attempt, with the checkpoint of the last. Where few rows of each have
- * changed, the statements cost more than the rows: they run once for all. Gives what they did.
- */
-async function writeAll(
-  tx: Tx,
-  clock: Clock,
-  first: UnwrittenPage,
-  others: readonly UnwrittenPage[],
-): Promise<PageCounts> {
-  const { run, list, place } = first;
-  const pages = [first, ...others];
-  const { checkpoint } = others.at(-1) ?? first;
+async function writeOne(tx: Tx, clock: Clock, unwritten: UnwrittenPage): Promise<PageCounts> {
+  const { run, list, place, checkpoint, page, json, common, before } = unwritten;
+  const entity = entityOfList(list);
+  const segments = page.segments.map((segment) => {
+    const keys: readonly SqlValue[] = JSON.parse(segment.keys);
+    return { ...segment, keys };
+  });
+  const prepared = rowsFromBytes(
+    segments.flatMap((segment) => segment.keys),
+    json,
+  );
+  const read = { ...page, segments, prepared };
   const provenance = { source: `run:${run.runId}`, readSeq: run.readSeq, at: clock.now() };
-  const written = await writePage(tx, entityOfList(list), place, pageOf(pages), provenance);
-  const cost = pages.map(({ common }): PageCounts => ({ ...NOTHING, ...common })).reduce(sumOf);
-  const counts = { ...written, ...sumOf(cost, { ...written, pages: 0, bytes: 0 }) };
-  const before = pages.flatMap((page) => page.before ?? []);
-  await recordPage(tx, run, checkpoint, [...before, counts].reduce(sumOf));
+  const counts = { ...(await writePage(tx, entity, place, read, provenance)), ...common };
+  await recordPage(tx, run, checkpoint, sumOf(before, counts));
   return counts;
 }
 
@@ -143,14 +98,12 @@ export function createPageWriter(deps: {
   const queue: Waiting[] = [];
   let isWorking = false;
 
-  /** As many of them as there is time for; gives what each tells. */
-  const writeSome = (waiting: readonly Waiting[]): Promise<readonly PageCounts[]> => {
+  /** As many of them as there is time for; gives what each has done. */
+  const writeSome = (pages: readonly Waiting[]): Promise<readonly PageCounts[]> => {
     return store.transaction(async (tx) => {
       const counts: PageCounts[] = [];
-      for (let left = waiting; left.length > 0; left = waiting.slice(counts.length)) {
-        const [first, ...others] = headOf(left, ROWS_A_WRITE, isOfPart).map(({ page }) => page);
-        if (!first) break;
-        counts.push(await writeAll(tx, clock, first, others), ...others.map(() => NOTHING));
+      for (const { page } of pages) {
+        counts.push(await writeOne(tx, clock, page));
         if (isAwaited()) break;
       }
       return counts;
@@ -158,17 +111,17 @@ export function createPageWriter(deps: {
   };
 
   /** Gives how many have been dealt with. */
-  const writeTogether = async (waiting: readonly Waiting[]): Promise<number> => {
-    const [first] = waiting;
+  const writeTogether = async (pages: readonly Waiting[]): Promise<number> => {
+    const [first] = pages;
     if (!first) return 0;
     try {
       if (failedAttempts.has(first.page.attempt)) throw pageBeforeFailed();
-      const counts = await writeSome(waiting);
-      for (const [at, one] of counts.entries()) waiting[at]?.written.resolve(one);
+      const counts = await writeSome(pages);
+      for (const [at, one] of counts.entries()) pages[at]?.written.resolve(one);
       return counts.length;
     } catch (error) {
       // Alone: those before a bad one can be written.
-      if (waiting.length > 1) return writeTogether([first]);
+      if (pages.length > 1) return writeTogether([first]);
       failedAttempts.add(first.page.attempt);
       first.written.reject(error);
       return 1;
@@ -181,7 +134,7 @@ export function createPageWriter(deps: {
     while (queue.length > 0) {
       // Each commit waits for the disk: whatever has come by now shares the next one.
       await nextTurn();
-      queue.splice(0, await writeTogether(headOf(queue, ROWS_A_COMMIT, isOfAttempt)));
+      queue.splice(0, await writeTogether(togetherOf(queue)));
     }
     isWorking = false;
   };

@@ -11,7 +11,6 @@ import { digestOf } from '../../lib/json-rows/known.ts';
 import type { KnownSegments } from '../../lib/json-rows/known-ahead.ts';
 import { hasApart } from '../../mirror/catalog/apart.ts';
 import {
-  isListed,
   knownSegments,
   type ListPlace,
   proveSegments,
@@ -56,10 +55,7 @@ export interface VariantPages extends Pick<PageWriter, 'census'> {
   begin(run: Pick<Run, 'runId' | 'stream'>): Promise<void>;
   /** What is known of the list when the run has begun. */
   known(run: Run, list: VariantList): KnownSegments;
-  /**
-   * What it gives may be written down only with a later page, or with the end; of pages that are
-   * written together the first one tells it.
-   */
+  /** What it gives may be written down only with a later page, or with the end. */
   write(page: VariantPage): Promise<PageCounts>;
   /** Behind the last page, also of a run that was cut off: everything is written down. */
   end(runId: number): Promise<void>;
@@ -83,25 +79,17 @@ function rowsOf(segments: VariantBatch['segments']): number {
   return segments.reduce((sum, { rowCount }) => sum + rowCount, 0);
 }
 
-/** Asked once: of a list that is new, every batch would ask for what cannot be there. */
-function isListedBefore(db: Db, place: ListPlace, { listed }: Attempt): Promise<boolean> {
-  const asked = listed.get(place.part) ?? isListed(db, place);
-  listed.set(place.part, asked);
-  return asked;
-}
-
 /** What of a batch its digests do not prove; the client has proved the most of it already. */
-async function openPage(db: Db, place: ListPlace, attempt: Attempt, batch: VariantBatch) {
-  const { bytes, segments } = batch;
-  const others = segments
-    .filter(({ isKnown }) => !isKnown)
-    .map((segment) => {
+async function openPage(db: Db, place: ListPlace, { bytes, segments }: VariantBatch) {
+  const others = segments.filter(({ isKnown }) => !isKnown);
+  const { open } = await proveSegments(
+    db,
+    place,
+    others.map((segment) => {
       const { start, end } = segment;
       return { ...segment, size: end - start, digest: digestOf(bytes.subarray(start, end)) };
-    });
-  const open = (await isListedBefore(db, place, attempt))
-    ? (await proveSegments(db, place, others)).open
-    : others.map((segment) => ({ ...segment, keysBefore: undefined }));
+    }),
+  );
   const rows = rowsOf(segments);
   return { open, rows, sameRows: rows - rowsOf(open) };
 }
@@ -140,7 +128,7 @@ export function createVariantPages(deps: VariantPagesDeps): VariantPages {
     const place = placeOf(run, list);
     const common = { bytes: batch.size, pages: batch.pages, wire };
     await turn.attempt.begun;
-    const { open, ...page } = await openPage(store.db, place, turn.attempt, batch);
+    const { open, ...page } = await openPage(store.db, place, batch);
     if (open.length === 0) {
       bytes.buffer.transfer(0);
       return keepProved({ run, checkpoint, counts: { ...unchangedCounts(page), ...common } }, turn);

@@ -86,7 +86,7 @@ async function pulled(lists: readonly (readonly Page[])[], isOneByOne: boolean) 
   return { told, ...(await left(store)) };
 }
 
-describe('pages that are written together', () => {
+describe('pages that share a commit', () => {
   it('leave behind what they would one by one', async () => {
     const rows = SEGMENT_ROWS * PAGE_SEGMENTS;
     const page = (number: number) =>
@@ -107,7 +107,7 @@ describe('pages that are written together', () => {
     );
   });
 
-  it('tell once what they did', async () => {
+  it('tell what they did', async () => {
     const rows = SEGMENT_ROWS * PAGE_SEGMENTS;
     const list = (quantity: number): readonly Page[] =>
       [0, 1, 2].map((number) =>
