@@ -26,6 +26,8 @@ export interface MigrationReport {
   readonly backup: string | undefined;
 }
 
+const SHIPPED = fileURLToPath(new URL('../../migrations/', import.meta.url));
+
 const LEDGER = `
   CREATE TABLE IF NOT EXISTS schema_migration (
     version INTEGER PRIMARY KEY,
@@ -35,12 +37,8 @@ const LEDGER = `
   ) STRICT
 `;
 
-function shippedFolder(): string {
-  return fileURLToPath(new URL('../../migrations/', import.meta.url));
-}
-
 /** The migrations of a folder (`NNNN-name.sql`), in order and without a gap. */
-export function readMigrations(folder: string = shippedFolder()): Migration[] {
+export function readMigrations(folder: string = SHIPPED): Migration[] {
   const names = readdirSync(folder)
     .filter((name) => /^\d{4}-[a-z0-9-]+\.sql$/.test(name))
     .sort();

@@ -10,7 +10,7 @@ import Database from 'better-sqlite3';
 import { Kysely, type Transaction, type TransactionBuilder } from 'kysely';
 import type { Config } from '../config/schema.ts';
 import type { Clock } from '../lib/clock.ts';
-import { BugError, StoreError } from '../lib/errors.ts';
+import { BugError, invariant, StoreError } from '../lib/errors.ts';
 import { type ConnectionOptions, openReader, openWriter, verifyPragmas } from './connection.ts';
 import { type MigrationReport, migrate, pendingMigrations } from './migrate.ts';
 import type { Tables } from './tables.ts';
@@ -251,8 +251,8 @@ export async function openStore(
 const WRITE_BACK_EVERY = 4;
 
 /**
- * Opens for writing in another thread of the process that has the database open already. The first
- * connection of the process has migrated it; each must be proved to be durable by itself.
+ * Opens for writing in another thread of the process that has the database open already; each
+ * connection must be proved to be durable by itself.
  */
 export async function openSecondWriter(
   asked: StoreOptions & Pick<SqliteStore, 'turns'>,
@@ -262,6 +262,8 @@ export async function openSecondWriter(
   const byHand = { ...options, checkpoint: 'external' as const };
   const database = openWriter(options.path, byHand);
   try {
+    const { pending } = pendingMigrations(database);
+    invariant(pending.length === 0, 'a second writer was opened before the schema was migrated');
     database
       .prepare(
         `insert into daemon_state (key, value, updated_at) values ('second_writer_at', ?, ?)
