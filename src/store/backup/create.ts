@@ -7,7 +7,6 @@
  * Reads mirror.db and exchange.db through SQLite only; writes and deletes in the backup folder.
  */
 import {
-  chmodSync,
   closeSync,
   existsSync,
   fsyncSync,
@@ -20,9 +19,9 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import Database from 'better-sqlite3';
 import type { Clock } from '../../lib/clock.ts';
-import { StoreError, toError } from '../../lib/errors.ts';
+import { StoreError } from '../../lib/errors.ts';
+import { copyDatabase } from './copy.ts';
 import { inspectCopy } from './inspect.ts';
 import { type Backup, type BackupPart, backupName, digestOf, listBackups } from './manifest.ts';
 
@@ -40,6 +39,9 @@ export interface BackupPlan {
 
 const PARTIAL = '.partial';
 
+/** No backup takes so long: the unit gives it no more. */
+const RUN_MS_MAX = 3_600_000;
+
 function flush(path: string): void {
   const descriptor = openSync(path, 'r');
   try {
@@ -49,35 +51,13 @@ function flush(path: string): void {
   }
 }
 
-function copyInto(source: string, target: string, busyTimeoutMs: number): void {
-  const options = { readonly: true, fileMustExist: true, timeout: busyTimeoutMs };
-  let from: Database.Database | undefined;
-  try {
-    from = new Database(source, options);
-    from.prepare('vacuum into ?').run(target);
-  } catch (cause) {
-    const message = `${source} cannot be copied to ${target}: ${toError(cause).message}`;
-    const hint = 'is there room on that disk, and may this user write there?';
-    throw new StoreError('backup.failed', message, { hint, cause });
-  } finally {
-    from?.close();
-  }
-}
-
 async function makePart(source: string, target: string, plan: BackupPlan): Promise<BackupPart> {
   const partial = target + PARTIAL;
-  try {
-    copyInto(source, partial, plan.busyTimeoutMs);
-    chmodSync(partial, 0o600);
-    const contents = inspectCopy(partial);
-    flush(partial);
-    const sha256 = await digestOf(partial);
-    const bytes = statSync(partial).size;
-    renameSync(partial, target);
-    return { file: basename(target), bytes, sha256, ...contents };
-  } finally {
-    rmSync(partial, { force: true });
-  }
+  copyDatabase(source, partial, plan.busyTimeoutMs);
+  const contents = inspectCopy(partial);
+  flush(partial);
+  const sha256 = await digestOf(partial);
+  return { file: basename(target), bytes: statSync(partial).size, sha256, ...contents };
 }
 
 function removeBackup({ path, manifest }: Backup): void {
@@ -88,11 +68,36 @@ function removeBackup({ path, manifest }: Backup): void {
   }
 }
 
-/** What a stop in the middle left behind. */
-function removePartials(directory: string): void {
+/** What a stop in the middle left behind; what is younger another run may be writing. */
+function removePartials(directory: string, now: number): void {
+  const oldest = backupName(now - RUN_MS_MAX);
   for (const name of readdirSync(directory)) {
-    if (name.startsWith('backup-') && name.endsWith(PARTIAL)) {
+    if (name.startsWith('backup-') && name.endsWith(PARTIAL) && name < oldest) {
       rmSync(join(directory, name), { force: true });
+    }
+  }
+}
+
+/** Copies, checks them, and gives them their names: all of them, and the slip as the last. */
+async function makeBackup(plan: BackupPlan, base: string, now: number): Promise<Backup> {
+  const path = `${base}.json`;
+  const [mirrorCopy, exchangeCopy] = [`${base}-mirror.db`, `${base}-exchange.db`];
+  const { dataDir, exchangeFile, program } = plan;
+  try {
+    const mirror = await makePart(join(dataDir, 'mirror.db'), mirrorCopy, plan);
+    const has = existsSync(exchangeFile);
+    const exchange = has ? await makePart(exchangeFile, exchangeCopy, plan) : null;
+    const manifest = { createdAt: new Date(now).toISOString(), program, mirror, exchange };
+    writeFileSync(path + PARTIAL, `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 });
+    flush(path + PARTIAL);
+    for (const target of [mirrorCopy, ...(has ? [exchangeCopy] : []), path]) {
+      renameSync(target + PARTIAL, target);
+    }
+    flush(plan.directory);
+    return { path, manifest };
+  } finally {
+    for (const target of [mirrorCopy, exchangeCopy, path]) {
+      rmSync(target + PARTIAL, { force: true });
     }
   }
 }
@@ -102,24 +107,18 @@ export async function createBackup(
   plan: BackupPlan,
   clock: Clock,
 ): Promise<{ readonly backup: Backup; readonly removed: readonly string[] }> {
-  const { dataDir, directory } = plan;
+  const { directory } = plan;
+  const now = clock.now();
   mkdirSync(directory, { recursive: true, mode: 0o700 });
-  removePartials(directory);
-  const base = join(directory, backupName(clock.now()));
-  const path = `${base}.json`;
-  if (existsSync(path)) {
-    throw new StoreError('backup.exists', `${path} is there already`, { hint: 'wait a second' });
+  removePartials(directory, now);
+  const base = join(directory, backupName(now));
+  if (existsSync(`${base}.json`)) {
+    throw new StoreError('backup.exists', `${base}.json is there already`, {
+      hint: 'wait a second',
+    });
   }
-  const createdAt = new Date(clock.now()).toISOString();
-  const mirror = await makePart(join(dataDir, 'mirror.db'), `${base}-mirror.db`, plan);
-  const other = plan.exchangeFile;
-  const exchange = existsSync(other) ? await makePart(other, `${base}-exchange.db`, plan) : null;
-  const manifest = { createdAt, program: plan.program, mirror, exchange };
-  writeFileSync(path + PARTIAL, `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 });
-  flush(path + PARTIAL);
-  renameSync(path + PARTIAL, path);
-  flush(directory);
+  const backup = await makeBackup(plan, base, now);
   const old = listBackups(directory).slice(plan.keep);
-  for (const backup of old) removeBackup(backup);
-  return { backup: { path, manifest }, removed: old.map((backup) => backup.path) };
+  for (const one of old) removeBackup(one);
+  return { backup, removed: old.map(({ path }) => path) };
 }

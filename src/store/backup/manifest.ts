@@ -53,16 +53,15 @@ export function readManifest(path: string): BackupManifest | undefined {
 /** The finished backups of a folder, newest first, as many as asked for. */
 export function listBackups(directory: string, most = Number.POSITIVE_INFINITY): Backup[] {
   if (!statSync(directory, { throwIfNoEntry: false })) return [];
-  return readdirSync(directory)
-    .filter((name) => NAME.test(name))
-    .sort()
-    .reverse()
-    .slice(0, most)
-    .flatMap((name) => {
-      const path = join(directory, name);
-      const found = readManifest(path);
-      return found ? [{ path, manifest: found }] : [];
-    });
+  const names = readdirSync(directory).filter((name) => NAME.test(name));
+  const backups: Backup[] = [];
+  for (const name of names.sort().reverse()) {
+    if (backups.length >= most) break;
+    const path = join(directory, name);
+    const found = readManifest(path);
+    if (found) backups.push({ path, manifest: found });
+  }
+  return backups;
 }
 
 /** The digest of a finished copy, which nobody has open as a database. */

@@ -1,10 +1,10 @@
-import { existsSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { manualClock } from '../../../src/lib/clock.ts';
 import { type BackupPlan, createBackup } from '../../../src/store/backup/create.ts';
-import { listBackups } from '../../../src/store/backup/manifest.ts';
+import { backupName, listBackups } from '../../../src/store/backup/manifest.ts';
 import { restoreBackup } from '../../../src/store/backup/restore.ts';
 import { verifyBackup } from '../../../src/store/backup/verify.ts';
 import { arePushesPaused, pauseReason, resumePushes } from '../../../src/store/care/pause.ts';
@@ -96,6 +96,39 @@ describe('a backup', () => {
     await createBackup(planIn(dataDir), clock);
     expect(existsSync(half)).toBe(false);
     expect(existsSync(backup.path)).toBe(true);
+  });
+
+  it('that fails at its second part leaves nothing of the first', async () => {
+    const dataDir = temporaryFolder();
+    await (await openMirror(dataDir)).close();
+    writeFileSync(
+      join(dataDir, 'exchange.db'),
+      'no database at all, but long enough for one'.repeat(9),
+    );
+    const { directory } = planIn(dataDir);
+    await expect(createBackup(planIn(dataDir), clock)).rejects.toMatchObject({
+      code: 'backup.failed',
+    });
+    expect(readdirSync(directory)).toEqual([]);
+  });
+
+  it('lets alone what another one is writing at the same time', async () => {
+    const dataDir = temporaryFolder();
+    await (await openMirror(dataDir)).close();
+    const { directory } = planIn(dataDir);
+    mkdirSync(directory);
+    const other = join(directory, `${backupName(clock.now() - 60_000)}-mirror.db.partial`);
+    writeFileSync(other, 'so far');
+    await createBackup(planIn(dataDir), clock);
+    expect(existsSync(other)).toBe(true);
+  });
+
+  it('is found behind a newer one whose slip was cut off', async () => {
+    const dataDir = temporaryFolder();
+    await (await openMirror(dataDir)).close();
+    const { backup } = await createBackup(planIn(dataDir), clock);
+    writeFileSync(join(dirname(backup.path), 'backup-20990101T000000Z.json'), '{"createdAt":');
+    expect(listBackups(dirname(backup.path), 1)).toEqual([backup]);
   });
 });
 
