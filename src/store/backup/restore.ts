@@ -4,14 +4,15 @@
  * until it was looked up at the service, and nothing is sent until a person resumes it. The
  * database that was there is kept beside it.
  */
-import { chmodSync, existsSync, renameSync } from 'node:fs';
+import { chmodSync, existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import Database from 'better-sqlite3';
 import type { Clock } from '../../lib/clock.ts';
 import { pausePushes } from '../care/pause.ts';
+import { EXCHANGE_MODE } from '../exchange/exchange.ts';
 import { lockFolder } from '../lock.ts';
 import { writeState } from '../state.ts';
 import { openStore, type Tx } from '../store.ts';
+import { copyDatabase } from './copy.ts';
 import { verifyBackup } from './verify.ts';
 
 export interface RestorePlan {
@@ -33,23 +34,22 @@ export interface Restored {
   readonly kept: readonly string[];
 }
 
-/** The file and its log go aside together: the log belongs to that file alone. */
-function setAside(path: string, suffix: string): string[] {
-  return ['', '-wal', '-shm', '-journal'].flatMap((ending) => {
-    if (!existsSync(path + ending)) return [];
-    renameSync(path + ending, `${path}${suffix}${ending}`);
-    return [`${path}${suffix}${ending}`];
+/** A database and what belongs to it alone: its log goes where it goes. */
+const ENDINGS = ['', '-wal', '-shm', '-journal'];
+
+/** What takes the place of a file is made ready beside it. */
+const READY = '.restoring';
+
+function move(from: string, to: string): string[] {
+  return ENDINGS.flatMap((ending) => {
+    if (!existsSync(from + ending)) return [];
+    renameSync(from + ending, to + ending);
+    return [to + ending];
   });
 }
 
-function copyBack(backup: string, target: string): void {
-  const from = new Database(backup, { readonly: true, fileMustExist: true });
-  try {
-    from.prepare('vacuum into ?').run(target);
-  } finally {
-    from.close();
-  }
-  chmodSync(target, 0o600);
+function discard(path: string): void {
+  for (const ending of ENDINGS) rmSync(path + ending, { force: true });
 }
 
 /** Pushes that may have been sent since the backup was made; those of the future ones first. */
@@ -74,32 +74,60 @@ async function doubtEverything(tx: Tx, plan: RestorePlan, createdAt: string, clo
   return Number(numUpdatedRows);
 }
 
-/** Throws `store.locked` while a daemon runs, and a StoreError when the backup is not sound. */
-export async function restoreBackup(plan: RestorePlan, clock: Clock): Promise<Restored> {
+/** The mirror of the backup, in this program's schema and with everything in doubt. */
+async function prepareMirror(copy: string, plan: RestorePlan, createdAt: string, clock: Clock) {
   const { dataDir, busyTimeoutMs } = plan;
+  const path = join(dataDir, `mirror.db${READY}`);
+  copyDatabase(copy, path, busyTimeoutMs);
+  const { store, migrated } = await openStore({ path, busyTimeoutMs }, clock);
+  try {
+    // It was as the backup still is.
+    if (migrated.backup !== undefined) rmSync(migrated.backup, { force: true });
+    return await store.transaction((tx) => doubtEverything(tx, plan, createdAt, clock));
+  } finally {
+    await store.close();
+  }
+}
+
+/** The ERP gets in as it did before. */
+function prepareExchange(copy: string, { exchangeFile, busyTimeoutMs }: RestorePlan): void {
+  copyDatabase(copy, exchangeFile + READY, busyTimeoutMs);
+  const mode = statSync(exchangeFile, { throwIfNoEntry: false })?.mode ?? EXCHANGE_MODE;
+  chmodSync(exchangeFile + READY, mode & 0o777);
+}
+
+/**
+ * Throws `store.locked` while a daemon runs, and a StoreError when the backup is not sound. Until
+ * all of it is ready nothing is replaced: a full disk or a stop leaves everything as it was.
+ */
+export async function restoreBackup(plan: RestorePlan, clock: Clock): Promise<Restored> {
+  const { dataDir, exchangeFile } = plan;
+  const path = join(dataDir, 'mirror.db');
   const folder = lockFolder(join(dataDir, 'daemon.lock'));
+  const discardAll = (): void => {
+    for (const file of [path, exchangeFile]) discard(file + READY);
+  };
   try {
     const { createdAt, mirror, exchange } = await verifyBackup(plan.backup);
     const from = dirname(plan.backup);
-    const path = join(dataDir, 'mirror.db');
-    const suffix = `.before-restore-${clock.now()}`;
+    const replaced = [path];
+    discardAll();
+    const inDoubt = await prepareMirror(join(from, mirror.file), plan, createdAt, clock);
+    if (plan.withExchange && exchange) {
+      prepareExchange(join(from, exchange.file), plan);
+      replaced.push(exchangeFile);
+    }
     // Before anything is replaced: a stop in between must not leave a past that sends.
     pausePushes(dataDir, `restored from the backup of ${createdAt}`);
-    const kept = setAside(path, suffix);
-    copyBack(join(from, mirror.file), path);
-    if (plan.withExchange && exchange) {
-      const other = plan.exchangeFile;
-      kept.push(...setAside(other, suffix));
-      copyBack(join(from, exchange.file), other);
-    }
-    const { store } = await openStore({ path, busyTimeoutMs }, clock);
-    try {
-      const inDoubt = await store.transaction((tx) => doubtEverything(tx, plan, createdAt, clock));
-      return { createdAt, inDoubt, kept };
-    } finally {
-      await store.close();
-    }
+    const suffix = `.before-restore-${clock.now()}`;
+    const kept = replaced.flatMap((file) => {
+      const aside = move(file, file + suffix);
+      move(file + READY, file);
+      return aside;
+    });
+    return { createdAt, inDoubt, kept };
   } finally {
+    discardAll();
     folder.release();
   }
 }

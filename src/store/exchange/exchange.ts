@@ -62,7 +62,7 @@ export function exchangeFile({ dataDir, intake }: Pick<Config, 'dataDir' | 'inta
 const MIGRATIONS = fileURLToPath(new URL('../../../migrations/exchange/', import.meta.url));
 
 /** The ERP's group may read and write; where that group gets in is decided by the folder. */
-const FILE_MODE = 0o660;
+export const EXCHANGE_MODE = 0o660;
 
 /** Longest wait for the lock in one call: it blocks the event loop. */
 const LOCK_MS = 5;
@@ -163,7 +163,7 @@ function openFile(path: string, isNew: boolean, clock: Clock): Database.Database
     for (const [name, value] of Object.entries(PRAGMAS)) database.pragma(`${name} = ${value}`);
     migrate(database, clock, readMigrations(MIGRATIONS));
     checkSchema(database, clock);
-    if (isNew) chmodSync(path, FILE_MODE);
+    if (isNew) chmodSync(path, EXCHANGE_MODE);
     return database;
   } catch (cause) {
     database?.close();

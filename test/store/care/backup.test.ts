@@ -1,15 +1,26 @@
-import { existsSync, mkdirSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { manualClock } from '../../../src/lib/clock.ts';
+import { EXIT } from '../../../src/lib/errors.ts';
 import { type BackupPlan, createBackup } from '../../../src/store/backup/create.ts';
 import { backupName, listBackups } from '../../../src/store/backup/manifest.ts';
-import { restoreBackup } from '../../../src/store/backup/restore.ts';
+import { type RestorePlan, restoreBackup } from '../../../src/store/backup/restore.ts';
 import { verifyBackup } from '../../../src/store/backup/verify.ts';
 import { arePushesPaused, pauseReason, resumePushes } from '../../../src/store/care/pause.ts';
 import { lockFolder } from '../../../src/store/lock.ts';
 import { openStore, type SqliteStore } from '../../../src/store/store.ts';
+import { LAUNCHER, launcherEnv } from '../../support/launcher.ts';
 import { temporaryFolder } from '../../support/store.ts';
 
 const clock = manualClock();
@@ -35,6 +46,13 @@ function planIn(dataDir: string, keep = 5): BackupPlan {
   const exchangeFile = join(dataDir, 'exchange.db');
   return { dataDir, exchangeFile, directory, keep, busyTimeoutMs: 100, program: 'test' };
 }
+
+function restorePlan(dataDir: string, backup: string): RestorePlan {
+  return { ...planIn(dataDir), backup, withExchange: false, actor: 'ann' };
+}
+
+const filesIn = (folder: string): string[] =>
+  readdirSync(folder).filter((name) => name !== 'daemon.lock');
 
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 
@@ -143,10 +161,7 @@ describe('a restored database', () => {
     await addPush(store, 'later', 'queued');
     await store.close();
     await clock.advance(60_000);
-    const plan = {
-      ...{ ...planIn(dataDir), backup: backup.path },
-      ...{ withExchange: false, actor: 'ann' },
-    };
+    const plan = restorePlan(dataDir, backup.path);
     const { inDoubt, kept } = await restoreBackup(plan, clock);
     expect(inDoubt).toBe(3);
     expect(kept.filter((path) => existsSync(path))).toEqual(kept);
@@ -170,10 +185,7 @@ describe('a restored database', () => {
     const dataDir = temporaryFolder();
     await (await openMirror(dataDir)).close();
     const { backup } = await createBackup(planIn(dataDir), clock);
-    const plan = {
-      ...{ ...planIn(dataDir), backup: backup.path },
-      ...{ withExchange: false, actor: 'ann' },
-    };
+    const plan = restorePlan(dataDir, backup.path);
     const lock = lockFolder(join(dataDir, 'daemon.lock'));
     await expect(restoreBackup(plan, clock)).rejects.toMatchObject({ code: 'store.locked' });
     lock.release();
@@ -181,5 +193,60 @@ describe('a restored database', () => {
     await expect(restoreBackup(plan, clock)).rejects.toMatchObject({ code: 'backup.differs' });
     expect(arePushesPaused(dataDir)).toBe(false);
     await (await openMirror(dataDir)).close();
+  });
+
+  it('is the one that was there when the backup is of a newer program', async () => {
+    const dataDir = temporaryFolder();
+    const store = await openMirror(dataDir);
+    const database = new Database(store.path);
+    database.exec("insert into schema_migration values (999, 'later', 'x', 0)");
+    const { backup } = await createBackup(planIn(dataDir), clock);
+    database.exec('delete from schema_migration where version = 999');
+    database.close();
+    await addPush(store, 'later', 'queued');
+    await store.close();
+    const before = filesIn(dataDir);
+    await expect(restoreBackup(restorePlan(dataDir, backup.path), clock)).rejects.toMatchObject({
+      code: 'store.newer_schema',
+    });
+    expect(filesIn(dataDir)).toEqual(before);
+    const after = await openMirror(dataDir);
+    expect(await after.db.selectFrom('outbox').select(['reference', 'state']).execute()).toEqual([
+      { reference: 'later', state: 'queued' },
+    ]);
+    await after.close();
+  });
+
+  it('is the one that was there when the disk has no room for the copy', async () => {
+    const dataDir = temporaryFolder();
+    await (await openMirror(dataDir)).close();
+    const { backup } = await createBackup(planIn(dataDir), clock);
+    const config = join(dataDir, 'selvedge.yaml');
+    const v1 = '{ baseUrl: https://key.example.com/api/v1, apiKey: { env: NONE } }';
+    writeFileSync(config, `dataDir: .\nservice: { v1: ${v1} }\n`);
+    const before = filesIn(dataDir);
+    const { status, stderr } = spawnSync(
+      'bash',
+      ['-c', 'ulimit -f 64; exec "$@"', '', process.execPath, LAUNCHER, 'backup', 'restore'].concat(
+        [backup.path, '--config', config],
+      ),
+      { env: launcherEnv(), encoding: 'utf8' },
+    );
+    expect(stderr).toContain('is there room on that disk');
+    expect(status).toBe(EXIT.store.code);
+    expect(filesIn(dataDir)).toEqual(before);
+    await (await openMirror(dataDir)).close();
+  });
+
+  it('comes with an exchange that the ERP may write as before', async () => {
+    const dataDir = temporaryFolder();
+    await (await openMirror(dataDir)).close();
+    const { exchangeFile } = planIn(dataDir);
+    new Database(exchangeFile).exec('create table intake (id)').close();
+    chmodSync(exchangeFile, 0o660);
+    const { backup } = await createBackup(planIn(dataDir), clock);
+    const plan = { ...restorePlan(dataDir, backup.path), withExchange: true };
+    await restoreBackup(plan, clock);
+    expect(modeOf(exchangeFile)).toBe(0o660);
   });
 });
