@@ -2,6 +2,7 @@
 import { Command } from 'commander';
 import { RefusedError } from '../lib/errors.ts';
 import { formatMinorUnits } from '../lib/money.ts';
+import { parseTime } from '../lib/units.ts';
 import { changedColumns, type RowChange, rowAsOf, stockWord } from '../mirror/point-in-time.ts';
 import { type SqlRow, type SqlValue, selectByKeys } from '../store/bulk.ts';
 import type { Db } from '../store/store.ts';
@@ -46,8 +47,8 @@ async function readVariants(db: Db, wanted: string): Promise<Variant[]> {
 
 function timeOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
-  const at = Date.parse(text);
-  if (Number.isFinite(at)) return at;
+  const at = parseTime(text);
+  if (at !== undefined) return at;
   throw new RefusedError('stock.bad_time', `${text} is no time`, {
     hint: 'write it as 2026-03-31 or 2026-03-31T18:00:00Z (UTC unless it says otherwise)',
   });

@@ -1,4 +1,4 @@
-/** Durations and sizes as people write them: `15m`, `1h30m`, `250ms`, `64MiB`. */
+/** Durations, sizes and times as people write them: `15m`, `1h30m`, `64MiB`, `2026-03-31`. */
 
 const DURATION_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 const SIZE_BYTES = {
@@ -23,6 +23,21 @@ export function parseDuration(text: string): number | undefined {
     total += Number(part[1]) * (unitOf(DURATION_MS, part[2] ?? '') ?? Number.NaN);
   }
   return Number.isFinite(total) ? Math.round(total) : undefined;
+}
+
+const MOMENT = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d\d:?\d\d)?)?$/;
+
+/**
+ * Epoch milliseconds of a day or a moment, in UTC unless it says otherwise; undefined when the text
+ * is none. By itself the language takes `7` for a year, and a moment without a zone as local.
+ */
+export function parseTime(text: string): number | undefined {
+  const [, day = '', time = '00:00', zone = 'Z'] = MOMENT.exec(text) ?? [];
+  const start = Date.parse(`${day}T00:00Z`);
+  // The 31st of February would be one in March.
+  if (Number.isNaN(start) || !new Date(start).toISOString().startsWith(day)) return undefined;
+  const at = Date.parse(`${day}T${time}${zone}`);
+  return Number.isNaN(at) ? undefined : at;
 }
 
 /** Bytes, or undefined when the text is no size. */

@@ -2,15 +2,15 @@
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest.ts';
-import { parseDuration } from '../lib/units.ts';
+import { parseDuration, parseTime } from '../lib/units.ts';
 import type { Parameter, Report } from './report-file.ts';
 
 export type ParameterValues = Readonly<Record<string, string | number>>;
 
 /** Epoch milliseconds of `2026-03-31`, `2026-03-31T18:00:00Z`, or of `28d` ago. */
-function timeOf(text: string, clock: Clock): number {
+function timeOf(text: string, clock: Clock): number | undefined {
   const ago = parseDuration(text);
-  return ago === undefined ? Date.parse(text) : clock.now() - ago;
+  return ago === undefined ? parseTime(text) : clock.now() - ago;
 }
 
 const WANTED = {
@@ -27,7 +27,7 @@ function boundValue(
 ): string | number {
   if (type === 'text') return given;
   const value = type === 'time' ? timeOf(given, clock) : Number(given);
-  if (given.trim() !== '' && Number.isSafeInteger(value)) return value;
+  if (given.trim() !== '' && value !== undefined && Number.isSafeInteger(value)) return value;
   throw new RefusedError('report.bad_parameter', `${name} must be ${WANTED[type]}, not ${given}`);
 }
 

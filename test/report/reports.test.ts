@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -7,6 +8,7 @@ import { bindParameters } from '../../src/report/parameters.ts';
 import { readReports } from '../../src/report/report-file.ts';
 import { openStore } from '../../src/store/store.ts';
 import { selvedge } from '../cli/support.ts';
+import { LAUNCHER, launcherEnv } from '../support/launcher.ts';
 import { repositoryRoot } from '../support/source.ts';
 import { temporaryFolder } from '../support/store.ts';
 
@@ -76,6 +78,26 @@ describe('selvedge report', () => {
     const then = await report(...args, '--param', 'at=2026-01-05T12:00:00Z');
     expect(then.stdout).toContain('100,black,S,8');
     expect((await report(...args)).stdout).toContain('100,black,S,5');
+  });
+
+  it('takes a time as UTC on every machine, and no number for a year', async () => {
+    const { folder, report } = await house();
+    // Quantity 8 until 11:46 UTC, which is 20:46 in Tokyo.
+    const asked = ['--as-of', '2026-01-06T12:00', '--config', join(folder, 'selvedge.yaml')];
+    const at = (...args: string[]) =>
+      execFileSync(process.execPath, [LAUNCHER, ...args], {
+        env: { ...launcherEnv(), TZ: 'Asia/Tokyo' },
+        encoding: 'utf8',
+      });
+    expect(at('stock', '100', ...asked)).toMatch(/^100 +S-1 +black +S +5 /m);
+    const args = ['run', 'stock-as-of', '--param', 'style=S-1', '--format', 'csv', '--param'];
+    const config = ['--config', join(folder, 'selvedge.yaml')];
+    expect(at('report', ...args, 'at=2026-01-06 12:00', ...config)).toContain('100,black,S,5');
+    for (const wrong of ['7', '2026', 'March 7', '2026-02-31']) {
+      const { code, stderr } = await report(...args, `at=${wrong}`);
+      expect({ code, stderr }, wrong).toMatchObject({ code: 1 });
+      expect(stderr).toContain('at must be a time');
+    }
   });
 
   it('writes CSV, JSON and a JSON line a row', async () => {
