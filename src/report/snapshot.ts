@@ -2,7 +2,7 @@
  * A copy of the mirror for reports elsewhere: one file without a log, which anybody can open while
  * the daemon goes on. It appears under its name at once and whole, in place of an older one.
  */
-import { renameSync, rmSync } from 'node:fs';
+import { renameSync, rmSync, statSync } from 'node:fs';
 import { StoreError, toError } from '../lib/errors.ts';
 import { sealCopy } from '../store/backup/seal.ts';
 import { openReader } from '../store/connection.ts';
@@ -12,8 +12,18 @@ export interface SnapshotOptions {
   readonly busyTimeoutMs: number;
 }
 
+function isSameFile(path: string, other: string): boolean {
+  const [one, two] = [path, other].map((name) => statSync(name, { throwIfNoEntry: false }));
+  return one !== undefined && one.ino === two?.ino && one.dev === two.dev;
+}
+
 /** Writes the copy to `target`; blocks this thread meanwhile. */
 export function publishSnapshot(source: SnapshotOptions, target: string): void {
+  if (isSameFile(source.path, target)) {
+    throw new StoreError('report.snapshot', `${target} is the mirror itself`, {
+      hint: 'name the file that the copy shall have',
+    });
+  }
   const unfinished = `${target}.unfinished`;
   rmSync(unfinished, { force: true });
   const database = openReader(source.path, source);

@@ -164,6 +164,9 @@ describe('selvedge report', () => {
     expect(described).toMatchObject({
       databases: { copy: { queries: { 'stock-grid': { params: ['style'] } } } },
     });
+    const itself = await report('snapshot', join(folder, 'data', '.', 'mirror.db'));
+    expect(itself).toMatchObject({ code: 65 });
+    expect(itself.stderr).toContain('mirror.db is the mirror itself');
     const nowhere = await report('snapshot', join(folder, 'no', 'such', 'folder.db'));
     expect(nowhere.stderr).toContain('the folder must exist');
   });
