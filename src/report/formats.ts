@@ -16,8 +16,12 @@ export interface ReportWriter extends RowSink {
   close(): void;
 }
 
+/** What a spreadsheet would take for a formula, and run; a number is none. */
+const FORMULA = /^[=+\-@\t\r](?!\d+(?:\.\d+)?$)/;
+
 function csvCell(cell: Cell): string {
-  const text = cell === null ? '' : String(cell);
+  const written = cell === null ? '' : String(cell);
+  const text = typeof cell === 'string' && FORMULA.test(written) ? `'${written}` : written;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

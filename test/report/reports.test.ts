@@ -112,6 +112,19 @@ describe('selvedge report', () => {
     expect(await written('ndjson')).toBe(`${JSON.stringify(row)}\n`);
   });
 
+  it('writes no text into CSV that a spreadsheet would run', async () => {
+    const { report, own } = await house();
+    const texts = ['=HYPERLINK("http://x")', '+1+2', '-1+2', '@sum', '-5', '+45', 'a=b'];
+    const cells = texts.map((text) => `('${text}', -5)`).join(', ');
+    writeFileSync(join(own, 'odd.sql'), `/* title: Odd */ VALUES ${cells}`);
+    const { stdout } = await report('run', 'odd', '--format', 'csv');
+    const [, ...rows] = stdout.trimEnd().split('\n');
+    expect(rows).toEqual([
+      `"'=HYPERLINK(""http://x"")",-5`,
+      ...["'+1+2,-5", "'-1+2,-5", "'@sum,-5", '-5,-5', '+45,-5', 'a=b,-5'],
+    ]);
+  });
+
   const ENDLESS = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)';
 
   it('stops at its rows, and says so', async () => {
