@@ -15,12 +15,13 @@ FROM (
     WHERE s.style_no = w.style_no AND s.deleted_at IS NULL), 0) AS in_stock
   FROM (
     SELECT
-      date(d.created_at / 1000, 'unixepoch', 'weekday 0', '-6 days') AS week,
+      date(coalesce(d.created_at, d.first_seen_at) / 1000, 'unixepoch', 'weekday 0', '-6 days')
+        AS week,
       v.style_no, v.style_name, sum(l.fulfilled_quantity) AS delivered
     FROM delivery d
     JOIN delivery_line l ON l.order_delivery_id = d.order_delivery_id
     JOIN stock_variant v ON v.barcode = l.barcode
-    WHERE d.created_at >= :since AND d.status = 'accepted' AND d.deleted_at IS NULL
+    WHERE coalesce(d.created_at, d.first_seen_at) >= :since AND d.status = 'accepted' AND d.deleted_at IS NULL
     GROUP BY 1, 2
     ORDER BY delivered DESC
     LIMIT :top

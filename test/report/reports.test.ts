@@ -125,6 +125,18 @@ describe('selvedge report', () => {
     ]);
   });
 
+  it('counts a delivery that tells no time of packing from when it was first seen', async () => {
+    const { folder, report } = await house();
+    const rows = async (name: string) =>
+      (await report('run', name, '--param', 'since=2026-01-01', '--format', 'ndjson')).stdout;
+    const told = [await rows('agreement'), await rows('sell-through')];
+    expect(told).toEqual([expect.stringContaining('accepted'), expect.stringContaining('S-1')]);
+    const database = new Database(join(folder, 'data', 'mirror.db'));
+    database.exec('update delivery set first_seen_at = created_at, created_at = null');
+    database.close();
+    expect([await rows('agreement'), await rows('sell-through')]).toEqual(told);
+  });
+
   const ENDLESS = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)';
 
   it('stops at its rows, and says so', async () => {
