@@ -65,6 +65,22 @@ describe('health', () => {
     expect((await fetch(`${url}/api/sync/run`, { method: 'POST' })).status).toBe(403);
   });
 
+  it('wakes somebody when events come with a wrong signature', async () => {
+    const { daemon, samples } = await startWatched();
+    const url = (await daemon.listenerUrl) ?? '';
+    const headers = { 'content-type': 'application/json', 'webhook-id': 'msg_1' };
+    const signature = `v1,${Buffer.alloc(32).toString('base64')}`;
+    const signed = { 'webhook-timestamp': '1767614400', 'webhook-signature': signature };
+    await fetch(url, { method: 'POST', headers: { ...headers, ...signed }, body: '{}' });
+    const refused = [...(await samples()).keys()].flatMap(
+      (name) => /^selvedge_events_refused_total\{reason="(.*)"\}/.exec(name)?.[1] ?? [],
+    );
+    const alert = readFileSync(join(repositoryRoot, 'docs/operating/alerts.yaml'), 'utf8');
+    const [, looked = ''] = /refused_total\{reason=~"(.*?)"\}/.exec(alert) ?? [];
+    expect(refused).toHaveLength(1);
+    expect(refused[0]).toMatch(new RegExp(`^(?:${looked})$`));
+  });
+
   it('has a number for everything that an operator is woken for', async () => {
     const { samples } = await startWatched({ world: { styles: 5, orders: 3 } });
     await until('a first run', async () => {
@@ -107,7 +123,16 @@ describe('health', () => {
       annotations: z.object({ summary: z.string(), action: z.string() }),
     });
     const alerts = z.object({ groups: z.tuple([z.object({ rules: z.array(rules) })]) });
-    expect(alerts.parse(parse(read('alerts.yaml'))).groups[0].rules.length).toBeGreaterThan(15);
+    const [{ rules: described }] = alerts.parse(parse(read('alerts.yaml'))).groups;
+    expect(described.length).toBeGreaterThan(15);
+    for (const { alert, expr, annotations } of described) {
+      if (!/^(?:sum|max)\b/.test(expr)) continue;
+      // What is added up keeps only the label that it names.
+      const kept = /\bby \((\w+)\)/.exec(expr)?.[1];
+      for (const [, named] of annotations.summary.matchAll(/\$labels\.(\w+)/g)) {
+        expect([alert, kept]).toEqual([alert, named]);
+      }
+    }
     expect(JSON.parse(read('dashboard.json')).panels.length).toBeGreaterThan(10);
   });
 });
