@@ -65,6 +65,17 @@ describe('health', () => {
     expect((await fetch(`${url}/api/sync/run`, { method: 'POST' })).status).toBe(403);
   });
 
+  it('tells no number of what is not known', async () => {
+    const { samples } = await startWatched({}, [
+      { path: 'service.v1.baseUrl', value: 'http://127.0.0.1:9/api/v1' },
+    ]);
+    const found = await until('the streams', async () => {
+      const now = await samples();
+      return now.has('selvedge_stream_age_seconds{stream="brands"}') ? now : undefined;
+    });
+    expect([...found.keys()].filter((name) => name.startsWith('selvedge_stream_rows'))).toEqual([]);
+  });
+
   it('wakes somebody when events come with a wrong signature', async () => {
     const { daemon, samples } = await startWatched();
     const url = (await daemon.listenerUrl) ?? '';

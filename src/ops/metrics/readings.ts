@@ -12,7 +12,8 @@ interface StreamReading {
   readonly limitMs: number;
   readonly failures: number;
   readonly paused: boolean;
-  readonly rows: number;
+  /** Undefined: there was no complete run. */
+  readonly rows: number | undefined;
 }
 
 /** A number of things of one kind, and the age of the oldest of them. */
@@ -62,7 +63,7 @@ async function streamReadings(
       limitMs: freshnessMs[state.stream] ?? Infinity,
       failures: state.failures,
       paused: state.paused === 1,
-      rows: state.complete_rows ?? 0,
+      rows: state.complete_rows ?? undefined,
     }));
 }
 

@@ -27,14 +27,16 @@ const each = (record: Readonly<Record<string, number>>, label: string): readonly
 function perStream(
   name: string,
   help: string,
-  value: (stream: DatabaseReadings['streams'][number]) => number,
+  value: (stream: DatabaseReadings['streams'][number]) => number | undefined,
 ): Measure<DatabaseReadings> {
   return {
     name,
     help,
     labels: ['stream'],
     read: ({ streams }) =>
-      streams.map((stream) => ({ labels: { stream: stream.stream }, value: value(stream) })),
+      streams.flatMap((stream) =>
+        one(value(stream)).map((sample) => ({ ...sample, labels: { stream: stream.stream } })),
+      ),
   };
 }
 
