@@ -2,6 +2,7 @@
 import type { V1Client } from '../client/v1/client.ts';
 import type { V2Client } from '../client/v2/client.ts';
 import type { Config } from '../config/schema.ts';
+import { PDM_STREAMS } from '../config/streams.ts';
 import type { Clock } from '../lib/clock.ts';
 import { BRAND, FREIGHT_OPTION, SEASON } from '../mirror/catalog/names.ts';
 import type { Store } from '../store/store.ts';
@@ -89,16 +90,6 @@ function catalogStreams(config: Config, v1: V1Client): PlannedStream[] {
     }),
   ];
 }
-
-const PDM_STREAMS = [
-  'styles',
-  'styleColors',
-  'colors',
-  'pdmBrands',
-  'types',
-  'genders',
-  'countries',
-] as const;
 
 export function plannedStreams(config: Config, sources: StreamSources): PlannedStream[] {
   const { streams } = config;

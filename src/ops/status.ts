@@ -1,5 +1,6 @@
 /** How the installation is, read from the database alone: works beside a daemon and without one. */
 import type { Config } from '../config/schema.ts';
+import { pulledStreams } from '../config/streams.ts';
 import {
   type DecisionsStop,
   type OutboxStop,
@@ -16,6 +17,8 @@ export interface StreamStatus {
   readonly rows: number | null;
   readonly running: boolean;
   readonly paused: boolean;
+  /** The configuration has it switched off: what is here is from before. */
+  readonly off: boolean;
   readonly dueInMs: number;
   /** Older than the configuration allows. */
   readonly stale: boolean;
@@ -49,12 +52,12 @@ export interface Status {
   readonly outboxStops: readonly OutboxStop[];
 }
 
-/** How old the data of each stream may get. */
+/** How old the data of each stream may get that is pulled. */
 export type FreshnessMs = Readonly<Record<string, number>>;
 
-export function freshnessOf({ streams }: Pick<Config, 'streams'>): FreshnessMs {
+export function freshnessOf(config: Pick<Config, 'streams' | 'service'>): FreshnessMs {
   return Object.fromEntries(
-    Object.entries(streams).map(([name, stream]) => [name, stream.freshness]),
+    Object.entries(pulledStreams(config)).map(([name, { freshness }]) => [name, freshness]),
   );
 }
 
@@ -82,6 +85,7 @@ async function streamStatuses(
     rows: state.complete_rows,
     running: open.has(state.stream),
     paused: state.paused === 1,
+    off: freshnessMs[state.stream] === undefined,
     dueInMs: state.due_at - now,
     stale: now - (state.complete_at ?? 0) > (freshnessMs[state.stream] ?? Infinity),
     lastError: state.last_error,

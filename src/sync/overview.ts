@@ -20,7 +20,7 @@ interface StreamOverview {
   readonly paused: boolean;
   /** Epoch ms. */
   readonly dueAt: number;
-  /** Null: the configuration does not know the stream. */
+  /** Null: the configuration has the stream switched off. */
   readonly schedule: string | null;
   /** The times that the schedule names next, epoch ms; jitter comes on top. */
   readonly nextTimes: readonly number[];

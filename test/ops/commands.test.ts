@@ -180,6 +180,22 @@ describe('status', () => {
   });
 });
 
+describe('a stream that was switched off', () => {
+  it('is not stale, and wakes nobody', async () => {
+    const house = await install({}, 'streams: { stock: { enabled: false } }\n');
+    await house.run('migrate');
+    const database = new Database(join(house.folder, 'data', 'mirror.db'));
+    // As they were left when stock, and V2 with its styles, were switched off.
+    database.exec(`insert into stream_state (stream, due_at, complete_at)
+      values ('stock', 0, 0), ('styles', 0, 0)`);
+    database.close();
+    expect((await house.run('status', '--check')).stdout).not.toMatch(/stock|styles/);
+    expect((await house.run('status')).stdout).toMatch(/^stock +off .*\nstyles +off /m);
+    expect((await house.run('sync', 'list')).stdout).toMatch(/^stock .* off .*\nstyles .* off /m);
+    expect((await house.run('doctor', '--offline')).stdout).toMatch(/ok +freshness/);
+  });
+});
+
 describe('probe', () => {
   it('finds out what an account does otherwise', async () => {
     const knobs = { deviations: { tokenHeader: 'x-authorization' } };

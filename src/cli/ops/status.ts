@@ -21,14 +21,19 @@ function ago(ms: number | null): string {
 }
 
 /** A run that was put off after a failure is open, and nothing goes on. */
-function runningState({ dueInMs }: StreamStatus): string {
+function runningState({ running, dueInMs }: StreamStatus): string {
+  if (!running) return 'waiting';
   return dueInMs > 0 ? 'retrying' : 'running';
 }
 
 function streamRow(stream: StreamStatus): readonly string[] {
-  const doing = stream.paused ? 'paused' : !stream.running ? 'waiting' : runningState(stream);
+  const doing = stream.off ? 'off' : stream.paused ? 'paused' : runningState(stream);
   const state = stream.stale ? `${doing}, STALE` : doing;
-  const due = stream.dueInMs <= 0 ? 'now' : `in ${formatDuration(stream.dueInMs)}`;
+  const due = stream.off
+    ? '-'
+    : stream.dueInMs <= 0
+      ? 'now'
+      : `in ${formatDuration(stream.dueInMs)}`;
   const rows = stream.rows === null ? '-' : String(stream.rows);
   return [stream.stream, state, ago(stream.ageMs), rows, due, stream.lastError ?? ''];
 }

@@ -1,5 +1,6 @@
 /** `selvedge sync list`, `sync runs` and `sync show`: how the pulls are doing. */
 import { Command } from 'commander';
+import { pulledStreams } from '../../config/streams.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { formatDuration } from '../../lib/units.ts';
@@ -37,7 +38,7 @@ export function syncList(context: CliContext): Command {
     .action(async (options: Pick<Options, 'json'>, command: Command) => {
       const now = systemClock().now();
       const streams = await withMirror(command, context, (db, _store, config) =>
-        listStreams(db, config.streams, now),
+        listStreams(db, pulledStreams(config), now),
       );
       if (options.json === true) {
         context.output.json(streams);
@@ -52,7 +53,7 @@ export function syncList(context: CliContext): Command {
           target(one.freshnessMs, one.stale),
           one.completeRows === null ? '-' : String(one.completeRows),
           one.lastOutcome === null ? '-' : `${one.lastRunId} ${one.lastOutcome}`,
-          one.paused ? 'paused' : due(one.dueAt),
+          one.schedule === null ? 'off' : one.paused ? 'paused' : due(one.dueAt),
           one.lastError ?? '',
         ]),
       );

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import type { Config } from '../../config/schema.ts';
+import { pulledStreams } from '../../config/streams.ts';
 import { loadRuleSet } from '../../decisions/rule-files.ts';
 import { formatDuration, formatSize } from '../../lib/units.ts';
 import { version } from '../../ops/version.ts';
@@ -50,9 +51,9 @@ export async function checkDisk({ dataDir, store }: Config): Promise<Finding[]> 
 }
 
 /** Gaps between runs, over a day of the schedule, against how old the data may get. */
-export function checkSchedules({ streams }: Config, now: number): Finding[] {
-  const findings = Object.entries(streams).flatMap(([name, { enabled, schedule, freshness }]) => {
-    if (!enabled) return [];
+export function checkSchedules(config: Config, now: number): Finding[] {
+  const streams = Object.entries(pulledStreams(config));
+  const findings = streams.flatMap(([name, { schedule, freshness }]) => {
     const first = nextRunAfter(schedule, now);
     if (first === undefined) {
       return [bad('schedules', `${name} never runs (${schedule})`, `correct streams.${name}`)];

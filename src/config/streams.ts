@@ -1,0 +1,30 @@
+/** Which streams the daemon pulls. */
+import type { Config } from './schema.ts';
+
+type Streams = Config['streams'];
+
+/** Those of V2. */
+export const PDM_STREAMS = [
+  'styles',
+  'styleColors',
+  'colors',
+  'pdmBrands',
+  'types',
+  'genders',
+  'countries',
+] as const;
+
+/** The settings of each, without those that are switched off, by themselves or with V2. */
+export function pulledStreams({
+  streams,
+  service,
+}: Pick<Config, 'streams' | 'service'>): Readonly<
+  Record<string, Pick<Streams['orders'], 'schedule' | 'freshness'>>
+> {
+  const ofV2 = new Set<string>(PDM_STREAMS);
+  return Object.fromEntries(
+    Object.entries(streams).filter(
+      ([name, { enabled }]) => enabled && (service.v2.enabled || !ofV2.has(name)),
+    ),
+  );
+}
