@@ -3,7 +3,7 @@
  * handler. A server never answers with the text of an internal error.
  */
 import type { AddressInfo } from 'node:net';
-import Fastify, { type FastifyInstance } from 'fastify';
+import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { ConfigError, toError } from './errors.ts';
 import { isJsonObject } from './json.ts';
 import type { Logger } from './log.ts';
@@ -59,10 +59,15 @@ export function createHttpServer(
   });
   app.server.maxConnections = limits.connectionsMax;
   app.server.maxRequestsPerSocket = REQUESTS_PER_SOCKET_MAX;
+  // How it was answered says whose mistake it was: the caller decides that after this hook.
+  const failures = new WeakMap<FastifyRequest, Error>();
   app.addHook('onError', async (request, _reply, error) => {
-    if ((error.statusCode ?? 500) >= 500) {
-      log.error({ err: error, method: request.method, path: request.routeOptions.url }, 'http');
-    }
+    failures.set(request, error);
+  });
+  app.addHook('onResponse', async (request, { statusCode }) => {
+    const err = failures.get(request);
+    if (err === undefined || statusCode < 500) return;
+    log.error({ err, method: request.method, path: request.routeOptions.url }, 'http');
   });
   return app;
 }

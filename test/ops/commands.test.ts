@@ -153,6 +153,19 @@ describe('api', () => {
   });
 });
 
+describe('a command that the daemon refuses', () => {
+  it('is the mistake of who typed it, and none in the log', async () => {
+    const house = await install();
+    await house.start();
+    const { code, stderr } = await house.run('sync', 'run', 'nonsense');
+    expect({ code, stderr }).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('nonsense'),
+    });
+    expect(house.lines.filter((line) => JSON.parse(line).level >= 50)).toEqual([]);
+  });
+});
+
 describe('status', () => {
   it('has one line and an exit code for monitoring; knows at once that nobody runs', async () => {
     const house = await install();
