@@ -5,7 +5,7 @@
  */
 import { RefusedError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest.ts';
-import type { Store } from '../store/store.ts';
+import type { Db, Store, Tx } from '../store/store.ts';
 import { retryQuarantine } from './quarantine.ts';
 import { censusOf, deleteRows, type SettleDeps } from './run/settle.ts';
 import type { Stream } from './stream.ts';
@@ -78,17 +78,17 @@ async function requireNotPaused(store: Store, stream: string): Promise<void> {
   });
 }
 
-async function suspiciousRun(store: Store, runId: number) {
-  const run = await store.db
+async function suspiciousRun(db: Db | Tx, runId: number) {
+  const run = await db
     .selectFrom('sync_run')
-    .select(['stream', 'outcome', 'read_seq', 'started_at', 'rows_seen', 'rows_deleted'])
+    .select(['stream', 'outcome', 'read_seq', 'started_at', 'rows_seen'])
     .where('run_id', '=', runId)
     .executeTakeFirst();
   if (!run) throw new RefusedError('sync.unknown_run', `there is no run ${runId}`);
   if (run.outcome !== 'suspicious') {
     throw new RefusedError('sync.not_held', `run ${runId} is ${run.outcome}, not suspicious`);
   }
-  const newer = await store.db
+  const newer = await db
     .selectFrom('sync_run')
     .select(['run_id', 'outcome'])
     .where('stream', '=', run.stream)
@@ -105,19 +105,22 @@ async function suspiciousRun(store: Store, runId: number) {
 
 async function release(deps: OperationsDeps, runId: number, asker: Asker): Promise<Released> {
   const { store, clock } = deps;
-  const run = await suspiciousRun(store, runId);
+  const run = await suspiciousRun(store.db, runId);
   const stream = known(deps, run.stream);
   const seenBy = { runId, readSeq: run.read_seq, startedAt: run.started_at };
   const { missing } = await censusOf(deps, stream, seenBy);
-  const deleted = await deleteRows(deps, stream, seenBy, missing);
+  // Asked again wherever something is changed: a run may have begun since, and what it has seen and
+  // found unchanged carries no mark of it.
+  const check = (tx: Tx): Promise<unknown> => suspiciousRun(tx, runId);
+  const deleted = await deleteRows(deps, stream, seenBy, missing, check);
   await store.transaction(async (tx) => {
+    await check(tx);
     await tx
       .updateTable('sync_run')
       .set({
         outcome: 'complete',
         reason: `released by ${asker.actor}: ${asker.reason}`,
         released_at: clock.now(),
-        rows_deleted: run.rows_deleted + deleted,
         rows_held: 0,
       })
       .where('run_id', '=', runId)

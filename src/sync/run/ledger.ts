@@ -44,6 +44,7 @@ type EndedOutcome = Exclude<RunOutcome, 'running'>;
 export interface RunEnd {
   readonly outcome: EndedOutcome;
   readonly reason: string | null;
+  /** By this attempt; they are counted with the run where they are deleted. */
   readonly rowsDeleted: number;
   /** Rows that would have been deleted, had the fuse allowed it. */
   readonly rowsHeld: number;
@@ -224,7 +225,6 @@ export async function endRun(
         outcome: end.outcome,
         reason: end.reason,
         ended_at: now,
-        rows_deleted: end.rowsDeleted,
         rows_held: end.rowsHeld,
       })
       .where('run_id', '=', run.runId)

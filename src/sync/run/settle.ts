@@ -7,7 +7,7 @@
 import type { Clock } from '../../lib/clock.ts';
 import { endList, type ListCensus, markDeleted, takeCensus } from '../../mirror/list.ts';
 import type { SqlValue } from '../../store/bulk.ts';
-import type { Store } from '../../store/store.ts';
+import type { Store, Tx } from '../../store/store.ts';
 import type { VariantPages } from '../bulk/variant-pages.ts';
 import type { SeenBy, Stream, StreamEnd } from '../stream.ts';
 import type { Run, RunEnd } from './ledger.ts';
@@ -86,24 +86,35 @@ export function censusOf(deps: SettleDeps, stream: Stream, run: SeenBy): Promise
   return deps.variants.census(name, kind, source);
 }
 
-/** Marks the rows as deleted, a slice at a time, so that nobody waits long. */
+/**
+ * Marks the rows as deleted, a slice at a time, so that nobody waits long. `check` throws when a
+ * slice must not be marked any more. Each slice is counted with its run: a stop loses none of it.
+ */
 export async function deleteRows(
   deps: SettleDeps,
   stream: Stream,
   run: SeenBy,
   keys: readonly SqlValue[],
+  check?: (tx: Tx) => Promise<unknown>,
 ): Promise<number> {
   const { list } = stream;
   if (!list) return 0;
   let deleted = 0;
   for (let start = 0; start < keys.length; start += SLICE) {
-    deleted += await deps.store.transaction((tx) =>
-      markDeleted(tx, list.entity, keys.slice(start, start + SLICE), {
+    deleted += await deps.store.transaction(async (tx) => {
+      await check?.(tx);
+      const marked = await markDeleted(tx, list.entity, keys.slice(start, start + SLICE), {
         source: `run:${run.runId}`,
         readSeq: run.readSeq,
         at: deps.clock.now(),
-      }),
-    );
+      });
+      await tx
+        .updateTable('sync_run')
+        .set((eb) => ({ rows_deleted: eb('rows_deleted', '+', marked) }))
+        .where('run_id', '=', run.runId)
+        .execute();
+      return marked;
+    });
   }
   return deleted;
 }

@@ -1,0 +1,77 @@
+/** A suspicious run that a person releases, while other things happen. */
+import { sql } from 'kysely';
+import { describe, expect, it } from 'vitest';
+import type { Stream } from '../../src/sync/stream.ts';
+import { createStockStream } from '../../src/sync/streams/stock.ts';
+import { FUSE, startPull } from './support.ts';
+
+const ASKER = { actor: 'anna', reason: 'season is over' };
+const EMPTY = { kind: 'emptyList', path: '*/variants/stock', probability: 1 };
+
+/** The whole stock is mirrored, and a run after it got nothing. */
+async function startHeld(styles = 8) {
+  const world = { styles, colors: 2, sizes: 8, orders: 0 };
+  const pull = await startPull({ world, paging: { variantsDefault: null } }, { mode: 'pages' });
+  const level = { detailed: true, detailedPricing: false, includeVariantsOnOrder: false };
+  const options = { level, mode: 'pages', pageRows: 100, fuse: FUSE } as const;
+  const stock = createStockStream(pull.v1, options);
+  await pull.run(stock);
+  const { rows_seen: rows } = await pull.lastRun('stock');
+  pull.reference.knobs.patch({ faults: [EMPTY] });
+  expect(await pull.run(stock)).toMatchObject({ outcome: 'suspicious' });
+  pull.reference.knobs.patch({ faults: [] });
+  const { run_id: held } = await pull.lastRun('stock');
+  const live = async () => {
+    const all = pull.store.db.selectFrom('stock_variant').select('barcode');
+    return (await all.where('deleted_at', 'is', null).execute()).length;
+  };
+  return { ...pull, stock, rows, held, live };
+}
+
+/** The stream, at which something happens once it is known which rows are missing. */
+function withAfterLook(stream: Stream, missing: readonly string[], then: () => Promise<unknown>) {
+  const { list } = stream;
+  if (!list) throw new Error('no list');
+  const census = async () => {
+    await then();
+    return { live: missing.length, duplicates: 0, missing };
+  };
+  return { ...stream, list: { ...list, census } };
+}
+
+describe('a release', () => {
+  it('deletes nothing that a run which began meanwhile has seen', async () => {
+    const { store, stock, held, rows, live, run, operations, lastRun } = await startHeld();
+    const missing = await store.db.selectFrom('stock_variant').select('barcode').execute();
+    const keys = missing.map(({ barcode }) => barcode);
+    const slow = withAfterLook(stock, keys, () => run(stock));
+    await expect(operations([slow]).release(held, ASKER)).rejects.toThrow(/is newer/);
+    expect(await live()).toBe(rows);
+    expect(await lastRun('stock')).toMatchObject({ outcome: 'complete', rows_seen: rows });
+  });
+
+  it('happens once when two ask for it', async () => {
+    const { store, stock, held, rows, live, operations } = await startHeld();
+    const { release } = operations([stock]);
+    const both = await Promise.allSettled([release(held, ASKER), release(held, ASKER)]);
+    expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    expect(await live()).toBe(0);
+    const run = store.db.selectFrom('sync_run').select('rows_deleted').where('run_id', '=', held);
+    expect(await run.executeTakeFirst()).toEqual({ rows_deleted: rows });
+  });
+
+  it('that was cut off counts what it had deleted by then', async () => {
+    const { store, stock, held, rows, live, operations, lastRun } = await startHeld(80);
+    await sql`create trigger cut before update of deleted_at on stock_variant
+      when (select count(*) from change where op = 'delete') >= 1000
+      begin select raise(abort, 'cut off'); end`.execute(store.db);
+    const { release } = operations([stock]);
+    await expect(release(held, ASKER)).rejects.toThrow(/cut off/);
+    expect(await live()).toBe(rows - 1_000);
+    await sql`drop trigger cut`.execute(store.db);
+    await release(held, ASKER);
+    expect(await live()).toBe(0);
+    const end = { outcome: 'complete', rows_deleted: rows, rows_held: 0 };
+    expect(await lastRun('stock')).toMatchObject(end);
+  });
+});
