@@ -108,6 +108,38 @@ describe('a token that pins nothing', () => {
   });
 });
 
+describe('links that go round in circles', () => {
+  it('end the run, however many pages each attempt brings', async () => {
+    let behind: readonly (number | null)[] = [1, 2, 1];
+    await using server = await startFaulty((request, response) => {
+      if (request.url?.endsWith('/auth/login')) {
+        answerJson(response, 200, { data: { token: 'a' } });
+        return;
+      }
+      const { searchParams } = new URL(request.url ?? '', 'http://x');
+      const offset = Number(searchParams.get('page[offset]'));
+      const data = [{ type: 'color', id: String(offset), attributes: { name: 'red' } }];
+      const next = behind[offset] ?? null;
+      searchParams.set('page[offset]', String(next));
+      answerJson(response, 200, { data, links: { next: next && `?${searchParams}` } });
+    });
+    const credentials = { key: { clientId: 'a', clientSecret: 'b' } };
+    const address = { v1Url: server.url, v2Url: server.url, credentials };
+    const clients = clientsOf(address, { resourceRows: 1, follow: 'links' });
+    onTestFinished(() => clients.transport[Symbol.asyncDispose]());
+    const { run, lastRun } = runsOn(runnerOf(await temporaryStore(systemClock())));
+    const colors = createPdmStream(clients.v2, 'colors', FUSE);
+    const outcomes: string[] = [];
+    while (outcomes.length < 8 && outcomes.at(-1) !== 'failed') {
+      outcomes.push((await run(colors)).outcome);
+    }
+    expect(outcomes).toEqual([...Array<string>(5).fill('interrupted'), 'failed']);
+    expect(await lastRun('colors')).toMatchObject({ reason: expect.stringContaining('circles') });
+    behind = [1, 2, null];
+    expect(await run(colors)).toMatchObject({ outcome: 'complete', rows: 3 });
+  });
+});
+
 describe('an array for what is included', () => {
   it('is taken, and counted as drift over attempts', async () => {
     const pages = [1, 2, 3].map((id) => ({

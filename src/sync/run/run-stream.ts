@@ -61,8 +61,8 @@ const PROGRESS_MS = 600_000;
 /** Pages behind the one that is written: read, being read, proved. Each holds its bytes. */
 const WRITING_MAX = 8;
 
-/** The pages of a list are gone: what was read of it belongs to no list any more. */
-const LIST_IS_GONE = 'v2.page_token_expired';
+/** What was read of the list belongs to no list: its pages are gone, or have no end. */
+const LIST_IS_GONE: ReadonlySet<string> = new Set(['v2.page_token_expired', 'v2.page_loop']);
 
 /** The answer came whole and is not what the contract says. */
 const BROKEN_ANSWER = 'transport.broken_answer';
@@ -258,7 +258,7 @@ async function afterFailure(
   error: Error,
   state: RunState,
 ): Promise<RunResult | RunEnd> {
-  const isGone = error instanceof SelvedgeError && error.code === LIST_IS_GONE;
+  const isGone = error instanceof SelvedgeError && LIST_IS_GONE.has(error.code);
   if (isGone) await deps.store.transaction((tx) => restartRun(tx, run.runId));
   // Pages of a list that is gone have brought it no further, nor have those that only were proved.
   const { pages } = await runTotals(deps.store.db, run.runId);
