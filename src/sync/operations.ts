@@ -7,6 +7,7 @@ import { RefusedError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest.ts';
 import type { Db, Store, Tx } from '../store/store.ts';
 import { retryQuarantine } from './quarantine.ts';
+import { ensureState } from './run/ledger.ts';
 import { censusOf, deleteRows, type SettleDeps } from './run/settle.ts';
 import type { Stream } from './stream.ts';
 
@@ -147,6 +148,7 @@ export function createSyncOperations(deps: OperationsDeps): SyncOperations {
     async runNow(name, full, asker) {
       const stream = known(deps, name);
       await requireNotPaused(store, name);
+      await ensureState(store.db, name, clock.now());
       await store.db
         .updateTable('stream_state')
         .set({ requested: full ? 'full' : 'run', due_at: clock.now(), failures: 0 })
@@ -157,6 +159,7 @@ export function createSyncOperations(deps: OperationsDeps): SyncOperations {
     },
     async setPaused(name, paused, asker) {
       const stream = known(deps, name);
+      await ensureState(store.db, name, clock.now());
       await store.db
         .updateTable('stream_state')
         .set({ paused: Number(paused) })

@@ -6,6 +6,7 @@
 import type { Random } from '../lib/chance.ts';
 import { watchSteps } from '../lib/clock.ts';
 import { toError } from '../lib/errors.ts';
+import { ensureState } from './run/ledger.ts';
 import { createOutages } from './run/outages.ts';
 import { type RunnerDeps, type RunResult, runStream } from './run/run-stream.ts';
 import { nextRunAfter } from './schedule.ts';
@@ -48,24 +49,6 @@ function nextDue(deps: PlannerDeps, planned: PlannedStream): number {
   const scheduled = pace === undefined ? nextRunAfter(planned.schedule, now) : now + pace;
   const next = scheduled ?? now + FAR_FUTURE_MS;
   return next + Math.floor(deps.random.next() * planned.jitterMs);
-}
-
-async function ensureState(deps: PlannerDeps): Promise<void> {
-  for (const { stream } of deps.streams) {
-    await deps.store.db
-      .insertInto('stream_state')
-      .values({
-        stream: stream.name,
-        due_at: deps.clock.now(),
-        last_run_id: null,
-        complete_at: null,
-        complete_rows: null,
-        last_error: null,
-        requested: null,
-      })
-      .onConflict((conflict) => conflict.doNothing())
-      .execute();
-  }
 }
 
 /** Runs that a stop cut off go on at once, and so does what is due at every start. */
@@ -163,7 +146,9 @@ export function createPlanner(deps: PlannerDeps): Planner {
     nudge: () => wake.abort(),
     async run(signal) {
       const openedAt = clock.now();
-      await ensureState(deps);
+      for (const { stream } of deps.streams) {
+        await ensureState(deps.store.db, stream.name, openedAt);
+      }
       await lookAgainAfterUpgrade(deps);
       await bringForward(deps);
       const clockMoved = watchSteps(clock);

@@ -194,21 +194,24 @@ describe('the log of an outage', () => {
   });
 });
 
+type Runs = Awaited<ReturnType<typeof startRuns>>;
+
+/** The planner of a start of the daemon. */
+function planOf(runs: Runs, schedule: string): (signal: AbortSignal) => Promise<void> {
+  const planned = { stream: runs.stream, schedule, jitterMs: 0 };
+  const deps = { ...runs, random: seededRandom(1), streams: [planned] };
+  const hooks = { onRunEnded: () => undefined, mayPull: () => true };
+  return (signal) => createPlanner({ ...deps, ...hooks }).run(signal);
+}
+
 describe('the planner after downtime', () => {
   it('catches up once, goes on with an open run, then keeps to the schedule', async () => {
     const seen: { readonly at: number; readonly resumed: boolean }[] = [];
     const runs = await startRuns(async ({ run }) => {
       seen.push({ at: runs.clock.now(), resumed: run.resumed });
     });
-    const { clock, store, stream } = runs;
-    const plan = async (signal: AbortSignal): Promise<void> =>
-      createPlanner({
-        ...runs,
-        random: seededRandom(1),
-        streams: [{ stream, schedule: '*/10 * * * *', jitterMs: 0 }],
-        onRunEnded: () => undefined,
-        mayPull: () => true,
-      }).run(signal);
+    const { clock, store } = runs;
+    const plan = planOf(runs, '*/10 * * * *');
     const during = async (minutes: number): Promise<number[]> => {
       const stop = new AbortController();
       const running = plan(stop.signal);
@@ -235,5 +238,21 @@ describe('the planner after downtime', () => {
     stop.abort();
     await running;
     expect(seen).toMatchObject([{ resumed: true }]);
+  });
+
+  it('does not pull what was paused before its first start', async () => {
+    let times = 0;
+    const runs = await startRuns(async () => {
+      times += 1;
+    });
+    await runs.store.db.deleteFrom('stream_state').execute();
+    await runs.operations.setPaused('stock', true, ASKER);
+    const stop = new AbortController();
+    const running = planOf(runs, '* * * * *')(stop.signal);
+    for (let half = 0; half < 6; half += 1) await runs.clock.advance(MINUTE / 2);
+    stop.abort();
+    await running;
+    expect(times).toBe(0);
+    expect(await runs.state()).toMatchObject({ paused: 1, last_run_id: null });
   });
 });

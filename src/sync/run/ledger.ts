@@ -61,6 +61,23 @@ export interface RunRequest {
   readonly full: boolean;
 }
 
+/** A stream that nobody has heard of yet is due now. */
+export async function ensureState(db: Db, stream: string, now: number): Promise<void> {
+  await db
+    .insertInto('stream_state')
+    .values({
+      stream,
+      due_at: now,
+      last_run_id: null,
+      complete_at: null,
+      complete_rows: null,
+      last_error: null,
+      requested: null,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
 function checkpointOf(text: string): JsonObject {
   const value: unknown = JSON.parse(text);
   return isJsonObject(value) ? JSON.parse(text) : {};
