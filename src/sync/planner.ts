@@ -71,8 +71,8 @@ async function bringForward(deps: PlannerDeps): Promise<void> {
 }
 
 /**
- * Due times from before the clock was set back lie too far ahead: nothing is due later than its
- * schedule says from now on.
+ * Due times from before the clock was set back lie too far ahead, and so do those of a schedule
+ * that has become tighter: nothing is due later than its schedule says from now on.
  */
 async function planAgain(deps: PlannerDeps): Promise<void> {
   for (const planned of deps.streams) {
@@ -151,6 +151,7 @@ export function createPlanner(deps: PlannerDeps): Planner {
       }
       await lookAgainAfterUpgrade(deps);
       await bringForward(deps);
+      await planAgain(deps);
       const clockMoved = watchSteps(clock);
       const running = new Map<string, Promise<void>>();
       // Ends the runs as well when the planner itself breaks: two planners must never run at once.

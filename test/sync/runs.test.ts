@@ -240,6 +240,23 @@ describe('the planner after downtime', () => {
     expect(seen).toMatchObject([{ resumed: true }]);
   });
 
+  it('keeps to a schedule that has become tighter meanwhile', async () => {
+    let times = 0;
+    const runs = await startRuns(async () => {
+      times += 1;
+    });
+    const during = async (minutes: number, schedule: string): Promise<number> => {
+      const stop = new AbortController();
+      const running = planOf(runs, schedule)(stop.signal);
+      for (let half = 0; half < 2 * minutes; half += 1) await runs.clock.advance(MINUTE / 2);
+      stop.abort();
+      await running;
+      return times;
+    };
+    expect(await during(5, '0 0 1 1 *')).toBe(1);
+    expect(await during(21, '*/10 * * * *')).toBe(3);
+  });
+
   it('does not pull what was paused before its first start', async () => {
     let times = 0;
     const runs = await startRuns(async () => {
