@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { startTestReference, until, WITH_STOCK } from '../support/house.ts';
 import { startCliHouse } from './house.ts';
 
@@ -37,6 +37,17 @@ it('shows the stock of a barcode and a style: now, in the past, through time', a
   const before = new Date((soldOut?.deleted_at ?? 0) - 1).toISOString();
   const then = JSON.parse((await call('stock', barcode, '--as-of', before, '--json')).stdout);
   expect(then).toMatchObject([{ barcode, state: { quantity: first.quantity } }]);
+  // A time without a zone is UTC, also on a machine that is elsewhere.
+  vi.stubEnv('TZ', 'Asia/Tokyo');
+  onTestFinished(() => void vi.unstubAllEnvs());
+  expect(new Date(before).getHours()).not.toBe(new Date(before).getUTCHours());
+  for (const bare of [before.slice(0, -1), before.slice(0, -1).replace('T', ' ')]) {
+    const same = JSON.parse((await call('stock', barcode, '--as-of', bare, '--json')).stdout);
+    expect(same).toEqual(then);
+  }
+  for (const odd of ['2026-02-30', '5', '31.3.2026', '2026-03-31 25:00']) {
+    expect(await call('stock', barcode, '--as-of', odd)).toMatchObject({ code: 1, stdout: '' });
+  }
   const history = JSON.parse((await call('stock', barcode, '--history', '--json')).stdout);
   expect(history.map(({ what }: { what: string }) => what)).toEqual([
     'first seen',
