@@ -1,4 +1,5 @@
 /** Rows that could not be understood are kept with the reason, and stop nothing. */
+import { sql } from 'kysely';
 import { isJsonObject, sha256, tryParseJson } from '../lib/json.ts';
 import type { Tx } from '../store/store.ts';
 import type { Provenance } from './entity.ts';
@@ -67,4 +68,26 @@ export async function releaseRows(
     if (!isJsonObject(row) || !good.has(String(row[member]))) continue;
     await tx.deleteFrom('quarantine').where('id', '=', id).execute();
   }
+}
+
+/** A read that has seen everything of an entity, or everything of it that belongs to one order. */
+interface WholeRead extends Pick<Provenance, 'source'> {
+  /** Epoch ms; what it could not understand was kept then or later. */
+  readonly startedAt: number;
+  readonly orderId?: number;
+}
+
+/** Drops what such a read has not met again: it was put right at the service, or is gone. */
+export async function forgetUnmet(
+  tx: Tx,
+  entity: string,
+  { source, startedAt, orderId }: WholeRead,
+): Promise<void> {
+  const ofOrder = sql<boolean>`json_valid(raw) and raw->>'orderId' = ${orderId ?? 0}`;
+  const unmet = tx
+    .deleteFrom('quarantine')
+    .where('entity', '=', entity)
+    .where('source', '!=', source)
+    .where('last_seen_at', '<', startedAt);
+  await (orderId === undefined ? unmet : unmet.where(ofOrder)).execute();
 }

@@ -9,7 +9,7 @@ import type { V1Client } from '../client/v1/client.ts';
 import type { SalesOrder, SalesOrderDelivery } from '../client/v1/schemas.ts';
 import type { Clock } from '../lib/clock.ts';
 import { writeDeliveries } from '../mirror/delivery.ts';
-import { quarantineRows } from '../mirror/quarantine.ts';
+import { forgetUnmet, quarantineRows } from '../mirror/quarantine.ts';
 import { writePendingRefunds, writeRefunds } from '../mirror/refund.ts';
 import { noteDetailsRead, writeOrders } from '../mirror/sales-order.ts';
 import type { ReadSequence } from '../store/state.ts';
@@ -64,6 +64,12 @@ export function createOrderReader(deps: OrderReaderDeps): ReadOrder {
         await writePendingRefunds(tx, pendingRefunds.rows, provenance);
         await quarantineRows(tx, 'pending_refund', pendingRefunds.rejects, provenance);
       }
+      // What was met now was kept at this very time.
+      const met = { source: '', startedAt: provenance.at, orderId };
+      await forgetUnmet(tx, 'sales_order', met);
+      await forgetUnmet(tx, 'delivery', met);
+      if (refunds) await forgetUnmet(tx, 'refund', met);
+      if (pendingRefunds) await forgetUnmet(tx, 'pending_refund', met);
       if (wanted) await noteDetailsRead(tx, orderId, provenance.at);
     });
     return { order: order.value, deliveries: deliveries.rows };

@@ -183,10 +183,29 @@ describe('the stock stream', () => {
     expect(bad.length).toBeGreaterThan(0);
     expect(result).toMatchObject({ outcome: 'partial' });
     reference.knobs.patch({ faults: [] });
+    const asker = { actor: 'anna', reason: 'after the upgrade' };
+    const left = { understood: 0, left: bad.length };
+    expect(await operations([stock]).retryQuarantine(asker)).toEqual(left);
     expect(await run(stock)).toMatchObject({ outcome: 'complete' });
     expect(sorted(await mirrored(store))).toEqual(sorted(stockAt(reference)));
-    const asker = { actor: 'anna', reason: 'after the upgrade' };
-    expect(await operations([stock]).retryQuarantine(asker)).toMatchObject({ understood: 0 });
+    // They were put right at the service.
+    expect(await store.db.selectFrom('quarantine').selectAll().execute()).toEqual([]);
+  });
+
+  it('keeps a bad row in quarantine as long as the service sends it', async () => {
+    const { reference, store, run, ...clients } = await pull();
+    const stock = stockOf(clients);
+    await run(stock);
+    const fault = { kind: 'wrongTypes', path: '*/variants/stock', probability: 1, seed: 4 };
+    const kept = async () => store.db.selectFrom('quarantine').select(['raw', 'times']).execute();
+    // The same row each time.
+    for (const times of [1, 2]) {
+      reference.knobs.patch({ faults: [] });
+      reference.knobs.patch({ faults: [fault] });
+      const outcome = times === 1 ? 'partial' : 'complete';
+      expect(await run(stock)).toMatchObject({ outcome });
+      expect(await kept()).toMatchObject([{ times }]);
+    }
   });
 
   it('keeps members that nobody knows, and tells of them', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { RefusedError } from '../../src/lib/errors.ts';
+import { quarantineRows } from '../../src/mirror/quarantine.ts';
 import { dueRefreshes, requestRefreshes } from '../../src/mirror/refresh.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
@@ -109,6 +110,21 @@ describe('a walk over the orders', () => {
       outcome: 'partial',
     });
     expect(await deletedOrders(store)).toEqual([]);
+  });
+
+  it('lets go of bad rows of an order that are good when it is read again', async () => {
+    const { runOrders, read, store } = await start();
+    await runOrders();
+    const [{ orderId } = { orderId: 0 }] = read;
+    const bad = (of: number) => [{ raw: { orderId: of, status: 1 }, path: 'status', reason: 'no' }];
+    const provenance = { source: 'refresh:sweep:0', readSeq: 1, at: 1 };
+    await store.transaction(async (tx) => {
+      await quarantineRows(tx, 'delivery', bad(orderId), provenance);
+      await quarantineRows(tx, 'delivery', bad(-1), provenance);
+    });
+    await runOrders({ full: true, closedOrders: 0 });
+    const left = await store.db.selectFrom('quarantine').select('raw').execute();
+    expect(left.map(({ raw }) => JSON.parse(raw).orderId)).toEqual([-1]);
   });
 
   it('goes on with a sweep that was cut off, and reads no order twice', async () => {

@@ -6,6 +6,7 @@
  */
 import type { Clock } from '../../lib/clock.ts';
 import { endList, type ListCensus, markDeleted, takeCensus } from '../../mirror/list.ts';
+import { forgetUnmet } from '../../mirror/quarantine.ts';
 import type { SqlValue } from '../../store/bulk.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { VariantPages } from '../bulk/variant-pages.ts';
@@ -231,8 +232,8 @@ async function settleDoubtful(
   return { outcome: 'partial', reason, ...NOTHING };
 }
 
-/** Judges the run and deletes what may be deleted. */
-export async function settleRun(
+/** What the run is worth; deletes what may be deleted. */
+async function judge(
   deps: SettleDeps,
   stream: Stream,
   run: Run,
@@ -268,4 +269,16 @@ export async function settleRun(
     return { outcome: 'complete', reason: null, ...NOTHING };
   }
   return settleList(deps, stream, run, end);
+}
+
+/** Judges the run, deletes what may be deleted, and lets go of bad rows that are no more. */
+export async function settleRun(...judged: Parameters<typeof judge>): Promise<RunEnd> {
+  const end = await judge(...judged);
+  const [{ store }, { list }, { runId, startedAt }] = judged;
+  if (end.outcome === 'complete' && list) {
+    const source = `run:${runId}`;
+    const { entity } = list.entity;
+    await store.transaction((tx) => forgetUnmet(tx, entity, { source, startedAt }));
+  }
+  return end;
 }
