@@ -137,6 +137,7 @@ export interface RunProgress {
   readonly run: RunOverview;
   /** Rows of the stream's last complete run: about as many will come. */
   readonly rowsBefore: number | null;
+  /** Why it was put off. */
   readonly lastError: string | null;
 }
 
@@ -154,11 +155,13 @@ export async function readProgress(
   const isAlive = (lease?.expires_at ?? 0) > now;
   const state = await db
     .selectFrom('stream_state')
-    .select(['requested', 'complete_rows', 'last_error'])
+    .select(['requested', 'complete_rows', 'last_error', 'due_at'])
     .where('stream', '=', stream)
     .executeTakeFirst();
   const [run] = await listRuns(db, stream, 1);
   if (!state || !run || state.requested !== null) return { progress: undefined, isAlive };
-  const { complete_rows: rowsBefore, last_error: lastError } = state;
+  const { complete_rows: rowsBefore } = state;
+  // While a run is under way its stream is due, and an error is that of the run before it.
+  const lastError = state.due_at > now ? state.last_error : null;
   return { progress: { run, rowsBefore, lastError }, isAlive };
 }

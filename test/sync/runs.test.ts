@@ -8,6 +8,7 @@ import { createScrubber } from '../../src/lib/secret.ts';
 import { createReadSequence } from '../../src/store/state.ts';
 import { createVariantPages } from '../../src/sync/bulk/variant-pages.ts';
 import { createSyncOperations } from '../../src/sync/operations.ts';
+import { readProgress } from '../../src/sync/overview.ts';
 import { createPlanner } from '../../src/sync/planner.ts';
 import { createOutages } from '../../src/sync/run/outages.ts';
 import { runStream } from '../../src/sync/run/run-stream.ts';
@@ -191,6 +192,26 @@ describe('the log of an outage', () => {
     expect(lines.slice(1)).toMatchObject([{ stream: 'orders', msg: 'pulls again' }]);
     outages.note('stock', 'no way', {});
     expect(lines).toHaveLength(3);
+  });
+});
+
+describe('who follows a run', () => {
+  it('hears why it was put off, and not what the run before it died of', async () => {
+    const heard: (string | null | undefined)[] = [];
+    const failures = [new RefusedError('test', 'not today'), new RetryLaterError('test', 'busy')];
+    const { store, clock, run } = await startRuns(async () => {
+      await hear();
+      throw failures.shift() ?? new Error('once too often');
+    });
+    const hear = async (): Promise<void> => {
+      const { progress } = await readProgress(store.db, 'stock', clock.now());
+      heard.push(progress?.lastError);
+    };
+    expect(await run()).toMatchObject({ outcome: 'failed' });
+    await clock.advance(MINUTE);
+    expect(await run()).toMatchObject({ outcome: 'interrupted' });
+    await hear();
+    expect(heard).toEqual([null, null, 'busy']);
   });
 });
 
