@@ -214,6 +214,20 @@ async function storeEvidence(
 }
 
 /**
+ * Whether the row is still in the doubt, or on the try, that was looked at: one that a person had
+ * sent again meanwhile has a doubt of its own, of which an older item knows nothing.
+ */
+async function isAsLookedAt(tx: Tx, item: OutboxItem): Promise<boolean> {
+  const row = await tx
+    .selectFrom('outbox')
+    .select(['state', 'attempts', 'in_doubt_since'])
+    .where('outbox_id', '=', item.outboxId)
+    .executeTakeFirst();
+  const { state, attempts, inDoubtSince } = item;
+  return row?.state === state && row.attempts === attempts && row.in_doubt_since === inDoubtSince;
+}
+
+/**
  * Stores what was found and moves the row to where the finding leads. `lookedAt` is when the look
  * began: what it found absent was absent then. Undefined: somebody else moved the row meanwhile.
  */
@@ -227,6 +241,7 @@ export async function settle(
   const { finding, lookedAt } = look;
   return store.transaction(async (tx) => {
     const now = clock.now();
+    if (!(await isAsLookedAt(tx, item))) return undefined;
     if (finding.found !== 'unfit') await storeEvidence(tx, item, finding, lookedAt);
     if (finding.found === 'yes') {
       await learnLateness(tx, item, clock);

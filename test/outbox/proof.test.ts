@@ -4,6 +4,7 @@ import type { SalesOrder } from '../../src/client/v1/schemas.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { InDoubtError } from '../../src/lib/errors.ts';
 import { silentLogger } from '../../src/lib/log.ts';
+import { createDesk } from '../../src/outbox/desk/operations.ts';
 import { createOrderFinder } from '../../src/outbox/kinds/find-order.ts';
 import { nextLookAt } from '../../src/outbox/look-times.ts';
 import { checkOrder } from '../../src/outbox/preflight/order.ts';
@@ -56,6 +57,41 @@ describe('what makes something new, in doubt', () => {
       expect(await bench.row(id)).toMatchObject({ state: 'confirmed', attempts: 2 });
     },
   );
+
+  it('proves nothing by what was found due before a person had it sent again', async () => {
+    const bench = await createBench();
+    bench.creates = true;
+    const ids: number[] = [];
+    for (const delivery of [1, 2, 3, 4, 5]) ids.push(await bench.add(delivery));
+    const last = ids.at(-1) ?? 0;
+    const hands = Promise.withResolvers<void>();
+    let isSlow = false;
+    bench.script.look = async ({ outboxId, state }) => {
+      // Every hand that looks is busy with one of the others.
+      if (isSlow && state === 'in_doubt' && outboxId !== last) await hands.promise;
+      return NO;
+    };
+    bench.script.send = () => {
+      throw new InDoubtError('transport.in_doubt', 'reset');
+    };
+    bench.start();
+    await bench.clock.advance(12.5 * MINUTE);
+    isSlow = true;
+    await bench.clock.advance(0.1 * MINUTE);
+    const desk = createDesk({
+      ...{ store: bench.store, clock: bench.clock, quietMs: () => 12 * MINUTE },
+      confirm: async () => ({}),
+      ...{ nudge: () => undefined, onMoved: () => undefined },
+    });
+    expect(await bench.row(last)).toMatchObject({ state: 'in_doubt', attempts: 1 });
+    await bench.clock.advance(1 * MINUTE);
+    await desk.resolve(last, { as: 'absent' }, { actor: 'anna', reason: 'asked' });
+    await bench.clock.advance(1.5 * MINUTE);
+    expect(await bench.row(last)).toMatchObject({ state: 'in_doubt', attempts: 2 });
+    hands.resolve();
+    await bench.clock.advance(5 * MINUTE);
+    expect(bench.sends.filter((id) => id === last)).toHaveLength(2);
+  });
 
   it('is never sent again for looks that may have missed it; then a person has it', async () => {
     const bench = await createBench();
