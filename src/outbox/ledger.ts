@@ -150,7 +150,7 @@ export interface Change {
   readonly due_at?: number;
   readonly in_doubt_since?: number | null;
   readonly ended_at?: number | null;
-  readonly result?: string;
+  readonly result?: string | null;
   readonly last_error?: string | null;
   readonly desk_reason?: string | null;
   readonly problems?: string;

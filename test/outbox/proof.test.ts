@@ -11,10 +11,18 @@ import { checkOrder } from '../../src/outbox/preflight/order.ts';
 import { createWatch } from '../../src/outbox/watch/watch.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { temporaryStore } from '../support/store.ts';
-import { createBench, NO, YES } from './support.ts';
+import { type Bench, createBench, NO, YES } from './support.ts';
 
 const MINUTE = 60_000;
+const WHO = { actor: 'anna', reason: 'asked support' };
 const signal = new AbortController().signal;
+
+function deskOf({ store, clock }: Bench) {
+  return createDesk({
+    ...{ store, clock, quietMs: () => 12 * MINUTE, confirm: async () => ({}) },
+    ...{ nudge: () => undefined, onMoved: () => undefined },
+  });
+}
 
 describe('what makes something new, in doubt', () => {
   it('is sent again only after two complete looks past the quiet time', async () => {
@@ -78,19 +86,41 @@ describe('what makes something new, in doubt', () => {
     await bench.clock.advance(12.5 * MINUTE);
     isSlow = true;
     await bench.clock.advance(0.1 * MINUTE);
-    const desk = createDesk({
-      ...{ store: bench.store, clock: bench.clock, quietMs: () => 12 * MINUTE },
-      confirm: async () => ({}),
-      ...{ nudge: () => undefined, onMoved: () => undefined },
-    });
     expect(await bench.row(last)).toMatchObject({ state: 'in_doubt', attempts: 1 });
     await bench.clock.advance(1 * MINUTE);
-    await desk.resolve(last, { as: 'absent' }, { actor: 'anna', reason: 'asked' });
+    await deskOf(bench).resolve(last, { as: 'absent' }, WHO);
     await bench.clock.advance(1.5 * MINUTE);
     expect(await bench.row(last)).toMatchObject({ state: 'in_doubt', attempts: 2 });
     hands.resolve();
     await bench.clock.advance(5 * MINUTE);
     expect(bench.sends.filter((id) => id === last)).toHaveLength(2);
+  });
+
+  it('forgets the answer of before once a person had it sent again', async () => {
+    const bench = await createBench();
+    bench.creates = true;
+    bench.limits.deskAfterMs = 20 * MINUTE;
+    const id = await bench.add(1);
+    const results: (string | null)[] = [];
+    // What was answered is shown no more: by itself that proves nothing.
+    bench.script.look = ({ result, state }) => {
+      if (state === 'in_doubt') results.push(result);
+      return { ...NO, complete: result === null };
+    };
+    bench.script.send = () => {
+      if (bench.sends.length === 1) return { orderId: 7 };
+      throw new InDoubtError('transport.in_doubt', 'reset');
+    };
+    bench.start();
+    await bench.clock.advance(22 * MINUTE);
+    expect((await bench.row(id)).desk_reason).toContain('neither found nor proved absent');
+    results.length = 0;
+    await deskOf(bench).resolve(id, { as: 'absent' }, WHO);
+    await bench.clock.advance(MINUTE);
+    expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', attempts: 2, result: null });
+    await bench.clock.advance(15 * MINUTE);
+    expect(new Set(results)).toEqual(new Set([null]));
+    expect(bench.sends).toHaveLength(3);
   });
 
   it('is never sent again for looks that may have missed it; then a person has it', async () => {

@@ -215,7 +215,11 @@ async function sayAbsent(tx: Tx, deps: DeskDeps, row: DeskRow, asker: Asker): Pr
   }
   const notOurs = await lastCandidates(tx, row.outboxId);
   await personSays(tx, row.outboxId, now, 'no', { ...asker, notOurs });
-  const change = { desk_reason: null, in_doubt_since: null, ended_at: null, due_at: now };
+  const change = {
+    ...{ desk_reason: null, in_doubt_since: null, ended_at: null, due_at: now },
+    // What the service answered was not it: the next sending is looked for by itself.
+    result: null,
+  };
   if (!(await move(tx, row, 'queued', change))) refuse(row, 'resolved', 'look at it again');
   await audit(tx, now, asker, 'outbox.absent', row, { notOurs });
   return 'queued';
