@@ -10,6 +10,24 @@ function lines(house: House, quantity = 2) {
   return { lines: [{ barcode, quantity, price: '12.50' }] };
 }
 
+/** An order of the service's history, as a pull has brought it. */
+async function mirrored(
+  house: House,
+  { orderId, reference }: { readonly orderId: number; readonly reference: string },
+): Promise<void> {
+  await house.store.db
+    .insertInto('sales_order')
+    .values({
+      ...{ order_id: orderId, reference, status: 'pending' },
+      ...{ completed: 0, shipping_address: '{}', extra: '{}', content_hash: '', read_seq: 0 },
+      ...{ first_seen_at: 0, changed_at: 0, deleted_at: null, source: 'test', order_no: null },
+      ...{ comment: null, created_at: null, currency: null, season_name: null },
+      ...{ country_code: null, company: null, account_no: null },
+      ...{ freight_type: null, freight_amount: null },
+    })
+    .execute();
+}
+
 function evidence(house: House, outboxId: number) {
   return house.store.db
     .selectFrom('outbox_evidence')
@@ -100,6 +118,26 @@ describe('an order', () => {
     await house.until(await house.put('order', 'A-3', { ...lines(house), freight }), 'confirmed');
   });
 
+  it('that the service has with other letters in its reference is not sent', async () => {
+    const house = await startHouse();
+    const [model, other] = house.reference.world.book.orders.all;
+    if (!model || !other) throw new Error('no orders');
+    for (const one of [model, other]) await mirrored(house, one);
+    const own = model.reference.toLowerCase();
+    expect(own).not.toBe(model.reference);
+    const all = model.lines.map(({ barcode, quantity, price }) => {
+      return { barcode, quantity, price: price / 100 };
+    });
+    const state = await house.until(await house.put('order', own, { lines: all }), 'confirmed');
+    expect(state).toMatchObject({ orderId: model.orderId, attempts: 0 });
+    expect(house.ordersWith(own)).toBe(0);
+    const refund = await house.put('pending_refund', 'R-1', {
+      orderReference: other.reference.toLowerCase(),
+      lines: other.lines.slice(0, 1).map(({ barcode }) => ({ barcode, quantity: 1 })),
+    });
+    expect(await house.until(refund, 'confirmed')).toMatchObject({ orderId: other.orderId });
+  });
+
   it('that was on its way when the daemon was killed is looked for and there once', async () => {
     const faults = [{ kind: 'latency', moment: 'after', delay: '20s', count: 1, ...POST }];
     const house = await startHouse({ knobs: { faults }, settings: SOON });
@@ -152,17 +190,7 @@ describe('the desk', () => {
     const { house, id, model } = await doubled();
     await house.kill();
     await house.start();
-    await house.store.db
-      .insertInto('sales_order')
-      .values({
-        ...{ order_id: model.orderId, reference: model.reference, status: 'pending' },
-        ...{ completed: 0, shipping_address: '{}', extra: '{}', content_hash: '', read_seq: 0 },
-        ...{ first_seen_at: 0, changed_at: 0, deleted_at: null, source: 'test', order_no: null },
-        ...{ comment: null, created_at: null, currency: null, season_name: null },
-        ...{ country_code: null, company: null, account_no: null },
-        ...{ freight_type: null, freight_amount: null },
-      })
-      .execute();
+    await mirrored(house, model);
     const { desk } = house.outbox;
     await desk.retry({ outboxId: id }, WHO);
     const state = await house.until(id, 'in_doubt');

@@ -5,9 +5,11 @@
  * order at or below that id; a list that merely ends proves nothing, because an empty page may be
  * a fault. One walk serves all who ask at the same time.
  */
+import { sql } from 'kysely';
 import type { V1Client } from '../../client/v1/client.ts';
 import type { SalesOrder } from '../../client/v1/schemas.ts';
 import { isJsonObject } from '../../lib/json.ts';
+import type { Db } from '../../store/store.ts';
 import { referenceKey } from '../documents.ts';
 
 interface Found {
@@ -30,6 +32,31 @@ interface Wish {
   readonly signal: AbortSignal;
   readonly resolve: (found: Found) => void;
   readonly reject: (error: unknown) => void;
+}
+
+/** More orders than these with one reference tell a person nothing more. */
+const MIRRORED_MAX = 10;
+
+/**
+ * Orders that the mirror has under this reference, whatever its letters: there for certain, others
+ * not excluded. NOCASE knows the letters of ASCII; of others it takes all small or all capital.
+ */
+export async function mirroredOrders(db: Db, reference: string): Promise<number[]> {
+  const key = referenceKey(reference);
+  // The index alone is read from end to end; the rows themselves are many times as large.
+  const named = db
+    .selectFrom('sales_order')
+    .select('order_id')
+    .where(sql`reference collate nocase`, 'in', [key, key.toUpperCase()]);
+  const rows = await db
+    .selectFrom('sales_order')
+    .select('order_id')
+    .where('order_id', 'in', named)
+    .where('deleted_at', 'is', null)
+    .orderBy('order_id')
+    .limit(MIRRORED_MAX)
+    .execute();
+  return rows.map((row) => row.order_id);
 }
 
 /** More pages than this are no proof any more. */

@@ -22,7 +22,7 @@ import { checkOrder, FREIGHT_REQUIRED_KEY, type OrderRules } from '../preflight/
 import { type ReadOrder, unlessGone } from '../service.ts';
 import { disowned, knownBefore } from './baseline.ts';
 import { compareOrder } from './compare.ts';
-import type { OrderFinder } from './find-order.ts';
+import { mirroredOrders, type OrderFinder } from './find-order.ts';
 
 export interface OrderKindDeps {
   readonly store: Store;
@@ -42,18 +42,6 @@ const SHOWN_MAX = 5;
 function orderOf(item: OutboxItem) {
   const document = readBody.order(item.body);
   return { document, order: newOrderOf(item.reference, document) };
-}
-
-/** Orders that the mirror has under this reference: there for certain, others not excluded. */
-async function mirrored({ db }: Store, item: OutboxItem): Promise<Set<number>> {
-  const rows = await db
-    .selectFrom('sales_order')
-    .select('order_id')
-    .where('reference', '=', item.reference)
-    .where('deleted_at', 'is', null)
-    .limit(10)
-    .execute();
-  return new Set(rows.map((row) => row.order_id));
 }
 
 /** The highest order id that is there now: from the mirror, else from the list. */
@@ -135,7 +123,7 @@ async function look(deps: OrderKindDeps, item: OutboxItem, signal: AbortSignal):
   const { maxOrderId } = await knownBefore(deps.store.db, item.outboxId);
   const walked = await deps.finder.find(item.reference, maxOrderId ?? 0, signal);
   const ids = new Set(walked.orders.map((order) => order.orderId));
-  for (const id of await mirrored(deps.store, item)) ids.add(id);
+  for (const id of await mirroredOrders(deps.store.db, item.reference)) ids.add(id);
   const { pages, walkedTo } = walked;
   const detail: JsonObject = { pages, walkedTo, floor: maxOrderId ?? null };
   const complete = walked.complete && maxOrderId !== undefined;
@@ -147,7 +135,8 @@ async function clear(
   item: OutboxItem,
   signal: AbortSignal,
 ): Promise<Clearance> {
-  const finding = await among(deps, item, await mirrored(deps.store, item), signal);
+  const known = new Set(await mirroredOrders(deps.store.db, item.reference));
+  const finding = await among(deps, item, known, signal);
   if (finding?.found === 'no') {
     const reason = 'the mirror has an order with this reference, which the service does not show';
     return { send: false, finding: { ...finding, found: 'unclear', reason } };

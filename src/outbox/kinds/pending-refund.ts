@@ -16,6 +16,7 @@ import { refundableProblems } from '../preflight/refund.ts';
 import { type ReadOrder, unlessGone } from '../service.ts';
 import { disowned, knownBefore } from './baseline.ts';
 import { comparePendingRefund } from './compare.ts';
+import { mirroredOrders } from './find-order.ts';
 
 export interface PendingRefundKindDeps {
   readonly store: Store;
@@ -44,14 +45,8 @@ async function orderIdOf({ db }: Store, item: OutboxItem): Promise<number | unde
     .executeTakeFirst();
   const known = own?.order_id ?? readResult(own?.result ?? null).orderId;
   if (known) return known;
-  const order = await db
-    .selectFrom('sales_order')
-    .select('order_id')
-    .where('reference', '=', reference.trim())
-    .where('deleted_at', 'is', null)
-    .orderBy('order_id')
-    .executeTakeFirst();
-  return order?.order_id;
+  const [first] = await mirroredOrders(db, reference);
+  return first;
 }
 
 interface Listed {
