@@ -184,6 +184,23 @@ describe('the drop folder', () => {
     ]);
   });
 
+  it.each([
+    ['too long for its receipt', (no: number) => `${'a'.repeat(230)}${no}.json`],
+    ['that of a receipt', (no: number) => `a${no}.json.receipt.json`],
+  ])('leaves files alone whose name is %s, and takes all others', async (_, nameOf) => {
+    const { store, folder, start, receipt } = await openFolder();
+    // More than are looked at in one round.
+    for (let no = 0; no < 150; no += 1) {
+      writeFileSync(join(folder, nameOf(no)), envelope(`SO-${no}`));
+    }
+    writeFileSync(join(folder, 'last.json'), envelope('SO-LAST'));
+    start();
+    await receipt('done/last.json');
+    const taken = await store.db.selectFrom('outbox').select('reference').execute();
+    expect(taken).toEqual([{ reference: 'SO-LAST' }]);
+    expect(existsSync(join(folder, nameOf(7)))).toBe(true);
+  });
+
   it('refuses a file that is too large or no text, by a receipt that says so', async () => {
     const { start, drop, receipt, folder } = await openFolder(1_000);
     start();

@@ -22,6 +22,7 @@ import { type TakenFile, writeFileReceipt } from './file-receipt.ts';
 import {
   type FileContent,
   type FolderLook,
+  obstacleIn,
   orMissing,
   readContent,
   readyFiles,
@@ -41,7 +42,7 @@ const LOOK_MS = 500;
 const RECEIPTS_PER_ROUND = 200;
 /** The receipt of a file whose documents move is written no more often than this. */
 const RECEIPT_EVERY_MS = 5_000;
-const UNREADABLE_MS = 60_000;
+const LEFT_ALONE_MS = 60_000;
 const FORGET_EVERY_MS = 3_600_000;
 const FORGET_PER_ROUND = 200;
 const FOLDERS = ['done', 'refused'] as const;
@@ -50,8 +51,8 @@ interface Progress {
   readonly sightings: Sightings;
   /** When the receipt of a file was last written (monotonic), by its id. */
   readonly written: Map<number, number>;
-  /** Files that could not be read, and until when (monotonic) they are left alone. */
-  readonly unreadable: Map<string, number>;
+  /** Files that cannot be taken, and until when (monotonic) they are left alone. */
+  readonly leftAlone: Map<string, number>;
   forgetAt: number;
 }
 
@@ -256,25 +257,30 @@ async function forgetOld({ store, clock, folder, keepMs }: FolderDoorDeps): Prom
   }
 }
 
-/** One round: every file that is ready; one that cannot be read does not keep the others. */
+/** One round: every file that is ready; one that cannot be taken does not keep the others. */
 async function takeFiles(
   deps: FolderDoorDeps,
-  { sightings, unreadable }: Progress,
+  { sightings, leftAlone }: Progress,
   signal: AbortSignal,
 ): Promise<void> {
   const { clock, log } = deps;
-  for (const name of await readyFiles(deps, sightings)) {
+  const now = clock.monotonic();
+  for (const [name, until] of leftAlone) if (until <= now) leftAlone.delete(name);
+  for (const name of await readyFiles(deps, sightings, (one) => leftAlone.has(one))) {
     if (signal.aborted) return;
-    if ((unreadable.get(name) ?? 0) > clock.monotonic()) continue;
-    unreadable.delete(name);
+    const obstacle = obstacleIn(name);
     try {
-      await takeFile(deps, name);
+      if (obstacle === undefined) {
+        await takeFile(deps, name);
+        continue;
+      }
+      log.error({ file: name }, `a file is left alone: ${obstacle}`);
     } catch (error) {
       const code = isJsonObject(error) ? error.code : undefined;
       if (code !== 'EACCES' && code !== 'EPERM') throw error;
-      unreadable.set(name, clock.monotonic() + UNREADABLE_MS);
       log.error({ file: name, err: error }, 'this user may not read or move the file');
     }
+    leftAlone.set(name, clock.monotonic() + LEFT_ALONE_MS);
   }
 }
 
@@ -286,7 +292,7 @@ export function createFolderDoor(deps: FolderDoorDeps) {
     async run(signal: AbortSignal): Promise<void> {
       makeFolders(folder);
       const progress: Progress = {
-        ...{ sightings: new Map(), written: new Map(), unreadable: new Map() },
+        ...{ sightings: new Map(), written: new Map(), leftAlone: new Map() },
         forgetAt: 0,
       };
       while (!signal.aborted) {

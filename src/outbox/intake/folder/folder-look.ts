@@ -27,6 +27,19 @@ export interface FileContent {
 }
 
 const FILES_PER_ROUND = 100;
+/** Of a file system, and what names of receipts and of older files have more. */
+const NAME_BYTES_MAX = 255 - '.'.length - '.0123456789ab'.length - '.receipt.json.tmp'.length;
+
+/** Why a file is never taken under this name; undefined: it may be. */
+export function obstacleIn(name: string): string | undefined {
+  const bytes = Buffer.byteLength(name);
+  if (bytes > NAME_BYTES_MAX) {
+    return `its name has ${bytes} bytes; ${NAME_BYTES_MAX} are the most`;
+  }
+  if (name.endsWith('.receipt.json')) return 'it is named like a receipt';
+  // What is no UTF-8 cannot be named again, not even to open it.
+  return name.includes('\uFFFD') ? 'its name is not UTF-8' : undefined;
+}
 
 function isMissing(error: unknown): boolean {
   return isJsonObject(error) && error.code === 'ENOENT';
@@ -42,13 +55,18 @@ export async function orMissing<T>(work: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Names of files that nobody writes any more, in order. */
-export async function readyFiles(look: FolderLook, sightings: Sightings): Promise<string[]> {
+/** Names of files that nobody writes any more, in order, but those that are left alone. */
+export async function readyFiles(
+  look: FolderLook,
+  sightings: Sightings,
+  isLeftAlone: (name: string) => boolean,
+): Promise<string[]> {
   const { clock, folder, settleMs } = look;
   const found = await readdir(folder, { withFileTypes: true });
   const names = found
     .filter((one) => one.isFile() && one.name.endsWith('.json') && !one.name.startsWith('.'))
     .map(({ name }) => name)
+    .filter((name) => !isLeftAlone(name))
     .sort();
   const present = new Set(names);
   for (const name of sightings.keys()) if (!present.has(name)) sightings.delete(name);
