@@ -16,7 +16,8 @@ export interface Clash {
 
 const DIFFERENCES_MAX = 20;
 
-function leavesOf(value: unknown, path: string, into: Map<string, string>): void {
+/** Every text, number and truth value with its place and as JSON. */
+export function leavesOf(value: unknown, path: string, into: Map<string, string>): void {
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) leavesOf(item, `${path}[${index}]`, into);
   } else if (isJsonObject(value)) {

@@ -12,6 +12,7 @@ import {
   parseDocument,
   referenceKey,
 } from '../documents.ts';
+import { leavesOf } from './clash.ts';
 
 /** As a door found it; nothing is trusted. */
 export interface Submission {
@@ -37,6 +38,23 @@ export type Checked =
 
 const REFERENCE_CHARS_MAX = 200;
 
+const DAMAGED = 'holds what is no character (U+FFFD): the text was not UTF-8';
+
+/** Decoding puts U+FFFD where bytes were no UTF-8; half a character can only come from JSON. */
+function isDamaged(text: string): boolean {
+  return text.includes('\uFFFD') || !text.isWellFormed();
+}
+
+/** What nobody meant to write must not reach the service as if it were a name or an address. */
+function damagedTexts(document: JsonObject): Problem[] {
+  if (!/\uFFFD|\\ud[89a-f]/.test(JSON.stringify(document))) return [];
+  const leaves = new Map<string, string>();
+  leavesOf(document, '', leaves);
+  return [...leaves].flatMap(([path, json]) =>
+    isDamaged(String(JSON.parse(json))) ? [{ path, message: DAMAGED }] : [],
+  );
+}
+
 function problemOfReference(inside: string | undefined, beside: string | undefined): string {
   const reference = inside ?? beside?.trim() ?? '';
   if (reference === '') return 'is missing: it is what the document is known by, for ever';
@@ -44,6 +62,7 @@ function problemOfReference(inside: string | undefined, beside: string | undefin
     return `must not be longer than ${REFERENCE_CHARS_MAX} characters`;
   }
   if (/\p{Cc}/u.test(reference)) return 'must not hold control characters';
+  if (isDamaged(reference)) return DAMAGED;
   if (inside === undefined || beside === undefined) return '';
   const same = referenceKey(inside) === referenceKey(beside);
   return same ? '' : `says ${inside} in the document and ${beside} beside it`;
@@ -68,7 +87,7 @@ export function checkSubmission({ kind, reference, payload }: Submission): Check
   const problem = parsed.ok || reference !== undefined ? problemOfReference(own, reference) : '';
   const problems = [
     ...(problem === '' ? [] : [{ path: 'reference', message: problem }]),
-    ...(parsed.ok ? [] : parsed.problems),
+    ...(parsed.ok ? damagedTexts(parsed.document) : parsed.problems),
   ];
   if (!parsed.ok || problems.length > 0) {
     return { ok: false, reference: own ?? reference ?? writtenReference(payload), problems };

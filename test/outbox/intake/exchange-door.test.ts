@@ -39,6 +39,23 @@ describe('the SQL door', () => {
     });
   });
 
+  it('refuses text that is not UTF-8, and half a character, where they stand', async () => {
+    const doors = await openDoors();
+    const latin = Buffer.from(JSON.stringify({ ...order(), comment: 'M\u00fcller' }), 'latin1');
+    doors.sql(
+      `INSERT INTO intake(kind, reference, payload)
+       VALUES ('order', 'SO-1', CAST(x'${latin.toString('hex')}' AS TEXT))`,
+    );
+    const message = 'holds what is no character (U+FFFD): the text was not UTF-8';
+    expect(problemsOf(await receiptOf(doors, 1))).toEqual([{ path: 'comment', message }]);
+    doors.sql(insert('SO-2', { ...order(), comment: '\ud800' }));
+    expect(problemsOf(await receiptOf(doors, 2))).toEqual([{ path: 'comment', message }]);
+    doors.sql(insert('SO-3', { ...order(), reference: 'SO-\ufffd' }));
+    expect(problemsOf(await receiptOf(doors, 3))).toEqual([{ path: 'reference', message }]);
+    doors.sql(insert('SO-4', { ...order(), comment: 'M\u00fcller \\ud800' }));
+    expect(await receiptOf(doors, 4)).toMatchObject({ state: 'queued' });
+  });
+
   it('gives the same row twice one document and the same receipt', async () => {
     const doors = await openDoors();
     doors.sql(`${insert('SO-1', order())}; ${insert('so-1 ', order())};`);
