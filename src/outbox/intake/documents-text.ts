@@ -14,10 +14,17 @@ export interface TextDocument {
 }
 
 const DOCUMENTS_MAX = 10_000;
+/** As by SQL and by HTTP. */
+const DOCUMENT_BYTES_MAX = 1_048_576;
 
 function documentOf(line: number, text: string): TextDocument {
   const read = parsePayload(text);
   if ('problems' in read) return { line, problems: read.problems };
+  const bytes = Buffer.byteLength(text.trim());
+  if (bytes > DOCUMENT_BYTES_MAX) {
+    const message = `is ${bytes} bytes large; ${DOCUMENT_BYTES_MAX} are the most in one document`;
+    return { line, problems: [{ path: '', message }] };
+  }
   return { line, value: read.payload, problems: [] };
 }
 

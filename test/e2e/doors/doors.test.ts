@@ -192,6 +192,24 @@ describe('selvedge orders push', () => {
     expect((await house.call('orders', 'push', file, '--wait', '100ms')).code).toBe(4);
   });
 
+  it('refuses a document that is too large, and takes those around it', async () => {
+    const house = await openDoors({ 'outbox.stop': true });
+    const file = join(house.folder, 'orders.ndjson');
+    const order = (reference: string, comment = '') =>
+      JSON.stringify({ reference, ...house.order(), comment });
+    const large = order('SO-2', 'x'.repeat(5_000_000));
+    writeFileSync(file, [order('SO-1'), large, order('SO-3')].join('\n'));
+    const { code, stdout } = await house.call('orders', 'push', file);
+    expect(stdout.split('\n').slice(0, 3)).toEqual([
+      'SO-1: queued, document 1',
+      expect.stringMatching(/^line 2: refused: is 50\d+ bytes large; 1048576 are the most/),
+      'SO-3: queued, document 2',
+    ]);
+    expect(code).toBe(3);
+    writeFileSync(file, large);
+    expect((await house.call('orders', 'push', file)).stdout).toMatch(/^line 1: refused: is 50/);
+  });
+
   it('says so when no daemon runs, and when there is no such file', async () => {
     const house = await openDoors();
     await house.daemon.stop();
