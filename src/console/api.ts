@@ -64,7 +64,7 @@ function installGroup(app: FastifyInstance, group: RouteGroup, token: string): v
 
 function createApp({ log, groups }: LocalApiDeps, token: string): FastifyInstance {
   const app = createHttpServer(log);
-  guardBrowser(app);
+  guardBrowser(app, { hasCookies: false });
   // The usual answer repeats what was asked for.
   app.setNotFoundHandler((_request, reply) =>
     reply.code(404).send({ code: 'local.not_found', message: 'there is no such path' }),

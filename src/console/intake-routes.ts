@@ -47,7 +47,9 @@ const keyHeader = z
 const REFUSED_WITH = { invalid: 422, conflict: 409, key_reused: 409 } as const;
 
 function clientOf({ clients }: IntakeRouteDeps, { headers }: FastifyRequest): string | undefined {
-  const given = Buffer.from(sha256(headers.authorization ?? ''));
+  // The name of the scheme is the same in small letters.
+  const written = (headers.authorization ?? '').replace(/^bearer +/i, 'Bearer ');
+  const given = Buffer.from(sha256(written));
   const known = clients.filter(({ token }) =>
     timingSafeEqual(given, Buffer.from(sha256(`Bearer ${token.reveal()}`))),
   );

@@ -8,6 +8,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 export interface BrowserGuardOptions {
   /** Host names, without port, that lead here besides the loopback ones. */
   readonly hosts?: readonly string[];
+  /** Whether a cookie opens anything here; without one every route asks for its token by itself. */
+  readonly hasCookies?: boolean;
 }
 
 const LOOPBACK_HOSTS = ['127.0.0.1', 'localhost', '[::1]'];
@@ -40,23 +42,24 @@ function hostName(host: string): string {
  * Go's rule: a browser says where a request comes from in `Sec-Fetch-Site`, an older one in
  * `Origin`. Whoever says neither is no browser, and must carry a bearer token instead of a cookie.
  */
-function comesFromOwnPage({ headers }: FastifyRequest): boolean {
+function comesFromOwnPage({ headers }: FastifyRequest, hasCookies: boolean): boolean {
   const site = headers['sec-fetch-site'];
   if (site !== undefined) return site === 'same-origin' || site === 'none';
   const { origin } = headers;
   if (origin !== undefined) return URL.canParse(origin) && new URL(origin).host === headers.host;
-  return headers.authorization?.startsWith('Bearer ') ?? false;
+  return !hasCookies || (headers.authorization?.startsWith('Bearer ') ?? false);
 }
 
 /** Installs the guard for every route of `app`, also for those that are registered later. */
 export function guardBrowser(app: FastifyInstance, options: BrowserGuardOptions = {}): void {
-  const hosts = new Set([...LOOPBACK_HOSTS, ...(options.hosts ?? [])]);
+  const { hosts: others = [], hasCookies = true } = options;
+  const hosts = new Set([...LOOPBACK_HOSTS, ...others]);
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(HEADERS);
     if (!hosts.has(hostName(request.headers.host ?? ''))) {
       return reply.code(421).type('text/plain').send('This host name does not lead here.\n');
     }
-    if (!SAFE_METHODS.has(request.method) && !comesFromOwnPage(request)) {
+    if (!SAFE_METHODS.has(request.method) && !comesFromOwnPage(request, hasCookies)) {
       return reply.code(403).type('text/plain').send('This request comes from another site.\n');
     }
     return undefined;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { until } from '../../support/house.ts';
-import { openDoors, receiptSchema } from './house.ts';
+import { openDoors, receiptSchema, TOKEN } from './house.ts';
 
 describe('the four doors', () => {
   it('each bring an order to the service, and its number back', async () => {
@@ -120,6 +120,12 @@ describe('the HTTP door', () => {
     expect((await house.post('/api/orders', 'x', text)).status).toBe(415);
     const large = { reference: 'SO-3', comment: 'x'.repeat(1_100_000) };
     expect((await house.post('/api/orders', large)).status).toBe(413);
+    for (const authorization of ['', 'Basic YTpi']) {
+      const { status, body } = await house.post('/api/orders', payload, { authorization });
+      expect([status, body.code]).toEqual([401, 'intake.no_token']);
+    }
+    const small = { authorization: `bearer ${TOKEN}` };
+    expect((await house.post('/api/orders', payload, small)).status).toBe(200);
     const stranger = { authorization: 'Bearer the-token-of-somebody-else' };
     expect((await house.post('/api/orders', payload, stranger)).status).toBe(401);
     expect((await house.http('/api/documents/1', { headers: stranger })).status).toBe(401);
