@@ -13,12 +13,16 @@ export interface LookPace {
   readonly everyMs: number;
 }
 
-/** The first time of the schedule after `now`; all are epoch milliseconds. */
+/**
+ * The first time of the schedule after `now`; all are epoch milliseconds. A doubt that seems to
+ * begin later, because the clock was set back, is looked for at the steady pace meanwhile.
+ */
 export function nextLookAt(since: number, { quietMs, everyMs }: LookPace, now: number): number {
   const age = Math.max(0, now - since);
   const first = FIRST_LOOKS_MS.filter((after) => after < everyMs);
   const last = first.at(-1) ?? 0;
   const stepped = last + everyMs * (Math.floor(Math.max(0, age - last) / everyMs) + 1);
   const planned = [...first, quietMs, quietMs + everyMs, stepped];
-  return since + Math.min(...planned.filter((after) => after > age));
+  const next = since + Math.min(...planned.filter((after) => after > age));
+  return Math.min(next, now + everyMs);
 }

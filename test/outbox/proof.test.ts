@@ -66,6 +66,24 @@ describe('what makes something new, in doubt', () => {
     },
   );
 
+  it('is looked for as often as before after the clock was set back', async () => {
+    const bench = await createBench();
+    bench.creates = true;
+    const id = await bench.add(1);
+    let isThere = false;
+    bench.script.look = () => (isThere ? YES : NO);
+    bench.script.send = () => {
+      throw new InDoubtError('transport.in_doubt', 'reset');
+    };
+    bench.start();
+    await bench.clock.advance(3 * MINUTE);
+    bench.clock.step(-60 * MINUTE);
+    await bench.clock.advance(3 * MINUTE);
+    isThere = true;
+    await bench.clock.advance(1.1 * MINUTE);
+    expect(await bench.row(id)).toMatchObject({ state: 'confirmed', attempts: 1 });
+  });
+
   it('proves nothing by what was found due before a person had it sent again', async () => {
     const bench = await createBench();
     bench.creates = true;
