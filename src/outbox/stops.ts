@@ -67,7 +67,7 @@ export async function openOutboxStops(deps: OutboxStopsDeps): Promise<OutboxStop
       if (by) {
         const message = `${by.actor} has stopped ${nameOf(kind)} already: ${by.reason}`;
         throw new RefusedError('outbox.stopped', message, {
-          hint: 'nothing of it is sent; to go on: selvedge outbox resume',
+          hint: `nothing of it is sent; to go on: selvedge outbox resume${kind ? ` ${kind}` : ''}`,
         });
       }
       const stop = { kind, at: clock.now(), actor: asker.actor, reason: asker.reason };
