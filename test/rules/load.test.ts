@@ -41,6 +41,37 @@ describe('the loader', () => {
     expect(complaints(['order.?season == "x"'])).toHaveLength(1);
   });
 
+  it('walks what is left of a filtered list', () => {
+    const filtered = 'delivery.lines.filter(line, line.quantity > 2)';
+    const [rule] = rulesOf(ruleText([`${filtered}.all(l, l.stock_free == 0)`])).rules;
+    expect(rule?.reads).toContain('delivery.lines.stock_free');
+    const [first] = rulesOf(ruleText([`${filtered}[0].noos`])).rules;
+    expect(first?.reads).toContain('delivery.lines.noos');
+    expect(complaints([`${filtered}.exists(l, has(l.nooss))`])).toEqual([
+      'r.yaml:7:72 a: line has no field "nooss" - did you mean: noos?',
+    ]);
+    expect(complaints([`${filtered}[0].price > 100`])).toEqual([
+      expect.stringContaining('but in which currency?'),
+    ]);
+  });
+
+  it('refuses what hides which fact, list or table is read', () => {
+    const settings = 'version: 1\nlists: { closed: [AW23] }\n';
+    const behindPoint = 'the name of a fact, list or table stands behind a point';
+    expect(complaints([`'order.season in lists["closed"]'`], settings)).toEqual([
+      `r.yaml:7:26 a: ${behindPoint} - write .closed instead`,
+    ]);
+    expect(complaints([`'delivery.lines[0]["stock_free"] == 0'`])).toEqual([
+      `r.yaml:7:10 a: ${behindPoint} - write .stock_free instead`,
+    ]);
+    const lines = '(order.preorder ? delivery.lines : delivery.lines)';
+    for (const list of ['delivery.lines.map(l, l)', '[delivery.lines[0]]', lines]) {
+      expect(complaints([`'${list}.all(x, x.stock_free == 0)'`])).toEqual([
+        expect.stringContaining('it cannot be told where "stock_free" comes from'),
+      ]);
+    }
+  });
+
   it('knows the values of an enum', () => {
     const possible = 'possible: pending, accepted, rejected, canceled';
     const never = `a: "pendng" is never a value of delivery.status; ${possible}`;

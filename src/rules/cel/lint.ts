@@ -16,7 +16,7 @@ import {
   type Scope,
   type Shape,
 } from './shape.ts';
-import { childrenOf, isLiteral, pathStart, textOf } from './tree.ts';
+import { childrenOf, isLiteral, textOf } from './tree.ts';
 
 export interface CelProblem extends PathProblem {
   readonly warning?: true;
@@ -148,7 +148,7 @@ export function lintExpression(root: ASTNode, types: SetTypes, scope: Scope): Li
 }
 
 function visit(walk: Walk, node: ASTNode, place: Place): void {
-  if (pathStart(node).op === 'id') visitPath(walk, node, place);
+  if (node.op === 'id' || node.op === '.' || node.op === '[]') visitPath(walk, node, place);
   else if (node.op === 'rcall') visitMethod(walk, node.args, node, place);
   else visitPlain(walk, node, place);
 }
@@ -177,14 +177,15 @@ function visitLiteral(walk: Walk, node: ASTNode): void {
 
 function visitPath(walk: Walk, node: ASTNode, place: Place): void {
   const shape = walk.resolver.shapeOf(node, place.scope);
-  if (shape.kind !== 'other') walk.reads.push({ path: shape.path, end: node.end });
+  if ('path' in shape) walk.reads.push({ path: shape.path, end: node.end });
   let inner = node;
   while (inner.op === '.' || inner.op === '[]') {
     if (inner.op === '[]') visit(walk, inner.args[1], place);
     inner = inner.args[0];
     const base = walk.quiet.shapeOf(inner, place.scope);
-    if (base.kind !== 'other') walk.reads.push({ path: base.path, end: inner.end });
+    if ('path' in base) walk.reads.push({ path: base.path, end: inner.end });
   }
+  if (inner.op !== 'id') visit(walk, inner, place);
 }
 
 function refuse(walk: Walk, node: ASTNode, name: string, known: ReadonlySet<string>): void {

@@ -102,7 +102,7 @@ function loopOperand(node: ASTNode, language: Language): OperandProgram | undefi
   const read = new Set(body.program.reads.map((path) => path.slice(shape.path.length + 1)));
   const known = Object.keys(fieldsOf(shape.record));
   const loop: Loop = {
-    text: shape.path,
+    text: serialize(receiver),
     which: name === 'all' ? 'fail' : 'match',
     variable: variable.args,
     list: list.program,

@@ -13,6 +13,7 @@ import {
   ROOT_NAMES,
 } from '../facts/table.ts';
 import type { SetTypes } from './environment.ts';
+import { textOf } from './tree.ts';
 
 export type Shape =
   | { readonly kind: 'record'; readonly record: RecordName; readonly path: string }
@@ -20,6 +21,8 @@ export type Shape =
   | { readonly kind: 'field'; readonly field: FieldSpec; readonly path: string }
   | { readonly kind: 'lists' | 'tables' | 'extra'; readonly path: string }
   | { readonly kind: 'list' | 'table' | 'cell' | 'item'; readonly path: string }
+  /** What an expression makes of facts: where it came from cannot be told. */
+  | { readonly kind: 'made' }
   | { readonly kind: 'other' };
 
 /** Names bound by the loops around a node. */
@@ -33,6 +36,7 @@ export interface PathProblem {
 }
 
 const OTHER: Shape = { kind: 'other' };
+const MADE: Shape = { kind: 'made' };
 
 function meant(word: string, known: Iterable<string>): string | undefined {
   const name = nearestName(word, known);
@@ -57,7 +61,23 @@ function fieldShape(field: FieldSpec, path: string): Shape {
 /** The path below a loop variable is the path of its list: `delivery.lines.missing`. */
 export function itemShape(list: Shape): Shape {
   if (list.kind === 'records') return { ...list, kind: 'record' };
-  return list.kind === 'other' ? OTHER : { kind: 'item', path: list.path };
+  return 'path' in list ? { kind: 'item', path: list.path } : list;
+}
+
+/** Why something has no fields; undefined where that was reported before. */
+function noFields(base: Shape, name: string): Omit<PathProblem, 'start' | 'end'> | undefined {
+  if (base.kind === 'made') {
+    // Nobody would notice that it changed, how old it is, or that the name is none.
+    const message = `it cannot be told where "${name}" comes from`;
+    return { message, hint: 'begin with a fact: delivery.lines.exists(line, …)' };
+  }
+  if (base.kind === 'records') {
+    const message = `${base.path} is a list: a single line has the field, the list has not`;
+    const hint = `write ${base.path}.all(line, …) or ${base.path}.exists(line, …)`;
+    return { message, hint };
+  }
+  if (base.kind === 'other') return undefined;
+  return { message: `${base.path} is a single value and has no field "${name}"` };
 }
 
 export interface Resolver {
@@ -69,6 +89,9 @@ function names(types: Readonly<Record<string, unknown>>): string {
   const known = Object.keys(types);
   return known.length === 0 ? 'settings.yaml has none' : `known: ${known.join(', ')}`;
 }
+
+/** A name in brackets would hide from the walk what is read. */
+const HAVE_NAMES: ReadonlySet<string> = new Set(['record', 'lists', 'tables', 'extra']);
 
 export function createResolver(types: SetTypes, report: (p: PathProblem) => void): Resolver {
   function member(base: Shape, name: string, node: ASTNode): Shape {
@@ -97,13 +120,20 @@ export function createResolver(types: SetTypes, report: (p: PathProblem) => void
       report({ ...at, message: `${base.path} has no field "${name}"`, hint });
       return OTHER;
     }
-    if (base.kind === 'records') {
-      const message = `${base.path} is a list: a single line has the field, the list has not`;
-      const hint = `write ${base.path}.all(line, …) or ${base.path}.exists(line, …)`;
-      report({ ...at, message, hint });
-    } else if (base.kind !== 'other') {
-      report({ ...at, message: `${base.path} is a single value and has no field "${name}"` });
-    }
+    const problem = noFields(base, name);
+    if (problem) report({ ...at, ...problem });
+    return OTHER;
+  }
+
+  function item([inner, key]: readonly [ASTNode, ASTNode], node: ASTNode, scope: Scope): Shape {
+    const base = shapeOf(inner, scope);
+    if (base.kind === 'records') return { ...base, kind: 'record' };
+    if (base.kind === 'table') return { kind: 'cell', path: base.path };
+    if (base.kind === 'made') return MADE;
+    if (!HAVE_NAMES.has(base.kind)) return OTHER;
+    const hint = `write .${textOf(key) ?? 'name'} instead`;
+    const message = 'the name of a fact, list or table stands behind a point';
+    report({ start: node.start, end: node.end, message, hint });
     return OTHER;
   }
 
@@ -122,12 +152,12 @@ export function createResolver(types: SetTypes, report: (p: PathProblem) => void
       return OTHER;
     }
     if (node.op === '.') return member(shapeOf(node.args[0], scope), node.args[1], node);
-    if (node.op === '[]') {
-      const base = shapeOf(node.args[0], scope);
-      if (base.kind === 'records') return { ...base, kind: 'record' };
-      return base.kind === 'table' ? { kind: 'cell', path: base.path } : OTHER;
+    if (node.op === '[]') return item(node.args, node, scope);
+    // What is left of a list is what was in it. The list itself is reported where it stands.
+    if (node.op === 'rcall' && node.args[0] === 'filter') {
+      return createResolver(types, () => undefined).shapeOf(node.args[1], scope);
     }
-    return OTHER;
+    return MADE;
   }
   return { shapeOf };
 }

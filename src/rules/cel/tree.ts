@@ -36,10 +36,3 @@ export function isLiteral(node: ASTNode): boolean {
 export function textOf(node: ASTNode | undefined): string | undefined {
   return node?.op === 'value' && typeof node.args === 'string' ? node.args : undefined;
 }
-
-/** The name that a path begins with; the node itself when it is no path. */
-export function pathStart(node: ASTNode): ASTNode {
-  let inner = node;
-  while (inner.op === '.' || inner.op === '[]') inner = inner.args[0];
-  return inner;
-}
