@@ -54,13 +54,18 @@ function outcomeText({ kind, code, rules, reason }: Outcome): string {
   return `${kind} (${code}) by ${rules.join(', ') || 'no rule'}: ${reason}`;
 }
 
+/** Without the words: they are not what a set is known by, and may be those of an earlier text. */
+function decisive({ reason, ...outcome }: Outcome): string {
+  return canonicalJson(outcome);
+}
+
 function outcomeDifference(which: string, before: Outcome, after: Outcome): readonly string[] {
-  if (canonicalJson(before) === canonicalJson(after)) return [];
+  if (decisive(before) === decisive(after)) return [];
   return [`${which}: ${outcomeText(before)} -> ${outcomeText(after)}`];
 }
 
-/** What a rule decided, without the values that are shown to people. */
-function essence({ clauses, ...rule }: RuleResult): string {
+/** What a rule decided, without the words and values that are shown to people. */
+function essence({ clauses, title, message, record, ...rule }: RuleResult): string {
   return canonicalJson({ ...rule, clauses: clauses.map(({ text, value }) => ({ text, value })) });
 }
 
@@ -98,8 +103,9 @@ async function replay(db: Db, decisionId: number, ruleSets: RuleSets): Promise<R
   }
   const recorded: Evaluation = JSON.parse(row.evaluation);
   const armed = new Set(recorded.rules.flatMap((rule) => (rule.armed ? [rule.hash] : [])));
+  const lapsed = new Set(recorded.rules.flatMap((rule) => (rule.lapsed ? [rule.hash] : [])));
   const mode = row.mode === 'shadow' ? 'shadow' : 'live';
-  const replayed = evaluate(await ruleSets(row.rule_set_hash), facts, { mode, armed });
+  const replayed = evaluate(await ruleSets(row.rule_set_hash), facts, { mode, armed, lapsed });
   return {
     ...{ decisionId, recorded, replayed },
     orderDeliveryId: row.order_delivery_id,

@@ -104,7 +104,9 @@ async function record(
   const subject = await readable(tx, rules, orderDeliveryId, now);
   if (!subject) return;
   const { action, reason } = WHAT[to];
-  const evaluation = evaluate(rules.ruleSet, subject.facts);
+  const evaluation = evaluate(rules.ruleSet, subject.facts, {
+    mode: mode === 'shadow' ? 'shadow' : 'live',
+  });
   const outcome = { kind: action, reason, rules: [] };
   const judgement = { rules, mode, subject, evaluation, outcome, at: now, dueAt: null };
   const by = { actor: 'external', trigger: 'external' };

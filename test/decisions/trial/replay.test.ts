@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { appendDecision, type DecisionEntry, readFacts } from '../../../src/decisions/journal.ts';
 import { replayDecision, verifyDecisions } from '../../../src/decisions/trial/replay.ts';
 import type { Facts } from '../../../src/rules/facts/plain.ts';
-import { createHouse, type House } from '../support.ts';
+import { ACCEPT_SMALL, createHouse, type House, loadedRules } from '../support.ts';
 
 let house: House;
 beforeEach(async () => {
@@ -10,6 +10,13 @@ beforeEach(async () => {
   for (const id of [1, 2, 3]) await house.delivery({ id, lines: [['a', id * 10]] });
   await house.decide();
 });
+
+/** The rules of the house, with more for the one that holds. */
+function loadedRulesWith(more: string) {
+  const message = "message: '{{delivery.quantity}} pieces'";
+  const rules = loadedRules(ACCEPT_SMALL.replace(message, more));
+  return { rules: () => rules };
+}
 
 /** Appends what the third decision was, but for some of it. */
 async function append(change: (entry: DecisionEntry) => Partial<DecisionEntry>): Promise<number> {
@@ -62,6 +69,34 @@ describe('a replay', () => {
 
   it('refuses a decision that is not there', async () => {
     await expect(replayDecision(house.store.db, 99)).rejects.toThrow('there is no decision 99');
+  });
+
+  it('follows a hold that had lasted its time and then said accept', async () => {
+    const rules = loadedRulesWith('hold: { at_most: 3h, then: accept }');
+    await house.decide(rules);
+    await house.clock.advance(3 * 3_600_000);
+    expect(await house.decide(rules)).toEqual(['3 accept']);
+    expect((await verifyDecisions(house.store.db, 10)).different).toEqual([]);
+  });
+
+  it('does not mind that a rule was given other words', async () => {
+    const [one, two] = [loadedRulesWith('message: one'), loadedRulesWith('message: two')];
+    await house.decide(one);
+    await house.delivery({ id: 4, lines: [['a', 30]] });
+    expect(await house.decide(two)).toEqual(['4 hold']);
+    expect((await verifyDecisions(house.store.db, 10)).different).toEqual([]);
+  });
+
+  it('of what somebody put back in the service follows where the rules only watch', async () => {
+    const watching = { mode: 'shadow' } as const;
+    await house.decide(watching);
+    for (const status of ['accepted', 'pending']) {
+      await house.clock.advance(1_000);
+      await house.delivery({ id: 3, lines: [['a', 30]], status });
+      await house.decide(watching);
+    }
+    expect((await house.decisions()).at(-1)).toMatchObject({ id: 3, trigger: 'external' });
+    expect((await verifyDecisions(house.store.db, 10)).different).toEqual([]);
   });
 
   it('of what a person decided gives what the rules had said', async () => {
