@@ -4,6 +4,7 @@
  * withdrawn. Called for every pending delivery that is decided, in that transaction.
  */
 import type { Outcome } from '../../rules/combine.ts';
+import type { Rule } from '../../rules/rule.ts';
 import type { Tx } from '../../store/store.ts';
 import type { Subject } from '../facts.ts';
 import type { Judgement } from '../record.ts';
@@ -60,11 +61,16 @@ export async function outcomeAfterRails(
   return outcomeBehindRails(tx, subject, outcome);
 }
 
-/** The first of the deciding reject rules is the one that must stand till the end. */
-function rejectingRule({ rules, outcome }: Judgement) {
-  return rules.ruleSet.rules.find(
-    ({ id, action }) => action === 'reject' && outcome.rules.includes(id),
-  );
+/**
+ * Of the deciding reject rules the one that must stand till the end: that with the longest grace,
+ * whatever the order of the files; of equal ones the first by its id.
+ */
+function rejectingRule({ rules, outcome }: Judgement): Rule | undefined {
+  const graceOf = ({ reject }: Rule): number => reject?.graceMs ?? 0;
+  const [rule] = rules.ruleSet.rules
+    .filter(({ id, action }) => action === 'reject' && outcome.rules.includes(id))
+    .sort((a, b) => graceOf(b) - graceOf(a) || (a.id < b.id ? -1 : 1));
+  return rule;
 }
 
 /**

@@ -185,3 +185,24 @@ describe('the rail', () => {
     expect(await court.meant()).toEqual(['1 rejected']);
   });
 });
+
+describe('two reject rules that match the same delivery', () => {
+  const LATER = UNLUCKY.replace('reject-unlucky', 'reject-later').replace('24h', '48h');
+  const [head = '', ...rest] = LATER.split('  - id: ');
+  const [sooner = ''] = UNLUCKY.split('  - id: ').slice(1);
+
+  it.each([
+    ['before', [head, ...rest, sooner]],
+    ['behind', [head, sooner, ...rest]],
+  ])('make it wait for the longer grace, which stands %s the shorter one', async (_, parts) => {
+    const court = await createCourt(parts.join('  - id: '));
+    await court.unlucky(1);
+    await court.decide();
+    for (const { id, action } of court.rules().ruleSet.rules) {
+      if (action === 'reject') await court.arm(90 * DAY, id);
+    }
+    expect(await court.decide()).toEqual(['1 reject']);
+    const { rule_id: rule, queued_at: from, due_at: to } = await court.entry();
+    expect([rule, to - from]).toEqual(['reject-later', 48 * HOUR]);
+  });
+});

@@ -108,8 +108,8 @@ export async function createCourt(rulesText = UNLUCKY, settings = settingsWith({
     decide: (parts: Parameters<House['decide']>[0] = {}) =>
       house.decide({ rules: () => rules, ...parts }),
     /** Everything that arming asks for, and the arming. */
-    async arm(lastsMs = 90 * DAY) {
-      const [rule] = rules.ruleSet.rules;
+    async arm(lastsMs = 90 * DAY, ruleId = rules.ruleSet.rules[0]?.id) {
+      const rule = rules.ruleSet.rules.find(({ id }) => id === ruleId);
       if (!rule) throw new Error('no rule');
       const decisions = (await unseenMatches(store.db, rule.hash, 100)).map((m) => m.decisionId);
       if (decisions.length > 0) await operations.seen(rule.id, decisions, 'ada');
