@@ -30,6 +30,20 @@ function standing(entry: RejectEntry | undefined, contentHash: string): Outcome 
   return stands ? railHold(ruleId, { rail, detail: entry.detail ?? '' }) : undefined;
 }
 
+/** A person has decided since the reject was meant, and left it to the rules again. */
+async function hasSpoken(tx: Tx, entry: RejectEntry | undefined): Promise<boolean> {
+  if (entry === undefined) return false;
+  const row = await tx
+    .selectFrom('decision')
+    .select('decision_id')
+    .where('order_delivery_id', '=', entry.orderDeliveryId)
+    .where('decision_id', '>', entry.decisionId)
+    .where('actor', 'like', 'person:%')
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
 /**
  * The outcome behind what rails have decided already. What the service has no order of is nobody's
  * to decide, whatever the rules say. A delivery that a rail stopped is not
@@ -48,7 +62,8 @@ export async function outcomeBehindRails(
   if (outcome.kind === 'hold') return outcome;
   const entry = await latestEntry(tx, delivery.order_delivery_id);
   if (entry?.state === 'waiting' && outcome.kind !== 'reject') return outcome;
-  return standing(entry, delivery.content_hash) ?? outcome;
+  const stands = standing(entry, delivery.content_hash);
+  return stands === undefined || (await hasSpoken(tx, entry)) ? outcome : stands;
 }
 
 /** The same, once the ends of the rejects that were pushed are written down. */

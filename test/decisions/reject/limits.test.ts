@@ -153,3 +153,19 @@ describe('the breaker', () => {
     expect(await court.meant()).toEqual(['1 rejected']);
   });
 });
+
+it('what a limit stopped is for the rules again once a person gives it back to them', async () => {
+  const court = await manyAfterGrace(2, { max_per_hour: 1 });
+  await court.operations.resetBreaker({ actor: 'ada', reason: 'expected' });
+  await court.clock.advance(2 * HOUR);
+  expect(await court.decide()).toEqual([]);
+  expect(await court.entry(2)).toMatchObject({ state: 'held', rail: 'cap' });
+  const release = { action: 'release', actor: 'ada', reason: 'seen', why: 'checked' } as const;
+  await court.review.act({ ...release, delivery: '2', toRules: true });
+  const { ruleSet } = court.rules();
+  const tried = await tryQueue(court.store, court.clock.now(), { rules: ruleSet });
+  expect(tried.at(-1)).toMatchObject({ orderDeliveryId: 2, after: 'reject' });
+  expect(await court.decide()).toEqual(['2 reject']);
+  expect(await court.entry(2)).toMatchObject({ state: 'waiting', rail: null });
+  expect(await court.meant()).toEqual(['1 rejected']);
+});
