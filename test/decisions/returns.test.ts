@@ -74,6 +74,30 @@ describe('what the rules accepted', () => {
     expect(await house.decide(set)).toEqual(['1 accept']);
   });
 
+  it('is not taken back by the hold whose time was up and that then said accept', async () => {
+    const house = await createHouse();
+    const text = `
+rules:
+  - id: hold-large
+    title: Large
+    action: hold
+    mode: live
+    applies_to: [pending, accepted]
+    when: [ delivery.quantity > 1, delivery.age >= minutes(0) ]
+    hold: { at_most: 3h, then: accept }
+`;
+    const rules = loadedRules(text);
+    const large = { rules: () => rules };
+    await house.delivery({ id: 1 });
+    expect(await house.decide(large)).toEqual(['1 hold']);
+    await house.clock.advance(3 * HOUR);
+    expect(await house.decide(large)).toEqual(['1 accept']);
+    await confirm(house, 'accepted');
+    await house.clock.advance(HOUR);
+    expect(await house.decide(large)).toEqual([]);
+    expect(await wanted(house)).toEqual(['accepted']);
+  });
+
   it('is taken back twice a day and then left to a person', async () => {
     const house = await accepted();
     for (const round of [1, 2, 3]) {

@@ -8,7 +8,7 @@ import { sql } from 'kysely';
 import { parseDuration } from '../../lib/units.ts';
 import { enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
 import type { Outcome } from '../../rules/combine.ts';
-import { evaluate } from '../../rules/evaluate.ts';
+import { type Evaluation, evaluate } from '../../rules/evaluate.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Tx } from '../../store/store.ts';
 import type { Decided, DecisionContext } from '../decide.ts';
@@ -54,13 +54,20 @@ async function forgetLook(tx: Tx, orderDeliveryId: number): Promise<void> {
     .execute();
 }
 
-/** What the rules of this daemon accepted lately, by their latest decision, and not shipped. */
-async function isOurs(tx: Tx, orderDeliveryId: number, now: number): Promise<boolean> {
+/**
+ * The evaluation by which the rules of this daemon accepted it lately, if that was the latest
+ * decision and it has not shipped.
+ */
+async function ourAccept(
+  tx: Tx,
+  orderDeliveryId: number,
+  now: number,
+): Promise<Evaluation | undefined> {
   const row = await tx
     .selectFrom('evaluation as e')
     .innerJoin('decision as n', 'n.decision_id', 'e.decision_id')
     .innerJoin('delivery as d', 'd.order_delivery_id', 'e.order_delivery_id')
-    .select('n.decision_id')
+    .select('n.evaluation')
     .where('e.order_delivery_id', '=', orderDeliveryId)
     .where('n.actor', '=', 'daemon')
     .where('n.outcome', '=', 'accept')
@@ -68,7 +75,7 @@ async function isOurs(tx: Tx, orderDeliveryId: number, now: number): Promise<boo
     .where('n.at', '>', now - TAKEN_BACK_WITHIN_MS)
     .where('d.tracking_numbers', '=', '[]')
     .executeTakeFirst();
-  return row !== undefined;
+  return row && JSON.parse(row.evaluation);
 }
 
 /** An accepted delivery under the rules that also ask about such. */
@@ -81,12 +88,15 @@ export async function reconsiderAccepted(
   const { rules, mode, now, trigger, tickMs } = context;
   const { ruleSet } = rules;
   const { order_delivery_id: orderDeliveryId, order_id: orderId } = subject.delivery;
-  if (!(await isOurs(tx, orderDeliveryId, now))) {
+  const accept = await ourAccept(tx, orderDeliveryId, now);
+  if (accept === undefined) {
     await forgetLook(tx, orderDeliveryId);
     return undefined;
   }
   const evaluation = evaluate(ruleSet, subject.facts, {
     mode: mode === 'shadow' ? 'shadow' : 'live',
+    // A hold that had lasted its time, and then spoke for the accept, does not take it back.
+    lapsed: new Set(accept.rules.flatMap((rule) => (rule.lapsed ? [rule.hash] : []))),
   });
   const look = nextLook(ruleSet, readsOf(ruleSet), tickMs, null, now);
   const outcome = evaluation.live;
