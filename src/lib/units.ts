@@ -40,6 +40,11 @@ export function parseTime(text: string): number | undefined {
   return Number.isNaN(at) ? undefined : at;
 }
 
+/** The same for what decides: a time of day without its zone is none. */
+export function parseExactTime(text: string): number | undefined {
+  return /^[\d-]+$|T.*(?:Z|[+-]\d\d:\d\d)$/.test(text) ? parseTime(text) : undefined;
+}
+
 /** Bytes, or undefined when the text is no size. */
 export function parseSize(text: string): number | undefined {
   const match = /^(\d+(?:\.\d+)?) ?(B|kB|MB|GB|KiB|MiB|GiB)$/.exec(text);

@@ -1,6 +1,6 @@
 /** One rule of a file: its conditions compiled, its timing parsed, its hash taken. */
 import { canonicalJson, sha256 } from '../lib/json.ts';
-import { parseDuration } from '../lib/units.ts';
+import { parseDuration, parseExactTime } from '../lib/units.ts';
 import type { CelProblem } from './cel/lint.ts';
 import { operandsOf } from './cel/operands.ts';
 import { compileExpression, type Language, type Program } from './cel/program.ts';
@@ -199,7 +199,7 @@ function compileMessage(
 }
 
 function timeOf(text: string | undefined): number | undefined {
-  return text === undefined ? undefined : Date.parse(text);
+  return text === undefined ? undefined : parseExactTime(text);
 }
 
 export function compileRule(

@@ -119,7 +119,29 @@ describe('the loader', () => {
     expect(complaints(['clock.now > timestamp("2026-13-01T00:00:00Z")'])).toHaveLength(1);
     expect(complaints(['clock.now > timestamp("2026-02-30T00:00:00Z")'])).toHaveLength(1);
     expect(complaints(['clock.now > timestamp(order.reference)'])).toHaveLength(1);
+    for (const never of ['2026-03-03T10:00:00', '2026-03-03T10:00Z', '2026-03-03']) {
+      expect(complaints([`clock.now > timestamp("${never}")`])).toEqual([
+        expect.stringContaining(`"${never}" is not a point in time`),
+      ]);
+    }
     expect(complaints(['order.age > duration("2880h")', 'order.age > days(120)'])).toEqual([]);
+  });
+
+  it('takes a time that only a machine would understand for no time', () => {
+    const during = (text: string) =>
+      problemsOf(ruleText([DKK], `    effective_until: '${text}'\n`));
+    for (const vague of ['1.12.2026', '12', '2026-02-30', '2026-12-01T08:00:00', 'Dec 1']) {
+      expect(during(vague)).toEqual([
+        expect.stringContaining('effective_until: write a time such as 2026-03-01T08:00:00Z'),
+      ]);
+    }
+    for (const time of ['2026-12-01', '2026-12-01T08:00Z', '2026-12-01T08:00:00+01:00']) {
+      expect(during(time)).toEqual([]);
+    }
+    const given = (at: string) => `{ order: { created_at: ${at} } }`;
+    const test = (at: string) => `    tests: [{ name: n, expect: accept, given: ${given(at)} }]\n`;
+    expect(problemsOf(ruleText([DKK], test('2026-02-30T00:00:00Z')))).toHaveLength(1);
+    expect(problemsOf(ruleText([DKK], test('2026-02-28T00:00:00Z')))).toEqual([]);
   });
 
   it('demands true or false, and nothing that only might be', () => {

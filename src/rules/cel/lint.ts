@@ -5,6 +5,7 @@
  */
 import type { ASTNode } from '@marcbachmann/cel-js';
 import { nearestName } from '../../lib/nearest.ts';
+import { parseExactTime } from '../../lib/units.ts';
 import type { FieldSpec } from '../facts/table.ts';
 import { bareAmountOwner, type CurrencyOwner } from './currency.ts';
 import type { SetTypes } from './environment.ts';
@@ -77,12 +78,9 @@ const BINARY: ReadonlySet<string> = new Set([
 ]);
 const ARITHMETIC: ReadonlySet<string> = new Set(['+', '-', '*', '/', '%']);
 
-/** A day that the calendar has, at a time that the day has. */
+/** A point in time that the library takes as well: down to the second, and with its zone. */
 function isRealTimestamp(text: string): boolean {
-  const match = /^(\d{4})-(\d\d)-(\d\d)T/.exec(text);
-  if (!match || Number.isNaN(Date.parse(text))) return false;
-  const [year, month, day] = [Number(match[1]), Number(match[2]), Number(match[3])];
-  return day <= new Date(Date.UTC(year, month, 0)).getUTCDate();
+  return /T\d\d:\d\d:\d\d/.test(text) && text.length <= 30 && parseExactTime(text) !== undefined;
 }
 
 function literalProblem(name: string, argument: ASTNode | undefined): string | undefined {

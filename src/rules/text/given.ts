@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { isJsonObject } from '../../lib/json.ts';
 import { minorUnits } from '../../lib/money.ts';
-import { parseDuration } from '../../lib/units.ts';
+import { parseDuration, parseExactTime } from '../../lib/units.ts';
 import {
   type FieldSpec,
   fieldsOf,
@@ -25,7 +25,7 @@ const EXTRA = z.record(z.string(), z.union([z.string(), z.number(), z.boolean(),
 const TIMESTAMP = z
   .string()
   .refine(
-    (text) => /^\d{4}-\d\d-\d\dT/.test(text) && !Number.isNaN(Date.parse(text)),
+    (text) => text.includes('T') && parseExactTime(text) !== undefined,
     'write a time such as 2026-03-01T08:00:00Z',
   );
 
@@ -84,7 +84,7 @@ function plainScalar(field: FieldSpec, value: unknown): unknown {
     case 'duration':
       return parseDuration(String(value));
     case 'timestamp':
-      return Date.parse(String(value));
+      return parseExactTime(String(value));
     default:
       return value;
   }

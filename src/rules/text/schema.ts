@@ -3,7 +3,7 @@
  * The JSON Schema that editors use is generated from the same schemas.
  */
 import { z } from 'zod';
-import { parseDuration } from '../../lib/units.ts';
+import { parseDuration, parseExactTime } from '../../lib/units.ts';
 import { givenSchema } from './given.ts';
 import { parseSpan, parseUntil } from './timing.ts';
 
@@ -22,7 +22,10 @@ const duration = z
   .refine((text) => parseDuration(text) !== undefined, 'write a duration such as 90m, 36h or 3d');
 const time = z
   .string()
-  .refine((text) => !Number.isNaN(Date.parse(text)), 'write a time such as 2026-03-01T08:00:00Z');
+  .refine(
+    (text) => parseExactTime(text) !== undefined,
+    'write a time such as 2026-03-01T08:00:00Z',
+  );
 const count = z.int().positive();
 const id = z
   .string()

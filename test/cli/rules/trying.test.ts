@@ -75,6 +75,8 @@ describe('rules backtest', () => {
       expect.stringContaining('"yesterday" is no point in time\nhint: write 2026-11-21'),
     ]);
     expect((await house.run('rules', 'backtest')).code).toBe(2);
+    const guessed = await house.run('rules', 'backtest', '--since', '1.12.2026');
+    expect(guessed.stderr).toContain('"1.12.2026" is no point in time');
     const limit = await house.run('rules', 'backtest', '--since', '1h', '--max-new-rejects', 'x');
     expect(limit.code).toBe(2);
   });
