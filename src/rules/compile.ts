@@ -180,8 +180,10 @@ function dataRead(reads: readonly string[], settings: Settings): Record<string, 
 
 function ruleHash(raw: RawRule, reads: readonly string[], settings: Settings): string {
   const { action, when, unless, hold, reject, applies_to: appliesTo } = raw;
+  const { effective_from: from, effective_until: until } = raw;
   const data = dataRead(reads, settings);
-  return sha256(canonicalJson({ action, when, unless, hold, reject, appliesTo, data }));
+  const effect = { action, when, unless, hold, reject, appliesTo, from, until, data };
+  return sha256(canonicalJson(effect));
 }
 
 function compileMessage(

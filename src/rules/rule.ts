@@ -49,7 +49,7 @@ export interface Rule {
   readonly owner?: string | undefined;
   readonly file: string;
   readonly line: number;
-  /** SHA-256 of what has effect: text of the conditions, timing, and the lists and tables read. */
+  /** SHA-256 of what has effect: conditions, timing, times, and the lists and tables read. */
   readonly hash: string;
   readonly appliesTo: readonly ('pending' | 'accepted')[];
   /** Epoch ms; outside of these the rule is as if it were off. */

@@ -71,6 +71,19 @@ describe('arming a reject rule', () => {
 });
 
 describe('disarming a reject rule', () => {
+  it('is done by other times of the rule, too', async () => {
+    const until = (day: string) =>
+      UNLUCKY.replace('    mode: live', `    mode: live\n    effective_until: ${day}`);
+    const court = await createCourt(until('2026-01-20'));
+    await court.waiting();
+    expect(await court.overview()).toMatchObject({ waiting: [{ ruleId: 'reject-unlucky' }] });
+    court.useRules(until('2027-01-20'));
+    await court.afterGrace();
+    expect(await court.entry()).toMatchObject({ state: 'withdrawn', rail: 'arming' });
+    expect(await court.decide()).toEqual(['1 nothing']);
+    expect(await court.meant()).toEqual([]);
+  });
+
   it('withdraws what waits for it', async () => {
     const court = await createCourt();
     await court.waiting();
