@@ -32,7 +32,9 @@ function offsetAt(at: number, wall: Wall): number {
 function utcOf(date: string, time: string, wall: Wall): number {
   const shown = Date.parse(`${date}T${time}:00Z`);
   const guess = shown - offsetAt(shown, wall);
-  return shown - offsetAt(guess, wall);
+  const at = shown - offsetAt(guess, wall);
+  // West of Greenwich a time that is skipped comes out before the gap.
+  return wall(at).time === time ? at : Math.max(at, guess);
 }
 
 function dayAfter(date: string): string {

@@ -92,4 +92,15 @@ describe('the calendar changes next', () => {
     expect(changes('2026-11-18T16:00:00Z')).toBe('2026-11-18T23:00');
     expect(changes('2026-11-21T10:00:00Z')).toBe('2026-11-21T23:00');
   });
+
+  it.each(['America/Santiago', 'America/Havana', 'Africa/Cairo'])(
+    'later than now on each day of %s, where midnight may be skipped',
+    (timezone) => {
+      const there = rulesOf(ACCEPT_SMALL, `version: 1\ntimezone: ${timezone}\n`).settings;
+      for (let now = Date.UTC(2026, 0, 1); now < Date.UTC(2027, 0, 1); now += 1_800_000) {
+        const next = nextCalendarChange(now, there);
+        if (next <= now) expect.fail(`${shown(next)} is not later than ${shown(now)}`);
+      }
+    },
+  );
 });
