@@ -16,7 +16,13 @@ import { inKeys } from '../../store/bulk.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import { endHolds } from '../holds/holds.ts';
 import { type ExternalContext, noteExternal } from './external.ts';
-import { hasConcerned, markCompetitors, markConcerned, type Stretch } from './mark.ts';
+import {
+  hasConcerned,
+  markCompetitors,
+  markConcerned,
+  markReleased,
+  type Stretch,
+} from './mark.ts';
 import { type Reads, readsOf } from './reads.ts';
 
 /** Entries of the feed that are looked at, or handled, at once. */
@@ -119,7 +125,19 @@ async function concernsAnybody(tx: Tx, slice: Slice, reads: Reads, now: number):
     if (!slice.entities.has(entity)) continue;
     if (await hasConcerned(tx, entity, slice, reads, now)) return true;
   }
-  return false;
+  return reads.pieces && (await completedIn(tx, slice)).length > 0;
+}
+
+/** Deliveries of orders that were completed: what they claim is free, with or without a parcel. */
+async function completedIn(tx: Tx, slice: Slice): Promise<readonly number[]> {
+  const { after, last, entities } = slice;
+  if (!entities.has('sales_order')) return [];
+  const { rows } = await sql<{ readonly id: number }>`
+    select d.order_delivery_id as id from change c
+    join delivery d on d.order_id = cast(c.key as integer)
+    where c.seq > ${after} and c.seq <= ${last} and +c.entity = 'sales_order'
+      and c.diff->>'$.completed[1]' is not null`.execute(tx);
+  return rows.map(({ id }) => id);
 }
 
 async function deliveriesIn(tx: Tx, { after, last }: Stretch): Promise<readonly number[]> {
@@ -145,7 +163,10 @@ async function followSlice(
     const moved = await movedIn(tx, slice);
     for (const id of new Set(moved.map((one) => one.id))) await noteExternal(tx, context, id);
     await markCompetitors(tx, deliveries, reads, { now, seq: slice.last });
+    await markReleased(tx, slice, reads, now);
   }
+  const completed = await completedIn(tx, slice);
+  await markCompetitors(tx, completed, reads, { now, seq: slice.last });
   await writeNumber(tx, CURSOR_KEY, slice.last, now);
 }
 

@@ -52,8 +52,12 @@ const CONCERNED: Readonly<Record<WatchedEntity, (keys: Keys) => RawBuilder<unkno
     ofStyles(sql`${STYLES_OF_COLORS} (select sc.style_color_id from style_color sc
       where sc.color_id in ${keys})`),
   season: (keys) =>
-    sql`select d.order_delivery_id from delivery d join sales_order o
-      on o.order_id = d.order_id where d.status = 'pending' and o.season_name in ${keys}`,
+    // An order whose head names none has the season that its lines name.
+    sql`select d.order_delivery_id from delivery d join sales_order o on o.order_id = d.order_id
+      where (d.status = 'pending' or d.order_delivery_id in (
+        select order_delivery_id from evaluation where due_at is not null))
+      and (o.season_name in ${keys} or exists (select 1 from sales_order_line l
+        where l.order_id = o.order_id and l.season_name in ${keys}))`,
   erp_customer: (keys) =>
     sql`select d.order_delivery_id from sales_order o join delivery d
       on d.order_id = o.order_id where o.account_no in ${keys}`,
@@ -115,6 +119,20 @@ export async function hasConcerned(
   const found = await sql`select 1 from evaluation
     where ${unmarked(ids, reads, now, stretch.last)} limit 1`.execute(tx);
   return found.rows.length > 0;
+}
+
+/** Marks the deliveries that want pieces which others had in their lines before. */
+export async function markReleased(
+  tx: Tx,
+  { after, last }: Stretch,
+  reads: Reads,
+  now: number,
+): Promise<void> {
+  if (!reads.pieces) return;
+  const query = sql`select l.order_delivery_id from delivery_line l where l.barcode in (
+    select line.value->>'$.barcode' from change c, json_each(c.diff, '$.lines[0]') line
+    where c.seq > ${after} and c.seq <= ${last} and +c.entity = 'delivery')`;
+  await mark(tx, query, reads, now + COMPETITION_MS, last);
 }
 
 /** Marks the deliveries that share order, pieces or credit with these ones, which changed. */

@@ -145,3 +145,64 @@ it('finds the barcode behind a season whose name has strokes in it', async () =>
   });
   expect(await due(house)).toEqual([3]);
 });
+
+const TAKEN = loadedRules(ACCEPT_COVERED);
+const taken = { rules: () => TAKEN };
+
+it('decides anew who wants pieces that another delivery no longer has in its lines', async () => {
+  const house = await createHouse();
+  await house.stock({ a: 10, b: 10 });
+  await house.delivery({ id: 1, lines: [['a', 20]] });
+  await house.delivery({ id: 2, lines: [['a', 5]] });
+  expect(await house.decide(taken)).toEqual(['1 hold', '2 hold']);
+  await house.clock.advance(1_000);
+  await house.delivery({ id: 1, lines: [['b', 20]] });
+  expect(await house.decide(taken)).toEqual(['1 hold']);
+  await house.clock.advance(2_000);
+  expect(await house.decide(taken)).toEqual(['2 accept']);
+});
+
+it('decides anew who wants pieces of an order that is completed without a parcel', async () => {
+  const house = await createHouse();
+  await house.stock({ a: 10 });
+  await house.delivery({ id: 1, lines: [['a', 8]], status: 'accepted' });
+  await house.clock.advance(1_000);
+  await house.stock({ a: 10 });
+  await house.delivery({ id: 2, order: 2, lines: [['a', 5]] });
+  expect(await house.decide(taken)).toEqual(['2 hold']);
+  await house.clock.advance(1_000);
+  await house.order(1, { completed: true });
+  expect(await house.decide(taken)).toEqual([]);
+  await house.clock.advance(2_000);
+  expect(await house.decide(taken)).toEqual(['2 accept']);
+});
+
+it('decides anew whose season only the lines of the order name', async () => {
+  const rules = loadedRules(`
+rules:
+  - { id: all, title: All, action: accept, mode: live, when: [ delivery.quantity > 0 ] }
+  - id: hold-listed
+    title: Still listed
+    action: hold
+    mode: live
+    applies_to: [pending, accepted]
+    when: [ has(season.listed) && season.listed ]
+`);
+  const house = await createHouse();
+  const line = { barcode: 'a', quantity: 10, price: 100, season: 'SS27', delivery: 'June' };
+  for (const id of [1, 2]) {
+    await house.order(id, { orderLineItems: [line] });
+    await house.delivery({ id, order: id });
+  }
+  const observing = { rules: () => rules, mode: 'observe' } as const;
+  expect(await house.decide(observing)).toEqual(['1 accept', '2 accept']);
+  await house.clock.advance(1_000);
+  const row = { season_name: 'SS27', extra: '{}', content_hash: 'x', source: 'run:9' };
+  const at = { first_seen_at: 1, changed_at: 1, read_seq: 9 };
+  await house.store.db
+    .insertInto('season')
+    .values({ ...row, ...at })
+    .execute();
+  await pullOne(house, 'season', 'SS27');
+  expect(await house.decide(observing)).toEqual(['1 hold', '2 hold']);
+});
