@@ -1,6 +1,6 @@
 /** Deliveries and their latest decisions, for people: the review list and the answer to "why". */
 import { sql } from 'kysely';
-import { SelvedgeError } from '../lib/errors.ts';
+import { RefusedError, SelvedgeError } from '../lib/errors.ts';
 import type { Evaluation } from '../rules/evaluate.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { DecisionOutcome } from '../store/tables.ts';
@@ -169,7 +169,13 @@ function unknown(delivery: string): SelvedgeError {
   });
 }
 
-/** The id of a delivery that a person named by its id or its number. */
+/** What a person decides, or rejects for good, must not be a matter of chance. */
+function ambiguous(delivery: string, ...ids: readonly number[]): SelvedgeError {
+  const message = `more than one delivery has the number ${delivery}: ${ids.join(' and ')}`;
+  return new RefusedError('deliveries.ambiguous', message, { hint: 'name it by its id' });
+}
+
+/** The id of a delivery that a person named by its id or its number; an id is meant first. */
 export async function deliveryIdOf(db: Db | Tx, delivery: string): Promise<number> {
   const id = /^\d{1,15}$/.test(delivery) ? Number(delivery) : -1;
   const rows = await db
@@ -177,9 +183,12 @@ export async function deliveryIdOf(db: Db | Tx, delivery: string): Promise<numbe
     .select('order_delivery_id')
     .where((eb) => eb.or([eb('order_delivery_id', '=', id), eb('delivery_no', '=', delivery)]))
     .where('deleted_at', 'is', null)
+    .orderBy((eb) => eb('order_delivery_id', '!=', id))
+    .orderBy('order_delivery_id')
     .limit(2)
     .execute();
-  const found = rows.find((row) => row.order_delivery_id === id) ?? rows[0];
+  const [found, other] = rows.map((row) => row.order_delivery_id);
   if (found === undefined) throw unknown(delivery);
-  return found.order_delivery_id;
+  if (found !== id && other !== undefined) throw ambiguous(delivery, found, other);
+  return found;
 }

@@ -125,6 +125,23 @@ describe('a reject by hand', () => {
   });
 });
 
+it('a number that several deliveries have decides about none of them', async () => {
+  const desk = await createDesk();
+  for (const id of [2, 3]) {
+    await desk.delivery({ id, lines: [['a', 30]], more: { deliveryNo: id === 2 ? 'DN-1' : '1' } });
+  }
+  for (const action of ['accept', 'reject', 'hold'] as const) {
+    const asked = desk.act(action, { delivery: 'DN-1', confirmed: ['DN-1'] });
+    await expect(asked).rejects.toMatchObject({
+      code: 'deliveries.ambiguous',
+      message: 'more than one delivery has the number DN-1: 1 and 2',
+    });
+  }
+  expect(await desk.pushes()).toEqual([]);
+  expect(await desk.act('accept', { delivery: '1' })).toMatchObject({ orderDeliveryId: 1 });
+  expect(await desk.act('accept', { delivery: '2' })).toMatchObject({ orderDeliveryId: 2 });
+});
+
 describe('several deliveries at once', () => {
   it('have one answer each: one that cannot be done stops no other', async () => {
     const desk = await createDesk();
