@@ -34,6 +34,8 @@ describe('exact decimals', () => {
     expect(compareExact(dkk(3_000_001n), 30_000.01)).toBe(0);
     expect(compareExact(dkk(110n), 1.1)).toBe(0);
     expect(compareExact(1e21, new Decimal(10n ** 21n, 0))).toBe(0);
+    expect(compareExact(1e100, new Decimal(10n ** 21n, 0))).toBe(1);
+    expect(compareExact(1e-100, new Decimal(0n, 0))).toBe(1);
   });
 
   it('come back from their text', () => {

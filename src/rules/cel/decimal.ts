@@ -39,7 +39,7 @@ export class CurrencyError extends Error {
   override readonly name = 'CurrencyError';
 }
 
-const DECIMAL_TEXT = /^([+-]?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,2}))?$/;
+const DECIMAL_TEXT = /^([+-]?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?$/;
 
 /** `12`, `-0.5`, `1e3`; undefined for anything else. */
 export function parseDecimal(text: string): Decimal | undefined {
