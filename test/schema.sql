@@ -1048,3 +1048,4 @@ CREATE TABLE stock_apart (
   barcode TEXT PRIMARY KEY,
   is_new INTEGER NOT NULL CHECK (is_new IN (0, 1))
 ) STRICT;
+CREATE INDEX sales_order_reference_letters ON sales_order (reference COLLATE NOCASE);

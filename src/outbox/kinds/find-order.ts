@@ -43,15 +43,10 @@ const MIRRORED_MAX = 10;
  */
 export async function mirroredOrders(db: Db, reference: string): Promise<number[]> {
   const key = referenceKey(reference);
-  // The index alone is read from end to end; the rows themselves are many times as large.
-  const named = db
-    .selectFrom('sales_order')
-    .select('order_id')
-    .where(sql`reference collate nocase`, 'in', [key, key.toUpperCase()]);
   const rows = await db
     .selectFrom('sales_order')
     .select('order_id')
-    .where('order_id', 'in', named)
+    .where(sql`reference collate nocase`, 'in', [key, key.toUpperCase()])
     .where('deleted_at', 'is', null)
     .orderBy('order_id')
     .limit(MIRRORED_MAX)
