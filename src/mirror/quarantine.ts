@@ -83,7 +83,7 @@ export async function forgetUnmet(
   entity: string,
   { source, startedAt, orderId }: WholeRead,
 ): Promise<void> {
-  const ofOrder = sql<boolean>`json_valid(raw) and raw->>'orderId' = ${orderId ?? 0}`;
+  const ofOrder = sql<boolean>`case when json_valid(raw) then raw->>'orderId' = ${orderId ?? 0} end`;
   const unmet = tx
     .deleteFrom('quarantine')
     .where('entity', '=', entity)
