@@ -84,13 +84,13 @@ interface ResolveOptions extends Options {
 
 function resolutionOf(text: string) {
   if (text === 'absent' || text === 'noted') return { as: text } as const;
-  const [, id] = /^confirmed(?::(.+))?$/.exec(text) ?? [text];
-  if (!text.startsWith('confirmed')) {
+  const confirmed = /^confirmed(?::(.+))?$/.exec(text);
+  if (!confirmed) {
     throw new RefusedError('outbox.no_resolution', `--as ${text} is not known`, {
       hint: '--as confirmed:<id>, --as absent, or --as noted',
     });
   }
-  return { as: 'confirmed', id: id ?? null } as const;
+  return { as: 'confirmed', id: confirmed[1] ?? null } as const;
 }
 
 /** What is sent again may become a second one: its reference must be typed. */

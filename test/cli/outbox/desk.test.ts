@@ -66,6 +66,8 @@ it('shows both sides of a doubt and lets a person settle it either way', async (
   const nobody = await call(...as('confirmed:99999999', other), ...reason);
   expect(nobody).toMatchObject({ code: 1 });
   expect(nobody.stderr).toContain('the service has no order 99999999');
+  const slip = await call(...as(`confirmed${model.orderId}`, other), ...reason);
+  expect(slip.stderr).toContain(`--as confirmed${model.orderId} is not known`);
   const confirmed = await call(...as(`confirmed:${model.orderId}`, other), ...reason);
   expect(confirmed.stdout).toBe(`outbox ${other} is confirmed\n`);
 
