@@ -50,10 +50,19 @@ function itemOf(kind: string, reference: string, body: JsonObject): OutboxItem {
 async function onFile({ db }: Store, kind: string, reference: string) {
   return db
     .selectFrom('outbox')
-    .select(['outbox_id', 'reference', 'state', 'body', 'body_hash'])
+    .select(['outbox_id', 'reference', 'state', 'body', 'body_hash', 'ended_at'])
     .where('kind', '=', kind)
     .where('reference_key', '=', referenceKey(reference))
     .executeTakeFirst();
+}
+
+/** Why a refund would wait for the order that it names; undefined: it would not. */
+async function orderAhead(store: Store, kind: string, document: JsonObject) {
+  const { orderReference } = document;
+  if (kind !== 'pending_refund' || typeof orderReference !== 'string') return undefined;
+  const order = await onFile(store, 'order', orderReference);
+  if (order?.ended_at !== null) return undefined;
+  return `its order, document ${order.outbox_id}, is on its way (${order.state}) and goes first`;
 }
 
 export function createPreflight(store: Store, kinds: readonly OutboxKind[]): Preflight {
@@ -72,6 +81,11 @@ export function createPreflight(store: Store, kinds: readonly OutboxKind[]): Pre
       const where = differences.join('; ');
       const message = `belongs to document ${row.outbox_id} (${row.state}): ${where}`;
       return refusal(reference, [{ path: 'reference', message }]);
+    }
+    const ahead = await orderAhead(store, kind, document);
+    if (ahead !== undefined) {
+      const problems = [{ path: '', message: ahead }];
+      return { reference, verdict: 'unclear', documentId: null, problems };
     }
     const sender = kinds.find((one) => one.kind === kind);
     if (!sender) return refusal(reference, [{ path: 'kind', message: 'is not sent from here' }]);

@@ -168,6 +168,18 @@ describe('selvedge orders push', () => {
     expect(await house.daemon.store.db.selectFrom('outbox').selectAll().execute()).toEqual([]);
   });
 
+  it('does not take a refund for wrong whose order is still on its way', async () => {
+    const house = await openDoors({ 'outbox.stop': true });
+    await house.post('/api/orders', { reference: 'SO-1', ...house.order() });
+    const file = join(house.folder, 'refund.json');
+    const refund = { reference: 'R-1', orderReference: 'so-1', ...house.order() };
+    writeFileSync(file, JSON.stringify(refund));
+    const { stdout } = await house.call('refunds', 'push', file, '--dry-run');
+    expect(stdout).toBe(
+      'R-1: unclear: its order, document 1, is on its way (queued) and goes first\n',
+    );
+  });
+
   it('tells one line a document, whatever is wrong with some of them', async () => {
     const house = await openDoors({ 'outbox.stop': true });
     const file = join(house.folder, 'orders.ndjson');
