@@ -139,6 +139,13 @@ describe('config show', () => {
     expect(stderr).toBe('3 to correct: selvedge config check\n');
   });
 
+  it('counts as mistakes what config check does: no credentials of the service', async () => {
+    const apiKey = '{ credential: api-key }';
+    const file = writeConfig(MINIMAL.replace('{ env: API_KEY }', apiKey));
+    expect(await selvedge(['config', 'check', '-c', file])).toMatchObject({ code: 0 });
+    expect(await selvedge(['config', 'show', '-c', file])).toMatchObject({ code: 0, stderr: '' });
+  });
+
   it('gives every setting to programs', async () => {
     const file = writeConfig(MINIMAL);
     const { stdout } = await selvedge(['config', 'show', '--json', '-c', file], ENV);

@@ -34,7 +34,8 @@ export function configShow(context: CliContext): Command {
           rows.map(({ path, value, origin }) => [path, value, origin]),
         );
       }
-      const loaded = loadConfig(source);
+      // As `config check` counts: what only the service has is no mistake here.
+      const loaded = loadConfig({ ...source, absent: 'credentials' });
       if ('problems' in loaded) {
         output.note(`${loaded.problems.length} to correct: selvedge config check`);
       }
