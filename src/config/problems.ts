@@ -41,6 +41,14 @@ export function showValue(tree: Tree): string {
   return safe.length > VALUE_CHARS_MAX ? `${safe.slice(0, VALUE_CHARS_MAX - 1)}…` : safe;
 }
 
+/** As {@link showValue}; a text that looks like a number, or like yes or no, with its quotes. */
+function showFound(tree: Tree): string {
+  const isText = tree.kind === 'leaf' && typeof tree.value === 'string' && !tree.isUnclear;
+  return isText && /^(?:true|false|[-+]?[\d.]+)$/.test(String(tree.value))
+    ? JSON.stringify(tree.value)
+    : showValue(tree);
+}
+
 /** The place of a setting: its own, or where the user wrote the nearest section around it. */
 function placeFor(tree: Tree, path: Path, ofName: boolean): Place {
   for (let length = path.length; length >= 0; length -= 1) {
@@ -115,7 +123,7 @@ export function problemsOf(config: Written, issue: z.core.$ZodIssue): ConfigProb
     {
       at: placeFor(tree, path, false),
       path: showPath(path),
-      value: isShown && mayBeShown(schema, path) ? showValue(written) : undefined,
+      value: isShown && mayBeShown(schema, path) ? showFound(written) : undefined,
       message: messageFor(issue, written, at && metaOf(at)?.expected),
       hint: hintFor(config, path, issue, written),
     },

@@ -78,6 +78,17 @@ describe('loading a configuration', () => {
     expect(problems[6]?.message).toBe('is an empty section');
   });
 
+  it('shows that a number or a yes stands in quotes', () => {
+    const problems = problemsIn(`${MINIMAL}\nlocal: { port: "8791" }\noutbox: { stop: "true" }\n`);
+    expect(problems.map(({ value }) => value)).toEqual(['"8791"', '"true"']);
+  });
+
+  it('names the place of each name that is none', () => {
+    const problems = problemsIn(`${MINIMAL}\nlocal:\n  8791: here\n? [a, b]\n: c\n`);
+    const nameless = problems.filter(({ message }) => message === 'a setting must have a name');
+    expect(nameless.map(({ at }) => `${at.line}:${at.column}`)).toEqual(['8:3', '9:3']);
+  });
+
   it('says what is known where a name is like none of them', () => {
     const [problem] = problemsIn(`${MINIMAL}\nlog: { zzzzzzzzzzzz: 1 }\n`);
     expect(problem?.hint).toBe('known here: level, format');

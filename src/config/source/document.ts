@@ -68,7 +68,8 @@ function memberOf(
   reading: Reading,
 ): [string, Tree][] {
   if (!isScalar(key) || typeof key.value !== 'string') {
-    refuse(reading, offset, ['a setting must have a name', 'write name: value']);
+    const at = isScalar(key) || isCollection(key) ? key.range?.[0] : undefined;
+    refuse(reading, at ?? offset, ['a setting must have a name', 'write name: value']);
     return [];
   }
   return [[key.value, treeOf(value, key.range?.[0] ?? offset, reading)]];
