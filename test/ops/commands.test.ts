@@ -166,6 +166,19 @@ describe('a command that the daemon refuses', () => {
   });
 });
 
+describe('a data folder that cannot be written', () => {
+  it('is told as such, and not as a mistake of the program', async () => {
+    const house = await install();
+    writeFileSync(join(house.folder, 'data'), 'a file in its place');
+    for (const args of [['pause', 'prices'], ['resume'], ['backup', 'create']]) {
+      const { code, stderr } = await house.run(...args);
+      expect([args, code]).toEqual([args, 78]);
+      expect(stderr).toMatch(/^selvedge: no.*ENOTDIR.*\nhint: is .* right, and /);
+      expect(stderr).not.toContain('    at ');
+    }
+  });
+});
+
 describe('status', () => {
   it('has one line and an exit code for monitoring; knows at once that nobody runs', async () => {
     const house = await install();

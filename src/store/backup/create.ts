@@ -20,7 +20,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Clock } from '../../lib/clock.ts';
-import { StoreError } from '../../lib/errors.ts';
+import { ConfigError, StoreError, toError } from '../../lib/errors.ts';
 import { copyDatabase } from './copy.ts';
 import { inspectCopy } from './inspect.ts';
 import { type Backup, type BackupPart, backupName, digestOf, listBackups } from './manifest.ts';
@@ -109,8 +109,14 @@ export async function createBackup(
 ): Promise<{ readonly backup: Backup; readonly removed: readonly string[] }> {
   const { directory } = plan;
   const now = clock.now();
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
-  removePartials(directory, now);
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    removePartials(directory, now);
+  } catch (cause) {
+    const message = `no backup can be made in ${directory}: ${toError(cause).message}`;
+    const hint = 'is store.backup.directory right, and may this user write there?';
+    throw new ConfigError('backup.folder', message, { hint, cause });
+  }
   const base = join(directory, backupName(now));
   if (existsSync(`${base}.json`)) {
     throw new StoreError('backup.exists', `${base}.json is there already`, {

@@ -5,6 +5,7 @@
  */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { ConfigError, toError } from '../../lib/errors.ts';
 
 function pauseFile(dataDir: string): string {
   return join(dataDir, 'pushes.stop');
@@ -21,13 +22,25 @@ export function pauseReason(dataDir: string): string | undefined {
   return existsSync(file) ? readFileSync(file, 'utf8').trim() || 'without a reason' : undefined;
 }
 
+/** In an emergency it matters to know at once that the brake was not pulled. */
+function changed(dataDir: string, change: (file: string) => void): void {
+  const file = pauseFile(dataDir);
+  try {
+    change(file);
+  } catch (cause) {
+    const message = `nothing was changed: ${toError(cause).message}`;
+    const hint = 'is dataDir right, and are you the user of the service (sudo -u selvedge)?';
+    throw new ConfigError('store.pause', message, { hint, cause });
+  }
+}
+
 export function pausePushes(dataDir: string, reason: string): void {
-  writeFileSync(pauseFile(dataDir), `${reason}\n`, { mode: 0o640 });
+  changed(dataDir, (file) => writeFileSync(file, `${reason}\n`, { mode: 0o640 }));
 }
 
 /** Whether there was a pause to end. */
 export function resumePushes(dataDir: string): boolean {
   const was = arePushesPaused(dataDir);
-  rmSync(pauseFile(dataDir), { force: true });
+  changed(dataDir, (file) => rmSync(file, { force: true }));
   return was;
 }
