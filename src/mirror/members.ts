@@ -1,6 +1,7 @@
 /** Reading members of an open record into columns, and keeping the rest. */
 import { isJsonObject } from '../lib/json.ts';
 import { minorUnits } from '../lib/money.ts';
+import { parseTime } from '../lib/units.ts';
 
 export interface Members {
   text(name: string): string | null;
@@ -70,7 +71,8 @@ class OpenMembers implements Members {
 
   time(name: string): number | null {
     const value = this.#left[name];
-    const at = typeof value === 'string' ? Date.parse(value) : Number.NaN;
+    // Without a zone it would depend on that of this machine.
+    const at = typeof value === 'string' ? (parseTime(value) ?? Date.parse(value)) : Number.NaN;
     if (!Number.isFinite(at)) return this.#absent(name);
     this.#left[name] = undefined;
     return at;

@@ -1,0 +1,20 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { membersOfOwn } from '../../src/mirror/members.ts';
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+describe('a time of the wire', () => {
+  it.each([
+    ['2026-03-31T18:00:00Z', '2026-03-31T18:00:00.000Z'],
+    ['2026-03-31T18:00:00+02:00', '2026-03-31T16:00:00.000Z'],
+    ['2026-03-31T18:00:00', '2026-03-31T18:00:00.000Z'],
+    ['2026-03-31 18:00:00', '2026-03-31T18:00:00.000Z'],
+    ['2026-03-31', '2026-03-31T00:00:00.000Z'],
+    ['Tue, 31 Mar 2026 18:00:00 GMT', '2026-03-31T18:00:00.000Z'],
+  ])('is the same on a host of any zone: %s', (written, meant) => {
+    vi.stubEnv('TZ', 'Asia/Tokyo');
+    expect(membersOfOwn({ createdAt: written }).time('createdAt')).toBe(Date.parse(meant));
+  });
+});
