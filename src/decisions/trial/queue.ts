@@ -78,7 +78,7 @@ function take(facts: Facts, taken: Taken): void {
 
 async function answerFor(
   tx: Tx,
-  orderDeliveryId: number,
+  { order_delivery_id: orderDeliveryId, outcome: before }: Pending,
   now: number,
   options: QueueOptions,
   taken: Taken,
@@ -90,7 +90,8 @@ async function answerFor(
     const subject = await readSubject(tx, orderDeliveryId, { now, settings: ruleSet.settings });
     if (!subject) return undecidable('its order is not mirrored yet');
     if (await isReviewed(tx, subject)) {
-      return { after: 'nothing', rules: [], reason: 'a person has decided, it is left to people' };
+      const reason = 'a person has decided, it is left to people';
+      return { after: before, rules: [], reason };
     }
     const facts = afterAccepts(subject.facts, taken);
     const lapsed = lapsedRules(await readHolds(tx, orderDeliveryId), now);
@@ -112,7 +113,7 @@ export function tryQueue(store: Store, now: number, options: QueueOptions): Prom
     const taken: Taken = new Map();
     for (const row of await pendingDeliveries(tx)) {
       const orderDeliveryId = row.order_delivery_id;
-      const answer = await answerFor(tx, orderDeliveryId, now, options, taken);
+      const answer = await answerFor(tx, row, now, options, taken);
       const deliveryNo = row.delivery_no ?? '';
       prospects.push({ orderDeliveryId, deliveryNo, before: row.outcome, ...answer });
     }

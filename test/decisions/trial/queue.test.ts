@@ -35,7 +35,7 @@ describe('the queue under other rules', () => {
       rules: rulesOf(ACCEPT_SMALL),
     });
     expect(prospects).toMatchObject([
-      { after: 'nothing', reason: 'a person has decided, it is left to people' },
+      { before: 'hold', after: 'hold', reason: 'a person has decided, it is left to people' },
       { after: null, reason: 'unknown status "mislaid"' },
     ]);
   });
