@@ -85,7 +85,7 @@ function differencesOf(before: Evaluation, after: Evaluation): readonly string[]
   ];
 }
 
-async function replay(db: Db, decisionId: number, ruleSets: RuleSets): Promise<Replay> {
+async function replayStored(db: Db, decisionId: number, ruleSets: RuleSets): Promise<Replay> {
   const row = await db
     .selectFrom('decision')
     .selectAll()
@@ -113,6 +113,18 @@ async function replay(db: Db, decisionId: number, ruleSets: RuleSets): Promise<R
     ...{ outcome: row.outcome, reason: row.reason },
     differences: differencesOf(recorded, replayed),
   };
+}
+
+async function replay(db: Db, decisionId: number, ruleSets: RuleSets): Promise<Replay> {
+  try {
+    return await replayStored(db, decisionId, ruleSets);
+  } catch (thrown) {
+    // Its evaluation, or the texts of its rules, are not what was written down.
+    const isDamaged = thrown instanceof SyntaxError || thrown instanceof TypeError;
+    if (!isDamaged) throw thrown;
+    const message = `decision ${decisionId} has no replay: what is stored of it cannot be read`;
+    throw new SelvedgeError('decisions.no_replay', message, { cause: thrown });
+  }
 }
 
 export function replayDecision(db: Db, decisionId: number): Promise<Replay> {

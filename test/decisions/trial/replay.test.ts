@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { appendDecision, type DecisionEntry, readFacts } from '../../../src/decisions/journal.ts';
 import { replayDecision, verifyDecisions } from '../../../src/decisions/trial/replay.ts';
@@ -123,5 +124,28 @@ describe('the proof of the journal', () => {
     expect(report.different).toEqual([
       { decisionId: id, differences: [expect.stringMatching(/^no rule set in the journal/)] },
     ]);
+  });
+
+  it.each(['not json', '{}', 'null', '{"rules":[1]}'])(
+    'finds an evaluation that somebody made %s',
+    async (evaluation) => {
+      const { db } = house.store;
+      await sql`drop trigger decision_is_final`.execute(db);
+      await db.updateTable('decision').set({ evaluation }).where('decision_id', '=', 2).execute();
+      const report = await verifyDecisions(db, 100);
+      expect(report.chain).toEqual({ entries: 1, brokenAt: 2 });
+      expect(report.different).toEqual([
+        {
+          decisionId: 2,
+          differences: ['decision 2 has no replay: what is stored of it cannot be read'],
+        },
+      ]);
+    },
+  );
+
+  it('finds texts of rules that somebody made unreadable', async () => {
+    await house.store.db.updateTable('rule_set').set({ files: 'oops' }).execute();
+    const { different } = await verifyDecisions(house.store.db, 100);
+    expect(different.map(({ decisionId }) => decisionId)).toEqual([3, 2, 1]);
   });
 });
