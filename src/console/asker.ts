@@ -2,3 +2,6 @@
 import { z } from 'zod';
 
 export const asker = { actor: z.string().min(1).max(100), reason: z.string().max(1_000) };
+
+/** Of what nobody may do without saying why. */
+export const neededReason = z.string().trim().min(1, 'a reason is needed').max(1_000);

@@ -3,14 +3,15 @@ import { z } from 'zod';
 import { RELEASE_REASONS, REVIEW_ACTIONS, type Review } from '../decisions/review/review.ts';
 import type { KillSwitch } from '../decisions/stop/kill-switch.ts';
 import type { RouteGroup } from './api.ts';
-import { asker } from './asker.ts';
+import { asker, neededReason } from './asker.ts';
 
 /** Deliveries of one request; more than that nobody has looked at one by one. */
 const DELIVERIES_MAX = 500;
 
 const delivery = z.string().min(1).max(100);
 const reviewBody = z.strictObject({
-  ...asker,
+  actor: asker.actor,
+  reason: neededReason,
   action: z.enum(REVIEW_ACTIONS),
   deliveries: z.array(delivery).min(1).max(DELIVERIES_MAX),
   why: z.enum(RELEASE_REASONS).optional(),
@@ -18,7 +19,7 @@ const reviewBody = z.strictObject({
   confirmed: z.array(delivery).max(DELIVERIES_MAX).optional(),
 });
 
-const killBody = z.strictObject({ ...asker, reason: z.string().trim().min(1).max(500) });
+const killBody = z.strictObject({ actor: asker.actor, reason: neededReason.max(500) });
 
 /** The kill switch, below `/api/decisions/`. */
 export function killSwitchRoutes(killSwitch: KillSwitch, onChanged: () => void): RouteGroup {

@@ -54,6 +54,10 @@ describe('acting on deliveries from the command line', () => {
     if (!first || !second) throw new Error('too few deliveries');
     const [a, b] = [String(first.orderDeliveryId), String(second.orderDeliveryId)];
 
+    for (const action of ['accept', 'hold']) {
+      const mute = await call('deliveries', action, a, '--reason', ' ');
+      expect([mute.code, mute.stderr]).toEqual([1, expect.stringContaining('a reason is needed')]);
+    }
     const accepted = await call('deliveries', 'accept', a, 'DN-none', '--reason', 'seen');
     expect(accepted.code).toBe(1);
     expect(accepted.stdout).toContain(`${first.deliveryNo} (${a}): accepted, decision`);
