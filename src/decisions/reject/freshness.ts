@@ -17,13 +17,14 @@ async function completeAt(tx: Tx, stream: string): Promise<number | undefined> {
 }
 
 /** When we last heard of orders: a complete sweep, or an event that came in. */
-async function heardAt(tx: Tx): Promise<number | undefined> {
+async function heardAt(tx: Tx, now: number): Promise<number | undefined> {
   const event = await tx
     .selectFrom('webhook_event')
     .select((eb) => eb.fn.max('received_at').as('at'))
+    .where('received_at', '<=', now)
     .executeTakeFirst();
   const times = [await completeAt(tx, 'orders'), event?.at ?? undefined];
-  const known = times.filter((at) => at !== undefined);
+  const known = times.flatMap((at) => (at === undefined || at > now ? [] : [at]));
   return known.length > 0 ? Math.max(...known) : undefined;
 }
 
@@ -42,7 +43,8 @@ function tooOld(
   limit: string,
   now: number,
 ): string | undefined {
-  if (at === null || at === undefined) return `${what}: its age is not known`;
+  // A time to come is that of a clock that was set back meanwhile.
+  if (at === null || at === undefined || at > now) return `${what}: its age is not known`;
   const age = now - at;
   if (age <= (parseDuration(limit) ?? 0)) return undefined;
   return `${what} is ${formatDuration(age)} old, allowed are ${limit}`;
@@ -61,7 +63,7 @@ export async function notFresh(
   const { mirror, stock, credit } = rails.freshness;
   const behind = await behindSince(tx);
   const lag =
-    tooOld('the mirror', await heardAt(tx), mirror, now) ??
+    tooOld('the mirror', await heardAt(tx, now), mirror, now) ??
     (behind === undefined ? undefined : tooOld('an order to be read', behind, mirror, now));
   if (lag !== undefined) return lag;
   if (rule.reads.some((path) => STOCK_FACTS.has(path))) {

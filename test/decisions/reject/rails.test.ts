@@ -171,6 +171,21 @@ describe('the rail', () => {
     expect(await court.meant()).toEqual(['1 rejected']);
   });
 
+  it('freshness: what was heard while the clock went ahead says nothing', async () => {
+    const court = await createCourt();
+    await court.waiting();
+    court.clock.step(30 * DAY);
+    await court.fresh();
+    court.clock.step(-30 * DAY);
+    await court.clock.advance(DAY);
+    await court.execute();
+    await expectStopped(court, 'freshness', /the mirror: its age is not known/);
+    await court.fresh();
+    await court.clock.advance(10 * 60_000);
+    await court.execute();
+    expect(await court.meant()).toEqual(['1 rejected']);
+  });
+
   it('hours: at night it waits for the next opening', async () => {
     const court = await createCourt();
     await court.clock.advance(10 * HOUR);
