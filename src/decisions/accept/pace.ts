@@ -117,7 +117,10 @@ export async function paceAccept(
   settings: Settings,
   now: number,
 ): Promise<Paused | undefined> {
-  const pace = await readPace(tx, now);
+  const pauseMs = parseDuration(settings.rails.accept.pause) ?? HOUR_MS;
+  const read = await readPace(tx, now);
+  // A pause that is longer than one can be began before the clock was set back.
+  const pace = read.pausedUntil > now + pauseMs ? { ...read, pausedUntil: 0 } : read;
   const paused = (why: string, until: number): Paused => {
     const reason = `rail accepts: ${why}; accepting pauses`;
     return { until, outcome: { ...accept, kind: 'hold', code: 'rail', reason } };
@@ -129,7 +132,7 @@ export async function paceAccept(
     if (pace.count === 0) await resolve(tx, now);
     return undefined;
   }
-  const pausedUntil = now + (parseDuration(settings.rails.accept.pause) ?? HOUR_MS);
+  const pausedUntil = now + pauseMs;
   await writePace(tx, { ...pace, pausedUntil, why }, now);
   await tell(tx, why, now);
   return paused(why, pausedUntil);

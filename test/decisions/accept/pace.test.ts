@@ -50,4 +50,14 @@ describe('accepting pauses', () => {
     await house.clock.advance(HOUR);
     expect(await house.decide()).toContain('3 accept');
   });
+
+  it('no longer than it may, also when the clock is set back meanwhile', async () => {
+    const house = await createPace({ max_per_hour: 1, pause: '1h' });
+    house.clock.step(300 * 24 * HOUR);
+    for (const id of [1, 2]) await house.delivery({ id });
+    expect(await house.decide()).toEqual(['1 accept', '2 hold']);
+    house.clock.step(-300 * 24 * HOUR);
+    await house.delivery({ id: 3 });
+    expect(await house.decide()).toEqual(['3 accept']);
+  });
 });
