@@ -7,6 +7,7 @@ import { loadRuleSet } from '../../src/decisions/rule-files.ts';
 import { systemRandom } from '../../src/lib/chance.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { ConfigError } from '../../src/lib/errors.ts';
+import { createLogger } from '../../src/lib/log.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
 import type { Reference } from '../../src/reference/reference.ts';
 import { SIMPLE_RULES, startTestReference, testConfig, testLogger } from '../support/house.ts';
@@ -24,9 +25,9 @@ beforeEach(async () => {
 });
 
 /** Opened, not running: what is loaded shows without any work. */
-async function open(config: Config, readConfig?: () => Config) {
+async function open(config: Config, readConfig?: () => Config, log = testLogger()) {
   const parts = { clock: systemClock(), random: systemRandom(), scrubber: createScrubber() };
-  const daemon = await openDaemon(config, { ...parts, log: testLogger(), readConfig });
+  const daemon = await openDaemon(config, { ...parts, log, readConfig });
   onTestFinished(() => daemon.run(AbortSignal.abort()));
   const { db } = daemon.store;
   const write = (text: string) => writeFileSync(join(config.rules.directory, 'rules.yaml'), text);
@@ -98,8 +99,16 @@ describe('a reload', () => {
       rules: { ...config.rules, mode: 'shadow' },
       outbox: { ...config.outbox, stop: true },
     });
-    const daemon = await open(config, () => read());
+    let told = '';
+    const log = createLogger({
+      ...{ level: 'info', format: 'json', scrubber: createScrubber() },
+      write: (line) => {
+        told += line;
+      },
+    });
+    const daemon = await open(config, () => read(), log);
     expect((await daemon.reload(WHO)).restart).toEqual(['outbox.stop']);
+    expect(told).toContain('the rules act in another mode');
     read = () => {
       throw new ConfigError('config.invalid', 'the configuration has a mistake');
     };

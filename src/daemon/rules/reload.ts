@@ -71,6 +71,8 @@ export async function openRules(config: Config, deps: RulesInForceDeps): Promise
         rules = before;
         throw error;
       });
+      const [from, to] = [before.mode, rules.mode];
+      if (from !== to) log.info({ from, to }, 'the rules act in another mode');
       const restart = changedSettings(config, fresh).filter((path) => !AT_ONCE.includes(path));
       if (restart.length > 0) log.warn({ restart }, 'these settings act from the next start on');
       return { ...reloaded, restart };
