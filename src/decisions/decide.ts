@@ -18,7 +18,7 @@ import {
   recordDecision,
   rememberEvaluation,
 } from './record.ts';
-import { armedHashes } from './reject/arming.ts';
+import { armedRuleIds } from './reject/arming.ts';
 import { followReject, outcomeAfterRails } from './reject/outcome.ts';
 import { endEntry } from './reject/queue.ts';
 import { isReviewed } from './review/touched.ts';
@@ -64,7 +64,7 @@ async function judge(tx: Tx, context: DecisionContext, subject: Subject): Promis
   const id = subject.delivery.order_delivery_id;
   const evaluation = evaluate(ruleSet, subject.facts, {
     mode: mode === 'shadow' ? 'shadow' : 'live',
-    armed: await armedHashes(tx, ruleSet, now),
+    armed: await armedRuleIds(tx, ruleSet, now),
     lapsed: lapsedRules(await readHolds(tx, id), now),
   });
   const holdAt = await keepHolds(tx, id, ruleSet, evaluation, now);

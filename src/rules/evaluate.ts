@@ -58,7 +58,7 @@ export interface Evaluation {
 export interface EvaluateOptions {
   /** `shadow` is observing: nothing is live. Default `live`. */
   readonly mode?: Mode | undefined;
-  /** Hashes of the reject rules that a person armed; none when left out. */
+  /** Ids of the reject rules that a person armed in this text; none when left out. */
   readonly armed?: ReadonlySet<string> | undefined;
   /** Hashes of the hold rules that held this delivery for their time and say "then: accept". */
   readonly lapsed?: ReadonlySet<string> | undefined;
@@ -173,7 +173,7 @@ export function evaluate(
   const setMode = weakest([ruleSet.settings.mode, options.mode ?? 'live']);
   const rules: RuleResult[] = [];
   for (const rule of ruleSet.rules) {
-    const isArmed = rule.action !== 'reject' || armed.has(rule.hash);
+    const isArmed = rule.action !== 'reject' || armed.has(rule.id);
     const mode = weakest([rule.mode, setMode, isArmed ? 'live' : 'shadow']);
     if (mode === 'off' || !applies(rule, facts)) continue;
     const result = evaluateRule(rule, context, options);

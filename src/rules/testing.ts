@@ -76,9 +76,7 @@ function unprovedClauses(rule: Rule, tests: readonly TestResult[]): readonly Unp
 }
 
 function runScenario(ruleSet: RuleSet, scenario: RuleSet['scenarios'][number]): ScenarioResult {
-  const armed = new Set(
-    ruleSet.rules.flatMap(({ id, hash }) => (scenario.armed.includes(id) ? [hash] : [])),
-  );
+  const armed = new Set(scenario.armed);
   const facts = factsOfTest(scenario.given);
   const { live } = evaluate(ruleSet, facts, { armed, operands: false });
   const told = (kind: string, rules: readonly string[] | undefined): string =>

@@ -1,6 +1,6 @@
 /** `selvedge rules explain <delivery>`: what the rules say of a delivery now, and why. */
 import { Command } from 'commander';
-import { armedHashes } from '../../decisions/reject/arming.ts';
+import { armedRuleIds } from '../../decisions/reject/arming.ts';
 import { presentFacts } from '../../decisions/trial/present.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { evaluate } from '../../rules/evaluate.ts';
@@ -25,7 +25,7 @@ async function explainNow(
   const evaluation = await withMirror(command, context, async (db, store) => {
     const ruleSet = await namedRuleSet(db, options.rules ?? directory);
     const facts = await presentFacts(store, delivery, ruleSet, now);
-    const armed = await store.snapshot((tx) => armedHashes(tx, ruleSet, now));
+    const armed = await store.snapshot((tx) => armedRuleIds(tx, ruleSet, now));
     return evaluate(ruleSet, facts, { mode: mode === 'shadow' ? 'shadow' : 'live', armed });
   });
   if (options.json === true) context.output.json(evaluation);

@@ -6,8 +6,8 @@ import type { RuleSet } from '../../rules/rule.ts';
 import type { Tx } from '../../store/store.ts';
 import { readBreaker } from './breaker.ts';
 
-/** Hashes of the reject rules of this set that are armed now. */
-export async function armedHashes(
+/** Ids of the reject rules of this set that are armed now. A copy under another id is not. */
+export async function armedRuleIds(
   tx: Tx,
   ruleSet: RuleSet,
   now: number,
@@ -21,5 +21,5 @@ export async function armedHashes(
     .execute();
   const armed = rows.filter((row) => hashes.get(row.rule_id) === row.rule_hash);
   if (armed.length === 0 || (await readBreaker(tx)) !== undefined) return new Set();
-  return new Set(armed.map((row) => row.rule_hash));
+  return new Set(armed.map((row) => row.rule_id));
 }

@@ -19,7 +19,7 @@ import { readSubject } from '../facts.ts';
 import { lapsedRules, readHolds } from '../holds/holds.ts';
 import { type DecisionMode, type Judgement, recordDecision } from '../record.ts';
 import type { LoadedRuleSet } from '../rule-files.ts';
-import { armedHashes } from './arming.ts';
+import { armedRuleIds } from './arming.ts';
 import { tripBreaker } from './breaker.ts';
 import { candidateOf } from './caps.ts';
 import { railHold } from './outcome.ts';
@@ -74,7 +74,7 @@ async function judge(deps: RejectDeps, tx: Tx, entry: RejectEntry, at: number) {
   const mode = deps.mode();
   const evaluation = evaluate(ruleSet, subject.facts, {
     mode: mode === 'shadow' ? 'shadow' : 'live',
-    armed: await armedHashes(tx, ruleSet, at),
+    armed: await armedRuleIds(tx, ruleSet, at),
     lapsed: lapsedRules(await readHolds(tx, entry.orderDeliveryId), at),
   });
   return { rules, mode, subject, evaluation, at };

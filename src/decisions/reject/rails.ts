@@ -11,7 +11,7 @@ import type { Subject } from '../facts.ts';
 import { nextOpening } from '../holds/business-time.ts';
 import type { DecisionMode } from '../record.ts';
 import { isReviewed } from '../review/touched.ts';
-import { armedHashes } from './arming.ts';
+import { armedRuleIds } from './arming.ts';
 import { breakerResetAt, readBreaker } from './breaker.ts';
 import { candidateOf, capExceeded } from './caps.ts';
 import { notFresh } from './freshness.ts';
@@ -70,7 +70,7 @@ async function breakerRail(tx: Tx): Promise<Stop | undefined> {
 async function armingRail(tx: Tx, inspection: Inspection): Promise<Stop | undefined> {
   const { entry, rule, ruleSet, now } = inspection;
   const changed = rule?.hash !== entry.ruleHash;
-  if (!changed && (await armedHashes(tx, ruleSet, now)).has(entry.ruleHash)) return undefined;
+  if (!changed && (await armedRuleIds(tx, ruleSet, now)).has(entry.ruleId)) return undefined;
   const what = changed ? 'has changed' : 'is not armed any more';
   return { rail: 'arming', detail: `rule ${entry.ruleId} ${what}`, next: 'anew' };
 }

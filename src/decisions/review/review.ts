@@ -17,7 +17,7 @@ import { deliveryIdOf } from '../desk.ts';
 import { UnknownStatus } from '../facts/status.ts';
 import { readSubject, type Subject } from '../facts.ts';
 import { recordDecision } from '../record.ts';
-import { armedHashes } from '../reject/arming.ts';
+import { armedRuleIds } from '../reject/arming.ts';
 import { endEntry } from '../reject/queue.ts';
 import type { LoadedRuleSet } from '../rule-files.ts';
 import { linesHash } from './touched.ts';
@@ -185,7 +185,7 @@ async function judge(tx: Tx, deps: ReviewDeps, request: ReviewRequest, id: numbe
   const { ruleSet } = rules;
   const subject = await readSubject(tx, id, { now: at, settings: ruleSet.settings });
   if (!subject) return refuse('no_order', 'its order is not mirrored yet', 'try again shortly');
-  const armed = await armedHashes(tx, ruleSet, at);
+  const armed = await armedRuleIds(tx, ruleSet, at);
   const evaluation = evaluate(ruleSet, subject.facts, { armed });
   const kind = OUTCOME[request.action];
   const outcome = { kind, reason: request.reason, rules: [] } as const;

@@ -97,7 +97,7 @@ interface Side {
 }
 
 function sideOf(ruleSet: RuleSet, { shadowAsLive = false }: BacktestOptions): Side {
-  const armed = new Set(ruleSet.rules.map(({ hash }) => hash));
+  const armed = new Set(ruleSet.rules.map(({ id }) => id));
   return { ruleSet, options: { armed, operands: false }, shadowAsLive };
 }
 

@@ -85,7 +85,7 @@ async function answerFor(
 ): Promise<Answer> {
   const { rules: ruleSet, shadowAsLive = false } = options;
   const undecidable = (reason: string): Answer => ({ after: null, rules: [], reason });
-  const armed = new Set(ruleSet.rules.map(({ hash }) => hash));
+  const armed = new Set(ruleSet.rules.map(({ id }) => id));
   try {
     const subject = await readSubject(tx, orderDeliveryId, { now, settings: ruleSet.settings });
     if (!subject) return undecidable('its order is not mirrored yet');

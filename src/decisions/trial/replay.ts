@@ -102,7 +102,7 @@ async function replayStored(db: Db, decisionId: number, ruleSets: RuleSets): Pro
     throw new SelvedgeError('decisions.no_replay', message);
   }
   const recorded: Evaluation = JSON.parse(row.evaluation);
-  const armed = new Set(recorded.rules.flatMap((rule) => (rule.armed ? [rule.hash] : [])));
+  const armed = new Set(recorded.rules.flatMap((rule) => (rule.armed ? [rule.id] : [])));
   const lapsed = new Set(recorded.rules.flatMap((rule) => (rule.lapsed ? [rule.hash] : [])));
   const mode = row.mode === 'shadow' ? 'shadow' : 'live';
   const replayed = evaluate(await ruleSets(row.rule_set_hash), facts, { mode, armed, lapsed });

@@ -70,6 +70,22 @@ describe('arming a reject rule', () => {
   });
 });
 
+describe('an armed reject rule', () => {
+  it('does not arm its copy under another name', async () => {
+    const court = await createCourt();
+    await court.unlucky(1);
+    await court.decide();
+    await court.arm();
+    const off = UNLUCKY.replace('mode: live', 'mode: off');
+    const copy = UNLUCKY.slice(UNLUCKY.indexOf('  - id'), UNLUCKY.indexOf('  - id: accept'));
+    court.useRules(off + copy.replace('id: reject-unlucky', 'id: reject-copy'));
+    await court.unlucky(2);
+    expect(await court.decide()).not.toContain('2 reject');
+    await court.afterGrace();
+    expect(await court.meant()).toEqual([]);
+  });
+});
+
 describe('disarming a reject rule', () => {
   it('is done by other times of the rule, too', async () => {
     const until = (day: string) =>
