@@ -21,7 +21,8 @@ FROM (
     FROM delivery d
     JOIN delivery_line l ON l.order_delivery_id = d.order_delivery_id
     JOIN stock_variant v ON v.barcode = l.barcode
-    WHERE coalesce(d.created_at, d.first_seen_at) >= :since AND d.status = 'accepted' AND d.deleted_at IS NULL
+    WHERE coalesce(d.created_at, d.first_seen_at) >= :since
+      AND d.status = 'accepted' AND d.deleted_at IS NULL
     GROUP BY 1, 2
     ORDER BY delivered DESC
     LIMIT :top

@@ -83,7 +83,8 @@ export async function forgetUnmet(
   entity: string,
   { source, startedAt, orderId }: WholeRead,
 ): Promise<void> {
-  const ofOrder = sql<boolean>`case when json_valid(raw) then raw->>'orderId' = ${orderId ?? 0} end`;
+  const ofOrder = sql<boolean>`
+    case when json_valid(raw) then raw->>'orderId' = ${orderId ?? 0} end`;
   const unmet = tx
     .deleteFrom('quarantine')
     .where('entity', '=', entity)
