@@ -93,7 +93,7 @@ export function writeOrders(
   return writeRows(tx, SALES_ORDER, records.map(toRow), provenance);
 }
 
-/** The order was read with all that belongs to it. */
+/** The order was read with all that belongs to it, by a read that started then. */
 export async function noteDetailsRead(tx: Tx, orderId: number, at: number): Promise<void> {
   await tx
     .updateTable('sales_order')

@@ -43,6 +43,7 @@ export interface OrderReaderDeps {
 export function createOrderReader(deps: OrderReaderDeps): ReadOrder {
   const { store, v1, sequence, clock, also } = deps;
   return async (orderId, { cause, priority, signal, refunds: wanted = false }) => {
+    const startedAt = clock.now();
     const readSeq = await sequence.next();
     const call = { priority, signal };
     const [order, deliveries, refunds, pendingRefunds] = await Promise.all([
@@ -70,7 +71,8 @@ export function createOrderReader(deps: OrderReaderDeps): ReadOrder {
       await forgetUnmet(tx, 'delivery', met);
       if (refunds) await forgetUnmet(tx, 'refund', met);
       if (pendingRefunds) await forgetUnmet(tx, 'pending_refund', met);
-      if (wanted) await noteDetailsRead(tx, orderId, provenance.at);
+      // By its start: what a slow answer tells is no younger, and a sweep must not rest on it.
+      if (wanted) await noteDetailsRead(tx, orderId, startedAt);
     });
     return { order: order.value, deliveries: deliveries.rows };
   };

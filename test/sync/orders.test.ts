@@ -5,6 +5,7 @@ import { quarantineRows } from '../../src/mirror/quarantine.ts';
 import { dueRefreshes, requestRefreshes } from '../../src/mirror/refresh.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
+import { createOrderReader } from '../../src/sync/read-order.ts';
 import { placeOrders } from '../e2e/support.ts';
 import { until } from '../support/house.ts';
 import { startOrders } from './orders-support.ts';
@@ -149,6 +150,47 @@ describe('a walk over the orders', () => {
     read.length = 0;
     expect(await runOrders()).toMatchObject({ outcome: 'complete' });
     expect(read.map((one) => one.orderId)).toEqual([orderId]);
+  });
+
+  it('reads an order again that a read begun before it has brought late', async () => {
+    const { v1, store, deps, reference, runOrders } = await start({ paging: { orders: 1 } });
+    await runOrders();
+    const order = reference.world.book.orders.all.findLast(({ completed }) => !completed);
+    const orderId = order?.orderId ?? 0;
+    const { book, trade } = reference.world;
+    const [answered, mayArrive] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const slow: typeof v1.deliveries = async (...asked) => {
+      const answer = await v1.deliveries(...asked);
+      answered.resolve();
+      await mayArrive.promise;
+      return answer;
+    };
+    const readSlowly = createOrderReader({
+      ...{ store, v1: { ...v1, deliveries: slow }, sequence: deps.sequence, clock: systemClock() },
+      also: { refunds: true, pendingRefunds: true },
+    });
+    const { signal } = new AbortController();
+    const request = { cause: 'event:msg_1', priority: 'read', refunds: true, signal } as const;
+    const arrived = readSlowly(orderId, request);
+    await answered.promise;
+    if (order) trade.packSome(order);
+    // The walk has seen the order when it asks for the orders below.
+    const orders: typeof v1.orders = async (before, call) => {
+      if (before !== undefined && before <= orderId) {
+        mayArrive.resolve();
+        await arrived;
+      }
+      return v1.orders(before, call);
+    };
+    expect(await runOrders({ v1: { orders } })).toMatchObject({ outcome: 'complete' });
+    const mirrored = await store.db
+      .selectFrom('delivery')
+      .select('order_delivery_id')
+      .where('order_id', '=', orderId)
+      .execute();
+    const packed = book.deliveries.all.filter((delivery) => delivery.orderId === orderId);
+    expect(packed.length).toBeGreaterThan(0);
+    expect(mirrored).toHaveLength(packed.length);
   });
 
   it('says which orders it could not have read, and is not complete then', async () => {
