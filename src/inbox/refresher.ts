@@ -16,6 +16,7 @@ import {
   type DueRefresh,
   dueRefreshes,
   nextRefreshAt,
+  POSTPONE_MS_MAX,
   postponeRefresh,
 } from '../mirror/refresh.ts';
 import type { Store } from '../store/store.ts';
@@ -55,7 +56,7 @@ export const REFRESHER_LIMITS: RefresherLimits = {
   // As many as it takes to keep the limit of requests busy while some wait for the database.
   concurrency: 8,
   firstDelayMs: 1_000,
-  delayMsMax: 300_000,
+  delayMsMax: POSTPONE_MS_MAX,
   idleMsMax: 30_000,
 };
 

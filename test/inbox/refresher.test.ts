@@ -178,6 +178,20 @@ describe('the refresher', () => {
     ).toBe(2);
   });
 
+  it('does not wait until a clock that was set back has caught up', async () => {
+    let isDown = true;
+    const bench = await startRefresher(async () => {
+      if (isDown) throw new RetryLaterError('client.unavailable', 'no answer');
+    });
+    await bench.request(7);
+    await eventually(async () => expect(await left(bench)).toMatchObject([{ attempts: 1 }]));
+    isDown = false;
+    bench.clock.step(-3_600_000);
+    await bench.clock.advance(REFRESHER_LIMITS.idleMsMax);
+    await eventually(() => expect(bench.read).toEqual([7]));
+    expect(await left(bench)).toEqual([]);
+  });
+
   it('puts a failed read off, longer each time but never beyond five minutes', async () => {
     const bench = await startRefresher(async () => {
       throw new RetryLaterError('client.unavailable', 'no answer');

@@ -51,11 +51,20 @@ export async function lowestOpenOrder(db: Db): Promise<number> {
   return row?.order_id ?? Number.POSITIVE_INFINITY;
 }
 
-/** Those that were not read since (epoch ms): a sweep that was cut off goes on. */
-async function openOrders(db: Db, since: number): Promise<number[]> {
-  const rows = await openOrdersIn(db)
+/**
+ * Those that were not read since (epoch ms): a sweep that was cut off goes on. A read of the future
+ * was made before the clock was set back, and may be of any age.
+ */
+async function openOrders({ db, clock }: SweepDeps, since: number): Promise<number[]> {
+  const rows = await openOrdersIn(db())
     .select('order_id')
-    .where((eb) => eb.or([eb('details_read_at', 'is', null), eb('details_read_at', '<', since)]))
+    .where((eb) =>
+      eb.or([
+        eb('details_read_at', 'is', null),
+        eb('details_read_at', '<', since),
+        eb('details_read_at', '>', clock.now()),
+      ]),
+    )
     .orderBy('order_id')
     .execute();
   return rows.map((row) => row.order_id);
@@ -69,17 +78,21 @@ interface SweptOrder {
 
 /** First what changed since it was read (or was never read), then what waits the longest. */
 async function closedOrders(
-  db: Db,
+  { db, clock }: SweepDeps,
   { closed, closedMax }: SweepWish,
   since: number,
 ): Promise<SweptOrder[]> {
-  const all = db
+  const all = db()
     .selectFrom('sales_order')
     .select(['order_id', 'details_read_at'])
     .where('deleted_at', 'is', null)
     .where((eb) => eb.or([eb('completed', '=', 1), eb('status', '=', 'canceled')]));
   const hasChanged = all.where((eb) =>
-    eb.or([eb('details_read_at', 'is', null), eb('details_read_at', '<', eb.ref('changed_at'))]),
+    eb.or([
+      eb('details_read_at', 'is', null),
+      eb('details_read_at', '<', eb.ref('changed_at')),
+      eb('details_read_at', '>', clock.now()),
+    ]),
   );
   const changed = await hasChanged.orderBy('order_id', 'desc').limit(closedMax).execute();
   const found = new Map(changed.map((row) => [row.order_id, row.details_read_at]));
@@ -157,9 +170,9 @@ export async function sweep(
   const named = (orderIds: readonly number[]) =>
     orderIds.map((orderId) => ({ orderId, isUnread: false }));
   // The earlier time puts the open ones before everything else that waits.
-  const open = await openOrders(db(), run.startedAt);
+  const open = await openOrders(deps, run.startedAt);
   await request(named(open), run.startedAt);
-  await request(await closedOrders(db(), wish, run.startedAt), run.startedAt + 1);
+  await request(await closedOrders(deps, wish, run.startedAt), run.startedAt + 1);
   if (wish.missingMax > 0) {
     const asked = new Set(open);
     const { missing } = await ordersCensus(db(), run);
