@@ -33,7 +33,8 @@ async function shop() {
   const clock = manualClock();
   const store = await temporaryStore(clock);
   const meter = createMeter(clock, silentLogger());
-  const restart = () => createLossMeter({ store, clock, log: silentLogger(), meter }, LIMITS);
+  const restart = (counts = meter) =>
+    createLossMeter({ store, clock, log: silentLogger(), meter: counts }, LIMITS);
   const lossMeter = restart();
   await lossMeter.look();
   let sequence = 0;
@@ -362,6 +363,24 @@ describe('silence (R12)', () => {
     expect(ended).toEqual([expect.objectContaining({ resolved_at: day.clock.now() })]);
   });
 
+  it('lasts over a restart, until an event comes', async () => {
+    const day = await shop();
+    await day.sweep();
+    await wait(day, 10);
+    await day.sweep(11, 12, 13);
+    await wait(day, 20);
+    const { silentSince } = await day.lossMeter.look();
+    const next = day.restart(createMeter(day.clock, silentLogger()));
+    const silent = { state: 'silent', sweepMs: 2 * MINUTE, silentSince };
+    expect(await next.look()).toMatchObject(silent);
+    await wait(day, 1);
+    expect(await next.look()).toMatchObject(silent);
+    expect(await incidents(day)).toMatchObject([{ kind: 'events_silent', resolved_at: null }]);
+    await day.event('msg_1', 1);
+    expect(await next.look()).toMatchObject({ silentSince: null });
+    expect(await incidents(day)).toMatchObject([{ resolved_at: day.clock.now() }]);
+  });
+
   it('is no alarm while nothing happens at all, however long', async () => {
     const day = await shop();
     for (let hour = 0; hour < 48; hour += 1) {
@@ -395,6 +414,19 @@ describe("the relay's clock (R9)", () => {
     expect(await incidents(day)).toMatchObject([{ kind: 'relay_clock', resolved_at: null }]);
     for (let one = 0; one < 64; one += 1) day.meter.signed('current', day.clock.now());
     await day.lossMeter.look();
+    expect(await incidents(day)).toMatchObject([{ resolved_at: day.clock.now() }]);
+  });
+
+  it('is not called right by a restart, but by the next event', async () => {
+    const day = await shop();
+    day.meter.signed('current', day.clock.now() + 120_000);
+    await day.lossMeter.look();
+    const meter = createMeter(day.clock, silentLogger());
+    const next = day.restart(meter);
+    await next.look();
+    expect(await incidents(day)).toMatchObject([{ kind: 'relay_clock', resolved_at: null }]);
+    meter.signed('current', day.clock.now());
+    await next.look();
     expect(await incidents(day)).toMatchObject([{ resolved_at: day.clock.now() }]);
   });
 });

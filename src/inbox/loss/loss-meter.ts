@@ -7,8 +7,9 @@
  * everybody who reads beside the daemon; alarms are incidents, which end by themselves.
  */
 import type { Clock } from '../../lib/clock.ts';
+import { isJsonObject, tryParseJson } from '../../lib/json.ts';
 import type { Logger } from '../../lib/log.ts';
-import { writeState } from '../../store/state.ts';
+import { readState, writeState } from '../../store/state.ts';
 import type { Store } from '../../store/store.ts';
 import type { Meter } from '../meter.ts';
 import { type LossFigures, type LossLimits, readLossFigures } from './figures.ts';
@@ -79,25 +80,37 @@ const SILENCE_HINT =
   'the way from the relay is dead, or it has disabled the endpoint: ' +
   'selvedge events ping, then selvedge portal open';
 
+/** Since when it was silent by these figures; undefined: it was not. */
+function silentSinceIn(figures: string): number | undefined {
+  const stored = tryParseJson(figures);
+  const since = isJsonObject(stored) ? stored.silentSince : undefined;
+  return typeof since === 'number' ? since : undefined;
+}
+
 export function createLossMeter(deps: LossMeterDeps, limits: LossMeterLimits): LossMeter {
   const { store, clock, meter } = deps;
   const listeningSince = clock.now();
   const typesSent = createTypesSent(() => store.db, clock);
   const sightings = { store, clock, listeningSince, typesSent, graceMs: limits.graceMs };
   let latest: LossFigures | undefined;
-  let written = '';
+  let written: string | undefined;
+  let heardAt = listeningSince;
 
   const lastEventAt = async (): Promise<number> => {
     const row = await store.db
       .selectFrom('webhook_event')
       .select((eb) => eb.fn.max('received_at').as('at'))
       .executeTakeFirst();
-    // While nobody listened no silence could be heard.
-    return Math.max(row?.at ?? 0, meter.stats().lastAcceptedAt ?? 0, listeningSince);
+    return Math.max(row?.at ?? 0, meter.stats().lastAcceptedAt ?? 0, heardAt);
   };
 
   const look = async (): Promise<LossFigures> => {
     const now = clock.now();
+    if (written === undefined) {
+      written = (await readState(store.db, FIGURES)) ?? '';
+      // While nobody listened no silence could be heard; one from before goes on.
+      heardAt = silentSinceIn(written) ?? listeningSince;
+    }
     await recordSightings(sightings);
     await settleSightings(sightings);
     await store.db
@@ -110,9 +123,11 @@ export function createLossMeter(deps: LossMeterDeps, limits: LossMeterLimits): L
     const { state, lost, waiting, silentSince } = figures;
     const silence = { silentSince, lost, waiting, hint: SILENCE_HINT };
     await setAlarm(deps, { kind: 'events_silent', isOn: state === 'silent', detail: silence });
-    const { clockOffsetMs = 0 } = meter.stats();
-    const isOn = Math.abs(clockOffsetMs) > CLOCK_OFFSET_MS_MAX;
-    await setAlarm(deps, { kind: 'relay_clock', isOn, detail: { clockOffsetMs } });
+    const { clockOffsetMs } = meter.stats();
+    if (clockOffsetMs !== undefined) {
+      const isOn = Math.abs(clockOffsetMs) > CLOCK_OFFSET_MS_MAX;
+      await setAlarm(deps, { kind: 'relay_clock', isOn, detail: { clockOffsetMs } });
+    }
     const text = JSON.stringify(figures);
     if (text !== written) await writeState(store.db, FIGURES, text, clock);
     written = text;
