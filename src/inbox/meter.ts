@@ -6,8 +6,8 @@ import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 
 const LOG_EVERY_MS = 60_000;
-/** How many of the last signed attempts the clock offset is taken from. */
-const OFFSETS_MAX = 64;
+/** How many of the last signed attempts the clock offset is taken from: one alone may be wrong. */
+const OFFSETS_MAX = 8;
 /** From here on an operator should look at the clocks: signatures end at 300 s. */
 const OFFSET_ALARM_MS = 60_000;
 
@@ -30,8 +30,9 @@ interface InboxStats {
   readonly secrets: Readonly<Record<string, SecretUse>>;
   readonly lastAcceptedAt: number | undefined;
   /**
-   * Our clock less the relay's, as the smallest difference over recent attempts (a slow network
-   * only adds to it). Undefined until a rightly signed request came.
+   * Our clock less the relay's, as the smallest difference either way over recent attempts: a slow
+   * network adds to it, and one message with a wrong date is no wrong clock. Undefined until a
+   * rightly signed request came.
    */
   readonly clockOffsetMs: number | undefined;
 }
@@ -70,7 +71,8 @@ export function createMeter(clock: Clock, log: Logger): Meter {
   const sum = { accepted: 0, duplicates: 0, unknownType: 0, notJson: 0 };
   let [commits, failedCommits] = [0, 0];
   let lastAcceptedAt: number | undefined;
-  const clockOffset = (): number | undefined => (offsets.length ? Math.min(...offsets) : undefined);
+  const clockOffset = (): number | undefined =>
+    offsets.toSorted((a, b) => Math.abs(a) - Math.abs(b))[0];
 
   return {
     refused(reason, detail = {}) {

@@ -417,6 +417,14 @@ describe("the relay's clock (R9)", () => {
     expect(await incidents(day)).toMatchObject([{ resolved_at: day.clock.now() }]);
   });
 
+  it('is not called wrong for the date of one event among others', async () => {
+    const day = await shop();
+    day.meter.signed('current', day.clock.now());
+    day.meter.signed('current', day.clock.now() + 299_000);
+    await day.lossMeter.look();
+    expect(await incidents(day)).toEqual([]);
+  });
+
   it('is not called right by a restart, but by the next event', async () => {
     const day = await shop();
     day.meter.signed('current', day.clock.now() + 120_000);
