@@ -44,7 +44,8 @@ export function createHttpServer(
     bodyLimit: limits.bodyBytesMax,
     // Fastify sets these two on the server itself, over what `http` below would say.
     requestTimeout: limits.requestMs,
-    keepAliveTimeout: limits.keepAliveMs,
+    // 0 would keep idle connections open for ever.
+    keepAliveTimeout: Math.max(limits.keepAliveMs, 1),
     forceCloseConnections: false,
     return503OnClosing: false,
     // A URL that cannot be decoded: fastify's own answer would repeat it.

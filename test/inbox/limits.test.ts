@@ -37,6 +37,11 @@ async function openSilent(port: number, count: number): Promise<() => number> {
   return () => open.size;
 }
 
+it('closes an idle connection at once when it is to stay open for no time', async () => {
+  const inbox = await startInbox({ limits: { keepAliveMs: 0 } });
+  expect(await talk(inbox.port, wire(deliveryCreated(1)))).toMatch(/^HTTP\/1\.1 204 /);
+}, 10_000);
+
 describe('size', () => {
   it('of a body is limited with and without a declared length (L4)', async () => {
     const inbox = await startInbox({ limits: { bodyBytesMax: 1_000 } });
