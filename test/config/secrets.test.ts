@@ -110,15 +110,29 @@ describe('secrets', () => {
     expect(JSON.stringify(describeConfig({ file, env: ENV }))).not.toContain(CANARY);
   });
 
-  it.each(['whsec_', 'whsec_AAAA', 'plain text of the secret', 'whsec_%%%%%%%%%%%%%%%%%%%%%%%%'])(
-    'for signing must look like one, unlike %j',
-    (HOOK) => {
+  it.each([
+    'whsec_',
+    'whsec_AAAA',
+    'plain text of the secret',
+    'whsec_%%%%%%%%%%%%%%%%%%%%%%%%',
+    // More bytes than any relay makes; and copied without its end.
+    `whsec_${Buffer.alloc(76, 7).toString('base64')}`,
+    `whsec_${Buffer.alloc(24, 7).toString('base64').slice(0, -3)}`,
+    `whpk_${Buffer.alloc(33, 7).toString('base64')}`,
+  ])('for signing must look like one, unlike %j', (HOOK) => {
+    const text = `${MINIMAL}\nlistener: { secrets: [{ secret: { env: HOOK } }] }\n`;
+    const [problem] = problemsIn(text, { env: { ...ENV, HOOK } });
+    expect(problem?.message).toBe('does not hold a signing secret (whsec_… or whpk_…)');
+    expect(problem?.path).toBe('listener.secrets[0].secret');
+  });
+
+  it.each([16, 24, 32, 75])('for signing may have %d bytes, with padding or without', (bytes) => {
+    const padded = `whsec_${Buffer.alloc(bytes, 7).toString('base64')}`;
+    for (const HOOK of [padded, padded.replace(/=+$/, '')]) {
       const text = `${MINIMAL}\nlistener: { secrets: [{ secret: { env: HOOK } }] }\n`;
-      const [problem] = problemsIn(text, { env: { ...ENV, HOOK } });
-      expect(problem?.message).toBe('does not hold a signing secret (whsec_… or whpk_…)');
-      expect(problem?.path).toBe('listener.secrets[0].secret');
-    },
-  );
+      expect(problemsIn(text, { env: { ...ENV, HOOK } })).toEqual([]);
+    }
+  });
 
   it('may hold the client id too, which may also be plain text', () => {
     const login = (id: string) =>
