@@ -69,6 +69,18 @@ async function recordRefused(deps: InboxDeps, orderId: number, error: RefusedErr
     .execute();
 }
 
+/** It was only early: the service shows the order now. */
+async function resolveRefused({ store, clock }: InboxDeps, orderId: number): Promise<void> {
+  await store.db
+    .updateTable('incident')
+    .set({ resolved_at: clock.now() })
+    .where('kind', '=', 'order_unreadable')
+    .where('entity', '=', 'sales_order')
+    .where('key', '=', String(orderId))
+    .where('resolved_at', 'is', null)
+    .execute();
+}
+
 /** A link into the portal: kept nowhere, and taken out of every log line that it might get into. */
 async function openPortal(deps: InboxDeps, { actor, reason }: Asker): Promise<PortalLink> {
   const { value: link } = await deps.service.v1.webhookPortal();
@@ -169,6 +181,7 @@ export function createInbox({ listener: config, lossMeter }: Config, deps: Inbox
     ...{ store, random, log, clock: deps.refresherClock },
     readOrder: async (orderId, request) => {
       await deps.readOrder(orderId, request);
+      await resolveRefused(deps, orderId);
     },
     onRead: deps.onRead,
     onRefused: (orderId, error) => recordRefused(deps, orderId, error),
