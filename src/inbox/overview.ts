@@ -113,6 +113,13 @@ async function changesOfOrder(db: Db, orderId: number, since: number): Promise<T
         .where('order_id', '=', orderId)
         .execute(),
     ),
+    pending_refund: await keysOf(
+      db
+        .selectFrom('pending_refund')
+        .select('pending_refund_id as key')
+        .where('order_id', '=', orderId)
+        .execute(),
+    ),
   };
   return db
     .selectFrom('change')

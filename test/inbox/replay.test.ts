@@ -5,7 +5,9 @@ import {
   replayAfterUpgrade,
   replayEvents,
 } from '../../src/inbox/operations.ts';
+import { traceEvent } from '../../src/inbox/overview.ts';
 import { manualClock } from '../../src/lib/clock.ts';
+import { writePendingRefunds } from '../../src/mirror/refund.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { temporaryStore } from '../support/store.ts';
 import { deliveryCreated } from './support.ts';
@@ -38,6 +40,16 @@ async function start(bodies: readonly string[]) {
   const waiting = () => store.db.selectFrom('refresh').select(['order_id', 'cause']).execute();
   return { clock, store, events, waiting, nudges: () => nudges };
 }
+
+it('shows pending refunds among what an event led to (R14)', async () => {
+  const { clock, store, events } = await start([deliveryCreated(7)]);
+  await events.replay({ since: 0 }, ASKER);
+  const pending = { pendingRefundId: 3, orderId: 7, status: 'pending', refundLineItems: [] };
+  const provenance = { source: 'refresh:event:msg_0000', readSeq: 1, at: clock.now() };
+  await store.transaction((tx) => writePendingRefunds(tx, [pending], provenance));
+  const trace = await traceEvent(store.db, 'msg_0000');
+  expect(trace?.changes).toMatchObject([{ entity: 'pending_refund', key: '3', op: 'insert' }]);
+});
 
 describe('a replay', () => {
   it('of many events reads each order once, slice by slice', async () => {
