@@ -381,6 +381,22 @@ describe('silence (R12)', () => {
     expect(await incidents(day)).toMatchObject([{ resolved_at: day.clock.now() }]);
   });
 
+  it('is noticed though the last event came before the clock was set back', async () => {
+    const day = await shop();
+    await wait(day, 24 * 60);
+    await day.event('msg_1', 1);
+    day.clock.step(-12 * 60 * MINUTE);
+    await day.lossMeter.look();
+    await day.sweep();
+    await wait(day, 10);
+    await day.sweep(11, 12, 13);
+    expect(await day.lossMeter.look()).toMatchObject({ silentSince: null });
+    await wait(day, 10);
+    expect(await day.lossMeter.look()).toMatchObject({ state: 'silent' });
+    await day.event('msg_2', 2);
+    expect(await day.lossMeter.look()).toMatchObject({ silentSince: null });
+  });
+
   it('is no alarm while nothing happens at all, however long', async () => {
     const day = await shop();
     for (let hour = 0; hour < 48; hour += 1) {

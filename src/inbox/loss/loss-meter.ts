@@ -97,11 +97,16 @@ export function createLossMeter(deps: LossMeterDeps, limits: LossMeterLimits): L
   let heardAt = listeningSince;
 
   const lastEventAt = async (): Promise<number> => {
+    const now = clock.now();
+    // What is later than now was written before the clock was set back.
+    heardAt = Math.min(heardAt, now);
     const row = await store.db
       .selectFrom('webhook_event')
       .select((eb) => eb.fn.max('received_at').as('at'))
+      .where('received_at', '<=', now)
       .executeTakeFirst();
-    return Math.max(row?.at ?? 0, meter.stats().lastAcceptedAt ?? 0, heardAt);
+    const { lastAcceptedAt = 0 } = meter.stats();
+    return Math.max(row?.at ?? 0, lastAcceptedAt <= now ? lastAcceptedAt : 0, heardAt);
   };
 
   const look = async (): Promise<LossFigures> => {
