@@ -100,7 +100,7 @@ export function readQuery(type: ResourceType, params: URLSearchParams): Query {
       const of = name.slice('fields_'.length);
       if (isResourceType(of)) fields.set(of, asked);
     }
-    const filter = /^filter\[(\w+)\]$/.exec(name)?.[1];
+    const filter = /^filter\[(.*)\]$/.exec(name)?.[1];
     if (filter === undefined) continue;
     if (filtersOf(type).includes(filter)) filters.push([filter, value]);
     else problems.push(badParameter(name, 'unknown_filter', `${filter}: no filter of ${type}`));

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type Rig, startRig } from '../support.ts';
 import { type V2Client, v2Client } from './support.ts';
 
@@ -163,6 +163,14 @@ describe('V2 filters', () => {
     expect(inactive.length).toBeGreaterThan(0);
     for (const color of inactive) expect(color.attributes.active).toBe(false);
     expect((await v2.get('/pdm/styles?filter[brandId]=77')).body.data).toEqual([]);
+  });
+
+  it.each(['filter[brand.id]', 'filter[]'])('knows no %s, strict or not', async (name) => {
+    onTestFinished(() => void rig.reference.knobs.patch({ strict: true }));
+    rig.reference.knobs.patch({ strict: false });
+    const { status, body } = await v2.get(`/pdm/styles?${name}=1`);
+    expect(status).toBe(400);
+    expect(body.errors[0]).toMatchObject({ code: 'unknown_filter', source: { parameter: name } });
   });
 });
 
