@@ -51,6 +51,38 @@ describe('V2 writes', () => {
     expect(list.body.data.variants[0].details.styleName).toBe('Renamed');
   });
 
+  it('shows in V1 what a style was made to be: type, gender, origin, hidden', async () => {
+    const to = (type: string, id: string) => ({ data: { type, id } });
+    const { relationships, attributes } = (await v2.get('/pdm/styles/8')).body.data;
+    const other = (name: string, ...ids: [string, string]) =>
+      ids[Number(relationships[name].data.id === ids[0])] ?? '';
+    const type = other('type', '2', '5');
+    const gender = other('gender', '1', '4');
+    const origin = other('countryOfOrigin', 'IT', 'CN');
+    const changed = await v2.send('PATCH', '/pdm/styles/8', {
+      data: {
+        type: 'style',
+        id: '8',
+        attributes: { active: !attributes.active },
+        relationships: {
+          type: to('type', type),
+          gender: to('gender', gender),
+          countryOfOrigin: to('country', origin),
+        },
+      },
+    });
+    expect(changed.status).toBe(200);
+    const path = `/variants/stock?styleNo=${attributes.styleNo}&detailed=true`;
+    const [variant] = (await rig.call('GET', path)).body.data.variants;
+    const nameOf = async (at: string) => (await v2.get(`/pdm/${at}`)).body.data.attributes.name;
+    expect(variant.details).toMatchObject({
+      type: await nameOf(`types/${type}`),
+      gender: await nameOf(`genders/${gender}`),
+      countryOfOrigin: origin,
+      b2bHidden: attributes.active,
+    });
+  });
+
   it('points at each member that is wrong', async () => {
     const { status, body } = await v2.send('POST', '/pdm/styles', {
       data: { type: 'style', attributes: { styleName: 5, weight: 3 } },

@@ -5,7 +5,7 @@
  */
 import type { Catalog, Style } from '../../world/catalog/catalog.ts';
 import { numberAt } from '../../world/catalog/hash.ts';
-import { COLOR_NAMES } from '../../world/catalog/words.ts';
+import { COLOR_NAMES, GENDERS, STYLE_TYPES } from '../../world/catalog/words.ts';
 import type { Resource, ResourceId } from './resources.ts';
 
 /** A style, its references as ids. */
@@ -72,6 +72,18 @@ function generated(catalog: Catalog, style: Style): StyleRecord {
   };
 }
 
+/** A type that was added has no variants to look like: the style keeps the one it had there. */
+function shownByV1(record: StyleRecord): Partial<Style> {
+  const { styleNo, styleName, description, designer, active, countryOfOrigin: origin } = record;
+  const type = positionOf(record.type, STYLE_TYPES.length);
+  const gender = positionOf(record.gender, GENDERS.length);
+  return {
+    ...{ styleNo, styleName, description, designer, origin, b2bHidden: !active },
+    ...(type === undefined ? {} : { type }),
+    ...(gender === undefined ? {} : { gender }),
+  };
+}
+
 function styleColorAt(catalog: Catalog, position: number): Resource {
   const { colors } = catalog.size;
   const index = Math.floor(position / colors);
@@ -110,8 +122,7 @@ export function createStyles(catalog: Catalog): Styles {
         return;
       }
       changed.set(id, record);
-      const { styleNo, styleName, description, designer } = record;
-      catalog.change(position, { styleNo, styleName, description, designer });
+      catalog.change(position, shownByV1(record));
     },
     colorIds(id) {
       const position = positionOf(id, first);
