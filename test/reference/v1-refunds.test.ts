@@ -88,6 +88,23 @@ describe('V1 refunds and pending refunds', () => {
     expect((await rig.call('GET', '/orders/1/refunds')).status).toBe(404);
   });
 
+  it('counts the lines of one barcode together against what was ordered', async () => {
+    const { status, body } = await ask([
+      { barcode, quantity: 3 },
+      { barcode, quantity: 2 },
+    ]);
+    const line = 'refundLineItems.1.quantity: only 4 were ordered';
+    expect([status, body.invalid_data]).toEqual([422, [line]]);
+    expect(
+      (
+        await ask([
+          { barcode, quantity: 3 },
+          { barcode, quantity: 1 },
+        ])
+      ).status,
+    ).toBe(200);
+  });
+
   it('leaves out the pending id of a refund that the customer began', async () => {
     await rig.reference.close();
     rig = await startRig({

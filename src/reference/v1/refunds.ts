@@ -36,12 +36,15 @@ type PendingBody = z.output<typeof pendingRefundBody>;
 
 function pendingLines(order: Order, body: PendingBody): PendingRefund['lines'] {
   const problems: string[] = [];
+  const asked = new Map<string, number>();
   const lines = body.refundLineItems.map(({ price, refundType, restock, ...line }, index) => {
     const ordered = order.lines.filter(({ barcode }) => barcode === line.barcode);
-    const units = ordered.reduce((sum, { quantity }) => sum + quantity, 0);
+    const units = ordered.reduce((total, { quantity }) => total + quantity, 0);
     const at = `refundLineItems.${index}`;
+    const sum = (asked.get(line.barcode) ?? 0) + line.quantity;
+    asked.set(line.barcode, sum);
     if (units === 0) problems.push(`${at}.barcode: ${line.barcode} is not in this order`);
-    else if (line.quantity > units) problems.push(`${at}.quantity: only ${units} were ordered`);
+    else if (sum > units) problems.push(`${at}.quantity: only ${units} were ordered`);
     const minor = minorUnits(price);
     return {
       ...line,
