@@ -29,7 +29,8 @@ function addressOf(baseUrl: string, path: string): URL {
   const isInside =
     path.startsWith('/') &&
     url?.origin === base.origin &&
-    url.pathname.startsWith(`${base.pathname}/`);
+    // An address without a path has "/" for one.
+    url.pathname.startsWith(base.pathname.replace(/\/?$/, '/'));
   if (url && isInside) return url;
   throw new RefusedError('api.bad_path', `${path} is no path below ${baseUrl}`, {
     hint: 'write it as /orders/123, without the address',

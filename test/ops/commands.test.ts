@@ -10,6 +10,7 @@ import { createLogger } from '../../src/lib/log.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
 import type { Reference } from '../../src/reference/reference.ts';
 import { selvedge } from '../cli/support.ts';
+import { answerJson, envelope, startFaulty } from '../client/support.ts';
 import {
   PATIENT,
   SIMPLE_RULES,
@@ -150,6 +151,20 @@ describe('api', () => {
     expect(audit).toEqual([
       { subject: 'v1 POST /orders/1/pending-refunds', detail: '{"body":{"x":1}}' },
     ]);
+  });
+});
+
+describe('api, of a service whose address has no path', () => {
+  it('makes the call', async () => {
+    const house = await install();
+    await using bare = await startFaulty(({ url }, response) =>
+      answerJson(response, 200, envelope(200, { url, token: 'token-of-the-bare-service' })),
+    );
+    const written = readFileSync(house.file, 'utf8');
+    writeFileSync(house.file, written.replace(house.reference.v1Url, bare.url));
+    const { stdout, stderr } = await house.run('api', 'GET', '/brands?a=1');
+    expect(stderr).not.toContain('is no path');
+    expect(JSON.parse(stdout).data.url).toBe('/brands?a=1');
   });
 });
 
