@@ -248,6 +248,16 @@ describe('probe', () => {
     expect(stdout).toContain('tokenPointer: /data/token');
     expect(stdout).toContain('seasonParameter: seasonName');
   });
+
+  it.each(['*/brands', '*/seasons', '*/variants/stock', '*/openapi.json'])(
+    'takes a service that is away at %s for no answer to its question',
+    async (path) => {
+      const house = await install({ faults: [{ kind: 'serverError', path }] });
+      const { stdout, stderr, code } = await house.run('probe');
+      expect([code, stdout]).toEqual([1, '']);
+      expect(stderr).toMatch(/HTTP 503/);
+    },
+  );
 });
 
 describe('secrets', () => {

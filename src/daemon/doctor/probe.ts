@@ -10,7 +10,7 @@ import { z } from 'zod';
 import type { Transport } from '../../client/transport.ts';
 import type { Config } from '../../config/schema.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { RefusedError, SelvedgeError, toError } from '../../lib/errors.ts';
+import { RefusedError, RetryLaterError, SelvedgeError, toError } from '../../lib/errors.ts';
 import { isJsonObject } from '../../lib/json.ts';
 import { type Scrubber, Secret } from '../../lib/secret.ts';
 
@@ -121,13 +121,24 @@ type Read = (
   query?: Readonly<Record<string, string | number>>,
 ) => Promise<z.output<typeof listAnswer>['data'] | undefined>;
 
+/** A list that takes for ever, or another program's page: the answer of one that is there. */
+const ANSWERS: ReadonlySet<string> = new Set([
+  'transport.total_timeout',
+  'transport.broken_answer',
+]);
+
+/** A service that is away says nothing about the choices of an account. */
+function unlessAway(error: unknown): undefined {
+  if (error instanceof RetryLaterError && !ANSWERS.has(error.code)) throw error;
+}
+
 /** Reads with this token in this header; undefined: the service would not. */
 function reader({ config, transport }: ProbeDeps, header: string, token: string): Read {
   return async (path, query) => {
     const url = `${config.v1.baseUrl}${path}`;
     const headers = { [header]: token };
     const request = { method: 'GET', url, query, headers, priority: 'read' } as const;
-    const answer = await transport.request(request).catch(() => undefined);
+    const answer = await transport.request(request).catch(unlessAway);
     return listAnswer.safeParse(answer?.json).data?.data;
   };
 }
@@ -171,7 +182,7 @@ async function findPaging(read: Read): Promise<Choice> {
 async function findLevel({ config, transport }: ProbeDeps, header: string, token: string) {
   const url = `${config.v1.baseUrl}/openapi.json`;
   const request = { method: 'GET', url, headers: { [header]: token }, priority: 'read' } as const;
-  const answer = await transport.request(request).catch(() => undefined);
+  const answer = await transport.request(request).catch(unlessAway);
   const version = memberAt(answer?.json, '/info/version');
   const how = 'its OpenAPI document says so';
   if (typeof version !== 'string') {
