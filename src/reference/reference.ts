@@ -127,6 +127,7 @@ function compose(options: ReferenceOptions) {
   const relayToken = secrets.bytes(RELAY_TOKEN_BYTES).toString('base64url');
   store.onChange((now, before) => {
     edge.faults.set(now.faults);
+    life.hasten();
     if (now.webhooks !== before.webhooks) relay.setFaults(relayFaults(now.webhooks));
   });
   return {

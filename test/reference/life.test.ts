@@ -41,6 +41,15 @@ describe('the life of the world', () => {
     expect(await held.get()).toMatchObject({ status: 'fulfilled', completed: true });
   });
 
+  it('lets orders and goods come as often as is asked for while it runs', async () => {
+    rig = await startRig({ life: { ordersPerMinute: 0.1, restocksPerMinute: 0.1 } });
+    const before = rig.reference.world.stock.frozen();
+    rig.reference.knobs.patch({ life: { ordersPerMinute: 60, restocksPerMinute: 60 } });
+    await rig.clock.advance(3_000);
+    expect(types()).toEqual(['order_created', 'order_created', 'order_created']);
+    expect(rig.reference.world.stock.frozen()).not.toEqual(before);
+  });
+
   it('cancels what nobody decides, and ends the order with what it has', async () => {
     rig = await startRig({ life: { splitShare: 1, cancelShare: 1, cancelAfter: '1m' } });
     const held = await order(2);

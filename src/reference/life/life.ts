@@ -12,6 +12,8 @@ import { drawOrder } from './arrivals.ts';
 
 export interface Life {
   start(): void;
+  /** The rates were changed: what comes next comes as soon as they say. */
+  hasten(): void;
   stop(): void;
 }
 
@@ -97,6 +99,21 @@ function run(deps: LifeDeps, task: Task): void {
   }
 }
 
+/** Who waits for a rare order or restock does not wait longer than the rates now say. */
+function hasten({ world, clock, knobs }: LifeDeps): void {
+  const { ordersPerMinute, restocksPerMinute } = knobs().life;
+  const now = clock.now();
+  const latest: Partial<Record<Task['kind'], number>> = {
+    arrive: now + spacingOf(ordersPerMinute),
+    restock: now + spacingOf(restocksPerMinute),
+  };
+  const entries = world.agenda.entries().map(({ at, task }) => ({
+    at: Math.min(at, latest[task.kind] ?? at),
+    task,
+  }));
+  world.agenda.replace(entries.sort((one, other) => one.at - other.at));
+}
+
 export function createLife(deps: LifeDeps): Life {
   const { world, clock, knobs } = deps;
   const { agenda } = world;
@@ -122,6 +139,7 @@ export function createLife(deps: LifeDeps): Life {
 
   agenda.onAdded(arm);
   return {
+    hasten: () => hasten(deps),
     start() {
       running = true;
       const waiting = new Set(agenda.entries().map(({ task }) => task.kind));
