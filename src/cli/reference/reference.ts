@@ -1,5 +1,5 @@
 /** `selvedge reference`: the whole remote side alone, for curl, tests and rule trials. */
-import { writeFileSync } from 'node:fs';
+import { chmodSync, statSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { runUntilSignal } from '../../daemon/lifecycle.ts';
@@ -22,6 +22,8 @@ interface ReferenceFlags extends KnobFlags {
   readonly relayState?: string;
 }
 
+const KEYS_MODE = 0o600;
+
 function portOf(text: string): number {
   const port = Number(text);
   if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
@@ -41,7 +43,9 @@ function writeKeys(file: string, reference: Reference, webhookSecret: string | u
   const { v1Url, v2Url, relayUrl, controlUrl, relayToken, credentials } = reference;
   const urls = { v1: v1Url, v2: v2Url, relay: relayUrl, control: controlUrl };
   const text = JSON.stringify({ urls, keys: credentials, relayToken, webhookSecret }, null, 2);
-  writeFileSync(path, `${text}\n`, { mode: 0o600 });
+  // The mode below is that of a new file only.
+  if (statSync(path, { throwIfNoEntry: false })?.isFile()) chmodSync(path, KEYS_MODE);
+  writeFileSync(path, `${text}\n`, { mode: KEYS_MODE });
   return path;
 }
 

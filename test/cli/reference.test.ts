@@ -1,0 +1,30 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { expect, it } from 'vitest';
+import { temporaryFolder } from '../support/store.ts';
+
+const PROGRAM = resolve(import.meta.dirname, '../../bin/selvedge.mjs');
+const PORTS = ['--port', '0', '--relay-port', '0', '--control-port', '0', '--styles', '10'];
+
+/** Runs until it has said where its keys are, and stops it. */
+async function untilKeys(...args: readonly string[]): Promise<number | null> {
+  const child = spawn(process.execPath, [PROGRAM, 'reference', ...PORTS, ...args], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const ended = once(child, 'exit');
+  for await (const line of createInterface(child.stdout)) if (line.startsWith('keys')) break;
+  child.kill();
+  const [code] = await ended;
+  return typeof code === 'number' ? code : null;
+}
+
+it('lets nobody else read its keys, not even in a file that was open to all', async () => {
+  const file = join(temporaryFolder(), 'keys.json');
+  writeFileSync(file, 'of another time', { mode: 0o644 });
+  expect(await untilKeys('--keys', file)).toBe(0);
+  expect(readFileSync(file, 'utf8')).toContain('clientSecret');
+  expect((statSync(file).mode & 0o777).toString(8)).toBe('600');
+});
