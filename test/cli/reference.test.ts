@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../support/store.ts';
+import { selvedge } from './support.ts';
 
 const PROGRAM = resolve(import.meta.dirname, '../../bin/selvedge.mjs');
 const PORTS = ['--port', '0', '--relay-port', '0', '--control-port', '0', '--styles', '10'];
@@ -27,4 +28,26 @@ it('lets nobody else read its keys, not even in a file that was open to all', as
   expect(await untilKeys('--keys', file)).toBe(0);
   expect(readFileSync(file, 'utf8')).toContain('clientSecret');
   expect((statSync(file).mode & 0o777).toString(8)).toBe('600');
+});
+
+describe('what it is asked for and cannot be', () => {
+  it.each([
+    ['--speed', 'Infinity', 'Infinity is no speed'],
+    ['--speed', '1e300', '1e300 is no speed'],
+    ['--set', 'life.packAfter=[', '--set life.packAfter=[: '],
+    ['--set', 'life.packAfter=5parsecs', 'life.packAfter: no duration, e.g. 15m'],
+    [
+      '--set',
+      'deviations.tokenHeader=X-Key',
+      'deviations.tokenHeader: no header name in lower case',
+    ],
+    ['--set', 'keys=[{name: a}, {name: a}]', 'keys.1.name: another key has this name'],
+  ])('%s %s is refused with what is wrong', async (flag, value, problem) => {
+    const file = join(temporaryFolder(), 'keys.json');
+    const args = ['reference', ...PORTS, '--keys', file, flag, value];
+    const { code, stdout, stderr } = await selvedge(args);
+    expect([code, stdout]).toEqual([78, '']);
+    expect(stderr).toContain(problem);
+    expect(stderr).not.toMatch(/^ +at /m);
+  });
 });

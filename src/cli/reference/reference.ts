@@ -24,6 +24,9 @@ interface ReferenceFlags extends KnobFlags {
 
 const KEYS_MODE = 0o600;
 
+/** A day in less than a tenth of a second; beyond it the calendar ends within hours. */
+const SPEED_MAX = 1_000_000;
+
 function portOf(text: string): number {
   const port = Number(text);
   if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
@@ -33,7 +36,10 @@ function portOf(text: string): number {
 function clockOf(flags: ReferenceFlags, real: Clock): Clock {
   if (flags.stepped === true) return manualClock(real.now());
   const speed = Number(flags.speed);
-  if (!(speed > 0)) throw new ConfigError('reference.speed', `${flags.speed} is no speed`);
+  if (!(speed > 0 && speed <= SPEED_MAX)) {
+    const hint = `more than 0 and at most ${SPEED_MAX}`;
+    throw new ConfigError('reference.speed', `${flags.speed} is no speed`, { hint });
+  }
   return speed === 1 ? real : scaledClock(real, speed);
 }
 

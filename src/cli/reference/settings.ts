@@ -28,6 +28,15 @@ function readKnobFile(file: string): Record<string, unknown> {
   }
 }
 
+function yamlOf(setting: string, text: string): unknown {
+  try {
+    return parse(text);
+  } catch (cause) {
+    const problem = toError(cause).message.split('\n')[0];
+    throw new ConfigError('reference.setting', `--set ${setting}: ${problem}`, { cause });
+  }
+}
+
 /** `life.packAfter=2s` as a patch. Values are read as YAML: 5, true, "text". */
 function patchOf(setting: string): Record<string, unknown> {
   const at = setting.indexOf('=');
@@ -36,7 +45,7 @@ function patchOf(setting: string): Record<string, unknown> {
       hint: 'write --set life.packAfter=2s',
     });
   }
-  const value: unknown = parse(setting.slice(at + 1));
+  const value = yamlOf(setting, setting.slice(at + 1));
   const path = setting.slice(0, at).split('.');
   return path.reduceRight<Record<string, unknown>>(
     (inner, name, index) => ({ [name]: index === path.length - 1 ? value : inner }),

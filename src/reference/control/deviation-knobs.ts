@@ -10,7 +10,7 @@ export const deviationSchema = z.strictObject({
   /** Another header carries the token (in lower case); null is the usual one. */
   tokenHeader: z
     .string()
-    .regex(/^[a-z][a-z0-9-]*$/)
+    .regex(/^[a-z][a-z0-9-]*$/, 'no header name in lower case, e.g. x-api-token')
     .nullable()
     .default(null),
   /** V2's log-in answers `{token}` without `data`. */

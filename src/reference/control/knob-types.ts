@@ -4,18 +4,20 @@ import { parseDuration } from '../../lib/units.ts';
 
 /** Milliseconds, written as a number or as a duration with a unit. */
 export function duration(fallback: string) {
+  const error = 'no duration, e.g. 15m';
   return z
-    .union([
-      z.number().int().min(0),
-      z.string().transform((text, context) => {
-        const ms = parseDuration(text);
-        if (ms === undefined) {
-          context.issues.push({ code: 'custom', input: text, message: 'no duration, e.g. 15m' });
+    .union(
+      [
+        z.number().int().min(0),
+        z.string().transform((text, context) => {
+          const ms = parseDuration(text);
+          if (ms !== undefined) return ms;
+          context.issues.push({ code: 'custom', input: text, message: error });
           return z.NEVER;
-        }
-        return ms;
-      }),
-    ])
+        }),
+      ],
+      { error },
+    )
     .prefault(fallback);
 }
 

@@ -118,6 +118,13 @@ export const knobsSchema = z.strictObject({
   keys: z
     .array(keyKnobs)
     .min(1)
+    .check(({ value, issues }) => {
+      const message = 'another key has this name';
+      for (const [index, { name }] of value.entries()) {
+        if (value.findIndex((one) => one.name === name) === index) continue;
+        issues.push({ code: 'custom', input: name, path: [index, 'name'], message });
+      }
+    })
     .prefault([
       { name: 'plain', kind: 'plain' },
       { name: 'b2b', kind: 'b2b' },
