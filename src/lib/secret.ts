@@ -75,6 +75,8 @@ function formsOf(value: string): ReadonlySet<string> {
 export function createScrubber(): Scrubber {
   /** Name → value → everything that is looked for because of it; oldest value first. */
   const known = new Map<string, Map<string, ReadonlySet<string>>>();
+  /** The longest first: a value within another one would leave the rest of that standing. */
+  let forms: readonly (readonly [form: string, name: string])[] = [];
   return {
     register(value, name) {
       if (value.length < SECRET_CHARS_MIN) return;
@@ -82,15 +84,15 @@ export function createScrubber(): Scrubber {
       known.set(name, values.set(value, formsOf(value)));
       const [oldest] = values.keys();
       if (values.size > VALUES_PER_NAME_MAX && oldest !== undefined) values.delete(oldest);
+      forms = [...known]
+        .flatMap(([of, all]) => [...all.values()].map((found) => [of, found] as const))
+        .flatMap(([of, found]) => [...found].map((form) => [form, of] as const))
+        .sort(([a], [b]) => b.length - a.length);
     },
     scrub(text) {
       let out = text;
-      for (const [name, values] of known) {
-        for (const forms of values.values()) {
-          for (const form of forms) {
-            if (out.includes(form)) out = out.replaceAll(form, `[secret ${name}]`);
-          }
-        }
+      for (const [form, name] of forms) {
+        if (out.includes(form)) out = out.replaceAll(form, `[secret ${name}]`);
       }
       return out;
     },

@@ -166,6 +166,16 @@ describe('secrets', () => {
     );
   });
 
+  it('leave nothing of themselves where one begins with another', () => {
+    const scrubber = createScrubber();
+    scrubber.register('acme-erp', 'clientId');
+    scrubber.register('acme-erp-9f8a7s6d', 'clientSecret');
+    scrubber.register('9f8a7s6d-of-old', 'token');
+    expect(scrubber.scrub('acme-erp, acme-erp-9f8a7s6d, 9f8a7s6d-of-old')).toBe(
+      '[secret clientId], [secret clientSecret], [secret token]',
+    );
+  });
+
   it('are known to the scrubber, and show themselves nowhere', () => {
     const scrubber = createScrubber();
     const hook = HOOK_SECRET;
