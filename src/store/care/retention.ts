@@ -36,11 +36,14 @@ const EVENTS: Statement = (before) => sql`
     where received_at < ${before} and coalesce(last_duplicate_at, 0) < ${before}
     order by received_at limit ${SLICE_ROWS})`;
 
-/** Runs that a stream goes on from, or that somebody may still release, stay. */
+/**
+ * Runs that a stream goes on from, or that somebody may still release, stay: those under way, and
+ * the last one of each stream. So few of them never fill a slice, which would end all deleting.
+ */
 const RUNS: Statement = (before) => sql`
   delete from sync_run where run_id in (
     select run_id from (select * from sync_run order by run_id limit ${SLICE_ROWS})
-    where ended_at < ${before} and outcome not in ('running', 'suspicious')
+    where ended_at < ${before} and outcome != 'running'
       and run_id not in (select last_run_id from stream_state where last_run_id is not null))`;
 
 const INCIDENTS: Statement = (before) => sql`

@@ -161,9 +161,31 @@ describe('old rows', () => {
     await done;
     expect(countOf(database, 'change')).toBe(10);
     expect(countOf(database, 'webhook_event')).toBe(1);
-    expect(database.prepare('select run_id from sync_run').pluck().all()).toEqual([2, 3]);
+    expect(database.prepare('select run_id from sync_run').pluck().all()).toEqual([3]);
     expect(countOf(database, 'audit')).toBe(1);
     expect(pages()).toBeLessThan(before / 2);
+  });
+
+  it('go also behind many runs that held something back; what can be released stays', async () => {
+    const clock = manualClock();
+    const store = await temporaryStore(clock);
+    const database = foreign(store);
+    const old = clock.now() - 40 * DAY;
+    const run = database.prepare(
+      `with recursive n(i) as (select 1 union all select i + 1 from n where i < ?)
+       insert into sync_run (stream, cause, started_at, ended_at, read_seq, options, checkpoint,
+         outcome) select ?, 'test', ?, ?, 1, '{}', '{}', ? from n`,
+    );
+    run.run(600, 'stock', old, old, 'suspicious');
+    run.run(600, 'brands', old, old, 'complete');
+    run.run(1, 'seasons', old, null, 'running');
+    database.exec(`insert into stream_state (stream, due_at, last_run_id)
+      values ('stock', 0, 600), ('brands', 0, 1200), ('seasons', 0, null)`);
+    const retention = createRetention({ store, clock }, LIMITS);
+    for (let slice = 0; slice < 5; slice += 1) await retention.slice();
+    expect(database.prepare('select run_id from sync_run order by 1').pluck().all()).toEqual([
+      600, 1200, 1201,
+    ]);
   });
 });
 
