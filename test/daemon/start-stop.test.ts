@@ -1,5 +1,7 @@
+import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Daemon, openDaemon } from '../../src/daemon/daemon.ts';
 import { systemRandom } from '../../src/lib/chance.ts';
@@ -61,6 +63,36 @@ async function expectFree(folder: string): Promise<void> {
   expect(failed).toEqual([]);
   expect(lease.expires_at).toBeLessThanOrEqual(Date.now());
 }
+
+/** Overwrites the pages of a table in a database that nobody has open. */
+async function damage(path: string, table: string): Promise<void> {
+  const { store } = await openStore({ path, busyTimeoutMs: 0 }, systemClock());
+  await store.close();
+  const database = new Database(path, { readonly: true });
+  const pages = database
+    .prepare<[string], number>('select rootpage from sqlite_schema where tbl_name = ?')
+    .pluck()
+    .all(table);
+  const size = Number(database.pragma('page_size', { simple: true }));
+  database.close();
+  const file = openSync(path, 'r+');
+  for (const page of pages) writeSync(file, Buffer.alloc(size, 0x5a), 0, size, (page - 1) * size);
+  closeSync(file);
+}
+
+it('a daemon ends for good when it finds the database damaged while it works', async () => {
+  const folder = temporaryFolder();
+  const reference = await startTestReference();
+  const path = join(folder, 'data', 'mirror.db');
+  mkdirSync(join(folder, 'data'));
+  await damage(path, 'delivery');
+  const daemon = await open(testConfig(reference, { folder }));
+  const error = await daemon.run(AbortSignal.timeout(10_000)).catch((thrown) => thrown);
+  expect(error).toMatchObject({ code: 'store.damaged' });
+  expect(error.message).toContain(`${path} is damaged: `);
+  expect(error.hint).toContain('selvedge backup restore');
+  expect(exitCodeOf(error)).toBe(EXIT.store.code);
+});
 
 describe('a daemon that cannot start', () => {
   it.each(['listener.port', 'local.port'])(

@@ -4,7 +4,7 @@
  * written since its first read; no timeout helps), statements are prepared once, and one that
  * writes outside of a transaction waits for its turn, too.
  */
-import type Database from 'better-sqlite3';
+import Database from 'better-sqlite3';
 import {
   type CompiledQuery,
   type DatabaseConnection,
@@ -14,6 +14,7 @@ import {
   SqliteDriver,
   type TransactionSettings,
 } from 'kysely';
+import { StoreError } from '../../lib/errors.ts';
 
 /** More distinct statements than the program has; a query built from data would push others out. */
 const STATEMENTS_MAX = 512;
@@ -25,9 +26,20 @@ const STATEMENTS_MAX = 512;
 export type InTurn = <T>(write: () => Promise<T>) => Promise<T>;
 
 interface CachedDatabase {
+  readonly name: string;
   readonly inTransaction: boolean;
   prepare(sql: string): Database.Statement;
   close(): void;
+}
+
+/** Damage is for a person: whoever goes on writing into the file may make it worse. */
+function toldDamage(thrown: unknown, path: string): unknown {
+  if (!(thrown instanceof Database.SqliteError)) return thrown;
+  if (!/^SQLITE_(CORRUPT|NOTADB)/.test(thrown.code)) return thrown;
+  return new StoreError('store.damaged', `${path} is damaged: ${thrown.message}`, {
+    hint: 'keep the file, and restore a backup ("selvedge backup restore")',
+    cause: thrown,
+  });
 }
 
 class ImmediateDriver extends SqliteDriver {
@@ -45,7 +57,13 @@ class ImmediateDriver extends SqliteDriver {
     return {
       streamQuery: (query, chunkSize) => connection.streamQuery(query, chunkSize),
       executeQuery: <R>(query: CompiledQuery): Promise<QueryResult<R>> => {
-        const execute = () => connection.executeQuery<R>(query);
+        const execute = async (): Promise<QueryResult<R>> => {
+          try {
+            return await connection.executeQuery<R>(query);
+          } catch (thrown) {
+            throw toldDamage(thrown, this.#database.name);
+          }
+        };
         return this.#writesAlone(query) ? this.#inTurn(execute) : execute();
       },
     };
@@ -73,6 +91,7 @@ class ImmediateDriver extends SqliteDriver {
 function withStatementCache(database: Database.Database): CachedDatabase {
   const statements = new Map<string, Database.Statement>();
   return {
+    name: database.name,
     get inTransaction() {
       return database.inTransaction;
     },
