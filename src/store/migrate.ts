@@ -4,7 +4,7 @@
  * edited file is refused by checksum, a database newer than the program is refused, and an
  * existing database is copied before it is changed.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type Database from 'better-sqlite3';
 import type { Clock } from '../lib/clock.ts';
@@ -121,6 +121,19 @@ export function pendingMigrations(
   return { version: ledger.length, pending: migrations.slice(ledger.length) };
 }
 
+/** Whoever may open the database may open the copy, and nobody else; a half one does not stay. */
+function copyBefore(database: Database.Database, ending: string): string {
+  const copy = `${database.name}.${ending}`;
+  try {
+    database.prepare('vacuum into ?').run(copy);
+    chmodSync(copy, statSync(database.name).mode & 0o777);
+    return copy;
+  } catch (cause) {
+    rmSync(copy, { force: true });
+    throw cause;
+  }
+}
+
 /** Brings the database to the newest schema. Throws a StoreError and changes nothing further. */
 export function migrate(
   database: Database.Database,
@@ -130,8 +143,7 @@ export function migrate(
   const before = pendingMigrations(database, migrations);
   let backup: string | undefined;
   if (before.version > 0 && before.pending.length > 0) {
-    backup = `${database.name}.before-${before.version + 1}-${clock.now()}`;
-    database.prepare('vacuum into ?').run(backup);
+    backup = copyBefore(database, `before-${before.version + 1}-${clock.now()}`);
   }
   database.exec(LEDGER);
   for (const migration of before.pending) applyOne(database, migration, clock);

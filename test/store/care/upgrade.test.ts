@@ -2,11 +2,11 @@
  * Databases as earlier versions left them, from dumps of real ones: a daemon that pulled, received
  * events, decided and pushed for a quarter of a minute (test/fixtures, `sqlite3 … .dump`).
  */
-import { readFileSync } from 'node:fs';
+import { chmodSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import Database from 'better-sqlite3';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { verifyDecisions } from '../../../src/decisions/trial/replay.ts';
 import { manualClock } from '../../../src/lib/clock.ts';
@@ -78,6 +78,16 @@ describe.each([1, 2])('a database of schema %i', (version) => {
       if (!own.has(table)) expect([table, after[table]]).toEqual([table, count]);
     }
     expect(rowsOf(migrated.backup ?? '')).toEqual(before);
+  });
+
+  it('is copied before for those alone who may open it', async () => {
+    const path = loadDump(version);
+    chmodSync(path, 0o600);
+    const umask = process.umask(0o022);
+    onTestFinished(() => void process.umask(umask));
+    const { store, migrated } = await openStore({ path, busyTimeoutMs: 100 }, clock);
+    await store.close();
+    expect(statSync(migrated.backup ?? '').mode & 0o777).toBe(0o600);
   });
 
   it('ends in the schema that a new database has, also from versions on the way', async () => {
