@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -74,6 +74,17 @@ describe('health', () => {
       return now.has('selvedge_stream_age_seconds{stream="brands"}') ? now : undefined;
     });
     expect([...found.keys()].filter((name) => name.startsWith('selvedge_stream_rows'))).toEqual([]);
+  });
+
+  it('tells its numbers although the folder of the backups cannot be read', async () => {
+    const directory = join(temporaryFolder(), 'no folder');
+    writeFileSync(directory, '');
+    const { samples } = await startWatched({}, [
+      { path: 'store.backup.directory', value: directory },
+    ]);
+    const found = await samples();
+    expect(found.get('selvedge_database_readable')).toBe(1);
+    expect(found.get('selvedge_backup_age_seconds')).toBe(Infinity);
   });
 
   it('wakes somebody when events come with a wrong signature', async () => {

@@ -37,13 +37,18 @@ function bytesOf(path: string): number {
 }
 
 function newestBackup(directory: string, clock: Clock): LiveReadings['backup'] {
-  const [newest] = listBackups(directory, 1);
-  if (!newest) return undefined;
-  const { createdAt, mirror, exchange } = newest.manifest;
-  return {
-    ageMs: clock.now() - Date.parse(createdAt),
-    bytes: mirror.bytes + (exchange?.bytes ?? 0),
-  };
+  try {
+    const [newest] = listBackups(directory, 1);
+    if (!newest) return undefined;
+    const { createdAt, mirror, exchange } = newest.manifest;
+    return {
+      ageMs: clock.now() - Date.parse(createdAt),
+      bytes: mirror.bytes + (exchange?.bytes ?? 0),
+    };
+  } catch {
+    // A folder that this user may not read must not hide all other numbers.
+    return undefined;
+  }
 }
 
 function liveReadings(deps: HealthDeps & { readonly backups: string }): LiveReadings {
