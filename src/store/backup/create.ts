@@ -124,7 +124,9 @@ export async function createBackup(
     });
   }
   const backup = await makeBackup(plan, base, now);
-  const old = listBackups(directory).slice(plan.keep);
+  // By their names, which a clock that was set back may put this one behind.
+  const others = listBackups(directory).filter(({ path }) => path !== backup.path);
+  const old = others.slice(plan.keep - 1);
   for (const one of old) removeBackup(one);
   return { backup, removed: old.map(({ path }) => path) };
 }

@@ -88,6 +88,19 @@ describe('a backup', () => {
     expect(readdirSync(planIn(dataDir).directory)).toHaveLength(6);
   });
 
+  it('stays although the clock was set back behind those that are there', async () => {
+    const dataDir = temporaryFolder();
+    await (await openMirror(dataDir)).close();
+    for (const step of [2_000, 2_000, -86_400_000]) {
+      clock.step(step);
+      const { backup, removed } = await createBackup(planIn(dataDir, 2), clock);
+      expect(existsSync(backup.path)).toBe(true);
+      expect(removed).not.toContain(backup.path);
+    }
+    expect(listBackups(planIn(dataDir).directory)).toHaveLength(2);
+    clock.step(86_400_000);
+  });
+
   it('is refused when a byte of it has changed or a piece is missing', async () => {
     const dataDir = temporaryFolder();
     await (await openMirror(dataDir)).close();
