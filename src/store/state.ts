@@ -104,3 +104,24 @@ export async function writeOutboxStops(
 ): Promise<void> {
   await writeState(tx, OUTBOX_STOPS_KEY, JSON.stringify(stops), clock);
 }
+
+const RESTORED_KEY = 'restored';
+
+const RESTORED = z.object({
+  at: z.number(),
+  createdAt: z.string(),
+  maxOrderId: z.int().nullish(),
+});
+
+/** When (epoch milliseconds) a backup took this place, when that was made, and what it knew. */
+export type Restored = z.output<typeof RESTORED>;
+
+/** Undefined when this database was never restored. */
+export async function readRestored(db: Db | Tx): Promise<Restored | undefined> {
+  const text = await readState(db, RESTORED_KEY);
+  return text === undefined ? undefined : RESTORED.parse(tryParseJson(text));
+}
+
+export async function writeRestored(tx: Tx, restored: Restored, clock: Clock): Promise<void> {
+  await writeState(tx, RESTORED_KEY, JSON.stringify(restored), clock);
+}

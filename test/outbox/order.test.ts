@@ -1,5 +1,8 @@
+import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { raiseIncident } from '../../src/outbox/watch/incidents.ts';
+import { createBackup } from '../../src/store/backup/create.ts';
+import { restoreBackup } from '../../src/store/backup/restore.ts';
 import { type House, startHouse } from './house.ts';
 
 const POST = { path: '*/orders', method: 'POST' } as const;
@@ -45,6 +48,21 @@ async function classes(house: House, outboxId: number) {
     .orderBy('attempt')
     .execute();
   return rows.map((row) => row.class);
+}
+
+/** Makes a backup now; what it gives takes the house back to it, without a pause. */
+async function backedUp(house: House): Promise<() => Promise<void>> {
+  const { path } = house.store;
+  const dataDir = dirname(path);
+  const plan = { dataDir, exchangeFile: `${dataDir}/exchange.db`, busyTimeoutMs: 1_000 };
+  const to = { directory: `${dataDir}/backups`, keep: 1, program: 'test' };
+  const { backup } = await createBackup({ ...plan, ...to }, house.clock);
+  return async () => {
+    await house.kill();
+    const from = { backup: backup.path, withExchange: false, actor: 'ann' };
+    await restoreBackup({ ...plan, ...from }, house.clock);
+    await house.start();
+  };
 }
 
 describe('an order', () => {
@@ -288,5 +306,35 @@ describe('the desk', () => {
     await quantities(sent?.quantity ?? 0);
     await house.clock.sleep(150_000);
     expect(await open()).toEqual([]);
+  });
+});
+
+describe('after a restore', () => {
+  it('an order that was sent since the backup and is handed in again is not sent', async () => {
+    const house = await startHouse();
+    await house.until(await house.put('order', 'A-1', lines(house)), 'confirmed');
+    const restore = await backedUp(house);
+    await house.until(await house.put('order', 'A-2', lines(house)), 'confirmed');
+    await restore();
+    const again = await house.until(await house.put('order', 'A-2', lines(house)), 'confirmed');
+    expect(again.attempts).toBe(0);
+    expect(house.ordersWith('A-2')).toBe(1);
+  });
+
+  it('an order that had not left is sent once it is proved not to have left since', async () => {
+    const settings: Record<string, unknown> = SOON;
+    const parts = { settings: { ...settings, 'outbox.stop': true } };
+    const house = await startHouse(parts);
+    const [{ orderId = 0 } = {}] = house.reference.world.book.orders.all;
+    await mirrored(house, { orderId, reference: 'of-before' });
+    const id = await house.put('order', 'A-1', lines(house));
+    const restore = await backedUp(house);
+    parts.settings['outbox.stop'] = false;
+    await restore();
+    expect(await house.until(id, 'confirmed')).toMatchObject({ attempts: 1 });
+    const looks = await evidence(house, id);
+    const proofs = looks.filter(({ found, complete }) => found === 'no' && complete === 1);
+    expect(proofs.length).toBeGreaterThanOrEqual(2);
+    expect(house.ordersWith('A-1')).toBe(1);
   });
 });

@@ -1,7 +1,9 @@
 /** What is known of an intent's earlier attempts, for looks that must miss nothing. */
 import { z } from 'zod';
 import { tryParseJson } from '../../lib/json.ts';
+import { type Restored, readRestored } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
+import type { OutboxItem } from '../item.ts';
 
 export interface KnownBefore {
   /** No order above this id was there before the first attempt; undefined: not written down. */
@@ -10,18 +12,39 @@ export interface KnownBefore {
   readonly count: number | undefined;
 }
 
+/**
+ * What had not left when a backup was made left after it, if at all: then the highest order that
+ * the backup knew was there before.
+ */
+async function knownToBackup(db: Db, { createdAt }: OutboxItem): Promise<number | undefined> {
+  const restored = await readRestored(db);
+  return restored && createdAt <= restored.at ? (restored.maxOrderId ?? undefined) : undefined;
+}
+
+/** Whether the orders of a restored mirror have been read again as a whole. */
+export async function readAgain(db: Db, { at }: Restored): Promise<boolean> {
+  const row = await db
+    .selectFrom('stream_state')
+    .select('stream')
+    .where('stream', 'in', ['orders', 'ordersFull'])
+    .where('complete_at', '>=', at)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
 /** Of all attempts that may have had an effect: an early one may still take effect late. */
-export async function knownBefore(db: Db, outboxId: number): Promise<KnownBefore> {
+export async function knownBefore(db: Db, item: OutboxItem): Promise<KnownBefore> {
   const row = await db
     .selectFrom('outbox_attempt')
     .select((eb) => [
       eb.fn.min('max_order_id_before').as('max_order_id'),
       eb.fn.min('count_before').as('count'),
     ])
-    .where('outbox_id', '=', outboxId)
+    .where('outbox_id', '=', item.outboxId)
     .where((eb) => eb.or([eb('class', 'is', null), eb('class', '!=', 'not_processed')]))
     .executeTakeFirst();
-  return { maxOrderId: row?.max_order_id ?? undefined, count: row?.count ?? undefined };
+  const maxOrderId = row?.max_order_id ?? (await knownToBackup(db, item));
+  return { maxOrderId, count: row?.count ?? undefined };
 }
 
 const disownedSchema = z.object({ notOurs: z.array(z.int()) });

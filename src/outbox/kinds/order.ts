@@ -13,14 +13,14 @@ import type { CreatedOrder } from '../../client/v1/schemas.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../../lib/errors.ts';
 import { type JsonObject, sha256 } from '../../lib/json.ts';
-import { writeState } from '../../store/state.ts';
+import { readRestored, writeState } from '../../store/state.ts';
 import type { Store } from '../../store/store.ts';
 import { readResult } from '../document-state.ts';
 import { newOrderOf, readBody, referenceKey } from '../documents.ts';
 import type { Clearance, Finding, OutboxItem, OutboxKind } from '../item.ts';
 import { checkOrder, FREIGHT_REQUIRED_KEY, type OrderRules } from '../preflight/order.ts';
 import { type ReadOrder, unlessGone } from '../service.ts';
-import { disowned, knownBefore } from './baseline.ts';
+import { disowned, knownBefore, readAgain } from './baseline.ts';
 import { compareOrder } from './compare.ts';
 import { mirroredOrders, type OrderFinder } from './find-order.ts';
 
@@ -120,7 +120,7 @@ async function among(
 async function look(deps: OrderKindDeps, item: OutboxItem, signal: AbortSignal): Promise<Finding> {
   const { orderId } = readResult(item.result);
   if (typeof orderId === 'number') return judge(deps, item, orderId, signal);
-  const { maxOrderId } = await knownBefore(deps.store.db, item.outboxId);
+  const { maxOrderId } = await knownBefore(deps.store.db, item);
   const walked = await deps.finder.find(item.reference, maxOrderId ?? 0, signal);
   const ids = new Set(walked.orders.map((order) => order.orderId));
   for (const id of await mirroredOrders(deps.store.db, item.reference)) ids.add(id);
@@ -130,12 +130,32 @@ async function look(deps: OrderKindDeps, item: OutboxItem, signal: AbortSignal):
   return (await among(deps, item, ids, signal)) ?? { found: 'no', complete, detail };
 }
 
+/**
+ * Orders with this reference that a restored mirror may not know: they were made since the backup.
+ * None are searched for once all orders have been read again.
+ */
+async function madeSinceBackup(
+  { store, finder }: OrderKindDeps,
+  { reference }: OutboxItem,
+  signal: AbortSignal,
+): Promise<readonly number[]> {
+  const restored = await readRestored(store.db);
+  if (!restored || (await readAgain(store.db, restored))) return [];
+  const { orders, complete } = await finder.find(reference, restored.maxOrderId ?? 0, signal);
+  if (!complete) {
+    const text = 'the orders that were made since the backup cannot all be seen yet';
+    throw new RetryLaterError('outbox.restored', text);
+  }
+  return orders.map(({ orderId }) => orderId);
+}
+
 async function clear(
   deps: OrderKindDeps,
   item: OutboxItem,
   signal: AbortSignal,
 ): Promise<Clearance> {
   const known = new Set(await mirroredOrders(deps.store.db, item.reference));
+  for (const id of await madeSinceBackup(deps, item, signal)) known.add(id);
   const finding = await among(deps, item, known, signal);
   if (finding?.found === 'no') {
     const reason = 'the mirror has an order with this reference, which the service does not show';

@@ -150,7 +150,7 @@ async function look(
     }
     const lists = await listed(deps, orderId, signal);
     if (!lists) return { found: 'no', complete: false, detail: { orderId, shown: false } };
-    const { count } = await knownBefore(deps.store.db, item.outboxId);
+    const { count } = await knownBefore(deps.store.db, item);
     return findIn(item, await candidates(deps, item, lists), count);
   })();
   if (finding.found === 'yes') {

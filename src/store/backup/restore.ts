@@ -10,7 +10,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { pausePushes } from '../care/pause.ts';
 import { EXCHANGE_MODE } from '../exchange/exchange.ts';
 import { lockFolder } from '../lock.ts';
-import { writeState } from '../state.ts';
+import { writeRestored } from '../state.ts';
 import { openStore, type Tx } from '../store.ts';
 import { copyDatabase } from './copy.ts';
 import { verifyBackup } from './verify.ts';
@@ -62,7 +62,13 @@ async function doubtEverything(tx: Tx, plan: RestorePlan, createdAt: string, clo
     .executeTakeFirst();
   // The mirror is old as well: every stream is read again, as a whole.
   await tx.updateTable('stream_state').set({ due_at: now, requested: 'full' }).execute();
-  await writeState(tx, 'restored', JSON.stringify({ at: now, createdAt }), clock);
+  // Whatever was ordered since the backup has a higher number.
+  const newest = await tx
+    .selectFrom('sales_order')
+    .select((eb) => eb.fn.max('order_id').as('order_id'))
+    .executeTakeFirst();
+  const maxOrderId = newest?.order_id ?? null;
+  await writeRestored(tx, { at: now, createdAt, maxOrderId }, clock);
   await tx
     .insertInto('audit')
     .values({
