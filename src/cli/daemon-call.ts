@@ -48,7 +48,11 @@ export async function askDaemon<T>(dataDir: string, call: DaemonCall<T>): Promis
     const message = `the daemon does not answer: ${toError(error).message}`;
     throw new RetryLaterError('local.unreachable', message);
   });
-  const body: unknown = await answer.body.json();
+  const body = await answer.body.text().then(tryParseJson, (error: unknown) => {
+    const message = `the daemon broke off its answer: ${toError(error).message}`;
+    const hint = 'what was asked for may have been done: look before you ask again';
+    throw new RetryLaterError('local.broken_off', message, { hint, cause: error });
+  });
   if (answer.statusCode === 200) return call.answer.parse(body);
   const { code, message, hint } = refusal.parse(body);
   throw new RefusedError(code, message, { hint });
