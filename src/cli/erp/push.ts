@@ -169,13 +169,14 @@ async function awaitEnds(
   let current = lines;
   while (current.some(isOpen) && clock.monotonic() < deadline) {
     await clock.sleep(LOOK_MS);
-    const documentIds = current
-      .filter(isOpen)
-      .flatMap((line) => idOf(line) ?? [])
-      .slice(0, IDS_PER_REQUEST);
-    const call = { path: '/api/intake/receipts', body: { documentIds }, answer: receiptsAnswer };
-    const { receipts } = await askRunningDaemon(command, context, call);
-    const found = new Map(receipts.map((one) => [one?.documentId, one]));
+    const open = current.filter(isOpen).flatMap((line) => idOf(line) ?? []);
+    const found = new Map<number | null | undefined, z.output<typeof receipt> | null>();
+    for (let start = 0; start < open.length; start += IDS_PER_REQUEST) {
+      const body = { documentIds: open.slice(start, start + IDS_PER_REQUEST) };
+      const call = { path: '/api/intake/receipts', body, answer: receiptsAnswer };
+      const { receipts } = await askRunningDaemon(command, context, call);
+      for (const one of receipts) found.set(one?.documentId, one);
+    }
     current = current.map((line) => {
       const now = isOpen(line) ? found.get(idOf(line)) : undefined;
       return now ? receiptLine(line.line, now, line.whole.repeated === true) : line;

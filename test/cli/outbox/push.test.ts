@@ -4,8 +4,31 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { localFile } from '../../../src/console/api.ts';
+import { openDoors } from '../../e2e/doors/house.ts';
+import { until } from '../../support/house.ts';
 import { temporaryFolder } from '../../support/store.ts';
 import { selvedge } from '../support.ts';
+
+it('waits for each of many documents, however many before it stay open', async () => {
+  const house = await openDoors({ 'outbox.stop': true });
+  const file = join(house.folder, 'orders.ndjson');
+  const documents = Array.from({ length: 1_001 }, (_, index) =>
+    JSON.stringify({ reference: `SO-${index + 1}`, ...house.order() }),
+  );
+  writeFileSync(file, documents.join('\n'));
+  const pushing = house.call('orders', 'push', file, '--wait', '5s');
+  await until('the last document', () =>
+    house.daemon.store.db
+      .selectFrom('outbox')
+      .select('outbox_id')
+      .where('outbox_id', '=', 1_001)
+      .executeTakeFirst(),
+  );
+  await house.call('outbox', 'cancel', '1001', '--reason', 'not wanted');
+  const { code, stdout } = await pushing;
+  expect(stdout.trimEnd().split('\n').at(-1)).toMatch(/^SO-1001: canceled, document 1001/);
+  expect(code).toBe(3);
+});
 
 it('says what a broken answer of the daemon means, instead of showing a stack', async () => {
   const dataDir = temporaryFolder();
