@@ -328,7 +328,7 @@ describe('the watch over the outbox', () => {
     });
     await store.db
       .insertInto('sales_order')
-      .values([order(1, 'A'), order(2, 'B'), order(3, 'B'), order(4, '')])
+      .values([order(1, 'A'), order(2, 'B'), order(3, 'b'), order(4, '')])
       .execute();
     const base = { kind: 'pending_refund', lane: 'l', body: '{}', body_hash: '', last_error: null };
     const told = { due_at: 0, in_doubt_since: null, created_at: 0, cause: 'test', order_id: 1 };
