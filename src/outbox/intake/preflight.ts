@@ -2,7 +2,7 @@
  * The dry run of a hand-in: everything that would be checked, at the door and before the sending,
  * and nothing of it kept. Reads the mirror, and the service where the sending would, too.
  */
-import { RetryLaterError } from '../../lib/errors.ts';
+import { BugError, SelvedgeError, StoreError } from '../../lib/errors.ts';
 import { canonicalJson, type JsonObject, sha256 } from '../../lib/json.ts';
 import type { Store } from '../../store/store.ts';
 import { type Problem, referenceKey } from '../documents.ts';
@@ -92,7 +92,9 @@ export function createPreflight(store: Store, kinds: readonly OutboxKind[]): Pre
     try {
       return verdictOf(reference, await sender.clear(itemOf(kind, reference, document), signal));
     } catch (error) {
-      if (!(error instanceof RetryLaterError)) throw error;
+      // What the service would not tell about one says nothing about the others.
+      const isOurs = error instanceof BugError || error instanceof StoreError;
+      if (isOurs || !(error instanceof SelvedgeError)) throw error;
       const problems = [{ path: '', message: error.message }];
       return { reference, verdict: 'unclear', documentId: null, problems };
     }
