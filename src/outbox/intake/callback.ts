@@ -62,6 +62,8 @@ function runCommand(
     let reason = '';
     const kill = (why: string): void => {
       reason = why;
+      // What the command has left behind may hold its output for as long as it likes.
+      child.stderr.destroy();
       if (child.pid === undefined) return;
       try {
         process.kill(-child.pid, 'SIGKILL');

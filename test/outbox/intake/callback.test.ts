@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Clock, manualClock, systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { createCallback } from '../../../src/outbox/intake/callback.ts';
@@ -72,6 +72,19 @@ describe('the callback command', () => {
       return stat === '' || stat.includes(') Z ') ? 'gone' : undefined;
     };
     expect(await until('no child', state)).toBe('gone');
+  });
+
+  it('that leaves something behind which holds its output keeps nothing waiting', async () => {
+    const clock = manualClock(systemClock().now() + 60_000);
+    const script = 'setsid sleep 300 & echo $! > new; mv new child; exit 0';
+    const { row, folder } = await ended(script, { timeoutMs: 200 }, clock);
+    await until('the child', () => existsSync(join(folder, 'child')) || undefined);
+    onTestFinished(() => {
+      process.kill(Number(readFileSync(join(folder, 'child'), 'utf8')), 'SIGKILL');
+    });
+    await clock.advance(200);
+    await until('told', async () => (await row()).callback_due_at === null || undefined);
+    expect(await row()).toMatchObject({ callback_attempts: 1, callback_error: null });
   });
 
   it('is told by the next start of what a stop has cut off', async () => {
