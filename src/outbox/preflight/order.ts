@@ -100,25 +100,31 @@ function priceProblem(path: string, price: string, wholesale: number | null): Fl
   return isFar ? [warning(path, `is far from the wholesale price of ${shown}`)] : [];
 }
 
+/** Whether all that such an order can be of was pulled: the stock, ahead of time a season. */
+function isOffered({ seasonName }: OrderDocument, known: ReadonlySet<string>): boolean {
+  return known.has(seasonName === undefined ? 'stock' : 'season');
+}
+
 function lineProblems(
   document: OrderDocument,
   variants: ReadonlyMap<string, Variant>,
   known: ReadonlySet<string>,
 ): FlightProblem[] {
-  const isKnown = known.has('stock') || known.has('season');
+  const isKnown = isOffered(document, known);
   return document.lines.flatMap((line, index): FlightProblem[] => {
     const at = `lines[${index}]`;
     const variant = variants.get(line.barcode);
     if (!variant) {
       return isKnown ? [error(`${at}.barcode`, 'is not known at the service')] : [];
     }
-    if (variant.deleted) return [error(`${at}.barcode`, 'is no longer sold at the service')];
+    if (variant.deleted && isKnown)
+      return [error(`${at}.barcode`, 'is no longer sold at the service')];
     const problems = priceProblem(`${at}.price`, line.price, variant.wholesale);
     const { seasonName: season } = document;
     if (season !== undefined && known.has('season') && !variant.seasons.has(season)) {
       problems.push(warning(`${at}.barcode`, `is not among what ${season} offers`));
     }
-    if (season === undefined && (variant.quantity ?? 0) < line.quantity) {
+    if (season === undefined && isKnown && (variant.quantity ?? 0) < line.quantity) {
       problems.push(warning(`${at}.quantity`, `only ${variant.quantity ?? 0} are in stock`));
     }
     if (variant.hidden) problems.push(warning(`${at}.barcode`, 'is hidden from b2b'));
@@ -243,7 +249,9 @@ export async function checkOrder(
     ...(await seasonProblems(db, document, known)),
     ...(await freightProblems(db, document, known, rules)),
   ];
-  if (!known.has('stock') && !known.has('season')) {
+  const isWhole = known.has('stock') || known.has('season');
+  const isMissing = document.lines.some(({ barcode }) => !variants.has(barcode));
+  if (!isWhole || (isMissing && !isOffered(document, known))) {
     problems.push(warning('lines', 'not checked: the variants were never pulled completely'));
   }
   const needsAddress = missingAtLevel(rules.level).some(
