@@ -79,6 +79,8 @@ async function variantsOf(db: Db, barcodes: readonly string[]): Promise<Map<stri
   for (const row of stock) {
     const ahead = variants.get(row.barcode);
     const alive = row.deleted_at === null;
+    // What is gone from the stock says nothing about what a season has.
+    if (!alive && ahead && !ahead.deleted) continue;
     variants.set(row.barcode, {
       deleted: !alive && (ahead?.deleted ?? true),
       quantity: alive ? row.quantity : null,
@@ -111,21 +113,27 @@ function lineProblems(
   known: ReadonlySet<string>,
 ): FlightProblem[] {
   const isKnown = isOffered(document, known);
+  const wanted = new Map<string, number>();
   return document.lines.flatMap((line, index): FlightProblem[] => {
     const at = `lines[${index}]`;
     const variant = variants.get(line.barcode);
+    const before = wanted.get(line.barcode) ?? 0;
+    wanted.set(line.barcode, before + line.quantity);
     if (!variant) {
       return isKnown ? [error(`${at}.barcode`, 'is not known at the service')] : [];
     }
-    if (variant.deleted && isKnown)
+    if (variant.deleted && isKnown) {
       return [error(`${at}.barcode`, 'is no longer sold at the service')];
+    }
     const problems = priceProblem(`${at}.price`, line.price, variant.wholesale);
     const { seasonName: season } = document;
     if (season !== undefined && known.has('season') && !variant.seasons.has(season)) {
       problems.push(warning(`${at}.barcode`, `is not among what ${season} offers`));
     }
-    if (season === undefined && isKnown && (variant.quantity ?? 0) < line.quantity) {
-      problems.push(warning(`${at}.quantity`, `only ${variant.quantity ?? 0} are in stock`));
+    const left = Math.max(0, (variant.quantity ?? 0) - before);
+    if (season === undefined && isKnown && left < line.quantity) {
+      const taken = before > 0 ? ', after the lines above' : '';
+      problems.push(warning(`${at}.quantity`, `only ${left} are in stock${taken}`));
     }
     if (variant.hidden) problems.push(warning(`${at}.barcode`, 'is hidden from b2b'));
     return problems;

@@ -1,8 +1,10 @@
 import { expect, it } from 'vitest';
+import { checkOrder } from '../../../src/outbox/preflight/order.ts';
+import { temporaryStore } from '../../support/store.ts';
 import { type House, startHouse } from '../house.ts';
 
 /** A stream that was pulled completely, and brought none of what is ordered. */
-async function pulled(house: House, stream: string): Promise<void> {
+async function pulled(house: Pick<House, 'store'>, stream: string): Promise<void> {
   await house.store.db
     .insertInto('stream_state')
     .values({
@@ -11,6 +13,51 @@ async function pulled(house: House, stream: string): Promise<void> {
     })
     .execute();
 }
+
+/** A variant as the stock or a season shows it, or showed it before it was gone. */
+function variant(barcode: string, currency: string, deletedAt: number | null) {
+  return {
+    ...{ barcode, currency, deleted_at: deletedAt, wsp_price: 1_250, b2b_hidden: 0 },
+    ...{ extra: '{}', content_hash: '', first_seen_at: 0, changed_at: 0, read_seq: 0 },
+    ...{ source: 'test', variant_type: null, style_no: null, style_name: null, brand_name: null },
+    ...{ color_code: null, color_name: null, size: null, price: null, price_original: null },
+    ...{ b2c_sale_price: null, category: null, gender: null, color_active: null },
+  };
+}
+
+it('takes nothing from a variant of the stock that is gone when a season has it', async () => {
+  const store = await temporaryStore();
+  for (const stream of ['stock', 'season']) await pulled({ store }, stream);
+  const gone = { ...variant('b-1', 'EUR', 1), quantity: 0, season_name: null };
+  await store.db.insertInto('stock_variant').values(gone).execute();
+  const offered = {
+    ...variant('b-1', 'DKK', null),
+    season_name: 'AW27',
+    quantity: 0,
+    season_barcode: 'AW27 b-1',
+  };
+  await store.db.insertInto('season_variant').values(offered).execute();
+  const line = { barcode: 'b-1', quantity: 1, price: '12.50', deliveryName: 'Drop 1' };
+  const order = { lines: [line], seasonName: 'AW27', currency: 'DKK' };
+  const rules = { freight: 'learned', level: '1.4.14' } as const;
+  expect(await checkOrder(store.db, order, rules)).toEqual([]);
+});
+
+it('counts what several lines want of one variant', async () => {
+  const store = await temporaryStore();
+  await pulled({ store }, 'stock');
+  const held = { ...variant('b-1', 'EUR', null), quantity: 5, season_name: null };
+  await store.db.insertInto('stock_variant').values(held).execute();
+  const line = (quantity: number) => ({ barcode: 'b-1', quantity, price: '12.50' });
+  const rules = { freight: 'learned', level: '1.4.14' } as const;
+  expect(await checkOrder(store.db, { lines: [line(3), line(3)] }, rules)).toEqual([
+    {
+      path: 'lines[1].quantity',
+      message: 'only 2 are in stock, after the lines above',
+      severity: 'warning',
+    },
+  ]);
+});
 
 it('does not refuse what is in stock because only the seasons were pulled completely', async () => {
   const house = await startHouse();
