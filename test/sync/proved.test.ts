@@ -297,7 +297,7 @@ describe('pages that are proved unchanged', () => {
       await writeStockVariants(tx, records, { source: ORDERED_SOURCE, readSeq: 1, at: 0 });
     });
     // That is for the run of the stock to see, whichever run begins first.
-    await pages.begin({ runId: 99, stream: 'season' });
+    await pages.begin({ runId: 99, stream: 'season', resumed: false });
     expect(await hasApart(store.db)).toBe(true);
     await pages.begin(second);
     const counts = [];

@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { distrustApart } from '../../mirror/catalog/apart.ts';
+import { distrustTwice } from '../../mirror/catalog/twice.ts';
 import {
   type ListCensus,
   type ListPlace,
@@ -46,6 +47,8 @@ export interface PageWriter {
   write(page: UnwrittenPage): Promise<PageCounts>;
   /** Takes their proof from rows of the stock that were written apart from the list. */
   distrust(): Promise<void>;
+  /** The same from segments of the list that share a row. */
+  distrustTwice(stream: string): Promise<void>;
   /** `source` is that of the run that has seen the list. */
   census(stream: string, kind: VariantList['kind'], source: string): Promise<ListCensus>;
 }
@@ -147,6 +150,7 @@ export function createPageWriter(deps: {
       return written.promise;
     },
     distrust: () => distrustApart(store),
+    distrustTwice: (stream) => withTempFiles(store.db, () => distrustTwice(store, stream)),
     census(stream, kind, source) {
       const entity = entityOfList(kind === 'stock' ? { kind } : { kind, seasonName: '' });
       return withTempFiles(store.db, () => takeCensus(store.db, entity, stream, source));

@@ -18,6 +18,7 @@ import type { VariantList } from './variant-list.ts';
 export type WriterQuestion =
   | { readonly kind: 'write'; readonly page: UnwrittenPage }
   | { readonly kind: 'distrust' }
+  | { readonly kind: 'distrustTwice'; readonly stream: string }
   | {
       readonly kind: 'census';
       readonly stream: string;
@@ -27,7 +28,7 @@ export type WriterQuestion =
 
 export type WriterAnswer =
   | { readonly kind: 'write'; readonly counts: PageCounts }
-  | { readonly kind: 'distrust' }
+  | { readonly kind: 'distrust' | 'distrustTwice' }
   | { readonly kind: 'census'; readonly census: ListCensus };
 
 /** They keep a few pages; more heap would only put garbage collection off. */
@@ -70,6 +71,9 @@ function createWriter(data: StoreOptions & Pick<SqliteStore, 'turns'>, clock: Cl
     },
     async distrust() {
       await thread.ask({ kind: 'distrust' });
+    },
+    async distrustTwice(stream) {
+      await thread.ask({ kind: 'distrustTwice', stream });
     },
     async census(stream, list, source) {
       const answer = await thread.ask({ kind: 'census', stream, list, source });

@@ -17,7 +17,7 @@ import {
   unchangedCounts,
 } from '../../mirror/list.ts';
 import type { Db, Store } from '../../store/store.ts';
-import { type PageCounts, type Run, recordPage } from '../run/ledger.ts';
+import { mayBeMixed, type PageCounts, type Run, recordPage } from '../run/ledger.ts';
 import { type Attempt, createAttempts, inTurn, type Turn } from './attempts.ts';
 import { type PageReader, READER_HERE } from './page-reader.ts';
 import { createPageWriter, type PageWriter } from './page-writer.ts';
@@ -52,7 +52,7 @@ interface VariantPage {
 
 export interface VariantPages extends Pick<PageWriter, 'census'> {
   /** Before the first page of a run, of whose earlier attempt nothing is kept. */
-  begin(run: Pick<Run, 'runId' | 'stream'>): Promise<void>;
+  begin(run: Pick<Run, 'runId' | 'stream' | 'resumed'>): Promise<void>;
   /** What is known of the list when the run has begun. */
   known(run: Run, list: VariantList): KnownSegments;
   /** What it gives may be written down only with a later page, or with the end. */
@@ -106,6 +106,17 @@ async function record(store: Store, page: Proved | undefined): Promise<void> {
   await store.transaction((tx) => recordPage(tx, page.run, page.checkpoint, page.counts));
 }
 
+/** Takes the proof from what the mirror may have otherwise than its list. */
+async function distrust(
+  { db }: Pick<Store, 'db'>,
+  writer: PageWriter,
+  run: Parameters<VariantPages['begin']>[0],
+): Promise<void> {
+  // Another stream would take the mark away from the stock's own run.
+  if (run.stream === 'stock' && (await hasApart(db))) await writer.distrust();
+  if (await mayBeMixed(db, run)) await writer.distrustTwice(run.stream);
+}
+
 export function createVariantPages(deps: VariantPagesDeps): VariantPages {
   const { store, clock, reader = READER_HERE, writer = createPageWriter({ store, clock }) } = deps;
   const proved = createProvedPages();
@@ -151,14 +162,11 @@ export function createVariantPages(deps: VariantPagesDeps): VariantPages {
     turn.handOver();
     return writing;
   };
-  const distrust = async (): Promise<void> => {
-    if (await hasApart(store.db)) await writer.distrust();
-  };
   return {
-    begin({ runId, stream }) {
+    begin(run) {
+      const { runId } = run;
       proved.take(runId);
-      // Another stream would take the mark away from the stock's own run.
-      const begun = stream === 'stock' ? distrust() : Promise.resolve();
+      const begun = distrust(store, writer, run);
       attempts.begin(runId, begun);
       return begun;
     },

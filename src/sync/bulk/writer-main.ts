@@ -21,6 +21,10 @@ async function answer(question: WriterQuestion): Promise<Given<WriterAnswer>> {
     await writer.distrust();
     return { value: { kind: 'distrust' } };
   }
+  if (question.kind === 'distrustTwice') {
+    await writer.distrustTwice(question.stream);
+    return { value: { kind: 'distrustTwice' } };
+  }
   try {
     return { value: { kind: 'write', counts: await writer.write(question.page) } };
   } finally {

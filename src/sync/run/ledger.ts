@@ -227,6 +227,31 @@ export async function runTotals(db: Db | Tx, runId: number): Promise<RunTotals> 
   };
 }
 
+/** The run of the stream before this one. */
+export async function runBefore(
+  db: Db,
+  { stream, runId }: Pick<Run, 'stream' | 'runId'>,
+): Promise<{ readonly outcome: RunOutcome; readonly released_at: number | null } | undefined> {
+  return db
+    .selectFrom('sync_run')
+    .select(['outcome', 'released_at'])
+    .where('stream', '=', stream)
+    .where('run_id', '<', runId)
+    .orderBy('run_id', 'desc')
+    .executeTakeFirst();
+}
+
+/** Whether what is known of the list may come from several lists, one piece from each. */
+export async function mayBeMixed(
+  db: Db,
+  run: Pick<Run, 'stream' | 'runId' | 'resumed'>,
+): Promise<boolean> {
+  if (run.resumed) return true;
+  const last = await runBefore(db, run);
+  // What a person releases may be worth less than complete otherwise.
+  return last !== undefined && (last.outcome !== 'complete' || last.released_at !== null);
+}
+
 /** Ends a run and writes the stream's state; `dueAt` is when the stream runs next. */
 export async function endRun(
   store: Store,

@@ -11,7 +11,7 @@ import type { SqlValue } from '../../store/bulk.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { VariantPages } from '../bulk/variant-pages.ts';
 import type { SeenBy, Stream, StreamEnd } from '../stream.ts';
-import type { Run, RunEnd } from './ledger.ts';
+import { type Run, type RunEnd, runBefore } from './ledger.ts';
 
 export interface SettleDeps {
   readonly store: Store;
@@ -60,13 +60,7 @@ async function doubtsOf(
 
 /** Whether the run before this one ended well: then an unchanged list means unchanged rows. */
 async function lastWasComplete(store: Store, run: Run): Promise<boolean> {
-  const last = await store.db
-    .selectFrom('sync_run')
-    .select('outcome')
-    .where('stream', '=', run.stream)
-    .where('run_id', '<', run.runId)
-    .orderBy('run_id', 'desc')
-    .executeTakeFirst();
+  const last = await runBefore(store.db, run);
   const waiting = await store.db
     .selectFrom('absence')
     .select('key')

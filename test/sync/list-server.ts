@@ -1,0 +1,68 @@
+/** A service whose stock is just what a test says, also between two pages of one run. */
+import { onTestFinished } from 'vitest';
+import { systemClock } from '../../src/lib/clock.ts';
+import type { SqliteStore } from '../../src/store/store.ts';
+import { createStockStream } from '../../src/sync/streams/stock.ts';
+import { answerJson, envelope, startFaulty } from '../client/support.ts';
+import { temporaryStore } from '../support/store.ts';
+import { clientsOf, runnerOf, runsOn } from './support.ts';
+
+export interface Row {
+  readonly barcode: string;
+  readonly quantity: number;
+}
+
+const PAGE_ROWS = 32;
+/** Nothing is held for its number. */
+const FUSE = { absolute: 1_000, share: 1 };
+const LEVEL = { detailed: false, detailedPricing: false, includeVariantsOnOrder: false };
+
+/** `count` rows, in order. */
+export const manyRows = (count: number): Row[] =>
+  Array.from({ length: count }, (_, at) => ({
+    barcode: `b${String(at).padStart(4, '0')}`,
+    quantity: 1,
+  }));
+
+/** The live rows of the mirror, by barcode. */
+export async function stockIn(store: SqliteStore): Promise<Record<string, number>> {
+  const live = store.db.selectFrom('stock_variant').where('deleted_at', 'is', null);
+  const rows = await live.select(['barcode', 'quantity']).orderBy('barcode').execute();
+  return Object.fromEntries(rows.map(({ barcode, quantity }) => [barcode, quantity]));
+}
+
+export const byBarcode = (rows: readonly Row[]): Record<string, number> =>
+  Object.fromEntries(rows.map(({ barcode, quantity }) => [barcode, quantity]));
+
+export async function startList(mode: 'stream' | 'pages') {
+  const list: { rows: readonly Row[]; beforePage: (page: number) => boolean } = {
+    rows: [],
+    beforePage: () => true,
+  };
+  const server = await startFaulty((request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? '', 'http://x');
+    if (pathname.endsWith('/auth/login')) {
+      answerJson(response, 200, envelope(200, { token: 'a' }));
+      return;
+    }
+    const page = Number(searchParams.get('page') ?? 1);
+    if (!list.beforePage(page)) {
+      answerJson(response, 503, {});
+      return;
+    }
+    const limit = Number(searchParams.get('limit') ?? list.rows.length);
+    const variants = list.rows.slice((page - 1) * limit, page * limit);
+    answerJson(response, 200, envelope(200, { count: list.rows.length, variants }));
+  });
+  onTestFinished(() => server[Symbol.asyncDispose]());
+  const credentials = { key: { clientId: 'a', clientSecret: 'b' } };
+  const address = { v1Url: server.url, v2Url: server.url, credentials };
+  const options = { mode, pageRows: PAGE_ROWS, batchRows: PAGE_ROWS };
+  const clients = clientsOf(address, options);
+  onTestFinished(() => clients.transport[Symbol.asyncDispose]());
+  const store = await temporaryStore(systemClock());
+  const deps = runnerOf(store);
+  const stock = createStockStream(clients.v1, { level: LEVEL, ...options, fuse: FUSE });
+  const { run, ...runs } = runsOn(deps);
+  return { list, store, deps, stock, ...runs, run: () => run(stock) };
+}

@@ -1,0 +1,34 @@
+/** Rows that stand in two places of their list, because it moves while it is read. */
+import { describe, expect, it } from 'vitest';
+import { byBarcode, manyRows, startList, stockIn } from './list-server.ts';
+
+const MODES = ['stream', 'pages'] as const;
+
+describe.each(MODES)('a row that came twice, mode %s', (mode) => {
+  it('is what its place says once the other one is gone', async () => {
+    const { list, store, run } = await startList(mode);
+    const rows = manyRows(64);
+    const again = { barcode: 'b0000', quantity: 2 };
+    list.rows = rows.with(40, again);
+    expect(await run()).toMatchObject({ outcome: 'partial' });
+    list.rows = rows;
+    expect(await run()).toMatchObject({ outcome: 'complete' });
+    expect(await stockIn(store)).toEqual(byBarcode(rows));
+  });
+});
+
+it('a row that moved before a run failed is what its old place says again', async () => {
+  const { list, store, run } = await startList('pages');
+  const rows = manyRows(128);
+  list.rows = rows;
+  expect(await run()).toMatchObject({ outcome: 'complete' });
+  // The last row comes first and is another one; then the service is down for long.
+  list.rows = [{ barcode: 'b0127', quantity: 2 }, ...rows.slice(0, -1)];
+  list.beforePage = (page) => page < 3;
+  expect(await run()).toMatchObject({ outcome: 'interrupted' });
+  for (let times = 0; times < 5; times += 1) await run();
+  list.beforePage = () => true;
+  list.rows = rows;
+  expect(await run()).toMatchObject({ outcome: 'complete' });
+  expect(await stockIn(store)).toEqual(byBarcode(rows));
+});
