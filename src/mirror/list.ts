@@ -286,16 +286,16 @@ export async function endList(
     and part not in (select value from json_each(${parts}))`.execute(tx);
 }
 
+/** The same keys as another text: whoever reads them anew asks which rows the list has not. */
+export const RESPELLED_KEYS = sql`'[ ' || ltrim(substr(keys, 2))`;
+
 /**
  * A row was written apart from the list: what the list said the last time proves nothing about it
  * any more. The next run compares every row, and all keys with those of the mirror.
  */
 export async function forgetList(tx: Tx, stream: string): Promise<void> {
-  await tx
-    .updateTable('segment')
-    .set({ digest: null, keys: '[]' })
-    .where('stream', '=', stream)
-    .execute();
+  await sql`update segment set digest = null, keys = ${RESPELLED_KEYS}
+    where stream = ${stream}`.execute(tx);
 }
 
 export interface ListCensus {

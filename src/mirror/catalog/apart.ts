@@ -7,6 +7,7 @@
 import { sql } from 'kysely';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import { type Provenance, type WriteCounts, writeRows } from '../entity.ts';
+import { RESPELLED_KEYS } from '../list.ts';
 import { STOCK_VARIANT } from './variant.ts';
 
 /** Where rows come from that were read because they were ordered. */
@@ -56,10 +57,10 @@ export async function distrustApart(store: Store): Promise<void> {
   const firstRows = JSON.stringify(rows.map(({ first_row }) => first_row));
   const done = JSON.stringify(apart.map(({ barcode, is_new }) => `${is_new} ${barcode}`));
   await store.transaction(async (tx) => {
-    // Without its keys the first segment is another one than before, so that the run asks which
-    // rows the list does not have.
+    // So that the run asks which rows the list does not have. One that goes on behind the first
+    // segment asks it anyhow, and needs to know what is in there.
     await sql`update segment set digest = null,
-      keys = iif(${hasNew} = 1 and first_row = 0, '[]', keys)
+      keys = iif(${hasNew} = 1 and first_row = 0, ${RESPELLED_KEYS}, keys)
       where stream = 'stock'
         and first_row in (select value from json_each(${firstRows}))`.execute(tx);
     // One that was noted anew meanwhile, and otherwise, stays for the next run.

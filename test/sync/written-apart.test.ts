@@ -1,0 +1,55 @@
+/** Rows that are written apart from their list while a run of it is under way. */
+import { describe, expect, it } from 'vitest';
+import { ORDERED_SOURCE, writeStockVariants } from '../../src/mirror/catalog/apart.ts';
+import { writeStyle } from '../../src/mirror/catalog/pdm.ts';
+import type { SqliteStore } from '../../src/store/store.ts';
+import { createPdmStream } from '../../src/sync/streams/pdm.ts';
+import { manyRows, startList } from './list-server.ts';
+import { startPull } from './support.ts';
+
+/** A read of the stock that begins now. */
+async function readApart(store: SqliteStore, readSeq: number, barcode: string, quantity: number) {
+  const provenance = { source: ORDERED_SOURCE, readSeq, at: Date.now() };
+  await store.transaction((tx) => writeStockVariants(tx, [{ barcode, quantity }], provenance));
+}
+
+async function keysAbsent(store: SqliteStore): Promise<string[]> {
+  const rows = await store.db.selectFrom('absence').select('key').execute();
+  return rows.map(({ key }) => key);
+}
+
+describe('a variant that was read apart', () => {
+  it('lets no other row count as missing in a run that goes on', async () => {
+    const { list, store, run, deps } = await startList('pages');
+    const rows = manyRows(96);
+    list.rows = rows;
+    await run();
+    list.rows = rows.map((row) => ({ ...row, quantity: 2 }));
+    list.beforePage = (page) => page < 2;
+    expect(await run()).toMatchObject({ outcome: 'interrupted' });
+    await readApart(store, await deps.sequence.next(), 'new', 1);
+    list.beforePage = () => true;
+    expect(await run()).toMatchObject({ outcome: 'complete' });
+    expect(await keysAbsent(store)).toEqual(['new']);
+  });
+});
+
+it('a style that was written apart lets no other style count as missing', async () => {
+  const world = { brands: 1, styles: 30, colors: 1, sizes: 1, orders: 0 };
+  const { store, deps, v2, run } = await startPull({ world }, { resourceRows: 10 });
+  const styles = createPdmStream(v2, 'styles', { absolute: 1_000, share: 1 });
+  await run(styles);
+  const writeApart = async (id: string): Promise<void> => {
+    const provenance = { source: 'refresh:outbox:1', readSeq: await deps.sequence.next(), at: 0 };
+    const style = { type: 'style', id, attributes: { styleName: id } };
+    await store.transaction(async (tx) => void (await writeStyle(tx, style, provenance)));
+  };
+  await writeApart('one');
+  const pull: typeof styles.pull = async (context) => {
+    const end = await styles.pull(context);
+    await writeApart('two');
+    return end;
+  };
+  expect(await run({ ...styles, pull })).toMatchObject({ outcome: 'complete' });
+  expect(await keysAbsent(store)).toEqual(['one', 'two']);
+});
