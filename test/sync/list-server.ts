@@ -64,5 +64,5 @@ export async function startList(mode: 'stream' | 'pages') {
   const deps = runnerOf(store);
   const stock = createStockStream(clients.v1, { level: LEVEL, ...options, fuse: FUSE });
   const { run, ...runs } = runsOn(deps);
-  return { list, store, deps, stock, ...runs, run: () => run(stock) };
+  return { list, store, deps, stock, ...runs, runOf: run, run: () => run(stock) };
 }

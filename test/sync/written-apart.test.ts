@@ -4,7 +4,7 @@ import { ORDERED_SOURCE, writeStockVariants } from '../../src/mirror/catalog/apa
 import { writeStyle } from '../../src/mirror/catalog/pdm.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { createPdmStream } from '../../src/sync/streams/pdm.ts';
-import { manyRows, startList } from './list-server.ts';
+import { byBarcode, manyRows, startList, stockIn } from './list-server.ts';
 import { startPull } from './support.ts';
 
 /** A read of the stock that begins now. */
@@ -19,6 +19,28 @@ async function keysAbsent(store: SqliteStore): Promise<string[]> {
 }
 
 describe('a variant that was read apart', () => {
+  it.each([1, 2])('is not taken away by a list that is older than its read', async (quantity) => {
+    const { list, store, stock, run, runOf, deps } = await startList('stream');
+    const rows = manyRows(40);
+    list.rows = rows;
+    await run();
+    // Sold out when the run begins; back before it is settled, as it was or with more of it.
+    list.rows = rows.slice(1);
+    const pull: typeof stock.pull = async (context) => {
+      const end = await stock.pull(context);
+      await readApart(store, await deps.sequence.next(), 'b0000', quantity);
+      return end;
+    };
+    expect(await runOf({ ...stock, pull })).toMatchObject({ outcome: 'complete' });
+    const [first, ...others] = rows;
+    expect(await stockIn(store)).toEqual(
+      byBarcode([{ barcode: first?.barcode ?? '', quantity }, ...others]),
+    );
+    // The list is as it was, and newer than that read.
+    expect(await runOf(stock)).toMatchObject({ outcome: 'complete' });
+    expect(await stockIn(store)).toEqual(byBarcode(others));
+  });
+
   it('lets no other row count as missing in a run that goes on', async () => {
     const { list, store, run, deps } = await startList('pages');
     const rows = manyRows(96);

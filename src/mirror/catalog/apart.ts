@@ -5,6 +5,7 @@
  * their proof.
  */
 import { sql } from 'kysely';
+import { raiseReadSeq } from '../../store/bulk.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import { type Provenance, type WriteCounts, writeRows } from '../entity.ts';
 import { RESPELLED_KEYS } from '../list.ts';
@@ -30,6 +31,9 @@ export async function writeStockVariants(
   const rows = records.map((record) => STOCK_VARIANT.toRow(structuredClone(record)));
   const before = await lastChange(tx);
   const counts = await writeRows(tx, STOCK_VARIANT, rows, provenance);
+  // A run that began earlier must not take away what was there as the mirror has it.
+  const barcodes = rows.map(({ values }) => values.barcode ?? null);
+  await raiseReadSeq(tx, 'stock_variant', 'barcode', barcodes, provenance.readSeq);
   await sql`insert into stock_apart (barcode, is_new)
     select key, max(op <> 'update') from change where seq > ${before}
       and +entity = ${STOCK_VARIANT.entity} group by key

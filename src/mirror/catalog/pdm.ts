@@ -1,5 +1,5 @@
 /** The resources of V2: `style`, `style_color`, `color`, `pdm_brand`, `style_type`, … */
-import type { MirroredTable, SqlRow } from '../../store/bulk.ts';
+import { type MirroredTable, raiseReadSeq, type SqlRow } from '../../store/bulk.ts';
 import type { Tx } from '../../store/store.ts';
 import { type Provenance, type WriteCounts, writeRows } from '../entity.ts';
 import { forgetList, type ListEntity } from '../list.ts';
@@ -110,12 +110,12 @@ export async function writeStyle(
   record: object,
   provenance: Provenance,
 ): Promise<WriteCounts> {
-  const counts = await writeRows(
-    tx,
-    PDM.styles,
-    [PDM.styles.toRow(structuredClone(record))],
-    provenance,
-  );
+  const { styles } = PDM;
+  const row = styles.toRow(structuredClone(record));
+  const counts = await writeRows(tx, styles, [row], provenance);
+  // A run that began earlier must not take away what was there as the mirror has it.
+  const styleId = row.values[styles.key] ?? null;
+  await raiseReadSeq(tx, styles.table, styles.key, [styleId], provenance.readSeq);
   if (counts.inserted + counts.changed > 0) await forgetList(tx, 'styles');
   return counts;
 }

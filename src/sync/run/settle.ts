@@ -114,6 +114,13 @@ export async function deleteRows(
   return deleted;
 }
 
+async function noteAbsences(tx: Tx, run: Run, keys: readonly SqlValue[]): Promise<void> {
+  for (const key of keys) {
+    const row = { stream: run.stream, key: String(key), run_id: run.runId };
+    await tx.insertInto('absence').values(row).execute();
+  }
+}
+
 /** Of the missing rows those that the run before this one missed as well; notes the others. */
 async function missingTwice(
   store: Store,
@@ -136,10 +143,11 @@ async function missingTwice(
       .execute();
     const before = new Set(known.map(({ key }) => key));
     await tx.deleteFrom('absence').where('stream', '=', run.stream).execute();
-    for (const key of missing.filter((one) => !before.has(String(one)))) {
-      const row = { stream: run.stream, key: String(key), run_id: run.runId };
-      await tx.insertInto('absence').values(row).execute();
-    }
+    await noteAbsences(
+      tx,
+      run,
+      missing.filter((one) => !before.has(String(one))),
+    );
     return missing.filter((key) => before.has(String(key)));
   });
 }
@@ -203,6 +211,10 @@ async function settleList(
   const gone = mayHaveSlipped ? await missingTwice(deps.store, run, missing) : missing;
   if (!mayHaveSlipped) await forgetAbsences(deps.store, run);
   const rowsDeleted = await deleteRows(deps, stream, run, gone);
+  // A later read has found some of them: the next run asks again, whatever its list looks like.
+  if (rowsDeleted < gone.length) {
+    await deps.store.transaction((tx) => noteAbsences(tx, run, gone));
+  }
   return { outcome: 'complete', reason: null, rowsDeleted, rowsHeld: 0 };
 }
 
