@@ -4,7 +4,7 @@
  * as much as the rest of reading them. Who is not accepted is looked at by zod, which says why.
  *
  * Made from the schema itself, so that there is one description of a shape; a schema that does
- * more than to check types (transforms, refines, strips members) gives no acceptor at all.
+ * more than to check types (transforms, strips members, refines but strings) has no acceptor.
  */
 import { z } from 'zod';
 import { isJsonObject } from '../lib/json.ts';
@@ -15,12 +15,20 @@ const COMPLEX = undefined;
 
 function ofString({ _zod: { def } }: z.ZodString): Accepts | undefined {
   let lengthMin = 0;
+  const refines: Accepts[] = [];
   for (const check of def.checks ?? []) {
-    if (!(check instanceof z.core.$ZodCheckMinLength)) return COMPLEX;
-    lengthMin = Math.max(lengthMin, check._zod.def.minimum);
+    if (check instanceof z.core.$ZodCustom) {
+      const { fn } = check._zod.def;
+      refines.push((value) => fn(value) === true);
+    } else if (check instanceof z.core.$ZodCheckMinLength) {
+      lengthMin = Math.max(lengthMin, check._zod.def.minimum);
+    } else return COMPLEX;
   }
   if (def.coerce) return COMPLEX;
-  return (value) => typeof value === 'string' && value.length >= lengthMin;
+  const isText: Accepts = (value) => typeof value === 'string' && value.length >= lengthMin;
+  // Most have none, and there are many of them.
+  if (refines.length === 0) return isText;
+  return (value) => isText(value) && refines.every((accepts) => accepts(value));
 }
 
 function ofNumber(schema: z.ZodNumber): Accepts | undefined {

@@ -27,7 +27,7 @@ const details = record(
 );
 const rows = record(
   {
-    barcode: mostly('5700', '1'),
+    barcode: mostly('5700', '1', 'x\ud83d\ude00', '\ud800'),
     quantity: mostly(1, -3, 0),
     wspPrice: mostly(1.25, null),
     details: oneof({ arbitrary: details, weight: 12 }, { arbitrary: anything, weight: 1 }),

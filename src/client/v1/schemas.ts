@@ -6,6 +6,7 @@
  * Source: docs/wire.md, "V1 shapes".
  */
 import { z } from 'zod';
+import { keyText } from '../key-text.ts';
 
 const text = z.string().nullish();
 const amount = z.number().nullish();
@@ -20,14 +21,14 @@ function listOf<T extends z.ZodType>(row: T) {
     .transform((rows) => rows ?? []);
 }
 
-export const brandSchema = z.looseObject({ brandName: z.string().min(1) });
+export const brandSchema = z.looseObject({ brandName: keyText });
 export type Brand = z.infer<typeof brandSchema>;
 
-export const freightOptionSchema = z.looseObject({ freightType: z.string().min(1) });
+export const freightOptionSchema = z.looseObject({ freightType: keyText });
 export type FreightOption = z.infer<typeof freightOptionSchema>;
 
 export const seasonSchema = z.looseObject({
-  seasonName: z.string().min(1),
+  seasonName: keyText,
   deliveryNames: listOf(z.string()),
 });
 export type Season = z.infer<typeof seasonSchema>;
@@ -67,7 +68,7 @@ const variantPricingSchema = z.looseObject({
 });
 
 export const variantSchema = z.looseObject({
-  barcode: z.string().min(1),
+  barcode: keyText,
   quantity: z.int(),
   /** `size` or `assortment`; only with `detailed`, like everything up to `details`. */
   variantType: text,

@@ -4,6 +4,7 @@
  * fieldsets leave members out. Source: docs/wire.md, "V2 (JSON:API)".
  */
 import { z } from 'zod';
+import { keyText } from '../key-text.ts';
 
 const identitySchema = z.looseObject({ type: z.string().min(1), id: z.string().min(1) });
 export type ResourceId = z.infer<typeof identitySchema>;
@@ -11,7 +12,7 @@ export type ResourceId = z.infer<typeof identitySchema>;
 const text = z.string().nullish();
 const flag = z.boolean().nullish();
 const toOne = z.looseObject({ data: identitySchema.nullish() }).nullish();
-const id = z.string().min(1);
+const id = keyText;
 const toMany = z.looseObject({ data: z.array(identitySchema).nullish() }).nullish();
 
 const schemas = {

@@ -1,0 +1,11 @@
+/** Text that tells records apart. */
+import { z } from 'zod';
+
+/**
+ * Not empty, and text in every coding: JSON may spell half of a character (`"\ud800"`), which the
+ * database would give back as another key than the list has.
+ */
+export const keyText = z
+  .string()
+  .min(1)
+  .refine((text) => text.isWellFormed(), 'it has half of a character in it');

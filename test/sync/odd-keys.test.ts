@@ -1,0 +1,44 @@
+/** Keys that are legal JSON and no text: the database would have another one than the list. */
+import { describe, expect, it } from 'vitest';
+import { checkRows } from '../../src/client/rows.ts';
+import { brandSchema } from '../../src/client/v1/schemas.ts';
+import { resourceSchemas } from '../../src/client/v2/resources.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { BRAND } from '../../src/mirror/catalog/names.ts';
+import { createShortListStream } from '../../src/sync/streams/short-list.ts';
+import { temporaryStore } from '../support/store.ts';
+import { byBarcode, manyRows, startList, stockIn } from './list-server.ts';
+import { FUSE, runnerOf, runsOn } from './support.ts';
+
+/** Half of a pair of UTF-16. */
+const HALF = '\ud800';
+
+describe('a key with half a character', () => {
+  it.each(['stream', 'pages'] as const)('is put aside, mode %s', async (mode) => {
+    const { list, store, run } = await startList(mode);
+    const rows = manyRows(40);
+    list.rows = rows.with(20, { barcode: `x${HALF}`, quantity: 1 });
+    expect(await run()).toMatchObject({ outcome: 'partial', reason: '1 rows were quarantined' });
+    for (let times = 0; times < 2; times += 1) {
+      expect(await run()).toMatchObject({ outcome: 'complete', changed: 0 });
+    }
+    const kept = await store.db.selectFrom('quarantine').select(['path', 'reason']).execute();
+    expect(kept).toEqual([{ path: 'barcode', reason: expect.stringContaining('half') }]);
+    list.rows = rows;
+    await run();
+    await run();
+    expect(await stockIn(store)).toEqual(byBarcode(rows));
+  });
+
+  it('is put aside in short lists and collections too', async () => {
+    const store = await temporaryStore(systemClock());
+    const { run } = runsOn(runnerOf(store));
+    const { rows, rejects } = checkRows(brandSchema, [{ brandName: HALF }, { brandName: 'good' }]);
+    const read = async () => ({ rows, rejects, count: 2, startedAt: 0 });
+    const brands = createShortListStream({ name: 'brands', entity: BRAND, fuse: FUSE, read });
+    expect(await run(brands)).toMatchObject({ outcome: 'partial', changed: 1 });
+    expect(await run(brands)).toMatchObject({ outcome: 'complete', changed: 0 });
+    const color = { type: 'color', id: HALF };
+    expect(resourceSchemas.color.safeParse(color).success).toBe(false);
+  });
+});
