@@ -4,6 +4,7 @@
  * the others; then closed ones. The reads are made by the inbox's refresher, a few at a time and
  * behind everything that events ask for; the sweep waits until each was tried.
  */
+import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { type RefreshBacklog, refreshBacklog, requestRefreshes } from '../../mirror/refresh.ts';
@@ -51,20 +52,23 @@ export async function lowestOpenOrder(db: Db): Promise<number> {
   return row?.order_id ?? Number.POSITIVE_INFINITY;
 }
 
-/**
- * Those that were not read since (epoch ms): a sweep that was cut off goes on. A read of the future
- * was made before the clock was set back, and may be of any age.
- */
-async function openOrders({ db, clock }: SweepDeps, since: number): Promise<number[]> {
-  const rows = await openOrdersIn(db())
+/** A time span, epoch ms: what was read in it has been read. */
+interface Span {
+  readonly since: number;
+  readonly now: number;
+}
+
+/** A time to come was noted before the clock was set back, and says nothing. */
+function wasNotRead({ since, now }: Span) {
+  return sql<boolean>`(details_read_at is null
+    or details_read_at not between ${since} and ${now})`;
+}
+
+/** Those that were not read in the span: a sweep that was cut off goes on. */
+async function openOrders(db: Db, span: Span): Promise<number[]> {
+  const rows = await openOrdersIn(db)
     .select('order_id')
-    .where((eb) =>
-      eb.or([
-        eb('details_read_at', 'is', null),
-        eb('details_read_at', '<', since),
-        eb('details_read_at', '>', clock.now()),
-      ]),
-    )
+    .where(wasNotRead(span))
     .orderBy('order_id')
     .execute();
   return rows.map((row) => row.order_id);
@@ -78,11 +82,11 @@ interface SweptOrder {
 
 /** First what changed since it was read (or was never read), then what waits the longest. */
 async function closedOrders(
-  { db, clock }: SweepDeps,
+  db: Db,
   { closed, closedMax }: SweepWish,
-  since: number,
+  span: Span,
 ): Promise<SweptOrder[]> {
-  const all = db()
+  const all = db
     .selectFrom('sales_order')
     .select(['order_id', 'details_read_at'])
     .where('deleted_at', 'is', null)
@@ -91,13 +95,13 @@ async function closedOrders(
     eb.or([
       eb('details_read_at', 'is', null),
       eb('details_read_at', '<', eb.ref('changed_at')),
-      eb('details_read_at', '>', clock.now()),
+      eb('details_read_at', '>', span.now),
     ]),
   );
   const changed = await hasChanged.orderBy('order_id', 'desc').limit(closedMax).execute();
   const found = new Map(changed.map((row) => [row.order_id, row.details_read_at]));
   if (closed === 'all') {
-    const unread = all.where('details_read_at', '<', since);
+    const unread = all.where(wasNotRead(span));
     const oldest = unread.orderBy('details_read_at').orderBy('order_id').limit(closedMax);
     for (const row of await oldest.execute()) {
       if (found.size < closedMax) found.set(row.order_id, row.details_read_at);
@@ -111,7 +115,10 @@ function causeOf(runId: number, isUnread: boolean): string {
   return isUnread ? `sweep:${runId}:first` : `sweep:${runId}`;
 }
 
-/** Asks for a read of the orders, a slice at a time. */
+/**
+ * Asks for a read of the orders, a slice at a time. They count as asked for at `at`, and are due
+ * now: the run may have begun before the clock was set back.
+ */
 async function requestReads(
   deps: SweepDeps,
   { run, page }: StreamRun,
@@ -124,7 +131,9 @@ async function requestReads(
       .slice(start, start + REQUESTS_PER_PAGE)
       .map(({ orderId, isUnread }) => ({ orderId, cause: causeOf(run.runId, isUnread) }));
     await page(checkpoint, async (tx) => {
-      await requestRefreshes(tx, requests, at);
+      const now = deps.clock.now();
+      const early = requests.map((one) => ({ ...one, headStartMs: Math.max(0, now - at) }));
+      await requestRefreshes(tx, early, now);
       return { rows: 0, changed: 0, unchanged: 0, quarantined: 0, bytes: 0 };
     });
     deps.onRefreshRequested();
@@ -170,9 +179,10 @@ export async function sweep(
   const named = (orderIds: readonly number[]) =>
     orderIds.map((orderId) => ({ orderId, isUnread: false }));
   // The earlier time puts the open ones before everything else that waits.
-  const open = await openOrders(deps, run.startedAt);
+  const span = { since: run.startedAt, now: deps.clock.now() };
+  const open = await openOrders(db(), span);
   await request(named(open), run.startedAt);
-  await request(await closedOrders(deps, wish, run.startedAt), run.startedAt + 1);
+  await request(await closedOrders(db(), wish, span), run.startedAt + 1);
   if (wish.missingMax > 0) {
     const asked = new Set(open);
     const { missing } = await ordersCensus(db(), run);
