@@ -21,6 +21,11 @@ export interface Fuse {
   readonly share: number;
 }
 
+/** Divided, not multiplied: 29 of 100 rows are a share of 0.29, but 0.29 * 100 is less than 29. */
+export function isBeyondShare({ share }: Fuse, rows: number, of: number): boolean {
+  return rows > 0 && rows / of > share;
+}
+
 /** What of a run is left in the rows that it saw. */
 export type SeenBy = Pick<Run, 'runId' | 'readSeq' | 'startedAt'>;
 

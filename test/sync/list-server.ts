@@ -34,7 +34,7 @@ export async function stockIn(store: SqliteStore): Promise<Record<string, number
 export const byBarcode = (rows: readonly Row[]): Record<string, number> =>
   Object.fromEntries(rows.map(({ barcode, quantity }) => [barcode, quantity]));
 
-export async function startList(mode: 'stream' | 'pages') {
+export async function startList(mode: 'stream' | 'pages', fuse = FUSE) {
   const list: { rows: readonly Row[]; beforePage: (page: number) => boolean } = {
     rows: [],
     beforePage: () => true,
@@ -62,7 +62,7 @@ export async function startList(mode: 'stream' | 'pages') {
   onTestFinished(() => clients.transport[Symbol.asyncDispose]());
   const store = await temporaryStore(systemClock());
   const deps = runnerOf(store);
-  const stock = createStockStream(clients.v1, { level: LEVEL, ...options, fuse: FUSE });
+  const stock = createStockStream(clients.v1, { level: LEVEL, ...options, fuse });
   const { run, ...runs } = runsOn(deps);
   return { list, store, deps, stock, ...runs, runOf: run, run: () => run(stock) };
 }

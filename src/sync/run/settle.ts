@@ -10,7 +10,7 @@ import { forgetUnmet } from '../../mirror/quarantine.ts';
 import type { SqlValue } from '../../store/bulk.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { VariantPages } from '../bulk/variant-pages.ts';
-import type { SeenBy, Stream, StreamEnd } from '../stream.ts';
+import { isBeyondShare, type SeenBy, type Stream, type StreamEnd } from '../stream.ts';
 import { type Run, type RunEnd, runBefore } from './ledger.ts';
 
 export interface SettleDeps {
@@ -167,7 +167,7 @@ function beyondFuse(
   { live, missing }: ListCensus,
   parts: ReadonlyMap<string, number>,
 ): string | undefined {
-  if (missing.length > fuse.absolute || missing.length > fuse.share * live) {
+  if (missing.length > fuse.absolute || isBeyondShare(fuse, missing.length, live)) {
     return `it would delete ${missing.length} of ${live} rows, more than the fuse allows`;
   }
   if (!partOf) return undefined;
@@ -179,7 +179,7 @@ function beyondFuse(
   // A part that the service no longer names takes its rows along.
   for (const [part, rows] of parts) {
     const count = gone.get(part) ?? 0;
-    if (count <= fuse.share * (rows + count)) continue;
+    if (!isBeyondShare(fuse, count, rows + count)) continue;
     return `it would delete ${count} of ${rows + count} rows of ${part}, more than the fuse allows`;
   }
   return undefined;

@@ -16,7 +16,13 @@ import { ordersCensus, SALES_ORDER, writeOrders } from '../../mirror/sales-order
 import { readState, writeState } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
 import type { Run } from '../run/ledger.ts';
-import type { Fuse, Stream, StreamEnd, StreamRun } from '../stream.ts';
+import {
+  type Fuse,
+  isBeyondShare,
+  type Stream,
+  type StreamEnd,
+  type StreamRun,
+} from '../stream.ts';
 import { lowestOpenOrder, type SweepDeps, type SweepWish, sweep } from './order-sweep.ts';
 
 export interface OrdersDeps extends SweepDeps {
@@ -138,7 +144,8 @@ async function suspicionOf(
   fuse: Fuse,
 ): Promise<string | undefined> {
   const { live, missing } = await ordersCensus(deps.db(), run, bottom);
-  if (missing.length <= fuse.absolute && missing.length <= fuse.share * live) return undefined;
+  const { length } = missing;
+  if (length <= fuse.absolute && !isBeyondShare(fuse, length, live)) return undefined;
   return `${missing.length} of ${live} known orders are missing from the list`;
 }
 

@@ -1,0 +1,17 @@
+import { expect, it } from 'vitest';
+import { manyRows, startList } from './list-server.ts';
+
+// As floating point has it, 0.29 of 100 rows are a little less than 29.
+it.each([
+  [{ absolute: 29, share: 0.29 }, 'complete'],
+  [{ absolute: 28, share: 0.29 }, 'suspicious'],
+  [{ absolute: 29, share: 0.28 }, 'suspicious'],
+])('a fuse of %o finds a run that deletes 29 of 100 rows %s', async (fuse, outcome) => {
+  const { list, run, lastRun } = await startList('stream', fuse);
+  list.rows = manyRows(100);
+  await run();
+  list.rows = list.rows.slice(29);
+  expect(await run()).toMatchObject({ outcome });
+  const rows = outcome === 'complete' ? { rows_deleted: 29 } : { rows_held: 29 };
+  expect(await lastRun('stock')).toMatchObject(rows);
+});
