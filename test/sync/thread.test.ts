@@ -9,6 +9,7 @@ import { openRun } from '../../src/sync/run/ledger.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
 import { until } from '../support/house.ts';
 import { temporaryStore } from '../support/store.ts';
+import { byBarcode, manyRows, startList, stockIn } from './list-server.ts';
 import { FUSE, runsOn, startPull } from './support.ts';
 
 const LEVEL = { detailed: true, detailedPricing: false, includeVariantsOnOrder: false };
@@ -130,6 +131,18 @@ describe('the threads of the bulk streams', () => {
     await until('the thread has ended', () => (isLogTaken(store.turns) ? undefined : true));
     expect(await ask()).toEqual(nothing);
     expect(isLogTaken(store.turns)).toBe(true);
+  });
+
+  it('take the proof from a row that stood in two places', async () => {
+    const { list, store, deps, stock } = await startList('pages');
+    const threads = startThreads(store);
+    const { run } = runsOn({ ...deps, variants: createVariantPages({ ...deps, ...threads }) });
+    const rows = manyRows(64);
+    list.rows = rows.with(40, { barcode: 'b0000', quantity: 2 });
+    expect(await run(stock)).toMatchObject({ outcome: 'partial' });
+    list.rows = rows;
+    expect(await run(stock)).toMatchObject({ outcome: 'complete' });
+    expect(await stockIn(store)).toEqual(byBarcode(rows));
   });
 
   it('say so when they cannot open the database, and keep nothing alive', async () => {
