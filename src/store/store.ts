@@ -5,6 +5,7 @@
  * when the commit fails are given to `onCommit`.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { Kysely, type Transaction, type TransactionBuilder } from 'kysely';
@@ -221,12 +222,24 @@ export class SqliteStore implements Store {
 const MAIN_CACHE_KIB = 2_048;
 const SECOND_CACHE_KIB = 4_096;
 
+/** What takes the place of a database is made ready beside it (backup/restore.ts). */
+export const RESTORING = '.restoring';
+
+/** An empty database in its place would have forgotten what was sent. */
+function refuseHalfRestored(path: string): void {
+  if (existsSync(path) || !existsSync(path + RESTORING)) return;
+  throw new StoreError('store.half_restored', `${path} is not there: a restore was cut off`, {
+    hint: 'restore again; what was there before is beside it (.before-restore-…)',
+  });
+}
+
 /** Opens for writing, migrates, and proves that the durability settings hold. */
 export async function openStore(
   asked: StoreOptions,
   clock: Clock,
 ): Promise<{ readonly store: SqliteStore; readonly migrated: MigrationReport }> {
   const options = { cacheKib: MAIN_CACHE_KIB, ...asked };
+  refuseHalfRestored(options.path);
   const database = openWriter(options.path, options);
   try {
     const migrated = migrate(database, clock);

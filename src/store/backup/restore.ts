@@ -11,7 +11,7 @@ import { pausePushes } from '../care/pause.ts';
 import { EXCHANGE_MODE } from '../exchange/exchange.ts';
 import { lockFolder } from '../lock.ts';
 import { writeRestored } from '../state.ts';
-import { openStore, type Tx } from '../store.ts';
+import { openStore, RESTORING, type Tx } from '../store.ts';
 import { copyDatabase } from './copy.ts';
 import { verifyBackup } from './verify.ts';
 
@@ -36,9 +36,6 @@ export interface Restored {
 
 /** A database and what belongs to it alone: its log goes where it goes. */
 const ENDINGS = ['', '-wal', '-shm', '-journal'];
-
-/** What takes the place of a file is made ready beside it. */
-const READY = '.restoring';
 
 function move(from: string, to: string): string[] {
   return ENDINGS.flatMap((ending) => {
@@ -83,7 +80,7 @@ async function doubtEverything(tx: Tx, plan: RestorePlan, createdAt: string, clo
 /** The mirror of the backup, in this program's schema and with everything in doubt. */
 async function prepareMirror(copy: string, plan: RestorePlan, createdAt: string, clock: Clock) {
   const { dataDir, busyTimeoutMs } = plan;
-  const path = join(dataDir, `mirror.db${READY}`);
+  const path = join(dataDir, `mirror.db${RESTORING}`);
   copyDatabase(copy, path, busyTimeoutMs);
   const { store, migrated } = await openStore({ path, busyTimeoutMs }, clock);
   try {
@@ -97,9 +94,9 @@ async function prepareMirror(copy: string, plan: RestorePlan, createdAt: string,
 
 /** The ERP gets in as it did before. */
 function prepareExchange(copy: string, { exchangeFile, busyTimeoutMs }: RestorePlan): void {
-  copyDatabase(copy, exchangeFile + READY, busyTimeoutMs);
+  copyDatabase(copy, exchangeFile + RESTORING, busyTimeoutMs);
   const mode = statSync(exchangeFile, { throwIfNoEntry: false })?.mode ?? EXCHANGE_MODE;
-  chmodSync(exchangeFile + READY, mode & 0o777);
+  chmodSync(exchangeFile + RESTORING, mode & 0o777);
 }
 
 /**
@@ -111,7 +108,7 @@ export async function restoreBackup(plan: RestorePlan, clock: Clock): Promise<Re
   const path = join(dataDir, 'mirror.db');
   const folder = lockFolder(join(dataDir, 'daemon.lock'));
   const discardAll = (): void => {
-    for (const file of [path, exchangeFile]) discard(file + READY);
+    for (const file of [path, exchangeFile]) discard(file + RESTORING);
   };
   try {
     const { createdAt, mirror, exchange } = await verifyBackup(plan.backup);
@@ -128,7 +125,7 @@ export async function restoreBackup(plan: RestorePlan, clock: Clock): Promise<Re
     const suffix = `.before-restore-${clock.now()}`;
     const kept = replaced.flatMap((file) => {
       const aside = move(file, file + suffix);
-      move(file + READY, file);
+      move(file + RESTORING, file);
       return aside;
     });
     return { createdAt, inDoubt, kept };

@@ -4,6 +4,7 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
+  renameSync,
   statSync,
   truncateSync,
   writeFileSync,
@@ -164,6 +165,19 @@ describe('a backup', () => {
 });
 
 describe('a restored database', () => {
+  it('is not replaced by an empty one where the restore was killed between two names', async () => {
+    const dataDir = temporaryFolder();
+    await (await openMirror(dataDir)).close();
+    const { backup } = await createBackup(planIn(dataDir), clock);
+    const path = join(dataDir, 'mirror.db');
+    renameSync(path, `${path}.before-restore-1`);
+    writeFileSync(`${path}.restoring`, 'ready');
+    await expect(openMirror(dataDir)).rejects.toMatchObject({ code: 'store.half_restored' });
+    expect(existsSync(path)).toBe(false);
+    await restoreBackup(restorePlan(dataDir, backup.path), clock);
+    await (await openMirror(dataDir)).close();
+  });
+
   it('starts with all that was open in doubt, sends nothing, keeps what was there', async () => {
     const dataDir = temporaryFolder();
     const store = await openMirror(dataDir);
