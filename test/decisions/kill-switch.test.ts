@@ -79,6 +79,19 @@ describe('the kill switch', () => {
     expect(await states(house)).toEqual(['canceled', 'queued', 'queued']);
   });
 
+  it('has what it canceled decided anew when it is off again before anybody looked', async () => {
+    const house = await createHouse();
+    const killSwitch = await switchOf(house);
+    await house.delivery({ id: 1 });
+    await house.decide({ killSwitch });
+    await house.clock.advance(1_000);
+    await killSwitch.stop(WHO);
+    await house.clock.advance(1_000);
+    await killSwitch.resume(WHO);
+    expect(await house.decide({ killSwitch })).toEqual(['1 accept']);
+    expect(await states(house)).toEqual(['canceled', 'queued']);
+  });
+
   it('is thrown by a file as well, at once, and let go when the file is gone', async () => {
     const house = await createHouse();
     const killSwitch = await switchOf(house);

@@ -15,6 +15,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { DELIVERY_STATUS_KIND } from '../../outbox/enqueue.ts';
+import { inKeys } from '../../store/bulk.ts';
 import { DECISIONS_STOP_KEY, type DecisionsStop, readDecisionsStop } from '../../store/state.ts';
 import type { Store, Tx } from '../../store/store.ts';
 
@@ -79,7 +80,14 @@ async function cancelUnsent(tx: Tx, reason: string, at: number): Promise<number>
       sql<boolean>`exists (select 1 from decision n where n.actor = 'daemon'
         and n.decision_id = cast(substr(outbox.cause, length('decision:') + 1) AS integer))`,
     )
-    .returning('outbox_id')
+    .returning('cause')
+    .execute();
+  const decisionIds = rows.map(({ cause }) => Number(cause.slice('decision:'.length)));
+  // By no rules: they are decided anew even where the switch is off again before anybody looked.
+  await tx
+    .updateTable('evaluation')
+    .set({ rules_key: '' })
+    .where(inKeys('decision_id', decisionIds))
     .execute();
   return rows.length;
 }
