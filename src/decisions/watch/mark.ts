@@ -31,10 +31,11 @@ function barcodesOf(keys: Keys): Keys {
   return sql`(select substr(key, 1 + length(rtrim(key, replace(key, '/', '')))) from ${keys})`;
 }
 
-/** Deliveries with a line of one of the styles that a query names. */
+/** Deliveries with a line of one of the styles that a query names, in stock or ordered ahead. */
 function ofStyles(styleNos: RawBuilder<unknown>): RawBuilder<unknown> {
-  return sql`select l.order_delivery_id from stock_variant v
-    join delivery_line l on l.barcode = v.barcode where v.style_no in (${styleNos})`;
+  return sql`select l.order_delivery_id from delivery_line l where l.barcode in (
+    select v.barcode from stock_variant v where v.style_no in (${styleNos})
+    union select v.barcode from season_variant v where v.style_no in (${styleNos}))`;
 }
 
 const STYLES_OF_COLORS = sql`select s.style_no from style s, json_each(s.style_color_ids) id

@@ -3,6 +3,10 @@ import { expect, it } from 'vitest';
 import { createFollower } from '../../../src/decisions/watch/follow.ts';
 import { hasConcerned, markConcerned } from '../../../src/decisions/watch/mark.ts';
 import { readsOf } from '../../../src/decisions/watch/reads.ts';
+import { PDM } from '../../../src/mirror/catalog/pdm.ts';
+import { seasonVariants } from '../../../src/mirror/catalog/variant.ts';
+import { writeRows } from '../../../src/mirror/entity.ts';
+import type { ListEntity } from '../../../src/mirror/list.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { ACCEPT_COVERED, createHouse, type House, loadedRules } from '../support.ts';
 
@@ -205,4 +209,31 @@ rules:
     .execute();
   await pullOne(house, 'season', 'SS27');
   expect(await house.decide(observing)).toEqual(['1 hold', '2 hold']);
+});
+
+it('marks whose style changed although it is only ordered ahead, and not in stock', async () => {
+  const house = await createHouse();
+  const rules = loadedRules(`
+rules:
+  - id: accept-sold
+    title: Still sold
+    action: accept
+    mode: live
+    when: [ 'delivery.lines.all(line, line.style_active)' ]
+`);
+  const write = (entity: ListEntity, record: object) =>
+    house.store.transaction((tx) =>
+      writeRows(tx, entity, [entity.toRow(structuredClone(record))], {
+        ...{ source: 'run:1', readSeq: 1, at: house.clock.now() },
+      }),
+    );
+  const style = { id: '7', attributes: { styleNo: 'S-1', active: false } };
+  await write(seasonVariants('AW26'), { barcode: 'z', quantity: 9, details: { styleNo: 'S-1' } });
+  await write(PDM.styles, style);
+  await house.order(1, { SeasonName: 'AW26' });
+  await house.delivery({ id: 1, lines: [['z', 2]] });
+  expect(await house.decide({ rules: () => rules })).toEqual(['1 nothing']);
+  await house.clock.advance(1_000);
+  await write(PDM.styles, { ...style, attributes: { ...style.attributes, active: true } });
+  expect(await house.decide({ rules: () => rules })).toEqual(['1 accept']);
 });
