@@ -76,6 +76,16 @@ describe('the credit of a customer', () => {
     expect(await creditOf(house, 2)).toMatchObject({ headroom: 1_000_00 });
   });
 
+  it('counts what was accepted although the clock of the ERP is ahead of ours', async () => {
+    const house = await createHouse();
+    await house.customer({ asOf: house.clock.now() + 7_200_000 });
+    await deliveryOfC1(house, 1, 3);
+    await house.clock.advance(1_000);
+    await deliveryOfC1(house, 1, 3, 'accepted');
+    await deliveryOfC1(house, 2, 2);
+    expect(await creditOf(house, 2)).toMatchObject({ reserved: 300_00, headroom: 700_00 });
+  });
+
   it('does not count history that was accepted before we ever saw it pending', async () => {
     const house = await createHouse();
     await house.customer({ asOf: house.clock.now() - 1_000 });

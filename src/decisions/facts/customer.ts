@@ -58,7 +58,8 @@ export async function customerFacts(
   const { credit_limit: limit, balance, currency, overdue_days: overdue } = row;
   const { extra, misfits } = extraOf(row.extra, fields);
   const saysNothing = [limit, balance, overdue].every((value) => value === null);
-  const since = row.as_of ?? row.changed_at;
+  // Figures are never younger than their arrival, whatever the clock or the zone of the ERP says.
+  const since = Math.min(row.as_of ?? row.changed_at, row.changed_at);
   const account = { accountNo, currency };
   const credit = saysNothing
     ? null
