@@ -177,6 +177,28 @@ describe('what the product data say of a line', () => {
     ]);
   });
 
+  it('has the price of the order line of its own window, and none where lines differ', async () => {
+    const house = await createHouse();
+    const first = { barcode: 'a', quantity: 5, price: 100, season: 'AW26', delivery: 'Drop 1' };
+    const second = { ...first, price: 50, delivery: 'Drop 2' };
+    await house.order(1, { orderLineItems: [first, second] });
+    const packed = { barcode: 'a', fulfilledQuantity: 1, price: 100 };
+    const lineOf = async (id: number, more: object) => {
+      const fulfilledLineItems = [{ ...packed, ...more }];
+      await house.delivery({ id, more: { fulfilledLineItems } });
+      return (await subjectOf(house, id)).facts.delivery.lines[0];
+    };
+    const names = { season: 'AW26', delivery: 'Drop 2' };
+    expect(await lineOf(1, names)).toMatchObject({
+      order_price: 50_00,
+      price_diff_pct: '100.0000',
+    });
+    const differs = { order_price: null, price_diff_pct: null, delivery_name: null, ordered: 10 };
+    expect(await lineOf(2, {})).toMatchObject(differs);
+    await house.order(1, { orderLineItems: [first, { ...second, price: 100 }] });
+    expect(await lineOf(3, {})).toMatchObject({ order_price: 100_00, delivery_name: null });
+  });
+
   it('has the listed price: of the stock, or of the season for a pre-order', async () => {
     const house = await createHouse();
     await house.stock({ a: 1 }, { a: { details } });

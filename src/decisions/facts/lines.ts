@@ -105,6 +105,28 @@ function noosOf(type: string | null | undefined): boolean | null {
   return type === 'none' ? false : null;
 }
 
+/**
+ * What all these order lines say, and null where they differ: which of them was packed is then not
+ * known. A barcode may stand on an order once for each delivery window, with a price of its own.
+ */
+function agreed<T>(lines: readonly OrderLine[], read: (line: OrderLine) => T): T | null {
+  const [value, other] = new Set(lines.map(read));
+  return value === undefined || other !== undefined ? null : value;
+}
+
+interface PackedLine {
+  readonly season_name: string | null;
+  readonly delivery_name: string | null;
+}
+
+/** Order lines with the barcode of a packed line: only those of its window, where it names one. */
+function ofWindow(lines: readonly OrderLine[], packed: PackedLine): readonly OrderLine[] {
+  const same = (names: 'season_name' | 'delivery_name', line: OrderLine): boolean =>
+    packed[names] === null || line[names] === null || line[names] === packed[names];
+  const own = lines.filter((line) => same('season_name', line) && same('delivery_name', line));
+  return own.length > 0 ? own : lines;
+}
+
 function variantsOf(tx: Tx, barcodes: readonly string[]) {
   return tx
     .selectFrom('stock_variant')
@@ -142,6 +164,7 @@ export async function lineFacts(
     const others = taken.get(line.barcode) ?? 0;
     taken.set(line.barcode, others + line.fulfilled_quantity);
     const ordered = order.lines.filter((other) => other.barcode === line.barcode);
+    const meant = ofWindow(ordered, line);
     const price = prices.get(line.barcode);
     const sameCurrency = order.currency !== null && price?.currency === order.currency;
     // What is only ordered ahead is not in the stock list.
@@ -152,14 +175,14 @@ export async function lineFacts(
       barcode: line.barcode,
       quantity: line.fulfilled_quantity,
       price: line.price,
-      order_price: ordered[0]?.price ?? null,
+      order_price: agreed(meant, (one) => one.price),
       list_price: sameCurrency ? price.wsp_price : null,
       ordered: ordered.length > 0 ? ordered.reduce((sum, o) => sum + o.quantity, 0) : null,
       stock_free: variant ? Math.max(0, variant.quantity - others) : null,
       style_no: about?.style_no ?? null,
       brand: about?.brand_name ?? null,
       season: line.season_name ?? variant?.season_name ?? null,
-      delivery_name: line.delivery_name ?? ordered[0]?.delivery_name ?? null,
+      delivery_name: line.delivery_name ?? agreed(meant, (one) => one.delivery_name),
       style_active: flagOf(style?.style_active),
       noos: noosOf(color?.noos_type),
       color_active: flagOf(about?.color_active) ?? flagOf(color?.color_active),

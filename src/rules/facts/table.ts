@@ -119,7 +119,9 @@ const line = {
     type: 'money',
     optional: true,
     unit: 'delivery.currency',
-    about: 'Price of one piece on the order line with the same barcode.',
+    about:
+      'Price of one piece on the order line with the same barcode, and the same delivery window ' +
+      'where the line names one; absent when several such lines differ.',
     source: 'price of the order line',
   },
   price_diff_pct: {
