@@ -170,14 +170,20 @@ function unknown(delivery: string): SelvedgeError {
 }
 
 /** What a person decides, or rejects for good, must not be a matter of chance. */
-function ambiguous(delivery: string, ...ids: readonly number[]): SelvedgeError {
-  const message = `more than one delivery has the number ${delivery}: ${ids.join(' and ')}`;
-  return new RefusedError('deliveries.ambiguous', message, { hint: 'name it by its id' });
+function ambiguous(delivery: string, id: number, ids: readonly number[]): SelvedgeError {
+  const message = ids.includes(id)
+    ? `${delivery} is the id of one delivery and the number of another`
+    : `more than one delivery has the number ${delivery}: ${ids.join(' and ')}`;
+  const hint = `name it by its id: ${ids.map((one) => `id:${one}`).join(' or ')}`;
+  return new RefusedError('deliveries.ambiguous', message, { hint });
 }
 
-/** The id of a delivery that a person named by its id or its number; an id is meant first. */
+/**
+ * The id of a delivery that a person named by its id or its number. Numbers may look like ids; what
+ * is written as `id:7` means nothing else.
+ */
 export async function deliveryIdOf(db: Db | Tx, delivery: string): Promise<number> {
-  const id = /^\d{1,15}$/.test(delivery) ? Number(delivery) : -1;
+  const id = Number(/^(?:id:)?(\d{1,15})$/.exec(delivery)?.[1] ?? -1);
   const rows = await db
     .selectFrom('delivery')
     .select('order_delivery_id')
@@ -187,8 +193,9 @@ export async function deliveryIdOf(db: Db | Tx, delivery: string): Promise<numbe
     .orderBy('order_delivery_id')
     .limit(2)
     .execute();
-  const [found, other] = rows.map((row) => row.order_delivery_id);
+  const ids = rows.map((row) => row.order_delivery_id);
+  const [found, other] = ids;
   if (found === undefined) throw unknown(delivery);
-  if (found !== id && other !== undefined) throw ambiguous(delivery, found, other);
+  if (other !== undefined) throw ambiguous(delivery, id, ids);
   return found;
 }

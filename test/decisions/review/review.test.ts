@@ -138,8 +138,21 @@ it('a number that several deliveries have decides about none of them', async () 
     });
   }
   expect(await desk.pushes()).toEqual([]);
-  expect(await desk.act('accept', { delivery: '1' })).toMatchObject({ orderDeliveryId: 1 });
   expect(await desk.act('accept', { delivery: '2' })).toMatchObject({ orderDeliveryId: 2 });
+});
+
+it('a number that is the id of another delivery decides about neither of them', async () => {
+  const desk = await createDesk();
+  await desk.delivery({ id: 2, lines: [['a', 30]], more: { deliveryNo: '1' } });
+  const asked = desk.act('accept', { delivery: '1' });
+  await expect(asked).rejects.toMatchObject({
+    code: 'deliveries.ambiguous',
+    message: '1 is the id of one delivery and the number of another',
+    hint: 'name it by its id: id:1 or id:2',
+  });
+  expect(await desk.pushes()).toEqual([]);
+  expect(await desk.act('accept', { delivery: 'id:1' })).toMatchObject({ orderDeliveryId: 1 });
+  expect(await desk.act('accept', { delivery: 'id:2' })).toMatchObject({ orderDeliveryId: 2 });
 });
 
 describe('several deliveries at once', () => {
