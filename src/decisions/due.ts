@@ -75,12 +75,12 @@ interface Compared {
   readonly failed_push: number;
 }
 
-function triggerOf(row: Compared, rulesKey: string): DueDelivery['trigger'] {
+function triggerOf(row: Compared, { rulesKey, now }: DueQuery): DueDelivery['trigger'] {
   if (row.evaluated_at === null) return 'new';
   const changed =
     row.delivery_hash !== row.content_hash ||
     row.order_hash !== row.order_content_hash ||
-    row.changed_at > row.evaluated_at;
+    (row.changed_at > row.evaluated_at && row.changed_at <= now);
   if (changed) return 'changed';
   if (row.rules_key !== rulesKey) return 'rules';
   return row.failed_push === 1 ? 'push' : (row.due_why ?? 'tick');
@@ -90,10 +90,15 @@ function triggerOf(row: Compared, rulesKey: string): DueDelivery['trigger'] {
  * Told by its own rows: it is new, it changed (or changed and changed back: somebody did
  * something), the rules did, or its push came to nothing.
  */
-function isFresh({ rulesKey }: DueQuery): RawBuilder<boolean> {
-  return sql<boolean>`(e.order_delivery_id is null
-    or e.delivery_hash <> d.content_hash or d.changed_at > e.evaluated_at
+function isFresh({ rulesKey, now }: DueQuery): RawBuilder<boolean> {
+  return sql<boolean>`(e.order_delivery_id is null or e.delivery_hash <> d.content_hash
+    or (d.changed_at > e.evaluated_at and d.changed_at <= ${now})
     or e.order_hash <> ${orderHash('o')} or e.rules_key <> ${rulesKey} or ${hasFailedPush()})`;
+}
+
+/** A time to come is that of a clock that was set back meanwhile: that change is no news. */
+function isSettled({ now, settleMs }: DueQuery): RawBuilder<boolean> {
+  return sql<boolean>`(d.changed_at <= ${now - settleMs} or d.changed_at > ${now + settleMs})`;
 }
 
 function select(db: Db, query: DueQuery, aside: readonly number[], limit: number) {
@@ -110,7 +115,7 @@ function select(db: Db, query: DueQuery, aside: readonly number[], limit: number
       'e.due_why',
       sql<number>`${hasFailedPush()}`.as('failed_push'),
     ])
-    .where('d.changed_at', '<=', query.now - query.settleMs)
+    .where(isSettled(query))
     .orderBy('d.order_delivery_id')
     .limit(limit);
 }
@@ -135,7 +140,7 @@ export async function dueDeliveries(
   const rows = new Map([...fresh, ...again].map((row) => [row.order_delivery_id, row]));
   const pending = [...rows.values()].map((row) => ({
     orderDeliveryId: row.order_delivery_id,
-    trigger: triggerOf(row, query.rulesKey),
+    trigger: triggerOf(row, query),
   }));
   const accepted = query.accepted ? await dueAccepted(db, query, aside, places) : [];
   return [...pending, ...accepted].sort((a, b) => a.orderDeliveryId - b.orderDeliveryId);

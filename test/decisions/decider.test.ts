@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { createDecider } from '../../src/decisions/decider.ts';
+import { dueDeliveries } from '../../src/decisions/due.ts';
 import { tryQueue } from '../../src/decisions/trial/queue.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { rulesOf } from '../rules/support.ts';
@@ -46,6 +47,22 @@ describe('a pending delivery', () => {
     await house.stock({ a: 2 });
     expect(await house.decide({ rules: () => rules })).toEqual(['1 accept']);
     expect((await house.decisions()).at(-1)).toMatchObject({ trigger: 'facts' });
+  });
+
+  it('is decided once although it changed while the clock was ahead', async () => {
+    const house = await createHouse();
+    const rules = loadedRules(ACCEPT_COVERED);
+    const HOUR = 3_600_000;
+    const clock = { ...house.clock, now: () => house.clock.now() - HOUR };
+    const parts = { clock, rules: () => rules, settleMs: 10_000 };
+    await house.delivery({ id: 1, lines: [['a', 2]] });
+    expect(await house.decide(parts)).toEqual(['1 hold']);
+    const due = { now: clock.now(), settleMs: 10_000, accepted: false };
+    const rulesKey = `live:${rules.ruleSet.hash}`;
+    expect(await dueDeliveries(house.store.db, { ...due, rulesKey }, [], 9)).toEqual([]);
+    await house.delivery({ id: 1, lines: [['a', 3]] });
+    await house.stock({ a: 3 });
+    expect(await house.decide(parts)).toEqual(['1 accept']);
   });
 
   it('is left alone while it may still be growing', async () => {
