@@ -17,7 +17,7 @@ import { type DueDelivery, dueDeliveries, nextDueDelivery } from './due.ts';
 import { tellUndecidable } from './incidents.ts';
 import { type DecisionMode, rulesKey } from './record.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
-import type { KillSwitch } from './stop/kill-switch.ts';
+import { cancelUnsent, type KillSwitch } from './stop/kill-switch.ts';
 import { createFollower } from './watch/follow.ts';
 import { readsOf } from './watch/reads.ts';
 
@@ -80,6 +80,15 @@ function report(deps: DeciderDeps, trigger: string, decided: Decided): void {
   deps.onDecided(decided);
 }
 
+/** What was accepted while the rules acted and was not sent since stays here when they do not. */
+async function recallUnsent(deps: DeciderDeps): Promise<void> {
+  const { mode, now } = contextOf(deps);
+  if (mode !== 'observe' && mode !== 'shadow') return;
+  const why = `the rules are in the mode ${mode} by now`;
+  const canceled = await deps.store.transaction((tx) => cancelUnsent(tx, why, now));
+  if (canceled > 0) deps.log.warn({ canceled }, `canceled what was not sent yet: ${why}`);
+}
+
 function isAgain({ trigger }: DueDelivery): boolean {
   return trigger === 'facts' || trigger === 'tick' || trigger === 'hold';
 }
@@ -131,6 +140,7 @@ export function createDecider(deps: DeciderDeps): Decider {
       while (!signal.aborted) {
         wake = new AbortController();
         await deps.killSwitch?.followFile();
+        await recallUnsent(deps);
         const followed = await follower.follow();
         const decided = await decideDue(deps, aside, signal, wake.signal);
         if (decided > 0 || !followed || wake.signal.aborted) continue;

@@ -234,6 +234,20 @@ describe('a push that came to nothing', () => {
 });
 
 describe('modes', () => {
+  it('send nothing in observe that was accepted before and still waits', async () => {
+    const house = await createHouse();
+    await house.delivery({ id: 1 });
+    expect(await house.decide()).toEqual(['1 accept']);
+    const states = async () => {
+      const rows = await house.store.db.selectFrom('outbox').select('state').execute();
+      return rows.map(({ state }) => state);
+    };
+    expect(await house.decide({ mode: 'observe' })).toEqual(['1 accept']);
+    expect(await states()).toEqual(['canceled']);
+    expect(await house.decide()).toEqual(['1 accept']);
+    expect(await states()).toEqual(['canceled', 'queued']);
+  });
+
   it('push nothing in observe and shadow, and decide again when they become live', async () => {
     const house = await createHouse();
     await house.delivery({ id: 1 });

@@ -70,7 +70,7 @@ async function audit(tx: Tx, action: string, asker: Asker, at: number, detail: o
 }
 
 /** What the rules decided and was not sent yet; gives how many there were. */
-async function cancelUnsent(tx: Tx, reason: string, at: number): Promise<number> {
+export async function cancelUnsent(tx: Tx, reason: string, at: number): Promise<number> {
   const rows = await tx
     .updateTable('outbox')
     .set({ state: 'canceled', ended_at: at, last_error: reason })
