@@ -164,6 +164,26 @@ describe('what is accepted', () => {
     expect(await house.decide(set)).toEqual(['2 accept']);
   });
 
+  it('gives its credit back when its order is moved to another account', async () => {
+    const house = await createHouse();
+    const ofAccount = (accountNo: string) => ({ shippingAddress: { accountNo } });
+    await house.customer({ creditLimit: LIMIT });
+    await house.stock({ a: 100 });
+    for (const id of [1, 2]) {
+      await house.order(id, ofAccount('C-1'));
+      await house.delivery({ id, order: id, lines: [['a', 3]] });
+    }
+    expect(await house.decide(set)).toEqual(['1 accept', '2 hold']);
+    await house.delivery({ id: 1, order: 1, lines: [['a', 3]], status: 'accepted' });
+    await house.endPush('confirmed', { answered: true });
+    await house.clock.advance(10_000);
+    expect(await house.decide(set)).toEqual([]);
+    await house.order(1, ofAccount('C-2'));
+    expect(await house.decide(set)).toEqual([]);
+    await house.clock.advance(2_000);
+    expect(await house.decide(set)).toEqual(['2 accept']);
+  });
+
   it('leaves the last pieces to the older delivery, also when the younger came first', async () => {
     const house = await createHouse();
     await house.stock({ a: 4 });

@@ -17,7 +17,9 @@ import type { Db, Store, Tx } from '../../store/store.ts';
 import { endHolds } from '../holds/holds.ts';
 import { type ExternalContext, noteExternal } from './external.ts';
 import {
+  hasAccountsLeft,
   hasConcerned,
+  markAccountsLeft,
   markCompetitors,
   markConcerned,
   markReleased,
@@ -125,6 +127,8 @@ async function concernsAnybody(tx: Tx, slice: Slice, reads: Reads, now: number):
     if (!slice.entities.has(entity)) continue;
     if (await hasConcerned(tx, entity, slice, reads, now)) return true;
   }
+  if (!slice.entities.has('sales_order')) return false;
+  if (reads.credit && (await hasAccountsLeft(tx, slice))) return true;
   return reads.pieces && (await completedIn(tx, slice)).length > 0;
 }
 
@@ -165,6 +169,7 @@ async function followSlice(
     await markCompetitors(tx, deliveries, reads, { now, seq: slice.last });
     await markReleased(tx, slice, reads, now);
   }
+  if (slice.entities.has('sales_order')) await markAccountsLeft(tx, slice, reads, now);
   const completed = await completedIn(tx, slice);
   await markCompetitors(tx, completed, reads, { now, seq: slice.last });
   await writeNumber(tx, CURSOR_KEY, slice.last, now);

@@ -136,6 +136,31 @@ export async function markReleased(
   await mark(tx, query, reads, now + COMPETITION_MS, last);
 }
 
+/** Queries the accounts that orders were moved away from: they have credit again. */
+function accountsLeft({ after, last }: Stretch): RawBuilder<unknown> {
+  return sql`(select c.diff->>'$.account_no[0]' as account from change c
+    where c.seq > ${after} and c.seq <= ${last} and +c.entity = 'sales_order'
+      and c.op = 'update' and account is not null)`;
+}
+
+export async function hasAccountsLeft(tx: Tx, stretch: Stretch): Promise<boolean> {
+  const { rows } = await sql`select 1 from ${accountsLeft(stretch)} limit 1`.execute(tx);
+  return rows.length > 0;
+}
+
+/** Marks the deliveries of accounts that orders were moved away from. */
+export async function markAccountsLeft(
+  tx: Tx,
+  stretch: Stretch,
+  reads: Reads,
+  now: number,
+): Promise<void> {
+  if (!reads.credit) return;
+  const query = sql`select d.order_delivery_id from sales_order o join delivery d
+    on d.order_id = o.order_id where o.account_no in ${accountsLeft(stretch)}`;
+  await mark(tx, query, reads, now + COMPETITION_MS, stretch.last);
+}
+
 /** Marks the deliveries that share order, pieces or credit with these ones, which changed. */
 export async function markCompetitors(
   tx: Tx,
