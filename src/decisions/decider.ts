@@ -17,7 +17,7 @@ import { type DueDelivery, dueDeliveries, nextDueDelivery } from './due.ts';
 import { tellUndecidable } from './incidents.ts';
 import { type DecisionMode, rulesKey } from './record.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
-import { cancelUnsent, type KillSwitch } from './stop/kill-switch.ts';
+import { cancelUnsent, hasUnsent, type KillSwitch } from './stop/kill-switch.ts';
 import { createFollower } from './watch/follow.ts';
 import { readsOf } from './watch/reads.ts';
 
@@ -84,6 +84,7 @@ function report(deps: DeciderDeps, trigger: string, decided: Decided): void {
 async function recallUnsent(deps: DeciderDeps): Promise<void> {
   const { mode, now } = contextOf(deps);
   if (mode !== 'observe' && mode !== 'shadow') return;
+  if (!(await hasUnsent(deps.store.db))) return;
   const why = `the rules are in the mode ${mode} by now`;
   const canceled = await deps.store.transaction((tx) => cancelUnsent(tx, why, now));
   if (canceled > 0) deps.log.warn({ canceled }, `canceled what was not sent yet: ${why}`);

@@ -17,7 +17,7 @@ import type { Logger } from '../../lib/log.ts';
 import { DELIVERY_STATUS_KIND } from '../../outbox/enqueue.ts';
 import { inKeys } from '../../store/bulk.ts';
 import { DECISIONS_STOP_KEY, type DecisionsStop, readDecisionsStop } from '../../store/state.ts';
-import type { Store, Tx } from '../../store/store.ts';
+import type { Db, Store, Tx } from '../../store/store.ts';
 
 interface Asker {
   readonly actor: string;
@@ -69,6 +69,23 @@ async function audit(tx: Tx, action: string, asker: Asker, at: number, detail: o
     .execute();
 }
 
+/** A push that the rules decided on. */
+const BY_RULES = sql<boolean>`exists (select 1 from decision n where n.actor = 'daemon'
+  and n.decision_id = cast(substr(outbox.cause, length('decision:') + 1) AS integer))`;
+
+/** Whether there is anything to cancel: found out without a turn to write. */
+export async function hasUnsent(db: Db): Promise<boolean> {
+  const row = await db
+    .selectFrom('outbox')
+    .select('outbox_id')
+    .where('kind', '=', DELIVERY_STATUS_KIND)
+    .where('state', '=', 'queued')
+    .where(BY_RULES)
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
 /** What the rules decided and was not sent yet; gives how many there were. */
 export async function cancelUnsent(tx: Tx, reason: string, at: number): Promise<number> {
   const rows = await tx
@@ -76,10 +93,7 @@ export async function cancelUnsent(tx: Tx, reason: string, at: number): Promise<
     .set({ state: 'canceled', ended_at: at, last_error: reason })
     .where('kind', '=', DELIVERY_STATUS_KIND)
     .where('state', '=', 'queued')
-    .where(
-      sql<boolean>`exists (select 1 from decision n where n.actor = 'daemon'
-        and n.decision_id = cast(substr(outbox.cause, length('decision:') + 1) AS integer))`,
-    )
+    .where(BY_RULES)
     .returning('cause')
     .execute();
   const decisionIds = rows.map(({ cause }) => Number(cause.slice('decision:'.length)));
