@@ -25,6 +25,7 @@ import {
   RefusedError,
   RetryLaterError,
   SelvedgeError,
+  StoreError,
   toError,
 } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
@@ -236,6 +237,7 @@ async function step(
         : { send: false, finding: await kind.look(item, signal) };
     if (clearance.send && deps.dryRun) throw new RetryLaterError('outbox.dry_run', DRY_RUN);
   } catch (error) {
+    if (error instanceof StoreError) throw error;
     if (!signal.aborted) await putOff(deps, item, putOffs, error);
     return;
   }

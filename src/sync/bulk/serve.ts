@@ -3,7 +3,7 @@
  * answered in order keeps that order himself.
  */
 import { parentPort } from 'node:worker_threads';
-import { toError } from '../../lib/errors.ts';
+import { StoreError, toError } from '../../lib/errors.ts';
 import type { ThreadAnswer, ThreadQuestion } from './thread.ts';
 
 /** What is answered, and the memory that is handed over with it. */
@@ -26,7 +26,10 @@ export function serveThread<Q, A>(
       message = { id, value: given.value };
       moved = given.moved ?? [];
     } catch (error) {
-      message = { id, failed: toError(error).message };
+      const { message: failed } = toError(error);
+      // A class does not pass from one thread to another.
+      const isStore = error instanceof StoreError;
+      message = isStore ? { id, failed, code: error.code, hint: error.hint } : { id, failed };
     }
     port?.postMessage(message, moved);
   };

@@ -7,11 +7,17 @@ import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
 import { type ResourceLimits, Worker } from 'node:worker_threads';
 import { type Clock, systemClock, type Timer } from '../../lib/clock.ts';
-import { RetryLaterError } from '../../lib/errors.ts';
+import { RetryLaterError, StoreError } from '../../lib/errors.ts';
 
 export type ThreadAnswer<T> =
   | { readonly id: number; readonly value: T }
-  | { readonly id: number; readonly failed: string };
+  | {
+      readonly id: number;
+      readonly failed: string;
+      /** Of a StoreError, which no other try makes better. */
+      readonly code?: string;
+      readonly hint?: string | undefined;
+    };
 
 export interface ThreadQuestion<T> {
   readonly id: number;
@@ -157,8 +163,10 @@ export function createThread<Q, A>(
     },
     async ask(question, moved = []) {
       const answer = await (await start()).ask(question, moved);
-      if ('failed' in answer) throw new RetryLaterError('sync.thread_failed', answer.failed);
-      return answer.value;
+      if (!('failed' in answer)) return answer.value;
+      const { failed, code, hint } = answer;
+      if (code !== undefined) throw new StoreError(code, failed, { hint });
+      throw new RetryLaterError('sync.thread_failed', failed);
     },
     async [Symbol.asyncDispose]() {
       idle?.cancel();

@@ -6,7 +6,13 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createTally, type WireTally } from '../../client/http/tally.ts';
-import { RefusedError, RetryLaterError, SelvedgeError, toError } from '../../lib/errors.ts';
+import {
+  RefusedError,
+  RetryLaterError,
+  SelvedgeError,
+  StoreError,
+  toError,
+} from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import type { Logger } from '../../lib/log.ts';
 import { distrustTwice } from '../../mirror/catalog/twice.ts';
@@ -317,8 +323,9 @@ export async function runStream(
   try {
     end = await pullAndSettle(deps, stream, run, signal, state);
   } catch (thrown) {
-    // A stop is no failure: the run stays open and goes on after the start.
-    if (signal.aborted) throw thrown;
+    // A stop is no failure: the run stays open and goes on after the start. What is wrong with the
+    // database is for a person, and ends everything.
+    if (signal.aborted || thrown instanceof StoreError) throw thrown;
     const after = await afterFailure(deps, run, toError(thrown), state);
     if ('stream' in after) return after;
     end = after;
