@@ -21,6 +21,7 @@ import {
 import { basename, dirname, join } from 'node:path';
 import type { Clock } from '../../lib/clock.ts';
 import { ConfigError, StoreError, toError } from '../../lib/errors.ts';
+import { isJsonObject } from '../../lib/json.ts';
 import { copyDatabase } from './copy.ts';
 import { inspectCopy } from './inspect.ts';
 import { type Backup, type BackupPart, backupName, digestOf, listBackups } from './manifest.ts';
@@ -78,6 +79,19 @@ function removePartials(directory: string, now: number): void {
   }
 }
 
+/** Whether the name is ours: two of one second would write, and clear away, the same files. */
+function takeName(path: string): boolean {
+  try {
+    closeSync(openSync(path + PARTIAL, 'wx', 0o600));
+  } catch (cause) {
+    if (isJsonObject(cause) && cause.code === 'EEXIST') return false;
+    throw cause;
+  }
+  if (!existsSync(path)) return true;
+  rmSync(path + PARTIAL);
+  return false;
+}
+
 /** Copies, checks them, and gives them their names: all of them, and the slip as the last. */
 async function makeBackup(plan: BackupPlan, base: string, now: number): Promise<Backup> {
   const path = `${base}.json`;
@@ -109,19 +123,20 @@ export async function createBackup(
 ): Promise<{ readonly backup: Backup; readonly removed: readonly string[] }> {
   const { directory } = plan;
   const now = clock.now();
+  const base = join(directory, backupName(now));
+  let isOurs: boolean;
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     removePartials(directory, now);
+    isOurs = takeName(`${base}.json`);
   } catch (cause) {
     const message = `no backup can be made in ${directory}: ${toError(cause).message}`;
     const hint = 'is store.backup.directory right, and may this user write there?';
     throw new ConfigError('backup.folder', message, { hint, cause });
   }
-  const base = join(directory, backupName(now));
-  if (existsSync(`${base}.json`)) {
-    throw new StoreError('backup.exists', `${base}.json is there already`, {
-      hint: 'wait a second',
-    });
+  if (!isOurs) {
+    const message = `${base}.json is there already, or under way`;
+    throw new StoreError('backup.exists', message, { hint: 'wait a second' });
   }
   const backup = await makeBackup(plan, base, now);
   // By their names, which a clock that was set back may put this one behind.

@@ -155,6 +155,23 @@ describe('a backup', () => {
     expect(existsSync(other)).toBe(true);
   });
 
+  it('is whole although another one begins in the same second', async () => {
+    const dataDir = temporaryFolder();
+    await (await openMirror(dataDir)).close();
+    const plan = planIn(dataDir);
+    const [first, second] = await Promise.allSettled([
+      createBackup(plan, clock),
+      createBackup(plan, clock),
+    ]);
+    expect(second).toMatchObject({ status: 'rejected', reason: { code: 'backup.exists' } });
+    expect(first).toMatchObject({ status: 'fulfilled' });
+    const [backup] = listBackups(plan.directory);
+    await verifyBackup(backup?.path ?? '');
+    expect(readdirSync(plan.directory)).toHaveLength(2);
+    await expect(createBackup(plan, clock)).rejects.toMatchObject({ code: 'backup.exists' });
+    expect(readdirSync(plan.directory)).toHaveLength(2);
+  });
+
   it('is found behind a newer one whose slip was cut off', async () => {
     const dataDir = temporaryFolder();
     await (await openMirror(dataDir)).close();
