@@ -65,7 +65,8 @@ export function createHttpServer(
   app.addHook('onError', async (request, _reply, error) => {
     failures.set(request, error);
   });
-  app.addHook('onResponse', async (request, { statusCode }) => {
+  // Not behind the answer: a caller who has hung up gets none, and was done with before the error.
+  app.addHook('onSend', async (request, { statusCode }) => {
     const err = failures.get(request);
     if (err === undefined || statusCode < 500) return;
     log.error({ err, method: request.method, path: request.routeOptions.url }, 'http');

@@ -1,0 +1,28 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { expect, it, onTestFinished } from 'vitest';
+import { createHttpServer, listenOn } from '../../src/lib/http-server.ts';
+import { createLogger } from '../../src/lib/log.ts';
+import { createScrubber } from '../../src/lib/secret.ts';
+
+it('an error of ours is in the log although its caller has hung up', async () => {
+  const told = Promise.withResolvers<string>();
+  const log = createLogger({
+    ...{ level: 'error', format: 'json', scrubber: createScrubber() },
+    write: (line) => told.resolve(line),
+  });
+  const app = createHttpServer(log);
+  onTestFinished(() => app.close());
+  const called = Promise.withResolvers<void>();
+  app.get('/', async (_request, reply) => {
+    called.resolve();
+    await once(reply.raw, 'close');
+    throw new Error('the disk is gone');
+  });
+  const { port } = await listenOn(app, '127.0.0.1', 0);
+  const socket = connect(port, '127.0.0.1');
+  socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  await called.promise;
+  socket.destroy();
+  expect(await told.promise).toContain('the disk is gone');
+});
