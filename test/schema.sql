@@ -1049,3 +1049,6 @@ CREATE TABLE stock_apart (
   is_new INTEGER NOT NULL CHECK (is_new IN (0, 1))
 ) STRICT;
 CREATE INDEX sales_order_reference_letters ON sales_order (reference COLLATE NOCASE);
+CREATE INDEX quarantine_order ON quarantine (
+  entity, CASE WHEN json_valid(raw) THEN raw->>'orderId' END
+);

@@ -83,8 +83,9 @@ export async function forgetUnmet(
   entity: string,
   { source, startedAt, orderId }: WholeRead,
 ): Promise<void> {
+  // Written as the index has it.
   const ofOrder = sql<boolean>`
-    case when json_valid(raw) then raw->>'orderId' = ${orderId ?? 0} end`;
+    case when json_valid(raw) then raw->>'orderId' end = ${orderId ?? 0}`;
   const unmet = tx
     .deleteFrom('quarantine')
     .where('entity', '=', entity)
