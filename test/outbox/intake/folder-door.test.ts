@@ -201,6 +201,19 @@ describe('the drop folder', () => {
     expect(existsSync(join(folder, nameOf(7)))).toBe(true);
   });
 
+  it('leaves files alone whose name is not UTF-8, and takes all others', async () => {
+    const { store, folder, start, receipt } = await openFolder();
+    for (let no = 0; no < 150; no += 1) {
+      const path = Buffer.from(`${folder}/M\u{fc}ller-${no}.json`, 'latin1');
+      writeFileSync(path, envelope(`SO-${no}`));
+    }
+    writeFileSync(join(folder, 'last.json'), envelope('SO-LAST'));
+    start();
+    await receipt('done/last.json');
+    const taken = await store.db.selectFrom('outbox').select('reference').execute();
+    expect(taken).toEqual([{ reference: 'SO-LAST' }]);
+  });
+
   it('refuses a file that is too large or no text, by a receipt that says so', async () => {
     const { start, drop, receipt, folder } = await openFolder(1_000);
     start();

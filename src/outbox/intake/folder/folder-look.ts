@@ -55,7 +55,10 @@ export async function orMissing<T>(work: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Names of files that nobody writes any more, in order, but those that are left alone. */
+/**
+ * Names of files that nobody writes any more, in order, but those that are left alone; also those
+ * that are never taken, which need not even be found under their names.
+ */
 export async function readyFiles(
   look: FolderLook,
   sightings: Sightings,
@@ -72,6 +75,10 @@ export async function readyFiles(
   for (const name of sightings.keys()) if (!present.has(name)) sightings.delete(name);
   const ready: string[] = [];
   for (const name of names.slice(0, FILES_PER_ROUND)) {
+    if (obstacleIn(name) !== undefined) {
+      ready.push(name);
+      continue;
+    }
     const info = await orMissing(stat(join(folder, name)));
     if (!info) continue;
     const mark = `${info.ino}/${info.size}/${info.mtimeMs}`;
