@@ -85,6 +85,16 @@ function differencesOf(before: Evaluation, after: Evaluation): readonly string[]
   ];
 }
 
+/** The times of a rule were not always part of its hash: rules with times have it as of now. */
+function withHashesOfNow(recorded: Evaluation, { rules }: RuleSet): Evaluation {
+  const timed = new Map<string, string>();
+  for (const { id, hash, effectiveFrom, effectiveUntil } of rules) {
+    if (effectiveFrom !== undefined || effectiveUntil !== undefined) timed.set(id, hash);
+  }
+  const hashOf = ({ id, hash }: RuleResult): string => timed.get(id) ?? hash;
+  return { ...recorded, rules: recorded.rules.map((rule) => ({ ...rule, hash: hashOf(rule) })) };
+}
+
 async function replayStored(db: Db, decisionId: number, ruleSets: RuleSets): Promise<Replay> {
   const row = await db
     .selectFrom('decision')
@@ -102,16 +112,18 @@ async function replayStored(db: Db, decisionId: number, ruleSets: RuleSets): Pro
     throw new SelvedgeError('decisions.no_replay', message);
   }
   const recorded: Evaluation = JSON.parse(row.evaluation);
-  const armed = new Set(recorded.rules.flatMap((rule) => (rule.armed ? [rule.id] : [])));
-  const lapsed = new Set(recorded.rules.flatMap((rule) => (rule.lapsed ? [rule.hash] : [])));
+  const ruleSet = await ruleSets(row.rule_set_hash);
+  const before = withHashesOfNow(recorded, ruleSet);
+  const armed = new Set(before.rules.flatMap((rule) => (rule.armed ? [rule.id] : [])));
+  const lapsed = new Set(before.rules.flatMap((rule) => (rule.lapsed ? [rule.hash] : [])));
   const mode = row.mode === 'shadow' ? 'shadow' : 'live';
-  const replayed = evaluate(await ruleSets(row.rule_set_hash), facts, { mode, armed, lapsed });
+  const replayed = evaluate(ruleSet, facts, { mode, armed, lapsed });
   return {
     ...{ decisionId, recorded, replayed },
     orderDeliveryId: row.order_delivery_id,
     ...{ at: row.at, actor: row.actor, mode: row.mode, ruleSetHash: row.rule_set_hash },
     ...{ outcome: row.outcome, reason: row.reason },
-    differences: differencesOf(recorded, replayed),
+    differences: differencesOf(before, replayed),
   };
 }
 

@@ -80,6 +80,26 @@ describe('a replay', () => {
     expect((await verifyDecisions(house.store.db, 10)).different).toEqual([]);
   });
 
+  it('does not mind that an earlier version had no times in the hash of a rule', async () => {
+    const { db } = house.store;
+    const rules = loadedRulesWith(
+      'effective_from: 2020-01-01\n    hold: { at_most: 3h, then: accept }',
+    );
+    await house.decide(rules);
+    await house.clock.advance(3 * 3_600_000);
+    expect(await house.decide(rules)).toEqual(['3 accept']);
+    const row = await db
+      .selectFrom('decision')
+      .select(['rule_set_hash', 'evaluation'])
+      .orderBy('decision_id', 'desc')
+      .executeTakeFirstOrThrow();
+    const hash = rules.rules().ruleSet.rules.find(({ id }) => id === 'hold-large')?.hash ?? '';
+    const evaluation = JSON.parse(row.evaluation.replaceAll(hash, 'f'.repeat(64)));
+    const id = await append(() => ({ ruleSetHash: row.rule_set_hash, evaluation }));
+    const { replayed, differences } = await replayDecision(db, id);
+    expect([replayed.live.kind, differences]).toEqual(['accept', []]);
+  });
+
   it('does not mind that a rule was given other words', async () => {
     const [one, two] = [loadedRulesWith('message: one'), loadedRulesWith('message: two')];
     await house.decide(one);
