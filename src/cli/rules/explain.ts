@@ -1,5 +1,6 @@
 /** `selvedge rules explain <delivery>`: what the rules say of a delivery now, and why. */
 import { Command } from 'commander';
+import { lapsedRules, readHolds } from '../../decisions/holds/holds.ts';
 import { armedRuleIds } from '../../decisions/reject/arming.ts';
 import { presentFacts } from '../../decisions/trial/present.ts';
 import { systemClock } from '../../lib/clock.ts';
@@ -25,8 +26,11 @@ async function explainNow(
   const evaluation = await withMirror(command, context, async (db, store) => {
     const ruleSet = await namedRuleSet(db, options.rules ?? directory);
     const facts = await presentFacts(store, delivery, ruleSet, now);
-    const armed = await store.snapshot((tx) => armedRuleIds(tx, ruleSet, now));
-    return evaluate(ruleSet, facts, { mode: mode === 'shadow' ? 'shadow' : 'live', armed });
+    const { armed, lapsed } = await store.snapshot(async (tx) => ({
+      armed: await armedRuleIds(tx, ruleSet, now),
+      lapsed: lapsedRules(await readHolds(tx, facts.delivery.id), now),
+    }));
+    return evaluate(ruleSet, facts, { mode: mode === 'shadow' ? 'shadow' : 'live', armed, lapsed });
   });
   if (options.json === true) context.output.json(evaluation);
   else context.output.line(explain(evaluation));

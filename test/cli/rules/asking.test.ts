@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Installation, installation } from './support.ts';
 
@@ -54,6 +55,23 @@ describe('rules explain', () => {
     expect(stdout.startsWith(`${delivery.deliveryNo} => `)).toBe(true);
     expect(stdout).toMatch(/ {2}(ok|no|\?\?) {2}line \d+ /);
     expect((await house.run('deliveries', 'list', '--json')).stdout).toBe(before);
+  });
+
+  it('knows a hold whose time is up and that then says accept', async () => {
+    const rules = join(house.folder, 'hold-for-a-day');
+    mkdirSync(rules, { recursive: true });
+    const text = `${HOLD_ALL}    hold: { at_most: 1d, then: accept }\n`;
+    writeFileSync(join(rules, 'rules.yaml'), text);
+    const { orderDeliveryId: id } = delivery;
+    const ask = ['rules', 'explain', String(id), '--rules', rules, '--json'];
+    const before = JSON.parse((await house.run(...ask)).stdout);
+    expect(before.live.kind).toBe('hold');
+    const mirror = new Database(join(house.folder, 'demo', 'data', 'mirror.db'));
+    mirror
+      .prepare(`insert or replace into hold values (?, 'hold-all', ?, 0, null, 1, 'accept', 1)`)
+      .run(id, before.rules[0].hash);
+    mirror.close();
+    expect(JSON.parse((await house.run(...ask)).stdout).live.kind).toBe('accept');
   });
 
   it('asks other rules, of a directory or of the journal', async () => {
