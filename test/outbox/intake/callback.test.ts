@@ -76,12 +76,16 @@ describe('the callback command', () => {
 
   it('that leaves something behind which holds its output keeps nothing waiting', async () => {
     const clock = manualClock(systemClock().now() + 60_000);
-    const script = 'setsid sleep 300 & echo $! > new; mv new child; exit 0';
+    const left = 'setsid sh -c "echo \\$\\$ > new; mv new child; exec sleep 300" &';
+    const script = `echo $$ > command; ${left} while ! test -e child; do sleep 0.01; done; exit 0`;
     const { row, folder } = await ended(script, { timeoutMs: 200 }, clock);
+    const idIn = (file: string): number => Number(readFileSync(join(folder, file), 'utf8'));
     await until('the child', () => existsSync(join(folder, 'child')) || undefined);
     onTestFinished(() => {
-      process.kill(Number(readFileSync(join(folder, 'child'), 'utf8')), 'SIGKILL');
+      process.kill(idIn('child'), 'SIGKILL');
     });
+    const isOver = () => !existsSync(`/proc/${idIn('command')}`) || undefined;
+    await until('the end of the command', isOver);
     await clock.advance(200);
     await until('told', async () => (await row()).callback_due_at === null || undefined);
     expect(await row()).toMatchObject({ callback_attempts: 1, callback_error: null });
