@@ -3,5 +3,8 @@ import { z } from 'zod';
 
 export const asker = { actor: z.string().min(1).max(100), reason: z.string().max(1_000) };
 
-/** Of what nobody may do without saying why. */
-export const neededReason = z.string().trim().min(1, 'a reason is needed').max(1_000);
+/** The same of what nobody may do without saying why. */
+export const askerWithReason = {
+  ...asker,
+  reason: z.string().trim().min(1, 'a reason is needed').max(1_000),
+};

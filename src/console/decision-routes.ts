@@ -3,15 +3,14 @@ import { z } from 'zod';
 import { RELEASE_REASONS, REVIEW_ACTIONS, type Review } from '../decisions/review/review.ts';
 import type { KillSwitch } from '../decisions/stop/kill-switch.ts';
 import type { RouteGroup } from './api.ts';
-import { asker, neededReason } from './asker.ts';
+import { askerWithReason } from './asker.ts';
 
 /** Deliveries of one request; more than that nobody has looked at one by one. */
 const DELIVERIES_MAX = 500;
 
 const delivery = z.string().min(1).max(100);
 const reviewBody = z.strictObject({
-  actor: asker.actor,
-  reason: neededReason,
+  ...askerWithReason,
   action: z.enum(REVIEW_ACTIONS),
   deliveries: z.array(delivery).min(1).max(DELIVERIES_MAX),
   why: z.enum(RELEASE_REASONS).optional(),
@@ -19,7 +18,10 @@ const reviewBody = z.strictObject({
   confirmed: z.array(delivery).max(DELIVERIES_MAX).optional(),
 });
 
-const killBody = z.strictObject({ actor: asker.actor, reason: neededReason.max(500) });
+const killBody = z.strictObject({
+  ...askerWithReason,
+  reason: askerWithReason.reason.max(500),
+});
 
 /** The kill switch, below `/api/decisions/`. */
 export function killSwitchRoutes(killSwitch: KillSwitch, onChanged: () => void): RouteGroup {

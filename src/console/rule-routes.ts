@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { RejectOperations } from '../decisions/reject/arm.ts';
 import type { RouteGroup } from './api.ts';
-import { asker, neededReason } from './asker.ts';
+import { asker, askerWithReason } from './asker.ts';
 
 const DAY_MS = 86_400_000;
 /** A rule that nobody has looked at for longer than a year is not armed any more. */
@@ -11,12 +11,11 @@ const DECISIONS_MAX = 500;
 
 const ruleId = z.string().min(1).max(100);
 const armBody = z.strictObject({
-  actor: asker.actor,
-  reason: neededReason,
+  ...askerWithReason,
   rule: ruleId,
   lastsMs: z.int().min(60_000).max(ARMED_MS_MAX),
 });
-const disarmBody = z.strictObject({ actor: asker.actor, reason: neededReason, rule: ruleId });
+const disarmBody = z.strictObject({ ...askerWithReason, rule: ruleId });
 const seenBody = z.strictObject({
   actor: asker.actor,
   rule: ruleId,
@@ -34,7 +33,7 @@ const reportBody = z.strictObject({
   }),
 });
 const reloadBody = z.strictObject(asker);
-const breakerBody = z.strictObject({ actor: asker.actor, reason: neededReason });
+const breakerBody = z.strictObject(askerWithReason);
 
 export function ruleRoutes(
   rejects: RejectOperations,

@@ -16,6 +16,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { RefusedError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Scrubber } from '../lib/secret.ts';
+import { resolveIncidents } from '../outbox/watch/incidents.ts';
 import type { SpaceWatch } from '../store/space.ts';
 import type { Store } from '../store/store.ts';
 import type { ReadOrder } from '../sync/read-order.ts';
@@ -71,14 +72,16 @@ async function recordRefused(deps: InboxDeps, orderId: number, error: RefusedErr
 
 /** It was only early: the service shows the order now. */
 async function resolveRefused({ store, clock }: InboxDeps, orderId: number): Promise<void> {
-  await store.db
-    .updateTable('incident')
-    .set({ resolved_at: clock.now() })
+  const open = await store.db
+    .selectFrom('incident')
+    .select('id')
     .where('kind', '=', 'order_unreadable')
     .where('entity', '=', 'sales_order')
     .where('key', '=', String(orderId))
     .where('resolved_at', 'is', null)
-    .execute();
+    .executeTakeFirst();
+  // Hardly ever: each read of an order would wait for its turn to write otherwise.
+  if (open) await store.transaction((tx) => resolveIncidents(tx, [open.id], clock.now()));
 }
 
 /** A link into the portal: kept nowhere, and taken out of every log line that it might get into. */

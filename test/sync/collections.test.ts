@@ -24,6 +24,27 @@ async function startColors(follow: 'token' | 'links') {
   return { ...pull, colors, deleted };
 }
 
+/** A service whose pages of colors are what `answer` gives for their query; undefined is a 503. */
+async function startPages(
+  options: NonNullable<Parameters<typeof clientsOf>[1]>,
+  answer: (query: URLSearchParams) => object | undefined,
+) {
+  const server = await startFaulty((request, response) => {
+    if (request.url?.endsWith('/auth/login')) {
+      answerJson(response, 200, { data: { token: 'a' } });
+      return;
+    }
+    const page = answer(new URL(request.url ?? '', 'http://x').searchParams);
+    answerJson(response, page ? 200 : 503, page ?? {});
+  });
+  onTestFinished(() => server[Symbol.asyncDispose]());
+  const credentials = { key: { clientId: 'a', clientSecret: 'b' } };
+  const clients = clientsOf({ v1Url: server.url, v2Url: server.url, credentials }, options);
+  onTestFinished(() => clients.transport[Symbol.asyncDispose]());
+  const store = await temporaryStore(systemClock());
+  return { store, ...runsOn(runnerOf(store)), colors: createPdmStream(clients.v2, 'colors', FUSE) };
+}
+
 describe('a page that lost rows', () => {
   it('proves nothing when the links lead past them', async () => {
     const { reference, run, colors, deleted } = await startColors('links');
@@ -70,27 +91,15 @@ describe('a token that pins nothing', () => {
   it('lets no row that slips between two pages count as gone', async () => {
     let rows = ['1', '2', '3', '4', '5', '6'];
     let onAsked = (_offset: number): void => undefined;
-    await using server = await startFaulty((request, response) => {
-      if (request.url?.endsWith('/auth/login')) {
-        answerJson(response, 200, { data: { token: 'a' } });
-        return;
-      }
-      const { searchParams } = new URL(request.url ?? '', 'http://x');
-      const offset = Number(searchParams.get('page[offset]'));
+    const { store, run, colors } = await startPages({ resourceRows: 2 }, (query) => {
+      const offset = Number(query.get('page[offset]'));
       onAsked(offset);
       const data = rows
         .slice(offset, offset + 2)
         .map((id) => ({ type: 'color', id, attributes: { name: 'red' } }));
       const next = offset + 2 < rows.length ? `?page[offset]=${offset + 2}` : null;
-      answerJson(response, 200, { data, links: { next }, meta: { pageToken: 't' } });
+      return { data, links: { next }, meta: { pageToken: 't' } };
     });
-    const credentials = { key: { clientId: 'a', clientSecret: 'b' } };
-    const address = { v1Url: server.url, v2Url: server.url, credentials };
-    const clients = clientsOf(address, { resourceRows: 2 });
-    onTestFinished(() => clients.transport[Symbol.asyncDispose]());
-    const store = await temporaryStore(systemClock());
-    const { run } = runsOn(runnerOf(store));
-    const colors = createPdmStream(clients.v2, 'colors', FUSE);
     const there = async () => {
       const live = store.db.selectFrom('color').select('color_id').where('deleted_at', 'is', null);
       return (await live.orderBy('color_id').execute()).map((row) => row.color_id);
@@ -111,24 +120,14 @@ describe('a token that pins nothing', () => {
 describe('links that go round in circles', () => {
   it('end the run, however many pages each attempt brings', async () => {
     let behind: readonly (number | null)[] = [1, 2, 1];
-    await using server = await startFaulty((request, response) => {
-      if (request.url?.endsWith('/auth/login')) {
-        answerJson(response, 200, { data: { token: 'a' } });
-        return;
-      }
-      const { searchParams } = new URL(request.url ?? '', 'http://x');
-      const offset = Number(searchParams.get('page[offset]'));
+    const options = { resourceRows: 1, follow: 'links' } as const;
+    const { run, lastRun, colors } = await startPages(options, (query) => {
+      const offset = Number(query.get('page[offset]'));
       const data = [{ type: 'color', id: String(offset), attributes: { name: 'red' } }];
       const next = behind[offset] ?? null;
-      searchParams.set('page[offset]', String(next));
-      answerJson(response, 200, { data, links: { next: next && `?${searchParams}` } });
+      query.set('page[offset]', String(next));
+      return { data, links: { next: next && `?${query}` } };
     });
-    const credentials = { key: { clientId: 'a', clientSecret: 'b' } };
-    const address = { v1Url: server.url, v2Url: server.url, credentials };
-    const clients = clientsOf(address, { resourceRows: 1, follow: 'links' });
-    onTestFinished(() => clients.transport[Symbol.asyncDispose]());
-    const { run, lastRun } = runsOn(runnerOf(await temporaryStore(systemClock())));
-    const colors = createPdmStream(clients.v2, 'colors', FUSE);
     const outcomes: string[] = [];
     while (outcomes.length < 8 && outcomes.at(-1) !== 'failed') {
       outcomes.push((await run(colors)).outcome);
@@ -149,25 +148,12 @@ describe('an array for what is included', () => {
       included: [{ type: 'planet', id: '9' }],
     }));
     let broken = 0;
-    await using server = await startFaulty((request, response) => {
-      if (request.url?.endsWith('/auth/login')) {
-        answerJson(response, 200, { data: { token: 'a' } });
-        return;
-      }
-      const offset = new URL(request.url ?? '', 'http://x').searchParams.get('page[offset]');
-      if (offset === '2' && broken < 5) {
-        broken += 1;
-        answerJson(response, 503, {});
-        return;
-      }
-      answerJson(response, 200, pages[Number(offset)]);
+    const { store, run, colors } = await startPages({}, (query) => {
+      const offset = query.get('page[offset]');
+      if (offset !== '2' || broken >= 5) return pages[Number(offset)];
+      broken += 1;
+      return undefined;
     });
-    const credentials = { key: { clientId: 'a', clientSecret: 'b' } };
-    const clients = clientsOf({ v1Url: server.url, v2Url: server.url, credentials });
-    onTestFinished(() => clients.transport[Symbol.asyncDispose]());
-    const store = await temporaryStore(systemClock());
-    const { run } = runsOn(runnerOf(store));
-    const colors = createPdmStream(clients.v2, 'colors', FUSE);
     expect(await run(colors)).toMatchObject({ outcome: 'interrupted' });
     expect(await run(colors)).toMatchObject({ outcome: 'complete', rows: 3 });
     expect(await driftOfStream(store.db, 'colors')).toContainEqual({

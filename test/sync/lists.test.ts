@@ -9,6 +9,7 @@ import { createSeasonStream } from '../../src/sync/streams/season.ts';
 import { createShortListStream } from '../../src/sync/streams/short-list.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
 import { lookAgainAfterUpgrade } from '../../src/sync/upgrade.ts';
+import { PDM_STREAMS } from './streams.ts';
 import { type Clients, FUSE, type SourceOptions, startPull } from './support.ts';
 
 const LEVEL = { detailed: true, detailedPricing: false };
@@ -331,16 +332,7 @@ describe('short lists', () => {
 
   it('mirrors every collection of V2, related resources as ids', async () => {
     const { store, run, v2 } = await pull({ world: { styles: 120, orders: 0 } });
-    const names = [
-      'styles',
-      'styleColors',
-      'colors',
-      'pdmBrands',
-      'types',
-      'genders',
-      'countries',
-    ] as const;
-    for (const name of names) {
+    for (const name of PDM_STREAMS) {
       const stream = createPdmStream(v2, name, FUSE);
       expect(await run(stream)).toMatchObject({ outcome: 'complete', reason: null });
       expect(await run(stream)).toMatchObject({ outcome: 'complete', changed: 0 });

@@ -7,7 +7,8 @@ import { createShortListStream } from '../../src/sync/streams/short-list.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
 import { type Clients, FUSE } from './support.ts';
 
-const PDM_STREAMS = [
+/** Written down once more than in the program: a stream that it forgets must not be missed here. */
+export const PDM_STREAMS = [
   'styles',
   'styleColors',
   'colors',

@@ -69,18 +69,17 @@ async function audit(tx: Tx, action: string, asker: Asker, at: number, detail: o
     .execute();
 }
 
-/** A push that the rules decided on. */
-const BY_RULES = sql<boolean>`exists (select 1 from decision n where n.actor = 'daemon'
-  and n.decision_id = cast(substr(outbox.cause, length('decision:') + 1) AS integer))`;
+/** Pushes that the rules decided on and that were not sent yet. */
+const UNSENT = sql<boolean>`outbox.kind = ${DELIVERY_STATUS_KIND} and outbox.state = 'queued'
+  and exists (select 1 from decision n where n.actor = 'daemon'
+    and n.decision_id = cast(substr(outbox.cause, length('decision:') + 1) AS integer))`;
 
 /** Whether there is anything to cancel: found out without a turn to write. */
 export async function hasUnsent(db: Db): Promise<boolean> {
   const row = await db
     .selectFrom('outbox')
     .select('outbox_id')
-    .where('kind', '=', DELIVERY_STATUS_KIND)
-    .where('state', '=', 'queued')
-    .where(BY_RULES)
+    .where(UNSENT)
     .limit(1)
     .executeTakeFirst();
   return row !== undefined;
@@ -91,9 +90,7 @@ export async function cancelUnsent(tx: Tx, reason: string, at: number): Promise<
   const rows = await tx
     .updateTable('outbox')
     .set({ state: 'canceled', ended_at: at, last_error: reason })
-    .where('kind', '=', DELIVERY_STATUS_KIND)
-    .where('state', '=', 'queued')
-    .where(BY_RULES)
+    .where(UNSENT)
     .returning('cause')
     .execute();
   const decisionIds = rows.map(({ cause }) => Number(cause.slice('decision:'.length)));
