@@ -16,7 +16,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { RefusedError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Scrubber } from '../lib/secret.ts';
-import { resolveIncidents } from '../outbox/watch/incidents.ts';
+import { endIncidents, openIncident } from '../store/incidents.ts';
 import type { SpaceWatch } from '../store/space.ts';
 import type { Store } from '../store/store.ts';
 import type { ReadOrder } from '../sync/read-order.ts';
@@ -54,34 +54,16 @@ export interface InboxDeps {
 /** How long the listener may take to answer what is on its way. */
 const DRAIN_MS = 5_000;
 
-/** An order that the service does not have (any more): nothing to read, somebody should know. */
-async function recordRefused(deps: InboxDeps, orderId: number, error: RefusedError): Promise<void> {
-  await deps.store.db
-    .insertInto('incident')
-    .values({
-      at: deps.clock.now(),
-      kind: 'order_unreadable',
-      entity: 'sales_order',
-      key: String(orderId),
-      detail: JSON.stringify({ code: error.code, message: error.message }),
-      resolved_at: null,
-    })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute();
-}
+const UNREADABLE = { kind: 'order_unreadable', entity: 'sales_order' } as const;
 
-/** It was only early: the service shows the order now. */
-async function resolveRefused({ store, clock }: InboxDeps, orderId: number): Promise<void> {
-  const open = await store.db
-    .selectFrom('incident')
-    .select('id')
-    .where('kind', '=', 'order_unreadable')
-    .where('entity', '=', 'sales_order')
-    .where('key', '=', String(orderId))
-    .where('resolved_at', 'is', null)
-    .executeTakeFirst();
-  // Hardly ever: each read of an order would wait for its turn to write otherwise.
-  if (open) await store.transaction((tx) => resolveIncidents(tx, [open.id], clock.now()));
+/** An order that the service does not have (any more): nothing to read, somebody should know. */
+async function recordRefused(
+  { store, clock }: InboxDeps,
+  orderId: number,
+  { code, message }: RefusedError,
+): Promise<void> {
+  const incident = { ...UNREADABLE, key: String(orderId), detail: { code, message } };
+  await openIncident(store.db, incident, clock.now());
 }
 
 /** A link into the portal: kept nowhere, and taken out of every log line that it might get into. */
@@ -184,7 +166,8 @@ export function createInbox({ listener: config, lossMeter }: Config, deps: Inbox
     ...{ store, random, log, clock: deps.refresherClock },
     readOrder: async (orderId, request) => {
       await deps.readOrder(orderId, request);
-      await resolveRefused(deps, orderId);
+      // It was only early before: the service shows the order now.
+      await endIncidents(store.db, UNREADABLE, [String(orderId)], clock.now());
     },
     onRead: deps.onRead,
     onRefused: (orderId, error) => recordRefused(deps, orderId, error),

@@ -11,6 +11,7 @@ import type { Clock } from '../lib/clock.ts';
 import { ConfigError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { loadRules } from '../rules/load.ts';
+import { endIncidents, openIncident, reconcileIncidents } from '../store/incidents.ts';
 import { readState, writeState } from '../store/state.ts';
 import type { Store, Tx } from '../store/store.ts';
 import { fillLists, type ListFailure, listDigests, listsOf } from './lists/read.ts';
@@ -53,16 +54,8 @@ export interface RuleKeeperDeps {
 
 async function tellInvalid({ store, clock, log }: RuleKeeperDeps, error: ConfigError) {
   log.error({ code: error.code }, `the rules cannot be used: ${error.message}`);
-  await store.db
-    .insertInto('incident')
-    .values({
-      ...INCIDENT,
-      at: clock.now(),
-      detail: JSON.stringify({ code: error.code, message: error.message }),
-      resolved_at: null,
-    })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute();
+  const detail = { code: error.code, message: error.message };
+  await openIncident(store.db, { ...INCIDENT, detail }, clock.now());
 }
 
 /** Keeps the texts, so that every decision can show them, and notes what is in force. */
@@ -74,12 +67,7 @@ async function putInForce(tx: Tx, { ruleSet, files }: LoadedRuleSet, clock: Cloc
     .onConflict((conflict) => conflict.doNothing())
     .execute();
   await writeState(tx, RULES_IN_FORCE, ruleSet.hash, clock);
-  await tx
-    .updateTable('incident')
-    .set({ resolved_at: at })
-    .where('kind', '=', INCIDENT.kind)
-    .where('resolved_at', 'is', null)
-    .execute();
+  await endIncidents(tx, INCIDENT, [INCIDENT.key], at);
 }
 
 /** The set that was in force last, if this version can still read it; else a set of no rules. */
@@ -126,29 +114,13 @@ async function tellLists(
   { store, clock, log }: RuleKeeperDeps,
   failed: readonly ListFailure[],
 ): Promise<void> {
-  const open = await store.db
-    .selectFrom('incident')
-    .select('key')
-    .where('kind', '=', LIST_INCIDENT)
-    .where('resolved_at', 'is', null)
-    .execute();
-  const at = clock.now();
-  for (const { list: key, message } of failed) {
-    if (open.some((row) => row.key === key)) continue;
-    log.error({ list: key }, `a list of the rules cannot be read: ${message}`);
-    const detail = JSON.stringify({ message });
-    const row = { at, kind: LIST_INCIDENT, entity: 'rules', key, detail, resolved_at: null };
-    await store.db.insertInto('incident').values(row).execute();
+  const wanted = failed.map(({ list: key, message }) => ({
+    ...{ kind: LIST_INCIDENT, entity: 'rules', key, detail: { message } },
+  }));
+  const { opened } = await reconcileIncidents(store.db, [LIST_INCIDENT], wanted, clock.now());
+  for (const { key: list, detail } of opened) {
+    log.error({ list }, `a list of the rules cannot be read: ${detail.message}`);
   }
-  const over = open.flatMap(({ key }) => (failed.some(({ list }) => list === key) ? [] : [key]));
-  if (over.length === 0) return;
-  await store.db
-    .updateTable('incident')
-    .set({ resolved_at: at })
-    .where('kind', '=', LIST_INCIDENT)
-    .where('key', 'in', over)
-    .where('resolved_at', 'is', null)
-    .execute();
 }
 
 /** Opens with the set of the directory, or, when that has mistakes, with the last good one. */

@@ -19,6 +19,7 @@ import {
   selectMarks,
   upsertRows,
 } from '../store/bulk.ts';
+import { openIncident } from '../store/incidents.ts';
 import type { Tx } from '../store/store.ts';
 import {
   type EntityDefinition,
@@ -179,18 +180,9 @@ async function splitContradictions(
       kept.push(item);
       continue;
     }
-    await tx
-      .insertInto('incident')
-      .values({
-        at,
-        kind: 'contradiction',
-        entity: definition.entity,
-        key: String(item.key),
-        detail: JSON.stringify({ reason, answer }),
-        resolved_at: null,
-      })
-      .onConflict((conflict) => conflict.doNothing())
-      .execute();
+    const { entity } = definition;
+    const incident = { kind: 'contradiction', entity, key: String(item.key) };
+    await openIncident(tx, { ...incident, detail: { reason, answer } }, at);
   }
   return kept;
 }

@@ -6,14 +6,14 @@
  * enough, because setting it twice does no harm.
  */
 import type { Clock } from '../lib/clock.ts';
+import { openIncident } from '../store/incidents.ts';
 import { readState, writeState } from '../store/state.ts';
 import type { Store, Tx } from '../store/store.ts';
 import type { OutboxState } from '../store/tables.ts';
 import type { Finding, OutboxItem } from './item.ts';
 import { type Change, move } from './ledger.ts';
 import { type LookPace, nextLookAt } from './look-times.ts';
-import { DIFFERS_KIND } from './watch/differences.ts';
-import { raiseIncident } from './watch/incidents.ts';
+import { DIFFERENCE } from './watch/differences.ts';
 
 export interface Policy {
   /** From {@link OutboxKind}. */
@@ -110,8 +110,8 @@ async function tellDifferences(
   if (differences.length === 0) return;
   const hint = `compare: outbox show ${outboxId}; then: outbox resolve ${outboxId} --as noted`;
   const detail = { kind, reference, differences, hint };
-  const incident = { kind: DIFFERS_KIND, entity: 'outbox', key: String(outboxId), detail };
-  await raiseIncident(tx, incident, now);
+  const incident = { ...DIFFERENCE, key: String(outboxId), detail };
+  await openIncident(tx, incident, now);
 }
 
 async function verdictOfAbsence(

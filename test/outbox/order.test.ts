@@ -1,8 +1,8 @@
 import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { raiseIncident } from '../../src/outbox/watch/incidents.ts';
 import { createBackup } from '../../src/store/backup/create.ts';
 import { restoreBackup } from '../../src/store/backup/restore.ts';
+import { openIncident } from '../../src/store/incidents.ts';
 import { type House, startHouse } from './house.ts';
 
 const POST = { path: '*/orders', method: 'POST' } as const;
@@ -281,7 +281,7 @@ describe('the desk', () => {
     for (const id of ids) {
       await house.until(id, 'confirmed');
       const incident = { kind: 'push_differs', entity: 'outbox', key: String(id), detail: {} };
-      await house.store.transaction((tx) => raiseIncident(tx, incident, 0));
+      await house.store.transaction((tx) => openIncident(tx, incident, 0));
     }
     const quantities = (quantity: number) =>
       db.updateTable('sales_order_line').set({ quantity }).execute();

@@ -11,6 +11,7 @@ import { tryParseJson } from '../../lib/json.ts';
 import { parseDuration } from '../../lib/units.ts';
 import type { Outcome } from '../../rules/combine.ts';
 import type { RuleSet } from '../../rules/rule.ts';
+import { endIncidents, openIncident } from '../../store/incidents.ts';
 import type { Tx } from '../../store/store.ts';
 
 type Settings = RuleSet['settings'];
@@ -84,23 +85,6 @@ async function reasonToPause(
   return `the service did not take the last ${refused} pushes`;
 }
 
-async function tell(tx: Tx, why: string, now: number): Promise<void> {
-  await tx
-    .insertInto('incident')
-    .values({ ...INCIDENT, at: now, detail: JSON.stringify({ why }), resolved_at: null })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute();
-}
-
-async function resolve(tx: Tx, now: number): Promise<void> {
-  await tx
-    .updateTable('incident')
-    .set({ resolved_at: now })
-    .where('kind', '=', INCIDENT.kind)
-    .where('resolved_at', 'is', null)
-    .execute();
-}
-
 export interface Paused {
   readonly outcome: Outcome;
   /** When it is to be looked at again; epoch milliseconds. */
@@ -129,11 +113,11 @@ export async function paceAccept(
   const why = await reasonToPause(tx, settings, pace);
   if (why === undefined) {
     await writePace(tx, { ...pace, count: pace.count + 1 }, now);
-    if (pace.count === 0) await resolve(tx, now);
+    if (pace.count === 0) await endIncidents(tx, INCIDENT, [INCIDENT.key], now);
     return undefined;
   }
   const pausedUntil = now + pauseMs;
   await writePace(tx, { ...pace, pausedUntil, why }, now);
-  await tell(tx, why, now);
+  await openIncident(tx, { ...INCIDENT, detail: { why } }, now);
   return paused(why, pausedUntil);
 }

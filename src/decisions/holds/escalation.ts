@@ -1,8 +1,8 @@
 /** A hold that has lasted its time and needs a person: an incident, open until it is over. */
-import { inKeys } from '../../store/bulk.ts';
+import { endIncidents, openIncident } from '../../store/incidents.ts';
 import type { Tx } from '../../store/store.ts';
 
-const HOLD_EXPIRED = 'hold_expired';
+const HOLD_EXPIRED = { kind: 'hold_expired', entity: 'delivery' } as const;
 
 interface Expired {
   readonly rule_id: string;
@@ -21,15 +21,8 @@ export async function escalate(
   const detail = holds.map(({ rule_id: rule, since, expires_at: expiresAt }) => ({
     ...{ rule, since, expiresAt },
   }));
-  await tx
-    .insertInto('incident')
-    .values({
-      ...{ at: now, kind: HOLD_EXPIRED, entity: 'delivery', key: String(orderDeliveryId) },
-      detail: JSON.stringify({ reason, holds: detail }),
-      resolved_at: null,
-    })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute();
+  const incident = { ...HOLD_EXPIRED, key: String(orderDeliveryId) };
+  await openIncident(tx, { ...incident, detail: { reason, holds: detail } }, now);
 }
 
 export async function resolveEscalation(
@@ -37,12 +30,5 @@ export async function resolveEscalation(
   ids: readonly number[],
   now: number,
 ): Promise<void> {
-  await tx
-    .updateTable('incident')
-    .set({ resolved_at: now })
-    .where('kind', '=', HOLD_EXPIRED)
-    .where('entity', '=', 'delivery')
-    .where(inKeys('key', ids.map(String)))
-    .where('resolved_at', 'is', null)
-    .execute();
+  await endIncidents(tx, HOLD_EXPIRED, ids.map(String), now);
 }

@@ -5,11 +5,12 @@
 import { z } from 'zod';
 import { RefusedError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
+import { endIncidents, openIncident } from '../../store/incidents.ts';
 import type { Db, Tx } from '../../store/store.ts';
 
 const KEY = 'reject_breaker';
 const RESET_KEY = 'reject_breaker_reset';
-const INCIDENT = 'reject_breaker';
+const INCIDENT = { kind: 'reject_breaker', entity: 'rules', key: 'reject' } as const;
 
 const BREAKER = z.object({ at: z.number(), rail: z.string(), detail: z.string() });
 
@@ -32,15 +33,7 @@ export async function tripBreaker(tx: Tx, breaker: Breaker): Promise<void> {
     .values({ key: KEY, value: JSON.stringify(breaker), updated_at: breaker.at })
     .onConflict((conflict) => conflict.doNothing())
     .execute();
-  await tx
-    .insertInto('incident')
-    .values({
-      ...{ at: breaker.at, kind: INCIDENT, entity: 'rules', key: 'reject' },
-      detail: JSON.stringify(breaker),
-      resolved_at: null,
-    })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute();
+  await openIncident(tx, { ...INCIDENT, detail: breaker }, breaker.at);
 }
 
 /** When a person last reset it; 0: never. */
@@ -68,12 +61,7 @@ export async function resetBreaker(
     .values({ key: RESET_KEY, ...values })
     .onConflict((conflict) => conflict.column('key').doUpdateSet(values))
     .execute();
-  await tx
-    .updateTable('incident')
-    .set({ resolved_at: at })
-    .where('kind', '=', INCIDENT)
-    .where('resolved_at', 'is', null)
-    .execute();
+  await endIncidents(tx, INCIDENT, [INCIDENT.key], at);
   await tx
     .insertInto('audit')
     .values({

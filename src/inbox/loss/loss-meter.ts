@@ -9,6 +9,7 @@
 import type { Clock } from '../../lib/clock.ts';
 import { isJsonObject, tryParseJson } from '../../lib/json.ts';
 import type { Logger } from '../../lib/log.ts';
+import { reconcileIncidents } from '../../store/incidents.ts';
 import { readState, writeState } from '../../store/state.ts';
 import type { Store } from '../../store/store.ts';
 import type { Meter } from '../meter.ts';
@@ -51,29 +52,10 @@ interface Alarm {
 /** Opens the incident while the alarm is on, and ends it when it is off. */
 async function setAlarm({ store, clock, log }: LossMeterDeps, alarm: Alarm): Promise<void> {
   const { kind, isOn, detail } = alarm;
-  const open = await store.db
-    .selectFrom('incident')
-    .select('id')
-    .where('kind', '=', kind)
-    .where('resolved_at', 'is', null)
-    .executeTakeFirst();
-  if (isOn === (open !== undefined)) return;
-  const at = clock.now();
-  if (isOn) {
-    log.error({ alarm: kind, ...detail }, 'alarm');
-    const subject = { kind, entity: 'relay', key: kind, detail: JSON.stringify(detail) };
-    await store.db
-      .insertInto('incident')
-      .values({ at, ...subject, resolved_at: null })
-      .execute();
-  } else if (open) {
-    log.info({ alarm: kind }, 'the alarm is over');
-    await store.db
-      .updateTable('incident')
-      .set({ resolved_at: at })
-      .where('id', '=', open.id)
-      .execute();
-  }
+  const wanted = isOn ? [{ kind, entity: 'relay', key: kind, detail }] : [];
+  const { opened, ended } = await reconcileIncidents(store.db, [kind], wanted, clock.now());
+  if (opened.length > 0) log.error({ alarm: kind, ...detail }, 'alarm');
+  if (ended > 0) log.info({ alarm: kind }, 'the alarm is over');
 }
 
 const SILENCE_HINT =

@@ -7,11 +7,11 @@
 import type { Clock } from '../../lib/clock.ts';
 import { BugError, RefusedError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
+import { endIncidents } from '../../store/incidents.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { OutboxState } from '../../store/tables.ts';
 import { type Change, move } from '../ledger.ts';
-import { DIFFERS_KIND } from '../watch/differences.ts';
-import { resolveIncidents } from '../watch/incidents.ts';
+import { DIFFERENCE } from '../watch/differences.ts';
 import { candidatesIn } from './candidates.ts';
 
 /** Who asks, and why: goes into the audit. */
@@ -228,23 +228,10 @@ async function sayAbsent(tx: Tx, deps: DeskDeps, row: DeskRow, asker: Asker): Pr
 /** Ends the incident about a difference that stays. */
 async function sayNoted(tx: Tx, deps: DeskDeps, row: DeskRow, asker: Asker): Promise<OutboxState> {
   const now = deps.clock.now();
-  const open = await tx
-    .selectFrom('incident')
-    .select('id')
-    .where('kind', '=', DIFFERS_KIND)
-    .where('entity', '=', 'outbox')
-    .where('key', '=', String(row.outboxId))
-    .where('resolved_at', 'is', null)
-    .execute();
-  if (open.length === 0) {
+  if ((await endIncidents(tx, DIFFERENCE, [String(row.outboxId)], now)) === 0) {
     const text = `outbox ${row.outboxId} has no difference that waits for a person`;
     throw new RefusedError('outbox.nothing_to_note', text, { hint: 'see: selvedge outbox show' });
   }
-  await resolveIncidents(
-    tx,
-    open.map(({ id }) => id),
-    now,
-  );
   await audit(tx, now, asker, 'outbox.noted', row);
   return row.state;
 }

@@ -10,7 +10,8 @@ import { readResult } from '../document-state.ts';
 import { newOrderOf, newPendingRefundOf, readBody } from '../documents.ts';
 import { compareOrder, comparePendingRefund } from '../kinds/compare.ts';
 
-export const DIFFERS_KIND = 'push_differs';
+/** The keys are those of the outbox. */
+export const DIFFERENCE = { kind: 'push_differs', entity: 'outbox' } as const;
 
 const INCIDENTS_MAX = 200;
 
@@ -78,23 +79,23 @@ async function isAsSent(db: Db, { kind, reference, body, result }: Pushed): Prom
   return false;
 }
 
-/** Ids of open incidents whose difference is gone. */
-export async function endedDifferences(db: Db): Promise<number[]> {
+/** Keys of open incidents whose difference is gone. */
+export async function endedDifferences(db: Db): Promise<string[]> {
   const open = await db
     .selectFrom('incident')
-    .select(['id', 'key'])
-    .where('kind', '=', DIFFERS_KIND)
+    .select('key')
+    .where('kind', '=', DIFFERENCE.kind)
     .where('resolved_at', 'is', null)
     .limit(INCIDENTS_MAX)
     .execute();
-  const ended: number[] = [];
-  for (const { id, key } of open) {
+  const ended: string[] = [];
+  for (const { key } of open) {
     const row = await db
       .selectFrom('outbox')
       .select(['kind', 'reference', 'body', 'result'])
       .where('outbox_id', '=', Number(key))
       .executeTakeFirst();
-    if (row && (await isAsSent(db, row))) ended.push(id);
+    if (row && (await isAsSent(db, row))) ended.push(key);
   }
   return ended;
 }

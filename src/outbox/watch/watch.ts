@@ -8,11 +8,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
+import { endIncidents, type Incident, reconcileIncidents } from '../../store/incidents.ts';
 import { readState, writeState } from '../../store/state.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import { worstLateness } from '../settle.ts';
-import { endedDifferences } from './differences.ts';
-import { reconcileIncidents, resolveIncidents } from './incidents.ts';
+import { DIFFERENCE, endedDifferences } from './differences.ts';
 
 export interface WatchDeps {
   readonly store: Store;
@@ -48,8 +48,6 @@ const DUPLICATE_KIND = 'duplicate_reference';
 const OUTBOX_KINDS = ['delivery_status', 'order', 'pending_refund', 'refund_status', 'style'];
 /** A pending refund that was not confirmed for so long is not watched any more. */
 const REFUND_WATCH_MS = 180 * 86_400_000;
-
-type Incident = Parameters<typeof reconcileIncidents>[2][number];
 
 async function openPushes(tx: Tx, limits: WatchDeps['limits'], now: number): Promise<Incident[]> {
   const open = await tx
@@ -158,7 +156,7 @@ async function auditDuplicates(
 ): Promise<number> {
   const found = await duplicates(store.db, signal);
   if (signal.aborted) return 0;
-  const fresh = await store.transaction(async (tx) => {
+  const { opened: fresh } = await store.transaction(async (tx) => {
     await writeState(tx, AUDITED_KEY, String(clock.now()), clock);
     return reconcileIncidents(tx, [DUPLICATE_KIND], found, clock.now());
   });
@@ -172,8 +170,8 @@ async function round(deps: WatchDeps, signal: AbortSignal): Promise<void> {
   const lateness = await worstLateness(store.db);
   deps.onLateness(lateness);
   const agreed = await endedDifferences(store.db);
-  const fresh = await store.transaction(async (tx) => {
-    await resolveIncidents(tx, agreed, now);
+  const { opened: fresh } = await store.transaction(async (tx) => {
+    await endIncidents(tx, DIFFERENCE, agreed, now);
     const wanted = [
       ...(await openPushes(tx, limits, now)),
       ...(await unconfirmedRefunds(tx, limits.refundAlertAfterMs, now)),

@@ -1,0 +1,87 @@
+/**
+ * Incidents: what people should know of and see to. Of each kind, one at a time is open for each
+ * thing: while it is, the same is not told again.
+ */
+import { inKeys } from './bulk.ts';
+import type { Db, Tx } from './store.ts';
+
+export interface Incident {
+  readonly kind: string;
+  /** What it is about, and which one of those. */
+  readonly entity: string;
+  readonly key: string;
+  readonly detail: object;
+}
+
+/** Leaves one that is open as it is. */
+export async function openIncident(db: Db | Tx, incident: Incident, now: number): Promise<void> {
+  await db
+    .insertInto('incident')
+    .values({ ...incident, at: now, detail: JSON.stringify(incident.detail), resolved_at: null })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+async function endRows(
+  db: Db | Tx,
+  rows: readonly { readonly id: number }[],
+  now: number,
+): Promise<number> {
+  // Hardly ever there is any: who only asks needs no turn to write.
+  if (rows.length === 0) return 0;
+  const ids = rows.map(({ id }) => id);
+  await db
+    .updateTable('incident')
+    .set({ resolved_at: now })
+    .where(inKeys('id', ids))
+    .where('resolved_at', 'is', null)
+    .execute();
+  return rows.length;
+}
+
+/** Their reason is gone, or a person has seen them. Gives how many were open. */
+export async function endIncidents(
+  db: Db | Tx,
+  { kind, entity }: Pick<Incident, 'kind' | 'entity'>,
+  keys: readonly string[],
+  now: number,
+): Promise<number> {
+  const open = await db
+    .selectFrom('incident')
+    .select('id')
+    .where('kind', '=', kind)
+    .where('entity', '=', entity)
+    .where(inKeys('key', keys))
+    .where('resolved_at', 'is', null)
+    .execute();
+  return endRows(db, open, now);
+}
+
+function nameOf({ kind, entity, key }: Omit<Incident, 'detail'>): string {
+  return `${kind} ${entity} ${key}`;
+}
+
+/**
+ * Makes the open incidents of these kinds the ones given: new ones are opened, those whose reason
+ * is gone are ended. Gives those that are new, and how many were ended.
+ */
+export async function reconcileIncidents<Wanted extends Incident>(
+  db: Db | Tx,
+  kinds: readonly string[],
+  wanted: readonly Wanted[],
+  now: number,
+): Promise<{ readonly opened: readonly Wanted[]; readonly ended: number }> {
+  const open = await db
+    .selectFrom('incident')
+    .select(['id', 'kind', 'entity', 'key'])
+    .where('kind', 'in', [...kinds])
+    .where('resolved_at', 'is', null)
+    .execute();
+  const wantedNames = new Set(wanted.map(nameOf));
+  const openNames = new Set(open.map(nameOf));
+  const over = open.filter((incident) => !wantedNames.has(nameOf(incident)));
+  const ended = await endRows(db, over, now);
+  const opened = wanted.filter((incident) => !openNames.has(nameOf(incident)));
+  for (const incident of opened) await openIncident(db, incident, now);
+  return { opened, ended };
+}
