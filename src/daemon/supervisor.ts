@@ -6,7 +6,7 @@
  * own exit code.
  */
 import type { Clock } from '../lib/clock.ts';
-import { ConfigError, StoreError, toError } from '../lib/errors.ts';
+import { ConfigError, isStoreUnusable, toError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 
 export interface Worker {
@@ -63,7 +63,7 @@ async function keepRunning(
     } catch (thrown) {
       const error = toError(thrown);
       entry.lastError = error.message;
-      if (error instanceof StoreError || error instanceof ConfigError) {
+      if (isStoreUnusable(error) || error instanceof ConfigError) {
         onFatal(error);
         break;
       }

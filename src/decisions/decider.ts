@@ -9,7 +9,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../lib/clock.ts';
-import { StoreError, toError } from '../lib/errors.ts';
+import { isStoreUnusable, toError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Store } from '../store/store.ts';
 import { type Decided, decide } from './decide.ts';
@@ -118,7 +118,7 @@ async function decideDue(
       const decided = await decideOne(deps, delivery);
       if (decided) report(deps, delivery.trigger, decided);
     } catch (thrown) {
-      if (thrown instanceof StoreError) throw thrown;
+      if (isStoreUnusable(thrown)) throw thrown;
       aside.set(delivery.orderDeliveryId, now + ASIDE_MS);
       const error = toError(thrown);
       await tellUndecidable(deps.store.db, delivery.orderDeliveryId, error, now);

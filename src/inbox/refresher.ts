@@ -9,7 +9,7 @@
  */
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
-import { RefusedError, RetryLaterError, StoreError, toError } from '../lib/errors.ts';
+import { isStoreUnusable, RefusedError, RetryLaterError, toError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import {
   completeRefresh,
@@ -162,7 +162,7 @@ function createReader(
     } catch (error) {
       // A stop is no failure: the row stays as it is and the next run reads the order.
       if (signal.aborted) return;
-      if (error instanceof StoreError) throw error;
+      if (isStoreUnusable(error)) throw error;
       if (error instanceof RefusedError) await refused(due, error);
       else await putOff(due, toError(error));
       return;

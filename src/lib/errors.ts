@@ -88,6 +88,14 @@ export function invariant(condition: boolean, message: string): asserts conditio
   if (!condition) throw new BugError('bug.invariant', message);
 }
 
+/**
+ * The database cannot be used, which no later try makes better. Who puts other errors off throws
+ * this one on: all ends, before anything more is written into the file.
+ */
+export function isStoreUnusable(error: unknown): boolean {
+  return error instanceof StoreError;
+}
+
 /** Anything thrown, as an Error. */
 export function toError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));

@@ -21,11 +21,11 @@ import { type Clock, watchSteps } from '../lib/clock.ts';
 import {
   BugError,
   ConflictError,
+  isStoreUnusable,
   LoginAgainError,
   RefusedError,
   RetryLaterError,
   SelvedgeError,
-  StoreError,
   toError,
 } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
@@ -237,7 +237,7 @@ async function step(
         : { send: false, finding: await kind.look(item, signal) };
     if (clearance.send && deps.dryRun) throw new RetryLaterError('outbox.dry_run', DRY_RUN);
   } catch (error) {
-    if (error instanceof StoreError) throw error;
+    if (isStoreUnusable(error)) throw error;
     if (!signal.aborted) await putOff(deps, item, putOffs, error);
     return;
   }

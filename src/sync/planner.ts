@@ -5,7 +5,7 @@
  */
 import type { Random } from '../lib/chance.ts';
 import { watchSteps } from '../lib/clock.ts';
-import { StoreError, toError } from '../lib/errors.ts';
+import { isStoreUnusable, toError } from '../lib/errors.ts';
 import { ensureState } from './run/ledger.ts';
 import { createOutages } from './run/outages.ts';
 import { type RunnerDeps, type RunResult, runStream } from './run/run-stream.ts';
@@ -110,7 +110,7 @@ async function runOne(
     deps.onRunEnded(await runStream(deps, planned.stream, ask, signal));
   } catch (thrown) {
     if (signal.aborted) return;
-    if (thrown instanceof StoreError) throw thrown;
+    if (isStoreUnusable(thrown)) throw thrown;
     deps.log.error({ stream: planned.stream.name, err: toError(thrown) }, 'run broke');
     await putOff(deps, planned, toError(thrown).message);
   }

@@ -9,7 +9,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
-import { StoreError, toError } from '../../lib/errors.ts';
+import { isStoreUnusable, toError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { parseDuration } from '../../lib/units.ts';
 import { enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
@@ -180,7 +180,7 @@ async function lookUp(
     if (found !== undefined) return undefined;
     return { rail: 're-read', detail: 'the service does not know it any more', next: 'anew' };
   } catch (thrown) {
-    if (thrown instanceof StoreError || signal.aborted) throw thrown;
+    if (isStoreUnusable(thrown) || signal.aborted) throw thrown;
     const detail = `the service cannot be asked: ${toError(thrown).message}`;
     return { rail: 're-read', detail, next: 'wait' };
   }

@@ -2,7 +2,7 @@
  * The dry run of a hand-in: everything that would be checked, at the door and before the sending,
  * and nothing of it kept. Reads the mirror, and the service where the sending would, too.
  */
-import { BugError, SelvedgeError, StoreError } from '../../lib/errors.ts';
+import { BugError, isStoreUnusable, SelvedgeError } from '../../lib/errors.ts';
 import { canonicalJson, type JsonObject, sha256 } from '../../lib/json.ts';
 import type { Store } from '../../store/store.ts';
 import { type Problem, referenceKey } from '../documents.ts';
@@ -93,7 +93,7 @@ export function createPreflight(store: Store, kinds: readonly OutboxKind[]): Pre
       return verdictOf(reference, await sender.clear(itemOf(kind, reference, document), signal));
     } catch (error) {
       // What the service would not tell about one says nothing about the others.
-      const isOurs = error instanceof BugError || error instanceof StoreError;
+      const isOurs = error instanceof BugError || isStoreUnusable(error);
       if (isOurs || !(error instanceof SelvedgeError)) throw error;
       const problems = [{ path: '', message: error.message }];
       return { reference, verdict: 'unclear', documentId: null, problems };

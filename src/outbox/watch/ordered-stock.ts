@@ -7,7 +7,7 @@ import type { StockLevel } from '../../client/v1/catalog.ts';
 import type { V1Client } from '../../client/v1/client.ts';
 import type { Variant } from '../../client/v1/schemas.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { SelvedgeError, StoreError } from '../../lib/errors.ts';
+import { isStoreUnusable, SelvedgeError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { ORDERED_SOURCE, writeStockVariants } from '../../mirror/catalog/apart.ts';
 import type { ReadSequence } from '../../store/state.ts';
@@ -75,8 +75,7 @@ export function createOrderedStock(deps: OrderedStockDeps): OrderedStock {
           await readBatch(deps, batch, signal);
         } catch (error) {
           if (signal.aborted) return;
-          const isStore = error instanceof StoreError;
-          if (isStore || !(error instanceof SelvedgeError)) throw error;
+          if (isStoreUnusable(error) || !(error instanceof SelvedgeError)) throw error;
           deps.log.warn({ err: error, barcodes: batch.length }, 'stock not read; the pull will');
         }
       }

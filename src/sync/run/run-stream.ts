@@ -7,10 +7,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createTally, type WireTally } from '../../client/http/tally.ts';
 import {
+  isStoreUnusable,
   RefusedError,
   RetryLaterError,
   SelvedgeError,
-  StoreError,
   toError,
 } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
@@ -325,7 +325,7 @@ export async function runStream(
   } catch (thrown) {
     // A stop is no failure: the run stays open and goes on after the start. What is wrong with the
     // database is for a person, and ends everything.
-    if (signal.aborted || thrown instanceof StoreError) throw thrown;
+    if (signal.aborted || isStoreUnusable(thrown)) throw thrown;
     const after = await afterFailure(deps, run, toError(thrown), state);
     if ('stream' in after) return after;
     end = after;
