@@ -1,7 +1,6 @@
-import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Daemon, openDaemon } from '../../src/daemon/daemon.ts';
 import { systemRandom } from '../../src/lib/chance.ts';
@@ -12,7 +11,7 @@ import { createScrubber, Secret } from '../../src/lib/secret.ts';
 import { lockFolder } from '../../src/store/lock.ts';
 import { openStore } from '../../src/store/store.ts';
 import { startTestReference, testConfig, until, WITH_STOCK } from '../support/house.ts';
-import { temporaryFolder } from '../support/store.ts';
+import { damage, temporaryFolder } from '../support/store.ts';
 
 /** The system's clock; `sleeping` tells how many wait on it. */
 function watchedClock(): Clock & { readonly sleeping: () => number } {
@@ -62,24 +61,6 @@ async function expectFree(folder: string): Promise<void> {
   await store.close();
   expect(failed).toEqual([]);
   expect(lease.expires_at).toBeLessThanOrEqual(Date.now());
-}
-
-/** Overwrites the pages of a table in a database that nobody has open. */
-async function damage(path: string, table: string): Promise<void> {
-  const { store } = await openStore({ path, busyTimeoutMs: 0 }, systemClock());
-  await store.close();
-  const database = new Database(path, { readonly: true });
-  const pages = database
-    .prepare<[string], number>(
-      'select rootpage from sqlite_schema where tbl_name = ? and rootpage > 0',
-    )
-    .pluck()
-    .all(table);
-  const size = Number(database.pragma('page_size', { simple: true }));
-  database.close();
-  const file = openSync(path, 'r+');
-  for (const page of pages) writeSync(file, Buffer.alloc(size, 0x5a), 0, size, (page - 1) * size);
-  closeSync(file);
 }
 
 // By what follows the feed; by a pull, here and in its thread; by a read of an order.

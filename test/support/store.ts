@@ -1,9 +1,10 @@
 /** Real SQLite files in folders of their own; a failed test's folder is kept for a look. */
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { closeSync, copyFileSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { inject, onTestFinished } from 'vitest';
-import { type Clock, manualClock } from '../../src/lib/clock.ts';
+import { type Clock, manualClock, systemClock } from '../../src/lib/clock.ts';
 import { openStore, type SqliteStore } from '../../src/store/store.ts';
 
 /** A new folder that goes away when the test has passed. */
@@ -23,4 +24,22 @@ export async function temporaryStore(clock: Clock = manualClock()): Promise<Sqli
   const { store } = await openStore({ path, busyTimeoutMs: 5_000 }, clock);
   onTestFinished(() => store.close());
   return store;
+}
+
+/** Overwrites the pages of a table in a database that nobody has open. */
+export async function damage(path: string, table: string): Promise<void> {
+  const { store } = await openStore({ path, busyTimeoutMs: 0 }, systemClock());
+  await store.close();
+  const database = new Database(path, { readonly: true });
+  const pages = database
+    .prepare<[string], number>(
+      'select rootpage from sqlite_schema where tbl_name = ? and rootpage > 0',
+    )
+    .pluck()
+    .all(table);
+  const size = Number(database.pragma('page_size', { simple: true }));
+  database.close();
+  const file = openSync(path, 'r+');
+  for (const page of pages) writeSync(file, Buffer.alloc(size, 0x5a), 0, size, (page - 1) * size);
+  closeSync(file);
 }

@@ -4,7 +4,7 @@
  * become SQL. What was read is part of the rule set, so that another content is another hash.
  */
 import { sql } from 'kysely';
-import { SelvedgeError, toError } from '../../lib/errors.ts';
+import { isStoreUnusable, SelvedgeError, toError } from '../../lib/errors.ts';
 import { canonicalJson, sha256 } from '../../lib/json.ts';
 import { LISTS_FILE, loadRules } from '../../rules/load.ts';
 import type { ListsRead } from '../../rules/settings.ts';
@@ -79,6 +79,7 @@ async function readLists(
     try {
       lists[list] = await readList(db, source);
     } catch (thrown) {
+      if (isStoreUnusable(thrown)) throw thrown;
       lists[list] = before[list] ?? [];
       failed.push({ list, message: toError(thrown).message });
     }

@@ -1,13 +1,15 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { fillLists } from '../../../src/decisions/lists/read.ts';
 import { openRuleKeeper } from '../../../src/decisions/rule-keeper.ts';
 import { verifyDecisions } from '../../../src/decisions/trial/replay.ts';
+import { manualClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { loadRules } from '../../../src/rules/load.ts';
 import { runRuleTests } from '../../../src/rules/testing.ts';
-import { temporaryFolder } from '../../support/store.ts';
+import { openStore } from '../../../src/store/store.ts';
+import { damage, temporaryFolder } from '../../support/store.ts';
 import { createHouse } from '../support.ts';
 
 const RULES = `
@@ -35,6 +37,13 @@ function problemsOf(lists: string): string[] {
   const text = SETTINGS.replace(LIST, lists);
   const loaded = loadRules([{ path: 'settings.yaml', text }]);
   return 'problems' in loaded ? loaded.problems.map(({ message }) => message) : [];
+}
+
+function settingsWith(lists: string) {
+  const files = [{ path: 'settings.yaml', text: SETTINGS.replace(LIST, lists) }];
+  const loaded = loadRules(files);
+  if (!('ruleSet' in loaded)) throw new Error('the settings have mistakes');
+  return { ...loaded, files };
 }
 
 async function createKeeper() {
@@ -97,6 +106,15 @@ describe('a list from what the ERP tells', () => {
     expect(await house.incidents()).toEqual([]);
   });
 
+  it('that lies in damaged pages is not put off: the daemon ends', async () => {
+    const path = join(temporaryFolder(), 'mirror.db');
+    await damage(path, 'erp_customer');
+    const { store } = await openStore({ path, busyTimeoutMs: 0 }, manualClock());
+    onTestFinished(() => store.close());
+    const filled = fillLists(store.db, settingsWith(LIST), {});
+    await expect(filled).rejects.toMatchObject({ code: 'store.damaged' });
+  });
+
   it('is tested with its sample, whatever the database says', async () => {
     const house = await createKeeper();
     await house.customer({ accountNo: 'C-1', blocked: true });
@@ -108,11 +126,8 @@ describe('a list from what the ERP tells', () => {
     const house = await createKeeper();
     await house.customer({ accountNo: 'C-1', extra: { chain: 'North', vip: true } });
     await house.customer({ accountNo: 'C-2', extra: { chain: 'South', vip: false } });
-    const text = SETTINGS.replace(LIST, 'chains: { from: erp_customer.chain, where: vip }');
-    const files = [{ path: 'settings.yaml', text }];
-    const loaded = loadRules(files);
-    if (!('ruleSet' in loaded)) throw new Error('the settings have mistakes');
-    const filled = await fillLists(house.store.db, { ...loaded, files }, {});
+    const loaded = settingsWith('chains: { from: erp_customer.chain, where: vip }');
+    const filled = await fillLists(house.store.db, loaded, {});
     expect(filled.ruleSet.settings.lists.chains).toEqual(['North']);
   });
 
