@@ -3,7 +3,7 @@
  * the daemon goes on. It appears under its name at once and whole, in place of an older one.
  */
 import { renameSync, rmSync, statSync } from 'node:fs';
-import { StoreError, toError } from '../lib/errors.ts';
+import { RefusedError, StoreError, toError } from '../lib/errors.ts';
 import { sealCopy } from '../store/backup/seal.ts';
 import { openReader } from '../store/connection.ts';
 
@@ -20,8 +20,9 @@ function isSameFile(path: string, other: string): boolean {
 /** Writes the copy to `target`; blocks this thread meanwhile. */
 export function publishSnapshot(source: SnapshotOptions, target: string): void {
   if (isSameFile(source.path, target)) {
-    throw new StoreError('report.snapshot', `${target} is the mirror itself`, {
-      hint: 'name the file that the copy shall have',
+    const message = `${target} is the mirror itself: the copy would replace it`;
+    throw new RefusedError('report.snapshot_of_itself', message, {
+      hint: 'name another file, or none: then it is snapshot.db in the data folder',
     });
   }
   const unfinished = `${target}.unfinished`;

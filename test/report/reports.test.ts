@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
+import { EXIT } from '../../src/lib/errors.ts';
 import { bindParameters } from '../../src/report/parameters.ts';
 import { readReports } from '../../src/report/report-file.ts';
 import { openStore } from '../../src/store/store.ts';
@@ -190,8 +191,9 @@ describe('selvedge report', () => {
       databases: { copy: { queries: { 'stock-grid': { params: ['style'] } } } },
     });
     const itself = await report('snapshot', join(folder, 'data', '.', 'mirror.db'));
-    expect(itself).toMatchObject({ code: 65 });
-    expect(itself.stderr).toContain('mirror.db is the mirror itself');
+    expect(itself).toMatchObject({ code: EXIT.failure.code });
+    expect(itself.stderr).toContain('mirror.db is the mirror itself: the copy would replace it');
+    expect(itself.stderr).toContain('name another file');
     const nowhere = await report('snapshot', join(folder, 'no', 'such', 'folder.db'));
     expect(nowhere.stderr).toContain('the folder must exist');
   });
