@@ -3,9 +3,10 @@
  * the daemon goes on. It appears under its name at once and whole, in place of an older one.
  */
 import { renameSync, rmSync, statSync } from 'node:fs';
-import { RefusedError, StoreError, toError } from '../lib/errors.ts';
+import { isStoreUnusable, RefusedError, toError } from '../lib/errors.ts';
 import { sealCopy } from '../store/backup/seal.ts';
 import { openReader } from '../store/connection.ts';
+import { toldDamage } from '../store/transaction/dialect.ts';
 
 export interface SnapshotOptions {
   readonly path: string;
@@ -36,9 +37,10 @@ export function publishSnapshot(source: SnapshotOptions, target: string): void {
     renameSync(unfinished, target);
   } catch (cause) {
     rmSync(unfinished, { force: true });
-    if (cause instanceof StoreError) throw cause;
+    const thrown = toldDamage(cause, source.path);
+    if (isStoreUnusable(thrown)) throw thrown;
     const message = `cannot write ${target}: ${toError(cause).message}`;
-    throw new StoreError('report.snapshot', message, {
+    throw new RefusedError('report.snapshot', message, {
       hint: 'the folder must exist, be writable for this user and have room for the whole file',
       cause,
     });

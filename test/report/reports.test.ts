@@ -11,7 +11,7 @@ import { openStore } from '../../src/store/store.ts';
 import { selvedge } from '../cli/support.ts';
 import { LAUNCHER, launcherEnv } from '../support/launcher.ts';
 import { repositoryRoot } from '../support/source.ts';
-import { temporaryFolder } from '../support/store.ts';
+import { damage, temporaryFolder } from '../support/store.ts';
 
 interface House {
   readonly folder: string;
@@ -195,6 +195,18 @@ describe('selvedge report', () => {
     expect(itself.stderr).toContain('mirror.db is the mirror itself: the copy would replace it');
     expect(itself.stderr).toContain('name another file');
     const nowhere = await report('snapshot', join(folder, 'no', 'such', 'folder.db'));
+    expect(nowhere).toMatchObject({ code: EXIT.failure.code });
     expect(nowhere.stderr).toContain('the folder must exist');
+  });
+
+  it('publishes nothing of a damaged mirror, and leaves the older copy', async () => {
+    const { report, folder } = await house();
+    const copy = join(folder, 'copy.db');
+    writeFileSync(copy, 'an older one');
+    await damage(join(folder, 'data', 'mirror.db'), 'delivery');
+    const { code, stderr } = await report('snapshot', copy);
+    expect(code).toBe(EXIT.store.code);
+    expect(stderr).toContain('mirror.db is damaged: ');
+    expect(readFileSync(copy, 'utf8')).toBe('an older one');
   });
 });

@@ -33,7 +33,7 @@ interface CachedDatabase {
 }
 
 /** Damage is for a person: whoever goes on writing into the file may make it worse. */
-function toldDamage(thrown: unknown, path: string): unknown {
+export function toldDamage(thrown: unknown, path: string): unknown {
   if (!(thrown instanceof Database.SqliteError)) return thrown;
   if (!/^SQLITE_(CORRUPT|NOTADB)/.test(thrown.code)) return thrown;
   return new StoreError('store.damaged', `${path} is damaged: ${thrown.message}`, {
