@@ -20,22 +20,24 @@ function ago(ms: number | null): string {
   return ms === null ? 'never' : `${formatDuration(Math.max(0, ms))} ago`;
 }
 
-/** A run that was put off after a failure is open, and nothing goes on. */
-function runningState({ running, dueInMs }: StreamStatus): string {
+function doingOf({ off, paused, running, dueInMs }: StreamStatus): string {
+  if (off) return 'off';
+  if (paused) return 'paused';
   if (!running) return 'waiting';
+  // A run that was put off after a failure is open, and nothing goes on.
   return dueInMs > 0 ? 'retrying' : 'running';
 }
 
+function dueOf({ off, dueInMs }: StreamStatus): string {
+  if (off) return '-';
+  return dueInMs > 0 ? `in ${formatDuration(dueInMs)}` : 'now';
+}
+
 function streamRow(stream: StreamStatus): readonly string[] {
-  const doing = stream.off ? 'off' : stream.paused ? 'paused' : runningState(stream);
+  const doing = doingOf(stream);
   const state = stream.stale ? `${doing}, STALE` : doing;
-  const due = stream.off
-    ? '-'
-    : stream.dueInMs <= 0
-      ? 'now'
-      : `in ${formatDuration(stream.dueInMs)}`;
   const rows = stream.rows === null ? '-' : String(stream.rows);
-  return [stream.stream, state, ago(stream.ageMs), rows, due, stream.lastError ?? ''];
+  return [stream.stream, state, ago(stream.ageMs), rows, dueOf(stream), stream.lastError ?? ''];
 }
 
 function relayLine({ relay }: Status): string {
