@@ -33,7 +33,7 @@ import {
   runTotals,
 } from './ledger.ts';
 import type { Outages } from './outages.ts';
-import { type RunSums, type SettleDeps, settleRun } from './settle.ts';
+import { type RunCounts, type RunSums, type SettleDeps, settleRun } from './settle.ts';
 
 export interface RunnerDeps extends SettleDeps {
   readonly log: Logger;
@@ -200,9 +200,8 @@ async function interrupt(
   return { stream, outcome: 'interrupted', rows: 0, changed: 0, reason };
 }
 
-interface RunState {
+interface RunState extends RunCounts {
   readonly sums: RunSums;
-  readonly rowsBefore: number;
   readonly failures: number;
   /** Pages of the run that were written down before this attempt. */
   readonly pagesBefore: number;
@@ -215,7 +214,7 @@ async function pullAndSettle(
   signal: AbortSignal,
   state: RunState,
 ): Promise<RunEnd> {
-  const { sums, rowsBefore } = state;
+  const { sums } = state;
   const isLong = stream.list?.isLong ?? false;
   const watch = watchProgress(deps, signal);
   const writing = createQueue(WRITING_MAX);
@@ -236,7 +235,7 @@ async function pullAndSettle(
     const end = await stream.pull(createContext(deps, run, parts));
     await writing.drain();
     if (isLong) await deps.variants.end(run.runId);
-    return await settleRun(deps, stream, run, end, sums, rowsBefore);
+    return await settleRun(deps, stream, run, end, state);
   } finally {
     await writing.settle();
     // Where even this fails, the pages that were proved are read again.

@@ -27,6 +27,12 @@ export interface RunSums {
   rekeyed: number;
 }
 
+/** What came, and how many rows the last complete run had. */
+export interface RunCounts {
+  readonly sums: Readonly<RunSums>;
+  readonly rowsBefore: number;
+}
+
 /** Rows that are marked in one transaction. */
 const SLICE = 1_000;
 
@@ -244,8 +250,7 @@ async function judge(
   stream: Stream,
   run: Run,
   end: StreamEnd,
-  sums: Readonly<RunSums>,
-  rowsBefore: number,
+  { sums, rowsBefore }: RunCounts,
 ): Promise<RunEnd> {
   const { parts } = end;
   const isEmpty = sums.rows === 0 && rowsBefore > 0;
@@ -278,13 +283,18 @@ async function judge(
 }
 
 /** Judges the run, deletes what may be deleted, and lets go of bad rows that are no more. */
-export async function settleRun(...judged: Parameters<typeof judge>): Promise<RunEnd> {
-  const end = await judge(...judged);
-  const [{ store }, { list }, { runId, startedAt }] = judged;
-  if (end.outcome === 'complete' && list) {
-    const source = `run:${runId}`;
-    const { entity } = list.entity;
-    await store.transaction((tx) => forgetUnmet(tx, entity, { source, startedAt }));
+export async function settleRun(
+  deps: SettleDeps,
+  stream: Stream,
+  run: Run,
+  end: StreamEnd,
+  counts: RunCounts,
+): Promise<RunEnd> {
+  const judgement = await judge(deps, stream, run, end, counts);
+  if (judgement.outcome === 'complete' && stream.list) {
+    const { entity } = stream.list.entity;
+    const met = { source: `run:${run.runId}`, startedAt: run.startedAt };
+    await deps.store.transaction((tx) => forgetUnmet(tx, entity, met));
   }
-  return end;
+  return judgement;
 }
