@@ -2,10 +2,10 @@
  * A copy of the mirror for reports elsewhere: one file without a log, which anybody can open while
  * the daemon goes on. It appears under its name at once and whole, in place of an older one.
  */
-import { renameSync, rmSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync, renameSync, rmSync, statSync } from 'node:fs';
 import { isStoreUnusable, RefusedError, toError } from '../lib/errors.ts';
 import { sealCopy } from '../store/backup/seal.ts';
-import { openReader } from '../store/connection.ts';
+import { APPLICATION_ID, openReader } from '../store/connection.ts';
 import { toldDamage } from '../store/transaction/dialect.ts';
 
 export interface SnapshotOptions {
@@ -18,6 +18,37 @@ function isSameFile(path: string, other: string): boolean {
   return one !== undefined && one.ino === two?.ino && one.dev === two.dev;
 }
 
+/** Where SQLite keeps the id of the application, see https://www.sqlite.org/fileformat2.html. */
+const APPLICATION_ID_AT = 68;
+
+function isCopy(path: string): boolean {
+  const head = Buffer.alloc(APPLICATION_ID_AT + 4);
+  try {
+    const file = openSync(path, 'r');
+    try {
+      readSync(file, head);
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    // Nothing that this user could have written, or no file at all.
+    return false;
+  }
+  return head.readUInt32BE(APPLICATION_ID_AT) === APPLICATION_ID;
+}
+
+/** Only an older copy is replaced: another file is somebody's, the ERP's documents for one. */
+function requireOlderCopy(target: string): void {
+  if (!existsSync(target) || isCopy(target)) return;
+  throw new RefusedError(
+    'report.snapshot_of_other',
+    `${target} is there, and no copy of a mirror`,
+    {
+      hint: 'name another file, or remove this one',
+    },
+  );
+}
+
 /** Writes the copy to `target`; blocks this thread meanwhile. */
 export function publishSnapshot(source: SnapshotOptions, target: string): void {
   if (isSameFile(source.path, target)) {
@@ -26,6 +57,7 @@ export function publishSnapshot(source: SnapshotOptions, target: string): void {
       hint: 'name another file, or none: then it is snapshot.db in the data folder',
     });
   }
+  requireOlderCopy(target);
   const unfinished = `${target}.unfinished`;
   rmSync(unfinished, { force: true });
   const database = openReader(source.path, source);

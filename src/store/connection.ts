@@ -9,7 +9,7 @@ import Database from 'better-sqlite3';
 import { StoreError } from '../lib/errors.ts';
 
 /** `SLVG`: marks our files, so that nobody migrates a foreign database by mistake. */
-const APPLICATION_ID = 0x534c5647;
+export const APPLICATION_ID = 0x534c5647;
 
 /** First version with the WAL-reset fix (sqlite.org, "WAL-reset bug"). */
 const SQLITE_VERSION_MIN = [3, 51, 3] as const;

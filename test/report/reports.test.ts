@@ -175,7 +175,7 @@ describe('selvedge report', () => {
   it('publishes a copy that anybody can open, and what Datasette wants', async () => {
     const { report, folder } = await house();
     const [copy, metadata] = [join(folder, 'copy.db'), join(folder, 'metadata.json')];
-    writeFileSync(copy, 'an older one');
+    await report('snapshot', copy);
     const { code, stdout } = await report('snapshot', copy, '--metadata', metadata);
     expect({ code, stdout }).toEqual({
       code: 0,
@@ -199,14 +199,31 @@ describe('selvedge report', () => {
     expect(nowhere.stderr).toContain('the folder must exist');
   });
 
+  it('replaces an older copy only, and no file of somebody else', async () => {
+    const { report, folder } = await house();
+    for (const name of ['exchange.db', 'mirror.db-wal', 'letter.txt']) {
+      const file = join(folder, 'data', name);
+      if (!existsSync(file)) writeFileSync(file, 'of somebody else'.repeat(20));
+      const before = readFileSync(file);
+      const { code, stderr } = await report('snapshot', file);
+      expect({ name, code }).toEqual({ name, code: EXIT.failure.code });
+      expect(stderr).toContain(`${name} is there, and no copy of a mirror`);
+      expect(readFileSync(file).equals(before)).toBe(true);
+    }
+    const { code, stderr } = await report('snapshot', folder);
+    expect({ code, stderr }).toMatchObject({ code: EXIT.failure.code });
+    expect(stderr).toContain('is there, and no copy of a mirror');
+  });
+
   it('publishes nothing of a damaged mirror, and leaves the older copy', async () => {
     const { report, folder } = await house();
     const copy = join(folder, 'copy.db');
-    writeFileSync(copy, 'an older one');
+    await report('snapshot', copy);
+    const before = readFileSync(copy);
     await damage(join(folder, 'data', 'mirror.db'), 'delivery');
     const { code, stderr } = await report('snapshot', copy);
     expect(code).toBe(EXIT.store.code);
     expect(stderr).toContain('mirror.db is damaged: ');
-    expect(readFileSync(copy, 'utf8')).toBe('an older one');
+    expect(readFileSync(copy).equals(before)).toBe(true);
   });
 });
