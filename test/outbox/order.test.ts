@@ -230,6 +230,22 @@ describe('the desk', () => {
     expect(audit.map(({ action }) => action)).toEqual(['outbox.retry', 'outbox.confirmed']);
   });
 
+  it('does not take one order for two documents', async () => {
+    const house = await startHouse();
+    const first = await house.put('order', 'A-1', lines(house));
+    const { orderId } = await house.until(first, 'confirmed');
+    // The service may show an order without the reference that it was sent with.
+    Object.assign(house.reference.world.book.orders.all.at(-1) ?? {}, { reference: '' });
+    house.reference.knobs.patch({ faults: [{ kind: 'reset', moment: 'before', ...POST }] });
+    const second = await house.put('order', 'A-2', lines(house));
+    await house.until(second, 'in_doubt');
+    const { desk } = house.outbox;
+    await expect(
+      desk.resolve(second, { as: 'confirmed', id: String(orderId) }, WHO),
+    ).rejects.toThrow(`order ${orderId} is what outbox ${first} (A-1) has become`);
+    await house.until(second, 'in_doubt');
+  });
+
   it('acts on many only when they are as many as was expected', async () => {
     const house = await startHouse({ settings: { 'outbox.stop': true } });
     const ids = [

@@ -1,12 +1,13 @@
 /**
  * Checks what a person says a document has become: it must be there, and must not belong to
- * another reference. Gives what is kept as the row's result.
+ * another reference or document. Gives what is kept as the row's result.
  */
+import { sql } from 'kysely';
 import type { V1Client } from '../../client/v1/client.ts';
 import type { V2Client } from '../../client/v2/client.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
-import type { Store } from '../../store/store.ts';
+import type { Store, Tx } from '../../store/store.ts';
 import { referenceKey } from '../documents.ts';
 import { type ReadOrder, unlessGone } from '../service.ts';
 import type { DeskRow } from './operations.ts';
@@ -37,6 +38,33 @@ function requireReference(row: DeskRow, shown: string | null | undefined, what: 
   const text = `${what} has the reference ${shown}, not ${row.reference}`;
   throw new RefusedError('outbox.other_reference', text, {
     hint: 'name the one that carries our reference, or none: --as absent',
+  });
+}
+
+/** By which a document's result names what it became; a style may be that of two documents. */
+const MADE_ID: Readonly<Record<string, string>> = {
+  order: 'orderId',
+  pending_refund: 'pendingRefundId',
+};
+
+/** What one document has become, another one cannot be: that one would be lost. */
+export async function requireUnclaimed(tx: Tx, row: DeskRow, made: JsonObject): Promise<void> {
+  const member = MADE_ID[row.kind];
+  if (member === undefined) return;
+  const id = Number(made[member]);
+  const owner = await tx
+    .selectFrom('outbox')
+    .select(['outbox_id', 'reference'])
+    .where('kind', '=', row.kind)
+    .where('outbox_id', '!=', row.outboxId)
+    .where('state', '!=', 'canceled')
+    .where(sql`result->>${`$.${member}`}`, '=', id)
+    .executeTakeFirst();
+  if (!owner) return;
+  const what = row.kind === 'order' ? 'order' : 'pending refund';
+  const text = `${what} ${id} is what outbox ${owner.outbox_id} (${owner.reference}) has become`;
+  throw new RefusedError('outbox.other_document', text, {
+    hint: 'name the one that this document has become, or none: --as absent',
   });
 }
 

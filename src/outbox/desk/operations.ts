@@ -13,6 +13,7 @@ import type { OutboxState } from '../../store/tables.ts';
 import { type Change, move } from '../ledger.ts';
 import { DIFFERENCE } from '../watch/differences.ts';
 import { candidatesIn } from './candidates.ts';
+import { requireUnclaimed } from './confirmation.ts';
 
 /** Who asks, and why: goes into the audit. */
 interface Asker {
@@ -248,6 +249,7 @@ async function sayConfirmed(
   const made = await deps.confirm(row, id);
   const now = deps.clock.now();
   await deps.store.transaction(async (tx) => {
+    await requireUnclaimed(tx, row, made);
     await personSays(tx, row.outboxId, now, 'yes', { ...asker, ...made });
     const { orderId } = made;
     const change = {
