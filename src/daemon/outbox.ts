@@ -113,7 +113,7 @@ function createKinds(
   const { v1, v2 } = deps.service;
   const { freightSpelling, level } = service.v1;
   return [
-    createDeliveryStatusKind(deliveryApi(deps), clock),
+    createDeliveryStatusKind(deliveryApi(deps), { store, clock }),
     createOrderKind({
       ...{ store, clock, v1, readOrder, onOrdered },
       finder: createOrderFinder(v1),

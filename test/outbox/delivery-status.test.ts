@@ -1,17 +1,21 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import type { OutboxItem } from '../../src/outbox/item.ts';
 import { createDeliveryStatusKind } from '../../src/outbox/kinds/delivery-status.ts';
+import { dueItems } from '../../src/outbox/ledger.ts';
+import { createHouse, type House } from '../decisions/support.ts';
+import { temporaryStore } from '../support/store.ts';
 
 const signal = new AbortController().signal;
 
-function kindAt(now: number, found: { status: string; contentHash: string }) {
+async function kindAt(now: number, found: { status: string; contentHash: string }) {
+  const clock = manualClock(now);
   return createDeliveryStatusKind(
     {
       readDelivery: async () => ({ orderDeliveryId: 7, ...found }),
       setDeliveryStatus: async () => ({ orderDeliveryId: 7, status: 'rejected' }),
     },
-    manualClock(now),
+    { store: await temporaryStore(clock), clock },
   );
 }
 
@@ -25,19 +29,59 @@ const item: OutboxItem = {
 
 it('sends a reject only while the delivery is to the letter what it was decided on', async () => {
   const same = { status: 'pending', contentHash: 'h1' };
-  expect(await kindAt(99, same).look(item, signal)).toMatchObject({ found: 'no' });
+  expect(await (await kindAt(99, same)).look(item, signal)).toMatchObject({ found: 'no' });
   const changed = { status: 'pending', contentHash: 'h2' };
-  expect(await kindAt(99, changed).look(item, signal)).toMatchObject({
+  expect(await (await kindAt(99, changed)).look(item, signal)).toMatchObject({
     ...{ found: 'overtaken', reason: 'the delivery has changed since it was decided' },
   });
 });
 
 it('sends a reject only as long as it was meant for', async () => {
   const same = { status: 'pending', contentHash: 'h1' };
-  expect(await kindAt(100, same).look(item, signal)).toMatchObject({
+  expect(await (await kindAt(100, same)).look(item, signal)).toMatchObject({
     ...{ found: 'overtaken', reason: 'it was decided too long ago' },
   });
   // That it has been done is the truth at any time.
   const done = { status: 'rejected', contentHash: 'h9' };
-  expect(await kindAt(500, done).look(item, signal)).toMatchObject({ found: 'yes' });
+  expect(await (await kindAt(500, done)).look(item, signal)).toMatchObject({ found: 'yes' });
+});
+
+describe('a push that died and is tried again', () => {
+  /** An accept of the rules that was tried in vain. */
+  async function died(): Promise<House> {
+    const house = await createHouse();
+    await house.delivery({ id: 7 });
+    expect(await house.decide()).toEqual(['7 accept']);
+    await house.store.db.updateTable('outbox').set({ state: 'dead', ended_at: 0 }).execute();
+    return house;
+  }
+
+  async function clearAgain({ store, clock }: House) {
+    const again = { state: 'queued', ended_at: null, due_at: 0 } as const;
+    await store.db.updateTable('outbox').set(again).execute();
+    const excluded = { busy: new Set<string>(), held: new Map<string, string>() };
+    const [found] = await dueItems(store.db, 'send', clock.now(), excluded, 1);
+    if (!found) throw new Error('nothing is due');
+    const pending = { orderDeliveryId: 7, status: 'pending', contentHash: undefined };
+    const kind = createDeliveryStatusKind(
+      { readDelivery: async () => pending, setDeliveryStatus: async () => pending },
+      { store, clock },
+    );
+    return kind.clear(found, signal);
+  }
+
+  it('is sent while nothing else was decided', async () => {
+    expect(await clearAgain(await died())).toMatchObject({ send: true });
+  });
+
+  it('is not sent once the delivery was decided otherwise', async () => {
+    const house = await died();
+    await house.clock.advance(1_000);
+    await house.delivery({ id: 7, lines: [['a', 21]] });
+    expect(await house.decide()).toEqual(['7 hold']);
+    expect(await clearAgain(house)).toMatchObject({
+      send: false,
+      finding: { found: 'overtaken', reason: 'decided anew: decision 2 says hold (21 pieces)' },
+    });
+  });
 });

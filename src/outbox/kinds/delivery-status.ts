@@ -7,6 +7,7 @@
 import type { Clock } from '../../lib/clock.ts';
 import { BugError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
+import type { Db, Store } from '../../store/store.ts';
 import { DELIVERY_STATUS_KIND, type DeliveryStatus } from '../enqueue.ts';
 import {
   clearByLook,
@@ -78,9 +79,25 @@ function obstacle(target: Target, found: ReadState, now: number): string | undef
   return now >= sendBefore ? 'it was decided too long ago' : undefined;
 }
 
+const OUTCOME = { pending: 'hold', accepted: 'accept', rejected: 'reject' } as const;
+
+/** Why what a person had tried again must not leave: the delivery was decided otherwise since. */
+async function decidedAnew(db: Db, item: OutboxItem): Promise<string | undefined> {
+  const { orderDeliveryId, status } = targetOf(item);
+  const latest = await db
+    .selectFrom('decision')
+    .select(['decision_id', 'outcome', 'reason'])
+    .where('order_delivery_id', '=', orderDeliveryId)
+    .orderBy('decision_id', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  if (!latest || latest.outcome === OUTCOME[status]) return undefined;
+  return `decided anew: decision ${latest.decision_id} says ${latest.outcome} (${latest.reason})`;
+}
+
 export function createDeliveryStatusKind(
   api: DeliveryStatusApi,
-  clock: Pick<Clock, 'now'>,
+  { store, clock }: { readonly store: Store; readonly clock: Pick<Clock, 'now'> },
 ): OutboxKind {
   const look: OutboxKind['look'] = async (item, signal): Promise<Finding> => {
     const target = targetOf(item);
@@ -103,7 +120,12 @@ export function createDeliveryStatusKind(
     kind: DELIVERY_STATUS_KIND,
     conflictEnds: true,
     creates: () => false,
-    clear: (item, signal) => clearByLook(look, item, signal),
+    async clear(item, signal) {
+      const clearance = await clearByLook(look, item, signal);
+      const reason = clearance.send ? await decidedAnew(store.db, item) : undefined;
+      if (reason === undefined) return clearance;
+      return { send: false, finding: { found: 'overtaken', reason, detail: {} } };
+    },
     look,
     async send(item, call) {
       const target = targetOf(item);
