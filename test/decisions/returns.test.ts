@@ -1,4 +1,7 @@
+import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { openKillSwitch } from '../../src/decisions/stop/kill-switch.ts';
+import { silentLogger } from '../../src/lib/log.ts';
 import { createHouse, type House, loadedRules } from './support.ts';
 
 const RULES = loadedRules(
@@ -114,6 +117,48 @@ rules:
     }
     expect(await wanted(house)).toEqual(['accepted', 'pending', 'accepted', 'pending', 'accepted']);
     expect(await incidents(house)).toContain('taken_back_too_often');
+  });
+
+  it.each(['stopped', 'observe'])('is taken back after all when the mode was %s', async (mode) => {
+    const house = await accepted();
+    await house.customer({ blocked: true });
+    expect(await house.decide(set)).toEqual(['1 hold']);
+    const who = { actor: 'anna', reason: 'a look at the rules' };
+    const dataDir = dirname(house.store.path);
+    const { store, clock } = house;
+    const killSwitch = await openKillSwitch({ store, clock, log: silentLogger(), dataDir });
+    await house.clock.advance(1_000);
+    if (mode === 'stopped') await killSwitch.stop(who);
+    const still = mode === 'stopped' ? { killSwitch } : { mode: 'observe' as const };
+    expect(await house.decide({ ...set, ...still })).toEqual([]);
+    if (mode === 'stopped') await killSwitch.resume(who);
+    await house.clock.advance(HOUR / 4);
+    expect(await house.decide({ ...set, killSwitch })).toEqual(['1 hold']);
+    const pushes = house.store.db.selectFrom('outbox').select('state').orderBy('outbox_id');
+    const rows = await pushes.execute();
+    expect(rows.map(({ state }) => state)).toEqual(['confirmed', 'canceled', 'queued']);
+  });
+
+  it('is taken back soon after the decisions go on', async () => {
+    const house = await accepted();
+    await house.customer({ blocked: true });
+    expect(await house.decide({ ...set, mode: 'observe' })).toEqual([]);
+    await house.clock.advance(HOUR / 4);
+    expect(await house.decide(set)).toEqual(['1 hold']);
+  });
+
+  it('stays accepted when a person has canceled that it is taken back', async () => {
+    const house = await accepted();
+    await house.customer({ blocked: true });
+    expect(await house.decide(set)).toEqual(['1 hold']);
+    const canceled = { state: 'canceled', ended_at: house.clock.now() } as const;
+    await house.store.db
+      .updateTable('outbox')
+      .set(canceled)
+      .where('state', '=', 'queued')
+      .execute();
+    await house.clock.advance(24 * HOUR);
+    expect(await house.decide(set)).toEqual([]);
   });
 
   it('stays accepted once it has shipped', async () => {

@@ -98,8 +98,10 @@ export async function reconsiderAccepted(
     // A hold that had lasted its time, and then spoke for the accept, does not take it back.
     lapsed: new Set(accept.rules.flatMap((rule) => (rule.lapsed ? [rule.hash] : []))),
   });
-  const look = nextLook(ruleSet, readsOf(ruleSet), tickMs, null, now);
   const outcome = evaluation.live;
+  // What may not be taken back now may be soon.
+  const again = outcome.code === 'hold_rule' && mode !== 'live' ? now + tickMs : null;
+  const look = nextLook(ruleSet, readsOf(ruleSet), tickMs, again, now);
   const judgement = { rules, mode, subject, evaluation, outcome, at: now, ...look };
   await rememberEvaluation(tx, judgement, undefined);
   if (outcome.code !== 'hold_rule' || mode !== 'live') return undefined;

@@ -85,20 +85,34 @@ export async function hasUnsent(db: Db): Promise<boolean> {
   return row !== undefined;
 }
 
+function decisionOf({ cause }: { readonly cause: string }): number {
+  return Number(cause.slice('decision:'.length));
+}
+
 /** What the rules decided and was not sent yet; gives how many there were. */
 export async function cancelUnsent(tx: Tx, reason: string, at: number): Promise<number> {
   const rows = await tx
     .updateTable('outbox')
     .set({ state: 'canceled', ended_at: at, last_error: reason })
     .where(UNSENT)
-    .returning('cause')
+    .returning(['cause', 'expected_from'])
     .execute();
-  const decisionIds = rows.map(({ cause }) => Number(cause.slice('decision:'.length)));
+  const takenBack = rows.filter((row) => row.expected_from === 'accepted');
   // By no rules: they are decided anew even where the switch is off again before anybody looked.
   await tx
     .updateTable('evaluation')
     .set({ rules_key: '' })
-    .where(inKeys('decision_id', decisionIds))
+    .where(inKeys('decision_id', rows.map(decisionOf)))
+    .execute();
+  // What is not taken back is as it was accepted, and the rules are asked about it again.
+  await tx
+    .updateTable('evaluation as e')
+    .set({
+      due_at: at,
+      decision_id: sql<number>`(select max(n.decision_id) from decision n
+        where n.order_delivery_id = e.order_delivery_id and n.decision_id < e.decision_id)`,
+    })
+    .where(inKeys('e.decision_id', takenBack.map(decisionOf)))
     .execute();
   return rows.length;
 }
