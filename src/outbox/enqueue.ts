@@ -6,6 +6,7 @@ import { canonicalJson, isJsonObject, type JsonObject, sha256 } from '../lib/jso
 import type { Tx } from '../store/store.ts';
 import type { OutboxState } from '../store/tables.ts';
 import { type DocumentKind, readBody, referenceKey } from './documents.ts';
+import { orderIdOf } from './kinds/find-order.ts';
 
 interface Intent {
   readonly kind: string;
@@ -136,17 +137,41 @@ async function onFile(tx: Tx, kind: DocumentKind, reference: string) {
     .executeTakeFirst();
 }
 
-/** Documents of one order share a lane, whether they name it by its reference or its id. */
-async function refundLane(tx: Tx, document: JsonObject): Promise<string> {
-  const { orderId, orderReference } = readBody.pendingRefund(document);
-  if (orderReference !== undefined) return `order/${referenceKey(orderReference)}`;
-  if (orderId === undefined) return 'order/unknown';
+/** The reference of an order that was handed in or mirrored under this id. */
+async function referenceOf(tx: Tx, orderId: number): Promise<string | undefined> {
+  const own = await tx
+    .selectFrom('outbox')
+    .select('reference')
+    .where('kind', '=', 'order')
+    .where('order_id', '=', orderId)
+    .executeTakeFirst();
+  if (own) return own.reference;
   const order = await tx
     .selectFrom('sales_order')
     .select('reference')
     .where('order_id', '=', orderId)
     .executeTakeFirst();
-  return order?.reference ? `order/${referenceKey(order.reference)}` : `order/#${orderId}`;
+  return order?.reference ?? undefined;
+}
+
+/**
+ * Documents of one order share a lane, whether they name it by its reference or its id, and also
+ * when its reference was learned after the first of them.
+ */
+async function refundLane(tx: Tx, document: JsonObject): Promise<string> {
+  const { orderId, orderReference } = readBody.pendingRefund(document);
+  const id = orderId ?? (await orderIdOf(tx, orderReference ?? ''));
+  const reference = orderReference ?? (id === undefined ? undefined : await referenceOf(tx, id));
+  const lane = `order/#${id}`;
+  if (!reference) return lane;
+  const open = await tx
+    .selectFrom('outbox')
+    .select('outbox_id')
+    .where('lane', '=', lane)
+    .where('ended_at', 'is', null)
+    .limit(1)
+    .executeTakeFirst();
+  return open ? lane : `order/${referenceKey(reference)}`;
 }
 
 async function laneOf(tx: Tx, { kind, reference, document }: DocumentIntent): Promise<string> {

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { ORDER_SPELLING_DEFAULTS, orderBody } from '../../src/client/v1/order-body.ts';
 import { pendingRefundBody } from '../../src/client/v1/refunds.ts';
+import { writeOrders } from '../../src/mirror/sales-order.ts';
 import { documentState } from '../../src/outbox/document-state.ts';
 import {
   type DocumentKind,
@@ -126,6 +127,25 @@ it('keeps the documents of one order in one lane', async () => {
   await put(store, 'R-1', refund, 'pending_refund');
   const rows = await store.db.selectFrom('outbox').select('lane').execute();
   expect(rows.map(({ lane }) => lane)).toEqual(['order/a-1', 'order/a-1']);
+});
+
+it('keeps refunds of one order in one lane when its reference is learned meanwhile', async () => {
+  const store = await temporaryStore();
+  const lines = [{ barcode: '570001', quantity: 1 }];
+  await put(store, 'R-1', { orderId: 5, lines }, 'pending_refund');
+  const order = { orderId: 5, reference: 'A-1', status: 'pending', orderLineItems: [] };
+  const provenance = { source: 'run:1', readSeq: 1, at: 0 };
+  await store.transaction((tx) => writeOrders(tx, [order], provenance));
+  await put(store, 'R-2', { orderId: 5, lines }, 'pending_refund');
+  await put(store, 'R-3', { orderReference: 'a-1', lines }, 'pending_refund');
+  const lanes = async () => {
+    const rows = await store.db.selectFrom('outbox').select('lane').execute();
+    return rows.map(({ lane }) => lane);
+  };
+  expect(await lanes()).toEqual(['order/#5', 'order/#5', 'order/#5']);
+  await store.db.updateTable('outbox').set({ state: 'canceled', ended_at: 1 }).execute();
+  await put(store, 'R-4', { orderId: 5, lines }, 'pending_refund');
+  expect((await lanes()).at(-1)).toBe('order/a-1');
 });
 
 it('says what became of it and what to do next', async () => {

@@ -10,6 +10,7 @@ import type { V1Client } from '../../client/v1/client.ts';
 import type { SalesOrder } from '../../client/v1/schemas.ts';
 import { isJsonObject } from '../../lib/json.ts';
 import type { Db } from '../../store/store.ts';
+import { readResult } from '../document-state.ts';
 import { referenceKey } from '../documents.ts';
 
 interface Found {
@@ -52,6 +53,20 @@ export async function mirroredOrders(db: Db, reference: string): Promise<number[
     .limit(MIRRORED_MAX)
     .execute();
   return rows.map((row) => row.order_id);
+}
+
+/** The id of the order that was handed in or mirrored under this reference. */
+export async function orderIdOf(db: Db, reference: string): Promise<number | undefined> {
+  const own = await db
+    .selectFrom('outbox')
+    .select(['order_id', 'result'])
+    .where('kind', '=', 'order')
+    .where('reference_key', '=', referenceKey(reference))
+    .executeTakeFirst();
+  const known = own?.order_id ?? readResult(own?.result ?? null).orderId;
+  if (known) return known;
+  const [first] = await mirroredOrders(db, reference);
+  return first;
 }
 
 /** More pages than this are no proof any more. */

@@ -16,7 +16,7 @@ import { refundableProblems } from '../preflight/refund.ts';
 import { type ReadOrder, unlessGone } from '../service.ts';
 import { disowned, knownBefore } from './baseline.ts';
 import { comparePendingRefund } from './compare.ts';
-import { mirroredOrders } from './find-order.ts';
+import { orderIdOf } from './find-order.ts';
 
 export interface PendingRefundKindDeps {
   readonly store: Store;
@@ -33,20 +33,9 @@ function refundOf(item: OutboxItem) {
 }
 
 /** The order's id: given, or of the order that was handed in or mirrored under this reference. */
-async function orderIdOf({ db }: Store, item: OutboxItem): Promise<number | undefined> {
+async function orderOf({ db }: Store, item: OutboxItem): Promise<number | undefined> {
   const { orderId, orderReference } = readBody.pendingRefund(item.body);
-  if (orderId !== undefined) return orderId;
-  const reference = orderReference ?? '';
-  const own = await db
-    .selectFrom('outbox')
-    .select(['order_id', 'result'])
-    .where('kind', '=', 'order')
-    .where('reference_key', '=', referenceKey(reference))
-    .executeTakeFirst();
-  const known = own?.order_id ?? readResult(own?.result ?? null).orderId;
-  if (known) return known;
-  const [first] = await mirroredOrders(db, reference);
-  return first;
+  return orderId ?? orderIdOf(db, orderReference ?? '');
 }
 
 interface Listed {
@@ -138,7 +127,7 @@ async function look(
   item: OutboxItem,
   signal: AbortSignal,
 ): Promise<Finding> {
-  const orderId = await orderIdOf(deps.store, item);
+  const orderId = await orderOf(deps.store, item);
   if (orderId === undefined) return { found: 'no', complete: false, detail: {} };
   const { pendingRefundId } = readResult(item.result);
   const finding = await (async (): Promise<Finding> => {
@@ -171,7 +160,7 @@ async function clear(
   signal: AbortSignal,
 ): Promise<Clearance> {
   const { document, refund } = refundOf(item);
-  const orderId = await orderIdOf(deps.store, item);
+  const orderId = await orderOf(deps.store, item);
   const path = document.orderId === undefined ? 'orderReference' : 'orderId';
   if (orderId === undefined) return unfit(path, 'no order with this reference is known');
   const call = { priority: 'push', signal } as const;
@@ -195,7 +184,7 @@ export function createPendingRefundKind(deps: PendingRefundKindDeps): OutboxKind
     clear: (item, signal) => clear(deps, item, signal),
     look: (item, signal) => look(deps, item, signal),
     async send(item, request) {
-      const orderId = await orderIdOf(deps.store, item);
+      const orderId = await orderOf(deps.store, item);
       if (orderId === undefined) {
         throw new RetryLaterError('outbox.order_unknown', 'its order is not known any more');
       }
