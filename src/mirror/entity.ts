@@ -19,7 +19,7 @@ import {
   selectMarks,
   upsertRows,
 } from '../store/bulk.ts';
-import { openIncident } from '../store/incidents.ts';
+import { endIncidents, openIncident } from '../store/incidents.ts';
 import type { Tx } from '../store/store.ts';
 import {
   type EntityDefinition,
@@ -163,13 +163,16 @@ async function writeLines(
   await insertRows(tx, table, [definition.key, ...columns], lines);
 }
 
+const CONTRADICTION = 'contradiction';
+
+/** Without what contradicts a final status; that is told until an answer agrees with it again. */
 async function splitContradictions(
   tx: Tx,
   definition: EntityDefinition,
-  { changed, rows }: Comparison,
+  { changed, unchanged, rows }: Comparison,
   at: number,
 ): Promise<readonly PreparedRow[]> {
-  const { contradiction } = definition;
+  const { contradiction, entity } = definition;
   if (!contradiction) return changed;
   const kept: PreparedRow[] = [];
   for (const item of changed) {
@@ -180,10 +183,11 @@ async function splitContradictions(
       kept.push(item);
       continue;
     }
-    const { entity } = definition;
-    const incident = { kind: 'contradiction', entity, key: String(item.key) };
+    const incident = { kind: CONTRADICTION, entity, key: String(item.key) };
     await openIncident(tx, { ...incident, detail: { reason, answer } }, at);
   }
+  const agreed = [...unchanged, ...kept].map(({ key }) => String(key));
+  await endIncidents(tx, { kind: CONTRADICTION, entity }, agreed, at);
   return kept;
 }
 

@@ -138,7 +138,29 @@ describe('the mirror', () => {
     const row = await store.db.selectFrom('delivery').select('status').executeTakeFirstOrThrow();
     expect(row.status).toBe('rejected');
     const incidents = await store.db.selectFrom('incident').selectAll().execute();
-    expect(incidents).toMatchObject([{ kind: 'contradiction', entity: 'delivery', key: '7' }]);
+    expect(incidents).toMatchObject([
+      { kind: 'contradiction', entity: 'delivery', key: '7', resolved_at: null },
+    ]);
+  });
+
+  it('ends the incident once an answer agrees with the final status again', async () => {
+    const store = await temporaryStore();
+    const write = (orderDeliveryId: number, status: string, seq: number) => {
+      const rows = [{ ...delivery, orderDeliveryId, status }];
+      return store.transaction((tx) => writeDeliveries(tx, rows, read(seq)));
+    };
+    const open = async () => {
+      const incidents = store.db.selectFrom('incident').select('key');
+      const rows = await incidents.where('resolved_at', 'is', null).execute();
+      return rows.map(({ key }) => key);
+    };
+    for (const id of [7, 8]) {
+      await write(id, 'rejected', 1);
+      await write(id, 'accepted', 2);
+    }
+    expect(await open()).toEqual(['7', '8']);
+    await write(7, 'rejected', 3);
+    expect(await open()).toEqual(['8']);
   });
 
   it('takes the last word when one answer holds a key twice', async () => {
