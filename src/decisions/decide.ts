@@ -10,7 +10,7 @@ import { paceAccept } from './accept/pace.ts';
 import { readSubject, type Subject } from './facts.ts';
 import { endHolds, keepHolds, lapsedRules, readHolds } from './holds/holds.ts';
 import { outcomeAfterReturn, reconsiderAccepted } from './holds/returns.ts';
-import { resolveUndecidable, tellMisfits } from './incidents.ts';
+import { resolveReturned, resolveUndecidable, tellMisfits } from './incidents.ts';
 import {
   type DecisionMode,
   type Judgement,
@@ -93,11 +93,12 @@ export async function decide(
   await noteExternal(tx, context, orderDeliveryId);
   const at = { now, settings: rules.ruleSet.settings };
   const subject = await readSubject(tx, orderDeliveryId, at);
+  await resolveUndecidable(tx, [orderDeliveryId], now);
   if (subject?.delivery.status === 'accepted') {
     return reconsiderAccepted(tx, context, subject, onPush);
   }
   if (subject?.delivery.status !== 'pending') return undefined;
-  await resolveUndecidable(tx, orderDeliveryId, now);
+  await resolveReturned(tx, [orderDeliveryId], now);
   await tellMisfits(tx, subject, now);
   // A push that came to nothing gives back what it had claimed.
   if (trigger === 'push') {

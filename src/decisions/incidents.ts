@@ -12,13 +12,18 @@ export function tellUndecidable(db: Db, orderDeliveryId: number, error: Error, a
   return openIncident(db, { ...UNDECIDABLE, key: String(orderDeliveryId), detail }, at);
 }
 
-export function resolveUndecidable(tx: Tx, orderDeliveryId: number, at: number): Promise<number> {
-  return endIncidents(tx, UNDECIDABLE, [String(orderDeliveryId)], at);
+export function resolveUndecidable(tx: Tx, ids: readonly number[], at: number): Promise<number> {
+  return endIncidents(tx, UNDECIDABLE, ids.map(String), at);
 }
 
 /** The rules would take an accepted delivery back once more, and may not: a person must look. */
 export function tellReturned(tx: Tx, orderDeliveryId: number, detail: object, at: number) {
   return openIncident(tx, { ...RETURNED, key: String(orderDeliveryId), detail }, at);
+}
+
+/** It need not be taken back any more, or was. */
+export function resolveReturned(tx: Tx, ids: readonly number[], at: number): Promise<number> {
+  return endIncidents(tx, RETURNED, ids.map(String), at);
 }
 
 /** Fields of the ERP's customer that are not of their declared kind count as not known. */

@@ -290,6 +290,19 @@ describe('many deliveries', () => {
     expect((await incidents())[0]?.resolved_at).not.toBeNull();
   });
 
+  it('are told no more once somebody has decided what could not be', async () => {
+    const house = await createHouse();
+    await house.delivery({ id: 1 });
+    await house.order(1, { status: 'mislaid' });
+    expect(await house.decide()).toEqual([]);
+    await house.delivery({ id: 1, status: 'rejected' });
+    expect(await house.decide()).toEqual([]);
+    const incidents = house.store.db.selectFrom('incident').select(['kind', 'resolved_at']);
+    expect(await incidents.execute()).toEqual([
+      { kind: 'undecidable', resolved_at: house.clock.now() },
+    ]);
+  });
+
   it('that are new are decided, though events come without a pause and others wait', async () => {
     const house = await createHouse();
     const rules = loadedRules(ACCEPT_COVERED);

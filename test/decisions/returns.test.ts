@@ -1,4 +1,5 @@
 import { dirname } from 'node:path';
+import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { openKillSwitch } from '../../src/decisions/stop/kill-switch.ts';
 import { silentLogger } from '../../src/lib/log.ts';
@@ -52,7 +53,8 @@ async function wanted(house: House): Promise<string[]> {
 }
 
 async function incidents(house: House): Promise<string[]> {
-  const rows = await house.store.db.selectFrom('incident').select('kind').execute();
+  const open = house.store.db.selectFrom('incident').where('resolved_at', 'is', null);
+  const rows = await open.select('kind').execute();
   return rows.map(({ kind }) => kind);
 }
 
@@ -117,6 +119,25 @@ rules:
     }
     expect(await wanted(house)).toEqual(['accepted', 'pending', 'accepted', 'pending', 'accepted']);
     expect(await incidents(house)).toContain('taken_back_too_often');
+    await house.customer({ blocked: false });
+    expect(await house.decide(set)).toEqual([]);
+    expect(await incidents(house)).toEqual([]);
+  });
+
+  it('is told to need a person no longer than it does', async () => {
+    const house = await accepted();
+    const { db } = house.store;
+    await sql`drop trigger decision_is_final`.execute(db);
+    const intact = await db.selectFrom('decision').select('evaluation').executeTakeFirstOrThrow();
+    await db.updateTable('decision').set({ evaluation: '{"li' }).execute();
+    await house.customer({ blocked: true });
+    await house.delivery({ id: 2 });
+    expect(await house.decide(set)).toEqual(['2 hold']);
+    expect(await incidents(house)).toEqual(['undecidable']);
+    await db.updateTable('decision').set(intact).where('order_delivery_id', '=', 1).execute();
+    await house.clock.advance(HOUR);
+    expect(await house.decide(set)).toEqual(['1 hold']);
+    expect(await incidents(house)).toEqual([]);
   });
 
   it.each(['stopped', 'observe'])('is taken back after all when the mode was %s', async (mode) => {

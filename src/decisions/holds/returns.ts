@@ -13,7 +13,7 @@ import type { RuleSet } from '../../rules/rule.ts';
 import type { Tx } from '../../store/store.ts';
 import type { Decided, DecisionContext } from '../decide.ts';
 import type { Subject } from '../facts.ts';
-import { tellReturned } from '../incidents.ts';
+import { resolveReturned, tellReturned } from '../incidents.ts';
 import { isPushOf } from '../push.ts';
 import { recordDecision, rememberEvaluation } from '../record.ts';
 import { isReviewed } from '../review/touched.ts';
@@ -46,7 +46,8 @@ async function returnsSince(tx: Tx, orderDeliveryId: number, since: number): Pro
 }
 
 /** Nothing about this delivery is ours to decide any more. */
-async function forgetLook(tx: Tx, orderDeliveryId: number): Promise<void> {
+async function forgetLook(tx: Tx, orderDeliveryId: number, now: number): Promise<void> {
+  await resolveReturned(tx, [orderDeliveryId], now);
   await tx
     .updateTable('evaluation')
     .set({ due_at: null, due_why: null })
@@ -90,7 +91,7 @@ export async function reconsiderAccepted(
   const { order_delivery_id: orderDeliveryId, order_id: orderId } = subject.delivery;
   const accept = await ourAccept(tx, orderDeliveryId, now);
   if (accept === undefined) {
-    await forgetLook(tx, orderDeliveryId);
+    await forgetLook(tx, orderDeliveryId, now);
     return undefined;
   }
   const evaluation = evaluate(ruleSet, subject.facts, {
@@ -104,14 +105,18 @@ export async function reconsiderAccepted(
   const look = nextLook(ruleSet, readsOf(ruleSet), tickMs, again, now);
   const judgement = { rules, mode, subject, evaluation, outcome, at: now, ...look };
   await rememberEvaluation(tx, judgement, undefined);
-  if (outcome.code !== 'hold_rule' || mode !== 'live') return undefined;
-  if (await isReviewed(tx, subject)) return undefined;
+  if (outcome.code !== 'hold_rule' || (await isReviewed(tx, subject))) {
+    await resolveReturned(tx, [orderDeliveryId], now);
+    return undefined;
+  }
+  if (mode !== 'live') return undefined;
   const { count } = await returnsSince(tx, orderDeliveryId, now - DAY_MS);
   const { max_per_day: max } = ruleSet.settings.rails.returns;
   if (count >= max) {
     await tellReturned(tx, orderDeliveryId, { times: count, reason: outcome.reason }, now);
     return undefined;
   }
+  await resolveReturned(tx, [orderDeliveryId], now);
   const decisionId = await recordDecision(tx, judgement, { actor: 'daemon', trigger });
   const change = { orderId, orderDeliveryId, from: 'accepted', to: 'pending' } as const;
   await enqueueDeliveryStatus(tx, { ...change, decisionId }, now);

@@ -15,6 +15,7 @@ import { sql } from 'kysely';
 import { inKeys } from '../../store/bulk.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import { endHolds } from '../holds/holds.ts';
+import { resolveReturned, resolveUndecidable } from '../incidents.ts';
 import { type ExternalContext, noteExternal } from './external.ts';
 import {
   hasAccountsLeft,
@@ -75,6 +76,8 @@ async function forgetDecided(
   await endHolds(tx, ids, now);
   const settled = done.filter(({ status }) => !(accepted && status === 'accepted'));
   const settledIds = settled.map((row) => row.order_delivery_id);
+  await resolveUndecidable(tx, settledIds, now);
+  await resolveReturned(tx, settledIds, now);
   await tx
     .updateTable('evaluation')
     .set({ due_at: null, due_why: null })
