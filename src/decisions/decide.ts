@@ -79,7 +79,7 @@ async function judge(tx: Tx, context: DecisionContext, subject: Subject): Promis
 async function pushAccept(tx: Tx, subject: Subject, decisionId: number, now: number) {
   const { order_id: orderId, order_delivery_id: orderDeliveryId, status: from } = subject.delivery;
   const change = { orderId, orderDeliveryId, from, to: 'accepted', decisionId } as const;
-  await enqueueDeliveryStatus(tx, change, now);
+  await enqueueDeliveryStatus(tx, { ...change, onlyTheseLines: true }, now);
 }
 
 /** Undefined when there was nothing new to decide. `onPush` is told before the commit. */

@@ -3,7 +3,7 @@
  * reason for it; from then on the intent is neither lost nor sent twice.
  */
 import { canonicalJson, isJsonObject, type JsonObject, sha256 } from '../lib/json.ts';
-import type { Tx } from '../store/store.ts';
+import type { Db, Tx } from '../store/store.ts';
 import type { OutboxState } from '../store/tables.ts';
 import { type DocumentKind, readBody, referenceKey } from './documents.ts';
 import { orderIdOf } from './kinds/find-order.ts';
@@ -63,6 +63,17 @@ export function pushReference(orderDeliveryId: number | '', decisionId: number |
   return `delivery/${orderDeliveryId}/decision/${decisionId}`;
 }
 
+/** Digest of what the mirror has in the delivery. */
+export async function deliveryLinesHash(db: Db | Tx, orderDeliveryId: number): Promise<string> {
+  const lines = await db
+    .selectFrom('delivery_line')
+    .select(['barcode', 'fulfilled_quantity', 'price'])
+    .where('order_delivery_id', '=', orderDeliveryId)
+    .orderBy('line_no')
+    .execute();
+  return sha256(canonicalJson(lines));
+}
+
 export type DeliveryStatus = 'pending' | 'accepted' | 'rejected';
 
 export interface DeliveryStatusChange {
@@ -74,23 +85,28 @@ export interface DeliveryStatusChange {
   readonly decisionId: number;
   /** Send it only while the mirrored row has this hash: what it was decided on, to the letter. */
   readonly contentHash?: string | undefined;
+  /** Send it only while the delivery has the lines that it has now. */
+  readonly onlyTheseLines?: boolean;
   /** Epoch milliseconds; a push that did not leave by then is not sent any more. */
   readonly sendBefore?: number | undefined;
 }
 
 /** Puts a decision's push into the outbox. One delivery's pushes go out in order. */
-export function enqueueDeliveryStatus(
+export async function enqueueDeliveryStatus(
   tx: Tx,
   change: DeliveryStatusChange,
   now: number,
 ): Promise<number> {
   const { orderId, orderDeliveryId, from, to, decisionId, contentHash, sendBefore } = change;
+  const linesHash = change.onlyTheseLines
+    ? await deliveryLinesHash(tx, orderDeliveryId)
+    : undefined;
   const intent = {
     kind: DELIVERY_STATUS_KIND,
     lane: deliveryLane(orderDeliveryId),
     reference: pushReference(orderDeliveryId, decisionId),
     referenceKey: null,
-    body: { orderId, orderDeliveryId, status: to, contentHash, sendBefore },
+    body: { orderId, orderDeliveryId, status: to, contentHash, linesHash, sendBefore },
     expectedFrom: from,
     cause: `decision:${decisionId}`,
   };

@@ -8,7 +8,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { BugError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import type { Db, Store } from '../../store/store.ts';
-import { DELIVERY_STATUS_KIND, type DeliveryStatus } from '../enqueue.ts';
+import { DELIVERY_STATUS_KIND, type DeliveryStatus, deliveryLinesHash } from '../enqueue.ts';
 import {
   clearByLook,
   type Finding,
@@ -51,11 +51,12 @@ interface Target {
   readonly status: DeliveryStatus;
   /** What the intent was made on, where it is good for exactly that. */
   readonly contentHash: string | undefined;
+  readonly linesHash: string | undefined;
   readonly sendBefore: number;
 }
 
 function targetOf(item: OutboxItem): Target {
-  const { orderId, orderDeliveryId, status, contentHash, sendBefore } = item.body;
+  const { orderId, orderDeliveryId, status, contentHash, linesHash, sendBefore } = item.body;
   if (
     typeof orderId !== 'number' ||
     typeof orderDeliveryId !== 'number' ||
@@ -66,6 +67,7 @@ function targetOf(item: OutboxItem): Target {
   return {
     ...{ orderId, orderDeliveryId, status },
     contentHash: typeof contentHash === 'string' ? contentHash : undefined,
+    linesHash: typeof linesHash === 'string' ? linesHash : undefined,
     sendBefore: typeof sendBefore === 'number' ? sendBefore : Number.POSITIVE_INFINITY,
   };
 }
@@ -81,9 +83,15 @@ function obstacle(target: Target, found: ReadState, now: number): string | undef
 
 const OUTCOME = { pending: 'hold', accepted: 'accept', rejected: 'reject' } as const;
 
-/** Why what a person had tried again must not leave: the delivery was decided otherwise since. */
-async function decidedAnew(db: Db, item: OutboxItem): Promise<string | undefined> {
-  const { orderDeliveryId, status } = targetOf(item);
+/**
+ * Why what waited, or a person had tried again, must not leave: it was decided on other lines than
+ * the mirror has after the look, or was decided otherwise since.
+ */
+async function outdated(db: Db, item: OutboxItem): Promise<string | undefined> {
+  const { orderDeliveryId, status, linesHash } = targetOf(item);
+  if (linesHash !== undefined && linesHash !== (await deliveryLinesHash(db, orderDeliveryId))) {
+    return 'the lines of the delivery have changed since it was decided';
+  }
   const latest = await db
     .selectFrom('decision')
     .select(['decision_id', 'outcome', 'reason'])
@@ -122,7 +130,7 @@ export function createDeliveryStatusKind(
     creates: () => false,
     async clear(item, signal) {
       const clearance = await clearByLook(look, item, signal);
-      const reason = clearance.send ? await decidedAnew(store.db, item) : undefined;
+      const reason = clearance.send ? await outdated(store.db, item) : undefined;
       if (reason === undefined) return clearance;
       return { send: false, finding: { found: 'overtaken', reason, detail: {} } };
     },
