@@ -43,12 +43,19 @@ const receiptSchema = z.object({
   ),
 });
 
-async function openFolder(fileBytesMax = 100_000): Promise<Dropped> {
+async function openFolder(
+  fileBytesMax = 100_000,
+  beforeTaking: () => void = () => undefined,
+): Promise<Dropped> {
   const store = await temporaryStore(systemClock());
   const folder = temporaryFolder();
   const intake = createIntake({ store, onTaken: () => undefined, hasRoom: () => true });
   const clock = systemClock();
-  const deps = { store, intake, clock, log: silentLogger(), folder };
+  const handIn: Intake['handIn'] = (delivered) => {
+    beforeTaking();
+    return intake.handIn(delivered);
+  };
+  const deps = { store, intake: { handIn }, clock, log: silentLogger(), folder };
   const start = () =>
     runWorker(createFolderDoor({ ...deps, settleMs: 0, fileBytesMax, keepMs: DAY_MS }));
   return {
@@ -102,6 +109,22 @@ describe('the drop folder', () => {
     ]);
     expect(documents[1]?.problems[0]?.message).toMatch(/^is no JSON/);
     expect(documents[2]?.problems[0]?.path).toBe('lines[0].quantity');
+  });
+
+  it('takes a file as well that took the place of one while that was taken', async () => {
+    const followers = [envelope('SO-2')];
+    const house = await openFolder(undefined, () => {
+      const next = followers.shift();
+      if (next !== undefined) house.drop('orders.json', next);
+    });
+    house.drop('orders.json', envelope('SO-1'));
+    house.start();
+    await until('both documents', async () => {
+      const rows = await house.store.db.selectFrom('outbox').select('reference').execute();
+      return rows.length === 2 || undefined;
+    });
+    const { documents } = await house.receipt('done/orders.json');
+    expect(documents).toMatchObject([{ documentId: 2 }]);
   });
 
   it('gives the same file again the same receipt, and makes nothing new', async () => {

@@ -22,6 +22,7 @@ import { type TakenFile, writeFileReceipt } from './file-receipt.ts';
 import {
   type FileContent,
   type FolderLook,
+  isAsRead,
   obstacleIn,
   orMissing,
   readContent,
@@ -202,7 +203,9 @@ async function takeFile(deps: FolderDoorDeps, name: string): Promise<void> {
   await makeRoom(deps, name, content.sha256);
   const file = await noteFile(deps, name, content, handed);
   await tellFile(deps, file);
-  await orMissing(rename(join(folder, name), join(folder, file.folder, name)));
+  const path = join(folder, name);
+  // One that took its place meanwhile stays, and is taken in the next round.
+  if (await isAsRead(path, content)) await orMissing(rename(path, join(folder, file.folder, name)));
   const refused = handed.filter(({ ok }) => !ok).length;
   const fields = { file: name, documents: handed.length, refused };
   if (refused > 0) log.warn(fields, 'file refused, at least in part');

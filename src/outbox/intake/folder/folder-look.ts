@@ -3,7 +3,7 @@
  * dot or do not end in `.json` are left alone, so is a file that still grows. Links are not
  * followed: who may write the folder must not read other files through us.
  */
-import { constants } from 'node:fs';
+import { constants, type Stats } from 'node:fs';
 import { open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../../lib/clock.ts';
@@ -22,6 +22,8 @@ export interface FolderLook {
 export type Sightings = Map<string, { readonly mark: string; readonly since: number }>;
 
 export interface FileContent {
+  /** Of the file that was read: another one may have its name by now. */
+  readonly mark: string;
   readonly sha256: string;
   readonly entries: readonly FileEntry[];
 }
@@ -55,6 +57,16 @@ export async function orMissing<T>(work: Promise<T>): Promise<T | undefined> {
   }
 }
 
+function markOf({ ino, size, mtimeMs }: Stats): string {
+  return `${ino}/${size}/${mtimeMs}`;
+}
+
+/** Whether the file of this name is the one that was read, as it was then. */
+export async function isAsRead(path: string, { mark }: FileContent): Promise<boolean> {
+  const info = await orMissing(stat(path));
+  return info !== undefined && markOf(info) === mark;
+}
+
 /**
  * Names of files that nobody writes any more, in order, but those that are left alone; also those
  * that are never taken, which need not even be found under their names.
@@ -81,7 +93,7 @@ export async function readyFiles(
     }
     const info = await orMissing(stat(join(folder, name)));
     if (!info) continue;
-    const mark = `${info.ino}/${info.size}/${info.mtimeMs}`;
+    const mark = markOf(info);
     const seen = sightings.get(name);
     const since = seen?.mark === mark ? seen.since : clock.monotonic();
     sightings.set(name, { mark, since });
@@ -92,12 +104,13 @@ export async function readyFiles(
   return ready;
 }
 
-/** Its bytes, or its size when that is more than it may be. */
-async function readBytes(path: string, bytesMax: number): Promise<Buffer | number> {
+/** Its bytes, or none when they are more than there may be. */
+async function readBytes(path: string, bytesMax: number) {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
-    const { size } = await file.stat();
-    return size > bytesMax ? size : await file.readFile();
+    const info = await file.stat();
+    const bytes = info.size > bytesMax ? undefined : await file.readFile();
+    return { mark: markOf(info), size: info.size, bytes };
   } finally {
     await file.close();
   }
@@ -113,17 +126,18 @@ export async function readContent(
   { folder, fileBytesMax }: FolderLook,
   name: string,
 ): Promise<FileContent | undefined> {
-  const bytes = await orMissing(readBytes(join(folder, name), fileBytesMax));
-  if (bytes === undefined) return undefined;
-  if (typeof bytes === 'number') {
-    const message = `is ${bytes} bytes large; ${fileBytesMax} are the most in one file`;
-    return { sha256: sha256(`too large: ${bytes}`), entries: oneProblem(message) };
+  const read = await orMissing(readBytes(join(folder, name), fileBytesMax));
+  if (read === undefined) return undefined;
+  const { mark, size, bytes } = read;
+  if (bytes === undefined) {
+    const message = `is ${size} bytes large; ${fileBytesMax} are the most in one file`;
+    return { mark, sha256: sha256(`too large: ${size}`), entries: oneProblem(message) };
   }
   const digest = sha256(bytes);
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    return { sha256: digest, entries: readEntries(text) };
+    return { mark, sha256: digest, entries: readEntries(text) };
   } catch {
-    return { sha256: digest, entries: oneProblem('is not UTF-8') };
+    return { mark, sha256: digest, entries: oneProblem('is not UTF-8') };
   }
 }
