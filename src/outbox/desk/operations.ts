@@ -143,6 +143,12 @@ async function audit(
     .execute();
 }
 
+/** What is dead has ended before: who is told of ends must be told of another one. */
+async function moveOn(tx: Tx, row: DeskRow, state: OutboxState, change: Change): Promise<boolean> {
+  if (row.state === 'dead') await move(tx, row, 'dead', { ended_at: null });
+  return move(tx, row, state, change);
+}
+
 /** What `retry` does in each state: another try, or another look. */
 function retried(row: DeskRow, now: number): { readonly state: OutboxState; change: Change } {
   if (row.state === 'dead') {
@@ -257,7 +263,7 @@ async function sayConfirmed(
       ...{ ended_at: now, due_at: now, result: JSON.stringify(made) },
       ...(typeof orderId === 'number' ? { order_id: orderId } : {}),
     };
-    if (!(await move(tx, row, 'confirmed', change))) refuse(row, 'resolved', 'look at it again');
+    if (!(await moveOn(tx, row, 'confirmed', change))) refuse(row, 'resolved', 'look at it again');
     await audit(tx, now, asker, 'outbox.confirmed', row, made);
   });
   return 'confirmed';
@@ -276,7 +282,7 @@ export function createDesk(deps: DeskDeps): Desk {
       const chosen = await selected(tx, selection);
       for (const row of chosen) {
         const { state, change } = act(row, now);
-        await move(tx, row, state, change);
+        await moveOn(tx, row, state, change);
         await audit(tx, now, asker, action, row);
       }
       return chosen;

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Clock, manualClock, systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
+import { createDesk } from '../../../src/outbox/desk/operations.ts';
 import { createCallback } from '../../../src/outbox/intake/callback.ts';
 import { createIntake } from '../../../src/outbox/intake/hand-in.ts';
 import { until } from '../../support/house.ts';
@@ -102,4 +103,25 @@ describe('the callback command', () => {
     await until('told', async () => (await row()).callback_due_at === null || undefined);
     expect(await row()).toMatchObject({ callback_error: null });
   });
+
+  it.each(['confirmed', 'canceled'])(
+    'is told when a dead document is %s by a person',
+    async (as) => {
+      const store = await temporaryStore(systemClock());
+      const intake = createIntake({ store, onTaken: () => undefined, hasRoom: () => true });
+      await intake.handIn([delivered('SO-1')]);
+      const outbox = store.db.updateTable('outbox');
+      await outbox.set({ state: 'dead', ended_at: 1 }).execute();
+      await store.db.updateTable('intake').set({ callback_due_at: null }).execute();
+      const desk = createDesk({
+        ...{ store, clock: systemClock(), quietMs: () => 0, confirm: async () => ({ orderId: 5 }) },
+        ...{ nudge: () => undefined, onMoved: () => undefined },
+      });
+      const who = { actor: 'anna', reason: 'asked the service' };
+      if (as === 'confirmed') await desk.resolve(1, { as: 'confirmed', id: '5' }, who);
+      else await desk.cancel({ outboxId: 1 }, who);
+      const row = await store.db.selectFrom('intake').selectAll().executeTakeFirstOrThrow();
+      expect(row.callback_due_at).toEqual(expect.any(Number));
+    },
+  );
 });
