@@ -1,7 +1,8 @@
-/** A service whose stock is just what a test says, also between two pages of one run. */
+/** A service whose stock and seasons are what a test says, also between two pages of one run. */
 import { onTestFinished } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
+import { createSeasonStream } from '../../src/sync/streams/season.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
 import { answerJson, envelope, startFaulty } from '../client/support.ts';
 import { temporaryStore } from '../support/store.ts';
@@ -35,9 +36,11 @@ export const byBarcode = (rows: readonly Row[]): Record<string, number> =>
   Object.fromEntries(rows.map(({ barcode, quantity }) => [barcode, quantity]));
 
 export async function startList(mode: 'stream' | 'pages', fuse = FUSE) {
-  const list: { rows: readonly Row[]; beforePage: (page: number) => boolean } = {
-    rows: [],
-    beforePage: () => true,
+  const list = {
+    rows: [] as readonly Row[],
+    /** By their names. */
+    seasons: {} as Readonly<Record<string, readonly Row[]>>,
+    beforePage: (_page: number): boolean => true,
   };
   const server = await startFaulty((request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://x');
@@ -45,14 +48,20 @@ export async function startList(mode: 'stream' | 'pages', fuse = FUSE) {
       answerJson(response, 200, envelope(200, { token: 'a' }));
       return;
     }
+    if (pathname.endsWith('/seasons')) {
+      const seasons = Object.keys(list.seasons).map((seasonName) => ({ seasonName }));
+      answerJson(response, 200, envelope(200, { count: seasons.length, seasons }));
+      return;
+    }
     const page = Number(searchParams.get('page') ?? 1);
     if (!list.beforePage(page)) {
       answerJson(response, 503, {});
       return;
     }
-    const limit = Number(searchParams.get('limit') ?? list.rows.length);
-    const variants = list.rows.slice((page - 1) * limit, page * limit);
-    answerJson(response, 200, envelope(200, { count: list.rows.length, variants }));
+    const rows = list.seasons[searchParams.get('seasonName') ?? ''] ?? list.rows;
+    const limit = Number(searchParams.get('limit') ?? rows.length);
+    const variants = rows.slice((page - 1) * limit, page * limit);
+    answerJson(response, 200, envelope(200, { count: rows.length, variants }));
   });
   onTestFinished(() => server[Symbol.asyncDispose]());
   const credentials = { key: { clientId: 'a', clientSecret: 'b' } };
@@ -63,6 +72,7 @@ export async function startList(mode: 'stream' | 'pages', fuse = FUSE) {
   const store = await temporaryStore(systemClock());
   const deps = runnerOf(store);
   const stock = createStockStream(clients.v1, { level: LEVEL, ...options, fuse });
+  const season = createSeasonStream(clients.v1, { level: LEVEL, ...options, fuse });
   const { run, ...runs } = runsOn(deps);
-  return { list, store, deps, stock, ...runs, runOf: run, run: () => run(stock) };
+  return { list, store, deps, stock, season, ...runs, runOf: run, run: () => run(stock) };
 }

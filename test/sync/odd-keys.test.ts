@@ -1,4 +1,4 @@
-/** Keys that are legal JSON and no text: the database would have another one than the list. */
+/** Keys by which rows could be mistaken: with half a character in them, and with slashes. */
 import { describe, expect, it } from 'vitest';
 import { checkRows } from '../../src/client/rows.ts';
 import { brandSchema } from '../../src/client/v1/schemas.ts';
@@ -40,5 +40,40 @@ describe('a key with half a character', () => {
     expect(await run(brands)).toMatchObject({ outcome: 'complete', changed: 0 });
     const color = { type: 'color', id: HALF };
     expect(resourceSchemas.color.safeParse(color).success).toBe(false);
+  });
+});
+
+describe('a barcode with a slash', () => {
+  it('is not taken for another season with another barcode', async () => {
+    const { list, store, season, runOf } = await startList('stream');
+    list.seasons = {
+      A: [{ barcode: 'B/C', quantity: 1 }],
+      'A/B': [
+        { barcode: 'C', quantity: 2 },
+        { barcode: 'C/', quantity: 3 },
+        { barcode: '~1C', quantity: 4 },
+        { barcode: '/C', quantity: 5 },
+      ],
+    };
+    const rows = async () => {
+      const live = store.db.selectFrom('season_variant').where('deleted_at', 'is', null);
+      return live.select(['season_name', 'barcode', 'quantity']).orderBy('quantity').execute();
+    };
+    expect(await runOf(season)).toMatchObject({ outcome: 'complete', reason: null });
+    const names = (await rows()).map((row) => `${row.season_name} ${row.barcode}`);
+    expect(names).toEqual(['A B/C', 'A/B C', 'A/B C/', 'A/B ~1C', 'A/B /C']);
+    list.seasons = { A: [{ barcode: 'B/C', quantity: 1 }], 'A/B': [] };
+    expect(await runOf(season)).toMatchObject({ outcome: 'complete', reason: null });
+    expect(await rows()).toEqual([{ season_name: 'A', barcode: 'B/C', quantity: 1 }]);
+  });
+
+  it('counts for its season where the fuse holds for each', async () => {
+    const { list, season, runOf } = await startList('stream', { absolute: 1_000, share: 0.5 });
+    const many = manyRows(20);
+    list.seasons = { A: [0, 1, 2].map((at) => ({ barcode: `x/${at}`, quantity: 1 })), B: many };
+    expect(await runOf(season)).toMatchObject({ outcome: 'complete', reason: null });
+    list.seasons = { A: [], B: many };
+    const reason = expect.stringContaining('3 of 3 rows of A, more than the fuse allows');
+    expect(await runOf(season)).toMatchObject({ outcome: 'suspicious', reason });
   });
 });

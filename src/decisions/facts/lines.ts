@@ -61,11 +61,11 @@ async function seasonVariants(
   barcodes: readonly string[],
 ): Promise<readonly Listed[]> {
   if (season === null) return [];
-  const keys = barcodes.map((barcode) => `${season}/${barcode}`);
   return tx
     .selectFrom('season_variant')
     .select(LISTED)
-    .where(inKeys('season_barcode', keys))
+    .where(inKeys('barcode', barcodes))
+    .where('season_name', '=', season)
     .where('deleted_at', 'is', null)
     .execute();
 }

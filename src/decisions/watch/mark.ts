@@ -26,9 +26,15 @@ function keysIn({ after, last }: Stretch, entity: WatchedEntity): Keys {
     where seq > ${after} and seq <= ${last} and +entity = ${entity})`;
 }
 
-/** Of keys of season variants: what stands behind the last stroke. */
+/**
+ * Of keys of season variants: what stands behind the last stroke, as mirror/catalog/variant.ts has
+ * written it. To look the rows up instead takes four times as long.
+ */
 function barcodesOf(keys: Keys): Keys {
-  return sql`(select substr(key, 1 + length(rtrim(key, replace(key, '/', '')))) from ${keys})`;
+  const own = sql`rtrim(key, '/')`;
+  const last = sql`substr(${own}, 1 + length(rtrim(${own}, replace(${own}, '/', ''))))`;
+  const written = sql`replace(replace(${last}, '~1', '/'), '~0', '~')`;
+  return sql`(select iif(substr(key, -1) = '/', ${written}, ${last}) from ${keys})`;
 }
 
 /** Deliveries with a line of one of the styles that a query names, in stock or ordered ahead. */

@@ -80,14 +80,18 @@ export const STOCK_VARIANT: VariantEntity = {
   },
 };
 
-/** The key of a variant in a season. */
+/**
+ * The key of a variant in a season. A barcode that has a slash itself is written without, and with
+ * one behind it: no other key ends like that. decisions/watch/mark.ts reads it with SQL.
+ */
 function seasonBarcode(seasonName: string, barcode: string): string {
-  return `${seasonName}/${barcode}`;
+  if (!barcode.includes('/')) return `${seasonName}/${barcode}`;
+  return `${seasonName}/${barcode.replaceAll('~', '~0').replaceAll('/', '~1')}/`;
 }
 
-/** The season in the key; a barcode holds no slash. */
+/** The season in the key. */
 export function seasonOfKey(key: string): string {
-  return key.slice(0, key.lastIndexOf('/'));
+  return key.slice(0, key.lastIndexOf('/', key.length - 2));
 }
 
 /** The list of one season: the same variant stands in several of them. */

@@ -136,10 +136,27 @@ it('misses nothing for a delivery that comes while it looks at a long feed', asy
   expect(await due(house)).toEqual([4]);
 });
 
-it('finds the barcode behind a season whose name has strokes in it', async () => {
+it('finds the barcode of a season variant, whatever strokes are in it and its season', async () => {
   const house = await waiting();
-  const after = await pullOne(house, 'season_variant', 'SS/26/b');
-  const last = await pullOne(house, 'season_variant', 'SS/27 a/c');
+  await house.delivery({ id: 4, lines: [['~/c/1', 2]] });
+  await house.decide({ rules: () => RULES });
+  const write = (season: string, barcode: string) => {
+    const entity = seasonVariants(season);
+    return house.store.transaction((tx) =>
+      writeRows(tx, entity, [entity.toRow({ barcode, quantity: 1 })], {
+        ...{ source: 'run:9', readSeq: 9, at: house.clock.now() },
+      }),
+    );
+  };
+  const lastChange = async () => {
+    const newest = house.store.db.selectFrom('change').select('seq').orderBy('seq', 'desc');
+    return (await newest.executeTakeFirstOrThrow()).seq;
+  };
+  await write('SS/26', 'b');
+  const after = await lastChange();
+  await write('SS/27 a', 'c');
+  await write('SS/27', '~/c/1');
+  const last = await lastChange();
   const [reads, stretch] = [readsOf(RULES.ruleSet), { after, last }];
   await house.store.transaction(async (tx) => {
     const before = { after: last, last: last + 1 };
@@ -147,7 +164,7 @@ it('finds the barcode behind a season whose name has strokes in it', async () =>
     expect(await hasConcerned(tx, 'season_variant', stretch, reads, 5)).toBe(true);
     await markConcerned(tx, 'season_variant', stretch, reads, 5);
   });
-  expect(await due(house)).toEqual([3]);
+  expect(await due(house)).toEqual([3, 4]);
 });
 
 const TAKEN = loadedRules(ACCEPT_COVERED);
