@@ -779,24 +779,6 @@ JOIN sales_order o ON o.order_id = l.order_id
 WHERE l.season_name IS NOT NULL AND o.status <> 'canceled' AND o.deleted_at IS NULL
 GROUP BY l.season_name, l.delivery_name, o.currency
 /* v_preorder_book(season_name,delivery_name,orders,pieces,fulfilled,currency,amount,lines_without_price) */;
-CREATE VIEW v_season_cover AS
-SELECT
-  b.season_name, b.barcode, v.style_no, v.style_name, v.color_name, v.size,
-  b.open AS open_preorders, coalesce(s.quantity, 0) AS in_stock,
-  max(0, b.open - coalesce(s.quantity, 0)) AS missing,
-  round(100.0 * min(b.open, coalesce(s.quantity, 0)) / b.open, 1) AS cover_percent
-FROM (
-  SELECT l.season_name, l.barcode, sum(l.quantity - coalesce(l.fulfilled_quantity, 0)) AS open
-  FROM sales_order o
-  JOIN sales_order_line l ON l.order_id = o.order_id
-  WHERE o.completed = 0 AND o.status <> 'canceled' AND o.deleted_at IS NULL
-    AND l.season_name IS NOT NULL
-  GROUP BY l.season_name, l.barcode
-  HAVING open > 0
-) b
-LEFT JOIN season_variant v ON v.season_barcode = json_array(b.season_name, b.barcode)
-LEFT JOIN stock_variant s ON s.barcode = b.barcode AND s.deleted_at IS NULL
-/* v_season_cover(season_name,barcode,style_no,style_name,color_name,size,open_preorders,in_stock,missing,cover_percent) */;
 CREATE VIEW v_decision AS
 SELECT
   decision_id, order_delivery_id, order_id,
@@ -1052,3 +1034,21 @@ CREATE INDEX sales_order_reference_letters ON sales_order (reference COLLATE NOC
 CREATE INDEX quarantine_order ON quarantine (
   entity, CASE WHEN json_valid(raw) THEN raw->>'orderId' END
 );
+CREATE VIEW v_season_cover AS
+SELECT
+  b.season_name, b.barcode, v.style_no, v.style_name, v.color_name, v.size,
+  b.open AS open_preorders, coalesce(s.quantity, 0) AS in_stock,
+  max(0, b.open - coalesce(s.quantity, 0)) AS missing,
+  round(100.0 * min(b.open, coalesce(s.quantity, 0)) / b.open, 1) AS cover_percent
+FROM (
+  SELECT l.season_name, l.barcode, sum(l.quantity - coalesce(l.fulfilled_quantity, 0)) AS open
+  FROM sales_order o
+  JOIN sales_order_line l ON l.order_id = o.order_id
+  WHERE o.completed = 0 AND o.status <> 'canceled' AND o.deleted_at IS NULL
+    AND l.season_name IS NOT NULL
+  GROUP BY l.season_name, l.barcode
+  HAVING open > 0
+) b
+LEFT JOIN season_variant v ON v.barcode = b.barcode AND v.season_name = b.season_name
+LEFT JOIN stock_variant s ON s.barcode = b.barcode AND s.deleted_at IS NULL
+/* v_season_cover(season_name,barcode,style_no,style_name,color_name,size,open_preorders,in_stock,missing,cover_percent) */;

@@ -14,7 +14,7 @@ INSERT INTO change (at, entity, key, op, diff, cause) VALUES
   (1767700000000, 'stock_variant', '100', 'update', '{"quantity":[8,5]}', 'run:2');
 INSERT INTO season_variant (season_barcode, season_name, barcode, quantity, style_no, style_name,
   color_name, size, extra, content_hash, first_seen_at, changed_at, read_seq, source)
-VALUES ('["AW26","100"]', 'AW26', '100', 50, 'S-1', 'Coat', 'black', 'S', '{}', 'h', 0, 0, 1, 'run:1');
+VALUES ('AW26/100', 'AW26', '100', 50, 'S-1', 'Coat', 'black', 'S', '{}', 'h', 0, 0, 1, 'run:1');
 INSERT INTO sales_order (order_id, reference, order_no, status, completed, created_at, currency,
   season_name, country_code, company, account_no, shipping_address, extra, content_hash,
   first_seen_at, changed_at, read_seq, source)

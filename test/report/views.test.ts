@@ -78,6 +78,7 @@ describe('the views', () => {
     });
     expect(one("select * from v_season_cover where barcode = '100'")).toMatchObject({
       ...{ open_preorders: 16, in_stock: 5, missing: 11, cover_percent: 31.3 },
+      ...{ style_no: 'S-1', style_name: 'Coat', color_name: 'black', size: 'S' },
     });
     expect(one("select * from v_decision_day where outcome = 'nothing'")).toMatchObject({
       ...{ day: '2026-01-05', rule: '(no rule)', decisions: 1 },
