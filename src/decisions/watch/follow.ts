@@ -24,6 +24,7 @@ import {
   markCompetitors,
   markConcerned,
   markReleased,
+  markWaiting,
   type Stretch,
 } from './mark.ts';
 import { type Reads, readsOf } from './reads.ts';
@@ -38,7 +39,11 @@ const AUTHORS = 50;
 const SLICES = 5;
 
 const CURSOR_KEY = 'decisions_feed_seq';
-const STOCK_KEY = 'decisions_stock_read_at';
+/** When the whole read of a stream began that was followed last. */
+const READ_KEYS = {
+  stock: 'decisions_stock_read_at',
+  seasons: 'decisions_seasons_read_at',
+} as const;
 
 async function readNumber(tx: Db | Tx, key: string): Promise<number> {
   const row = await tx
@@ -178,33 +183,43 @@ async function followSlice(
   await writeNumber(tx, CURSOR_KEY, slice.last, now);
 }
 
-/** A whole read of the stock that was not followed yet, and the one before it. */
-async function stockRead(db: Db | Tx, reads: Reads) {
-  if (!reads.pieces) return undefined;
+/** A whole read of the stream that was not followed yet, and the one before it. */
+async function newRead(db: Db | Tx, stream: keyof typeof READ_KEYS) {
   const state = await db
     .selectFrom('stream_state')
     .select('complete_at')
-    .where('stream', '=', 'stock')
+    .where('stream', '=', stream)
     .executeTakeFirst();
-  const [readAt, seen] = [state?.complete_at ?? 0, await readNumber(db, STOCK_KEY)];
+  const [readAt, seen] = [state?.complete_at ?? 0, await readNumber(db, READ_KEYS[stream])];
   return readAt === seen ? undefined : { readAt, seen };
 }
 
-/** A stock that was read anew includes what was shipped before: it counts no more against it. */
-async function followStockRead(tx: Tx, reads: Reads, now: number): Promise<void> {
-  const read = await stockRead(tx, reads);
-  if (!read) return;
-  const { readAt, seen } = read;
+async function newReads(db: Db | Tx, reads: Reads) {
+  const stock = reads.pieces ? await newRead(db, 'stock') : undefined;
+  const seasons = reads.entities.has('season') ? await newRead(db, 'seasons') : undefined;
+  // That a season is not listed is known from the first one on; the feed says it of none.
+  return { stock, seasons: seasons?.seen === 0 ? seasons : undefined };
+}
+
+/** What a whole read has told that stands in no entry of the feed. */
+async function followReads(tx: Tx, reads: Reads, now: number): Promise<void> {
+  const { stock, seasons } = await newReads(tx, reads);
+  if (seasons) {
+    await markWaiting(tx, reads, now);
+    await writeNumber(tx, READ_KEYS.seasons, seasons.readAt, now);
+  }
+  if (!stock) return;
+  // A stock that was read anew includes what was shipped before: it counts no more against it.
   const claims = await tx
     .selectFrom('delivery')
     .select('order_delivery_id')
     .where('status', '=', 'accepted')
-    .where('changed_at', '>=', seen)
+    .where('changed_at', '>=', stock.seen)
     .where('deleted_at', 'is', null)
     .execute();
   const ids = claims.map((row) => row.order_delivery_id);
   await markCompetitors(tx, ids, reads, { now });
-  await writeNumber(tx, STOCK_KEY, readAt, now);
+  await writeNumber(tx, READ_KEYS.stock, stock.readAt, now);
 }
 
 export interface Follower {
@@ -247,10 +262,11 @@ export function createFollower(store: Store, contextNow: () => ExternalContext):
         await nextTurn();
         if (!isLast) continue;
         const reads = readsOf(contextNow().rules.ruleSet);
-        if (!(await stockRead(store.db, reads))) return true;
+        const { stock, seasons } = await newReads(store.db, reads);
+        if (!stock && !seasons) return true;
         await store.transaction((tx) => {
           const { rules, now } = contextNow();
-          return followStockRead(tx, readsOf(rules.ruleSet), now);
+          return followReads(tx, readsOf(rules.ruleSet), now);
         });
         return true;
       }

@@ -128,6 +128,16 @@ export async function hasConcerned(
   return found.rows.length > 0;
 }
 
+/** Marks every delivery that waits for another look. */
+export async function markWaiting(tx: Tx, reads: Reads, now: number): Promise<void> {
+  await mark(
+    tx,
+    sql`select order_delivery_id from evaluation where due_at is not null`,
+    reads,
+    now,
+  );
+}
+
 /** Marks the deliveries that want pieces which others had in their lines before. */
 export async function markReleased(
   tx: Tx,

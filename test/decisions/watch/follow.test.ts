@@ -3,11 +3,14 @@ import { expect, it } from 'vitest';
 import { createFollower } from '../../../src/decisions/watch/follow.ts';
 import { hasConcerned, markConcerned } from '../../../src/decisions/watch/mark.ts';
 import { readsOf } from '../../../src/decisions/watch/reads.ts';
+import { SEASON } from '../../../src/mirror/catalog/names.ts';
 import { PDM } from '../../../src/mirror/catalog/pdm.ts';
 import { seasonVariants } from '../../../src/mirror/catalog/variant.ts';
 import { writeRows } from '../../../src/mirror/entity.ts';
 import type { ListEntity } from '../../../src/mirror/list.ts';
 import type { Store } from '../../../src/store/store.ts';
+import { createShortListStream } from '../../../src/sync/streams/short-list.ts';
+import { FUSE, runnerOf, runsOn } from '../../sync/support.ts';
 import { ACCEPT_COVERED, createHouse, type House, loadedRules } from '../support.ts';
 
 const RULES = loadedRules(ACCEPT_COVERED);
@@ -226,6 +229,22 @@ rules:
     .execute();
   await pullOne(house, 'season', 'SS27');
   expect(await house.decide(observing)).toEqual(['1 hold', '2 hold']);
+});
+
+it('decides anew whose season is not listed once the seasons were read', async () => {
+  const rules = loadedRules(`
+rules:
+  - { id: over, title: Season is over, action: accept, mode: live, when: [ '!season.listed' ] }
+`);
+  const house = await createHouse();
+  await house.order(1, { SeasonName: 'SS27' });
+  await house.delivery({ id: 1, order: 1 });
+  expect(await house.decide({ rules: () => rules })).toEqual(['1 nothing']);
+  const runs = runsOn(runnerOf(house.store));
+  const read = async () => ({ rows: [], rejects: [], count: 0, startedAt: 0 });
+  const stream = { name: 'seasons', entity: SEASON, fuse: FUSE, read };
+  await runs.run(createShortListStream(stream));
+  expect(await house.decide({ rules: () => rules })).toEqual(['1 accept']);
 });
 
 it('marks whose style changed although it is only ordered ahead, and not in stock', async () => {
