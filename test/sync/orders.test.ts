@@ -262,6 +262,40 @@ describe('a walk to the first order', () => {
     expect(await deletedOrders(store)).toEqual(many);
   });
 
+  it.each([0, 1])('takes none for missing behind %s pages with numbers', async (good) => {
+    const { v1, runOrders, store } = await start();
+    await runOrders();
+    let pages = 0;
+    const odd = {
+      orders: async (before?: number, call = {}) => {
+        const list = await v1.orders(before, call);
+        pages += 1;
+        if (pages <= good) return list;
+        const rejects = list.rows.map(({ orderId }) => {
+          const raw = { orderId: String(orderId) };
+          return { raw, path: 'orderId', reason: 'no number' };
+        });
+        return { ...list, rows: [], rejects };
+      },
+    };
+    const reason = expect.stringContaining('a whole page of orders cannot be understood');
+    const ended = await runOrders({ v1: odd, full: true, closedOrders: 3 });
+    expect(ended).toMatchObject({ outcome: 'partial', reason });
+    const kept = await store.db.selectFrom('quarantine').select('raw').execute();
+    expect(kept).toHaveLength(6);
+  });
+
+  it('is not held for a person when it went astray: a release would delete the rest', async () => {
+    const { v1, runOrders, store } = await start();
+    await runOrders();
+    const newer = Array.from({ length: 20 }, (_, index) => 9_000_001 + index);
+    await inventOrders(store, newer);
+    const astray = { orders: (_before?: number, call = {}) => v1.orders(undefined, call) };
+    const ended = await runOrders({ v1: astray, full: true, closedOrders: 3 });
+    const reason = 'the list of orders does not go down';
+    expect(ended).toMatchObject({ outcome: 'partial', reason });
+  });
+
   it('reads closed orders again, those first that nobody has looked at for long', async () => {
     const { runOrders, read, store } = await start();
     await runOrders();

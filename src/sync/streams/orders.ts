@@ -93,9 +93,9 @@ async function walk(deps: OrdersDeps, context: StreamRun, floor: number): Promis
     }
     const ids = idsOf(list);
     if (ids.length === 0) {
-      const isEnd = list.rejects.length === 0;
-      const text = 'a whole page of orders cannot be understood';
-      return { top, bottom: 0, doubts: isEnd ? [] : [text] };
+      if (list.rejects.length === 0) return { top, bottom: 0, doubts: [] };
+      await writePage(context, { before, top }, list, 0);
+      return { top, bottom: 0, doubts: ['a whole page of orders cannot be understood'] };
     }
     const lowest = Math.min(...ids);
     if (before !== undefined && lowest >= before) {
@@ -177,11 +177,15 @@ export function createOrdersStream(deps: OrdersDeps, options: OrdersOptions): St
     async pull(context): Promise<StreamEnd> {
       const walked = await walkOnce(deps, context, name);
       const { bottom, doubts } = walked;
-      // Before the sweep: what it finds by number is missing from the list all the same.
-      const suspicion = await suspicionOf(deps, context.run, bottom, options.fuse);
+      const isSound = doubts.length === 0;
+      // Before the sweep: what it finds by number is missing from the list all the same. What a
+      // walk that went astray has not seen is not missing, and must not be there to be released.
+      const suspicion = isSound
+        ? await suspicionOf(deps, context.run, bottom, options.fuse)
+        : undefined;
       const checkpoint = { ...walked };
       // More than these are not marked unasked.
-      const missingMax = isFull && doubts.length === 0 ? options.fuse.absolute : 0;
+      const missingMax = isFull && isSound ? options.fuse.absolute : 0;
       const wish: SweepWish = isFull
         ? { checkpoint, closed: 'all', closedMax: options.closedOrders, missingMax }
         : { checkpoint, closed: 'changed', closedMax: CLOSED_PER_RUN, missingMax };
