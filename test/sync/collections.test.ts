@@ -137,6 +137,28 @@ describe('links that go round in circles', () => {
     behind = [1, 2, null];
     expect(await run(colors)).toMatchObject({ outcome: 'complete', rows: 3 });
   });
+
+  it('leave nothing of a first list that the second one has not', async () => {
+    let rows = ['1', '2', '3', '4'];
+    let behind: readonly (number | null)[] = [1, 2, 3, 1];
+    const options = { resourceRows: 1, follow: 'links' } as const;
+    const { store, run, colors } = await startPages(options, (query) => {
+      const offset = Number(query.get('page[offset]'));
+      const data = [{ type: 'color', id: rows[offset], attributes: { name: 'red' } }];
+      const next = behind[offset] ?? null;
+      query.set('page[offset]', String(next));
+      return { data, links: { next: next && `?${query}` } };
+    });
+    expect(await run(colors)).toMatchObject({ outcome: 'interrupted' });
+    rows = ['1', '3', '4'];
+    behind = [1, 2, null];
+    // It has read two lists, so that it takes two runs to say that a row is gone.
+    for (let times = 0; times < 2; times += 1) {
+      expect(await run(colors)).toMatchObject({ outcome: 'complete', rows: 3 });
+    }
+    const live = store.db.selectFrom('color').select('color_id').where('deleted_at', 'is', null);
+    expect((await live.execute()).map((row) => row.color_id)).toEqual(rows);
+  });
 });
 
 describe('an array for what is included', () => {
