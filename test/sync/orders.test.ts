@@ -296,6 +296,23 @@ describe('a walk to the first order', () => {
     expect(ended).toMatchObject({ outcome: 'partial', reason });
   });
 
+  it('that is held says what else speaks against it', async () => {
+    const { v1, runOrders } = await start();
+    await runOrders();
+    const odd = {
+      orders: async (before?: number, call = {}) => {
+        const { rows, ...list } = await v1.orders(before, call);
+        const rejects = rows.slice(0, -1).map(({ orderId }) => {
+          return { raw: { orderId: `no. ${orderId}` }, path: 'orderId', reason: 'no number' };
+        });
+        return { ...list, rows: rows.slice(-1), rejects };
+      },
+    };
+    const held = await runOrders({ v1: odd, full: true, closedOrders: 3 });
+    expect(held).toMatchObject({ outcome: 'suspicious' });
+    expect(held.reason).toMatch(/^16 rows were quarantined; 16 of 20 known orders are missing/);
+  });
+
   it('reads closed orders again, those first that nobody has looked at for long', async () => {
     const { runOrders, read, store } = await start();
     await runOrders();

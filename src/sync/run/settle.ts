@@ -257,7 +257,8 @@ async function judge(
   const doubts = await doubtsOf(deps, run, end, sums);
   if (end.skipped !== undefined) return { outcome: 'skipped', reason: end.skipped, ...NOTHING };
   if (end.suspicion !== undefined && !isEmpty) {
-    const reason = `${end.suspicion}; if that is right: selvedge sync release ${run.runId}`;
+    const said = [...doubts, end.suspicion].join('; ');
+    const reason = `${said}; if that is right: selvedge sync release ${run.runId}`;
     const { missing } = await censusOf(deps, stream, run);
     return { outcome: 'suspicious', reason, rowsDeleted: 0, rowsHeld: missing.length };
   }
