@@ -15,3 +15,19 @@ it.each([
   const rows = outcome === 'complete' ? { rows_deleted: 29 } : { rows_held: 29 };
   expect(await lastRun('stock')).toMatchObject(rows);
 });
+
+it('takes no season for gone when fewer are named than the service counts', async () => {
+  const { list, store, season, runOf } = await startList('stream');
+  const [first, second] = [manyRows(20), manyRows(20)];
+  list.seasons = { first, second };
+  expect(await runOf(season)).toMatchObject({ outcome: 'complete' });
+  list.seasons = { first };
+  list.seasonsCutOff = 1;
+  const reason = 'the service counts 2 seasons, 1 came';
+  expect(await runOf(season)).toMatchObject({ outcome: 'partial', reason });
+  list.seasonsCutOff = 0;
+  list.seasons = { first, second };
+  expect(await runOf(season)).toMatchObject({ outcome: 'complete', changed: 0 });
+  const gone = store.db.selectFrom('change').select('key').where('op', '=', 'delete');
+  expect(await gone.execute()).toEqual([]);
+});

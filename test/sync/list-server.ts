@@ -40,6 +40,8 @@ export async function startList(mode: 'stream' | 'pages', fuse = FUSE) {
     rows: [] as readonly Row[],
     /** By their names. */
     seasons: {} as Readonly<Record<string, readonly Row[]>>,
+    /** Of which the service says nothing but their number. */
+    seasonsCutOff: 0,
     beforePage: (_page: number): boolean => true,
   };
   const server = await startFaulty((request, response) => {
@@ -50,7 +52,8 @@ export async function startList(mode: 'stream' | 'pages', fuse = FUSE) {
     }
     if (pathname.endsWith('/seasons')) {
       const seasons = Object.keys(list.seasons).map((seasonName) => ({ seasonName }));
-      answerJson(response, 200, envelope(200, { count: seasons.length, seasons }));
+      const count = seasons.length + list.seasonsCutOff;
+      answerJson(response, 200, envelope(200, { count, seasons }));
       return;
     }
     const page = Number(searchParams.get('page') ?? 1);

@@ -61,10 +61,14 @@ export function createSeasonStream(
     },
     async pull(context) {
       const { run, call } = context;
-      const seasons = await v1.seasons(undefined, call);
+      const { rows, rejects, count } = await v1.seasons(undefined, call);
       const doubts = doubtsIn(run.checkpoint);
-      if (seasons.rejects.length > 0) doubts.push('a season has no name that can be read');
-      const names = new Set(seasons.rows.map(({ seasonName }) => seasonName));
+      if (rejects.length > 0) doubts.push('a season has no name that can be read');
+      const came = rows.length + rejects.length;
+      if (count !== undefined && count !== came) {
+        doubts.push(`the service counts ${count} seasons, ${came} came`);
+      }
+      const names = new Set(rows.map(({ seasonName }) => seasonName));
       const done = doneOf(run.checkpoint);
       for (const name of names) {
         if (done.has(name)) continue;
@@ -74,7 +78,7 @@ export function createSeasonStream(
         done.set(name, end.rows);
       }
       const parts = new Map([...done].filter(([name]) => names.has(name)));
-      const expectedRows = [...done.values()].reduce((sum, rows) => sum + rows, 0);
+      const expectedRows = [...done.values()].reduce((sum, of) => sum + of, 0);
       return { expectedRows, doubts, parts };
     },
   };
