@@ -1,4 +1,6 @@
 import { expect, it } from 'vitest';
+import { requireConfig } from '../../src/config/load.ts';
+import { Secret } from '../../src/lib/secret.ts';
 import { manyRows, startList } from './list-server.ts';
 
 // As floating point has it, 0.29 of 100 rows are a little less than 29.
@@ -30,4 +32,31 @@ it('takes no season for gone when fewer are named than the service counts', asyn
   expect(await runOf(season)).toMatchObject({ outcome: 'complete', changed: 0 });
   const gone = store.db.selectFrom('change').select('key').where('op', '=', 'delete');
   expect(await gone.execute()).toEqual([]);
+});
+
+const { config } = requireConfig({
+  env: {},
+  overrides: [
+    { path: 'service.v1.baseUrl', value: 'https://key.example.com/api/v1' },
+    { path: 'service.v1.apiKey', value: new Secret('apiKey', 'k') },
+  ],
+});
+const fuses = Object.entries(config.streams).flatMap(([name, stream]) =>
+  'fuse' in stream ? [[name, stream.fuse] as const] : [],
+);
+
+// The lists of freight, seasons and genders are as short as these.
+it.each(fuses)('the default fuse of %s holds what lacks half of the rows', async (_name, fuse) => {
+  const { list, run } = await startList('stream', fuse);
+  for (const [rows, left] of [
+    [2, 1],
+    [3, 2],
+    [4, 2],
+    [5, 3],
+  ] as const) {
+    list.rows = manyRows(rows);
+    await run();
+    list.rows = list.rows.slice(0, left);
+    expect(await run()).toMatchObject({ outcome: 'suspicious' });
+  }
 });
