@@ -215,6 +215,21 @@ describe('a walk over the orders', () => {
     expect(result.reason).toMatch(/20 orders could not be read again: .*HTTP 503/);
     expect((await state('orders')).complete_at).toBeNull();
   });
+
+  it('is not complete when the service refuses to show an order that it lists', async () => {
+    const { v1, runOrders, refused, state } = await start();
+    const orders: typeof v1.orders = async (before, call) => {
+      const page = await v1.orders(before, call);
+      if (before !== undefined) return page;
+      const rows = page.rows.map((order) => ({ ...order, orderId: order.orderId + 90_000 }));
+      return { ...page, rows: [...rows.slice(0, 2), ...page.rows] };
+    };
+    const result = await runOrders({ v1: { orders } });
+    expect(refused).toHaveLength(2);
+    expect(result).toMatchObject({ outcome: 'partial' });
+    expect(result.reason).toContain('2 listed orders were refused');
+    expect((await state('orders')).complete_at).toBeNull();
+  });
 });
 
 describe('a walk to the first order', () => {

@@ -10,6 +10,7 @@ import type { JsonObject } from '../../lib/json.ts';
 import { type RefreshBacklog, refreshBacklog, requestRefreshes } from '../../mirror/refresh.ts';
 import { ordersCensus } from '../../mirror/sales-order.ts';
 import type { Db } from '../../store/store.ts';
+import type { Run } from '../run/ledger.ts';
 import type { StreamRun } from '../stream.ts';
 
 export interface SweepDeps {
@@ -166,6 +167,32 @@ async function quarantinedBySweep(db: Db, runId: number): Promise<number> {
   return row.n;
 }
 
+/**
+ * Orders that the walk has seen and the service refused to show: nothing waits to read them any
+ * more, and they are as unread as before.
+ */
+async function refusedOrders(
+  db: Db,
+  { readSeq }: Run,
+  asked: readonly SweptOrder[],
+  since: number,
+): Promise<number> {
+  let refused = 0;
+  for (let start = 0; start < asked.length; start += REQUESTS_PER_PAGE) {
+    const ids = asked.slice(start, start + REQUESTS_PER_PAGE).map(({ orderId }) => orderId);
+    const row = await db
+      .selectFrom('sales_order')
+      .select((eb) => eb.fn.countAll<number>().as('n'))
+      .where('order_id', 'in', ids)
+      .where('order_id', 'not in', (eb) => eb.selectFrom('refresh').select('order_id'))
+      .where('read_seq', '>=', readSeq)
+      .where((eb) => eb.or([eb('details_read_at', 'is', null), eb('details_read_at', '<', since)]))
+      .executeTakeFirstOrThrow();
+    refused += row.n;
+  }
+  return refused;
+}
+
 /** Gives what speaks against knowing everything now. */
 export async function sweep(
   deps: SweepDeps,
@@ -182,7 +209,8 @@ export async function sweep(
   const span = { since: run.startedAt, now: deps.clock.now() };
   const open = await openOrders(db(), span);
   await request(named(open), run.startedAt);
-  await request(await closedOrders(db(), wish, span), run.startedAt + 1);
+  const closed = await closedOrders(db(), wish, span);
+  await request(closed, run.startedAt + 1);
   if (wish.missingMax > 0) {
     const asked = new Set(open);
     const { missing } = await ordersCensus(db(), run);
@@ -190,8 +218,12 @@ export async function sweep(
     await request(named(others.slice(0, wish.missingMax)), run.startedAt + 2);
   }
   const { failed, lastError } = await readsTried(deps, context, run.startedAt + 2);
+  // The clock may have been set back meanwhile.
+  const since = Math.min(run.startedAt, span.now, deps.clock.now());
+  const refused = await refusedOrders(db(), run, [...named(open), ...closed], since);
   const bad = await quarantinedBySweep(db(), run.runId);
   return [
+    ...(refused > 0 ? [`${refused} listed orders were refused (incident order_unreadable)`] : []),
     ...(failed > 0 ? [`${failed} orders could not be read again: ${lastError}`] : []),
     ...(bad > 0 ? [`${bad} rows of deliveries or refunds were quarantined`] : []),
   ];
