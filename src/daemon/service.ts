@@ -89,7 +89,7 @@ function createV2(
   config: Config['service']['v2'],
   session: (credential: Credential) => Session,
 ): { readonly client: V2Client; readonly raw: RawTarget } | undefined {
-  const { enabled, baseUrl, login, tokenHeader, tokenPointers } = config;
+  const { enabled, baseUrl, login, tokenHeader, tokenPointers, sparseFields } = config;
   if (!enabled || baseUrl === null || login === null) return undefined;
   const { clientId, clientSecret, idMember, secretMember } = login;
   const credential: Credential = {
@@ -101,7 +101,8 @@ function createV2(
   };
   const paging = { pageRows: config.pageLimit, follow: config.paging };
   const sender = session(credential);
-  return { client: createV2Client({ baseUrl, paging }, sender), raw: { baseUrl, sender } };
+  const client = createV2Client({ baseUrl, paging, sparseFields }, sender);
+  return { client, raw: { baseUrl, sender } };
 }
 
 export async function createService(

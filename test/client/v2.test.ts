@@ -235,6 +235,25 @@ describe('V2 answers', () => {
     );
   });
 
+  it('asks for whole resources where the account refuses a field', async () => {
+    await using server = await startFaulty((request, response) => {
+      const detail = 'fields_style: designer is unknown';
+      if (request.url?.includes('fields_')) answerJson(response, 400, { errors: [{ detail }] });
+      else answerJson(response, 200, { data: [{ type: 'style', id: '7' }], links: { next: null } });
+    });
+    await using transport = impatient();
+    const options = { baseUrl: server.url, paging: { pageRows: 2, follow: 'token' } } as const;
+    const query = { fields: { style: modelledFields('style') } };
+    const sparse = createV2Client(options, transport);
+    expect(await rejection(pagesOf(sparse.collection('style', query)))).toMatchObject({
+      code: 'service.bad_request',
+      hint: expect.stringContaining('service.v2.sparseFields'),
+    });
+    const whole = createV2Client({ ...options, sparseFields: false }, transport);
+    const [page] = await pagesOf(whole.collection('style', query));
+    expect(page?.rows).toMatchObject([{ id: '7' }]);
+  });
+
   it('ends at a page that is not full when there are no links', async () => {
     await serve(
       (path) =>

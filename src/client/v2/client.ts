@@ -24,6 +24,8 @@ export interface V2Options {
   /** Without a trailing slash, for example `https://key.example.com/api/v2`. */
   readonly baseUrl: string;
   readonly paging: V2Paging;
+  /** False: whole resources are asked for, whatever fields are named. */
+  readonly sparseFields?: boolean;
 }
 
 interface V2Query {
@@ -88,10 +90,10 @@ const portalSchema = z.looseObject({ data: portalLinkSchema });
 
 const MEDIA_TYPE = 'application/vnd.api+json';
 
-function parametersOf(query: V2Query | undefined): Record<string, string> {
+function parametersOf(query: V2Query | undefined, isSparse: boolean): Record<string, string> {
   const parameters: Record<string, string> = {};
   if (query?.include?.length) parameters.include = query.include.join(',');
-  for (const [type, fields] of Object.entries(query?.fields ?? {})) {
+  for (const [type, fields] of Object.entries((isSparse && query?.fields) || {})) {
     parameters[`fields_${type}`] = fields.join(',');
   }
   for (const [name, value] of Object.entries(query?.filter ?? {})) {
@@ -165,7 +167,7 @@ export function createV2Client(options: V2Options, sender: Sender): V2Client {
   ): HttpRequest => ({
     method: 'GET',
     url: `${options.baseUrl}/pdm/${path}`,
-    query: parametersOf(query),
+    query: parametersOf(query, options.sparseFields ?? true),
     priority: call?.priority ?? priority,
     signal: call?.signal,
     tally: call?.tally,

@@ -101,6 +101,15 @@ interface PageAnswer {
   readonly startedAt: number;
 }
 
+/** What else is in a first request that an account may not know. */
+function withHint(error: RefusedError, query: URLSearchParams): RefusedError {
+  const { code, message, lines } = error;
+  const isSparse = [...query.keys()].some((name) => name.startsWith('fields_'));
+  if (code !== 'service.bad_request' || !isSparse) return error;
+  const hint = 'if it does not know a field, set service.v2.sparseFields: false';
+  return new RefusedError(code, message, { cause: error, lines, hint });
+}
+
 async function fetchPage(
   sender: Sender,
   request: HttpRequest,
@@ -114,10 +123,9 @@ async function fetchPage(
     const { data: rows, included, links } = document;
     return { rows, included, nextLink: links ? links.next : undefined, token, startedAt };
   } catch (error) {
+    if (!(error instanceof RefusedError) || !DEAD_TOKEN_CODES.has(error.code)) throw error;
     const carried = query.has('page[token]') || query.has('page[offset]');
-    if (!(error instanceof RefusedError) || !carried || !DEAD_TOKEN_CODES.has(error.code)) {
-      throw error;
-    }
+    if (!carried) throw withHint(error, query);
     throw new RetryLaterError('v2.page_token_expired', `the page is gone: ${error.message}`, {
       cause: error,
       hint: 'the run starts over',

@@ -81,6 +81,7 @@ function v2(fields: ContextFields) {
       .meta({ expected: 'a list of 1 to 8 JSON pointers', example: '[/data/token]' }),
     paging: choice('token', 'links'),
     pageLimit: whole(1, 250),
+    sparseFields: flag(),
   });
   return section.superRefine(
     (value, ctx) => {
