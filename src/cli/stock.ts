@@ -45,6 +45,20 @@ async function readVariants(db: Db, wanted: string): Promise<Variant[]> {
   return found;
 }
 
+/** Before the first change that is kept, no stock and nothing known would look the same. */
+async function requireKnown(db: Db, at: number): Promise<void> {
+  const first = await db
+    .selectFrom('change')
+    .select('at')
+    .where('entity', '=', 'stock_variant')
+    .orderBy('seq')
+    .limit(1)
+    .executeTakeFirst();
+  if (!first || at >= first.at) return;
+  const since = new Date(first.at).toISOString();
+  throw new RefusedError('stock.too_early', `nothing is known of the stock before ${since}`);
+}
+
 function timeOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const at = parseTime(text);
@@ -127,7 +141,10 @@ export function stock(context: CliContext): Command {
     .action(async (wanted: string, options: Options, command: Command) => {
       const at = timeOf(options.asOf);
       const { output } = context;
-      const variants = await withMirror(command, context, (db) => readVariants(db, wanted));
+      const variants = await withMirror(command, context, async (db) => {
+        if (at !== undefined) await requireKnown(db, at);
+        return readVariants(db, wanted);
+      });
       if (options.history === true) {
         if (options.json === true) output.json(variants.flatMap(historyOf));
         else printHistory(output, variants);

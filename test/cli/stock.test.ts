@@ -48,6 +48,9 @@ it('shows the stock of a barcode and a style: now, in the past, through time', a
   for (const odd of ['2026-02-30', '5', '31.3.2026', '2026-03-31 25:00']) {
     expect(await call('stock', barcode, '--as-of', odd)).toMatchObject({ code: 1, stdout: '' });
   }
+  const early = await call('stock', barcode, '--as-of', '2020-01-01');
+  expect(early).toMatchObject({ code: 1, stdout: '' });
+  expect(early.stderr).toContain('nothing is known of the stock before');
   const history = JSON.parse((await call('stock', barcode, '--history', '--json')).stdout);
   expect(history.map(({ what }: { what: string }) => what)).toEqual([
     'first seen',
