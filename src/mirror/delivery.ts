@@ -2,8 +2,9 @@
  * `delivery` and `delivery_line`. A rejected or canceled delivery is final: an answer that says
  * otherwise is recorded as an incident and changes nothing.
  */
+import { sql } from 'kysely';
 import type { SqlRow } from '../store/bulk.ts';
-import type { Tx } from '../store/store.ts';
+import type { Db, Tx } from '../store/store.ts';
 import { type Provenance, type WriteCounts, writeRows } from './entity.ts';
 import { membersOf } from './members.ts';
 import type { EntityDefinition, MirrorRow } from './prepared.ts';
@@ -85,4 +86,32 @@ export function writeDeliveries(
   provenance: Provenance,
 ): Promise<WriteCounts> {
   return writeRows(tx, DELIVERY, records.map(toRow), provenance);
+}
+
+export interface OpenDeliveries {
+  readonly known: number;
+  /** No read since the walk has met them. */
+  readonly missing: number;
+}
+
+/** The pending and accepted deliveries of these orders; one that cannot be understood was met. */
+export async function openDeliveries(
+  db: Db,
+  orderIds: readonly number[],
+  walk: { readonly readSeq: number; readonly startedAt: number },
+): Promise<OpenDeliveries> {
+  const isMissing = sql<boolean>`read_seq < ${walk.readSeq} and order_delivery_id not in (
+    select raw->>'orderDeliveryId' from quarantine
+    where entity = 'delivery' and last_seen_at >= ${walk.startedAt}
+      and json_valid(raw) and raw->>'orderDeliveryId' is not null)`;
+  return db
+    .selectFrom('delivery')
+    .select((eb) => [
+      eb.fn.countAll<number>().as('known'),
+      eb.fn.countAll<number>().filterWhere(isMissing).as('missing'),
+    ])
+    .where('order_id', 'in', orderIds)
+    .where('status', 'in', ['pending', 'accepted'])
+    .where('deleted_at', 'is', null)
+    .executeTakeFirstOrThrow();
 }

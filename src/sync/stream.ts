@@ -26,6 +26,10 @@ export function isBeyondShare({ share }: Fuse, rows: number, of: number): boolea
   return rows > 0 && rows / of > share;
 }
 
+export function isBeyond(fuse: Fuse, rows: number, of: number): boolean {
+  return rows > fuse.absolute || isBeyondShare(fuse, rows, of);
+}
+
 /** What of a run is left in the rows that it saw. */
 export type SeenBy = Pick<Run, 'runId' | 'readSeq' | 'startedAt'>;
 

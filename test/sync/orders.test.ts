@@ -230,6 +230,26 @@ describe('a walk over the orders', () => {
     expect(result.reason).toContain('2 listed orders were refused');
     expect((await state('orders')).complete_at).toBeNull();
   });
+
+  it.each([false, true])('is held when deliveries are gone from their orders: %s', async (full) => {
+    const { reference, runOrders, state, store, lastRun, operations, stream } = await start();
+    await runOrders({ full });
+    const name = full ? 'ordersFull' : 'orders';
+    const { complete_at } = await state(name);
+    await store.db.updateTable('sales_order').set({ completed: 0 }).execute();
+    reference.knobs.patch({ faults: [{ kind: 'emptyList', path: '*/deliveries' }] });
+    const result = await runOrders({ full });
+    expect(result).toMatchObject({ outcome: 'suspicious' });
+    const { run_id } = await lastRun(name);
+    expect(result.reason).toMatch(/\d+ of \d+ open deliveries are missing from their orders; .*/);
+    expect(result.reason).toContain(`selvedge sync release ${run_id}`);
+    expect((await state(name)).complete_at).toBe(complete_at);
+    const asker = { actor: 'anna', reason: 'they are gone' };
+    await operations([stream({ full })]).release(run_id, asker);
+    expect((await state(name)).complete_at).not.toBe(complete_at);
+    reference.knobs.patch({ faults: [] });
+    expect(await runOrders({ full })).toMatchObject({ outcome: 'complete' });
+  });
 });
 
 describe('a walk to the first order', () => {

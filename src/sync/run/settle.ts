@@ -10,7 +10,7 @@ import { forgetUnmet } from '../../mirror/quarantine.ts';
 import type { SqlValue } from '../../store/bulk.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { VariantPages } from '../bulk/variant-pages.ts';
-import { isBeyondShare, type SeenBy, type Stream, type StreamEnd } from '../stream.ts';
+import { isBeyond, isBeyondShare, type SeenBy, type Stream, type StreamEnd } from '../stream.ts';
 import { type Run, type RunEnd, runBefore } from './ledger.ts';
 
 export interface SettleDeps {
@@ -173,7 +173,7 @@ function beyondFuse(
   { live, missing }: ListCensus,
   parts: ReadonlyMap<string, number>,
 ): string | undefined {
-  if (missing.length > fuse.absolute || isBeyondShare(fuse, missing.length, live)) {
+  if (isBeyond(fuse, missing.length, live)) {
     return `it would delete ${missing.length} of ${live} rows, more than the fuse allows`;
   }
   if (!partOf) return undefined;

@@ -7,6 +7,7 @@
 import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import type { JsonObject } from '../../lib/json.ts';
+import { type OpenDeliveries, openDeliveries } from '../../mirror/delivery.ts';
 import { type RefreshBacklog, refreshBacklog, requestRefreshes } from '../../mirror/refresh.ts';
 import { ordersCensus } from '../../mirror/sales-order.ts';
 import type { Db } from '../../store/store.ts';
@@ -167,38 +168,53 @@ async function quarantinedBySweep(db: Db, runId: number): Promise<number> {
   return row.n;
 }
 
-/**
- * Orders that the walk has seen and the service refused to show: nothing waits to read them any
- * more, and they are as unread as before.
- */
-async function refusedOrders(
-  db: Db,
-  { readSeq }: Run,
-  asked: readonly SweptOrder[],
-  since: number,
-): Promise<number> {
-  let refused = 0;
-  for (let start = 0; start < asked.length; start += REQUESTS_PER_PAGE) {
-    const ids = asked.slice(start, start + REQUESTS_PER_PAGE).map(({ orderId }) => orderId);
-    const row = await db
-      .selectFrom('sales_order')
-      .select((eb) => eb.fn.countAll<number>().as('n'))
-      .where('order_id', 'in', ids)
-      .where('order_id', 'not in', (eb) => eb.selectFrom('refresh').select('order_id'))
-      .where('read_seq', '>=', readSeq)
-      .where((eb) => eb.or([eb('details_read_at', 'is', null), eb('details_read_at', '<', since)]))
-      .executeTakeFirstOrThrow();
-    refused += row.n;
-  }
-  return refused;
+interface Swept {
+  /** Orders that the walk has seen and the service refused to show: no read waits for them. */
+  readonly refused: number;
+  /** Of the orders that were read. */
+  readonly deliveries: OpenDeliveries;
 }
 
-/** Gives what speaks against knowing everything now. */
+/** What the reads have left; an order counts as read when that began at `since` or later. */
+async function lookBack(
+  db: Db,
+  run: Run,
+  asked: readonly SweptOrder[],
+  since: number,
+): Promise<Swept> {
+  let refused = 0;
+  let known = 0;
+  let missing = 0;
+  for (let start = 0; start < asked.length; start += REQUESTS_PER_PAGE) {
+    const ids = asked.slice(start, start + REQUESTS_PER_PAGE).map(({ orderId }) => orderId);
+    const orders = await db
+      .selectFrom('sales_order as o')
+      .leftJoin('refresh as r', 'r.order_id', 'o.order_id')
+      .select(['o.order_id', 'o.details_read_at', 'o.read_seq', 'r.order_id as waiting'])
+      .where('o.order_id', 'in', ids)
+      .execute();
+    const isRead = (row: (typeof orders)[number]) => (row.details_read_at ?? 0) >= since;
+    const left = orders.filter((row) => !isRead(row) && row.waiting === null);
+    refused += left.filter((row) => row.read_seq >= run.readSeq).length;
+    const readIds = orders.filter(isRead).map((row) => row.order_id);
+    const deliveries = await openDeliveries(db, readIds, run);
+    known += deliveries.known;
+    missing += deliveries.missing;
+  }
+  return { refused, deliveries: { known, missing } };
+}
+
+export interface SweepEnd {
+  /** What speaks against knowing everything now. */
+  readonly doubts: readonly string[];
+  readonly deliveries: OpenDeliveries;
+}
+
 export async function sweep(
   deps: SweepDeps,
   context: StreamRun,
   wish: SweepWish,
-): Promise<string[]> {
+): Promise<SweepEnd> {
   const { db } = deps;
   const { run } = context;
   const request = (orders: readonly SweptOrder[], at: number): Promise<void> =>
@@ -220,11 +236,13 @@ export async function sweep(
   const { failed, lastError } = await readsTried(deps, context, run.startedAt + 2);
   // The clock may have been set back meanwhile.
   const since = Math.min(run.startedAt, span.now, deps.clock.now());
-  const refused = await refusedOrders(db(), run, [...named(open), ...closed], since);
+  const asked = [...named(open), ...closed];
+  const { refused, deliveries } = await lookBack(db(), run, asked, since);
   const bad = await quarantinedBySweep(db(), run.runId);
-  return [
+  const doubts = [
     ...(refused > 0 ? [`${refused} listed orders were refused (incident order_unreadable)`] : []),
     ...(failed > 0 ? [`${failed} orders could not be read again: ${lastError}`] : []),
     ...(bad > 0 ? [`${bad} rows of deliveries or refunds were quarantined`] : []),
   ];
+  return { doubts, deliveries };
 }

@@ -16,14 +16,14 @@ import { ordersCensus, SALES_ORDER, writeOrders } from '../../mirror/sales-order
 import { readState, writeState } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
 import type { Run } from '../run/ledger.ts';
+import { type Fuse, isBeyond, type Stream, type StreamEnd, type StreamRun } from '../stream.ts';
 import {
-  type Fuse,
-  isBeyondShare,
-  type Stream,
-  type StreamEnd,
-  type StreamRun,
-} from '../stream.ts';
-import { lowestOpenOrder, type SweepDeps, type SweepWish, sweep } from './order-sweep.ts';
+  lowestOpenOrder,
+  type SweepDeps,
+  type SweepEnd,
+  type SweepWish,
+  sweep,
+} from './order-sweep.ts';
 
 export interface OrdersDeps extends SweepDeps {
   readonly v1: Pick<V1Client, 'orders'>;
@@ -145,8 +145,15 @@ async function suspicionOf(
 ): Promise<string | undefined> {
   const { live, missing } = await ordersCensus(deps.db(), run, bottom);
   const { length } = missing;
-  if (length <= fuse.absolute && !isBeyondShare(fuse, length, live)) return undefined;
-  return `${missing.length} of ${live} known orders are missing from the list`;
+  if (!isBeyond(fuse, length, live)) return undefined;
+  return `${length} of ${live} known orders are missing from the list`;
+}
+
+/** The service never removes a delivery: lists that have lost so many are no lists. */
+function suspicionOfSweep({ deliveries }: SweepEnd, fuse: Fuse): string | undefined {
+  const { known, missing } = deliveries;
+  if (!isBeyond(fuse, missing, known)) return undefined;
+  return `${missing} of ${known} open deliveries are missing from their orders`;
 }
 
 export interface OrdersOptions {
@@ -180,7 +187,7 @@ export function createOrdersStream(deps: OrdersDeps, options: OrdersOptions): St
       const isSound = doubts.length === 0;
       // Before the sweep: what it finds by number is missing from the list all the same. What a
       // walk that went astray has not seen is not missing, and must not be there to be released.
-      const suspicion = isSound
+      const orders = isSound
         ? await suspicionOf(deps, context.run, bottom, options.fuse)
         : undefined;
       const checkpoint = { ...walked };
@@ -189,8 +196,9 @@ export function createOrdersStream(deps: OrdersDeps, options: OrdersOptions): St
       const wish: SweepWish = isFull
         ? { checkpoint, closed: 'all', closedMax: options.closedOrders, missingMax }
         : { checkpoint, closed: 'changed', closedMax: CLOSED_PER_RUN, missingMax };
-      const sweepDoubts = await sweep(deps, context, wish);
-      return { expectedRows: undefined, suspicion, doubts: [...doubts, ...sweepDoubts] };
+      const swept = await sweep(deps, context, wish);
+      const suspicion = isSound ? (orders ?? suspicionOfSweep(swept, options.fuse)) : undefined;
+      return { expectedRows: undefined, suspicion, doubts: [...doubts, ...swept.doubts] };
     },
   };
 }
