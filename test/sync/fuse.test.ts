@@ -34,6 +34,15 @@ it('takes no season for gone when fewer are named than the service counts', asyn
   expect(await gone.execute()).toEqual([]);
 });
 
+it('tells of a list that is no longer counted', async () => {
+  const { list, run } = await startList('pages');
+  list.rows = manyRows(40);
+  list.counts = (page) => page === 1;
+  const { outcome, reason } = await run();
+  expect(outcome).toBe('partial');
+  expect(reason).toContain('went from 40 to an unknown number of rows meanwhile');
+});
+
 const { config } = requireConfig({
   env: {},
   overrides: [

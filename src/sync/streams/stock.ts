@@ -23,7 +23,8 @@ export function doubtsOfPull(end: PullEnd, what: string): string[] {
   const doubts: string[] = [];
   if (end.shortPages > 0) doubts.push(`${end.shortPages} pages of ${what} were short`);
   if (end.countFirst !== end.count) {
-    doubts.push(`${what} went from ${end.countFirst} to ${end.count} rows meanwhile`);
+    const [from, to] = [end.countFirst, end.count].map((count) => count ?? 'an unknown number of');
+    doubts.push(`${what} went from ${from} to ${to} rows meanwhile`);
   }
   if (end.count !== undefined && end.count !== end.rows) {
     doubts.push(`the service counts ${end.count} rows of ${what}, ${end.rows} came`);
