@@ -1,7 +1,7 @@
 /** The frame of the command line: global options, help, errors and exit codes. */
 import { createInterface } from 'node:readline/promises';
 import { Command, CommanderError } from 'commander';
-import { EXIT, exitCodeOf, SelvedgeError, toError } from '../lib/errors.ts';
+import { EXIT, exitCodeOf, isDiskFull, SelvedgeError, toError } from '../lib/errors.ts';
 import { createScrubber } from '../lib/secret.ts';
 import { version } from '../ops/version.ts';
 import { type CliContext, examples } from './command.ts';
@@ -95,6 +95,10 @@ function reportError(thrown: unknown, output: Output): number {
   output.note(`selvedge: ${error.message}`);
   if (error instanceof SelvedgeError) {
     if (error.hint !== undefined) output.note(`hint: ${error.hint}`);
+    return exitCodeOf(error);
+  }
+  if (isDiskFull(error)) {
+    output.note('hint: free space on that disk, and try again');
     return exitCodeOf(error);
   }
   // What is none of our errors was not foreseen: the stack is what a report needs.

@@ -111,16 +111,29 @@ export const EXIT = {
   store: { code: 65, meaning: 'the database is damaged, newer than the program or not ours' },
   bug: { code: 70, meaning: 'a mistake in the program; please report it' },
   migration: { code: 73, meaning: 'a schema migration failed; nothing was changed' },
-  locked: { code: 75, meaning: 'another daemon owns the database; try again later' },
+  temporary: {
+    code: 75,
+    meaning: 'another daemon owns the database, or the disk is full: try later',
+  },
   config: { code: 78, meaning: 'the configuration or the rules are wrong' },
   forced: { code: 130, meaning: 'stopped by force (second signal)' },
 } as const;
 
+/** How SQLite and the system say it; SHMSIZE: the index of its log could not be made larger. */
+const FULL: unknown[] = ['SQLITE_FULL', 'SQLITE_IOERR_SHMSIZE', 'ENOSPC', 'EDQUOT'];
+
+/** Whether a full disk is the reason, or the reason of the reason: room is all that it needs. */
+export function isDiskFull(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return ('code' in error && FULL.includes(error.code)) || isDiskFull(error.cause);
+}
+
 /** The exit code that tells a shell or systemd what kind of failure this was. */
 export function exitCodeOf(error: unknown): number {
+  if (isDiskFull(error)) return EXIT.temporary.code;
   if (error instanceof ConfigError) return EXIT.config.code;
   if (error instanceof StoreError) {
-    if (error.code === 'store.locked') return EXIT.locked.code;
+    if (error.code === 'store.locked') return EXIT.temporary.code;
     if (error.code === 'store.migration_failed') return EXIT.migration.code;
     return EXIT.store.code;
   }

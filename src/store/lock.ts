@@ -8,7 +8,8 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { hostname } from 'node:os';
 import Database from 'better-sqlite3';
 import type { Clock } from '../lib/clock.ts';
-import { ConfigError, StoreError, toError } from '../lib/errors.ts';
+import { ConfigError, isDiskFull, StoreError, toError } from '../lib/errors.ts';
+import { toldFull } from './space.ts';
 import type { Store } from './store.ts';
 
 export interface FolderLock {
@@ -51,6 +52,7 @@ export function lockFolder(path: string): FolderLock {
     return { release: () => held.close() };
   } catch (cause) {
     database?.close();
+    if (isDiskFull(cause)) throw toldFull(cause, path);
     if (!(cause instanceof Database.SqliteError) || !cause.code.startsWith('SQLITE_BUSY')) {
       const message = `cannot lock ${path}: ${toError(cause).message}`;
       throw new ConfigError('store.cannot_lock', message, { hint: FOLDER_HINT, cause });
@@ -112,7 +114,9 @@ async function takeLease(
 /** Takes the lease over from whoever had it; the folder's lock says that nobody uses it. */
 export async function acquireLease(store: Store, leaseMs: number, clock: Clock): Promise<Lease> {
   const holder = `${hostname()}:${process.pid}`;
-  const fencing = await takeLease(store, holder, leaseMs, clock);
+  const fencing = await takeLease(store, holder, leaseMs, clock).catch((error: unknown) => {
+    throw toldFull(error, store.path);
+  });
   const extend = async (expiresAt: number): Promise<bigint> => {
     const result = await store.db
       .updateTable('lease')

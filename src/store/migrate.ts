@@ -145,8 +145,14 @@ export function migrate(
   if (before.version > 0 && before.pending.length > 0) {
     backup = copyBefore(database, `before-${before.version + 1}-${clock.now()}`);
   }
-  database.exec(LEDGER);
-  for (const migration of before.pending) applyOne(database, migration, clock);
+  try {
+    database.exec(LEDGER);
+    for (const migration of before.pending) applyOne(database, migration, clock);
+  } catch (error) {
+    // Where all is still as it was, each further try would leave one more copy.
+    if (backup !== undefined && readLedger(database).length === before.version) rmSync(backup);
+    throw error;
+  }
   return {
     from: before.version,
     to: before.version + before.pending.length,

@@ -8,7 +8,7 @@
  */
 import { statfs } from 'node:fs/promises';
 import type { Clock } from '../lib/clock.ts';
-import { toError } from '../lib/errors.ts';
+import { isDiskFull, RetryLaterError, toError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 
 /** Pulls and hand-ins of the ERP, events of the relay, and pushes to the service. */
@@ -50,6 +50,15 @@ export interface SpaceDeps {
 export async function freeBytesAt(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(folder);
   return bavail * bsize;
+}
+
+/** What to throw instead of an error that came while this file was opened. */
+export function toldFull(error: unknown, path: string): unknown {
+  if (!isDiskFull(error)) return error;
+  return new RetryLaterError('store.disk_full', `the disk is full: no room for ${path}`, {
+    hint: 'free space on that disk; nothing is lost, and it may be tried again at any time',
+    cause: error,
+  });
 }
 
 export function createSpaceWatch(deps: SpaceDeps, limits: SpaceLimits): SpaceWatch {

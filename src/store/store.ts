@@ -7,13 +7,14 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
+import type Database from 'better-sqlite3';
 import { Kysely, type Transaction, type TransactionBuilder } from 'kysely';
 import type { Config } from '../config/schema.ts';
 import type { Clock } from '../lib/clock.ts';
-import { BugError, invariant, StoreError } from '../lib/errors.ts';
+import { BugError, invariant, isDiskFull, StoreError } from '../lib/errors.ts';
 import { type ConnectionOptions, openReader, openWriter, verifyPragmas } from './connection.ts';
 import { type MigrationReport, migrate, pendingMigrations } from './migrate.ts';
+import { toldFull } from './space.ts';
 import type { Tables } from './tables.ts';
 import { ImmediateSqliteDialect, type InTurn } from './transaction/dialect.ts';
 import {
@@ -49,10 +50,6 @@ export interface Store {
   /** Reads that belong together: all of them see the database as it was at the first one. */
   snapshot<T>(read: (tx: Tx) => Promise<T>): Promise<T>;
   close(): Promise<void>;
-}
-
-function isDiskFull(error: unknown): boolean {
-  return error instanceof Database.SqliteError && error.code === 'SQLITE_FULL';
 }
 
 /** As SQLite gives it. */
@@ -240,8 +237,9 @@ export async function openStore(
 ): Promise<{ readonly store: SqliteStore; readonly migrated: MigrationReport }> {
   const options = { cacheKib: MAIN_CACHE_KIB, ...asked };
   refuseHalfRestored(options.path);
-  const database = openWriter(options.path, options);
+  let database: Database.Database | undefined;
   try {
+    database = openWriter(options.path, options);
     const migrated = migrate(database, clock);
     database
       .prepare(
@@ -252,8 +250,8 @@ export async function openStore(
     verifyPragmas(database, options);
     return { store: new SqliteStore(database), migrated };
   } catch (error) {
-    database.close();
-    throw error;
+    database?.close();
+    throw toldFull(error, options.path);
   }
 }
 

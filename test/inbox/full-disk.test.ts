@@ -1,6 +1,5 @@
 /** What becomes of events while the disk is full: an injected probe, then a real small disk. */
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -8,6 +7,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { createSpaceWatch, freeBytesAt, type SpaceWatch } from '../../src/store/space.ts';
 import { openStore, type SqliteStore } from '../../src/store/store.ts';
+import { mountSmallDisk } from '../support/small-disk.ts';
 import { temporaryFolder } from '../support/store.ts';
 import { deliveryCreated, sign, startInbox } from './support.ts';
 
@@ -53,18 +53,10 @@ interface SmallDisk {
   makeRoom(store: SqliteStore): Promise<void>;
 }
 
-/** A file system of 12 MiB in memory; undefined where this user may not mount one. */
+/** Undefined where this user may not mount one. */
 function mountedDisk(): SmallDisk | undefined {
-  const folder = join(temporaryFolder(), 'disk');
-  mkdirSync(folder);
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=12m', 'tmpfs', folder], { stdio: 'ignore' });
-  } catch {
-    return undefined;
-  }
-  onTestFinished(() => {
-    execFileSync('umount', ['-l', folder]);
-  });
+  const folder = mountSmallDisk();
+  if (folder === undefined) return undefined;
   const filler = join(folder, 'filler');
   const freeBytes = () => freeBytesAt(folder);
   return {

@@ -86,7 +86,7 @@ describe('a start that cannot go on', () => {
   it('says that another daemon has the folder when one has', async () => {
     const path = join(temporaryFolder(), 'daemon.lock');
     const lock = lockFolder(path);
-    expect((await failureOf(() => lockFolder(path))).exit).toBe(EXIT.locked.code);
+    expect((await failureOf(() => lockFolder(path))).exit).toBe(EXIT.temporary.code);
     lock.release();
     lockFolder(path).release();
   });

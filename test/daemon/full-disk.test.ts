@@ -1,0 +1,101 @@
+/** Starts and commands on a disk without room: they say so, and may be tried again. */
+import { copyFileSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { manualClock } from '../../src/lib/clock.ts';
+import { EXIT, exitCodeOf } from '../../src/lib/errors.ts';
+import { type Migration, migrate, readMigrations } from '../../src/store/migrate.ts';
+import { freeBytesAt } from '../../src/store/space.ts';
+import { selvedge } from '../cli/support.ts';
+import { ENV, MINIMAL, writeConfig } from '../config/support.ts';
+import { mountSmallDisk } from '../support/small-disk.ts';
+import { temporaryFolder } from '../support/store.ts';
+
+const KIB = 1_024;
+
+/** So much is free, from nothing at all to not enough for the whole schema. */
+const ROOMS = [0, 4, 16, 40, 100, 600].map((kib) => ({ kib }));
+
+/** With a filler that leaves this much free; undefined where this user may not mount one. */
+async function fullDisk(freeBytes: number) {
+  const disk = mountSmallDisk();
+  if (disk === undefined) return undefined;
+  const dataDir = join(disk, 'data');
+  mkdirSync(dataDir);
+  const file = writeConfig(`dataDir: ${dataDir}\n${MINIMAL}`);
+  const filler = join(disk, 'filler');
+  const fill = async () =>
+    writeFileSync(filler, Buffer.alloc(Math.max(0, (await freeBytesAt(disk)) - freeBytes)));
+  return { dataDir, file, fill, makeRoom: () => rmSync(filler) };
+}
+
+describe('a full disk', () => {
+  it.each(ROOMS)('is told by a first start with $kib KiB, which may be repeated', async (room) => {
+    const disk = await fullDisk(room.kib * KIB);
+    if (!disk) return;
+    await disk.fill();
+    for (const command of ['migrate', 'run']) {
+      const { code, stderr } = await selvedge(['--config', disk.file, command], ENV);
+      expect(stderr).toMatch(/^selvedge: the disk is full: no room for .*\/data\/[a-z.]+\n/);
+      expect(stderr).toContain('hint: free space');
+      expect(code).toBe(EXIT.temporary.code);
+    }
+    disk.makeRoom();
+    expect((await selvedge(['--config', disk.file, 'migrate'], ENV)).code).toBe(0);
+  });
+
+  it.each([{ kib: 0 }, { kib: 40 }])('is told of a database that is there: $kib', async (room) => {
+    const disk = await fullDisk(room.kib * KIB);
+    if (!disk) return;
+    const path = join(disk.dataDir, 'mirror.db');
+    copyFileSync(inject('migratedDatabase'), path);
+    const { size } = statSync(path);
+    await disk.fill();
+    const { code, stderr } = await selvedge(['--config', disk.file, 'run'], ENV);
+    expect(stderr).toContain('selvedge: the disk is full: no room for ');
+    expect(code).toBe(EXIT.temporary.code);
+    expect(statSync(path).size).toBe(size);
+  });
+
+  it('is told by a backup, which leaves nothing behind', async () => {
+    const disk = await fullDisk(100 * KIB);
+    if (!disk) return;
+    const path = join(disk.dataDir, 'mirror.db');
+    copyFileSync(inject('migratedDatabase'), path);
+    await disk.fill();
+    const directory = join(disk.dataDir, 'backup');
+    const args = ['--config', disk.file, 'backup', 'create', '--to', directory];
+    const { code, stderr } = await selvedge(args, ENV);
+    expect(stderr).toContain('database or disk is full');
+    expect(code).toBe(EXIT.temporary.code);
+    expect(readdirSync(directory)).toEqual([]);
+  });
+
+  it('ends a migration with everything as it was, the copy from before it included', () => {
+    const path = join(temporaryFolder(), 'mirror.db');
+    copyFileSync(inject('migratedDatabase'), path);
+    const database = new Database(path);
+    onTestFinished(() => void database.close());
+    const shape = () => database.prepare('select sql from sqlite_schema order by name').all();
+    const before = shape();
+    const known = readMigrations();
+    const sql = 'create table big (x blob); insert into big values (zeroblob(1000000))';
+    const next: Migration = { version: known.length + 1, name: 'next', sql, checksum: '' };
+    // Stands for the disk: the copy found room, and the migration does not.
+    const pages = Number(database.pragma('page_count', { simple: true }));
+    database.pragma(`max_page_count = ${pages + 10}`);
+    // The daemon is started again and again: each time one more copy would take what is left.
+    for (const at of [1, 2]) {
+      let failure: unknown;
+      try {
+        migrate(database, manualClock(at), [...known, next]);
+      } catch (error) {
+        failure = error;
+      }
+      expect(exitCodeOf(failure)).toBe(EXIT.temporary.code);
+    }
+    expect(shape()).toEqual(before);
+    expect(readdirSync(join(path, '..')).filter((name) => name.includes('before'))).toEqual([]);
+  });
+});

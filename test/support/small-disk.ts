@@ -1,0 +1,21 @@
+/** A disk that can be filled up, in memory. */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { temporaryFolder } from './store.ts';
+
+/** The folder of a file system of 12 MiB; undefined where this user may not mount one. */
+export function mountSmallDisk(): string | undefined {
+  const folder = join(temporaryFolder(), 'disk');
+  mkdirSync(folder);
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=12m', 'tmpfs', folder], { stdio: 'ignore' });
+  } catch {
+    return undefined;
+  }
+  onTestFinished(() => {
+    execFileSync('umount', ['-l', folder]);
+  });
+  return folder;
+}
