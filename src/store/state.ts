@@ -111,6 +111,8 @@ const RESTORED = z.object({
   at: z.number(),
   createdAt: z.string(),
   maxOrderId: z.int().nullish(),
+  /** Receipts above it are of documents that are not known here; null: they were cut off. */
+  maxDocumentId: z.int().nullish(),
 });
 
 /** When (epoch milliseconds) a backup took this place, when that was made, and what it knew. */
@@ -122,6 +124,6 @@ export async function readRestored(db: Db | Tx): Promise<Restored | undefined> {
   return text === undefined ? undefined : RESTORED.parse(tryParseJson(text));
 }
 
-export async function writeRestored(tx: Tx, restored: Restored, clock: Clock): Promise<void> {
-  await writeState(tx, RESTORED_KEY, JSON.stringify(restored), clock);
+export async function writeRestored(db: Db | Tx, restored: Restored, clock: Clock): Promise<void> {
+  await writeState(db, RESTORED_KEY, JSON.stringify(restored), clock);
 }

@@ -12,6 +12,7 @@ import { RetryLaterError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Exchange } from '../../store/exchange/exchange.ts';
 import type { HandedIn, ReceiptRow } from '../../store/exchange/rows.ts';
+import { readRestored, writeRestored } from '../../store/state.ts';
 import type { Store } from '../../store/store.ts';
 import { importCustomers } from './customers.ts';
 import { type Delivered, type Handed, type Intake, invalid } from './hand-in.ts';
@@ -176,12 +177,15 @@ async function publishReceipts(
 }
 
 /** What a new or an older exchange database does not show is due again. */
-async function catchUp({ store, log }: ExchangeDoorDeps, exchange: Exchange): Promise<void> {
+async function catchUp({ store, clock, log }: ExchangeDoorDeps, exchange: Exchange): Promise<void> {
   const newest = await store.db
     .selectFrom('outbox')
     .select((eb) => eb.fn.max('outbox_id').as('outbox_id'))
     .executeTakeFirst();
-  const cutOff = exchange.cutOff(newest?.outbox_id ?? 0);
+  const restored = await readRestored(store.db);
+  // Another door may have taken documents since the restore; receipts come from here alone.
+  const cutOff = exchange.cutOff(restored?.maxDocumentId ?? newest?.outbox_id ?? 0);
+  if (restored) await writeRestored(store.db, { ...restored, maxDocumentId: null }, clock);
   if (cutOff > 0) {
     log.error({ receipts: cutOff }, 'the database was restored and does not know these documents');
   }

@@ -6,6 +6,7 @@
  */
 import { chmodSync, existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import { pausePushes } from '../care/pause.ts';
 import { EXCHANGE_MODE } from '../exchange/exchange.ts';
@@ -49,6 +50,24 @@ function discard(path: string): void {
   for (const ending of ENDINGS) rmSync(path + ending, { force: true });
 }
 
+/** No backup is so old that more documents came since. */
+const LOST_DOCUMENTS_MAX = 1_000_000;
+
+/**
+ * Numbers of documents that came since are in the hands of the ERP: none of them is given to
+ * another one. Gives the last number that the backup had given.
+ */
+async function leaveNumbersOut(tx: Tx): Promise<number> {
+  const { rows } = await sql<{ seq: number }>`
+    select seq from sqlite_sequence where name = 'outbox'`.execute(tx);
+  const last = rows[0]?.seq ?? 0;
+  await sql`delete from sqlite_sequence where name = 'outbox'`.execute(tx);
+  await sql`insert into sqlite_sequence values ('outbox', ${last + LOST_DOCUMENTS_MAX})`.execute(
+    tx,
+  );
+  return last;
+}
+
 /** Pushes that may have been sent since the backup was made; those of the future ones first. */
 async function doubtEverything(tx: Tx, plan: RestorePlan, createdAt: string, clock: Clock) {
   const now = clock.now();
@@ -65,7 +84,8 @@ async function doubtEverything(tx: Tx, plan: RestorePlan, createdAt: string, clo
     .select((eb) => eb.fn.max('order_id').as('order_id'))
     .executeTakeFirst();
   const maxOrderId = newest?.order_id ?? null;
-  await writeRestored(tx, { at: now, createdAt, maxOrderId }, clock);
+  const maxDocumentId = await leaveNumbersOut(tx);
+  await writeRestored(tx, { at: now, createdAt, maxOrderId, maxDocumentId }, clock);
   await tx
     .insertInto('audit')
     .values({

@@ -1,6 +1,8 @@
 import { existsSync, rmSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { writeRestored } from '../../../src/store/state.ts';
 import { until } from '../../support/house.ts';
 import { type Doors, delivered, endDocument, openDoors, order } from './support.ts';
 
@@ -163,6 +165,30 @@ describe('the SQL door', () => {
     expect(receipt).toMatchObject({ documentId: null, state: 'in_doubt', final: 1 });
     expect(receipt.next).toContain('look for it at the service');
     expect(await receiptOf(doors, 1)).toMatchObject({ documentId: 1, state: 'queued', final: 0 });
+  });
+
+  it('cuts them off although another door was first after the restore', async () => {
+    const doors = await openDoors();
+    doors.sql(`${insert('SO-1', order())}; ${insert('SO-2', order())};`);
+    await receiptOf(doors, 2);
+    await doors.stop();
+    await doors.store.transaction(async (tx) => {
+      await tx.deleteFrom('intake').where('outbox_id', '=', 2).execute();
+      await tx.deleteFrom('outbox').where('outbox_id', '=', 2).execute();
+      const restored = { at: 1, createdAt: '2026-01-05T07:00:00Z', maxDocumentId: 1 };
+      await writeRestored(tx, restored, systemClock());
+    });
+    await doors.intake.handIn([delivered('SO-3')]);
+    doors.start();
+    await until('the cut', () => doors.sql('SELECT 1 FROM receipt WHERE final') || undefined);
+    expect(await receiptOf(doors, 2)).toMatchObject({ documentId: null, state: 'in_doubt' });
+    doors.sql(insert('SO-4', order()));
+    expect(await receiptOf(doors, 3)).toMatchObject({ documentId: 4, state: 'queued' });
+    await doors.stop();
+    doors.start();
+    doors.sql(insert('SO-5', order()));
+    expect(await receiptOf(doors, 4)).toMatchObject({ state: 'queued' });
+    expect(await receiptOf(doors, 3)).toMatchObject({ documentId: 4, state: 'queued' });
   });
 
   it('leaves rows where they are while the disk is too full', async () => {

@@ -225,6 +225,32 @@ describe('a restored database', () => {
     expect(arePushesPaused(dataDir)).toBe(false);
   });
 
+  it('gives no document a number that another one had since the backup', async () => {
+    const dataDir = temporaryFolder();
+    const store = await openMirror(dataDir);
+    await addPush(store, 'known', 'queued');
+    const { backup } = await createBackup(planIn(dataDir), clock);
+    for (const reference of ['a', 'b', 'c']) await addPush(store, reference, 'queued');
+    await store.close();
+    const numbers = new Set([1, 2, 3, 4]);
+    // The second time it is a backup of what was restored, before anything came.
+    let from = backup.path;
+    for (const reference of ['later', 'last']) {
+      await clock.advance(60_000);
+      await restoreBackup(restorePlan(dataDir, from), clock);
+      from = (await createBackup(planIn(dataDir), clock)).backup.path;
+      const after = await openMirror(dataDir);
+      await addPush(after, reference, 'queued');
+      const row = after.db
+        .selectFrom('outbox')
+        .select('outbox_id')
+        .where('reference', '=', reference);
+      numbers.add((await row.executeTakeFirstOrThrow()).outbox_id);
+      await after.close();
+    }
+    expect(numbers.size).toBe(6);
+  });
+
   it('is not made while a daemon runs, nor from a damaged backup', async () => {
     const dataDir = temporaryFolder();
     await (await openMirror(dataDir)).close();
