@@ -2,6 +2,7 @@
 import type { Config } from '../config/schema.ts';
 import { formatDuration, formatSize } from '../lib/units.ts';
 import { LOG_BYTES_MAX } from '../store/care/checkpoints.ts';
+import { restingWith } from '../store/space.ts';
 import type { Installation } from './installation.ts';
 
 type Grade = 'ok' | 'warning' | 'critical';
@@ -43,15 +44,18 @@ function streamFindings(found: Installation, config: Config): Finding[] {
 }
 
 export function verdictOf(found: Installation, config: Config): Verdict {
-  const { pullFloor, sendFloor } = config.store.space;
+  const { sendFloor } = config.store.space;
   const { outbox, relay, backupAgeMs, freeBytes, logBytes } = found;
   const inDoubt = outbox.in_doubt ?? 0;
   const dead = outbox.dead ?? 0;
+  const resting = restingWith(freeBytes, config.store);
+  const isFull = freeBytes < sendFloor;
+  const full = `full: ${resting.join(', ')} rest`;
   const findings: Finding[] = [
     ...critical(!found.daemon.running, 'the daemon does not run'),
-    ...critical(freeBytes < sendFloor, 'the disk is full: nothing is sent'),
+    ...critical(isFull, `the disk is ${full}`),
     ...critical(relay?.state === 'silent', 'no event comes while orders change'),
-    ...warning(freeBytes >= sendFloor && freeBytes < pullFloor, 'the disk is nearly full'),
+    ...warning(!isFull && resting.length > 0, `the disk is nearly ${full}`),
     ...warning(
       logBytes > LOG_BYTES_MAX,
       `the log of the database has ${formatSize(logBytes)}: "selvedge doctor" names who reads`,

@@ -7,6 +7,7 @@
  * A disk that cannot be looked at changes nothing: the last look counts.
  */
 import { statfs } from 'node:fs/promises';
+import type { Config } from '../config/schema.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isDiskFull, RetryLaterError, toError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
@@ -50,6 +51,19 @@ export interface SpaceDeps {
 export async function freeBytesAt(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(folder);
   return bavail * bsize;
+}
+
+/** What rests on a disk with this much free, in the words of whoever is told. */
+export function restingWith(
+  freeBytes: number,
+  { space }: Pick<Config['store'], 'space'>,
+): string[] {
+  const floors = {
+    pulls: space.pullFloor,
+    'events and hand-ins': space.receiveFloor,
+    pushes: space.sendFloor,
+  };
+  return Object.entries(floors).flatMap(([name, floor]) => (freeBytes < floor ? [name] : []));
 }
 
 /** What to throw instead of an error that came while this file was opened. */

@@ -132,6 +132,22 @@ describe('doctor', () => {
   });
 });
 
+describe('too little room on the disk', () => {
+  it.each([
+    { floors: ['receive'], resting: 'events and hand-ins' },
+    { floors: ['pull'], resting: 'pulls' },
+    { floors: ['pull', 'receive', 'send'], resting: 'pulls, events and hand-ins, pushes' },
+  ])('is told with what rests for it: $resting', async ({ floors, resting }) => {
+    const space = floors.map((name) => `${name}Floor: 1000000GiB`).join(', ');
+    const house = await install({}, `${QUIET}store: { space: { ${space} } }\n`);
+    await house.run('migrate');
+    const { stdout } = await house.run('doctor', '--offline');
+    expect(stdout).toMatch(new RegExp(`FAIL disk .* free: ${resting} rest\n`));
+    const check = await house.run('status', '--check');
+    expect(check.stdout).toMatch(new RegExp(`the disk is (nearly )?full: ${resting} rest;`));
+  });
+});
+
 describe('api', () => {
   it('makes a call with or without a daemon, writes changes down, and stays inside', async () => {
     const house = await install();

@@ -10,7 +10,7 @@ import { version } from '../../ops/version.ts';
 import { backupDirectory, listBackups } from '../../store/backup/manifest.ts';
 import { logBytesOf } from '../../store/care/checkpoints.ts';
 import { pauseReason } from '../../store/care/pause.ts';
-import { freeBytesAt } from '../../store/space.ts';
+import { freeBytesAt, restingWith } from '../../store/space.ts';
 import { nextRunAfter } from '../../sync/schedule.ts';
 import { bad, type Finding, fine, odd, skipped } from './finding.ts';
 
@@ -42,11 +42,12 @@ export function checkFolder({ dataDir }: Config): Finding[] {
 
 export async function checkDisk({ dataDir, store }: Config): Promise<Finding[]> {
   const free = await freeBytesAt(dataDir);
-  const { pullFloor, sendFloor } = store.space;
+  const { pullFloor, receiveFloor } = store.space;
   const text = `${formatSize(free)} free`;
-  if (free < sendFloor) return [bad('disk', `${text}: nothing is sent`, 'free space at once')];
-  if (free < pullFloor) return [bad('disk', `${text}: pulls and events rest`, 'free space')];
-  if (free < 4 * pullFloor) return [odd('disk', text, 'free space before it gets short')];
+  const resting = restingWith(free, store);
+  if (resting.length > 0) return [bad('disk', `${text}: ${resting.join(', ')} rest`, 'free space')];
+  const isShort = free < 4 * Math.max(pullFloor, receiveFloor);
+  if (isShort) return [odd('disk', text, 'free space before it gets short')];
   return [fine('disk', text)];
 }
 
