@@ -6,8 +6,14 @@ import { createTask, parse } from 'node-cron';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
-/** A pattern without a time in this span (the 29th of February) never comes. */
-const SEARCH_MS_MAX = 400 * 24 * HOUR_MS;
+const DAY_MS = 24 * HOUR_MS;
+/** In any such span the 29th of February falls on each day of the week. */
+const SEARCH_MS_MAX = 41 * 366 * DAY_MS;
+
+/** Texts (the last day of the month) are for the task to understand. */
+function isNamed(days: readonly (number | string)[], day: number): boolean {
+  return days.some((one) => typeof one === 'string' || one === day);
+}
 
 /** The first time after `after` (epoch ms) that the pattern names, if it names one. */
 export function nextRunAfter(pattern: string, after: number): number | undefined {
@@ -22,6 +28,10 @@ export function nextRunAfter(pattern: string, after: number): number | undefined
       const month = at.getUTCMonth() + 1;
       if (!fields.month.includes(month)) {
         minute = Date.UTC(at.getUTCFullYear(), month);
+        continue;
+      }
+      if (!isNamed(fields.dayOfMonth, at.getUTCDate())) {
+        minute = (Math.floor(minute / DAY_MS) + 1) * DAY_MS;
         continue;
       }
       if (!fields.hour.includes(at.getUTCHours())) {

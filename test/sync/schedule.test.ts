@@ -3,9 +3,8 @@ import { nextRunAfter } from '../../src/sync/schedule.ts';
 
 const AFTER = Date.UTC(2026, 10, 22, 3, 4, 5, 678);
 
-function next(pattern: string, after = AFTER): string | undefined {
-  const at = nextRunAfter(pattern, after);
-  return at === undefined ? undefined : new Date(at).toISOString();
+function next(pattern: string, after = AFTER): string {
+  return new Date(nextRunAfter(pattern, after) ?? Number.NaN).toISOString();
 }
 
 it.each([
@@ -19,8 +18,10 @@ it.each([
   ['0 6 * feb,mar mon', '2027-02-01T06:00:00.000Z'],
   // Day of month and day of week must both fit.
   ['0 0 1 * fri', '2027-01-01T00:00:00.000Z'],
-  // Too far away to be looked for: in 2028.
-  ['0 0 29 2 *', undefined],
+  ['0 0 29 2 *', '2028-02-29T00:00:00.000Z'],
+  ['* * 29 2 *', '2028-02-29T00:00:00.000Z'],
+  ['0 0 29 2 sun', '2032-02-29T00:00:00.000Z'],
+  ['* * L 2 *', '2027-02-28T00:00:00.000Z'],
 ])('finds the next time of %s', (pattern, expected) => {
   expect(next(pattern)).toBe(expected);
 });
@@ -30,4 +31,8 @@ it('takes a time that is later within the very minute, and none that is now', ()
     '2026-11-22T03:04:00.000Z',
   );
   expect(next('4 3 22 11 *', Date.UTC(2026, 10, 22, 3, 4))).toBe('2027-11-22T03:04:00.000Z');
+});
+
+it('finds the 29th of February behind a year of a century that has none', () => {
+  expect(next('0 0 29 2 *', Date.UTC(2096, 1, 29))).toBe('2104-02-29T00:00:00.000Z');
 });
