@@ -62,10 +62,16 @@ const SECRET_CHARS_MIN = 6;
  */
 const VALUES_PER_NAME_MAX = 64;
 
+const escaped = (text: string): string => JSON.stringify(text).slice(1, -1);
+
 function formsOf(value: string): ReadonlySet<string> {
+  const once = escaped(value);
   return new Set([
     value,
-    JSON.stringify(value).slice(1, -1),
+    once,
+    // What answers hold, kept as a text in what is written as JSON, and that within another one.
+    escaped(once),
+    escaped(escaped(once)),
     encodeURIComponent(value),
     Buffer.from(value).toString('base64'),
     Buffer.from(value).toString('base64url'),

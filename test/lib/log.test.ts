@@ -17,4 +17,15 @@ describe('a line of the log', () => {
       expect(lines.join('')).not.toContain('100234');
     },
   );
+
+  it('hides a secret with quotes in it also in JSON within JSON within JSON', () => {
+    const scrubber = createScrubber();
+    scrubber.register('canary"\\7f3a', 'service.v1.apiKey');
+    const lines: string[] = [];
+    const write = (line: string): void => void lines.push(line);
+    const log = createLogger({ level: 'info', format: 'json', scrubber, write });
+    const echoed = JSON.stringify({ key: 'canary"\\7f3a' });
+    log.warn({ body: echoed, detail: JSON.stringify({ body: echoed }) }, 'refused');
+    expect(lines.join('')).not.toMatch(/canary|7f3a/);
+  });
 });
