@@ -67,7 +67,9 @@ function register(app: FastifyInstance, route: V2Route, keys: KeyRing): void {
     url: route.path,
     async handler(request, reply) {
       const key = authorize(keys, route.access, request);
-      const url = new URL(request.url, `${request.protocol}://${request.host}`);
+      const url = URL.parse(request.url, `${request.protocol}://${request.host}`);
+      const detail = 'The header Host is missing, or names no host';
+      if (!url) throw new ProblemError({ status: 400, code: 'invalid_request', detail });
       const address = { base: url.origin + url.pathname, params: url.searchParams };
       const { params, body } = request;
       return send(reply, await route.run({ key, id: params.id ?? '', address, body }));

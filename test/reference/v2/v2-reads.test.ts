@@ -1,3 +1,4 @@
+import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type Rig, startRig } from '../support.ts';
 import { type V2Client, v2Client } from './support.ts';
@@ -41,6 +42,17 @@ describe('V2 log-in', () => {
     expect(without.body.errors[0]).toMatchObject({ status: '401', code: 'unauthorized' });
     const wrong = await v2.raw('GET', '/pdm/styles', { 'x-service-authorization': 'x' });
     expect(wrong.status).toBe(401);
+  });
+});
+
+describe('a request to no address', () => {
+  it.each(['', 'a b'])('is the mistake of who sent it: "%s"', async (host) => {
+    const { statusCode, body } = await request(`${rig.reference.v2Url}/auth/login`, {
+      method: 'POST',
+      headers: { host, 'content-type': 'application/json' },
+      body: '{"clientId":"nobody","clientSecret":"x"}',
+    });
+    expect([statusCode, await body.text()]).toEqual([400, expect.stringContaining('Host')]);
   });
 });
 
