@@ -237,6 +237,19 @@ describe('status', () => {
   });
 });
 
+describe('a pause whose reason cannot be read', () => {
+  it('is one, and breaks no command', async () => {
+    const house = await install();
+    await house.run('migrate');
+    // As a file of root is to the user of the service, whoever runs this test.
+    mkdirSync(join(house.folder, 'data', 'pushes.stop'));
+    const { code, stdout } = await house.run('status');
+    expect(stdout).toMatch(/^sending +PAUSED: .*pushes\.stop cannot be read/m);
+    expect(code).toBe(0);
+    expect((await house.run('doctor', '--offline')).stdout).toMatch(/WARN sending +paused: /);
+  });
+});
+
 describe('a stream that was switched off', () => {
   it('is not stale, and wakes nobody', async () => {
     const house = await install({}, 'streams: { stock: { enabled: false } }\n');

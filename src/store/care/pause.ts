@@ -19,7 +19,12 @@ export function arePushesPaused(dataDir: string): boolean {
 /** Why nothing is sent; undefined: it is. */
 export function pauseReason(dataDir: string): string | undefined {
   const file = pauseFile(dataDir);
-  return existsSync(file) ? readFileSync(file, 'utf8').trim() || 'without a reason' : undefined;
+  try {
+    return readFileSync(file, 'utf8').trim() || 'without a reason';
+  } catch {
+    // A file of root is a pause too. One that has gone meanwhile is none.
+    return existsSync(file) ? `the reason in ${file} cannot be read by this user` : undefined;
+  }
 }
 
 /** In an emergency it matters to know at once that the brake was not pulled. */
