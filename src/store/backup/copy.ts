@@ -13,7 +13,9 @@ export function copyDatabase(source: string, target: string, busyTimeoutMs: numb
     chmodSync(target, 0o600);
   } catch (cause) {
     const message = `${source} cannot be copied to ${target}: ${toError(cause).message}`;
-    const hint = 'is there room on that disk, and may this user write there?';
+    const hint = from
+      ? 'is there room on that disk, and may this user write there?'
+      : 'start the daemon once, or check dataDir and the permissions';
     throw new StoreError('backup.failed', message, { hint, cause });
   } finally {
     from?.close();
