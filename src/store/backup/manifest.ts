@@ -43,11 +43,13 @@ export function backupName(at: number): string {
   return `backup-${new Date(at).toISOString().replace(/[-:]|\.\d+/g, '')}`;
 }
 
-/** Undefined when it is no manifest. */
+/** Undefined when it is no manifest, or one that another user has made for himself. */
 export function readManifest(path: string): BackupManifest | undefined {
-  const text = statSync(path, { throwIfNoEntry: false }) ? readFileSync(path, 'utf8') : '';
-  const parsed = manifest.safeParse(tryParseJson(text));
-  return parsed.success ? parsed.data : undefined;
+  try {
+    return manifest.safeParse(tryParseJson(readFileSync(path, 'utf8'))).data;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The finished backups of a folder, newest first, as many as asked for. */

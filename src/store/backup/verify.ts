@@ -26,7 +26,7 @@ export async function verifyBackup(path: string): Promise<BackupManifest> {
   const manifest = readManifest(path);
   if (!manifest) {
     throw new StoreError('backup.unknown', `${path} is no backup`, {
-      hint: 'name the .json file of a backup; "selvedge backup list" shows them',
+      hint: 'name the .json of a backup that this user may read; "selvedge backup list" shows them',
     });
   }
   await verifyPart(dirname(path), manifest.mirror);

@@ -187,6 +187,18 @@ describe('a backup', () => {
     writeFileSync(join(dirname(backup.path), 'backup-20990101T000000Z.json'), '{"createdAt":');
     expect(listBackups(dirname(backup.path), 1)).toEqual([backup]);
   });
+
+  it('is found, and made anew, beside a slip that this user may not read', async () => {
+    const plan = planIn(temporaryFolder());
+    await (await openMirror(plan.dataDir)).close();
+    // As a slip of root is to the user of the service, whoever runs this test.
+    const slip = join(plan.directory, 'backup-20990101T000000Z.json');
+    mkdirSync(slip, { recursive: true });
+    const { backup } = await createBackup(plan, clock);
+    expect(listBackups(plan.directory, 1)).toEqual([backup]);
+    const failure = { code: 'backup.unknown', hint: expect.stringContaining('may read') };
+    await expect(verifyBackup(slip)).rejects.toMatchObject(failure);
+  });
 });
 
 describe('a restored database', () => {
