@@ -117,6 +117,7 @@ describe('doctor', () => {
     const { checks } = JSON.parse(stdout);
     const byName = new Map(checks.map((one: { check: string }) => [one.check, one]));
     expect(byName.get('daemon')).toMatchObject({ grade: 'warning' });
+    expect(byName.get('freshness')).toMatchObject({ text: 'nothing was pulled yet' });
     expect(byName.get('data folder')).toMatchObject({ advice: expect.stringContaining('chmod') });
     expect(byName.get('schedules')).toMatchObject({
       text: 'stock runs every 1d, but is stale after 45m',

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { sql } from 'kysely';
 import type { Config } from '../../config/schema.ts';
 import { formatDuration } from '../../lib/units.ts';
-import { readInstallation } from '../../ops/installation.ts';
+import { type Installation, readInstallation } from '../../ops/installation.ts';
 import { isFolderLocked } from '../../store/lock.ts';
 import { openReadOnlyStore, type SqliteStore, storeOptions } from '../../store/store.ts';
 import { bad, type Finding, fine, odd, skipped } from './finding.ts';
@@ -24,16 +24,20 @@ async function checkIntegrity({ db }: SqliteStore): Promise<Finding> {
   return bad('database', found, 'stop the daemon; selvedge backup restore (docs/operating)');
 }
 
+function checkStreams(streams: Installation['streams']): Finding {
+  if (streams.length === 0) return odd('freshness', 'nothing was pulled yet', 'start the daemon');
+  const stale = streams.filter((one) => one.stale && !one.paused).map((one) => one.stream);
+  if (stale.length === 0) return fine('freshness', 'every stream is fresh');
+  return odd('freshness', `stale: ${stale.join(', ')}`, 'selvedge sync status says why');
+}
+
 async function checkFreshness(store: SqliteStore, config: Config, now: number): Promise<Finding[]> {
   const { streams, events, relay, openIncidents } = await readInstallation(store.db, config, now);
-  const stale = streams.filter((one) => one.stale && !one.paused).map((one) => one.stream);
   const age = events.lastAgeMs;
   const last = age === null ? 'none yet' : `${formatDuration(Math.max(0, age))} ago`;
   const portal = 'is the endpoint subscribed? docs/connect.md; selvedge portal open';
   return [
-    stale.length === 0
-      ? fine('freshness', 'every stream is fresh')
-      : odd('freshness', `stale: ${stale.join(', ')}`, 'selvedge sync status says why'),
+    checkStreams(streams),
     age === null || relay?.state === 'silent'
       ? odd('last event', last, portal)
       : fine('last event', `${last}, relay ${relay?.state ?? 'not measured'}`),
