@@ -1,6 +1,6 @@
 /** `selvedge stock`: the stock of a barcode or a style, now, at some time, or through time. */
 import { Command } from 'commander';
-import { RefusedError } from '../lib/errors.ts';
+import { RefusedError, UsageError } from '../lib/errors.ts';
 import { formatMinorUnits } from '../lib/money.ts';
 import { parseTime } from '../lib/units.ts';
 import { changedColumns, type RowChange, rowAsOf, stockWord } from '../mirror/point-in-time.ts';
@@ -63,7 +63,7 @@ function timeOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const at = parseTime(text);
   if (at !== undefined) return at;
-  throw new RefusedError('stock.bad_time', `${text} is no time`, {
+  throw new UsageError('stock.bad_time', `${text} is no time`, {
     hint: 'write it as 2026-03-31 or 2026-03-31T18:00:00Z (UTC unless it says otherwise)',
   });
 }

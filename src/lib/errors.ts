@@ -68,6 +68,11 @@ export class InDoubtError extends SelvedgeError {
   override readonly name = 'InDoubtError';
 }
 
+/** What was typed cannot be meant so; nothing was begun. */
+export class UsageError extends SelvedgeError {
+  override readonly name = 'UsageError';
+}
+
 /** The configuration cannot be used; a person must change it. */
 export class ConfigError extends SelvedgeError {
   override readonly name = 'ConfigError';
@@ -131,6 +136,7 @@ export function isDiskFull(error: unknown): boolean {
 /** The exit code that tells a shell or systemd what kind of failure this was. */
 export function exitCodeOf(error: unknown): number {
   if (isDiskFull(error)) return EXIT.temporary.code;
+  if (error instanceof UsageError) return EXIT.usage.code;
   if (error instanceof ConfigError) return EXIT.config.code;
   if (error instanceof StoreError) {
     if (error.code === 'store.locked') return EXIT.temporary.code;

@@ -46,7 +46,7 @@ it('shows the stock of a barcode and a style: now, in the past, through time', a
     expect(same).toEqual(then);
   }
   for (const odd of ['2026-02-30', '5', '31.3.2026', '2026-03-31 25:00']) {
-    expect(await call('stock', barcode, '--as-of', odd)).toMatchObject({ code: 1, stdout: '' });
+    expect(await call('stock', barcode, '--as-of', odd)).toMatchObject({ code: 2, stdout: '' });
   }
   const early = await call('stock', barcode, '--as-of', '2020-01-01');
   expect(early).toMatchObject({ code: 1, stdout: '' });

@@ -1,12 +1,12 @@
 /** `selvedge orders push` and `selvedge refunds push`: hands documents in through the daemon. */
 import { open, stat } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
 import { z } from 'zod';
 import { systemClock } from '../../lib/clock.ts';
 import { EXIT, RefusedError, toError } from '../../lib/errors.ts';
-import { parseDuration } from '../../lib/units.ts';
 import { readDocuments, type TextDocument } from '../../outbox/intake/documents-text.ts';
+import { duration } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { askRunningDaemon } from '../daemon-call.ts';
 
@@ -198,12 +198,6 @@ function show({ output }: CliContext, { line, reference, verdict, problems, hint
 function exitCodeOf(lines: readonly Line[], options: Options): number {
   if (lines.some(({ good }) => !good)) return EXIT.refused.code;
   return options.wait !== undefined && lines.some(isOpen) ? EXIT.unfinished.code : EXIT.ok.code;
-}
-
-function duration(written: string): number {
-  const ms = parseDuration(written);
-  if (ms === undefined) throw new InvalidArgumentError('a duration such as 30s or 5m is expected.');
-  return ms;
 }
 
 function pushCommand(context: CliContext, { kind, plural, example }: Noun): Command {

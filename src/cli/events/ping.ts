@@ -1,27 +1,23 @@
 /** `selvedge events ping`: does an event find its way from the relay to the database? */
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { createRelayApi, type RelayApi } from '../../client/relay-api.ts';
 import type { Config } from '../../config/schema.ts';
 import { arrivedAt, type EventRow, eventsFrom } from '../../inbox/overview.ts';
 import { type Clock, systemClock } from '../../lib/clock.ts';
 import { SelvedgeError } from '../../lib/errors.ts';
-import { parseDuration } from '../../lib/units.ts';
+import { formatDuration } from '../../lib/units.ts';
 import type { Db } from '../../store/store.ts';
+import { duration } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { withMirror } from '../reading.ts';
 
 interface Options {
-  readonly timeout: string;
+  readonly timeout: number;
   readonly json?: boolean;
 }
 
 const LOOK_MS = 50;
-
-function timeoutMs(text: string): number {
-  const ms = parseDuration(text);
-  if (ms !== undefined) return ms;
-  throw new SelvedgeError('cli.no_duration', `"${text}" is no duration`, { hint: 'such as 30s' });
-}
+const TIMEOUT_MS_DEFAULT = 30_000;
 
 function relayOf({ relay }: Config): RelayApi | undefined {
   const { apiUrl, token, application, endpoint } = relay;
@@ -77,10 +73,11 @@ async function ping(context: CliContext, db: Db, config: Config, options: Option
     });
   }
   const api = relayOf(config);
-  const deadline = from + timeoutMs(options.timeout);
+  const deadline = from + options.timeout;
   if (!api) {
     output.note('the relay cannot be asked (relay.apiUrl and relay.token are not set):');
-    output.note(`waiting ${options.timeout} for whatever arrives; send an example in the portal`);
+    const time = formatDuration(options.timeout);
+    output.note(`waiting ${time} for whatever arrives; send an example in the portal`);
   }
   const asked = await api?.sendExample('ping');
   if (asked) output.note(`asked the relay: ${asked.eventId} to endpoint ${asked.endpoint}`);
@@ -101,7 +98,11 @@ export function eventsPing(context: CliContext): Command {
       'Asks the relay for a ping (relay.apiUrl, relay.token) and waits until it is stored.\n' +
         'Where the relay cannot be asked it says so, and waits for whatever event arrives.',
     )
-    .option('--timeout <duration>', 'how long to wait', '30s')
+    .addOption(
+      new Option('--timeout <duration>', 'how long to wait')
+        .argParser(duration)
+        .default(TIMEOUT_MS_DEFAULT, '30s'),
+    )
     .option('--json', 'as JSON')
     .addHelpText(
       'after',

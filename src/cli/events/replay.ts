@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import { z } from 'zod';
 import { createEventOperations, type ReplayResult, replayEvents } from '../../inbox/operations.ts';
 import { systemClock } from '../../lib/clock.ts';
-import { SelvedgeError } from '../../lib/errors.ts';
+import { UsageError } from '../../lib/errors.ts';
 import { type CliContext, examples } from '../command.ts';
 import { withMirror } from '../reading.ts';
 import { parseMoment } from '../rules/moment.ts';
@@ -26,7 +26,7 @@ const answer: z.ZodType<ReplayResult> = z.object({
 function selectionOf(ids: readonly string[], since: string | undefined, now: number) {
   if ((ids.length === 0) === (since === undefined)) {
     const hint = 'selvedge events replay msg_…, or selvedge events replay --since 2h';
-    throw new SelvedgeError('cli.no_selection', 'name events, or a time, not both', { hint });
+    throw new UsageError('cli.no_selection', 'name events, or a time, not both', { hint });
   }
   return since === undefined ? { ids } : { since: parseMoment(since, now) };
 }

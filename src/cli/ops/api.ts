@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { RawCall } from '../../client/raw-call.ts';
 import { createServiceCaller } from '../../daemon/commands/call.ts';
 import { systemClock } from '../../lib/clock.ts';
-import { RefusedError } from '../../lib/errors.ts';
+import { UsageError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
 import { type CliContext, examples } from '../command.ts';
 import { throughDaemon } from '../events/through-daemon.ts';
@@ -29,14 +29,14 @@ const METHODS = z.enum(['GET', 'POST', 'PATCH']);
 function callOf(method: string, path: string, { v2, data }: Options): RawCall {
   const known = METHODS.safeParse(method.toUpperCase());
   if (!known.success) {
-    throw new RefusedError('api.bad_method', `${method} is none of GET, POST, PATCH`);
+    throw new UsageError('api.bad_method', `${method} is none of GET, POST, PATCH`);
   }
   const json = data === undefined ? undefined : tryParseJson(data);
   if (data !== undefined && json === undefined) {
-    throw new RefusedError('api.bad_data', '--data is not JSON', { hint: `--data '{"a": 1}'` });
+    throw new UsageError('api.bad_data', '--data is not JSON', { hint: `--data '{"a": 1}'` });
   }
   if (known.data !== 'GET' && json === undefined) {
-    throw new RefusedError('api.no_data', `${known.data} needs a body`, { hint: '--data JSON' });
+    throw new UsageError('api.no_data', `${known.data} needs a body`, { hint: '--data JSON' });
   }
   return { api: v2 === true ? 'v2' : 'v1', method: known.data, path, json };
 }

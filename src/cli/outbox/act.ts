@@ -1,7 +1,7 @@
 /** `selvedge outbox retry|cancel|resolve`: what a person decides about outbox rows. */
 import { Command } from 'commander';
 import { z } from 'zod';
-import { RefusedError } from '../../lib/errors.ts';
+import { RefusedError, UsageError } from '../../lib/errors.ts';
 import { listOutbox } from '../../outbox/desk/listing.ts';
 import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
@@ -23,7 +23,7 @@ function selection(outboxId: number | undefined, options: Options) {
   if (outboxId === undefined && hasFilter && expect !== undefined) {
     return { filter: { kind, state, desk }, expect };
   }
-  throw new RefusedError('outbox.no_selection', 'which rows?', {
+  throw new UsageError('outbox.no_selection', 'which rows?', {
     hint: 'either one number, or a filter (--kind, --state, --desk) together with --expect <n>',
   });
 }
@@ -86,7 +86,7 @@ function resolutionOf(text: string) {
   if (text === 'absent' || text === 'noted') return { as: text } as const;
   const confirmed = /^confirmed(?::(.+))?$/.exec(text);
   if (!confirmed) {
-    throw new RefusedError('outbox.no_resolution', `--as ${text} is not known`, {
+    throw new UsageError('outbox.no_resolution', `--as ${text} is not known`, {
       hint: '--as confirmed:<id>, --as absent, or --as noted',
     });
   }
@@ -136,7 +136,7 @@ async function resolveAbsent(
   options: ResolveOptions,
 ): Promise<void> {
   if (options.as !== 'absent') {
-    throw new RefusedError('outbox.one_by_one', `--as ${options.as} is for one row`, {
+    throw new UsageError('outbox.one_by_one', `--as ${options.as} is for one row`, {
       hint: 'name its number; many at once can only be absent',
     });
   }

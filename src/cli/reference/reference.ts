@@ -4,17 +4,18 @@ import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { runUntilSignal } from '../../daemon/lifecycle.ts';
 import { type Clock, manualClock, scaledClock, systemClock } from '../../lib/clock.ts';
-import { ConfigError } from '../../lib/errors.ts';
+import { UsageError } from '../../lib/errors.ts';
 import type { Reference } from '../../reference/reference.ts';
+import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { commandLogger } from '../logging.ts';
 import type { KnobFlags } from './settings.ts';
 
 interface ReferenceFlags extends KnobFlags {
   readonly host: string;
-  readonly port: string;
-  readonly relayPort: string;
-  readonly controlPort: string;
+  readonly port: number;
+  readonly relayPort: number;
+  readonly controlPort: number;
   readonly speed: string;
   readonly stepped?: boolean;
   readonly keys: string;
@@ -23,22 +24,17 @@ interface ReferenceFlags extends KnobFlags {
 }
 
 const KEYS_MODE = 0o600;
+const PORT = wholeNumber(0, 65_535);
 
 /** A day in less than a tenth of a second; beyond it the calendar ends within hours. */
 const SPEED_MAX = 1_000_000;
-
-function portOf(text: string): number {
-  const port = Number(text);
-  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
-  throw new ConfigError('reference.port', `${text} is no port (0 to 65535; 0: any free one)`);
-}
 
 function clockOf(flags: ReferenceFlags, real: Clock): Clock {
   if (flags.stepped === true) return manualClock(real.now());
   const speed = Number(flags.speed);
   if (!(speed > 0 && speed <= SPEED_MAX)) {
     const hint = `more than 0 and at most ${SPEED_MAX}`;
-    throw new ConfigError('reference.speed', `${flags.speed} is no speed`, { hint });
+    throw new UsageError('reference.speed', `${flags.speed} is no speed`, { hint });
   }
   return speed === 1 ? real : scaledClock(real, speed);
 }
@@ -65,9 +61,9 @@ async function runReference(context: CliContext, flags: ReferenceFlags): Promise
     const reference = await startReference({
       host: flags.host,
       ports: {
-        service: portOf(flags.port),
-        relay: portOf(flags.relayPort),
-        control: portOf(flags.controlPort),
+        service: flags.port,
+        relay: flags.relayPort,
+        control: flags.controlPort,
       },
       knobs: knobsOf(flags),
       clock: clockOf(flags, real),
@@ -110,12 +106,12 @@ export function reference(context: CliContext): Command {
         'the world is kept. The same seed gives the same world. Knobs: docs/reference-service.md',
     )
     .option('--host <address>', 'a loopback address', '127.0.0.1')
-    .option('--port <port>', 'V1 and V2; 0 is any free port', '8780')
-    .option('--relay-port <port>', 'relay and portal', '8781')
-    .option('--control-port <port>', 'control API', '8782')
-    .option('--seed <number>', 'the seed of the world')
-    .option('--brands <number>', 'brands in the world')
-    .option('--styles <number>', 'styles in the world')
+    .option('--port <port>', 'V1 and V2; 0 is any free port', PORT, 8780)
+    .option('--relay-port <port>', 'relay and portal', PORT, 8781)
+    .option('--control-port <port>', 'control API', PORT, 8782)
+    .option('--seed <number>', 'the seed of the world', wholeNumber())
+    .option('--brands <number>', 'brands in the world', wholeNumber())
+    .option('--styles <number>', 'styles in the world', wholeNumber())
     .option('--knobs <file>', 'knobs from a YAML file')
     .option('--set <knob=value>', 'one knob, e.g. life.packAfter=2s; may be repeated', collect, [])
     .option('--strict', 'refuse whatever the wire contract does not allow')

@@ -9,9 +9,9 @@ import type { Knobs } from '../../reference/control/knobs.ts';
 export interface KnobFlags {
   readonly knobs?: string;
   readonly set: readonly string[];
-  readonly seed?: string;
-  readonly brands?: string;
-  readonly styles?: string;
+  readonly seed?: number;
+  readonly brands?: number;
+  readonly styles?: number;
   readonly strict?: boolean;
 }
 
@@ -59,7 +59,7 @@ export function knobsOf(flags: KnobFlags): Knobs {
   if (flags.knobs !== undefined) store.patch(readKnobFile(flags.knobs));
   const world = { seed: flags.seed, brands: flags.brands, styles: flags.styles };
   for (const [name, value] of Object.entries(world)) {
-    if (value !== undefined) store.patch({ world: { [name]: Number(value) } });
+    if (value !== undefined) store.patch({ world: { [name]: value } });
   }
   if (flags.strict === true) store.patch({ strict: true });
   for (const setting of flags.set) store.patch(patchOf(setting));

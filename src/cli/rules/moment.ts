@@ -1,5 +1,5 @@
 /** A point in time as people give it: `2026-11-21`, `2026-11-21T08:00:00Z`, or `7d` for ago. */
-import { SelvedgeError } from '../../lib/errors.ts';
+import { UsageError } from '../../lib/errors.ts';
 import { parseDuration, parseTime } from '../../lib/units.ts';
 
 /** Epoch milliseconds. */
@@ -7,7 +7,7 @@ export function parseMoment(text: string, now: number): number {
   const ago = parseDuration(text);
   const at = ago === undefined ? parseTime(text) : now - ago;
   if (at !== undefined) return at;
-  throw new SelvedgeError('cli.no_time', `"${text}" is no point in time`, {
+  throw new UsageError('cli.no_time', `"${text}" is no point in time`, {
     hint: 'write 2026-11-21, 2026-11-21T08:00:00Z, or 7d for seven days ago',
   });
 }

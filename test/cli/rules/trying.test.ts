@@ -71,7 +71,7 @@ describe('rules backtest', () => {
   it('needs a time that can be read', async () => {
     const wrong = await house.run('rules', 'backtest', '--since', 'yesterday');
     expect([wrong.code, wrong.stderr]).toEqual([
-      1,
+      2,
       expect.stringContaining('"yesterday" is no point in time\nhint: write 2026-11-21'),
     ]);
     expect((await house.run('rules', 'backtest')).code).toBe(2);

@@ -1,7 +1,7 @@
 /** `selvedge rules arm|disarm|reset-breaker`: whether reject rules may act. */
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, Option } from 'commander';
 import { z } from 'zod';
-import { parseDuration } from '../../../lib/units.ts';
+import { duration } from '../../arguments.ts';
 import { type CliContext, examples } from '../../command.ts';
 import { askRunningDaemon } from '../../daemon-call.ts';
 
@@ -23,12 +23,6 @@ const armed = z.object({
 const disarmed = z.object({ withdrawn: z.int() });
 const breaker = z.object({ at: z.number(), rail: z.string(), detail: z.string() });
 
-function duration(text: string): number {
-  const ms = parseDuration(text);
-  if (ms === undefined) throw new InvalidArgumentError('a duration such as 30d');
-  return ms;
-}
-
 function command(name: string, summary: string): Command {
   return new Command(name)
     .summary(summary)
@@ -44,7 +38,11 @@ export function rulesArm(context: CliContext): Command {
         'rule, or a list or table it reads, disarms it. Asks the running daemon.',
     )
     .argument('<rule>', 'the id of a reject rule')
-    .option('--expires <duration>', 'how long it stays armed', duration, EXPIRES_MS_DEFAULT)
+    .addOption(
+      new Option('--expires <duration>', 'how long it stays armed')
+        .argParser(duration)
+        .default(EXPIRES_MS_DEFAULT, '90d'),
+    )
     .addHelpText(
       'after',
       examples([['rules arm reject-closed-season --reason "agreed" --expires 30d', 'a month']]),
