@@ -1,6 +1,6 @@
 /** The frame of the command line: global options, help, errors and exit codes. */
 import { createInterface } from 'node:readline/promises';
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, Help, type Option } from 'commander';
 import { EXIT, exitCodeOf, isDiskFull, SelvedgeError, toError } from '../lib/errors.ts';
 import { createScrubber } from '../lib/secret.ts';
 import { version } from '../ops/version.ts';
@@ -25,6 +25,11 @@ function exitCodeTable(): string {
   return `\nExit codes:\n${rows.join('\n')}\n\n${more}`;
 }
 
+/** An empty default says nothing to whoever reads the help. */
+function optionDescription(option: Option): string {
+  return new Help().optionDescription(option).replace(/ \(default: (""|\[\]|\{\})\)$/, '');
+}
+
 /** Applies the frame to a command and everything below it. */
 function frame(command: Command, output: Output, stderr: TextSink, stdout: TextSink): Command {
   command
@@ -38,7 +43,11 @@ function frame(command: Command, output: Output, stderr: TextSink, stdout: TextS
       getOutHasColors: () => output.style('bold', 'x') !== 'x',
       getErrHasColors: () => false,
     })
-    .configureHelp({ styleTitle: (title) => output.style('bold', title), helpWidth: 90 });
+    .configureHelp({
+      styleTitle: (title) => output.style('bold', title),
+      optionDescription,
+      helpWidth: 90,
+    });
   for (const child of command.commands) frame(child, output, stderr, stdout);
   return command;
 }

@@ -18,6 +18,15 @@ describe('the command line', () => {
     for (const { meaning } of Object.values(EXIT)) expect(stdout).toContain(meaning);
   });
 
+  it('shows defaults as people write them, and none that is empty', async () => {
+    const { stdout } = await selvedge(['rules', 'arm', '--help']);
+    expect(stdout).toContain('(default: 90d)');
+    for (const words of [['reference'], ['report', 'run'], ['sync', 'pause']]) {
+      expect((await selvedge([...words, '--help'])).stdout).not.toMatch(/default: (""|\[|\{)/);
+    }
+    expect((await selvedge(['rules', 'stop', '--help'])).stdout).not.toMatch(/# +$/m);
+  });
+
   it('shows its version', async () => {
     expect((await selvedge(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
