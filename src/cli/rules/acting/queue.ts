@@ -64,7 +64,10 @@ export function rulesStop(context: CliContext): Command {
     .argument('<delivery...>', 'ids or numbers (selvedge rules queue)')
     .requiredOption('--reason <text>', 'why; goes into the journal and the audit')
     .option('--json', 'one answer for each, as JSON')
-    .addHelpText('after', examples([['rules stop DN-500012 --reason "customer called"', 'in time']]))
+    .addHelpText(
+      'after',
+      examples([['rules stop DN-500012 --reason "customer called"', 'in time']]),
+    )
     .action((deliveries: readonly string[], _options: object, self: Command) =>
       actOnDeliveries(context, self, 'hold', deliveries),
     );
