@@ -1,6 +1,6 @@
 /** Proves that a backup still is what it was when it was made. */
 import { dirname, join } from 'node:path';
-import { StoreError } from '../../lib/errors.ts';
+import { RefusedError, StoreError } from '../../lib/errors.ts';
 import { inspectCopy } from './inspect.ts';
 import { type BackupManifest, type BackupPart, digestOf, readManifest } from './manifest.ts';
 
@@ -21,11 +21,11 @@ async function verifyPart(folder: string, part: BackupPart): Promise<void> {
   if ((await digestOf(path)) !== part.sha256) throw differ(path, 'another digest than written');
 }
 
-/** By the path of its manifest. Throws a StoreError that says what is wrong. */
+/** By the path of its manifest. Throws a StoreError that says what is wrong with the copies. */
 export async function verifyBackup(path: string): Promise<BackupManifest> {
   const manifest = readManifest(path);
   if (!manifest) {
-    throw new StoreError('backup.unknown', `${path} is no backup`, {
+    throw new RefusedError('backup.unknown', `${path} is no backup`, {
       hint: 'name the .json of a backup that this user may read; "selvedge backup list" shows them',
     });
   }

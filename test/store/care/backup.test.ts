@@ -13,7 +13,7 @@ import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { manualClock } from '../../../src/lib/clock.ts';
-import { EXIT } from '../../../src/lib/errors.ts';
+import { EXIT, exitCodeOf } from '../../../src/lib/errors.ts';
 import { type BackupPlan, createBackup } from '../../../src/store/backup/create.ts';
 import { backupName, listBackups } from '../../../src/store/backup/manifest.ts';
 import { type RestorePlan, restoreBackup } from '../../../src/store/backup/restore.ts';
@@ -114,7 +114,11 @@ describe('a backup', () => {
     await expect(verifyBackup(backup.path)).rejects.toMatchObject({ code: 'backup.differs' });
     writeFileSync(copy, 'no database at all, but long enough to be looked at');
     await expect(verifyBackup(backup.path)).rejects.toMatchObject({ code: 'backup.damaged' });
-    await expect(verifyBackup(copy)).rejects.toMatchObject({ code: 'backup.unknown' });
+    for (const path of [copy, dirname(copy), join(dataDir, 'absent.json')]) {
+      const failure = await verifyBackup(path).catch((error: unknown) => error);
+      expect(failure).toMatchObject({ code: 'backup.unknown' });
+      expect(exitCodeOf(failure)).toBe(EXIT.failure.code);
+    }
   });
 
   it('that was cut off leaves nothing that counts, and is cleaned away by the next', async () => {
