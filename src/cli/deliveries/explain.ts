@@ -1,11 +1,17 @@
-/** `selvedge deliveries explain <id>`: why a delivery was decided as it was. */
+/** `selvedge deliveries explain <delivery>`: why a delivery was decided as it was. */
 import { Command } from 'commander';
-import { type DecisionRecord, decisionsOf } from '../../decisions/desk.ts';
+import { type DecisionRecord, decisionsOf, deliveryIdOf } from '../../decisions/desk.ts';
 import { SelvedgeError } from '../../lib/errors.ts';
 import { explain } from '../../rules/explain.ts';
+import type { Db } from '../../store/store.ts';
 import { type CliContext, examples } from '../command.ts';
 import type { Output } from '../output.ts';
 import { withMirror } from '../reading.ts';
+
+interface Options {
+  readonly all?: boolean;
+  readonly json?: boolean;
+}
 
 function printDecision(output: Output, decision: DecisionRecord): void {
   const { decisionId, trigger, actor, mode, push } = decision;
@@ -19,6 +25,12 @@ function printDecision(output: Output, decision: DecisionRecord): void {
   output.line(explain(decision.evaluation));
 }
 
+/** What the service no longer has is known by its id alone. */
+async function decisionsAbout(db: Db, delivery: string): Promise<DecisionRecord[]> {
+  const byId = /^\d{1,15}$/.test(delivery) ? await decisionsOf(db, Number(delivery)) : [];
+  return byId.length > 0 ? byId : decisionsOf(db, await deliveryIdOf(db, delivery));
+}
+
 export function deliveriesExplain(context: CliContext): Command {
   return new Command('explain')
     .summary('show why a delivery was decided as it was')
@@ -26,18 +38,16 @@ export function deliveriesExplain(context: CliContext): Command {
       'The latest decision with every rule, every condition and the values it saw; earlier\n' +
         'decisions with --all.',
     )
-    .argument('<id>', 'the id of the delivery (selvedge deliveries list)')
+    .argument('<delivery>', 'id or number (selvedge deliveries list)')
     .option('--all', 'every decision, the latest first')
     .option('--json', 'as JSON')
     .addHelpText('after', examples([['deliveries explain 500012', 'why it was held']]))
-    .action(async (id: string, options: { all?: boolean; json?: boolean }, command: Command) => {
-      const found = /^\d{1,15}$/.test(id)
-        ? await withMirror(command, context, (db) => decisionsOf(db, Number(id)))
-        : [];
+    .action(async (delivery: string, options: Options, command: Command) => {
+      const found = await withMirror(command, context, (db) => decisionsAbout(db, delivery));
       if (found.length === 0) {
-        throw new SelvedgeError('deliveries.unknown', `no decision about a delivery ${id}`, {
-          hint: 'selvedge deliveries list shows the ids; a new delivery is decided in a moment',
-        });
+        const message = `there is no decision about delivery ${delivery}`;
+        const hint = 'a new delivery is decided in a moment';
+        throw new SelvedgeError('deliveries.undecided', message, { hint });
       }
       const shown = options.all === true ? found : found.slice(0, 1);
       if (options.json === true) context.output.json(shown);

@@ -32,7 +32,7 @@ function introduction(folder: DemoFolder, reference: Reference): string[] {
     `control API        ${reference.controlUrl}`,
     `database           ${folder.path}/data/mirror.db`,
     `in another shell   ${command} deliveries list --held`,
-    `                   ${command} deliveries explain <id>`,
+    `                   ${command} deliveries explain <delivery>`,
     `                   ${command} status`,
   ];
 }

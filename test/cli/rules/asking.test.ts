@@ -88,6 +88,13 @@ describe('rules explain', () => {
     expect(held.stdout).toMatch(/ {9}delivery\.lines = \d+ lines?\n/);
     const id = String(pending.orderDeliveryId);
     const told = await house.run('deliveries', 'explain', id, '--json');
+    const named = await house.run('deliveries', 'explain', pending.deliveryNo, '--json');
+    expect([named.code, named.stdout]).toEqual([0, told.stdout]);
+    const nobody = await house.run('deliveries', 'explain', '1');
+    expect([nobody.code, nobody.stderr]).toEqual([
+      1,
+      expect.stringMatching(/^selvedge: there is no delivery 1\nhint: selvedge deliveries list/),
+    ]);
     const { ruleSetHash } = JSON.parse(told.stdout)[0];
     const again = ['rules', 'explain', id, '--json', '--rules', ruleSetHash.slice(0, 12)];
     expect(JSON.parse((await house.run(...again)).stdout).setHash).toBe(ruleSetHash);
