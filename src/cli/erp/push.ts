@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { systemClock } from '../../lib/clock.ts';
 import { EXIT, RefusedError, toError } from '../../lib/errors.ts';
 import { readDocuments, type TextDocument } from '../../outbox/intake/documents-text.ts';
+import { refusalReceipt } from '../../outbox/intake/receipt.ts';
 import { duration } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { askRunningDaemon } from '../daemon-call.ts';
@@ -101,10 +102,24 @@ function* batches(documents: readonly TextDocument[]): Generator<TextDocument[]>
   if (batch.length > 0) yield batch;
 }
 
-function brokenLine({ line, problems }: TextDocument): Line {
-  const hint = 'correct the text and hand it in again';
-  const whole = { line, state: 'refused', problems, nextStep: hint };
-  return { line, reference: null, verdict: 'refused', good: false, problems, hint, whole };
+/** What is no JSON never comes to the daemon, but is told in the shape of its answers. */
+function brokenLine({ line, problems }: TextDocument, kind: string, options: Options): Line {
+  const nextStep = 'correct the text and hand it in again';
+  const refusal = { ok: false, code: 'invalid', reference: undefined, problems, nextStep } as const;
+  const told =
+    options.dryRun === true
+      ? { reference: null, verdict: 'refused', documentId: null, problems }
+      : { repeated: false, ...refusalReceipt(kind, refusal, systemClock().now()) };
+  const whole = { line, ...told };
+  return {
+    line,
+    reference: null,
+    verdict: 'refused',
+    good: false,
+    problems,
+    hint: nextStep,
+    whole,
+  };
 }
 
 function receiptLine(line: number, told: z.output<typeof receipt>, repeated: boolean): Line {
@@ -215,7 +230,8 @@ function pushCommand(context: CliContext, { kind, plural, example }: Noun): Comm
     .addHelpText('after', examples([[`${plural} push ${example}`, 'then look at each line']]))
     .action(async (file: string, options: Options, self: Command) => {
       const documents = readDocuments(await readInput(file));
-      const lines: Line[] = documents.filter(({ problems }) => problems.length > 0).map(brokenLine);
+      const broken = documents.filter(({ problems }) => problems.length > 0);
+      const lines = broken.map((document) => brokenLine(document, kind, options));
       const sound = documents.filter(({ problems }) => problems.length === 0);
       for (const batch of batches(sound)) {
         const source = file === '-' ? 'standard input' : file;

@@ -206,6 +206,15 @@ describe('selvedge orders push', () => {
     ]);
     const waited = await house.call('orders', 'push', file, '--wait', '100ms', '--json');
     expect(waited.code).toBe(3);
+    const receipts: object[] = JSON.parse(waited.stdout);
+    expect(receipts[1]).toMatchObject({ line: 2, documentId: null, kind: 'order', final: true });
+    expect(Object.keys(receipts[1] ?? {}).sort()).toEqual(Object.keys(receipts[3] ?? {}).sort());
+    const checked = await house.call('orders', 'push', file, '--dry-run', '--json');
+    for (const answer of JSON.parse(checked.stdout)) {
+      expect(Object.keys(answer)).toEqual([
+        ...['line', 'reference', 'verdict', 'documentId', 'problems'],
+      ]);
+    }
     writeFileSync(file, order('SO-3'));
     expect((await house.call('orders', 'push', file, '--wait', '100ms')).code).toBe(4);
   });
