@@ -194,6 +194,26 @@ function namesAt(kind: DocumentKind, path: readonly PropertyKey[]): readonly str
   return memberNames(section);
 }
 
+const TYPES: Readonly<Record<string, string>> = {
+  array: 'a list',
+  boolean: 'true or false',
+  object: 'a JSON object',
+  string: 'a text',
+};
+
+/** Where a schema has no words of its own. */
+function wording(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code === 'invalid_type') {
+    if (issue.input === undefined) return 'is missing';
+    const type = TYPES[issue.expected];
+    return type && `must be ${type}`;
+  }
+  if (issue.code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`;
+  if (issue.code !== 'too_big') return undefined;
+  const unit = issue.origin === 'string' ? 'characters' : 'lines';
+  return `must have at most ${issue.maximum} ${unit}`;
+}
+
 function problemsOf(kind: DocumentKind, error: z.core.$ZodError): Problem[] {
   return error.issues.flatMap((issue): Problem[] => {
     if (issue.code !== 'unrecognized_keys') {
@@ -222,10 +242,7 @@ export function parseDocument(kind: DocumentKind, payload: unknown): ParsedDocum
   if (!isJsonObject(payload)) {
     return { ok: false, problems: [{ path: '', message: 'must be a JSON object' }] };
   }
-  const parsed = SCHEMAS[kind].safeParse(payload, {
-    error: (issue) =>
-      issue.code === 'invalid_type' && issue.input === undefined ? 'is missing' : undefined,
-  });
+  const parsed = SCHEMAS[kind].safeParse(payload, { error: wording });
   if (!parsed.success) return { ok: false, problems: problemsOf(kind, parsed.error) };
   const { reference: own, ...document } = parsed.data;
   return { ok: true, document, reference: own };

@@ -76,6 +76,17 @@ it('names every mistake with its path', () => {
       'shippingAddress.lastName is missing',
     ]),
   );
+  const oddTypes = { comment: 'x'.repeat(1_001), shippingAddress: 'here', lines: [{ barcode: 7 }] };
+  expect(problems('order', oddTypes)).toEqual(
+    expect.arrayContaining([
+      'comment must have at most 1000 characters',
+      'shippingAddress must be a JSON object',
+      'lines[0].barcode must be a text',
+    ]),
+  );
+  expect(problems('refund_status', { orderId: 1, orderRefundId: 1, status: 'done' })).toEqual([
+    'status must be one of pending, accepted, rejected',
+  ]);
   expect(problems('order', {})).toEqual(['lines is missing']);
   expect(problems('order', [])).toEqual([' must be a JSON object']);
   const lines = [{ barcode: 'b', quantity: 1 }];
