@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { configOf } from '../../src/cli/command.ts';
@@ -8,6 +10,7 @@ import { EXIT } from '../../src/lib/errors.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
 import { ENV, MINIMAL, writeConfig } from '../config/support.ts';
 import { LAUNCHER } from '../support/launcher.ts';
+import { temporaryFolder } from '../support/store.ts';
 import { selvedge } from './support.ts';
 
 describe('the command line', () => {
@@ -66,6 +69,31 @@ describe('the command line', () => {
     const { code, stderr } = await selvedge(['config', 'show']);
     expect(code).toBe(EXIT.config.code);
     expect(stderr).toMatch(/^selvedge: there is no configuration file\nhint: .*--config FILE/);
+  });
+
+  it('says where a bundle cannot be written, and does not blame the settings', async () => {
+    const env = { ...ENV, SELVEDGE_CONFIG: writeConfig(MINIMAL) };
+    const nowhere = join(temporaryFolder(), 'absent', 'bundle.json');
+    const { code, stderr } = await selvedge(['support-bundle', nowhere], env);
+    expect([code, stderr]).toEqual([
+      EXIT.failure.code,
+      expect.stringMatching(
+        /^selvedge: .*bundle\.json cannot be written: ENOENT(?!.*not there yet)/s,
+      ),
+    ]);
+    const again = await selvedge(['support-bundle', env.SELVEDGE_CONFIG], env);
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('not there yet')]);
+  });
+
+  it('makes a bundle of a database that nobody can read', async () => {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, 'mirror.db'), 'no database at all, but long enough to be looked at');
+    const env = { ...ENV, SELVEDGE_CONFIG: writeConfig(`${MINIMAL}dataDir: ${folder}\n`) };
+    const bundle = join(folder, 'bundle.json');
+    expect(await selvedge(['support-bundle', bundle], env)).toMatchObject({ code: 0, stderr: '' });
+    const { unreadable, doctor } = JSON.parse(readFileSync(bundle, 'utf8'));
+    expect(unreadable).toContain('mirror.db');
+    expect(doctor).toContainEqual(expect.objectContaining({ check: 'database', grade: 'failed' }));
   });
 
   it('finds the configuration by the environment, and by --config before that', async () => {

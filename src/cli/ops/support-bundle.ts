@@ -1,10 +1,10 @@
 /** `selvedge support-bundle`: what a report needs, and nothing that a stranger should have. */
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { describeConfig } from '../../config/describe.ts';
 import { makeBundle } from '../../daemon/doctor/bundle.ts';
 import { systemClock } from '../../lib/clock.ts';
-import { ConfigError, toError } from '../../lib/errors.ts';
+import { SelvedgeError, toError } from '../../lib/errors.ts';
 import { type CliContext, configFileOf, configOf, examples } from '../command.ts';
 
 function write(file: string, text: string): void {
@@ -12,8 +12,8 @@ function write(file: string, text: string): void {
     writeFileSync(file, text, { mode: 0o600, flag: 'wx' });
   } catch (cause) {
     const message = `${file} cannot be written: ${toError(cause).message}`;
-    const hint = 'name a file that is not there yet';
-    throw new ConfigError('bundle.cannot_write', message, { hint, cause });
+    const hint = existsSync(file) ? 'name a file that is not there yet' : undefined;
+    throw new SelvedgeError('bundle.cannot_write', message, { hint, cause });
   }
 }
 

@@ -6,6 +6,7 @@
 
 import type { SettingRow } from '../../config/describe.ts';
 import type { LoadedConfig } from '../../config/load.ts';
+import { toError } from '../../lib/errors.ts';
 import { readInstallation } from '../../ops/installation.ts';
 import { version } from '../../ops/version.ts';
 import { openReadOnlyStore, type SqliteStore, storeOptions } from '../../store/store.ts';
@@ -64,25 +65,28 @@ async function findingsOf(loaded: LoadedConfig, now: number): Promise<Finding[]>
   return findings;
 }
 
+/** A database that cannot be read is what many a report is about. */
+async function statesOf({ config }: LoadedConfig, now: number): Promise<object> {
+  try {
+    await using store = await openReadOnlyStore(storeOptions(config));
+    return { status: await readInstallation(store.db, config, now), ...(await troubles(store)) };
+  } catch (thrown) {
+    return { unreadable: toError(thrown).message };
+  }
+}
+
 /** `settings`: the masked configuration. */
 export async function makeBundle(
   loaded: LoadedConfig,
   settings: readonly SettingRow[],
   now: number,
 ): Promise<object> {
-  const { config } = loaded;
-  const store = await openReadOnlyStore(storeOptions(config));
-  try {
-    const { arch, platform, versions } = process;
-    return {
-      madeAt: new Date(now).toISOString(),
-      program: { version: version(), node: versions.node, sqlite: versions.sqlite, arch, platform },
-      config: settings,
-      doctor: await findingsOf(loaded, now),
-      status: await readInstallation(store.db, config, now),
-      ...(await troubles(store)),
-    };
-  } finally {
-    await store.close();
-  }
+  const { arch, platform, versions } = process;
+  return {
+    madeAt: new Date(now).toISOString(),
+    program: { version: version(), node: versions.node, sqlite: versions.sqlite, arch, platform },
+    config: settings,
+    doctor: await findingsOf(loaded, now),
+    ...(await statesOf(loaded, now)),
+  };
 }
