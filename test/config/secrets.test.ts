@@ -58,6 +58,19 @@ describe('secrets', () => {
   });
 
   it.each([
+    'intake: { clients: [{ name: erp, token: { credential: key } }] }',
+    'listener: { access: { pathToken: { credential: key } } }',
+    'listener: { access: { headerToken: { credential: key } } }',
+    'listener: { secrets: [{ secret: { credential: key } }] }',
+  ])('may be out of reach in %s', (section) => {
+    const text = `${MINIMAL}${section}\n`;
+    expect(problemsIn(text, { env: ENV })).toHaveLength(1);
+    const { warnings } = configIn(text, { env: ENV, absent: 'credentials' });
+    expect(warnings.map(showProblem).join()).toMatch(/cannot be checked here/);
+    configIn(text, { env: ENV, absent: 'any' });
+  });
+
+  it.each([
     [0o640, /open to other users/],
     [0o604, /open to other users/],
     [0o660, /open to other users/],

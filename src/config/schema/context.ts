@@ -139,7 +139,7 @@ export function contextFields(context: SchemaContext): ContextFields {
         .meta(SECRET_META),
     token: (name) =>
       secretField(name, context)
-        .refine((secret) => TOKEN.test(secret.reveal()), {
+        .refine((secret) => secret instanceof AbsentSecret || TOKEN.test(secret.reveal()), {
           error: 'does not hold a token of 16 to 256 characters (A-Z, a-z, 0-9, -, _)',
         })
         .meta(SECRET_META),
