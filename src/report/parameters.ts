@@ -1,6 +1,6 @@
 /** The parameters of a report: what a person gives, as values for its SQL. */
 import type { Clock } from '../lib/clock.ts';
-import { RefusedError } from '../lib/errors.ts';
+import { UsageError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest.ts';
 import { parseDuration, parseTime } from '../lib/units.ts';
 import type { Parameter, Report } from './report-file.ts';
@@ -28,7 +28,7 @@ function boundValue(
   if (type === 'text') return given;
   const value = type === 'time' ? timeOf(given, clock) : Number(given);
   if (given.trim() !== '' && value !== undefined && Number.isSafeInteger(value)) return value;
-  throw new RefusedError('report.bad_parameter', `${name} must be ${WANTED[type]}, not ${given}`);
+  throw new UsageError('report.bad_parameter', `${name} must be ${WANTED[type]}, not ${given}`);
 }
 
 /** How a report is asked for: `--param style=… [--param at=…]`. */
@@ -41,7 +41,7 @@ export function parameterUsage({ params }: Report): string {
     .join(' ');
 }
 
-/** Values for every parameter of the report; a RefusedError names what is missing or unknown. */
+/** Values for every parameter of the report; a UsageError names what is missing or unknown. */
 export function bindParameters(
   report: Report,
   given: Readonly<Record<string, string>>,
@@ -52,7 +52,7 @@ export function bindParameters(
   if (unknown !== undefined) {
     const near = nearestName(unknown, names);
     const has = names.length === 0 ? 'it takes none' : `it takes ${names.join(', ')}`;
-    throw new RefusedError('report.bad_parameter', `${report.name} has no parameter ${unknown}`, {
+    throw new UsageError('report.bad_parameter', `${report.name} has no parameter ${unknown}`, {
       hint: near === undefined ? has : `did you mean ${near}?`,
     });
   }
@@ -60,7 +60,7 @@ export function bindParameters(
     Object.entries(report.params).map(([name, parameter]) => {
       const text = given[name] ?? parameter.default;
       if (text !== undefined) return [name, boundValue(name, parameter, text, clock)];
-      throw new RefusedError('report.missing_parameter', `${report.name} needs ${name}`, {
+      throw new UsageError('report.missing_parameter', `${report.name} needs ${name}`, {
         hint: `give it with --param ${name}=… (${parameter.about})`,
       });
     }),

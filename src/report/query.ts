@@ -16,6 +16,8 @@ export interface Query {
   readonly path: string;
   readonly busyTimeoutMs: number;
   readonly sql: string;
+  /** Where the SQL stands, for messages. */
+  readonly file: string;
   readonly values: ParameterValues;
   /** Rows beyond this are not read. */
   readonly rowsMax: number;
@@ -74,7 +76,7 @@ export async function runQuery(
       if ('columns' in line) sink.columns(line.columns);
       else if ('row' in line) sink.row(line.row);
       else if ('end' in line) end = line.end;
-      else throw new RefusedError('report.bad_sql', line.failed);
+      else throw new RefusedError('report.bad_sql', `${query.file}: ${line.failed}`);
     }
   } finally {
     over.abort();

@@ -96,7 +96,7 @@ describe('selvedge report', () => {
     expect(at('report', ...args, 'at=2026-01-06 12:00', ...config)).toContain('100,black,S,5');
     for (const wrong of ['7', '2026', 'March 7', '2026-02-31']) {
       const { code, stderr } = await report(...args, `at=${wrong}`);
-      expect({ code, stderr }, wrong).toMatchObject({ code: 1 });
+      expect({ code, stderr }, wrong).toMatchObject({ code: 2 });
       expect(stderr).toContain('at must be a time');
     }
   });
@@ -165,8 +165,9 @@ describe('selvedge report', () => {
     expect(await refused('stock-grid')).toContain('--param style=… (the number of the style)');
     expect(await refused('stock-grid', '--param', 'stile=1')).toContain('did you mean style?');
     expect(await refused('agreement', '--param', 'since=soon')).toContain('since must be a time');
-    expect(await refused('writes')).toContain('a report must be one SELECT');
-    expect(await refused('broken')).toContain('no such table: nowhere');
+    const file = (name: string): string => `selvedge: ${join(own, name)}: `;
+    expect(await refused('writes')).toContain(`${file('writes.sql')}a report must be one SELECT`);
+    expect(await refused('broken')).toContain(`${file('broken.sql')}no such table: nowhere`);
     writeFileSync(join(own, 'bare.sql'), 'SELECT 1');
     expect(await refused('bare')).toContain('bare.sql does not say what it is');
     expect(existsSync(join(folder, 'data', 'mirror.db'))).toBe(true);

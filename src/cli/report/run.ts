@@ -54,7 +54,7 @@ export function reportRun(context: CliContext): Command {
       const query = {
         path: join(config.dataDir, 'mirror.db'),
         busyTimeoutMs: config.store.busyTimeout,
-        ...{ sql: report.sql, values, rowsMax: limit },
+        ...{ sql: report.sql, file: report.file, values, rowsMax: limit },
       };
       const { isCut } = await runQuery(query, timeMax, clock, writer);
       writer.close();
