@@ -58,13 +58,17 @@ async function audit(
     .execute();
 }
 
+export function unknownStream(name: string, names: readonly string[]): RefusedError {
+  const near = nearestName(name, names);
+  const hint = near === undefined ? `the streams are ${names.join(', ')}` : `did you mean ${near}?`;
+  return new RefusedError('sync.unknown_stream', `there is no stream ${name}`, { hint });
+}
+
 function known(deps: OperationsDeps, name: string): Stream {
   const stream = deps.streams.find((one) => one.name === name);
   if (stream) return stream;
   const names = deps.streams.map((one) => one.name);
-  const near = nearestName(name, names);
-  const hint = near === undefined ? `the streams are ${names.join(', ')}` : `did you mean ${near}?`;
-  throw new RefusedError('sync.unknown_stream', `there is no stream ${name}`, { hint });
+  throw unknownStream(name, names);
 }
 
 async function requireNotPaused(store: Store, stream: string): Promise<void> {

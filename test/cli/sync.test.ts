@@ -66,6 +66,9 @@ describe('selvedge sync', () => {
     expect(after - next).toBe(3_600_000);
     expect((await call('list')).stdout).toMatch(/^brands +\d+.* ago +3h +\d+ +\d+ complete +now/m);
     const runs = await call('runs', 'stock', '--json');
+    const typo = await call('runs', 'stok');
+    expect(typo).toMatchObject({ code: 1, stdout: '' });
+    expect(typo.stderr).toBe('selvedge: there is no stream stok\nhint: did you mean stock?\n');
     expect(JSON.parse(runs.stdout)[0]).toMatchObject({ cause: 'operator', outcome: 'complete' });
     const [{ runId }] = JSON.parse(runs.stdout);
     const one = await call('show', String(runId), '--json');

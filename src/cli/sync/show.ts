@@ -5,6 +5,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { formatDuration } from '../../lib/units.ts';
 import { driftOfStream, type EntityDrift } from '../../sync/drift.ts';
+import { unknownStream } from '../../sync/operations.ts';
 import { listRuns, listStreams, readRun } from '../../sync/overview.ts';
 import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
@@ -69,7 +70,12 @@ export function syncRuns(context: CliContext): Command {
     .addHelpText('after', examples([['sync runs stock', 'what the last pulls of the stock did']]))
     .action(async (stream: string | undefined, options: Options, command: Command) => {
       const { limit } = options;
-      const runs = await withMirror(command, context, (db) => listRuns(db, stream, limit));
+      const runs = await withMirror(command, context, (db, _store, { streams }) => {
+        // Also one that is switched off: it may have run before.
+        const names = Object.keys(streams);
+        if (stream !== undefined && !names.includes(stream)) throw unknownStream(stream, names);
+        return listRuns(db, stream, limit);
+      });
       if (options.json === true) {
         context.output.json(runs);
         return;
