@@ -161,7 +161,7 @@ export function intakeRoutes(deps: IntakeRouteDeps): RouteGroup {
       app.removeContentTypeParser('text/plain');
       app.addHook('onRequest', async (request, reply) => {
         if (clientOf(deps, request) !== undefined) return undefined;
-        const message = 'a token of intake.clients is missing';
+        const message = 'no token of intake.clients came with it';
         return refuse(reply.header('www-authenticate', 'Bearer'), 401, 'no_token', message);
       });
       for (const [path, kind] of Object.entries(KINDS)) {

@@ -127,7 +127,8 @@ describe('the HTTP door', () => {
     const small = { authorization: `bearer ${TOKEN}` };
     expect((await house.post('/api/orders', payload, small)).status).toBe(200);
     const stranger = { authorization: 'Bearer the-token-of-somebody-else' };
-    expect((await house.post('/api/orders', payload, stranger)).status).toBe(401);
+    const { status, body } = await house.post('/api/orders', payload, stranger);
+    expect([status, body.message]).toEqual([401, 'no token of intake.clients came with it']);
     expect((await house.http('/api/documents/1', { headers: stranger })).status).toBe(401);
     expect((await house.http('/api/documents/99')).status).toBe(404);
     const found = await house.http('/api/documents?kind=order&reference=so-1');
