@@ -89,7 +89,7 @@ function createV2(
   config: Config['service']['v2'],
   session: (credential: Credential) => Session,
 ): { readonly client: V2Client; readonly raw: RawTarget } | undefined {
-  const { enabled, baseUrl, login, tokenHeader, tokenPointers, sparseFields } = config;
+  const { enabled, baseUrl, login, tokenHeader, tokenPointers, sparseFields, paths } = config;
   if (!enabled || baseUrl === null || login === null) return undefined;
   const { clientId, clientSecret, idMember, secretMember } = login;
   const credential: Credential = {
@@ -101,7 +101,7 @@ function createV2(
   };
   const paging = { pageRows: config.pageLimit, follow: config.paging };
   const sender = session(credential);
-  const client = createV2Client({ baseUrl, paging, sparseFields }, sender);
+  const client = createV2Client({ baseUrl, paging, sparseFields, paths }, sender);
   return { client, raw: { baseUrl, sender } };
 }
 

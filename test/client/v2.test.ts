@@ -254,6 +254,24 @@ describe('V2 answers', () => {
     expect(page?.rows).toMatchObject([{ id: '7' }]);
   });
 
+  it('asks where the configuration says that a collection stands', async () => {
+    const asked: string[] = [];
+    await using server = await startFaulty((request, response) => {
+      asked.push(`${request.method} ${request.url?.split('?')[0]}`);
+      const isOne = request.method !== 'GET' || request.url?.endsWith('/1');
+      answerJson(response, 200, { data: isOne ? brand('1') : [brand('1')] });
+    });
+    await using transport = impatient();
+    const paging = { pageRows: 2, follow: 'token' } as const;
+    const paths = { brand: 'catalog/labels' };
+    const client = createV2Client({ baseUrl: server.url, paging, paths }, transport);
+    await pagesOf(client.collection('brand'));
+    await client.resource('brand', '1');
+    await client.update('brand', '1', { attributes: { name: 'N' } });
+    const at = '/pdm/catalog/labels';
+    expect(asked).toEqual([`GET ${at}`, `GET ${at}/1`, `PATCH ${at}/1`]);
+  });
+
   it('ends at a page that is not full when there are no links', async () => {
     await serve(
       (path) =>

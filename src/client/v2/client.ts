@@ -24,6 +24,8 @@ export interface V2Options {
   /** Without a trailing slash, for example `https://key.example.com/api/v2`. */
   readonly baseUrl: string;
   readonly paging: V2Paging;
+  /** Of collections that stand elsewhere below `/pdm` than is usual. */
+  readonly paths?: Readonly<Partial<Record<ResourceType, string>>>;
   /** False: whole resources are asked for, whatever fields are named. */
   readonly sparseFields?: boolean;
 }
@@ -121,6 +123,12 @@ function singleOf<T extends ResourceType>(
 
 type WriteMethods = Pick<V2Client, 'create' | 'update' | 'remove' | 'webhookPortal'>;
 
+/** Of a collection, or of one of its resources. */
+function pathOf({ paths }: V2Options, type: ResourceType, id?: string): string {
+  const path = `/pdm/${paths?.[type] ?? RESOURCE_PATHS[type]}`;
+  return id === undefined ? path : `${path}/${encodeURIComponent(id)}`;
+}
+
 function writeMethods(options: V2Options, sender: Sender): WriteMethods {
   const write = (
     method: 'POST' | 'PATCH' | 'DELETE',
@@ -135,19 +143,17 @@ function writeMethods(options: V2Options, sender: Sender): WriteMethods {
     onStatus: call?.onStatus,
     ...(data === undefined ? {} : { json: { data }, headers: { 'content-type': MEDIA_TYPE } }),
   });
-  const at = (type: ResourceType, id: string): string =>
-    `/pdm/${RESOURCE_PATHS[type]}/${encodeURIComponent(id)}`;
   return {
     async create(type, input, call) {
-      const request = write('POST', `/pdm/${RESOURCE_PATHS[type]}`, { type, ...input }, call);
+      const request = write('POST', pathOf(options, type), { type, ...input }, call);
       return singleOf(request, type, await sender.request(request));
     },
     async update(type, id, input, call) {
-      const request = write('PATCH', at(type, id), { type, id, ...input }, call);
+      const request = write('PATCH', pathOf(options, type, id), { type, id, ...input }, call);
       return singleOf(request, type, await sender.request(request));
     },
     async remove(type, id, call) {
-      await sender.request(write('DELETE', at(type, id), undefined, call));
+      await sender.request(write('DELETE', pathOf(options, type, id), undefined, call));
     },
     async webhookPortal(call) {
       // Each call makes a new link and changes nothing else: never in doubt.
@@ -166,7 +172,7 @@ export function createV2Client(options: V2Options, sender: Sender): V2Client {
     priority: 'read' | 'pull',
   ): HttpRequest => ({
     method: 'GET',
-    url: `${options.baseUrl}/pdm/${path}`,
+    url: options.baseUrl + path,
     query: parametersOf(query, options.sparseFields ?? true),
     priority: call?.priority ?? priority,
     signal: call?.signal,
@@ -182,12 +188,11 @@ export function createV2Client(options: V2Options, sender: Sender): V2Client {
     return pullCollection({ sender, type, request, paging: options.paging, from: call?.from });
   };
   return {
-    collection: (type, query, call) => pull(type, RESOURCE_PATHS[type], query, call),
+    collection: (type, query, call) => pull(type, pathOf(options, type), query, call),
     styleColors: (styleId, query, call) =>
-      pull('styleColor', `styles/${encodeURIComponent(styleId)}/style-colors`, query, call),
+      pull('styleColor', `${pathOf(options, 'style', styleId)}/style-colors`, query, call),
     async resource(type, id, query, call) {
-      const path = `${RESOURCE_PATHS[type]}/${encodeURIComponent(id)}`;
-      const request = get(path, query, call, 'read');
+      const request = get(pathOf(options, type, id), query, call, 'read');
       return singleOf(request, type, await sender.request(request));
     },
     ...writeMethods(options, sender),

@@ -88,7 +88,7 @@ export function isResourceType(name: string): name is ResourceType {
   return Object.hasOwn(schemas, name);
 }
 
-/** Below `/pdm`. */
+/** Below `/pdm`, unless the configuration says otherwise. */
 export const RESOURCE_PATHS: Readonly<Record<ResourceType, string>> = {
   style: 'styles',
   styleColor: 'style-colors',

@@ -68,6 +68,10 @@ function v1(fields: ContextFields) {
   );
 }
 
+function resourcePath() {
+  return text('a path without a slash at its ends', 'style-colors', /^[\w.-]+(\/[\w.-]+)*$/);
+}
+
 function v2(fields: ContextFields) {
   const section = z.strictObject({
     enabled: flag(),
@@ -82,6 +86,13 @@ function v2(fields: ContextFields) {
     paging: choice('token', 'links'),
     pageLimit: whole(1, 250),
     sparseFields: flag(),
+    paths: z.strictObject({
+      styleColor: resourcePath(),
+      brand: resourcePath(),
+      type: resourcePath(),
+      gender: resourcePath(),
+      country: resourcePath(),
+    }),
   });
   return section.superRefine(
     (value, ctx) => {
