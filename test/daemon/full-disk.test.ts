@@ -2,7 +2,7 @@
 import { copyFileSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { describe, expect, inject, it, onTestFinished, type TestContext } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { EXIT, exitCodeOf } from '../../src/lib/errors.ts';
 import { type Migration, migrate, readMigrations } from '../../src/store/migrate.ts';
@@ -17,10 +17,9 @@ const KIB = 1_024;
 /** So much is free, from nothing at all to not enough for the whole schema. */
 const ROOMS = [0, 4, 16, 40, 100, 600].map((kib) => ({ kib }));
 
-/** With a filler that leaves this much free; undefined where this user may not mount one. */
-async function fullDisk(freeBytes: number) {
-  const disk = mountSmallDisk();
-  if (disk === undefined) return undefined;
+/** With a filler that leaves this much free. Skips the test where this user may not mount one. */
+function fullDisk({ skip }: TestContext, freeBytes: number) {
+  const disk = mountSmallDisk() ?? skip('this user may not mount a file system');
   const dataDir = join(disk, 'data');
   mkdirSync(dataDir);
   const file = writeConfig(`dataDir: ${dataDir}\n${MINIMAL}`);
@@ -31,36 +30,39 @@ async function fullDisk(freeBytes: number) {
 }
 
 describe('a full disk', () => {
-  it.each(ROOMS)('is told by a first start with $kib KiB, which may be repeated', async (room) => {
-    const disk = await fullDisk(room.kib * KIB);
-    if (!disk) return;
-    await disk.fill();
-    for (const command of ['migrate', 'run']) {
-      const { code, stderr } = await selvedge(['--config', disk.file, command], ENV);
-      expect(stderr).toMatch(/^selvedge: the disk is full: no room for .*\/data\/[a-z.]+\n/);
-      expect(stderr).toContain('hint: free space');
+  it.for(ROOMS)(
+    'is told by a first start with $kib KiB, which may be repeated',
+    async (room, context) => {
+      const disk = fullDisk(context, room.kib * KIB);
+      await disk.fill();
+      for (const command of ['migrate', 'run']) {
+        const { code, stderr } = await selvedge(['--config', disk.file, command], ENV);
+        expect(stderr).toMatch(/^selvedge: the disk is full: no room for .*\/data\/[a-z.]+\n/);
+        expect(stderr).toContain('hint: free space');
+        expect(code).toBe(EXIT.temporary.code);
+      }
+      disk.makeRoom();
+      expect((await selvedge(['--config', disk.file, 'migrate'], ENV)).code).toBe(0);
+    },
+  );
+
+  it.for([{ kib: 0 }, { kib: 40 }])(
+    'is told of a database that is there: $kib',
+    async (room, context) => {
+      const disk = fullDisk(context, room.kib * KIB);
+      const path = join(disk.dataDir, 'mirror.db');
+      copyFileSync(inject('migratedDatabase'), path);
+      const { size } = statSync(path);
+      await disk.fill();
+      const { code, stderr } = await selvedge(['--config', disk.file, 'run'], ENV);
+      expect(stderr).toContain('selvedge: the disk is full: no room for ');
       expect(code).toBe(EXIT.temporary.code);
-    }
-    disk.makeRoom();
-    expect((await selvedge(['--config', disk.file, 'migrate'], ENV)).code).toBe(0);
-  });
+      expect(statSync(path).size).toBe(size);
+    },
+  );
 
-  it.each([{ kib: 0 }, { kib: 40 }])('is told of a database that is there: $kib', async (room) => {
-    const disk = await fullDisk(room.kib * KIB);
-    if (!disk) return;
-    const path = join(disk.dataDir, 'mirror.db');
-    copyFileSync(inject('migratedDatabase'), path);
-    const { size } = statSync(path);
-    await disk.fill();
-    const { code, stderr } = await selvedge(['--config', disk.file, 'run'], ENV);
-    expect(stderr).toContain('selvedge: the disk is full: no room for ');
-    expect(code).toBe(EXIT.temporary.code);
-    expect(statSync(path).size).toBe(size);
-  });
-
-  it('is told by a backup, which leaves nothing behind', async () => {
-    const disk = await fullDisk(100 * KIB);
-    if (!disk) return;
+  it('is told by a backup, which leaves nothing behind', async (context) => {
+    const disk = fullDisk(context, 100 * KIB);
     const path = join(disk.dataDir, 'mirror.db');
     copyFileSync(inject('migratedDatabase'), path);
     await disk.fill();
