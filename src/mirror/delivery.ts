@@ -18,7 +18,7 @@ export function contradicts(what: string, before: SqlRow, after: SqlRow): string
   return `the ${what} was ${before.status}, which is final; the service now says ${after.status}`;
 }
 
-const DELIVERY: EntityDefinition = {
+export const DELIVERY: EntityDefinition = {
   entity: 'delivery',
   table: 'delivery',
   key: 'order_delivery_id',
@@ -94,24 +94,47 @@ export interface OpenDeliveries {
   readonly missing: number;
 }
 
-/** The pending and accepted deliveries of these orders; one that cannot be understood was met. */
+interface Walk {
+  readonly readSeq: number;
+  readonly startedAt: number;
+}
+
+/** One that cannot be understood was met. */
+function isMissing({ readSeq, startedAt }: Walk) {
+  return sql<boolean>`delivery.read_seq < ${readSeq} and order_delivery_id not in (
+    select raw->>'orderDeliveryId' from quarantine
+    where entity = 'delivery' and last_seen_at >= ${startedAt}
+      and json_valid(raw) and raw->>'orderDeliveryId' is not null)`;
+}
+
+/** The pending and accepted deliveries of these orders. */
 export async function openDeliveries(
   db: Db,
   orderIds: readonly number[],
-  walk: { readonly readSeq: number; readonly startedAt: number },
+  walk: Walk,
 ): Promise<OpenDeliveries> {
-  const isMissing = sql<boolean>`read_seq < ${walk.readSeq} and order_delivery_id not in (
-    select raw->>'orderDeliveryId' from quarantine
-    where entity = 'delivery' and last_seen_at >= ${walk.startedAt}
-      and json_valid(raw) and raw->>'orderDeliveryId' is not null)`;
   return db
     .selectFrom('delivery')
     .select((eb) => [
       eb.fn.countAll<number>().as('known'),
-      eb.fn.countAll<number>().filterWhere(isMissing).as('missing'),
+      eb.fn.countAll<number>().filterWhere(isMissing(walk)).as('missing'),
     ])
     .where('order_id', 'in', orderIds)
     .where('status', 'in', ['pending', 'accepted'])
     .where('deleted_at', 'is', null)
     .executeTakeFirstOrThrow();
+}
+
+/** The open deliveries that are missing from orders which were read with all since the walk. */
+export async function missingDeliveries(db: Db, walk: Walk): Promise<number[]> {
+  const rows = await db
+    .selectFrom('delivery')
+    .innerJoin('sales_order as o', 'o.order_id', 'delivery.order_id')
+    .select('order_delivery_id')
+    .where('delivery.status', 'in', ['pending', 'accepted'])
+    .where('delivery.deleted_at', 'is', null)
+    .where(isMissing(walk))
+    .where('o.details_read_at', '>', walk.startedAt)
+    .execute();
+  return rows.map((row) => row.order_delivery_id);
 }

@@ -113,11 +113,19 @@ async function release(deps: OperationsDeps, runId: number, asker: Asker): Promi
   const run = await suspiciousRun(store.db, runId);
   const stream = known(deps, run.stream);
   const seenBy = { runId, readSeq: run.read_seq, startedAt: run.started_at };
-  const { missing } = await censusOf(deps, stream, seenBy);
   // Asked again wherever something is changed: a run may have begun since, and what it has seen and
   // found unchanged carries no mark of it.
   const check = (tx: Tx): Promise<unknown> => suspiciousRun(tx, runId);
-  const deleted = await deleteRows(deps, stream, seenBy, missing, check);
+  const { list, others } = stream;
+  let deleted = 0;
+  if (list) {
+    const { missing } = await censusOf(deps, stream, seenBy);
+    deleted += await deleteRows(deps, list.entity, seenBy, missing, check);
+  }
+  if (others) {
+    const missing = await others.missing(store.db, seenBy);
+    deleted += await deleteRows(deps, others.entity, seenBy, missing, check);
+  }
   await store.transaction(async (tx) => {
     await check(tx);
     await tx

@@ -8,6 +8,7 @@ import type { KnownSegments } from '../lib/json-rows/known-ahead.ts';
 import type { Provenance } from '../mirror/entity.ts';
 import type { ListCensus, ListEntity, ListSegment } from '../mirror/list.ts';
 import type { EntityDefinition } from '../mirror/prepared.ts';
+import type { SqlValue } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { VariantList } from './bulk/variant-list.ts';
 import type { VariantBatch } from './bulk/variant-pages.ts';
@@ -89,6 +90,11 @@ export interface Stream {
     readonly partOf?: (key: string) => string;
     /** In place of the keys of the segments. */
     readonly census?: (db: Db, run: SeenBy) => Promise<ListCensus>;
+  };
+  /** What it misses besides rows of its list: marked only when a held run is released. */
+  readonly others?: {
+    readonly entity: EntityDefinition;
+    readonly missing: (db: Db, run: SeenBy) => Promise<readonly SqlValue[]>;
   };
   pull(context: StreamRun): Promise<StreamEnd>;
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { RefusedError } from '../../src/lib/errors.ts';
+import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { quarantineRows } from '../../src/mirror/quarantine.ts';
 import { dueRefreshes, requestRefreshes } from '../../src/mirror/refresh.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
@@ -249,6 +250,23 @@ describe('a walk over the orders', () => {
     expect((await state(name)).complete_at).not.toBe(complete_at);
     reference.knobs.patch({ faults: [] });
     expect(await runOrders({ full })).toMatchObject({ outcome: 'complete' });
+  });
+
+  it('is held once for a delivery that is gone for good, not again after a release', async () => {
+    const { runOrders, read, store, lastRun, operations, stream } = await start();
+    await runOrders();
+    await store.db.updateTable('delivery').set({ status: 'rejected' }).execute();
+    await store.db.updateTable('sales_order').set({ completed: 0 }).execute();
+    const { orderId = 0 } = read[0] ?? {};
+    const gone = { orderDeliveryId: 9_000_001, orderId, status: 'pending', fulfilledLineItems: [] };
+    const provenance = { source: 'test', readSeq: 0, at: 1 };
+    await store.transaction((tx) => writeDeliveries(tx, [gone], provenance));
+    expect(await runOrders()).toMatchObject({ outcome: 'suspicious' });
+    const asker = { actor: 'anna', reason: 'the service has removed it' };
+    const { run_id } = await lastRun('orders');
+    const released = await operations([stream()]).release(run_id, asker);
+    expect(released).toMatchObject({ rowsDeleted: 1 });
+    expect(await runOrders()).toMatchObject({ outcome: 'complete' });
   });
 });
 

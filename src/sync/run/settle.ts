@@ -6,6 +6,7 @@
  */
 import type { Clock } from '../../lib/clock.ts';
 import { endList, type ListCensus, markDeleted, takeCensus } from '../../mirror/list.ts';
+import type { EntityDefinition } from '../../mirror/prepared.ts';
 import { forgetUnmet } from '../../mirror/quarantine.ts';
 import type { SqlValue } from '../../store/bulk.ts';
 import type { Store, Tx } from '../../store/store.ts';
@@ -93,18 +94,16 @@ export function censusOf(deps: SettleDeps, stream: Stream, run: SeenBy): Promise
  */
 export async function deleteRows(
   deps: SettleDeps,
-  stream: Stream,
+  entity: EntityDefinition,
   run: SeenBy,
   keys: readonly SqlValue[],
   check?: (tx: Tx) => Promise<unknown>,
 ): Promise<number> {
-  const { list } = stream;
-  if (!list) return 0;
   let deleted = 0;
   for (let start = 0; start < keys.length; start += SLICE) {
     deleted += await deps.store.transaction(async (tx) => {
       await check?.(tx);
-      const marked = await markDeleted(tx, list.entity, keys.slice(start, start + SLICE), {
+      const marked = await markDeleted(tx, entity, keys.slice(start, start + SLICE), {
         source: `run:${run.runId}`,
         readSeq: run.readSeq,
         at: deps.clock.now(),
@@ -216,7 +215,7 @@ async function settleList(
   const mayHaveSlipped = list.isPaged || canSlip || run.resumed;
   const gone = mayHaveSlipped ? await missingTwice(deps.store, run, missing) : missing;
   if (!mayHaveSlipped) await forgetAbsences(deps.store, run);
-  const rowsDeleted = await deleteRows(deps, stream, run, gone);
+  const rowsDeleted = await deleteRows(deps, list.entity, run, gone);
   // A later read has found some of them: the next run asks again, whatever its list looks like.
   if (rowsDeleted < gone.length) {
     await deps.store.transaction((tx) => noteAbsences(tx, run, gone));

@@ -11,6 +11,7 @@
  */
 import type { V1Client } from '../../client/v1/client.ts';
 import { isJsonObject, type JsonObject } from '../../lib/json.ts';
+import { DELIVERY, missingDeliveries } from '../../mirror/delivery.ts';
 import { quarantineRows } from '../../mirror/quarantine.ts';
 import { ordersCensus, SALES_ORDER, writeOrders } from '../../mirror/sales-order.ts';
 import { readState, writeState } from '../../store/state.ts';
@@ -181,6 +182,7 @@ export function createOrdersStream(deps: OrdersDeps, options: OrdersOptions): St
           },
         }
       : {}),
+    others: { entity: DELIVERY, missing: missingDeliveries },
     async pull(context): Promise<StreamEnd> {
       const walked = await walkOnce(deps, context, name);
       const { bottom, doubts } = walked;
@@ -197,8 +199,13 @@ export function createOrdersStream(deps: OrdersDeps, options: OrdersOptions): St
         ? { checkpoint, closed: 'all', closedMax: options.closedOrders, missingMax }
         : { checkpoint, closed: 'changed', closedMax: CLOSED_PER_RUN, missingMax };
       const swept = await sweep(deps, context, wish);
-      const suspicion = isSound ? (orders ?? suspicionOfSweep(swept, options.fuse)) : undefined;
-      return { expectedRows: undefined, suspicion, doubts: [...doubts, ...swept.doubts] };
+      const deliveries = isSound ? suspicionOfSweep(swept, options.fuse) : undefined;
+      const suspicion = [orders, deliveries].filter((one) => one !== undefined).join('; ');
+      return {
+        expectedRows: undefined,
+        suspicion: suspicion || undefined,
+        doubts: [...doubts, ...swept.doubts],
+      };
     },
   };
 }
