@@ -63,7 +63,7 @@ async function writeNumber(tx: Tx, key: string, value: number, now: number): Pro
     .execute();
 }
 
-/** What is decided is held by nobody and waits for nothing. */
+/** What is decided, or gone, is held by nobody and waits for nothing. */
 async function forgetDecided(
   tx: Tx,
   deliveries: readonly number[],
@@ -72,14 +72,16 @@ async function forgetDecided(
 ): Promise<void> {
   const done = await tx
     .selectFrom('delivery')
-    .select(['order_delivery_id', 'status'])
+    .select(['order_delivery_id', 'status', 'deleted_at'])
     .where(inKeys('order_delivery_id', deliveries))
-    .where('status', '!=', 'pending')
+    .where((eb) => eb.or([eb('status', '!=', 'pending'), eb('deleted_at', 'is not', null)]))
     .execute();
   const ids = done.map((row) => row.order_delivery_id);
   if (ids.length === 0) return;
   await endHolds(tx, ids, now);
-  const settled = done.filter(({ status }) => !(accepted && status === 'accepted'));
+  const waits = (row: (typeof done)[number]): boolean =>
+    accepted && row.status === 'accepted' && row.deleted_at === null;
+  const settled = done.filter((row) => !waits(row));
   const settledIds = settled.map((row) => row.order_delivery_id);
   await resolveUndecidable(tx, settledIds, now);
   await resolveReturned(tx, settledIds, now);

@@ -1,13 +1,15 @@
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
+import { escalate } from '../../../src/decisions/holds/escalation.ts';
 import { createFollower } from '../../../src/decisions/watch/follow.ts';
 import { hasConcerned, markConcerned } from '../../../src/decisions/watch/mark.ts';
 import { readsOf } from '../../../src/decisions/watch/reads.ts';
 import { SEASON } from '../../../src/mirror/catalog/names.ts';
 import { PDM } from '../../../src/mirror/catalog/pdm.ts';
 import { seasonVariants } from '../../../src/mirror/catalog/variant.ts';
+import { DELIVERY } from '../../../src/mirror/delivery.ts';
 import { writeRows } from '../../../src/mirror/entity.ts';
-import type { ListEntity } from '../../../src/mirror/list.ts';
+import { type ListEntity, markDeleted } from '../../../src/mirror/list.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { createShortListStream } from '../../../src/sync/streams/short-list.ts';
 import { FUSE, runnerOf, runsOn } from '../../sync/support.ts';
@@ -272,4 +274,25 @@ rules:
   await house.clock.advance(1_000);
   await write(PDM.styles, { ...style, attributes: { ...style.attributes, active: true } });
   expect(await house.decide({ rules: () => rules })).toEqual(['1 accept']);
+});
+
+it('holds no delivery that is gone, and tells of none', async () => {
+  const house = await waiting();
+  const { store, clock } = house;
+  const hold = { rule_id: 'r', since: 0, expires_at: 1 };
+  await store.transaction(async (tx) => {
+    const rest = { order_delivery_id: 1, rule_hash: 'x', afterwards: 'escalate' } as const;
+    await tx
+      .insertInto('hold')
+      .values({ ...hold, ...rest, until_at: null })
+      .execute();
+    await escalate(tx, 1, [hold], 'too long', clock.now());
+    const provenance = { source: 'run:9', readSeq: 1_000_000, at: clock.now() };
+    expect(await markDeleted(tx, DELIVERY, [1], provenance)).toBe(1);
+  });
+  await followerOf(house).follow();
+  const held = await store.db.selectFrom('hold').select('order_delivery_id as id').execute();
+  expect(held).toEqual([{ id: 2 }, { id: 3 }]);
+  const open = store.db.selectFrom('incident').select('kind').where('resolved_at', 'is', null);
+  expect(await open.execute()).toEqual([]);
 });
