@@ -16,6 +16,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { RefusedError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Scrubber } from '../lib/secret.ts';
+import { ORDER_UNREADABLE } from '../mirror/refresh.ts';
 import { endIncidents, openIncident } from '../store/incidents.ts';
 import type { SpaceWatch } from '../store/space.ts';
 import type { Store } from '../store/store.ts';
@@ -54,15 +55,13 @@ export interface InboxDeps {
 /** How long the listener may take to answer what is on its way. */
 const DRAIN_MS = 5_000;
 
-const UNREADABLE = { kind: 'order_unreadable', entity: 'sales_order' } as const;
-
 /** An order that the service does not have (any more): nothing to read, somebody should know. */
 async function recordRefused(
   { store, clock }: InboxDeps,
   orderId: number,
   { code, message }: RefusedError,
 ): Promise<void> {
-  const incident = { ...UNREADABLE, key: String(orderId), detail: { code, message } };
+  const incident = { ...ORDER_UNREADABLE, key: String(orderId), detail: { code, message } };
   await openIncident(store.db, incident, clock.now());
 }
 
@@ -167,7 +166,7 @@ export function createInbox({ listener: config, lossMeter }: Config, deps: Inbox
     readOrder: async (orderId, request) => {
       await deps.readOrder(orderId, request);
       // It was only early before: the service shows the order now.
-      await endIncidents(store.db, UNREADABLE, [String(orderId)], clock.now());
+      await endIncidents(store.db, ORDER_UNREADABLE, [String(orderId)], clock.now());
     },
     onRead: deps.onRead,
     onRefused: (orderId, error) => recordRefused(deps, orderId, error),

@@ -25,6 +25,9 @@ export interface RefreshRequest {
   readonly headStartMs?: number;
 }
 
+/** The incident of an order that the service refuses to show; a read of it ends it. */
+export const ORDER_UNREADABLE = { kind: 'order_unreadable', entity: 'sales_order' } as const;
+
 /** Causes of reads that can wait: thousands of them come at once. */
 const SWEEP = 'sweep%';
 

@@ -3,8 +3,9 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { RefusedError } from '../../src/lib/errors.ts';
 import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { quarantineRows } from '../../src/mirror/quarantine.ts';
-import { dueRefreshes, requestRefreshes } from '../../src/mirror/refresh.ts';
+import { dueRefreshes, ORDER_UNREADABLE, requestRefreshes } from '../../src/mirror/refresh.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
+import { openIncident } from '../../src/store/incidents.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { createOrderReader } from '../../src/sync/read-order.ts';
 import { placeOrders } from '../e2e/support.ts';
@@ -218,7 +219,7 @@ describe('a walk over the orders', () => {
   });
 
   it('is not complete when the service refuses to show an order that it lists', async () => {
-    const { v1, runOrders, refused, state } = await start();
+    const { v1, runOrders, refused, state, store } = await start();
     const orders: typeof v1.orders = async (before, call) => {
       const page = await v1.orders(before, call);
       if (before !== undefined) return page;
@@ -230,6 +231,13 @@ describe('a walk over the orders', () => {
     expect(result).toMatchObject({ outcome: 'partial' });
     expect(result.reason).toContain('2 listed orders were refused');
     expect((await state('orders')).complete_at).toBeNull();
+    // As the daemon does: from now on it is known, and one odd order stops nothing.
+    for (const id of refused) {
+      const incident = { ...ORDER_UNREADABLE, key: String(id), detail: {} };
+      await openIncident(store.db, incident, 1);
+    }
+    expect(await runOrders({ v1: { orders } })).toMatchObject({ outcome: 'complete' });
+    expect(refused).toHaveLength(4);
   });
 
   it.each([false, true])('is held when deliveries are gone from their orders: %s', async (full) => {

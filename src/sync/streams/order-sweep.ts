@@ -8,7 +8,12 @@ import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { type OpenDeliveries, openDeliveries } from '../../mirror/delivery.ts';
-import { type RefreshBacklog, refreshBacklog, requestRefreshes } from '../../mirror/refresh.ts';
+import {
+  ORDER_UNREADABLE,
+  type RefreshBacklog,
+  refreshBacklog,
+  requestRefreshes,
+} from '../../mirror/refresh.ts';
 import { ordersCensus } from '../../mirror/sales-order.ts';
 import type { Db } from '../../store/store.ts';
 import type { Run } from '../run/ledger.ts';
@@ -169,7 +174,10 @@ async function quarantinedBySweep(db: Db, runId: number): Promise<number> {
 }
 
 interface Swept {
-  /** Orders that the walk has seen and the service refused to show: no read waits for them. */
+  /**
+   * Orders that the walk has seen and the service refused to show, which was not told before. As a
+   * row in quarantine, one that stays like that keeps no later run from being complete.
+   */
   readonly refused: number;
   /** Of the orders that were read. */
   readonly deliveries: OpenDeliveries;
@@ -190,11 +198,20 @@ async function lookBack(
     const orders = await db
       .selectFrom('sales_order as o')
       .leftJoin('refresh as r', 'r.order_id', 'o.order_id')
-      .select(['o.order_id', 'o.details_read_at', 'o.read_seq', 'r.order_id as waiting'])
+      .leftJoin('incident as i', (join) =>
+        join
+          .on('i.kind', '=', ORDER_UNREADABLE.kind)
+          .on('i.entity', '=', ORDER_UNREADABLE.entity)
+          .on('i.key', '=', sql`cast(o.order_id as text)`)
+          .on('i.resolved_at', 'is', null)
+          .on('i.at', '<', since),
+      )
+      .select(['o.order_id', 'o.details_read_at', 'o.read_seq'])
+      .select(['r.order_id as waiting', 'i.id as told'])
       .where('o.order_id', 'in', ids)
       .execute();
     const isRead = (row: (typeof orders)[number]) => (row.details_read_at ?? 0) >= since;
-    const left = orders.filter((row) => !isRead(row) && row.waiting === null);
+    const left = orders.filter((row) => !isRead(row) && row.waiting === null && row.told === null);
     refused += left.filter((row) => row.read_seq >= run.readSeq).length;
     const readIds = orders.filter(isRead).map((row) => row.order_id);
     const deliveries = await openDeliveries(db, readIds, run);
@@ -240,7 +257,9 @@ export async function sweep(
   const { refused, deliveries } = await lookBack(db(), run, asked, since);
   const bad = await quarantinedBySweep(db(), run.runId);
   const doubts = [
-    ...(refused > 0 ? [`${refused} listed orders were refused (incident order_unreadable)`] : []),
+    ...(refused > 0
+      ? [`${refused} listed orders were refused (incident ${ORDER_UNREADABLE.kind})`]
+      : []),
     ...(failed > 0 ? [`${failed} orders could not be read again: ${lastError}`] : []),
     ...(bad > 0 ? [`${bad} rows of deliveries or refunds were quarantined`] : []),
   ];
