@@ -11,6 +11,7 @@ import { readSubject, type Subject } from './facts.ts';
 import { endHolds, keepHolds, lapsedRules, readHolds } from './holds/holds.ts';
 import { outcomeAfterReturn, reconsiderAccepted } from './holds/returns.ts';
 import { resolveReturned, resolveUndecidable, tellMisfits } from './incidents.ts';
+import { wasOvertaken } from './push.ts';
 import {
   type DecisionMode,
   type Judgement,
@@ -49,11 +50,22 @@ export interface DecisionContext {
 
 type Judged = Judgement & { readonly evaluation: Evaluation; readonly outcome: Outcome };
 
+/**
+ * The last decision, if it need not be taken again. An accept that met other lines was not sent:
+ * where they have changed back before anybody decided on them, it is due once more.
+ */
+async function standing(tx: Tx, judged: Judged, trigger: string): Promise<number | undefined> {
+  const last = await lastIfSame(tx, judged);
+  if (last === undefined || trigger !== 'changed' || judged.outcome.kind !== 'accept') return last;
+  const id = judged.subject.delivery.order_delivery_id;
+  return (await wasOvertaken(tx, id, last)) ? undefined : last;
+}
+
 /** The same, or the hold in the place of an accept while accepting pauses. */
-async function withPace(tx: Tx, judged: Judged): Promise<Judged> {
+async function withPace(tx: Tx, judged: Judged, trigger: string): Promise<Judged> {
   const { outcome, mode, rules, at } = judged;
   if (outcome.kind !== 'accept' || mode !== 'live') return judged;
-  if ((await lastIfSame(tx, judged)) !== undefined) return judged;
+  if ((await standing(tx, judged, trigger)) !== undefined) return judged;
   const paused = await paceAccept(tx, outcome, rules.ruleSet.settings, at);
   return paused ? { ...judged, outcome: paused.outcome, dueAt: paused.until } : judged;
 }
@@ -112,9 +124,9 @@ export async function decide(
     await rememberEvaluation(tx, judged, undefined);
     return undefined;
   }
-  const judgement = await withPace(tx, judged);
+  const judgement = await withPace(tx, judged, trigger);
   const { outcome } = judgement;
-  const last = await lastIfSame(tx, judgement);
+  const last = await standing(tx, judgement, trigger);
   if (last !== undefined) {
     await rememberEvaluation(tx, judgement, undefined);
     await followReject(tx, judgement, last);

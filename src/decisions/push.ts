@@ -32,6 +32,25 @@ export function hasFailedPush(): RawBuilder<boolean> {
     and ended_at > e.evaluated_at and state <> 'confirmed')`;
 }
 
+/** Whether the decision's push was refused here, because it was overtaken: never by the service. */
+export async function wasOvertaken(
+  tx: Tx,
+  orderDeliveryId: number,
+  decisionId: number,
+): Promise<boolean> {
+  const row = await tx
+    .selectFrom('outbox')
+    .select('outbox_id')
+    .where('kind', '=', DELIVERY_STATUS_KIND)
+    .where('reference', '=', pushReference(orderDeliveryId, decisionId))
+    .where('state', '=', 'refused')
+    .where('result', 'is', null)
+    .where(sql<boolean>`not exists (select 1 from outbox_attempt a
+      where a.outbox_id = outbox.outbox_id and a.class in ('refused', 'conflict'))`)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
 /**
  * Whether a push was answered and the delivery is pending all the same, without ever having been
  * seen otherwise: somebody put it back, and nobody has been made out since.

@@ -231,6 +231,22 @@ describe('a push that came to nothing', () => {
     expect(await house.decide()).toEqual(['1 accept']);
     expect(await house.pushes()).toHaveLength(2);
   });
+
+  it('is repeated where it met other lines, and these are gone again', async () => {
+    const house = await createHouse();
+    await house.delivery({ id: 1 });
+    await house.decide();
+    await house.clock.advance(1_000);
+    await house.delivery({ id: 1, lines: [['a', 3]] });
+    await house.endPush('refused', { answered: false });
+    // Before anybody has decided on the other ones.
+    await house.delivery({ id: 1 });
+    expect(await house.decide()).toEqual(['1 accept']);
+    expect(await house.pushes()).toHaveLength(2);
+    await house.clock.advance(1_000);
+    await house.endPush('refused', { answered: false });
+    expect(await house.decide()).toEqual([]);
+  });
 });
 
 describe('modes', () => {
