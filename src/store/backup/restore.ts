@@ -6,6 +6,7 @@
  */
 import { chmodSync, existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import Database from 'better-sqlite3';
 import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import { pausePushes } from '../care/pause.ts';
@@ -50,21 +51,34 @@ function discard(path: string): void {
   for (const ending of ENDINGS) rmSync(path + ending, { force: true });
 }
 
-/** No backup is so old that more documents came since. */
+/** As many documents may be missing in a backup, and in what can be read of what it replaces. */
 const LOST_DOCUMENTS_MAX = 1_000_000;
+
+const LAST_NUMBER = "select seq from sqlite_sequence where name = 'outbox'";
+
+/** What is replaced may itself have left numbers out. 0 where it is gone or too damaged to tell. */
+function lastNumberIn(path: string): number {
+  let database: Database.Database | undefined;
+  try {
+    database = new Database(path, { readonly: true, fileMustExist: true });
+    return Number(database.prepare(LAST_NUMBER).pluck().get() ?? 0);
+  } catch {
+    return 0;
+  } finally {
+    database?.close();
+  }
+}
 
 /**
  * Numbers of documents that came since are in the hands of the ERP: none of them is given to
  * another one. Gives the last number that the backup had given.
  */
-async function leaveNumbersOut(tx: Tx): Promise<number> {
-  const { rows } = await sql<{ seq: number }>`
-    select seq from sqlite_sequence where name = 'outbox'`.execute(tx);
+async function leaveNumbersOut(tx: Tx, replaced: string): Promise<number> {
+  const { rows } = await sql.raw<{ seq: number }>(LAST_NUMBER).execute(tx);
   const last = rows[0]?.seq ?? 0;
+  const next = Math.max(last, lastNumberIn(replaced)) + LOST_DOCUMENTS_MAX;
   await sql`delete from sqlite_sequence where name = 'outbox'`.execute(tx);
-  await sql`insert into sqlite_sequence values ('outbox', ${last + LOST_DOCUMENTS_MAX})`.execute(
-    tx,
-  );
+  await sql`insert into sqlite_sequence values ('outbox', ${next})`.execute(tx);
   return last;
 }
 
@@ -84,7 +98,7 @@ async function doubtEverything(tx: Tx, plan: RestorePlan, createdAt: string, clo
     .select((eb) => eb.fn.max('order_id').as('order_id'))
     .executeTakeFirst();
   const maxOrderId = newest?.order_id ?? null;
-  const maxDocumentId = await leaveNumbersOut(tx);
+  const maxDocumentId = await leaveNumbersOut(tx, join(plan.dataDir, 'mirror.db'));
   await writeRestored(tx, { at: now, createdAt, maxOrderId, maxDocumentId }, clock);
   await tx
     .insertInto('audit')

@@ -275,6 +275,23 @@ describe('a restored database', () => {
     expect(numbers.size).toBe(6);
   });
 
+  it('gives none either that one had since the same backup was restored before', async () => {
+    const dataDir = temporaryFolder();
+    await (await openMirror(dataDir)).close();
+    const { backup } = await createBackup(planIn(dataDir), clock);
+    const numbers = new Set<number>();
+    for (const reference of ['first', 'second']) {
+      await clock.advance(60_000);
+      await restoreBackup(restorePlan(dataDir, backup.path), clock);
+      const after = await openMirror(dataDir);
+      await addPush(after, reference, 'queued');
+      const row = after.db.selectFrom('outbox').select('outbox_id');
+      numbers.add((await row.executeTakeFirstOrThrow()).outbox_id);
+      await after.close();
+    }
+    expect(numbers.size).toBe(2);
+  });
+
   it('is not made while a daemon runs, nor from a damaged backup', async () => {
     const dataDir = temporaryFolder();
     await (await openMirror(dataDir)).close();
