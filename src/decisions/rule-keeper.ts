@@ -67,7 +67,12 @@ async function putInForce(tx: Tx, { ruleSet, files }: LoadedRuleSet, clock: Cloc
     .onConflict((conflict) => conflict.doNothing())
     .execute();
   await writeState(tx, RULES_IN_FORCE, ruleSet.hash, clock);
-  await endIncidents(tx, INCIDENT, [INCIDENT.key], at);
+}
+
+/** The same for what was just read without mistakes from the directory. */
+async function putFilesInForce(tx: Tx, loaded: LoadedRuleSet, clock: Clock): Promise<void> {
+  await putInForce(tx, loaded, clock);
+  await endIncidents(tx, INCIDENT, [INCIDENT.key], clock.now());
 }
 
 /** The set that was in force last, if this version can still read it; else a set of no rules. */
@@ -136,7 +141,7 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
   try {
     const loaded = loadRuleSet(deps.directory());
     inForce = readsLists(loaded) ? await fill(loaded, await lastGood(deps)) : loaded;
-    await store.transaction((tx) => putInForce(tx, inForce, clock));
+    await store.transaction((tx) => putFilesInForce(tx, inForce, clock));
   } catch (thrown) {
     if (!(thrown instanceof ConfigError)) throw thrown;
     await tellInvalid(deps, thrown);
@@ -173,7 +178,7 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
       const before = inForce;
       const diff = diffRuleSets(before.ruleSet, next.ruleSet);
       const disarmed = await store.transaction(async (tx) => {
-        await putInForce(tx, next, clock);
+        await putFilesInForce(tx, next, clock);
         const detail = JSON.stringify({ from: diff.from, to: diff.to });
         const row = { at: clock.now(), ...who, action: 'rules.reload', subject: 'rules', detail };
         await tx.insertInto('audit').values(row).execute();

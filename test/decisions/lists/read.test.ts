@@ -60,12 +60,12 @@ async function createKeeper() {
     const rows = await store.db
       .selectFrom('incident')
       .select('key')
-      .where('kind', '=', 'rules_list')
+      .where('kind', 'in', ['rules_list', 'rules_invalid'])
       .where('resolved_at', 'is', null)
       .execute();
     return rows.map(({ key }) => key);
   };
-  return { ...house, open, incidents };
+  return { ...house, open, incidents, write };
 }
 
 describe('a list from what the ERP tells', () => {
@@ -103,6 +103,21 @@ describe('a list from what the ERP tells', () => {
     expect(await house.incidents()).toEqual(['blocked']);
     await house.store.db.updateTable('erp_customer').set({ deleted_at: null }).execute();
     await keeper.refreshLists();
+    expect(await house.incidents()).toEqual([]);
+  });
+
+  it('that has another content does not make rules with mistakes good', async () => {
+    const house = await createKeeper();
+    await house.customer({ accountNo: 'C-1', blocked: true });
+    const keeper = await house.open();
+    house.write('rules.yaml', 'rules: nonsense');
+    await expect(keeper.reload({ actor: 'anna', reason: 'a test' })).rejects.toThrow();
+    expect(await house.incidents()).toHaveLength(1);
+    await house.customer({ accountNo: 'C-2', blocked: true });
+    expect(await keeper.refreshLists()).toBe(true);
+    expect(await house.incidents()).toHaveLength(1);
+    house.write('rules.yaml', RULES);
+    await keeper.reload({ actor: 'anna', reason: 'a test' });
     expect(await house.incidents()).toEqual([]);
   });
 
