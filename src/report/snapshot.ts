@@ -18,8 +18,11 @@ function isSameFile(path: string, other: string): boolean {
   return one !== undefined && one.ino === two?.ino && one.dev === two.dev;
 }
 
-/** Where SQLite keeps the id of the application, see https://www.sqlite.org/fileformat2.html. */
+/** Of the head of a file of SQLite, see https://www.sqlite.org/fileformat2.html. */
 const APPLICATION_ID_AT = 68;
+const WRITE_VERSION_AT = 18;
+/** A copy is written without a log; a mirror, which may be that of another daemon, with one. */
+const WITHOUT_LOG = 1;
 
 function isCopy(path: string): boolean {
   const head = Buffer.alloc(APPLICATION_ID_AT + 4);
@@ -34,7 +37,8 @@ function isCopy(path: string): boolean {
     // Nothing that this user could have written, or no file at all.
     return false;
   }
-  return head.readUInt32BE(APPLICATION_ID_AT) === APPLICATION_ID;
+  const isOurs = head.readUInt32BE(APPLICATION_ID_AT) === APPLICATION_ID;
+  return isOurs && head[WRITE_VERSION_AT] === WITHOUT_LOG;
 }
 
 /** Only an older copy is replaced: another file is somebody's, the ERP's documents for one. */

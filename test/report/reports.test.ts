@@ -202,7 +202,10 @@ describe('selvedge report', () => {
 
   it('replaces an older copy only, and no file of somebody else', async () => {
     const { report, folder } = await house();
-    for (const name of ['exchange.db', 'mirror.db-wal', 'letter.txt']) {
+    const path = join(folder, 'data', 'mirror-of-another.db');
+    const { store } = await openStore({ path, busyTimeoutMs: 5_000 }, manualClock());
+    await store.close();
+    for (const name of ['exchange.db', 'mirror.db-wal', 'letter.txt', 'mirror-of-another.db']) {
       const file = join(folder, 'data', name);
       if (!existsSync(file)) writeFileSync(file, 'of somebody else'.repeat(20));
       const before = readFileSync(file);
