@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../src/lib/secret.ts';
 import type { Reference } from '../../src/reference/reference.ts';
@@ -44,6 +45,33 @@ describe('a pending refund', () => {
     const state = await house.until(id, 'confirmed');
     expect(askedWith(house, 'R-1')).toBe(1);
     expect(state.attempts).toBe(moment === 'before' ? 2 : 1);
+  });
+
+  it('is looked for in the order that it was sent to, whatever has its reference by then', async () => {
+    const faults = [{ kind: 'reset', moment: 'after', count: 1, ...POST }];
+    const house = await startHouse({ knobs: { faults } });
+    const barcode = await ordered(house);
+    const lines = [{ barcode, quantity: 3, price: '12.50' }];
+    await house.until(await house.put('order', 'A-2', { lines }), 'confirmed');
+    const { db } = house.store;
+    const [first, second] = await db.selectFrom('sales_order').select('order_id').execute();
+    // Orders of another program, which gives a reference twice.
+    await db.updateTable('sales_order').set({ reference: 'B' }).execute();
+    await sql`update outbox set reference_key = reference_key || '-' where kind = 'order'`.execute(
+      db,
+    );
+    await sql`create trigger gone after insert on outbox_attempt begin
+      update sales_order set deleted_at = 1 where order_id = ${sql.lit(first?.order_id)}; end`.execute(
+      db,
+    );
+    const document = { orderReference: 'B', lines: [{ barcode, quantity: 1 }] };
+    const state = await house.until(
+      await house.put('pending_refund', 'R-1', document),
+      'confirmed',
+    );
+    expect(second).toBeDefined();
+    expect(askedWith(house, 'R-1')).toBe(1);
+    expect(state).toMatchObject({ orderId: first?.order_id, attempts: 1 });
   });
 
   it('beyond what was ordered is refused before it is sent', async () => {

@@ -32,10 +32,19 @@ function refundOf(item: OutboxItem) {
   return { document, refund: newPendingRefundOf(item.reference, document) };
 }
 
-/** The order's id: given, or of the order that was handed in or mirrored under this reference. */
+/**
+ * The order's id: given, or of the order that was handed in or mirrored under this reference. Once
+ * it was found it stays: another one that has the reference later knows nothing of the refund.
+ */
 async function orderOf({ db }: Store, item: OutboxItem): Promise<number | undefined> {
   const { orderId, orderReference } = readBody.pendingRefund(item.body);
-  return orderId ?? orderIdOf(db, orderReference ?? '');
+  if (orderId !== undefined) return orderId;
+  const found = await db
+    .selectFrom('outbox')
+    .select('order_id')
+    .where('outbox_id', '=', item.outboxId)
+    .executeTakeFirst();
+  return found?.order_id ?? orderIdOf(db, orderReference ?? '');
 }
 
 interface Listed {
