@@ -185,7 +185,9 @@ async function catchUp({ store, clock, log }: ExchangeDoorDeps, exchange: Exchan
   const restored = await readRestored(store.db);
   // Another door may have taken documents since the restore; receipts come from here alone.
   const cutOff = exchange.cutOff(restored?.maxDocumentId ?? newest?.outbox_id ?? 0);
-  if (restored) await writeRestored(store.db, { ...restored, maxDocumentId: null }, clock);
+  if (restored && restored.maxDocumentId !== null) {
+    await writeRestored(store.db, { ...restored, maxDocumentId: null }, clock);
+  }
   if (cutOff > 0) {
     log.error({ receipts: cutOff }, 'the database was restored and does not know these documents');
   }
