@@ -23,6 +23,19 @@ async function receiptOf({ sql }: Doors, intakeId: number): Promise<Record<strin
 
 const problems = z.array(z.object({ path: z.string(), message: z.string() }));
 
+/** Doors of a database that was restored, and does not know the second document any more. */
+async function restoredDoors(): Promise<Doors> {
+  const doors = await openDoors();
+  doors.sql(`${insert('SO-1', order())}; ${insert('SO-2', order())};`);
+  await receiptOf(doors, 2);
+  await doors.stop();
+  await doors.store.transaction(async (tx) => {
+    await tx.deleteFrom('intake').where('outbox_id', '=', 2).execute();
+    await tx.deleteFrom('outbox').where('outbox_id', '=', 2).execute();
+  });
+  return doors;
+}
+
 function problemsOf(receipt: Record<string, unknown> | undefined) {
   return problems.parse(receipt?.problems);
 }
@@ -151,14 +164,7 @@ describe('the SQL door', () => {
   });
 
   it('cuts off receipts of documents that a restored database does not know', async () => {
-    const doors = await openDoors();
-    doors.sql(`${insert('SO-1', order())}; ${insert('SO-2', order())};`);
-    await receiptOf(doors, 2);
-    await doors.stop();
-    await doors.store.transaction(async (tx) => {
-      await tx.deleteFrom('intake').where('outbox_id', '=', 2).execute();
-      await tx.deleteFrom('outbox').where('outbox_id', '=', 2).execute();
-    });
+    const doors = await restoredDoors();
     doors.start();
     await until('the cut', () => doors.sql('SELECT 1 FROM receipt WHERE final') || undefined);
     const receipt = await receiptOf(doors, 2);
@@ -168,16 +174,9 @@ describe('the SQL door', () => {
   });
 
   it('cuts them off although another door was first after the restore', async () => {
-    const doors = await openDoors();
-    doors.sql(`${insert('SO-1', order())}; ${insert('SO-2', order())};`);
-    await receiptOf(doors, 2);
-    await doors.stop();
-    await doors.store.transaction(async (tx) => {
-      await tx.deleteFrom('intake').where('outbox_id', '=', 2).execute();
-      await tx.deleteFrom('outbox').where('outbox_id', '=', 2).execute();
-      const restored = { at: 1, createdAt: '2026-01-05T07:00:00Z', maxDocumentId: 1 };
-      await writeRestored(tx, restored, systemClock());
-    });
+    const doors = await restoredDoors();
+    const restored = { at: 1, createdAt: '2026-01-05T07:00:00Z', maxDocumentId: 1 };
+    await writeRestored(doors.store.db, restored, systemClock());
     await doors.intake.handIn([delivered('SO-3')]);
     doors.start();
     await until('the cut', () => doors.sql('SELECT 1 FROM receipt WHERE final') || undefined);

@@ -42,6 +42,16 @@ async function addPush(store: SqliteStore, reference: string, state: string): Pr
   database.close();
 }
 
+/** To a push that comes next. */
+async function numberGiven(dataDir: string, reference: string): Promise<number> {
+  const store = await openMirror(dataDir);
+  await addPush(store, reference, 'queued');
+  const row = store.db.selectFrom('outbox').select('outbox_id').where('reference', '=', reference);
+  const { outbox_id: number } = await row.executeTakeFirstOrThrow();
+  await store.close();
+  return number;
+}
+
 function planIn(dataDir: string, keep = 5): BackupPlan {
   const directory = join(dataDir, 'backups');
   const exchangeFile = join(dataDir, 'exchange.db');
@@ -263,14 +273,7 @@ describe('a restored database', () => {
       await clock.advance(60_000);
       await restoreBackup(restorePlan(dataDir, from), clock);
       from = (await createBackup(planIn(dataDir), clock)).backup.path;
-      const after = await openMirror(dataDir);
-      await addPush(after, reference, 'queued');
-      const row = after.db
-        .selectFrom('outbox')
-        .select('outbox_id')
-        .where('reference', '=', reference);
-      numbers.add((await row.executeTakeFirstOrThrow()).outbox_id);
-      await after.close();
+      numbers.add(await numberGiven(dataDir, reference));
     }
     expect(numbers.size).toBe(6);
   });
@@ -283,11 +286,7 @@ describe('a restored database', () => {
     for (const reference of ['first', 'second']) {
       await clock.advance(60_000);
       await restoreBackup(restorePlan(dataDir, backup.path), clock);
-      const after = await openMirror(dataDir);
-      await addPush(after, reference, 'queued');
-      const row = after.db.selectFrom('outbox').select('outbox_id');
-      numbers.add((await row.executeTakeFirstOrThrow()).outbox_id);
-      await after.close();
+      numbers.add(await numberGiven(dataDir, reference));
     }
     expect(numbers.size).toBe(2);
   });
