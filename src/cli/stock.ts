@@ -56,7 +56,9 @@ async function requireKnown(db: Db, at: number): Promise<void> {
     .executeTakeFirst();
   if (!first || at >= first.at) return;
   const since = new Date(first.at).toISOString();
-  throw new RefusedError('stock.too_early', `nothing is known of the stock before ${since}`);
+  throw new RefusedError('stock.too_early', `nothing is known of the stock before ${since}`, {
+    hint: 'name a later time',
+  });
 }
 
 function timeOf(text: string | undefined): number | undefined {
