@@ -145,7 +145,8 @@ async function audit(
 
 /** What is dead has ended before: who is told of ends must be told of another one. */
 async function moveOn(tx: Tx, row: DeskRow, state: OutboxState, change: Change): Promise<boolean> {
-  if (row.state === 'dead') await move(tx, row, 'dead', { ended_at: null });
+  const endsAgain = row.state === 'dead' && typeof change.ended_at === 'number';
+  if (endsAgain) await move(tx, row, 'dead', { ended_at: null });
   return move(tx, row, state, change);
 }
 
