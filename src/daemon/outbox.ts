@@ -113,7 +113,7 @@ function createKinds(
   const { v1, v2 } = deps.service;
   const { freightSpelling, level } = service.v1;
   return [
-    createDeliveryStatusKind(deliveryApi(deps), { store, clock }),
+    createDeliveryStatusKind(deliveryApi(deps), { store, clock, dryRun: outbox.dryRun }),
     createOrderKind({
       ...{ store, clock, v1, readOrder, onOrdered },
       finder: createOrderFinder(v1),

@@ -11,7 +11,7 @@ import { readSubject, type Subject } from './facts.ts';
 import { endHolds, keepHolds, lapsedRules, readHolds } from './holds/holds.ts';
 import { outcomeAfterReturn, reconsiderAccepted } from './holds/returns.ts';
 import { resolveReturned, resolveUndecidable, tellMisfits } from './incidents.ts';
-import { wasOvertaken } from './push.ts';
+import { overtakenBy, sendBefore } from './push.ts';
 import {
   type DecisionMode,
   type Judgement,
@@ -51,14 +51,15 @@ export interface DecisionContext {
 type Judged = Judgement & { readonly evaluation: Evaluation; readonly outcome: Outcome };
 
 /**
- * The last decision, if it need not be taken again. An accept that met other lines was not sent:
- * where they have changed back before anybody decided on them, it is due once more.
+ * The last decision, if it need not be taken again. An accept that waited for too long, or met
+ * other lines, was not sent: it is due once more, the latter where they have changed back before
+ * anybody decided on them.
  */
 async function standing(tx: Tx, judged: Judged, trigger: string): Promise<number | undefined> {
   const last = await lastIfSame(tx, judged);
-  if (last === undefined || trigger !== 'changed' || judged.outcome.kind !== 'accept') return last;
-  const id = judged.subject.delivery.order_delivery_id;
-  return (await wasOvertaken(tx, id, last)) ? undefined : last;
+  if (last === undefined || judged.outcome.kind !== 'accept') return last;
+  const by = await overtakenBy(tx, judged.subject.delivery.order_delivery_id, last);
+  return by === 'time' || (by === 'change' && trigger === 'changed') ? undefined : last;
 }
 
 /** The same, or the hold in the place of an accept while accepting pauses. */
@@ -88,10 +89,12 @@ async function judge(tx: Tx, context: DecisionContext, subject: Subject): Promis
   return { rules, mode, subject, evaluation, outcome, at: now, ...look };
 }
 
-async function pushAccept(tx: Tx, subject: Subject, decisionId: number, now: number) {
+async function pushAccept(tx: Tx, { subject, rules, at }: Judged, decisionId: number) {
   const { order_id: orderId, order_delivery_id: orderDeliveryId, status: from } = subject.delivery;
   const change = { orderId, orderDeliveryId, from, to: 'accepted', decisionId } as const;
-  await enqueueDeliveryStatus(tx, { ...change, onlyTheseLines: true }, now);
+  // Behind a stop, or an outage, the facts it rests on grow old.
+  const until = sendBefore(rules.ruleSet.settings, at);
+  await enqueueDeliveryStatus(tx, { ...change, onlyTheseLines: true, sendBefore: until }, at);
 }
 
 /** Undefined when there was nothing new to decide. `onPush` is told before the commit. */
@@ -135,7 +138,7 @@ export async function decide(
   const decisionId = await recordDecision(tx, judgement, { actor: 'daemon', trigger });
   const rejectAt = await followReject(tx, judgement, decisionId);
   if (outcome.kind === 'accept' && mode === 'live') {
-    await pushAccept(tx, subject, decisionId, now);
+    await pushAccept(tx, judgement, decisionId);
     onPush();
   }
   return { decisionId, orderDeliveryId, outcome, rejectAt };

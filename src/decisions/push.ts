@@ -1,11 +1,13 @@
 /** What the outbox knows of a delivery's pushes; the outbox itself is entered by its door only. */
 import { type RawBuilder, sql } from 'kysely';
+import { parseDuration } from '../lib/units.ts';
 import {
   DELIVERY_STATUS_KIND,
   type DeliveryStatus,
   deliveryLane,
   pushReference,
 } from '../outbox/enqueue.ts';
+import type { RuleSet } from '../rules/rule.ts';
 import type { Tx } from '../store/store.ts';
 
 /** SQL: a push of the delivery whose id is in this column is on its way, or one to `status`. */
@@ -32,23 +34,33 @@ export function hasFailedPush(): RawBuilder<boolean> {
     and ended_at > e.evaluated_at and state <> 'confirmed')`;
 }
 
-/** Whether the decision's push was refused here, because it was overtaken: never by the service. */
-export async function wasOvertaken(
+/** SQL: the service had the push of this row of the outbox, and did not do what it says. */
+export const REFUSED_BY_SERVICE = sql<boolean>`(outbox.state = 'dead'
+  or outbox.state = 'refused' and (outbox.result is not null or exists (
+    select 1 from outbox_attempt a
+    where a.outbox_id = outbox.outbox_id and a.class in ('refused', 'conflict'))))`;
+
+/** Why the decision's push was refused here, because it was overtaken: never by the service. */
+export async function overtakenBy(
   tx: Tx,
   orderDeliveryId: number,
   decisionId: number,
-): Promise<boolean> {
+): Promise<'time' | 'change' | undefined> {
   const row = await tx
     .selectFrom('outbox')
-    .select('outbox_id')
+    .select(sql<number>`coalesce(body->>'$.sendBefore' <= ended_at, 0)`.as('is_late'))
     .where('kind', '=', DELIVERY_STATUS_KIND)
     .where('reference', '=', pushReference(orderDeliveryId, decisionId))
     .where('state', '=', 'refused')
-    .where('result', 'is', null)
-    .where(sql<boolean>`not exists (select 1 from outbox_attempt a
-      where a.outbox_id = outbox.outbox_id and a.class in ('refused', 'conflict'))`)
+    .where((eb) => eb.not(REFUSED_BY_SERVICE))
     .executeTakeFirst();
-  return row !== undefined;
+  if (!row) return undefined;
+  return row.is_late === 1 ? 'time' : 'change';
+}
+
+/** What the facts of a decision may age is what its push may wait. Epoch milliseconds. */
+export function sendBefore({ rails }: RuleSet['settings'], at: number): number {
+  return at + (parseDuration(rails.freshness.mirror) ?? 0);
 }
 
 /**

@@ -1,9 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
+import { RetryLaterError } from '../../src/lib/errors.ts';
 import type { OutboxItem } from '../../src/outbox/item.ts';
 import { createDeliveryStatusKind } from '../../src/outbox/kinds/delivery-status.ts';
 import { dueItems } from '../../src/outbox/ledger.ts';
-import { ACCEPT_SMALL, createHouse, type House, loadedRules } from '../decisions/support.ts';
+import {
+  ACCEPT_COVERED,
+  ACCEPT_SMALL,
+  createHouse,
+  type House,
+  loadedRules,
+} from '../decisions/support.ts';
 import { temporaryStore } from '../support/store.ts';
 
 const signal = new AbortController().signal;
@@ -15,7 +22,7 @@ async function kindAt(now: number, found: { status: string; contentHash: string 
       readDelivery: async () => ({ orderDeliveryId: 7, ...found }),
       setDeliveryStatus: async () => ({ orderDeliveryId: 7, status: 'rejected' }),
     },
-    { store: await temporaryStore(clock), clock },
+    { store: await temporaryStore(clock), clock, dryRun: false },
   );
 }
 
@@ -47,7 +54,7 @@ it('sends a reject only as long as it was meant for', async () => {
 });
 
 /** What becomes of the push that is due, the service showing what the mirror has. */
-async function clear({ store, clock }: House) {
+async function clear({ store, clock }: House, { dryRun = false } = {}) {
   const excluded = { busy: new Set<string>(), held: new Map<string, string>() };
   const [found] = await dueItems(store.db, 'send', clock.now(), excluded, 1);
   if (!found) throw new Error('nothing is due');
@@ -56,7 +63,7 @@ async function clear({ store, clock }: House) {
   const pending = { orderDeliveryId: 7, status: 'pending', ...shown };
   const kind = createDeliveryStatusKind(
     { readDelivery: async () => pending, setDeliveryStatus: async () => pending },
-    { store, clock },
+    { store, clock, dryRun },
   );
   return kind.clear(found, signal);
 }
@@ -78,6 +85,78 @@ it('sends an accept of the rules only for what they have decided on', async () =
   expect(await house.decide()).toEqual(['7 accept']);
   await house.delivery({ id: 7, lines: [['a', 20]], more: { carrier: 'what no rule reads' } });
   expect(await clear(house)).toMatchObject({ send: true });
+});
+
+describe('an accept of the rules that waited for longer than its facts may age', () => {
+  const MINUTE = 60_000;
+
+  async function waited(): Promise<House & { readonly again: () => Promise<string[]> }> {
+    const house = await createHouse();
+    await house.stock({ a: 2 });
+    await house.delivery({ id: 7 });
+    const covered = loadedRules(ACCEPT_COVERED);
+    const again = () => house.decide({ rules: () => covered });
+    expect(await again()).toEqual(['7 accept']);
+    await house.clock.advance(15 * MINUTE - 1);
+    expect(await clear(house)).toMatchObject({ send: true });
+    await house.clock.advance(1);
+    // In a dry run nothing leaves, and so nothing is too late.
+    expect(await clear(house, { dryRun: true })).toMatchObject({ send: true });
+    expect(await clear(house)).toMatchObject({
+      send: false,
+      finding: { found: 'overtaken', reason: 'it was decided too long ago' },
+    });
+    await house.endPush('refused', { answered: false });
+    await house.clock.advance(1);
+    return { ...house, again };
+  }
+
+  it('is not sent where the facts have changed', async () => {
+    const house = await waited();
+    await house.stock({ a: 1 });
+    expect(await house.again()).toEqual(['7 hold']);
+    expect(await house.pushes()).toHaveLength(1);
+  });
+
+  it('is sent as a decision of its own where they have not, and once', async () => {
+    const house = await waited();
+    expect(await house.again()).toEqual(['7 accept']);
+    expect(await house.pushes()).toEqual(['delivery/7/decision/1', 'delivery/7/decision/2']);
+    expect(await house.again()).toEqual([]);
+    expect(await clear(house)).toMatchObject({ send: true });
+    // Refused for another reason, say that the service does not know it: no second time.
+    await house.endPush('refused', { answered: false });
+    await house.clock.advance(1);
+    expect(await house.again()).toEqual([]);
+  });
+});
+
+it('ends all accepts that are too late by one look, and none while nobody answers', async () => {
+  const clock = manualClock(100);
+  let isAway = true;
+  let looks = 0;
+  const kind = createDeliveryStatusKind(
+    {
+      async readDelivery() {
+        looks += 1;
+        if (isAway) throw new RetryLaterError('http.unreachable', 'nobody answers');
+        return { orderDeliveryId: 7, status: 'pending', contentHash: 'h1' };
+      },
+      setDeliveryStatus: async () => ({ orderDeliveryId: 7, status: 'accepted' }),
+    },
+    { store: await temporaryStore(clock), clock, dryRun: false },
+  );
+  const accept = { ...item, body: { ...item.body, status: 'accepted' } };
+  await expect(kind.clear(accept, signal)).rejects.toThrow('nobody answers');
+  isAway = false;
+  const late = { found: 'overtaken', reason: 'it was decided too long ago' };
+  expect(await kind.clear(accept, signal)).toMatchObject({ send: false, finding: late });
+  expect(looks).toBe(2);
+  expect(await kind.clear(accept, signal)).toMatchObject({ send: false, finding: late });
+  expect(looks).toBe(2);
+  await clock.advance(30_000);
+  isAway = true;
+  await expect(kind.clear(accept, signal)).rejects.toThrow('nobody answers');
 });
 
 describe('a push that died and is tried again', () => {

@@ -13,6 +13,7 @@ import type { Outcome } from '../../rules/combine.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import { endIncidents, openIncident } from '../../store/incidents.ts';
 import type { Tx } from '../../store/store.ts';
+import { REFUSED_BY_SERVICE } from '../push.ts';
 
 type Settings = RuleSet['settings'];
 
@@ -57,7 +58,7 @@ async function writePace(tx: Tx, pace: Pace, now: number): Promise<void> {
 async function allRefused(tx: Tx, max: number, since: number): Promise<boolean> {
   const rows = await tx
     .selectFrom('outbox')
-    .select(['state', 'attempts'])
+    .select('state')
     // Behind a long backlog nothing has ended lately: no reason to walk through all of it.
     .where('outbox_id', '>', (eb) =>
       eb
@@ -67,11 +68,12 @@ async function allRefused(tx: Tx, max: number, since: number): Promise<boolean> 
     .where('kind', '=', 'delivery_status')
     .where('ended_at', 'is not', null)
     .where('created_at', '>', since)
+    // What was not sent, because it was overtaken or called off, says nothing of the service.
+    .where((eb) => eb.or([eb('state', '=', 'confirmed'), REFUSED_BY_SERVICE]))
     .orderBy('outbox_id', 'desc')
     .limit(max)
     .execute();
-  const failed = rows.filter(({ state, attempts }) => state !== 'confirmed' && attempts > 0);
-  return failed.length === max;
+  return rows.filter(({ state }) => state !== 'confirmed').length === max;
 }
 
 async function reasonToPause(

@@ -11,12 +11,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
 import { isStoreUnusable, toError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import { parseDuration } from '../../lib/units.ts';
 import { enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
 import { evaluate } from '../../rules/evaluate.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { readSubject } from '../facts.ts';
 import { lapsedRules, readHolds } from '../holds/holds.ts';
+import { sendBefore } from '../push.ts';
 import { type DecisionMode, type Judgement, recordDecision } from '../record.ts';
 import type { LoadedRuleSet } from '../rule-files.ts';
 import { armedRuleIds } from './arming.ts';
@@ -114,16 +114,14 @@ async function stopAt(tx: Tx, entry: RejectEntry, judged: Judged, stop: Stop): P
 
 async function push(tx: Tx, entry: RejectEntry, judged: Judged): Promise<Step> {
   const { at, subject, evaluation, rules } = judged;
-  const { settings } = rules.ruleSet;
   const outcome = evaluation.live;
   const by = { actor: 'daemon', trigger: 'grace' };
   const decisionId = await recordDecision(tx, { ...judged, outcome, dueAt: null }, by);
   const { content_hash: contentHash, status: from } = subject.delivery;
   const { orderId, orderDeliveryId } = entry;
-  // What the facts may age is what the push may wait.
-  const sendBefore = at + (parseDuration(settings.rails.freshness.mirror) ?? 0);
   const change = { orderId, orderDeliveryId, from, to: 'rejected', decisionId } as const;
-  await enqueueDeliveryStatus(tx, { ...change, contentHash, sendBefore }, at);
+  const until = sendBefore(rules.ruleSet.settings, at);
+  await enqueueDeliveryStatus(tx, { ...change, contentHash, sendBefore: until }, at);
   const rule = rules.ruleSet.rules.find(({ id }) => id === entry.ruleId);
   const counted = rule && candidateOf(rule, subject.facts);
   await tx

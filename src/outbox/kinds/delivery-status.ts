@@ -10,6 +10,7 @@ import type { JsonObject } from '../../lib/json.ts';
 import type { Db, Store } from '../../store/store.ts';
 import { DELIVERY_STATUS_KIND, type DeliveryStatus, deliveryLinesHash } from '../enqueue.ts';
 import {
+  type Clearance,
   clearByLook,
   type Finding,
   type OutboxItem,
@@ -72,14 +73,10 @@ function targetOf(item: OutboxItem): Target {
   };
 }
 
-/** Why a push must not leave although the status is still the one it was decided on. */
-function obstacle(target: Target, found: ReadState, now: number): string | undefined {
-  const { contentHash, sendBefore } = target;
-  if (contentHash !== undefined && contentHash !== found.contentHash) {
-    return 'the delivery has changed since it was decided';
-  }
-  return now >= sendBefore ? 'it was decided too long ago' : undefined;
-}
+const TOO_LATE = 'it was decided too long ago';
+
+/** For so long the service counts as there after an answer. */
+const THERE_MS = 30_000;
 
 const OUTCOME = { pending: 'hold', accepted: 'accept', rejected: 'reject' } as const;
 
@@ -105,18 +102,35 @@ async function outdated(db: Db, item: OutboxItem): Promise<string | undefined> {
 
 export function createDeliveryStatusKind(
   api: DeliveryStatusApi,
-  { store, clock }: { readonly store: Store; readonly clock: Pick<Clock, 'now'> },
+  deps: {
+    readonly store: Store;
+    readonly clock: Pick<Clock, 'now'>;
+    /** Nothing leaves, and so nothing is too late. */
+    readonly dryRun: boolean;
+  },
 ): OutboxKind {
+  const { store, clock, dryRun } = deps;
+  let answeredAt = Number.NEGATIVE_INFINITY;
+  const isLate = ({ sendBefore }: Target): boolean => !dryRun && clock.now() >= sendBefore;
+  /** Why a push must not leave although the status is still the one it was decided on. */
+  const obstacle = (target: Target, found: ReadState): string | undefined => {
+    const { contentHash } = target;
+    if (contentHash !== undefined && contentHash !== found.contentHash) {
+      return 'the delivery has changed since it was decided';
+    }
+    return isLate(target) ? TOO_LATE : undefined;
+  };
   const look: OutboxKind['look'] = async (item, signal): Promise<Finding> => {
     const target = targetOf(item);
     const found = await api.readDelivery(target.orderId, target.orderDeliveryId, signal);
+    answeredAt = clock.now();
     const detail: JsonObject = { status: found?.status ?? null, wanted: target.status };
     if (!found) {
       return { found: 'overtaken', reason: 'the delivery is gone at the service', detail };
     }
     if (found.status === target.status) return { found: 'yes', detail };
     if (found.status === item.expectedFrom) {
-      const reason = obstacle(target, found, clock.now());
+      const reason = obstacle(target, found);
       return reason === undefined
         ? { found: 'no', detail }
         : { found: 'overtaken', reason, detail };
@@ -129,10 +143,17 @@ export function createDeliveryStatusKind(
     conflictEnds: true,
     creates: () => false,
     async clear(item, signal) {
+      const overtaken = (reason: string): Clearance => {
+        return { send: false, finding: { found: 'overtaken', reason, detail: {} } };
+      };
+      const target = targetOf(item);
+      // Without a look, or a long queue of them would be old again before its end is reached. But
+      // while the service is away they wait: they would be decided anew again and again.
+      const isThere = clock.now() - answeredAt < THERE_MS;
+      if (target.status === 'accepted' && isThere && isLate(target)) return overtaken(TOO_LATE);
       const clearance = await clearByLook(look, item, signal);
       const reason = clearance.send ? await outdated(store.db, item) : undefined;
-      if (reason === undefined) return clearance;
-      return { send: false, finding: { found: 'overtaken', reason, detail: {} } };
+      return reason === undefined ? clearance : overtaken(reason);
     },
     look,
     async send(item, call) {

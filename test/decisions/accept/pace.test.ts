@@ -37,8 +37,7 @@ describe('accepting pauses', () => {
     const house = await createPace({ refused_in_a_row: 2, pause: '1h' });
     for (const id of [1, 2]) await house.delivery({ id });
     await house.decide();
-    await house.store.db.updateTable('outbox').set({ attempts: 1 }).execute();
-    await house.endPush('refused', { answered: false });
+    await house.endPush('refused', { answered: true });
     await house.delivery({ id: 3 });
     expect(await house.decide()).toContain('3 hold');
     const latest = await house.store.db
@@ -48,6 +47,16 @@ describe('accepting pauses', () => {
       .executeTakeFirst();
     expect(latest?.reason).toMatch(/^rail accepts: the service did not take the last 2 pushes/);
     await house.clock.advance(HOUR);
+    expect(await house.decide()).toContain('3 accept');
+  });
+
+  it('not for pushes that were tried and then overtaken, and never refused', async () => {
+    const house = await createPace({ refused_in_a_row: 2 });
+    for (const id of [1, 2]) await house.delivery({ id });
+    await house.decide();
+    await house.store.db.updateTable('outbox').set({ attempts: 3 }).execute();
+    await house.endPush('refused', { answered: false });
+    await house.delivery({ id: 3 });
     expect(await house.decide()).toContain('3 accept');
   });
 
