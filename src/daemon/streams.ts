@@ -43,12 +43,13 @@ function orderStreams(streams: Streams, sources: StreamSources): PlannedStream[]
   const deps = { v1, clock, db: () => store.db, onRefreshRequested };
   const { orders, ordersFull } = streams;
   const { fuse, closedOrders } = ordersFull;
+  const options = { fuse, closedOrders, also: orders };
   return [
-    ...planned(createOrdersStream(deps, { name: 'orders', fuse, closedOrders }), orders, {
+    ...planned(createOrdersStream(deps, { name: 'orders', ...options }), orders, {
       pace: sources.sweepPace,
       atStart: true,
     }),
-    ...planned(createOrdersStream(deps, { name: 'ordersFull', fuse, closedOrders }), ordersFull),
+    ...planned(createOrdersStream(deps, { name: 'ordersFull', ...options }), ordersFull),
   ];
 }
 

@@ -2,9 +2,8 @@
  * `delivery` and `delivery_line`. A rejected or canceled delivery is final: an answer that says
  * otherwise is recorded as an incident and changes nothing.
  */
-import { sql } from 'kysely';
 import type { SqlRow } from '../store/bulk.ts';
-import type { Db, Tx } from '../store/store.ts';
+import type { Tx } from '../store/store.ts';
 import { type Provenance, type WriteCounts, writeRows } from './entity.ts';
 import { membersOf } from './members.ts';
 import type { EntityDefinition, MirrorRow } from './prepared.ts';
@@ -86,58 +85,4 @@ export function writeDeliveries(
   provenance: Provenance,
 ): Promise<WriteCounts> {
   return writeRows(tx, DELIVERY, records.map(toRow), provenance);
-}
-
-export interface OpenDeliveries {
-  readonly known: number;
-  /** No read since the walk has met them. */
-  readonly missing: number;
-}
-
-interface Walk {
-  readonly readSeq: number;
-  readonly startedAt: number;
-}
-
-/** One that cannot be understood was met. */
-function isMissing({ readSeq, startedAt }: Walk) {
-  return sql<boolean>`delivery.read_seq < ${readSeq} and order_delivery_id not in (
-    select raw->>'orderDeliveryId' from quarantine
-    where entity = 'delivery' and last_seen_at >= ${startedAt}
-      and json_valid(raw) and raw->>'orderDeliveryId' is not null)`;
-}
-
-/** The pending and accepted deliveries of these orders. */
-export async function openDeliveries(
-  db: Db,
-  orderIds: readonly number[],
-  walk: Walk,
-): Promise<OpenDeliveries> {
-  return (
-    db
-      .selectFrom('delivery')
-      .select((eb) => [
-        eb.fn.countAll<number>().as('known'),
-        eb.fn.countAll<number>().filterWhere(isMissing(walk)).as('missing'),
-      ])
-      .where('order_id', 'in', orderIds)
-      // With the plus by their orders: else SQLite goes through all that were ever accepted.
-      .where(sql<boolean>`+status in ('pending', 'accepted')`)
-      .where('deleted_at', 'is', null)
-      .executeTakeFirstOrThrow()
-  );
-}
-
-/** The open deliveries that are missing from orders which were read with all since the walk. */
-export async function missingDeliveries(db: Db, walk: Walk): Promise<number[]> {
-  const rows = await db
-    .selectFrom('delivery')
-    .innerJoin('sales_order as o', 'o.order_id', 'delivery.order_id')
-    .select('order_delivery_id')
-    .where('delivery.status', 'in', ['pending', 'accepted'])
-    .where('delivery.deleted_at', 'is', null)
-    .where(isMissing(walk))
-    .where('o.details_read_at', '>', walk.startedAt)
-    .execute();
-  return rows.map((row) => row.order_delivery_id);
 }

@@ -10,7 +10,7 @@ import { membersOf } from './members.ts';
 import type { EntityDefinition, MirrorRow } from './prepared.ts';
 import type { PendingRefundRecord, RefundRecord } from './records.ts';
 
-const REFUND: EntityDefinition = {
+export const REFUND: EntityDefinition = {
   entity: 'refund',
   table: 'refund',
   key: 'order_refund_id',
@@ -40,7 +40,7 @@ const REFUND: EntityDefinition = {
   contradiction: (before, after) => contradicts('refund', before, after),
 };
 
-const PENDING_REFUND: EntityDefinition = {
+export const PENDING_REFUND: EntityDefinition = {
   entity: 'pending_refund',
   table: 'pending_refund',
   key: 'pending_refund_id',

@@ -116,15 +116,15 @@ async function release(deps: OperationsDeps, runId: number, asker: Asker): Promi
   // Asked again wherever something is changed: a run may have begun since, and what it has seen and
   // found unchanged carries no mark of it.
   const check = (tx: Tx): Promise<unknown> => suspiciousRun(tx, runId);
-  const { list, others } = stream;
+  const { list, others = [] } = stream;
   let deleted = 0;
   if (list) {
     const { missing } = await censusOf(deps, stream, seenBy);
     deleted += await deleteRows(deps, list.entity, seenBy, missing, check);
   }
-  if (others) {
-    const missing = await others.missing(store.db, seenBy);
-    deleted += await deleteRows(deps, others.entity, seenBy, missing, check);
+  for (const { entity, missing } of others) {
+    const keys = await missing(store.db, seenBy);
+    deleted += await deleteRows(deps, entity, seenBy, keys, check);
   }
   await store.transaction(async (tx) => {
     await check(tx);

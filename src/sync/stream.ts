@@ -92,9 +92,9 @@ export interface Stream {
     readonly census?: (db: Db, run: SeenBy) => Promise<ListCensus>;
   };
   /** What it misses besides rows of its list: marked only when a held run is released. */
-  readonly others?: {
+  readonly others?: readonly {
     readonly entity: EntityDefinition;
     readonly missing: (db: Db, run: SeenBy) => Promise<readonly SqlValue[]>;
-  };
+  }[];
   pull(context: StreamRun): Promise<StreamEnd>;
 }

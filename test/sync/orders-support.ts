@@ -23,9 +23,9 @@ export async function startOrders(
   const clock = systemClock();
   const read: { readonly orderId: number; readonly cause: string }[] = [];
   const refused: number[] = [];
+  const also = { refunds: true, pendingRefunds: true };
   const readOrder = createOrderReader({
-    ...{ store, v1: pull.v1, sequence: deps.sequence, clock },
-    also: { refunds: true, pendingRefunds: true },
+    ...{ store, v1: pull.v1, sequence: deps.sequence, clock, also },
   });
   const refresher = createRefresher(
     {
@@ -52,7 +52,7 @@ export async function startOrders(
     const nudge = (): void => refresher.nudge();
     const parts = { v1, clock, db: () => store.db, onRefreshRequested: nudge };
     const name = full ? 'ordersFull' : 'orders';
-    return createOrdersStream(parts, { name, fuse: FUSE, closedOrders });
+    return createOrdersStream(parts, { name, fuse: FUSE, closedOrders, also });
   };
   const runOrders = (wish?: OrdersWish) => pull.run(stream(wish));
   const requests = (pattern: RegExp): string[] =>

@@ -4,9 +4,10 @@ import { RefusedError } from '../../src/lib/errors.ts';
 import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { quarantineRows } from '../../src/mirror/quarantine.ts';
 import { dueRefreshes, ORDER_UNREADABLE, requestRefreshes } from '../../src/mirror/refresh.ts';
+import { writePendingRefunds, writeRefunds } from '../../src/mirror/refund.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
 import { openIncident } from '../../src/store/incidents.ts';
-import type { SqliteStore } from '../../src/store/store.ts';
+import type { SqliteStore, Tx } from '../../src/store/store.ts';
 import { createOrderReader } from '../../src/sync/read-order.ts';
 import { placeOrders } from '../e2e/support.ts';
 import { until } from '../support/house.ts';
@@ -20,11 +21,13 @@ const LIST = /\/orders(\?|$)/;
 const start = (knobs: Record<string, unknown> = {}) =>
   startOrders({ world: WORLD, life: LIFE, paging: { orders: 6 }, ...knobs });
 
+/** As it comes from a service that has never heard of it. */
+const INVENTED = { source: 'test', readSeq: 0, at: 1 };
+
 /** Orders of the mirror that the service has never heard of. */
 async function inventOrders(store: SqliteStore, ids: readonly number[]): Promise<void> {
   const orders = ids.map((orderId) => ({ orderId, status: 'pending', orderLineItems: [] }));
-  const provenance = { source: 'test', readSeq: 0, at: 1 };
-  await store.transaction((tx) => writeOrders(tx, orders, provenance));
+  await store.transaction((tx) => writeOrders(tx, orders, INVENTED));
 }
 
 async function deletedOrders(store: SqliteStore): Promise<number[]> {
@@ -260,16 +263,39 @@ describe('a walk over the orders', () => {
     expect(await runOrders({ full })).toMatchObject({ outcome: 'complete' });
   });
 
-  it('is held once for a delivery that is gone for good, not again after a release', async () => {
+  it.each([
+    {
+      words: 'open deliveries',
+      write: (tx: Tx, orderId: number) => {
+        const head = { orderDeliveryId: 9_000_001, orderId, status: 'pending' };
+        return writeDeliveries(tx, [{ ...head, fulfilledLineItems: [] }], INVENTED);
+      },
+    },
+    {
+      words: 'open refunds',
+      write: (tx: Tx, orderId: number) => {
+        const head = { orderRefundId: 9_000_001, orderId, status: 'accepted' };
+        return writeRefunds(tx, [{ ...head, refundedLineItems: [] }], INVENTED);
+      },
+    },
+    {
+      words: 'pending refunds',
+      write: (tx: Tx, orderId: number) => {
+        const head = { pendingRefundId: 9_000_001, orderId, status: 'pending' };
+        return writePendingRefunds(tx, [{ ...head, refundLineItems: [] }], INVENTED);
+      },
+    },
+  ])('is held once where $words are gone for good, not after a release', async (gone) => {
     const { runOrders, read, store, lastRun, operations, stream } = await start();
     await runOrders();
-    await store.db.updateTable('delivery').set({ status: 'rejected' }).execute();
+    for (const table of ['delivery', 'refund', 'pending_refund'] as const) {
+      await store.db.updateTable(table).set({ status: 'rejected' }).execute();
+    }
     await store.db.updateTable('sales_order').set({ completed: 0 }).execute();
-    const { orderId = 0 } = read[0] ?? {};
-    const gone = { orderDeliveryId: 9_000_001, orderId, status: 'pending', fulfilledLineItems: [] };
-    const provenance = { source: 'test', readSeq: 0, at: 1 };
-    await store.transaction((tx) => writeDeliveries(tx, [gone], provenance));
-    expect(await runOrders()).toMatchObject({ outcome: 'suspicious' });
+    await store.transaction((tx) => gone.write(tx, read[0]?.orderId ?? 0));
+    const result = await runOrders();
+    expect(result).toMatchObject({ outcome: 'suspicious' });
+    expect(result.reason).toContain(`1 of 1 ${gone.words} are missing from their orders`);
     const asker = { actor: 'anna', reason: 'the service has removed it' };
     const { run_id } = await lastRun('orders');
     const released = await operations([stream()]).release(run_id, asker);

@@ -7,7 +7,6 @@
 import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import type { JsonObject } from '../../lib/json.ts';
-import { type OpenDeliveries, openDeliveries } from '../../mirror/delivery.ts';
 import {
   ORDER_UNREADABLE,
   type RefreshBacklog,
@@ -18,6 +17,7 @@ import { ordersCensus } from '../../mirror/sales-order.ts';
 import type { Db } from '../../store/store.ts';
 import type { Run } from '../run/ledger.ts';
 import type { StreamRun } from '../stream.ts';
+import { countOpen, type OrderPart, type PartCount } from './order-parts.ts';
 
 export interface SweepDeps {
   readonly db: () => Db;
@@ -34,6 +34,8 @@ export interface SweepWish {
   readonly closedMax: number;
   /** Orders that the walk has missed and that are asked for by their number. */
   readonly missingMax: number;
+  /** What must not be missing from the orders that are read. */
+  readonly parts: readonly OrderPart[];
 }
 
 /** Reads that are asked for in one transaction. */
@@ -173,26 +175,27 @@ async function quarantinedBySweep(db: Db, runId: number): Promise<number> {
   return row.n;
 }
 
+/** Of the orders that were read. */
+type PartCounts = ReadonlyMap<OrderPart, PartCount>;
+
 interface Swept {
   /**
    * Orders that the walk has seen and the service refused to show, which was not told before. As a
    * row in quarantine, one that stays like that keeps no later run from being complete.
    */
   readonly refused: number;
-  /** Of the orders that were read. */
-  readonly deliveries: OpenDeliveries;
+  readonly parts: PartCounts;
 }
 
 /** What the reads have left; an order counts as read when that began at `since` or later. */
 async function lookBack(
   db: Db,
   run: Run,
-  asked: readonly SweptOrder[],
+  { asked, parts }: { readonly asked: readonly SweptOrder[] } & Pick<SweepWish, 'parts'>,
   since: number,
 ): Promise<Swept> {
   let refused = 0;
-  let known = 0;
-  let missing = 0;
+  const counts = new Map<OrderPart, PartCount>();
   for (let start = 0; start < asked.length; start += REQUESTS_PER_PAGE) {
     const ids = asked.slice(start, start + REQUESTS_PER_PAGE).map(({ orderId }) => orderId);
     const orders = await db
@@ -214,17 +217,19 @@ async function lookBack(
     const left = orders.filter((row) => !isRead(row) && row.waiting === null && row.told === null);
     refused += left.filter((row) => row.read_seq >= run.readSeq).length;
     const readIds = orders.filter(isRead).map((row) => row.order_id);
-    const deliveries = await openDeliveries(db, readIds, run);
-    known += deliveries.known;
-    missing += deliveries.missing;
+    for (const part of parts) {
+      const { known, missing } = await countOpen(db, part, readIds, run);
+      const before = counts.get(part) ?? { known: 0, missing: 0 };
+      counts.set(part, { known: before.known + known, missing: before.missing + missing });
+    }
   }
-  return { refused, deliveries: { known, missing } };
+  return { refused, parts: counts };
 }
 
 export interface SweepEnd {
   /** What speaks against knowing everything now. */
   readonly doubts: readonly string[];
-  readonly deliveries: OpenDeliveries;
+  readonly parts: PartCounts;
 }
 
 export async function sweep(
@@ -254,7 +259,7 @@ export async function sweep(
   // The clock may have been set back meanwhile.
   const since = Math.min(run.startedAt, span.now, deps.clock.now());
   const asked = [...named(open), ...closed];
-  const { refused, deliveries } = await lookBack(db(), run, asked, since);
+  const { refused, parts } = await lookBack(db(), run, { asked, parts: wish.parts }, since);
   const bad = await quarantinedBySweep(db(), run.runId);
   const doubts = [
     ...(refused > 0
@@ -263,5 +268,5 @@ export async function sweep(
     ...(failed > 0 ? [`${failed} orders could not be read again: ${lastError}`] : []),
     ...(bad > 0 ? [`${bad} rows of deliveries or refunds were quarantined`] : []),
   ];
-  return { doubts, deliveries };
+  return { doubts, parts };
 }

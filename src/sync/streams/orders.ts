@@ -11,13 +11,13 @@
  */
 import type { V1Client } from '../../client/v1/client.ts';
 import { isJsonObject, type JsonObject } from '../../lib/json.ts';
-import { DELIVERY, missingDeliveries } from '../../mirror/delivery.ts';
 import { quarantineRows } from '../../mirror/quarantine.ts';
 import { ordersCensus, SALES_ORDER, writeOrders } from '../../mirror/sales-order.ts';
 import { readState, writeState } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
 import type { Run } from '../run/ledger.ts';
 import { type Fuse, isBeyond, type Stream, type StreamEnd, type StreamRun } from '../stream.ts';
+import { missingOpen, orderParts, type ReadAlso } from './order-parts.ts';
 import {
   lowestOpenOrder,
   type SweepDeps,
@@ -150,11 +150,12 @@ async function suspicionOf(
   return `${length} of ${live} known orders are missing from the list`;
 }
 
-/** The service never removes a delivery: lists that have lost so many are no lists. */
-function suspicionOfSweep({ deliveries }: SweepEnd, fuse: Fuse): string | undefined {
-  const { known, missing } = deliveries;
-  if (!isBeyond(fuse, missing, known)) return undefined;
-  return `${missing} of ${known} open deliveries are missing from their orders`;
+function suspicionsOfSweep({ parts }: SweepEnd, fuse: Fuse): readonly string[] {
+  return [...parts].flatMap(([{ words }, { known, missing }]) =>
+    isBeyond(fuse, missing, known)
+      ? [`${missing} of ${known} ${words} are missing from their orders`]
+      : [],
+  );
 }
 
 export interface OrdersOptions {
@@ -162,10 +163,13 @@ export interface OrdersOptions {
   readonly fuse: Fuse;
   /** `ordersFull`: the most closed orders that are read again in one run. */
   readonly closedOrders: number;
+  /** What is read with each order. */
+  readonly also: ReadAlso;
 }
 
 export function createOrdersStream(deps: OrdersDeps, options: OrdersOptions): Stream {
   const { name } = options;
+  const parts = orderParts(options.also);
   const isFull = name === 'ordersFull';
   return {
     name,
@@ -182,7 +186,10 @@ export function createOrdersStream(deps: OrdersDeps, options: OrdersOptions): St
           },
         }
       : {}),
-    others: { entity: DELIVERY, missing: missingDeliveries },
+    others: parts.map((part) => ({
+      entity: part.entity,
+      missing: (db, run) => missingOpen(db, part, run),
+    })),
     async pull(context): Promise<StreamEnd> {
       const walked = await walkOnce(deps, context, name);
       const { bottom, doubts } = walked;
@@ -196,11 +203,11 @@ export function createOrdersStream(deps: OrdersDeps, options: OrdersOptions): St
       // More than these are not marked unasked.
       const missingMax = isFull && isSound ? options.fuse.absolute : 0;
       const wish: SweepWish = isFull
-        ? { checkpoint, closed: 'all', closedMax: options.closedOrders, missingMax }
-        : { checkpoint, closed: 'changed', closedMax: CLOSED_PER_RUN, missingMax };
+        ? { checkpoint, closed: 'all', closedMax: options.closedOrders, missingMax, parts }
+        : { checkpoint, closed: 'changed', closedMax: CLOSED_PER_RUN, missingMax, parts };
       const swept = await sweep(deps, context, wish);
-      const deliveries = isSound ? suspicionOfSweep(swept, options.fuse) : undefined;
-      const suspicion = [orders, deliveries].filter((one) => one !== undefined).join('; ');
+      const ofSweep = isSound ? suspicionsOfSweep(swept, options.fuse) : [];
+      const suspicion = [...(orders === undefined ? [] : [orders]), ...ofSweep].join('; ');
       return {
         expectedRows: undefined,
         suspicion: suspicion || undefined,

@@ -117,7 +117,7 @@ async function openHouse(
   const walk = (name: 'orders' | 'ordersFull', closedOrders: number): Stream =>
     createOrdersStream(
       { ...parts, onRefreshRequested: () => refresher.nudge() },
-      { name, fuse: FUSE, closedOrders },
+      { name, fuse: FUSE, closedOrders, also: { refunds: true, pendingRefunds: true } },
     );
   const lists = listStreams(clients, mode);
   const { run, lastRun, operations } = runsOn(deps);

@@ -1,0 +1,98 @@
+/**
+ * What belongs to an order and is listed with it alone: deliveries, refunds and pending refunds.
+ * The service removes none of them, so that lists which have lost many open ones are no lists.
+ */
+import { type RawBuilder, sql } from 'kysely';
+import { DELIVERY } from '../../mirror/delivery.ts';
+import type { EntityDefinition } from '../../mirror/prepared.ts';
+import { PENDING_REFUND, REFUND } from '../../mirror/refund.ts';
+import type { SqlValue } from '../../store/bulk.ts';
+import type { Db } from '../../store/store.ts';
+import type { SeenBy } from '../stream.ts';
+
+export interface OrderPart {
+  readonly entity: EntityDefinition;
+  /** The member of a record that tells them apart. */
+  readonly wireKey: string;
+  /** Statuses of those that count. */
+  readonly open: readonly string[];
+  /** Several of these, for messages. */
+  readonly words: string;
+}
+
+const DELIVERIES: OrderPart = {
+  entity: DELIVERY,
+  wireKey: 'orderDeliveryId',
+  open: ['pending', 'accepted'],
+  words: 'open deliveries',
+};
+const REFUNDS: OrderPart = {
+  entity: REFUND,
+  wireKey: 'orderRefundId',
+  open: ['pending', 'accepted'],
+  words: 'open refunds',
+};
+const PENDING_REFUNDS: OrderPart = {
+  entity: PENDING_REFUND,
+  wireKey: 'pendingRefundId',
+  open: ['pending'],
+  words: 'pending refunds',
+};
+
+/** What is read with an order (read-order.ts). */
+export interface ReadAlso {
+  readonly refunds: boolean;
+  readonly pendingRefunds: boolean;
+}
+
+export function orderParts({ refunds, pendingRefunds }: ReadAlso): readonly OrderPart[] {
+  return [DELIVERIES, ...(refunds ? [REFUNDS] : []), ...(pendingRefunds ? [PENDING_REFUNDS] : [])];
+}
+
+export interface PartCount {
+  readonly known: number;
+  /** No read since the walk has met them. */
+  readonly missing: number;
+}
+
+/** SQL: it is live and open. With the plus nobody goes through all that were ever accepted. */
+function isOpen({ open }: OrderPart): RawBuilder<boolean> {
+  return sql<boolean>`(p.deleted_at is null and +p.status in (${sql.join(open)}))`;
+}
+
+/** SQL: no read since the walk has met it; one that cannot be understood was met. */
+function isMissing(
+  { entity, wireKey }: OrderPart,
+  { readSeq, startedAt }: SeenBy,
+): RawBuilder<boolean> {
+  const id = sql`raw->>${wireKey}`;
+  return sql<boolean>`(p.read_seq < ${readSeq} and p.${sql.ref(entity.key)} not in (
+    select ${id} from quarantine
+    where entity = ${entity.entity} and last_seen_at >= ${startedAt}
+      and json_valid(raw) and ${id} is not null))`;
+}
+
+/** The open ones of these orders. */
+export async function countOpen(
+  db: Db,
+  part: OrderPart,
+  orderIds: readonly number[],
+  walk: SeenBy,
+): Promise<PartCount> {
+  const { rows } = await sql<PartCount>`
+    select count(*) known, count(*) filter (where ${isMissing(part, walk)}) missing
+    from ${sql.table(part.entity.table)} p
+    where p.order_id in (select value from json_each(${JSON.stringify(orderIds)}))
+      and ${isOpen(part)}`.execute(db);
+  return rows[0] ?? { known: 0, missing: 0 };
+}
+
+/** The open ones that are missing from orders which were read with all since the walk. */
+export async function missingOpen(db: Db, part: OrderPart, walk: SeenBy): Promise<SqlValue[]> {
+  const { rows } = await sql<{ readonly key: SqlValue }>`
+    select p.${sql.ref(part.entity.key)} key from sales_order o
+    cross join ${sql.table(part.entity.table)} p on p.order_id = o.order_id
+    where o.details_read_at > ${walk.startedAt}
+      and ${isOpen(part)} and ${isMissing(part, walk)}`.execute(db);
+  return rows.map(({ key }) => key);
+}
