@@ -112,7 +112,7 @@ try {
   const reader = openReader(path, BUSY);
   const given: Record<string, string> = { style: 'S-1', season: 'AW26', at: '90d' };
   const lines: string[][] = [];
-  for (const report of readReports('')) {
+  for (const report of readReports('').reports) {
     const names = Object.keys(report.params).filter((name) => given[name] !== undefined);
     const chosen = Object.fromEntries(names.map((name) => [name, given[name] ?? '']));
     const values = bindParameters(report, chosen, systemClock());

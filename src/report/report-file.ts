@@ -14,7 +14,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parse as parseYaml, YAMLParseError } from 'yaml';
+import { type Document, isNode, LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
 import { ConfigError, RefusedError, toError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest.ts';
@@ -43,60 +43,114 @@ export interface Report extends z.output<typeof headSchema> {
   readonly file: string;
 }
 
+/** A file that is no report, and why; the others are not worse for it. */
+export interface WrongReport {
+  readonly name: string;
+  readonly error: ConfigError;
+}
+
+export interface Reports {
+  readonly reports: readonly Report[];
+  readonly wrong: readonly WrongReport[];
+}
+
 const HEAD = /^\s*\/\*([\s\S]*?)\*\//;
+const WANTED = 'begin it with /* title: … */ (see docs/reporting.md)';
+
+/** Where the value at the path begins, or the nearest one around it. */
+function offsetOf(head: Document.Parsed, path: readonly PropertyKey[]): number {
+  for (let length = path.length; length > 0; length -= 1) {
+    const node = head.getIn(path.slice(0, length), true);
+    if (isNode(node)) return node.range?.[0] ?? 0;
+  }
+  return head.contents?.range[0] ?? 0;
+}
 
 function headOf(file: string, text: string): z.output<typeof headSchema> {
-  const head = HEAD.exec(text)?.[1];
-  const wanted = 'begin it with /* title: … */ (see docs/reporting.md)';
-  if (head === undefined) {
-    throw new ConfigError('report.no_head', `${file} does not say what it is`, { hint: wanted });
+  const [comment, head] = HEAD.exec(text) ?? [];
+  if (comment === undefined || head === undefined) {
+    const message = `${file}:1: it does not say what it is`;
+    throw new ConfigError('report.no_head', message, { hint: WANTED });
   }
-  try {
-    return headSchema.parse(parseYaml(head));
-  } catch (thrown) {
-    if (!(thrown instanceof z.ZodError) && !(thrown instanceof YAMLParseError)) throw thrown;
-    const reason = thrown instanceof z.ZodError ? z.prettifyError(thrown) : thrown.message;
-    throw new ConfigError('report.bad_head', `${file}: ${reason}`, { hint: wanted });
-  }
+  const lines = new LineCounter();
+  // The lines before it count.
+  const before = comment.slice(0, comment.indexOf('/*')).replace(/[^\n]/g, '');
+  const document = parseDocument(before + head, { lineCounter: lines, prettyErrors: false });
+  const parsed = headSchema.safeParse(document.errors.length > 0 ? undefined : document.toJS());
+  if (parsed.success) return parsed.data;
+  const faults =
+    document.errors.length > 0
+      ? document.errors.map(({ pos, message }) => ({ at: pos[0], message }))
+      : parsed.error.issues.map(({ path, message }) => ({
+          at: offsetOf(document, path),
+          message: [path.join('.'), message].filter((part) => part !== '').join(': '),
+        }));
+  const message = faults
+    .map((fault) => `${file}:${lines.linePos(fault.at).line}: ${fault.message}`)
+    .join('\n');
+  throw new ConfigError('report.bad_head', message, { hint: WANTED });
+}
+
+function unreadable(path: string, thrown: unknown): ConfigError {
+  return new ConfigError('report.unreadable', `${path}: ${toError(thrown).message}`, {
+    hint: 'let the program read it, or change reports.directory in the configuration',
+  });
 }
 
 function readReport(folder: string, name: string): Report {
   const file = join(folder, `${name}.sql`);
-  const text = readFileSync(file, 'utf8');
+  if (!/^[a-z0-9][a-z0-9-]*$/.test(name)) {
+    const message = `${file}: the name of a report has small letters, digits and hyphens only`;
+    throw new ConfigError('report.bad_name', message, { hint: 'rename the file' });
+  }
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (thrown) {
+    throw unreadable(file, thrown);
+  }
   return { ...headOf(file, text), name, file, sql: text.replace(HEAD, '').trim() };
 }
 
 function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder)
-      .filter((name) => /^[a-z0-9][a-z0-9-]*\.sql$/.test(name))
+      .filter((name) => /^[^.].*\.sql$/.test(name))
       .map((name) => name.slice(0, -4));
   } catch (thrown) {
-    throw new ConfigError('report.unreadable', `reports: ${toError(thrown).message}`, {
-      hint: 'check reports.directory in the configuration',
-    });
+    throw unreadable(folder, thrown);
   }
 }
 
 /** Every report by name. The user's folder need not exist. */
-export function readReports(directory: string): Report[] {
+export function readReports(directory: string): Reports {
   const own = existsSync(directory) ? namesIn(directory) : [];
   const shipped = namesIn(SHIPPED).filter((name) => !own.includes(name));
-  const all = [
-    ...shipped.map((name) => readReport(SHIPPED, name)),
-    ...own.map((name) => readReport(directory, name)),
-  ];
-  return all.sort((a, b) => (a.name < b.name ? -1 : 1));
+  const reports: Report[] = [];
+  const wrong: WrongReport[] = [];
+  const read = (folder: string, name: string): void => {
+    try {
+      reports.push(readReport(folder, name));
+    } catch (thrown) {
+      if (!(thrown instanceof ConfigError)) throw thrown;
+      wrong.push({ name, error: thrown });
+    }
+  };
+  for (const name of shipped) read(SHIPPED, name);
+  for (const name of own) read(directory, name);
+  return { reports: reports.sort((a, b) => (a.name < b.name ? -1 : 1)), wrong };
 }
 
 /** One report; a RefusedError with the nearest name when there is none. */
 export function findReport(directory: string, name: string): Report {
-  const reports = readReports(directory);
+  const { reports, wrong } = readReports(directory);
   const found = reports.find((report) => report.name === name);
   if (found) return found;
+  const fault = wrong.find((one) => one.name === name);
+  if (fault) throw fault.error;
   const near = nearestName(
     name,
-    reports.map((report) => report.name),
+    [...reports, ...wrong].map((report) => report.name),
   );
   throw new RefusedError('report.unknown', `there is no report ${name}`, {
     hint: near === undefined ? 'selvedge report list shows all' : `did you mean ${near}?`,

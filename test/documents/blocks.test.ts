@@ -61,7 +61,7 @@ describe('the documents', () => {
     expect(own).toHaveLength(1);
     const folder = temporaryFolder();
     for (const { text } of own) writeFileSync(join(folder, 'own.sql'), text);
-    const report = readReports(folder).find(({ name }) => name === 'own');
+    const report = readReports(folder).reports.find(({ name }) => name === 'own');
     expect(report?.params).toMatchObject({ country: { type: 'text' }, since: { default: '90d' } });
     const { path } = await temporaryStore();
     const database = new Database(path, { readonly: true });

@@ -60,7 +60,7 @@ describe('selvedge report', () => {
     const { folder, own } = await house();
     const database = new Database(join(folder, 'data', 'mirror.db'), { readonly: true });
     const given: Record<string, string> = { style: 'S-1', season: 'AW26', since: '2026-01-01' };
-    const reports = readReports(own);
+    const { reports } = readReports(own);
     expect(reports).toHaveLength(17);
     for (const report of reports) {
       const wanted = Object.keys(report.params).flatMap((name) => {
@@ -168,9 +168,46 @@ describe('selvedge report', () => {
     const file = (name: string): string => `selvedge: ${join(own, name)}: `;
     expect(await refused('writes')).toContain(`${file('writes.sql')}a report must be one SELECT`);
     expect(await refused('broken')).toContain(`${file('broken.sql')}no such table: nowhere`);
-    writeFileSync(join(own, 'bare.sql'), 'SELECT 1');
-    expect(await refused('bare')).toContain('bare.sql does not say what it is');
     expect(existsSync(join(folder, 'data', 'mirror.db'))).toBe(true);
+  });
+
+  it('names an own file that is no report, and keeps the others', async () => {
+    const { report, own, folder } = await house();
+    const write = (name: string, text: string): string => {
+      writeFileSync(join(own, name), text);
+      return join(own, name);
+    };
+    write('mine.sql', '/* title: Mine */ SELECT 1 AS one');
+    const params = 'params:\n  since: { type: date, about: from }';
+    const told = [
+      ['bare', `${write('bare.sql', 'SELECT 1')}:1: it does not say what it is`],
+      ['kind', `${write('kind.sql', `\n/*\ntitle: Odd\n${params}\n*/`)}:5: params.since.type: `],
+      ['torn', `${write('torn.sql', '/*\ntitle: "Torn\n*/')}:`],
+      ['My_Own', `${write('My_Own.sql', '/* title: Own */ SELECT 1')}: the name of a report has`],
+      // In the place of the one that came along, which must not answer for it.
+      ['stock-grid', `${write('stock-grid.sql', '/* titel: Grid */ SELECT 1')}:1: `],
+    ] as const;
+    const list = await report('list');
+    expect(list.code).toBe(EXIT.config.code);
+    expect(list.stdout).toMatch(/^mine +Mine$/m);
+    expect(list.stdout).not.toMatch(/^stock-grid /m);
+    const json = await report('list', '--json');
+    expect(json).toMatchObject({ code: EXIT.config.code, stderr: '' });
+    const listed: unknown = JSON.parse(json.stdout);
+    expect(listed).toContainEqual({ name: 'mine', title: 'Mine', params: {} });
+    for (const [name, reason] of told) {
+      expect(list.stderr, name).toContain(reason);
+      const { code, stderr } = await report('run', name);
+      expect({ name, code }).toEqual({ name, code: EXIT.config.code });
+      expect(stderr).toContain(reason);
+      const error = expect.objectContaining({ message: expect.stringContaining(reason) });
+      expect(listed).toContainEqual({ name, error });
+    }
+    expect((await report('run', 'mine', '--format', 'csv')).stdout).toBe('one\n1\n');
+    const metadata = join(folder, 'metadata.json');
+    const copied = await report('snapshot', join(folder, 'copy.db'), '--metadata', metadata);
+    expect(copied).toMatchObject({ code: 0, stderr: expect.stringContaining('bare.sql:1: ') });
+    expect(readFileSync(metadata, 'utf8')).toContain('"mine"');
   });
 
   it('publishes a copy that anybody can open, and what Datasette wants', async () => {

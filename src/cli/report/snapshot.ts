@@ -6,6 +6,7 @@ import { datasetteMetadata } from '../../report/datasette.ts';
 import { readReports } from '../../report/report-file.ts';
 import { publishSnapshot } from '../../report/snapshot.ts';
 import { type CliContext, configOf, examples } from '../command.ts';
+import { noteWrong } from './list.ts';
 
 interface Options {
   readonly metadata?: string;
@@ -35,8 +36,10 @@ export function reportSnapshot(context: CliContext): Command {
       context.output.line(`written: ${target}`);
       if (options.metadata === undefined) return;
       const database = basename(target).replace(/\.[^.]*$/, '');
-      const metadata = datasetteMetadata(database, readReports(config.reports.directory));
+      const { reports, wrong } = readReports(config.reports.directory);
+      const metadata = datasetteMetadata(database, reports);
       writeFileSync(options.metadata, `${JSON.stringify(metadata, null, 2)}\n`);
       context.output.line(`written: ${resolve(options.metadata)}`);
+      noteWrong(context.output, wrong);
     });
 }
