@@ -5,6 +5,8 @@
  *   npm run campaign -- pull [options]     test/sync/campaign/run.ts
  *   npm run campaign -- outbox [options]   test/outbox/campaign/run.ts
  */
+import { EXIT } from '../src/lib/errors.ts';
+
 const { argv } = process;
 const name = argv[2] ?? '';
 const campaigns = new Set(name === '' ? ['pull', 'outbox'] : [name]);
@@ -14,7 +16,7 @@ argv.splice(2, 1);
 if (campaigns.has('pull')) await import('./sync/campaign/run.ts');
 else if (!campaigns.has('outbox')) {
   process.stderr.write(`there is no campaign ${name}: pull or outbox\n`);
-  process.exitCode = 78;
+  process.exitCode = EXIT.usage.code;
 }
 if (campaigns.has('outbox')) {
   const failed = process.exitCode === 1;
