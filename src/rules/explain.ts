@@ -54,11 +54,15 @@ function clauseLines(clause: ClauseResult): readonly string[] {
   return values === '' ? [head] : [head, `         ${values}`];
 }
 
+function ruleValue({ value }: RuleResult): string {
+  if (value === 'unknown') return value;
+  return value ? 'matches' : 'does not match';
+}
+
 function ruleLines(rule: RuleResult): readonly string[] {
-  const value = rule.value === 'unknown' ? 'unknown' : rule.value ? 'matches' : 'does not match';
   const missing = rule.missing.length > 0 ? ` (${rule.missing.join(', ')})` : '';
   const unarmed = rule.armed === false ? ', not armed' : '';
-  const head = `${rule.id} (${rule.action}, ${rule.mode}${unarmed}): ${value}${missing}`;
+  const head = `${rule.id} (${rule.action}, ${rule.mode}${unarmed}): ${ruleValue(rule)}${missing}`;
   const message = rule.message === undefined ? [] : [`     ${rule.message}`];
   return [head, ...message, ...rule.clauses.flatMap(clauseLines)];
 }

@@ -62,12 +62,11 @@ const formula: fc.Arbitrary<Case> = fc.letrec<{ node: Case }>((tie) => {
         .map(
           ([a, b]): Case => ({ text: `(${a.text}) || (${b.text})`, value: or([a.value, b.value]) }),
         ),
-      fc.tuple(node, node, node).map(
-        ([c, a, b]): Case => ({
-          text: `(${c.text}) ? (${a.text}) : (${b.text})`,
-          value: c.value === 'unknown' ? 'unknown' : c.value ? a.value : b.value,
-        }),
-      ),
+      fc.tuple(node, node, node).map(([c, a, b]): Case => {
+        const chosen = c.value ? a.value : b.value;
+        const value = c.value === 'unknown' ? 'unknown' : chosen;
+        return { text: `(${c.text}) ? (${a.text}) : (${b.text})`, value };
+      }),
     ),
   };
 }).node;

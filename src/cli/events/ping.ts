@@ -44,12 +44,9 @@ async function waitForArrival(
 /** What the relay saw of an event that did not reach us. */
 async function failureOf(api: RelayApi, eventId: string): Promise<SelvedgeError> {
   const attempt = await api.lastAttempt(eventId);
-  const seen = !attempt
-    ? 'the relay has not tried yet'
-    : attempt.status === 0
-      ? `the relay gets no answer from ${attempt.url}`
-      : `the relay gets ${attempt.status} from ${attempt.url}`;
-  return new SelvedgeError('events.no_ping', `the ping did not arrive: ${seen}`, {
+  const answer = attempt?.status === 0 ? 'no answer' : attempt?.status;
+  const seen = attempt ? `gets ${answer} from ${attempt.url}` : 'has not tried yet';
+  return new SelvedgeError('events.no_ping', `the ping did not arrive: the relay ${seen}`, {
     hint: '401: the signing secret differs; 404: the path; no answer: proxy, tunnel or firewall',
   });
 }

@@ -45,7 +45,11 @@ export function syncList(context: CliContext): Command {
         context.output.json(streams);
         return;
       }
-      const due = (at: number): string => (at <= now ? 'now' : `in ${formatDuration(at - now)}`);
+      const next = ({ schedule, paused, dueAt }: (typeof streams)[number]): string => {
+        if (schedule === null) return 'off';
+        if (paused) return 'paused';
+        return dueAt <= now ? 'now' : `in ${formatDuration(dueAt - now)}`;
+      };
       context.output.table(
         ['STREAM', 'COMPLETE', 'TARGET', 'ROWS', 'LAST RUN', 'NEXT', 'LAST ERROR'],
         streams.map((one) => [
@@ -54,7 +58,7 @@ export function syncList(context: CliContext): Command {
           target(one.freshnessMs, one.stale),
           one.completeRows === null ? '-' : String(one.completeRows),
           one.lastOutcome === null ? '-' : `${one.lastRunId} ${one.lastOutcome}`,
-          one.schedule === null ? 'off' : one.paused ? 'paused' : due(one.dueAt),
+          next(one),
           one.lastError ?? '',
         ]),
       );

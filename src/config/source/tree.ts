@@ -97,6 +97,11 @@ export function treeAtPath(path: Path, value: unknown, place: Place): Tree {
   return treeOfValue(nested, place);
 }
 
+function memberOf(tree: Tree, step: string | number): Tree | undefined {
+  if (tree.kind === 'map') return tree.members.get(String(step));
+  return tree.kind === 'list' && typeof step === 'number' ? tree.items[step] : undefined;
+}
+
 /** What stands at `path`, or the nearest thing above it that is there. */
 export function nearestTree(
   tree: Tree,
@@ -104,12 +109,7 @@ export function nearestTree(
 ): { readonly tree: Tree; readonly exact: boolean } {
   let current = tree;
   for (const step of path) {
-    const next =
-      current.kind === 'map'
-        ? current.members.get(String(step))
-        : current.kind === 'list' && typeof step === 'number'
-          ? current.items[step]
-          : undefined;
+    const next = memberOf(current, step);
     if (next === undefined) return { tree: current, exact: false };
     current = next;
   }

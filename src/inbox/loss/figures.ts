@@ -100,10 +100,11 @@ export async function readLossFigures(
   const silentMs = swept >= limits.silentChanges ? limits.silentMs : limits.silentMsMax;
   const isSilent = swept > 0 && now - eventAt >= silentMs;
   const isKnown = counted.length >= CHANGES_MIN;
-  const grade = missedShare <= HEALTHY_SHARE_MAX ? 'healthy' : 'degraded';
+  const known = missedShare <= HEALTHY_SHARE_MAX ? 'healthy' : 'degraded';
+  const grade = isKnown ? known : 'unknown';
   const pace = isKnown ? sweepPace(missedShare, limits) : null;
   return {
-    state: isSilent ? 'silent' : isKnown ? grade : 'unknown',
+    state: isSilent ? 'silent' : grade,
     changes: counted.length,
     announced: count('announced'),
     late: count('late'),

@@ -72,8 +72,8 @@ export function createShow(name: string): Show {
     },
     error(error, _request, reply) {
       const refused = error instanceof RefusedError ? error : undefined;
-      const unknown = refused?.code.endsWith('_unknown') ?? false;
-      reply.code(refused ? (unknown ? 404 : 400) : 500);
+      const status = refused?.code.endsWith('_unknown') ? 404 : 400;
+      reply.code(refused ? status : 500);
       const title = refused ? refused.message : 'The relay made a mistake';
       const content = html`<h1>${title}</h1><p class="lead">${refused?.hint}</p>
 <p><a href="/portal/">Back to the endpoints</a></p>`;

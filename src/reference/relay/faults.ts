@@ -64,12 +64,12 @@ export function createFaultPlanner(initial: RelayFaults): FaultPlanner {
       const shuffle = Math.round(random.next() * faults.reorderMsMax);
       const late = random.chance(faults.late);
       const wrong = random.chance(faults.wrongSignature);
-      const stale = random.chance(faults.staleTimestamp);
+      const stale = random.chance(faults.staleTimestamp) ? 'stale_timestamp' : null;
       return {
         lost,
         duplicated,
         delayMs: (reordered ? shuffle : 0) + (late ? faults.lateMs : 0),
-        fault: wrong ? 'wrong_signature' : stale ? 'stale_timestamp' : null,
+        fault: wrong ? 'wrong_signature' : stale,
       };
     },
   };

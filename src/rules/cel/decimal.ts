@@ -91,7 +91,8 @@ function made(units: bigint, places: number, currency: string | undefined): Deci
 export function compareExact(a: Operand, b: Operand): number {
   sameCurrency(a, b);
   const [left, right] = aligned(exact(a), exact(b));
-  return left < right ? -1 : left > right ? 1 : 0;
+  if (left === right) return 0;
+  return left < right ? -1 : 1;
 }
 
 export function addExact(a: Operand, b: Operand, sign: 1n | -1n): Decimal | Money {

@@ -33,10 +33,12 @@ export function formatProblem(problem: Problem): string {
   return `${head}\n${source}\n${' '.repeat(column - 1)}${'^'.repeat(marked)}`;
 }
 
+function byFile(a: Problem, b: Problem): number {
+  if (a.file === b.file) return 0;
+  return a.file < b.file ? -1 : 1;
+}
+
 /** By file and place, errors and warnings alike, so that a person reads from top to bottom. */
 export function sortProblems(problems: readonly Problem[]): readonly Problem[] {
-  return problems.toSorted(
-    (a, b) =>
-      (a.file < b.file ? -1 : a.file > b.file ? 1 : 0) || a.line - b.line || a.column - b.column,
-  );
+  return problems.toSorted((a, b) => byFile(a, b) || a.line - b.line || a.column - b.column);
 }

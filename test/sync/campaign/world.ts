@@ -139,9 +139,8 @@ function resources({ pdm }: Reference): Wanted[] {
 }
 
 function cellOf(value: unknown): Cell {
-  const type = typeof value;
   if (value === null || value === undefined) return null;
-  return type === 'boolean' ? Number(value) : type === 'number' ? Number(value) : String(value);
+  return ['boolean', 'number'].includes(typeof value) ? Number(value) : String(value);
 }
 
 function orders({ world: { book } }: Reference): Wanted[] {

@@ -46,8 +46,8 @@ function answerError(error: unknown, _request: FastifyRequest, reply: FastifyRep
     return reply.code(422).send({ detail });
   }
   if (error instanceof RefusedError || error instanceof ConflictError) {
-    const unknown = error.code.endsWith('_unknown');
-    const status = error instanceof ConflictError ? 409 : unknown ? 404 : 400;
+    const refusal = error.code.endsWith('_unknown') ? 404 : 400;
+    const status = error instanceof ConflictError ? 409 : refusal;
     return reply.code(status).send({ code: error.code, detail: error.message });
   }
   const status = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500;

@@ -63,12 +63,9 @@ export function resourceTypes(): ResourceType[] {
 
 /** Type at the other end of a relationship, if the kind has one of this name. */
 export function relatedType(type: ResourceType, relationship: string): ResourceType | undefined {
-  const kind = kindOf(type);
-  const name = Object.hasOwn(kind.toOne, relationship)
-    ? kind.toOne[relationship]
-    : Object.hasOwn(kind.toMany, relationship)
-      ? kind.toMany[relationship]
-      : undefined;
+  const { toOne, toMany } = kindOf(type);
+  const kinds = [toOne, toMany].find((names) => Object.hasOwn(names, relationship));
+  const name = kinds?.[relationship];
   return isResourceType(name) ? name : undefined;
 }
 

@@ -122,7 +122,7 @@ export function moveRefund(
   if (verdict !== 'moved' || !order) return verdict;
   refund.status = to;
   // Goods go back on the shelf on acceptance, and off it again when that is taken back.
-  const direction = to === 'accepted' ? 1 : from === 'accepted' ? -1 : 0;
+  const direction = Number(to === 'accepted') - Number(from === 'accepted');
   for (const line of refund.lines) {
     const variant = line.restock ? deps.catalog.variantOf(line.barcode) : undefined;
     if (variant === undefined || direction === 0) continue;
