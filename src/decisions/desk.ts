@@ -163,7 +163,12 @@ export async function decisionsOf(db: Db, orderDeliveryId: number): Promise<Deci
   }));
 }
 
-function unknown(delivery: string): SelvedgeError {
+function unknown(delivery: string, deletedAt: number | null | undefined): SelvedgeError {
+  if (typeof deletedAt === 'number') {
+    const since = new Date(deletedAt).toISOString();
+    const message = `the service no longer has delivery ${delivery}, since ${since}`;
+    return new SelvedgeError('deliveries.gone', message);
+  }
   return new SelvedgeError('deliveries.unknown', `there is no delivery ${delivery}`, {
     hint: 'selvedge deliveries list shows the ids and numbers',
   });
@@ -186,16 +191,16 @@ export async function deliveryIdOf(db: Db | Tx, delivery: string): Promise<numbe
   const id = Number(/^(?:id:)?(\d{1,15})$/.exec(delivery)?.[1] ?? -1);
   const rows = await db
     .selectFrom('delivery')
-    .select('order_delivery_id')
+    .select(['order_delivery_id', 'deleted_at'])
     .where((eb) => eb.or([eb('order_delivery_id', '=', id), eb('delivery_no', '=', delivery)]))
-    .where('deleted_at', 'is', null)
+    .orderBy((eb) => eb('deleted_at', 'is not', null))
     .orderBy((eb) => eb('order_delivery_id', '!=', id))
     .orderBy('order_delivery_id')
     .limit(2)
     .execute();
-  const ids = rows.map((row) => row.order_delivery_id);
+  const ids = rows.flatMap((row) => (row.deleted_at === null ? [row.order_delivery_id] : []));
   const [found, other] = ids;
-  if (found === undefined) throw unknown(delivery);
+  if (found === undefined) throw unknown(delivery, rows[0]?.deleted_at);
   if (other !== undefined) throw ambiguous(delivery, id, ids);
   return found;
 }

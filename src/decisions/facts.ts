@@ -21,6 +21,9 @@ export interface Subject {
     readonly order_id: number;
     readonly content_hash: string;
     readonly status: string;
+    readonly changed_at: number;
+    /** A JSON list. */
+    readonly tracking_numbers: string;
   };
   readonly orderHash: string;
   /** The service no longer has the order. */

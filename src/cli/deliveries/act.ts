@@ -21,6 +21,7 @@ const done = z.object({
   deliveryNo: z.string(),
   decisionId: z.int(),
   outboxId: z.int().nullable(),
+  doubt: z.string().optional(),
 });
 const refused = z.object({
   delivery: z.string(),
@@ -45,7 +46,8 @@ function answerLine(action: ReviewAction, answer: Answer): string {
     return `${answer.delivery}: NOT ${DONE[action]}: ${answer.message}${hint}`;
   }
   const { deliveryNo, orderDeliveryId, decisionId, outboxId } = answer;
-  const push = outboxId === null ? '' : `, push ${outboxId} tells the service`;
+  const doubt = answer.doubt === undefined ? '' : ` (${answer.doubt})`;
+  const push = outboxId === null ? '' : `, push ${outboxId} tells the service${doubt}`;
   return `${deliveryNo} (${orderDeliveryId}): ${DONE[action]}, decision ${decisionId}${push}`;
 }
 

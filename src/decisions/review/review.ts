@@ -56,6 +56,8 @@ interface Reviewed {
   readonly decisionId: number;
   /** The push that tells the service; null when it need not know. */
   readonly outboxId: number | null;
+  /** Why the service may refuse that push all the same. */
+  readonly doubt?: string;
 }
 
 /** One delivery of a request for several. */
@@ -101,13 +103,23 @@ function refuse(code: string, message: string, hint?: string): never {
   throw new RefusedError(`review.${code}`, message, { hint });
 }
 
-function checkStatus({ action }: ReviewRequest, status: string): void {
+function checkStatus({ action }: ReviewRequest, { status, changed_at }: Subject['delivery']) {
   if (status === 'pending' || (action === 'hold' && status === 'accepted')) return;
   const final = status === 'rejected' || status === 'canceled';
   const hint = final
     ? 'that is final; a new delivery comes when the order is packed again'
     : 'selvedge deliveries hold takes an accepted delivery back, as long as it has not shipped';
-  refuse('status', `it is ${status} already`, hint);
+  const since = new Date(changed_at).toISOString();
+  refuse('status', `it is ${status} already, unchanged since ${since}`, hint);
+}
+
+/**
+ * A tracking number is no proof that the goods have left, so it refuses nothing here; the service,
+ * which knows, takes back nothing that has shipped.
+ */
+function doubtAbout(to: DeliveryStatus, { tracking_numbers }: Subject['delivery']) {
+  if (to !== 'pending' || tracking_numbers === '[]') return {};
+  return { doubt: 'it has a tracking number: if it has shipped, the service refuses' };
 }
 
 function checkConfirmed({ action, confirmed = [] }: ReviewRequest, number: string): void {
@@ -200,7 +212,7 @@ async function act(deps: ReviewDeps, tx: Tx, request: ReviewRequest): Promise<Re
   const judgement = await judge(tx, deps, request, orderDeliveryId, at);
   const { delivery, facts } = judgement.subject;
   const { number: deliveryNo } = facts.delivery;
-  checkStatus(request, delivery.status);
+  checkStatus(request, delivery);
   checkConfirmed(request, deliveryNo);
   await checkNoPush(tx, orderDeliveryId);
   await checkHeld(tx, request, orderDeliveryId);
@@ -215,7 +227,7 @@ async function act(deps: ReviewDeps, tx: Tx, request: ReviewRequest): Promise<Re
   // A reject is meant for exactly what the person saw.
   const only = action === 'reject' ? { contentHash } : {};
   const outboxId = await enqueueDeliveryStatus(tx, { ...change, ...only }, at);
-  return { orderDeliveryId, deliveryNo, decisionId, outboxId };
+  return { orderDeliveryId, deliveryNo, decisionId, outboxId, ...doubtAbout(to, delivery) };
 }
 
 function refusalOf(delivery: string, thrown: unknown): ReviewAnswer {

@@ -44,12 +44,12 @@ async function startDesk(count: number) {
     });
   const { deliveries } = reference.world.book;
   const statusOf = (id: number) => deliveries.get(id)?.status;
-  return { ...house, deliveries, held, statusOf, pushed };
+  return { ...house, db, deliveries, held, statusOf, pushed };
 }
 
 describe('acting on deliveries from the command line', () => {
   it('accepts and rejects, and shows what was refused', async () => {
-    const { call, typing, deliveries, held, statusOf, pushed } = await startDesk(2);
+    const { call, typing, db, deliveries, held, statusOf, pushed } = await startDesk(2);
     const [first, second] = held;
     if (!first || !second) throw new Error('too few deliveries');
     const [a, b] = [String(first.orderDeliveryId), String(second.orderDeliveryId)];
@@ -84,7 +84,13 @@ describe('acting on deliveries from the command line', () => {
       const [row] = JSON.parse(stdout);
       return row?.push === 'confirmed' || undefined;
     });
-    expect(await call('deliveries', 'hold', a, '--reason', 'wait')).toMatchObject({ code: 0 });
+    await until('the tracking number', async () => {
+      const rows = db.selectFrom('delivery').select('order_delivery_id');
+      return rows.where('tracking_numbers', '<>', '[]').executeTakeFirst();
+    });
+    const back = await call('deliveries', 'hold', a, '--reason', 'wait');
+    expect(back.code).toBe(0);
+    expect(back.stdout).toContain('if it has shipped, the service refuses');
     await pushed('refused');
     const refused = await until('the refusal', async () => {
       const { stdout } = await call('deliveries', 'list', '--refused');

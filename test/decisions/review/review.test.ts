@@ -123,6 +123,29 @@ describe('a reject by hand', () => {
     const again = desk.act('reject', { confirmed: ['DN-1'] });
     await expect(again).rejects.toMatchObject({ code: 'review.status' });
   });
+
+  it('or another word on what is final or gone tells since when', async () => {
+    const desk = await createDesk();
+    const since = new Date(desk.clock.now()).toISOString();
+    await desk.delivery({ id: 1, status: 'canceled', more: { deliveryNo: 'DN-1' } });
+    await desk.clock.advance(3_600_000);
+    for (const action of ['accept', 'reject', 'hold', 'release'] as const) {
+      await expect(desk.act(action, { confirmed: ['DN-1'] }), action).rejects.toMatchObject({
+        message: `it is canceled already, unchanged since ${since}`,
+        hint: expect.stringContaining('that is final'),
+      });
+    }
+    const gone = { deleted_at: desk.clock.now() };
+    const goneAt = new Date(gone.deleted_at).toISOString();
+    await desk.store.transaction((tx) => tx.updateTable('delivery').set(gone).execute());
+    for (const delivery of ['1', 'DN-1', 'id:1']) {
+      await expect(desk.act('accept', { delivery }), delivery).rejects.toMatchObject({
+        code: 'deliveries.gone',
+        message: `the service no longer has delivery ${delivery}, since ${goneAt}`,
+      });
+    }
+    expect(await outbox(desk)).toEqual([]);
+  });
 });
 
 it('a number that several deliveries have decides about none of them', async () => {
