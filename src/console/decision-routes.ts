@@ -15,6 +15,7 @@ const reviewBody = z.strictObject({
   deliveries: z.array(delivery).min(1).max(DELIVERIES_MAX),
   why: z.enum(RELEASE_REASONS).optional(),
   toRules: z.boolean().optional(),
+  ifRejectWaits: z.boolean().optional(),
   confirmed: z.array(delivery).max(DELIVERIES_MAX).optional(),
 });
 

@@ -78,13 +78,14 @@ export async function actOnDeliveries(
   self: Command,
   action: ReviewAction,
   deliveries: readonly string[],
+  only: { readonly ifRejectWaits?: true } = {},
 ): Promise<void> {
   const { reason, why, toRules, yesReject = [], json } = self.opts<Options>();
   const confirmed =
     action === 'reject' ? await confirmations(context, deliveries, yesReject) : undefined;
   const { answers } = await askRunningDaemon(self, context, {
     path: '/api/deliveries/review',
-    body: { action, deliveries, reason, why, toRules, confirmed },
+    body: { action, deliveries, reason, why, toRules, confirmed, ...only },
     answer: reviewAnswer,
   });
   if (answers.some(({ ok }) => !ok)) context.setExitCode(EXIT.failure.code);

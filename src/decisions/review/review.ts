@@ -18,7 +18,7 @@ import { UnknownStatus } from '../facts/status.ts';
 import { readSubject, type Subject } from '../facts.ts';
 import { recordDecision } from '../record.ts';
 import { armedRuleIds } from '../reject/arming.ts';
-import { endEntry } from '../reject/queue.ts';
+import { endEntry, latestEntry } from '../reject/queue.ts';
 import type { LoadedRuleSet } from '../rule-files.ts';
 import { linesHash } from './touched.ts';
 
@@ -46,6 +46,8 @@ export interface ReviewRequest {
   readonly why?: (typeof RELEASE_REASONS)[number] | undefined;
   /** Of a release: the rules decide again, as if nobody had said anything. */
   readonly toRules?: boolean | undefined;
+  /** Of a hold: only where a reject waits, which it stops. */
+  readonly ifRejectWaits?: boolean | undefined;
   /** Of a reject: the numbers that the person typed. */
   readonly confirmed?: readonly string[] | undefined;
 }
@@ -157,6 +159,12 @@ async function checkHeld(tx: Tx, { action }: ReviewRequest, orderDeliveryId: num
   refuse('not_held', 'nothing holds it', 'selvedge deliveries list --held shows what is held');
 }
 
+/** Who stops a reject must not hold, or take back, another delivery and think it done. */
+async function checkRejectWaits(tx: Tx, { ifRejectWaits }: ReviewRequest, id: number) {
+  if (ifRejectWaits !== true || (await latestEntry(tx, id))?.state === 'waiting') return;
+  refuse('no_reject', 'no reject waits for it', 'selvedge rules queue shows what waits');
+}
+
 async function remember(
   tx: Tx,
   request: ReviewRequest,
@@ -216,6 +224,7 @@ async function act(deps: ReviewDeps, tx: Tx, request: ReviewRequest): Promise<Re
   checkConfirmed(request, deliveryNo);
   await checkNoPush(tx, orderDeliveryId);
   await checkHeld(tx, request, orderDeliveryId);
+  await checkRejectWaits(tx, request, orderDeliveryId);
   await endEntry(tx, orderDeliveryId, { state: 'stopped', by: actor, detail: request.reason, at });
   const by = { actor: `person:${actor}`, trigger: 'person' };
   const decisionId = await recordDecision(tx, judgement, by);

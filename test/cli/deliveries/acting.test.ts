@@ -58,6 +58,12 @@ describe('acting on deliveries from the command line', () => {
       const mute = await call('deliveries', action, a, '--reason', ' ');
       expect([mute.code, mute.stderr]).toEqual([1, expect.stringContaining('a reason is needed')]);
     }
+    const before = await db.selectFrom('decision').select('decision_id').execute();
+    const calm = await call('rules', 'stop', a, '--reason', 'wrong number');
+    expect(calm.code).toBe(1);
+    expect(calm.stdout).toContain('NOT held: no reject waits for it (selvedge rules queue');
+    expect(await db.selectFrom('decision').select('decision_id').execute()).toEqual(before);
+
     const accepted = await call('deliveries', 'accept', a, 'DN-none', '--reason', 'seen');
     expect(accepted.code).toBe(1);
     expect(accepted.stdout).toContain(`${first.deliveryNo} (${a}): accepted, decision`);
@@ -88,6 +94,7 @@ describe('acting on deliveries from the command line', () => {
       const rows = db.selectFrom('delivery').select('order_delivery_id');
       return rows.where('tracking_numbers', '<>', '[]').executeTakeFirst();
     });
+    expect(await call('rules', 'stop', a, '--reason', 'wrong number')).toMatchObject({ code: 1 });
     const back = await call('deliveries', 'hold', a, '--reason', 'wait');
     expect(back.code).toBe(0);
     expect(back.stdout).toContain('if it has shipped, the service refuses');

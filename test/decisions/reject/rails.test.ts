@@ -81,7 +81,8 @@ describe('the rail', () => {
   it('person: who holds a delivery stops its reject', async () => {
     const court = await createCourt();
     await court.waiting();
-    const request = { action: 'hold', delivery: 'DN-1', actor: 'bo', reason: 'ask' } as const;
+    const asked = { action: 'hold', delivery: 'DN-1', actor: 'bo', reason: 'ask' } as const;
+    const request = { ...asked, ifRejectWaits: true };
     await court.review.act(request);
     await court.afterGrace();
     expect(await court.meant()).toEqual([]);

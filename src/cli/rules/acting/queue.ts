@@ -60,7 +60,9 @@ export function rulesQueue(context: CliContext): Command {
 export function rulesStop(context: CliContext): Command {
   return new Command('stop')
     .summary('stop rejects that wait')
-    .description('The deliveries are held until you release them (as: deliveries hold).')
+    .description(
+      'The deliveries are held until you release them. One that no reject waits for is left alone.',
+    )
     .argument('<delivery...>', 'ids or numbers (selvedge rules queue)')
     .requiredOption('--reason <text>', 'why; goes into the journal and the audit')
     .option('--json', 'one answer for each, as JSON')
@@ -69,6 +71,6 @@ export function rulesStop(context: CliContext): Command {
       examples([['rules stop DN-500012 --reason "customer called"', 'in time']]),
     )
     .action((deliveries: readonly string[], _options: object, self: Command) =>
-      actOnDeliveries(context, self, 'hold', deliveries),
+      actOnDeliveries(context, self, 'hold', deliveries, { ifRejectWaits: true }),
     );
 }
