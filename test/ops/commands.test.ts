@@ -1,4 +1,12 @@
-import { chmodSync, mkdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -103,6 +111,24 @@ describe('doctor', () => {
     expect(stdout).toMatch(/WARN backup .*\n.*→ selvedge backup create/);
     expect(stdout).not.toContain('FAIL');
     expect(code).toBe(0);
+  });
+
+  it('makes no database where there is none, and migrates none', async () => {
+    const house = await install();
+    const data = join(house.folder, 'data');
+    const first = await house.run('doctor');
+    expect(first.stdout).toMatch(/FAIL database .*mirror\.db/);
+    expect(first.stdout).toMatch(/- {4}service +not asked: first the database/);
+    expect([first.code, existsSync(data)]).toEqual([1, false]);
+    await house.run('migrate');
+    const database = new Database(join(data, 'mirror.db'));
+    const newest = 'select max(version) from schema_migration';
+    database.exec(`delete from schema_migration where version = (${newest})`);
+    database.close();
+    const before = readFileSync(join(data, 'mirror.db'));
+    const second = await house.run('doctor');
+    expect(second.stdout).toMatch(/FAIL database .* has schema \d+, this program needs \d+/);
+    expect(readFileSync(join(data, 'mirror.db')).equals(before)).toBe(true);
   });
 
   it('says of each thing that is wrong what to do', async () => {

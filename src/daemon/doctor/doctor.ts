@@ -41,7 +41,8 @@ export async function* examine(deps: DoctorDeps): AsyncGenerator<Finding, void, 
   yield* checkWarnings(loaded);
   yield* await guarded('data folder', () => checkFolder(config));
   yield* await guarded('disk', () => checkDisk(config));
-  yield* await guarded('database', () => checkDatabase(config, now));
+  const database = await guarded('database', () => checkDatabase(config, now));
+  yield* database;
   yield* await guarded('readers', () => checkHolders(config));
   yield* await guarded('backup', () => checkBackups(config, now));
   yield* await guarded('rules', () => checkRules(config));
@@ -53,7 +54,12 @@ export async function* examine(deps: DoctorDeps): AsyncGenerator<Finding, void, 
   }
   yield* await guarded('listeners', () => checkListeners(config));
   yield* await guarded('certificate', () => checkCertificate(baseUrl, now));
-  yield* await guarded('service V1', () => checkV1(ask));
-  yield* await guarded('service V2', () => checkV2(config, ask));
+  // Without a daemon the log-in needs the database: asking would make it, or migrate it.
+  if (database.some(({ grade }) => grade === 'failed')) {
+    yield skipped('service', 'not asked: first the database', 'see "database"');
+  } else {
+    yield* await guarded('service V1', () => checkV1(ask));
+    yield* await guarded('service V2', () => checkV2(config, ask));
+  }
   yield skipped('portal', 'not asked: each link is a way in', 'selvedge portal open');
 }
