@@ -130,8 +130,10 @@ async function endArming(tx: Tx, ruleId: string, who: Who, at: number): Promise<
   return ended.length > 0;
 }
 
-async function disarm(tx: Tx, ruleId: string, who: Who, at: number) {
+/** Also a rule that is in no file any more. */
+async function disarm(tx: Tx, ruleSet: RuleSet, ruleId: string, who: Who, at: number) {
   if (!(await endArming(tx, ruleId, who, at))) {
+    rejectRule(ruleSet, ruleId);
     throw new RefusedError('rules.not_armed', `${ruleId} is not armed`);
   }
   const detail = `disarmed by ${who.actor}: ${who.reason}`;
@@ -151,7 +153,7 @@ export function createRejectOperations(deps: RejectOperationsDeps): RejectOperat
   };
   return {
     arm: (...request) => changing((tx) => arm(deps, tx, request)),
-    disarm: (ruleId, who) => changing((tx) => disarm(tx, ruleId, who, clock.now())),
+    disarm: (ruleId, who) => changing((tx) => disarm(tx, deps.ruleSet(), ruleId, who, clock.now())),
     seen: (ruleId, decisions, actor) =>
       store.transaction((tx) => {
         const { hash } = rejectRule(deps.ruleSet(), ruleId);

@@ -112,5 +112,8 @@ describe('disarming a reject rule', () => {
     await expect(court.operations.disarm('reject-unlucky', WHO)).rejects.toMatchObject({
       code: 'rules.not_armed',
     });
+    await expect(court.operations.disarm('reject-unlukky', WHO)).rejects.toMatchObject({
+      ...{ code: 'rules.no_reject_rule', hint: 'did you mean reject-unlucky?' },
+    });
   });
 });
