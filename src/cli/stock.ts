@@ -1,5 +1,6 @@
 /** `selvedge stock`: the stock of a barcode or a style, now, at some time, or through time. */
 import { Command } from 'commander';
+import { systemClock } from '../lib/clock.ts';
 import { RefusedError, UsageError } from '../lib/errors.ts';
 import { formatMinorUnits } from '../lib/money.ts';
 import { parseTime } from '../lib/units.ts';
@@ -45,8 +46,16 @@ async function readVariants(db: Db, wanted: string): Promise<Variant[]> {
   return found;
 }
 
-/** Before the first change that is kept, no stock and nothing known would look the same. */
+/**
+ * Before the first change that is kept, no stock and nothing known would look the same; and of a
+ * time to come nobody knows anything.
+ */
 async function requireKnown(db: Db, at: number): Promise<void> {
+  if (at > systemClock().now()) {
+    throw new RefusedError('stock.too_late', 'nobody knows the stock of a time to come', {
+      hint: 'without --as-of it is the stock of now',
+    });
+  }
   const first = await db
     .selectFrom('change')
     .select('at')

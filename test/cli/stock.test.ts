@@ -51,6 +51,9 @@ it('shows the stock of a barcode and a style: now, in the past, through time', a
   const early = await call('stock', barcode, '--as-of', '2020-01-01');
   expect(early).toMatchObject({ code: 1, stdout: '' });
   expect(early.stderr).toContain('nothing is known of the stock before');
+  const late = await call('stock', barcode, '--as-of', '2999-01-01');
+  expect(late).toMatchObject({ code: 1, stdout: '' });
+  expect(late.stderr).toContain('nobody knows the stock of a time to come');
   const history = JSON.parse((await call('stock', barcode, '--history', '--json')).stdout);
   expect(history.map(({ what }: { what: string }) => what)).toEqual([
     'first seen',
