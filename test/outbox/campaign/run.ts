@@ -7,6 +7,7 @@
  * summary; exits 1 when anything is lost, doubled or otherwise wrong.
  */
 import { parseArgs } from 'node:util';
+import { wholeNumber } from '../../support/whole-number.ts';
 import { runSeed, type SeedFigures } from './seed.ts';
 
 const { values } = parseArgs({
@@ -18,11 +19,11 @@ const { values } = parseArgs({
     kills: { type: 'string', default: '6' },
   },
 });
-const [first, seeds] = [Number(values.first), Number(values.seeds)];
+const [first, seeds] = [wholeNumber(values.first), wholeNumber(values.seeds)];
 const size = {
-  orders: Number(values.orders),
-  refunds: Number(values.refunds),
-  kills: Number(values.kills),
+  orders: wholeNumber(values.orders),
+  refunds: wholeNumber(values.refunds),
+  kills: wholeNumber(values.kills),
 };
 
 function say(text: string): void {
