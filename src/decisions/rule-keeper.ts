@@ -31,6 +31,11 @@ export interface Reloaded {
   readonly disarmed: readonly string[];
 }
 
+interface Who {
+  readonly actor: string;
+  readonly reason: string;
+}
+
 export interface RuleKeeper {
   current(): LoadedRuleSet;
   /** True while no set has been loaded: the last good one is only observed with. */
@@ -41,15 +46,21 @@ export interface RuleKeeper {
    */
   refreshLists(): Promise<boolean>;
   /** Throws the ConfigError that names every mistake, and keeps what is in force. */
-  reload(who: { readonly actor: string; readonly reason: string }): Promise<Reloaded>;
+  reload(who: Who, from: From): Promise<Reloaded>;
+}
+
+interface From {
+  readonly directory: string;
+  /** Called in the step that puts the set in force: what goes with it must not act without it. */
+  readonly onInForce?: () => void;
 }
 
 export interface RuleKeeperDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Where the rules are; may change with the configuration. */
-  readonly directory: () => string;
+  /** Where the rules are at the start. */
+  readonly directory: string;
 }
 
 async function tellInvalid({ store, clock, log }: RuleKeeperDeps, error: ConfigError) {
@@ -128,6 +139,29 @@ async function tellLists(
   }
 }
 
+async function auditReload(tx: Tx, who: Who, { from, to }: RuleSetDiff, clock: Clock) {
+  const detail = JSON.stringify({ from, to });
+  const row = { at: clock.now(), ...who, action: 'rules.reload', subject: 'rules', detail };
+  await tx.insertInto('audit').values(row).execute();
+}
+
+function tellReloaded(log: Logger, diff: RuleSetDiff, disarmed: readonly string[]): void {
+  const [from, to] = [diff.from.slice(0, 12), diff.to.slice(0, 12)];
+  const { added, removed, changed } = diff;
+  const what = { from, to, added, removed, changed: changed.map(({ id }) => id), disarmed };
+  log.info(what, from === to ? 'the rules are as they were' : 'other rules are in force');
+}
+
+/** Runs pieces of work one after the other, in the order in which they were asked for. */
+function createTurns(): <T>(work: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const mine = last.then(work);
+    last = mine.catch(() => undefined);
+    return mine;
+  };
+}
+
 /** Opens with the set of the directory, or, when that has mistakes, with the last good one. */
 export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> {
   const { store, clock, log } = deps;
@@ -138,8 +172,10 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
   };
   let inForce: LoadedRuleSet;
   let provisional = false;
+  // Each goes by what is in force: the slower one of two would put back what the other replaced.
+  const inTurn = createTurns();
   try {
-    const loaded = loadRuleSet(deps.directory());
+    const loaded = loadRuleSet(deps.directory);
     inForce = readsLists(loaded) ? await fill(loaded, await lastGood(deps)) : loaded;
     await store.transaction((tx) => putFilesInForce(tx, inForce, clock));
   } catch (thrown) {
@@ -148,50 +184,47 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
     inForce = await lastGood(deps);
     provisional = true;
   }
+  const refreshLists = async (): Promise<boolean> => {
+    const before = inForce;
+    if (!readsLists(before)) return false;
+    const next = await fill(before, before);
+    if (next.ruleSet.hash === before.ruleSet.hash) return false;
+    const disarmed = await store.transaction(async (tx) => {
+      await putInForce(tx, next, clock);
+      return disarmedBy(tx, before, next);
+    });
+    inForce = next;
+    const lists = listDigests(listsOf(next));
+    const rules = next.ruleSet.hash.slice(0, 12);
+    log.info({ rules, lists, disarmed }, 'a list of the rules has another content');
+    return true;
+  };
+  const reload = async (who: Who, { directory, onInForce }: From): Promise<Reloaded> => {
+    const before = inForce;
+    let next: LoadedRuleSet;
+    try {
+      next = await fill(loadRuleSet(directory), before);
+    } catch (thrown) {
+      if (thrown instanceof ConfigError) await tellInvalid(deps, thrown);
+      throw thrown;
+    }
+    const diff = diffRuleSets(before.ruleSet, next.ruleSet);
+    const disarmed = await store.transaction(async (tx) => {
+      await putFilesInForce(tx, next, clock);
+      await auditReload(tx, who, diff, clock);
+      if (provisional) await reconsiderAll(tx, clock.now());
+      return disarmedBy(tx, before, next);
+    });
+    inForce = next;
+    provisional = false;
+    onInForce?.();
+    tellReloaded(log, diff, disarmed);
+    return { diff, disarmed };
+  };
   return {
     current: () => inForce,
     isProvisional: () => provisional,
-    async refreshLists() {
-      const before = inForce;
-      if (!readsLists(before)) return false;
-      const next = await fill(before, before);
-      // Somebody loaded other rules meanwhile: those have their lists.
-      if (next.ruleSet.hash === before.ruleSet.hash || inForce !== before) return false;
-      const disarmed = await store.transaction(async (tx) => {
-        await putInForce(tx, next, clock);
-        return disarmedBy(tx, before, next);
-      });
-      inForce = next;
-      const lists = listDigests(listsOf(next));
-      const rules = next.ruleSet.hash.slice(0, 12);
-      log.info({ rules, lists, disarmed }, 'a list of the rules has another content');
-      return true;
-    },
-    async reload(who) {
-      let next: LoadedRuleSet;
-      try {
-        next = await fill(loadRuleSet(deps.directory()), inForce);
-      } catch (thrown) {
-        if (thrown instanceof ConfigError) await tellInvalid(deps, thrown);
-        throw thrown;
-      }
-      const before = inForce;
-      const diff = diffRuleSets(before.ruleSet, next.ruleSet);
-      const disarmed = await store.transaction(async (tx) => {
-        await putFilesInForce(tx, next, clock);
-        const detail = JSON.stringify({ from: diff.from, to: diff.to });
-        const row = { at: clock.now(), ...who, action: 'rules.reload', subject: 'rules', detail };
-        await tx.insertInto('audit').values(row).execute();
-        if (provisional) await reconsiderAll(tx, clock.now());
-        return disarmedBy(tx, before, next);
-      });
-      inForce = next;
-      provisional = false;
-      const [from, to] = [diff.from.slice(0, 12), diff.to.slice(0, 12)];
-      const { added, removed, changed } = diff;
-      const what = { from, to, added, removed, changed: changed.map(({ id }) => id), disarmed };
-      log.info(what, from === to ? 'the rules are as they were' : 'other rules are in force');
-      return { diff, disarmed };
-    },
+    refreshLists: () => inTurn(refreshLists),
+    reload: (who, from) => inTurn(() => reload(who, from)),
   };
 }

@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Config } from '../../src/config/schema.ts';
 import { openDaemon } from '../../src/daemon/daemon.ts';
+import { openRules } from '../../src/daemon/rules/reload.ts';
+import { createDecider } from '../../src/decisions/decider.ts';
 import { loadRuleSet } from '../../src/decisions/rule-files.ts';
 import { systemRandom } from '../../src/lib/chance.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -10,10 +12,13 @@ import { ConfigError } from '../../src/lib/errors.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
 import type { Reference } from '../../src/reference/reference.ts';
+import { turnsOfThread } from '../../src/store/writers/turns.ts';
+import { createHouse } from '../decisions/support.ts';
 import { SIMPLE_RULES, startTestReference, testConfig, testLogger } from '../support/house.ts';
 import { temporaryFolder } from '../support/store.ts';
 
 const BROKEN = SIMPLE_RULES.replace('delivery.quantity <= 20', 'delivry.quantity <= 20');
+const ONLY_HOLDS = SIMPLE_RULES.replace('action: accept', 'action: hold');
 const WHO = { actor: 'ada', reason: 'a new season' };
 
 let reference: Reference;
@@ -116,6 +121,41 @@ describe('a reload', () => {
     await expect(daemon.reload(WHO)).rejects.toMatchObject({ code: 'config.invalid' });
     read = () => config;
     expect((await daemon.reload(WHO)).diff.changed).toHaveLength(2);
+  });
+
+  it('lets rules that were only watched not act before those that come with the mode', async () => {
+    const { store, clock, ...house } = await createHouse();
+    await house.delivery({ id: 1 });
+    const overrides = [{ path: 'rules.mode', value: 'observe' }];
+    const config = testConfig(reference, { folder, overrides });
+    const live: Config = { ...config, rules: { ...config.rules, mode: 'live' } };
+    const log = testLogger();
+    const rules = await openRules(config, { store, clock, log, readConfig: () => live });
+    const decider = createDecider({
+      ...{ store, clock, log, rules: rules.current, settleMs: 1_000, reconsiderMs: 900_000 },
+      get mode() {
+        return rules.mode();
+      },
+      onDecided: () => undefined,
+      onPush: () => undefined,
+    });
+    const stop = new AbortController();
+    const done = decider.run(stop.signal);
+    await clock.advance(10);
+    await clock.advance(10);
+    // The thread of a pull writes: the decision has its turn next, and then the reload.
+    const thread = turnsOfThread(store.turns);
+    await thread.enter();
+    await clock.advance(1_000);
+    writeFileSync(join(config.rules.directory, 'rules.yaml'), ONLY_HOLDS);
+    const reloading = rules.reload(WHO);
+    await clock.advance(0);
+    thread.leave();
+    await reloading;
+    stop.abort();
+    await done;
+    expect(await house.decisions()).toMatchObject([{ outcome: 'accept', trigger: 'new' }]);
+    expect(await house.pushes()).toEqual([]);
   });
 });
 

@@ -47,7 +47,7 @@ const AT_ONCE = ['rules.directory', 'rules.mode'];
 export async function openRules(config: Config, deps: RulesInForceDeps): Promise<RulesInForce> {
   const { clock, log, readConfig } = deps;
   let { rules } = config;
-  const keeper = await openRuleKeeper({ ...deps, directory: () => rules.directory });
+  const keeper = await openRuleKeeper({ ...deps, directory: rules.directory });
   if (keeper.isProvisional()) {
     log.error({ rules: keeper.current().ruleSet.hash.slice(0, 12) }, 'no good rules: observing');
   }
@@ -65,13 +65,13 @@ export async function openRules(config: Config, deps: RulesInForceDeps): Promise
     mode: () => (keeper.isProvisional() ? 'observe' : rules.mode),
     async reload(who) {
       const fresh = readConfig?.() ?? config;
-      const before = rules;
-      rules = fresh.rules;
-      const reloaded = await keeper.reload(who).catch((error: unknown) => {
-        rules = before;
-        throw error;
-      });
-      const [from, to] = [before.mode, rules.mode];
+      let from = rules.mode;
+      const onInForce = (): void => {
+        from = rules.mode;
+        rules = fresh.rules;
+      };
+      const { directory, mode: to } = fresh.rules;
+      const reloaded = await keeper.reload(who, { directory, onInForce });
       if (from !== to) log.info({ from, to }, 'the rules act in another mode');
       const restart = changedSettings(config, fresh).filter((path) => !AT_ONCE.includes(path));
       if (restart.length > 0) log.warn({ restart }, 'these settings act from the next start on');

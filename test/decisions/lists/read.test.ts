@@ -2,13 +2,15 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { fillLists } from '../../../src/decisions/lists/read.ts';
-import { openRuleKeeper } from '../../../src/decisions/rule-keeper.ts';
+import { openRuleKeeper, RULES_IN_FORCE } from '../../../src/decisions/rule-keeper.ts';
 import { verifyDecisions } from '../../../src/decisions/trial/replay.ts';
 import { manualClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { loadRules } from '../../../src/rules/load.ts';
 import { runRuleTests } from '../../../src/rules/testing.ts';
+import { readState } from '../../../src/store/state.ts';
 import { openStore } from '../../../src/store/store.ts';
+import { turnsOfThread } from '../../../src/store/writers/turns.ts';
 import { damage, temporaryFolder } from '../../support/store.ts';
 import { createHouse } from '../support.ts';
 
@@ -25,6 +27,8 @@ rules:
       - { name: an unknown one, given: { order: { account_no: null } }, expect: none }
       - { name: a blocked one, given: { order: { account_no: C-9 } }, expect: none }
 `;
+
+const WHO = { actor: 'anna', reason: 'a test' };
 
 const LIST = 'blocked: { from: erp_customer.account_no, where: blocked, sample: [C-9] }';
 const SETTINGS = `
@@ -55,7 +59,7 @@ async function createKeeper() {
   write('rules.yaml', RULES);
   const { store, clock } = house;
   const open = () =>
-    openRuleKeeper({ ...{ store, clock, log: silentLogger() }, directory: () => folder });
+    openRuleKeeper({ ...{ store, clock, log: silentLogger() }, directory: folder });
   const incidents = async () => {
     const rows = await store.db
       .selectFrom('incident')
@@ -65,7 +69,7 @@ async function createKeeper() {
       .execute();
     return rows.map(({ key }) => key);
   };
-  return { ...house, open, incidents, write };
+  return { ...house, open, incidents, write, directory: folder };
 }
 
 describe('a list from what the ERP tells', () => {
@@ -111,14 +115,33 @@ describe('a list from what the ERP tells', () => {
     await house.customer({ accountNo: 'C-1', blocked: true });
     const keeper = await house.open();
     house.write('rules.yaml', 'rules: nonsense');
-    await expect(keeper.reload({ actor: 'anna', reason: 'a test' })).rejects.toThrow();
+    await expect(keeper.reload(WHO, house)).rejects.toThrow();
     expect(await house.incidents()).toHaveLength(1);
     await house.customer({ accountNo: 'C-2', blocked: true });
     expect(await keeper.refreshLists()).toBe(true);
     expect(await house.incidents()).toHaveLength(1);
     house.write('rules.yaml', RULES);
-    await keeper.reload({ actor: 'anna', reason: 'a test' });
+    await keeper.reload(WHO, house);
     expect(await house.incidents()).toEqual([]);
+  });
+
+  it('that is read while other rules are loaded does not bring the old rules back', async () => {
+    const house = await createKeeper();
+    await house.customer({ accountNo: 'C-1', blocked: true });
+    const keeper = await house.open();
+    await house.customer({ accountNo: 'C-2', blocked: true });
+    house.write('rules.yaml', RULES.replace('action: accept', 'action: hold'));
+    // Both wait for the thread of a pull that writes.
+    const thread = turnsOfThread(house.store.turns);
+    await thread.enter();
+    const done = [keeper.reload(WHO, house), keeper.refreshLists()];
+    await house.clock.advance(0);
+    thread.leave();
+    await Promise.all(done);
+    const { rules, settings, hash } = keeper.current().ruleSet;
+    expect(rules.map(({ action }) => action)).toEqual(['hold']);
+    expect(settings.lists.blocked).toEqual(['C-1', 'C-2']);
+    expect(await readState(house.store.db, RULES_IN_FORCE)).toBe(hash);
   });
 
   it('that lies in damaged pages is not put off: the daemon ends', async () => {
