@@ -163,7 +163,9 @@ async function sendItem(
   signal: AbortSignal,
 ): Promise<OutboxItem | undefined> {
   const { store, clock } = deps;
-  const attempt = await markSending(store, item, clearance, clock.now());
+  // Asked again: who is told that sending is stopped must not see this one leave.
+  const isHeld = (): boolean => deps.brake(item.kind) !== undefined;
+  const attempt = await markSending(store, item, clearance, { now: clock.now(), isHeld });
   if (attempt === undefined) return undefined;
   const sent = await attemptOnce(kind, item, signal);
   const { error: _, ...end } = sent;

@@ -182,17 +182,18 @@ export interface SendingNotes {
 }
 
 /**
- * Written and durable before the first byte leaves. Undefined: somebody else has moved the row,
- * so it must not be sent.
+ * Written and durable before the first byte leaves. Undefined: somebody else has moved the row, or
+ * it was stopped while it waited for its turn: it must not be sent.
  */
 export async function markSending(
   store: Store,
   item: OutboxItem,
   notes: SendingNotes,
-  now: number,
+  { now, isHeld }: { readonly now: number; readonly isHeld: () => boolean },
 ): Promise<number | undefined> {
   const attempt = item.attempts + 1;
   return store.transaction(async (tx) => {
+    if (isHeld()) return undefined;
     const isOurs = await move(tx, item, 'sending', {
       attempts: attempt,
       problems: JSON.stringify(notes.warnings),

@@ -3,7 +3,9 @@ import { expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { openOutboxStops } from '../../src/outbox/stops.ts';
+import { turnsOfThread } from '../../src/store/writers/turns.ts';
 import { temporaryStore } from '../support/store.ts';
+import { createBench, NO } from './support.ts';
 
 const ASKER = { actor: 'ada', reason: 'wrong prices' };
 
@@ -44,4 +46,28 @@ it('outlives restarts, each kind and everything by itself', async () => {
     'outbox.resume outbox',
     'outbox.resume outbox:order',
   ]);
+});
+
+it('stops what was cleared and waits for its turn to be written down', async () => {
+  const bench = await createBench();
+  const outboxId = await bench.add(1);
+  const { dispatcher } = bench.start();
+  const thread = turnsOfThread(bench.store.turns);
+  bench.script.look = async () => {
+    // The thread of a pull writes from now on.
+    await thread.enter();
+    return NO;
+  };
+  await bench.clock.advance(0);
+  expect(bench.looks).toEqual([outboxId]);
+  bench.brake = true;
+  bench.script.look = () => NO;
+  thread.leave();
+  await bench.clock.advance(0);
+  expect(bench.sends).toEqual([]);
+  expect(await bench.row(outboxId)).toMatchObject({ state: 'queued', last_error: 'stopped' });
+  bench.brake = false;
+  dispatcher.nudge();
+  await bench.clock.advance(0);
+  expect(bench.sends).toEqual([outboxId]);
 });
