@@ -36,7 +36,11 @@ function nameOf(kind: string | null): string {
 export async function openOutboxStops(deps: OutboxStopsDeps): Promise<OutboxStops> {
   const { store, clock, log } = deps;
   let stops = await readOutboxStops(store.db);
+  /** Those whose end is being written down: they hold still, and may be thrown anew. */
+  const ending = new Set<OutboxStop>();
   const find = (kind: string | null) => stops.find((one) => one.kind === kind);
+  const findLasting = (kind: string | null) =>
+    stops.find((one) => one.kind === kind && !ending.has(one));
   const write = async (
     action: 'outbox.stop' | 'outbox.resume',
     kind: string | null,
@@ -63,7 +67,7 @@ export async function openOutboxStops(deps: OutboxStopsDeps): Promise<OutboxStop
       return by && `${by.actor} stopped ${nameOf(by.kind)}: ${by.reason}`;
     },
     async stop(kind, asker) {
-      const by = find(kind);
+      const by = findLasting(kind);
       if (by) {
         const message = `${by.actor} has stopped ${nameOf(kind)} already: ${by.reason}`;
         throw new RefusedError('outbox.stopped', message, {
@@ -77,7 +81,7 @@ export async function openOutboxStops(deps: OutboxStopsDeps): Promise<OutboxStop
       return stop;
     },
     async resume(kind, asker) {
-      const ended = find(kind);
+      const ended = findLasting(kind);
       if (!ended) {
         const others = stops.map((one) => nameOf(one.kind)).join(', ');
         throw new RefusedError('outbox.not_stopped', `${nameOf(kind)} is not stopped`, {
@@ -85,7 +89,8 @@ export async function openOutboxStops(deps: OutboxStopsDeps): Promise<OutboxStop
         });
       }
       // Not before it is written: whoever is told that it failed must find it stopped.
-      await write('outbox.resume', kind, asker, ended);
+      ending.add(ended);
+      await write('outbox.resume', kind, asker, ended).finally(() => ending.delete(ended));
       return ended;
     },
   };

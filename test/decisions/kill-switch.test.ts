@@ -5,6 +5,7 @@ import { openKillSwitch, stopFile } from '../../src/decisions/stop/kill-switch.t
 import { silentLogger } from '../../src/lib/log.ts';
 import { enqueueDeliveryStatus } from '../../src/outbox/enqueue.ts';
 import { readDecisionsStop } from '../../src/store/state.ts';
+import { turnsOfThread } from '../../src/store/writers/turns.ts';
 import { createHouse, type House } from './support.ts';
 
 const WHO = { actor: 'anna', reason: 'prices look wrong' };
@@ -121,5 +122,27 @@ describe('the kill switch', () => {
     rmSync(file);
     await killSwitch.followFile();
     expect(killSwitch.stopped()).toMatchObject(WHO);
+  });
+
+  it.each([
+    ['before', true],
+    ['behind', false],
+  ])('holds when it is thrown while its end is being written down, %s it', async (_, isFirst) => {
+    const house = await createHouse();
+    const killSwitch = await switchOf(house);
+    await killSwitch.stop(WHO);
+    const thread = turnsOfThread(house.store.turns);
+    await thread.enter();
+    const resuming = [killSwitch.resume(WHO)];
+    await house.clock.advance(1);
+    const again = { actor: 'bo', reason: 'they are wrong again' };
+    // Who comes when the turn is free goes before who was told to wait for it.
+    if (isFirst) thread.leave();
+    const stopping = killSwitch.stop(again);
+    if (!isFirst) thread.leave();
+    await Promise.all(resuming);
+    expect(await stopping).toMatchObject(again);
+    expect(killSwitch.stopped()).toMatchObject(again);
+    expect((await switchOf(house)).stopped()).toMatchObject(again);
   });
 });

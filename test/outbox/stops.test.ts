@@ -71,3 +71,17 @@ it('stops what was cleared and waits for its turn to be written down', async () 
   await bench.clock.advance(0);
   expect(bench.sends).toEqual([outboxId]);
 });
+
+it('may be thrown again while its end is being written down', async () => {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  const open = () => openOutboxStops({ store, clock, log: silentLogger() });
+  const stops = await open();
+  await stops.stop('order', ASKER);
+  const resuming = stops.resume('order', ASKER);
+  await stops.stop('order', { ...ASKER, reason: 'they are wrong again' });
+  await resuming;
+  for (const { brake } of [stops, await open()]) {
+    expect(brake('order')).toBe('ada stopped order: they are wrong again');
+  }
+});

@@ -10,6 +10,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
@@ -134,7 +135,10 @@ async function writeStop(store: Store, stop: DecisionsStop): Promise<number> {
 
 async function deleteStop(store: Store, asker: Asker, stop: DecisionsStop, at: number) {
   await store.transaction(async (tx) => {
-    await tx.deleteFrom('daemon_state').where('key', '=', DECISIONS_STOP_KEY).execute();
+    // A later one may have been written down in the meantime.
+    if (isDeepStrictEqual(await readDecisionsStop(tx), stop)) {
+      await tx.deleteFrom('daemon_state').where('key', '=', DECISIONS_STOP_KEY).execute();
+    }
     await audit(tx, 'decisions.resume', asker, at, { stop });
   });
 }
@@ -143,30 +147,40 @@ export async function openKillSwitch(deps: KillSwitchDeps): Promise<KillSwitch> 
   const { store, clock, log } = deps;
   const file = stopFile(deps.dataDir);
   let current = await readDecisionsStop(store.db);
+  /** Its end is being written down: it holds still, and may be thrown anew. */
+  let ending: DecisionsStop | undefined;
   const stopped = (): DecisionsStop | undefined => {
     if (current !== undefined || !existsSync(file)) return current;
     return { at: clock.now(), actor: FILE_ACTOR, reason: reasonIn(file) };
   };
   const stop = async ({ actor, reason }: Asker): Promise<DecisionsStop> => {
-    if (current) {
+    if (current && current !== ending) {
       const message = `${current.actor} has stopped them already: ${current.reason}`;
       throw new RefusedError('decisions.stopped', message);
     }
+    const thrown = { at: clock.now(), actor, reason };
     // Before it is written: what is about to be sent must not slip through.
-    current = { at: clock.now(), actor, reason };
-    const canceled = await writeStop(store, current);
+    current = thrown;
+    const canceled = await writeStop(store, thrown);
     log.warn({ actor, reason, canceled }, 'the decisions are stopped');
-    return current;
+    return thrown;
   };
   const resume = async (asker: Asker): Promise<DecisionsStop> => {
     if (existsSync(file)) {
       const hint = `remove ${file}`;
       throw new RefusedError('decisions.stop_file', 'the file decisions.stop is there', { hint });
     }
-    if (!current) throw new RefusedError('decisions.not_stopped', 'they are not stopped');
+    if (!current || current === ending) {
+      throw new RefusedError('decisions.not_stopped', 'they are not stopped');
+    }
     const ended = current;
-    await deleteStop(store, asker, ended, clock.now());
-    current = undefined;
+    ending = ended;
+    try {
+      await deleteStop(store, asker, ended, clock.now());
+      if (current === ended) current = undefined;
+    } finally {
+      if (ending === ended) ending = undefined;
+    }
     log.warn({ ...asker }, 'the decisions go on');
     return ended;
   };
@@ -179,7 +193,7 @@ export async function openKillSwitch(deps: KillSwitchDeps): Promise<KillSwitch> 
     async followFile() {
       const isThere = existsSync(file);
       if (isThere && !current) await stop({ actor: FILE_ACTOR, reason: reasonIn(file) });
-      if (!isThere && current?.actor === FILE_ACTOR) {
+      if (!isThere && current?.actor === FILE_ACTOR && current !== ending) {
         await resume({ actor: FILE_ACTOR, reason: 'the file decisions.stop is gone' });
       }
     },
