@@ -6,6 +6,8 @@ import {
   RefusedError,
   RetryLaterError,
 } from '../../src/lib/errors.ts';
+import type { JsonObject } from '../../src/lib/json.ts';
+import { createDesk } from '../../src/outbox/desk/operations.ts';
 import { createBench, NO, OVERTAKEN, YES } from './support.ts';
 
 const HOUR = 3_600_000;
@@ -96,6 +98,28 @@ describe('one push', () => {
 
 describe('a push in doubt', () => {
   const lost = new InDoubtError('transport.in_doubt', 'reset');
+
+  it('is not confirmed by what a person knew before it was sent once more', async () => {
+    const bench = await createBench();
+    const id = await bench.add(1);
+    bench.creates = true;
+    bench.script.send = fail(lost);
+    bench.start();
+    await bench.clock.advance(2_000);
+    const reading = Promise.withResolvers<JsonObject>();
+    const desk = createDesk({
+      ...{ store: bench.store, clock: bench.clock, quietMs: () => 0 },
+      ...{ confirm: () => reading.promise, nudge: () => undefined, onMoved: () => undefined },
+    });
+    const who = { actor: 'anna', reason: 'asked support' };
+    const confirming = desk.resolve(id, { as: 'confirmed', id: '7' }, who);
+    await desk.resolve(id, { as: 'absent' }, { ...who, actor: 'bo' });
+    await bench.clock.advance(10_000);
+    expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', attempts: 2 });
+    reading.resolve({ orderId: 7 });
+    await expect(confirming).rejects.toMatchObject({ code: 'outbox.wrong_state' });
+    expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', result: null });
+  });
 
   it('whose effect is found is confirmed and never sent again', async () => {
     const bench = await createBench();

@@ -55,6 +55,7 @@ export interface DeskRow {
   readonly kind: string;
   readonly reference: string;
   readonly state: OutboxState;
+  readonly attempts: number;
   readonly deskReason: string | null;
   readonly inDoubtSince: number | null;
   readonly result: string | null;
@@ -80,7 +81,7 @@ async function select(db: Tx | Store['db'], selection: Selection): Promise<DeskR
     .selectFrom('outbox')
     .select([
       ...(['outbox_id', 'kind', 'reference', 'state'] as const),
-      ...(['desk_reason', 'in_doubt_since', 'result'] as const),
+      ...(['attempts', 'desk_reason', 'in_doubt_since', 'result'] as const),
     ])
     .orderBy('outbox_id')
     .limit(ROWS_MAX + 1);
@@ -97,6 +98,7 @@ async function select(db: Tx | Store['db'], selection: Selection): Promise<DeskR
     kind: row.kind,
     reference: row.reference,
     state: row.state,
+    attempts: row.attempts,
     deskReason: row.desk_reason,
     inDoubtSince: row.in_doubt_since,
     result: row.result,
@@ -256,6 +258,9 @@ async function sayConfirmed(
   const made = await deps.confirm(row, id);
   const now = deps.clock.now();
   await deps.store.transaction(async (tx) => {
+    const [present] = await select(tx, { outboxId: row.outboxId });
+    // A try that came while this was read has a doubt of its own, and maybe made another one.
+    if (present?.attempts !== row.attempts) refuse(row, 'resolved', 'it was sent once more');
     await requireUnclaimed(tx, row, made);
     await personSays(tx, row.outboxId, now, 'yes', { ...asker, ...made });
     const { orderId } = made;
