@@ -11,7 +11,7 @@ import { readSubject, type Subject } from './facts.ts';
 import { endHolds, keepHolds, lapsedRules, readHolds } from './holds/holds.ts';
 import { outcomeAfterReturn, reconsiderAccepted } from './holds/returns.ts';
 import { resolveReturned, resolveUndecidable, tellMisfits } from './incidents.ts';
-import { overtakenBy, sendBefore } from './push.ts';
+import { openPush, overtakenBy, sendBefore } from './push.ts';
 import {
   type DecisionMode,
   type Judgement,
@@ -105,6 +105,8 @@ export async function decide(
   onPush: () => void,
 ): Promise<Decided | undefined> {
   const { rules, now, trigger, mode } = context;
+  // Since it was found due, a person or the end of a grace may have meant one.
+  if (await openPush(tx, orderDeliveryId)) return undefined;
   await noteExternal(tx, context, orderDeliveryId);
   const at = { now, settings: rules.ruleSet.settings };
   const subject = await readSubject(tx, orderDeliveryId, at);

@@ -18,6 +18,16 @@ export function hasOpenPush(idColumn: string, status?: DeliveryStatus): RawBuild
     select 1 from outbox where lane = ${lane} and ended_at is null ${to})`;
 }
 
+/** The push of this delivery that is on its way, if one is. */
+export async function openPush(tx: Tx, orderDeliveryId: number) {
+  return tx
+    .selectFrom('outbox')
+    .select(['outbox_id', 'state'])
+    .where('lane', '=', deliveryLane(orderDeliveryId))
+    .where('ended_at', 'is', null)
+    .executeTakeFirst();
+}
+
 /** SQL: the row `outbox` is the push of the decision in these columns. */
 export function isPushOf(idColumn: string, decisionColumn: string): RawBuilder<boolean> {
   const [before, between] = pushReference('', '').split('//');

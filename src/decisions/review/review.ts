@@ -10,12 +10,13 @@
  */
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError, SelvedgeError } from '../../lib/errors.ts';
-import { type DeliveryStatus, deliveryLane, enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
+import { type DeliveryStatus, enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
 import { evaluate } from '../../rules/evaluate.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { deliveryIdOf } from '../desk.ts';
 import { UnknownStatus } from '../facts/status.ts';
 import { readSubject, type Subject } from '../facts.ts';
+import { openPush } from '../push.ts';
 import { recordDecision } from '../record.ts';
 import { armedRuleIds } from '../reject/arming.ts';
 import { endEntry, latestEntry } from '../reject/queue.ts';
@@ -134,12 +135,7 @@ function checkConfirmed({ action, confirmed = [] }: ReviewRequest, number: strin
 }
 
 async function checkNoPush(tx: Tx, orderDeliveryId: number): Promise<void> {
-  const open = await tx
-    .selectFrom('outbox')
-    .select(['outbox_id', 'state'])
-    .where('lane', '=', deliveryLane(orderDeliveryId))
-    .where('ended_at', 'is', null)
-    .executeTakeFirst();
+  const open = await openPush(tx, orderDeliveryId);
   if (!open) return;
   const message = `push ${open.outbox_id} of it is ${open.state}`;
   const hint = `once the service has answered, or after: selvedge outbox cancel ${open.outbox_id}`;

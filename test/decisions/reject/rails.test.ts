@@ -41,6 +41,28 @@ describe('a reject whose grace is over', () => {
     expect(await court.entry()).toMatchObject({ state: 'rejected', ended_by: 'daemon' });
     expect((await verifyDecisions(court.store.db, 100)).different).toEqual([]);
   });
+
+  it('is left alone by a decider that had found it due before', async () => {
+    const court = await createCourt();
+    await court.unlucky(2);
+    await court.decide();
+    await court.arm();
+    await court.decide();
+    await court.clock.advance(DAY);
+    await court.fresh();
+    await court.unlucky(1, {}, 12);
+    await court.store.transaction((tx) => reconsiderAll(tx, court.clock.now()));
+    let executed: Promise<void> | undefined;
+    const onDecided = (): void => {
+      executed ??= court.execute();
+    };
+    await court.decide({ onDecided });
+    await executed;
+    expect(await court.meant()).toEqual(['2 rejected']);
+    expect(await court.entry(2)).toMatchObject({ state: 'pushing' });
+    const incidents = await court.store.db.selectFrom('incident').select('kind').execute();
+    expect(incidents).toEqual([]);
+  });
 });
 
 describe('the rail', () => {
