@@ -44,7 +44,9 @@ export async function runUntilSignal(
   const stop = new AbortController();
   let stoppedAt = 0;
   const onSignal = (name: NodeJS.Signals): void => {
-    if (name === 'SIGHUP' && onHangUp && !stop.signal.aborted) {
+    if (name === 'SIGHUP' && onHangUp) {
+      // Who asks for a reload while we stop does not ask for force.
+      if (stop.signal.aborted) return;
       log.info('reloading, as SIGHUP asks');
       onHangUp().catch((thrown: unknown) => {
         log.error({ err: toError(thrown) }, 'nothing was reloaded; all stays as it was');

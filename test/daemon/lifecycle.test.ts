@@ -9,6 +9,24 @@ afterEach(() => {
 });
 
 describe('SIGHUP', () => {
+  it('forces no stop that goes on already', async () => {
+    const clock = manualClock();
+    const exit = vi.spyOn(process, 'exit').mockImplementation(() => {
+      throw new Error('this process goes on');
+    });
+    let reloads = 0;
+    const onHangUp = async () => {
+      reloads += 1;
+    };
+    const work = async (): Promise<void> => {
+      process.emit('SIGTERM', 'SIGTERM');
+      await clock.advance(1_000);
+      process.emit('SIGHUP', 'SIGHUP');
+    };
+    await runUntilSignal(work, silentLogger(), { clock, onHangUp });
+    expect([exit.mock.calls, reloads]).toEqual([[], 0]);
+  });
+
   it('reloads where there is something to reload, and stops nothing', async () => {
     let reloads = 0;
     const ended = new AbortController();
