@@ -43,6 +43,8 @@ export interface Decider {
   run(signal: AbortSignal): Promise<void>;
   /** A delivery may have become due. */
   nudge(): void;
+  /** Cancels what was decided while the rules acted and was not sent, if they do not any more. */
+  recall(): Promise<void>;
 }
 
 /** Deliveries decided between two looks at the table. */
@@ -135,6 +137,7 @@ export function createDecider(deps: DeciderDeps): Decider {
   return {
     name: 'decisions',
     nudge: () => wake.abort(),
+    recall: () => recallUnsent(deps),
     async run(signal) {
       const aside = new Map<number, number>();
       const follower = createFollower(deps.store, () => contextOf(deps));

@@ -3,9 +3,12 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Config } from '../../src/config/schema.ts';
 import { openDaemon } from '../../src/daemon/daemon.ts';
+import { createDecisions } from '../../src/daemon/decisions.ts';
 import { openRules } from '../../src/daemon/rules/reload.ts';
+import { createPulse } from '../../src/daemon/watch/pulse.ts';
 import { createDecider } from '../../src/decisions/decider.ts';
 import { loadRuleSet } from '../../src/decisions/rule-files.ts';
+import { openKillSwitch } from '../../src/decisions/stop/kill-switch.ts';
 import { systemRandom } from '../../src/lib/chance.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { ConfigError } from '../../src/lib/errors.ts';
@@ -156,6 +159,27 @@ describe('a reload', () => {
     await done;
     expect(await house.decisions()).toMatchObject([{ outcome: 'accept', trigger: 'new' }]);
     expect(await house.pushes()).toEqual([]);
+  });
+
+  it('that ends acting has canceled what was not sent when it is answered', async () => {
+    const { store, clock, ...house } = await createHouse();
+    await house.delivery({ id: 1 });
+    const config = testConfig(reference, { folder });
+    const readConfig = (): Config => ({ ...config, rules: { ...config.rules, mode: 'observe' } });
+    const log = testLogger();
+    const rules = await openRules(config, { store, clock, log, readConfig });
+    const killSwitch = await openKillSwitch({ store, clock, log, dataDir: folder });
+    const decisions = createDecisions(config, {
+      ...{ store, log, rules, killSwitch, pulse: createPulse(clock) },
+      readOrder: () => Promise.reject(new Error('nothing is read')),
+      onDecided: () => undefined,
+      onPush: () => undefined,
+    });
+    await house.decide({ rules: rules.current });
+    expect(await house.pushes()).toEqual(['delivery/1/decision/1']);
+    await decisions.reload(WHO);
+    const push = await store.db.selectFrom('outbox').select('state').executeTakeFirstOrThrow();
+    expect(push.state).toBe('canceled');
   });
 });
 
