@@ -80,6 +80,8 @@ function runCommand(
       else resolve();
     };
     signal.addEventListener('abort', onAbort, { once: true });
+    // It may have come while the receipt was read.
+    if (signal.aborted) onAbort();
     child.stderr.on('data', (chunk: Buffer) => {
       complaint = (complaint + chunk.toString()).slice(0, COMPLAINT_CHARS_MAX);
     });

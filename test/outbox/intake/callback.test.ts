@@ -30,7 +30,7 @@ async function ended(
   const worker = createCallback({ ...deps, settings: { command, ...QUICK, ...settings } });
   const { stop } = runWorker(worker);
   const row = () => store.db.selectFrom('intake').selectAll().executeTakeFirstOrThrow();
-  return { folder, row, stop, restart: () => runWorker(worker) };
+  return { store, folder, row, stop, restart: () => runWorker(worker) };
 }
 
 describe('the callback command', () => {
@@ -102,6 +102,21 @@ describe('the callback command', () => {
     restart();
     await until('told', async () => (await row()).callback_due_at === null || undefined);
     expect(await row()).toMatchObject({ callback_error: null });
+  });
+
+  it('does not hold up a stop that came just before it was started', async () => {
+    const clock = manualClock(systemClock().now() + 60_000);
+    const script = 'touch first; test -e second && sleep 300; exit 1';
+    const { store, folder, row, stop, restart } = await ended(script, { delayMaxMs: 0 }, clock);
+    await until('the first try', async () => (await row()).callback_error ?? undefined);
+    await stop();
+    writeFileSync(join(folder, 'second'), '');
+    const before = Promise.withResolvers<void>();
+    const writing = store.transaction(() => before.promise);
+    const stopped = restart().stop();
+    before.resolve();
+    await Promise.all([writing, stopped]);
+    expect(await row()).toMatchObject({ callback_attempts: 1 });
   });
 
   it.each(['confirmed', 'canceled'])(
