@@ -96,6 +96,22 @@ describe('a wish of the operator', () => {
     expect(await state()).toMatchObject({ requested: 'run', due_at: clock.now() });
   });
 
+  it('that comes while a run fails waits for nothing but what the service asks for', async () => {
+    let isWanted = false;
+    let retryAfterMs: number | undefined;
+    const { run, state, operations, clock } = await startRuns(async () => {
+      if (isWanted) await operations.runNow('stock', false, ASKER);
+      throw new RetryLaterError('transport.reset', 'cut', { retryAfterMs });
+    });
+    for (let attempt = 1; attempt <= 3; attempt += 1) await run();
+    isWanted = true;
+    expect(await run()).toMatchObject({ outcome: 'interrupted' });
+    expect(await state()).toMatchObject({ requested: 'run', due_at: clock.now(), failures: 0 });
+    retryAfterMs = 45_000;
+    await run();
+    expect(await state()).toMatchObject({ requested: 'run', due_at: clock.now() + 45_000 });
+  });
+
   it('is refused for a stream that is paused', async () => {
     const { operations } = await startRuns(async () => undefined);
     await operations.setPaused('stock', true, ASKER);

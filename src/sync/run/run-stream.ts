@@ -188,11 +188,23 @@ async function interrupt(
   deps: RunnerDeps,
   run: Run,
   reason: string,
-  { waitMs, failures }: { readonly waitMs: number; readonly failures: number },
+  wait: { readonly ownMs: number; readonly askedMs: number; readonly failures: number },
 ): Promise<RunResult> {
+  const { ownMs, askedMs, failures } = wait;
+  const waitMs = Math.max(ownMs, askedMs);
+  const now = deps.clock.now();
   await deps.store.db
     .updateTable('stream_state')
-    .set({ due_at: deps.clock.now() + waitMs, failures, last_error: reason })
+    .set((eb) => {
+      // A wish that came meanwhile waits no longer than the service asks.
+      const unlessWanted = (usual: number, wanted: number) =>
+        eb.case().when('requested', 'is', null).then(usual).else(wanted).end();
+      return {
+        due_at: unlessWanted(now + waitMs, now + askedMs),
+        failures: unlessWanted(failures, 0),
+        last_error: reason,
+      };
+    })
     .where('stream', '=', run.stream)
     .execute();
   const { stream, runId } = run;
@@ -274,8 +286,9 @@ async function afterFailure(
   const reason = reasonOf(error);
   const ownMs = waitAfter(error, failures);
   const askedMs = error instanceof RetryLaterError ? (error.retryAfterMs ?? 0) : 0;
-  const waitMs = ownMs === undefined ? undefined : Math.max(ownMs, askedMs);
-  if (waitMs !== undefined) return interrupt(deps, run, reason, { waitMs, failures: failures + 1 });
+  if (ownMs !== undefined) {
+    return interrupt(deps, run, reason, { ownMs, askedMs, failures: failures + 1 });
+  }
   return { outcome: 'failed', reason, rowsDeleted: 0, rowsHeld: 0 };
 }
 
