@@ -124,8 +124,14 @@ export const EXIT = {
   forced: { code: 130, meaning: 'stopped by force (second signal)' },
 } as const;
 
-/** How SQLite and the system say it; SHMSIZE: the index of its log could not be made larger. */
-const FULL: unknown[] = ['SQLITE_FULL', 'SQLITE_IOERR_SHMSIZE', 'ENOSPC', 'EDQUOT'];
+/** As SQLite, the system and we say it; SHMSIZE: the index of its log could not be made larger. */
+const FULL: unknown[] = [
+  'SQLITE_FULL',
+  'SQLITE_IOERR_SHMSIZE',
+  'ENOSPC',
+  'EDQUOT',
+  'store.disk_full',
+];
 
 /** Whether a full disk is the reason, or the reason of the reason: room is all that it needs. */
 export function isDiskFull(error: unknown): boolean {

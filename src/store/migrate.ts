@@ -10,6 +10,7 @@ import type Database from 'better-sqlite3';
 import type { Clock } from '../lib/clock.ts';
 import { StoreError, toError } from '../lib/errors.ts';
 import { sha256 } from '../lib/json.ts';
+import { copyBytes, requireRoom } from './space.ts';
 
 export interface Migration {
   readonly version: number;
@@ -121,9 +122,13 @@ export function pendingMigrations(
   return { version: ledger.length, pending: migrations.slice(ledger.length) };
 }
 
+/** Of the room for the copy; new indexes, and the log, take some beside it. */
+const ROOM_TO_MIGRATE = 1.1;
+
 /** Whoever may open the database may open the copy, and nobody else; a half one does not stay. */
 function copyBefore(database: Database.Database, ending: string): string {
   const copy = `${database.name}.${ending}`;
+  requireRoom(copy, copyBytes(database) * ROOM_TO_MIGRATE);
   try {
     database.prepare('vacuum into ?').run(copy);
     chmodSync(copy, statSync(database.name).mode & 0o777);

@@ -6,11 +6,15 @@
  *
  * A disk that cannot be looked at changes nothing: the last look counts.
  */
+import { type StatsFs, statfsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type Database from 'better-sqlite3';
 import type { Config } from '../config/schema.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isDiskFull, RetryLaterError, toError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
+import { formatSize } from '../lib/units.ts';
 
 /** Pulls and hand-ins of the ERP, events of the relay, and pushes to the service. */
 const ACTIVITIES = ['pull', 'receive', 'send'] as const;
@@ -66,13 +70,46 @@ export function restingWith(
   return Object.entries(floors).flatMap(([name, floor]) => (freeBytes < floor ? [name] : []));
 }
 
+const FREE_SPACE =
+  'free space on that disk; nothing is lost, and it may be tried again at any time';
+
 /** What to throw instead of an error that came while this file was opened. */
 export function toldFull(error: unknown, path: string): unknown {
-  if (!isDiskFull(error)) return error;
+  if (error instanceof RetryLaterError || !isDiskFull(error)) return error;
   return new RetryLaterError('store.disk_full', `the disk is full: no room for ${path}`, {
-    hint: 'free space on that disk; nothing is lost, and it may be tried again at any time',
+    hint: FREE_SPACE,
     cause: error,
   });
+}
+
+/** What a copy of the database needs at most. */
+export function copyBytes(database: Database.Database): number {
+  const figure = (name: string): number => Number(database.pragma(name, { simple: true }));
+  return (figure('page_count') - figure('freelist_count')) * figure('page_size');
+}
+
+function diskOf(path: string): StatsFs | undefined {
+  try {
+    return statfsSync(dirname(path));
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Throws before a file is begun that clearly finds no room: a full disk stops all who write on it,
+ * and whoever is started again and again would fill it each time. A disk that does not tell its
+ * size is tried.
+ */
+export function requireRoom(path: string, mostBytes: number, leastBytes = mostBytes): void {
+  const disk = diskOf(path);
+  if (!disk || disk.blocks === 0) return;
+  const freeBytes = disk.bavail * disk.bsize;
+  if (freeBytes >= leastBytes) return;
+  const message =
+    `the disk is full: no room for ${path}: ` +
+    `it may need ${formatSize(mostBytes)}, ${formatSize(freeBytes)} are free`;
+  throw new RetryLaterError('store.disk_full', message, { hint: FREE_SPACE });
 }
 
 export function createSpaceWatch(deps: SpaceDeps, limits: SpaceLimits): SpaceWatch {

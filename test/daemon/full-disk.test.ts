@@ -5,6 +5,7 @@ import Database from 'better-sqlite3';
 import { describe, expect, inject, it, onTestFinished, type TestContext } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { EXIT, exitCodeOf } from '../../src/lib/errors.ts';
+import { APPLICATION_ID } from '../../src/store/connection.ts';
 import { type Migration, migrate, readMigrations } from '../../src/store/migrate.ts';
 import { freeBytesAt } from '../../src/store/space.ts';
 import { selvedge } from '../cli/support.ts';
@@ -16,6 +17,10 @@ const KIB = 1_024;
 
 /** So much is free, from nothing at all to not enough for the whole schema. */
 const ROOMS = [0, 4, 16, 40, 100, 600].map((kib) => ({ kib }));
+
+/** A copy is not begun that cannot be ended. */
+const TOO_SMALL =
+  /^selvedge: the disk is full: no room for .*: it may need [\d.]+ [KM]iB, [\d.]+ KiB are free\n/;
 
 /** With a filler that leaves this much free. Skips the test where this user may not mount one. */
 function fullDisk({ skip }: TestContext, freeBytes: number) {
@@ -37,7 +42,7 @@ describe('a full disk', () => {
       await disk.fill();
       for (const command of ['migrate', 'run']) {
         const { code, stderr } = await selvedge(['--config', disk.file, command], ENV);
-        expect(stderr).toMatch(/^selvedge: the disk is full: no room for .*\/data\/[a-z.]+\n/);
+        expect(stderr).toMatch(/^selvedge: the disk is full: no room for \S+\/data\/[a-z]/);
         expect(stderr).toContain('hint: free space');
         expect(code).toBe(EXIT.temporary.code);
       }
@@ -69,9 +74,28 @@ describe('a full disk', () => {
     const directory = join(disk.dataDir, 'backup');
     const args = ['--config', disk.file, 'backup', 'create', '--to', directory];
     const { code, stderr } = await selvedge(args, ENV);
-    expect(stderr).toContain('database or disk is full');
+    expect(stderr).toMatch(TOO_SMALL);
     expect(code).toBe(EXIT.temporary.code);
     expect(readdirSync(directory)).toEqual([]);
+  });
+
+  it('is told before a database is copied that lacks a migration', async (context) => {
+    const disk = fullDisk(context, 200 * KIB);
+    const database = new Database(join(disk.dataDir, 'mirror.db'));
+    database.pragma(`application_id = ${APPLICATION_ID}`);
+    migrate(database, manualClock(), readMigrations().slice(0, -1));
+    database.close();
+    await disk.fill();
+    for (const command of ['migrate', 'run']) {
+      const { code, stderr } = await selvedge(['--config', disk.file, command], ENV);
+      expect(stderr).toMatch(TOO_SMALL);
+      expect(stderr).toContain('mirror.db.before-');
+      expect(code).toBe(EXIT.temporary.code);
+    }
+    expect(readdirSync(disk.dataDir).sort()).toEqual(['daemon.lock', 'mirror.db']);
+    disk.makeRoom();
+    const { stdout } = await selvedge(['--config', disk.file, 'migrate'], ENV);
+    expect(stdout).toContain('copy: ');
   });
 
   it('ends a migration with everything as it was, the copy from before it included', () => {

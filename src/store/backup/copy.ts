@@ -1,17 +1,27 @@
 /** A copy of a database that others may be writing. */
 import { chmodSync } from 'node:fs';
 import Database from 'better-sqlite3';
-import { StoreError, toError } from '../../lib/errors.ts';
+import { RetryLaterError, StoreError, toError } from '../../lib/errors.ts';
+import { copyBytes, requireRoom } from '../space.ts';
 
-/** Consistent and compact, for its owner only; a new file. Throws StoreError `backup.failed`. */
+/** A copy is packed: pages that are half empty are joined. */
+const PACKED = 0.5;
+
+/**
+ * Consistent and compact, for its owner only; a new file. Throws StoreError `backup.failed`, and
+ * RetryLaterError `store.disk_full` where there clearly is no room.
+ */
 export function copyDatabase(source: string, target: string, busyTimeoutMs: number): void {
   const options = { readonly: true, fileMustExist: true, timeout: busyTimeoutMs };
   let from: Database.Database | undefined;
   try {
     from = new Database(source, options);
+    const most = copyBytes(from);
+    requireRoom(target, most, most * PACKED);
     from.prepare('vacuum into ?').run(target);
     chmodSync(target, 0o600);
   } catch (cause) {
+    if (cause instanceof RetryLaterError) throw cause;
     const message = `${source} cannot be copied to ${target}: ${toError(cause).message}`;
     const hint = from
       ? 'is there room on that disk, and may this user write there?'
