@@ -4,11 +4,12 @@
  * database itself. A lease row beside it says who holds it, and its fencing token tells a daemon
  * that was suspended that somebody took over.
  */
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import Database from 'better-sqlite3';
 import type { Clock } from '../lib/clock.ts';
 import { ConfigError, isDiskFull, StoreError, toError } from '../lib/errors.ts';
+import { makeFolder } from './folders.ts';
 import { toldFull } from './space.ts';
 import type { Store } from './store.ts';
 
@@ -33,7 +34,7 @@ const FOLDER_HINT = 'dataDir must name a folder that this user may write to';
 /** Makes the folder of the databases, for its owner only, if it is not there. */
 export function makeDataFolder(path: string): void {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
+    makeFolder(path, 0o700);
   } catch (cause) {
     const message = `the data folder ${path} cannot be made: ${toError(cause).message}`;
     throw new ConfigError('store.data_folder', message, { hint: FOLDER_HINT, cause });

@@ -2,12 +2,13 @@
  * The demo's own folder: the configuration of the daemon, its secrets and its database, written
  * as an administrator would write them, so that every other command works on the demo as well.
  */
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
-import { ConfigError } from '../../lib/errors.ts';
+import { ConfigError, toError } from '../../lib/errors.ts';
 import type { Reference } from '../../reference/reference.ts';
+import { makeFolder } from '../../store/folders.ts';
 import { lockFolder } from '../../store/lock.ts';
 
 const EXAMPLE_RULES = fileURLToPath(new URL('../../../config/rules/', import.meta.url));
@@ -33,7 +34,14 @@ function emptied(path: string): void {
   const lock = join(path, 'data', 'daemon.lock');
   if (existsSync(lock)) lockFolder(lock).release();
   rmSync(path, { recursive: true, force: true });
-  mkdirSync(join(path, 'secrets'), { recursive: true, mode: 0o700 });
+  try {
+    makeFolder(join(path, 'secrets'), 0o700);
+  } catch (cause) {
+    throw new ConfigError('demo.folder', `${path} cannot be made: ${toError(cause).message}`, {
+      hint: 'name another folder with --dir',
+      cause,
+    });
+  }
   writeFileSync(join(path, MARKER), '');
 }
 

@@ -10,7 +10,6 @@ import {
   closeSync,
   existsSync,
   fsyncSync,
-  mkdirSync,
   openSync,
   readdirSync,
   renameSync,
@@ -22,6 +21,7 @@ import { basename, dirname, join } from 'node:path';
 import type { Clock } from '../../lib/clock.ts';
 import { ConfigError, StoreError, toError } from '../../lib/errors.ts';
 import { isJsonObject } from '../../lib/json.ts';
+import { makeFolder } from '../folders.ts';
 import { copyDatabase } from './copy.ts';
 import { inspectCopy } from './inspect.ts';
 import { type Backup, type BackupPart, backupName, digestOf, listBackups } from './manifest.ts';
@@ -126,7 +126,7 @@ export async function createBackup(
   const base = join(directory, backupName(now));
   let isOurs: boolean;
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    makeFolder(directory, 0o700);
     removePartials(directory, now);
     isOurs = takeName(`${base}.json`);
   } catch (cause) {

@@ -10,11 +10,11 @@
  * of the older one, which gets its digest into its name. Reads and writes `intake_file` and
  * `intake_file_document`. A folder that cannot be used ends the worker, which is started again.
  */
-import { mkdirSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { join, parse } from 'node:path';
 import { isJsonObject } from '../../../lib/json.ts';
 import type { Logger } from '../../../lib/log.ts';
+import { makeFolder } from '../../../store/folders.ts';
 import type { Store } from '../../../store/store.ts';
 import { type Delivered, type Handed, type Intake, invalid } from '../hand-in.ts';
 import { refusalReceipt } from '../receipt.ts';
@@ -87,7 +87,7 @@ function takenFile(row: FileRow): TakenFile & { readonly due: number } {
 function makeFolders(root: string): void {
   const umask = process.umask(0o007);
   try {
-    for (const name of FOLDERS) mkdirSync(join(root, name), { recursive: true, mode: 0o770 });
+    for (const name of FOLDERS) makeFolder(join(root, name), 0o770);
   } finally {
     process.umask(umask);
   }
