@@ -4,6 +4,7 @@
  */
 import { closeSync, existsSync, openSync, readSync, renameSync, rmSync, statSync } from 'node:fs';
 import { isStoreUnusable, RefusedError, toError } from '../lib/errors.ts';
+import { isMirrorOfBackup } from '../store/backup/manifest.ts';
 import { sealCopy } from '../store/backup/seal.ts';
 import { APPLICATION_ID, openReader } from '../store/connection.ts';
 import { toldDamage } from '../store/transaction/dialect.ts';
@@ -43,14 +44,15 @@ function isCopy(path: string): boolean {
 
 /** Only an older copy is replaced: another file is somebody's, the ERP's documents for one. */
 function requireOlderCopy(target: string): void {
+  if (isMirrorOfBackup(target)) {
+    const message = `${target} is the copy of a backup, which would be none any more`;
+    throw new RefusedError('report.snapshot_of_backup', message, { hint: 'name another file' });
+  }
   if (!existsSync(target) || isCopy(target)) return;
-  throw new RefusedError(
-    'report.snapshot_of_other',
-    `${target} is there, and no copy of a mirror`,
-    {
-      hint: 'name another file, or remove this one',
-    },
-  );
+  const message = `${target} is there, and no copy of a mirror`;
+  throw new RefusedError('report.snapshot_of_other', message, {
+    hint: 'name another file, or remove this one',
+  });
 }
 
 /** Writes the copy to `target`; blocks this thread meanwhile. */

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
@@ -254,6 +254,19 @@ describe('selvedge report', () => {
     const { code, stderr } = await report('snapshot', folder);
     expect({ code, stderr }).toMatchObject({ code: EXIT.failure.code });
     expect(stderr).toContain('is there, and no copy of a mirror');
+  });
+
+  it('replaces no backup, whose copies look like an older copy', async () => {
+    const { report, folder } = await house();
+    const directory = join(folder, 'backups');
+    const backup = (...args: string[]) =>
+      selvedge(['--config', join(folder, 'selvedge.yaml'), 'backup', ...args], { KEY: 'key-4711' });
+    await backup('create', '--to', directory);
+    const [slip = '', copy = ''] = readdirSync(directory).sort().reverse();
+    const { code, stderr } = await report('snapshot', join(directory, copy));
+    expect(code).toBe(EXIT.failure.code);
+    expect(stderr).toContain(`${copy} is the copy of a backup`);
+    expect(await backup('verify', join(directory, slip))).toMatchObject({ code: 0 });
   });
 
   it('publishes nothing of a damaged mirror, and leaves the older copy', async () => {

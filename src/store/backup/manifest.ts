@@ -1,7 +1,7 @@
 /** The slip of paper beside a backup: what it must hold. Names and times of backups. */
 import { createHash } from 'node:crypto';
 import { createReadStream, readdirSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 import type { Config } from '../../config/schema.ts';
@@ -50,6 +50,12 @@ export function readManifest(path: string): BackupManifest | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Whether the file is a finished backup's copy of the mirror: its slip lies beside it. */
+export function isMirrorOfBackup(path: string): boolean {
+  const slip = path.replace(/-mirror\.db$/, '.json');
+  return slip !== path && readManifest(slip)?.mirror.file === basename(path);
 }
 
 /** The finished backups of a folder, newest first, as many as asked for. */
