@@ -19,6 +19,7 @@ import type { Tables } from './tables.ts';
 import { ImmediateSqliteDialect, type InTurn } from './transaction/dialect.ts';
 import {
   isLogTaken,
+  isTakenLogPinned,
   leaveLog,
   shareTurns,
   type Turns,
@@ -143,7 +144,13 @@ export class SqliteStore implements Store {
     if (this.#writeBackEvery === 0 || this.#transactions < this.#writeBackEvery) return;
     this.#transactions = 0;
     this.checkpoint('passive');
-    await this.#inTurn(async () => this.checkpoint('passive'));
+    await this.#inTurn(async () => this.takeLog());
+  }
+
+  /** Of the second writer: writes the log back, and says that it does and what is in the way. */
+  takeLog(): void {
+    const found = this.checkpoint('passive');
+    takeLog(this.turns, found !== undefined && found.checkpointed < found.log);
   }
 
   #heedLog(): void {
@@ -184,6 +191,11 @@ export class SqliteStore implements Store {
   /** Whether the second writer writes the log back. */
   get isLogTaken(): boolean {
     return isLogTaken(this.turns);
+  }
+
+  /** Whether it has found a reader in the way. */
+  get isTakenLogPinned(): boolean {
+    return isTakenLogPinned(this.turns);
   }
 
   /** Gives free pages back to the disk, up to this number, and the cached ones to the system. */
@@ -283,8 +295,9 @@ export async function openSecondWriter(
       .run(String(clock.now()), clock.now());
     verifyPragmas(database, byHand);
     const writeBackEvery = options.checkpoint === 'external' ? 0 : WRITE_BACK_EVERY;
-    if (writeBackEvery > 0) takeLog(options.turns);
-    return new SqliteStore(database, options.turns, writeBackEvery);
+    const store = new SqliteStore(database, options.turns, writeBackEvery);
+    if (writeBackEvery > 0) store.takeLog();
+    return store;
   } catch (error) {
     database.close();
     throw error;

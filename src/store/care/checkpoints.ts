@@ -2,7 +2,7 @@
  * Keeps the write-ahead log small. SQLite writes it back by itself while we write; a program that
  * holds a read transaction open stops that, and the log grows for as long as it stays. So the log
  * is written back again in quiet moments, emptied when it has grown, and a reader who does not go
- * is told of; during a pull by the size of the log alone.
+ * is told of.
  */
 import { statSync } from 'node:fs';
 import type { Clock } from '../../lib/clock.ts';
@@ -22,7 +22,7 @@ export interface Checkpoints {
 
 interface LogFigures {
   readonly walBytes: number;
-  /** How long a reader has kept the log from being written back; 0 during a pull. */
+  /** How long a reader has kept the log from being written back. */
   readonly pinnedMs: number;
 }
 
@@ -54,12 +54,16 @@ export function createCheckpoints(
     pinnedMs: pinnedSince === undefined ? 0 : clock.monotonic() - pinnedSince,
   });
 
+  const note = (isPinned: boolean): void => {
+    if (!isPinned) pinnedSince = undefined;
+    else pinnedSince ??= clock.monotonic();
+  };
+
   const writeBack = (): void => {
     const found = store.checkpoint('passive');
     if (!found) return;
     const isPinned = found.checkpointed < found.log;
-    if (!isPinned) pinnedSince = undefined;
-    else pinnedSince ??= clock.monotonic();
+    note(isPinned);
     if (!isPinned && walBytes() > truncateBytes) store.checkpoint('truncate');
   };
 
@@ -74,8 +78,8 @@ export function createCheckpoints(
 
   return {
     look() {
-      // It blocks: while a pull goes on its thread does it, and nobody asks who holds the log.
-      if (store.isLogTaken) pinnedSince = undefined;
+      // It blocks: while a pull goes on its thread does it, and tells what it found.
+      if (store.isLogTaken) note(store.isTakenLogPinned);
       else if (own) writeBack();
       warn();
     },

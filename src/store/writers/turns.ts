@@ -14,8 +14,10 @@
 const WANTED = 0;
 /** 1 while the other thread is in a transaction. */
 const BUSY = 1;
-/** 1 while the other thread writes the log back. */
+/** Who writes the log back: 0 this thread, else the other one, which says what it found. */
 const LOG = 2;
+const TAKEN = 1;
+const PINNED = 2;
 const CELLS = 3;
 
 /** A transaction of the other thread takes milliseconds; one that has died gives none back. */
@@ -36,8 +38,9 @@ export function shareTurns(): SharedArrayBuffer {
   return new SharedArrayBuffer(CELLS * Int32Array.BYTES_PER_ELEMENT);
 }
 
-export function takeLog(shared: SharedArrayBuffer): void {
-  Atomics.store(new Int32Array(shared), LOG, 1);
+/** `isPinned`: a reader keeps the log from being written back. */
+export function takeLog(shared: SharedArrayBuffer, isPinned: boolean): void {
+  Atomics.store(new Int32Array(shared), LOG, isPinned ? PINNED : TAKEN);
 }
 
 export function leaveLog(shared: SharedArrayBuffer): void {
@@ -45,7 +48,11 @@ export function leaveLog(shared: SharedArrayBuffer): void {
 }
 
 export function isLogTaken(shared: SharedArrayBuffer): boolean {
-  return Atomics.load(new Int32Array(shared), LOG) === 1;
+  return Atomics.load(new Int32Array(shared), LOG) !== 0;
+}
+
+export function isTakenLogPinned(shared: SharedArrayBuffer): boolean {
+  return Atomics.load(new Int32Array(shared), LOG) === PINNED;
 }
 
 export function turnsOfMain(shared: SharedArrayBuffer): Turns {

@@ -78,6 +78,41 @@ describe('the write-ahead log', () => {
     expect(checkpoints.figures().walBytes).toBe(0);
   });
 
+  it('is told of by the second writer: a reader who stays through pulls, or goes', async () => {
+    const clock = manualClock();
+    const store = await temporaryStore(clock);
+    const { path, turns } = store;
+    const checkpoints = createCheckpoints({ store, clock, log: silentLogger() }, true);
+    const pinnedMs = () => {
+      checkpoints.look();
+      return checkpoints.figures().pinnedMs;
+    };
+    const reader = foreign(store);
+    reader.exec('begin; select * from change');
+    fill(foreign(store), 10, 0);
+    expect(pinnedMs()).toBe(0);
+    const second = await openSecondWriter({ path, turns, busyTimeoutMs: 100 }, clock);
+    await clock.advance(1_000);
+    expect(pinnedMs()).toBe(1_000);
+    reader.exec('commit');
+    // So often that the log is written back.
+    const write = async () => {
+      for (let round = 0; round < 4; round += 1) {
+        await second.transaction((tx) =>
+          sql`update daemon_state set updated_at = updated_at + 1`.execute(tx),
+        );
+      }
+    };
+    await write();
+    expect(pinnedMs()).toBe(0);
+    reader.exec('begin; select * from change');
+    await write();
+    expect(pinnedMs()).toBe(0);
+    await clock.advance(1_000);
+    await second.close();
+    expect(pinnedMs()).toBe(1_000);
+  });
+
   it('is emptied once it has grown, and a reader who stays is noticed', async () => {
     const clock = manualClock();
     const store = await temporaryStore(clock);
