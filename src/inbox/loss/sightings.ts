@@ -12,6 +12,7 @@
  * the place in the feed is written with what it led to.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import { isJsonObject, tryParseJson } from '../../lib/json.ts';
 import { readState, writeState } from '../../store/state.ts';
@@ -117,15 +118,21 @@ async function subjectOf(db: Tx, { entity, key }: Change): Promise<Subject | und
 
 /** When the sweep before this one looked: what it did not see yet has happened since. */
 async function sweptBefore(db: Tx, runId: number): Promise<number | undefined> {
-  const row = await db
-    .selectFrom('sync_run')
-    .select('started_at')
-    .where('stream', 'in', SWEEPS)
-    .where('outcome', '=', 'complete')
-    .where('run_id', '<', runId)
-    .orderBy('run_id', 'desc')
-    .executeTakeFirst();
-  return row?.started_at;
+  let last = { run_id: 0, started_at: Number.NaN };
+  // One stream at a time goes down an index to the run; both at once would sort all that there are.
+  for (const stream of SWEEPS) {
+    const row = await db
+      .selectFrom('sync_run')
+      .select(['run_id', 'started_at'])
+      .where('stream', '=', stream)
+      .where('outcome', '=', 'complete')
+      .where('run_id', '<', runId)
+      .orderBy('run_id', 'desc')
+      .limit(1)
+      .executeTakeFirst();
+    if (row && row.run_id > last.run_id) last = row;
+  }
+  return last.run_id === 0 ? undefined : last.started_at;
 }
 
 /** An event of this type for this order in this time that no other change has used up. */
@@ -228,7 +235,8 @@ async function changesAfter(db: Db, cursor: number, end: number) {
     .selectAll()
     .where('seq', '>', cursor)
     .where('seq', '<=', upTo)
-    .where('entity', 'in', ['sales_order', 'delivery', 'refund'])
+    // With the plus by the number: else SQLite goes through all that ever changed of these.
+    .where(sql<string>`+entity`, 'in', ['sales_order', 'delivery', 'refund'])
     .orderBy('seq')
     .limit(CHANGES_PER_COMMIT)
     .execute();
