@@ -9,6 +9,16 @@ import type { SqliteStore } from '../../src/store/store.ts';
 import { notePlans } from '../support/plans.ts';
 import { temporaryStore } from '../support/store.ts';
 
+const NUMBERS = sql`with recursive n(i) as (select 1 union all select i + 1 from n where i < 3000)`;
+
+async function events(store: SqliteStore, last: string): Promise<void> {
+  await sql`${NUMBERS}
+    insert into webhook_event (event_id, received_at, sent_at, type, order_id, body, secret_name,
+      outcome)
+    select 'msg_' || i, i, i, iif(i = 3000, ${last}, 'sales_order.order_created'), i, x'7b7d', 'a',
+      'refresh' from n`.execute(store.db);
+}
+
 /** Changes of deliveries that two sweeps have found. */
 async function swept(): Promise<{ readonly deps: SightingDeps; readonly store: SqliteStore }> {
   const clock = manualClock();
@@ -25,7 +35,7 @@ async function swept(): Promise<{ readonly deps: SightingDeps; readonly store: S
   await sql`insert into change (at, entity, key, op, diff, cause)
     values (450, 'delivery', '7', 'insert', '{}', 'refresh:sweep:4')`.execute(store.db);
   await store.transaction((tx) => writeState(tx, 'loss_meter_seq', '0', clock));
-  const typesSent = createTypesSent(() => store.db, clock);
+  const typesSent = createTypesSent(() => store.db);
   return { store, deps: { store, clock, listeningSince: 0, typesSent, graceMs: 1_000 } };
 }
 
@@ -44,4 +54,26 @@ it('takes changes by their number, and the sweep before from an index', async ()
   expect(await planned.steps(/from "sync_run"/)).toEqual([
     'SEARCH sync_run USING INDEX sync_run_stream (stream=? AND run_id<?)',
   ]);
+});
+
+it('looks at each event once for the types that are sent', async () => {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  const planned = notePlans(store);
+  const typesSent = createTypesSent(() => planned.store.db);
+  expect(await typesSent.mayCome('sales_order.refund_created')).toBe(true);
+  await events(store, 'sales_order.refund_updated');
+  expect(await typesSent.mayCome('sales_order.refund_created')).toBe(false);
+  expect(await typesSent.mayCome('sales_order.refund_updated')).toBe(true);
+  await sql`update webhook_event set event_id = 'new_' || event_id,
+    type = 'sales_order.refund_created' where rowid = 1`.execute(store.db);
+  expect(await typesSent.mayCome('sales_order.refund_created')).toBe(false);
+  await sql`insert into webhook_event (event_id, received_at, sent_at, type, order_id, body,
+      secret_name, outcome)
+    values ('late', 1, 1, 'sales_order.refund_created', 1, x'7b7d', 'a', 'refresh')`.execute(
+    store.db,
+  );
+  expect(await typesSent.mayCome('sales_order.refund_created')).toBe(true);
+  const steps = await planned.steps(/webhook_event/);
+  expect(steps).toContain('SEARCH webhook_event USING INTEGER PRIMARY KEY (rowid>?)');
 });

@@ -2,7 +2,8 @@
  * Which types of events the relay sends us at all. An endpoint may be subscribed to some types
  * only, and a service may not have all of them: what is never sent is not lost.
  */
-import type { Clock } from '../../lib/clock.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { sql } from 'kysely';
 import type { Db } from '../../store/store.ts';
 
 export interface TypesSent {
@@ -10,32 +11,34 @@ export interface TypesSent {
   mayCome(type: string): Promise<boolean>;
 }
 
-/** To look through all events for one that is not there is not cheap. */
-const ABSENT_MS = 600_000;
+/** Events that are looked at between two turns of the event loop. */
+const SLICE_ROWS = 1_000;
 
-export function createTypesSent(db: () => Db, clock: Clock): TypesSent {
+/** Looks at each event once, in the order in which they came: there may be a million. */
+export function createTypesSent(db: () => Db): TypesSent {
   const present = new Set<string>();
-  const absentAt = new Map<string, number>();
+  let lookedTo = 0;
 
-  const hasCome = async (type: string | undefined): Promise<boolean> => {
-    const key = type ?? '';
-    if (present.has(key)) return true;
-    const lookedAt = absentAt.get(key);
-    if (lookedAt !== undefined && clock.monotonic() - lookedAt < ABSENT_MS) return false;
-    const any = db()
-      .selectFrom('webhook_event')
-      .select('event_id')
-      .where('order_id', 'is not', null);
-    const row = await (type === undefined ? any : any.where('type', '=', type))
-      .limit(1)
-      .executeTakeFirst();
-    if (row) present.add(key);
-    else absentAt.set(key, clock.monotonic());
-    return row !== undefined;
+  /** Reads on until one of this type has come, or the last event. */
+  const hasCome = async (type: string): Promise<boolean> => {
+    while (!present.has(type)) {
+      const slice = await sql<{ readonly last: number; readonly type: string | null }>`
+        select max(id) last, type from (
+          select rowid id, iif(order_id is null, null, type) type from webhook_event
+          where rowid > ${lookedTo} order by rowid limit ${SLICE_ROWS}
+        ) group by type`.execute(db());
+      if (slice.rows.length === 0) return false;
+      for (const row of slice.rows) {
+        if (row.type !== null) present.add(row.type);
+        lookedTo = Math.max(lookedTo, row.last);
+      }
+      await nextTurn();
+    }
+    return true;
   };
 
   return {
     // While nothing has come at all, everything is missing.
-    mayCome: async (type) => (await hasCome(type)) || !(await hasCome(undefined)),
+    mayCome: async (type) => (await hasCome(type)) || present.size === 0,
   };
 }
