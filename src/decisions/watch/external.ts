@@ -8,12 +8,11 @@
  * decision.
  */
 import { sql } from 'kysely';
-import { deliveryLane } from '../../outbox/enqueue.ts';
 import { evaluate } from '../../rules/evaluate.ts';
 import type { Tx } from '../../store/store.ts';
 import { UnknownStatus } from '../facts/status.ts';
 import { readSubject, type Subject } from '../facts.ts';
-import { undonePush } from '../push.ts';
+import { isPushOf, undonePush } from '../push.ts';
 import { type DecisionMode, recordDecision } from '../record.ts';
 import { linesHash } from '../review/touched.ts';
 import type { LoadedRuleSet } from '../rule-files.ts';
@@ -53,10 +52,12 @@ async function newChange(tx: Tx, orderDeliveryId: number): Promise<StatusChange 
 }
 
 async function isOurs(tx: Tx, orderDeliveryId: number, { at, to }: StatusChange): Promise<boolean> {
+  // By its decisions: what has ended is in no index of lanes.
   const row = await tx
-    .selectFrom('outbox')
+    .selectFrom('decision as n')
+    .innerJoin('outbox', (join) => join.on(isPushOf('n.order_delivery_id', 'n.decision_id')))
     .select('outbox_id')
-    .where('lane', '=', deliveryLane(orderDeliveryId))
+    .where('n.order_delivery_id', '=', orderDeliveryId)
     .where(sql<string>`body->>'$.status'`, '=', to)
     .where('attempts', '>', 0)
     .where('created_at', '<=', at)
