@@ -1052,3 +1052,4 @@ FROM (
 LEFT JOIN season_variant v ON v.barcode = b.barcode AND v.season_name = b.season_name
 LEFT JOIN stock_variant s ON s.barcode = b.barcode AND s.deleted_at IS NULL
 /* v_season_cover(season_name,barcode,style_no,style_name,color_name,size,open_preorders,in_stock,missing,cover_percent) */;
+CREATE INDEX refund_pending ON refund (pending_refund_id) WHERE pending_refund_id IS NOT NULL;

@@ -1,0 +1,26 @@
+/** What the watch asks every minute is found by indexes, however much was sent before. */
+import { expect, it } from 'vitest';
+import { manualClock } from '../../src/lib/clock.ts';
+import { silentLogger } from '../../src/lib/log.ts';
+import { createWatch } from '../../src/outbox/watch/watch.ts';
+import { notePlans } from '../support/plans.ts';
+import { temporaryStore } from '../support/store.ts';
+
+it('looks for the refund that became of a pending one', async () => {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  const planned = notePlans(store);
+  const stop = new AbortController();
+  const watch = createWatch({
+    ...{ store: planned.store, clock, log: silentLogger(), onLateness: () => undefined },
+    limits: { alertAfterMs: 1, refundAlertAfterMs: 1, auditEveryMs: 1_000, quietMs: 1_000 },
+  });
+  const done = watch.run(stop.signal);
+  await clock.advance(10);
+  stop.abort();
+  await done;
+  const steps = await planned.steps(/from refund r/);
+  expect(steps.filter((step) => / r\b/.test(step))).toEqual([
+    'SEARCH r USING COVERING INDEX refund_pending (pending_refund_id=?)',
+  ]);
+});
