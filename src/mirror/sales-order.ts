@@ -1,4 +1,5 @@
 /** `sales_order` and `sales_order_line`: the order as the service last told it. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Db, Tx } from '../store/store.ts';
 import { type Provenance, type WriteCounts, writeRows } from './entity.ts';
@@ -102,6 +103,45 @@ export async function noteDetailsRead(tx: Tx, orderId: number, at: number): Prom
     .execute();
 }
 
+/** Orders that are looked at between two turns of the event loop. */
+const SLICE_ROWS = 2_000;
+
+/** A part of the orders, by their numbers. */
+export interface OrderSlice {
+  readonly from: number;
+  /** The first number that is not in it any more. */
+  readonly before: number;
+}
+
+/** All orders from `from` on in slices, the newest first: others have their turn between two. */
+export async function* orderSlices(db: Db, from = 0): AsyncGenerator<OrderSlice> {
+  for (let before = Number.MAX_SAFE_INTEGER; ; ) {
+    const { rows } = await sql<{
+      readonly first: number | null;
+    }>`select min(order_id) first from (
+      select order_id from sales_order where order_id >= ${from} and order_id < ${before}
+      order by order_id desc limit ${SLICE_ROWS})`.execute(db);
+    const first = rows[0]?.first ?? undefined;
+    if (first === undefined) return;
+    yield { from: first, before };
+    before = first;
+    await nextTurn();
+  }
+}
+
+interface Walk {
+  readonly readSeq: number;
+  readonly startedAt: number;
+}
+
+/** Numbers of orders that a walk has met and could not understand. */
+async function notUnderstood(db: Db, { startedAt }: Walk): Promise<ReadonlySet<number>> {
+  const { rows } = await sql<{ readonly key: number }>`
+    select raw->>'orderId' + 0 key from quarantine
+    where entity = 'sales_order' and last_seen_at >= ${startedAt} and json_valid(raw)`.execute(db);
+  return new Set(rows.map(({ key }) => key));
+}
+
 interface OrdersCensus extends ListCensus {
   readonly missing: readonly number[];
 }
@@ -111,23 +151,19 @@ interface OrdersCensus extends ListCensus {
  * (`readSeq`) or a later one; so do orders that came meanwhile. One that could not be understood
  * (quarantine) was seen as well. Orders below `from` are left out.
  */
-export async function ordersCensus(
-  db: Db,
-  walk: { readonly readSeq: number; readonly startedAt: number },
-  from = 0,
-): Promise<OrdersCensus> {
-  const live = await db
-    .selectFrom('sales_order')
-    .select((eb) => eb.fn.countAll<number>().as('n'))
-    .where('deleted_at', 'is', null)
-    .where('order_id', '>=', from)
-    .executeTakeFirstOrThrow();
-  const missing = await sql<{ readonly key: number }>`select order_id as key from sales_order
-    where deleted_at is null and order_id >= ${from} and read_seq < ${walk.readSeq}
-      and order_id not in (
-      select raw->>'orderId' from quarantine
-      where entity = 'sales_order' and last_seen_at >= ${walk.startedAt}
-        and json_valid(raw) and raw->>'orderId' is not null
-    ) order by order_id`.execute(db);
-  return { live: live.n, duplicates: 0, missing: missing.rows.map(({ key }) => key) };
+export async function ordersCensus(db: Db, walk: Walk, from = 0): Promise<OrdersCensus> {
+  const met = await notUnderstood(db, walk);
+  const missing: number[] = [];
+  let live = 0;
+  for await (const slice of orderSlices(db, from)) {
+    const { rows } = await sql<{ readonly n: number; readonly unseen: string }>`
+      select count(*) n,
+        json_group_array(order_id) filter (where read_seq < ${walk.readSeq}) unseen
+      from sales_order where order_id >= ${slice.from} and order_id < ${slice.before}
+        and deleted_at is null`.execute(db);
+    live += rows[0]?.n ?? 0;
+    const unseen: readonly number[] = JSON.parse(rows[0]?.unseen ?? '[]');
+    missing.push(...unseen.filter((orderId) => !met.has(orderId)));
+  }
+  return { live, duplicates: 0, missing: missing.sort((a, b) => a - b) };
 }

@@ -13,7 +13,7 @@ import {
   refreshBacklog,
   requestRefreshes,
 } from '../../mirror/refresh.ts';
-import { ordersCensus } from '../../mirror/sales-order.ts';
+import { type OrderSlice, orderSlices, ordersCensus } from '../../mirror/sales-order.ts';
 import type { Db } from '../../store/store.ts';
 import type { Run } from '../run/ledger.ts';
 import type { StreamRun } from '../stream.ts';
@@ -89,30 +89,63 @@ interface SweptOrder {
   readonly isUnread: boolean;
 }
 
+interface ClosedOrder {
+  readonly order_id: number;
+  readonly details_read_at: number | null;
+}
+
+function closedIn(db: Db, slice: OrderSlice) {
+  return db
+    .selectFrom('sales_order')
+    .select(['order_id', 'details_read_at'])
+    .where('order_id', '>=', slice.from)
+    .where('order_id', '<', slice.before)
+    .where('deleted_at', 'is', null)
+    .where((eb) => eb.or([eb('completed', '=', 1), eb('status', '=', 'canceled')]));
+}
+
+/** The newest of those that have changed since they were read, or were never read. */
+async function changedOrders(db: Db, max: number, span: Span): Promise<readonly ClosedOrder[]> {
+  const found: ClosedOrder[] = [];
+  for await (const slice of orderSlices(db)) {
+    const changed = closedIn(db, slice).where((eb) =>
+      eb.or([
+        eb('details_read_at', 'is', null),
+        eb('details_read_at', '<', eb.ref('changed_at')),
+        eb('details_read_at', '>', span.now),
+      ]),
+    );
+    const left = max - found.length;
+    found.push(...(await changed.orderBy('order_id', 'desc').limit(left).execute()));
+    if (found.length >= max) break;
+  }
+  return found;
+}
+
+/** Those that have waited the longest. */
+async function oldestOrders(db: Db, max: number, span: Span): Promise<readonly ClosedOrder[]> {
+  let oldest: ClosedOrder[] = [];
+  for await (const slice of orderSlices(db)) {
+    const unread = await closedIn(db, slice).where(wasNotRead(span)).execute();
+    oldest = [...oldest, ...unread]
+      .sort(
+        (a, b) => (a.details_read_at ?? -1) - (b.details_read_at ?? -1) || a.order_id - b.order_id,
+      )
+      .slice(0, max);
+  }
+  return oldest;
+}
+
 /** First what changed since it was read (or was never read), then what waits the longest. */
 async function closedOrders(
   db: Db,
   { closed, closedMax }: SweepWish,
   span: Span,
 ): Promise<SweptOrder[]> {
-  const all = db
-    .selectFrom('sales_order')
-    .select(['order_id', 'details_read_at'])
-    .where('deleted_at', 'is', null)
-    .where((eb) => eb.or([eb('completed', '=', 1), eb('status', '=', 'canceled')]));
-  const hasChanged = all.where((eb) =>
-    eb.or([
-      eb('details_read_at', 'is', null),
-      eb('details_read_at', '<', eb.ref('changed_at')),
-      eb('details_read_at', '>', span.now),
-    ]),
-  );
-  const changed = await hasChanged.orderBy('order_id', 'desc').limit(closedMax).execute();
+  const changed = await changedOrders(db, closedMax, span);
   const found = new Map(changed.map((row) => [row.order_id, row.details_read_at]));
-  if (closed === 'all') {
-    const unread = all.where(wasNotRead(span));
-    const oldest = unread.orderBy('details_read_at').orderBy('order_id').limit(closedMax);
-    for (const row of await oldest.execute()) {
+  if (closed === 'all' && found.size < closedMax) {
+    for (const row of await oldestOrders(db, closedMax, span)) {
       if (found.size < closedMax) found.set(row.order_id, row.details_read_at);
     }
   }
