@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { reservedPieces } from '../../src/decisions/facts/reserved.ts';
 import { readSubject } from '../../src/decisions/facts.ts';
 import { PDM } from '../../src/mirror/catalog/pdm.ts';
 import { seasonVariants } from '../../src/mirror/catalog/variant.ts';
@@ -7,6 +8,7 @@ import type { EntityDefinition } from '../../src/mirror/prepared.ts';
 import { enqueueDeliveryStatus } from '../../src/outbox/enqueue.ts';
 import { completeFacts } from '../../src/rules/facts/derive.ts';
 import { rulesOf } from '../rules/support.ts';
+import { notePlans } from '../support/plans.ts';
 import { ACCEPT_SMALL, createHouse, type House } from './support.ts';
 
 const SETTINGS = `version: 1
@@ -252,4 +254,14 @@ describe('a pre-order', () => {
       .execute();
     expect(await seasonOf()).toMatchObject({ listed: false, delivery_names: null });
   });
+});
+
+it('looks no order up of a delivery that has left, however many have', async () => {
+  const house = await createHouse();
+  const planned = notePlans(house.store);
+  await planned.store.transaction((tx) => reservedPieces(tx, 1, ['a'], 0));
+  const steps = await planned.steps(/from delivery_line line/);
+  // In a query of its own, which runs for what has not left.
+  expect(steps).toContain('SEARCH o USING INTEGER PRIMARY KEY (rowid=?)');
+  expect(steps.filter((step) => step.includes('LEFT-JOIN'))).toEqual([]);
 });

@@ -49,14 +49,15 @@ export async function reservedPieces(
     select line.barcode, sum(line.fulfilled_quantity) pieces
     from delivery_line line
     cross join delivery d on d.order_delivery_id = line.order_delivery_id
-    left join sales_order o on o.order_id = d.order_id
     where ${inKeys('line.barcode', barcodes)}
       and d.order_delivery_id <> ${orderDeliveryId} and d.deleted_at is null
       and case d.status
         when 'pending' then d.order_delivery_id < ${orderDeliveryId} or ${BEING_ACCEPTED}
         -- Accepted or shipped since the stock was read, the stock cannot know.
         when 'accepted' then d.changed_at >= ${stockReadAt}
-          or (d.tracking_numbers = '[]' and o.completed is not 1
+          -- Most have left long ago: only of the others the order is looked up.
+          or (d.tracking_numbers = '[]'
+            and (select o.completed from sales_order o where o.order_id = d.order_id) is not 1
             and ${ACCEPTED_AT} >= ${stockReadAt - SHIPS_WITHIN_MS})
         else 0 end
     group by line.barcode`.execute(tx);
