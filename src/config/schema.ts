@@ -51,14 +51,22 @@ function storeSection(fields: ContextFields) {
   });
 }
 
+/** What may be sent. */
+export const OUTBOX_KINDS = [
+  'delivery_status',
+  'order',
+  'pending_refund',
+  'refund_status',
+  'style',
+] as const;
+
 function outboxSection() {
-  const kinds = ['delivery_status', 'order', 'pending_refund', 'refund_status', 'style'] as const;
   const section = z.strictObject({
     stop: flag(),
     stopKinds: z
-      .array(choice(...kinds))
-      .max(kinds.length)
-      .meta({ expected: `a list of ${kinds.join(', ')}`, example: '[order]' }),
+      .array(choice(...OUTBOX_KINDS))
+      .max(OUTBOX_KINDS.length)
+      .meta({ expected: `a list of ${OUTBOX_KINDS.join(', ')}`, example: '[order]' }),
     dryRun: flag(),
     styles: flag(),
     freight: choice('learned', 'required', 'optional'),

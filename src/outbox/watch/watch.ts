@@ -6,6 +6,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
+import { OUTBOX_KINDS } from '../../config/schema.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import { endIncidents, type Incident, reconcileIncidents } from '../../store/incidents.ts';
@@ -45,7 +46,6 @@ const KINDS = ['push_in_doubt', 'push_dead', 'push_late'] as const;
 const REFUND_KIND = 'refund_unconfirmed';
 const QUIET_KIND = 'quiet_time_short';
 const DUPLICATE_KIND = 'duplicate_reference';
-const OUTBOX_KINDS = ['delivery_status', 'order', 'pending_refund', 'refund_status', 'style'];
 /** A pending refund that was not confirmed for so long is not watched any more. */
 const REFUND_WATCH_MS = 180 * 86_400_000;
 
