@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { paceAccept } from '../../../src/decisions/accept/pace.ts';
+import { notePlans } from '../../support/plans.ts';
 import { ACCEPT_SMALL, createHouse, loadedRules } from '../support.ts';
 
 const HOUR = 3_600_000;
@@ -69,4 +71,21 @@ describe('accepting pauses', () => {
     await house.delivery({ id: 3 });
     expect(await house.decide()).toEqual(['3 accept']);
   });
+});
+
+it('counts the last pushes without going through all that were ever sent', async () => {
+  const { store, clock } = await createHouse();
+  const planned = notePlans(store);
+  const { ruleSet } = loadedRules(ACCEPT_SMALL);
+  const outcome = {
+    kind: 'accept',
+    code: 'accept_rule',
+    reason: '',
+    rules: [],
+    missing: [],
+  } as const;
+  await planned.store.transaction((tx) => paceAccept(tx, outcome, ruleSet.settings, clock.now()));
+  const steps = await planned.steps(/"ended_at" is not null/);
+  expect(steps).toContain('SEARCH outbox USING INTEGER PRIMARY KEY (rowid>?)');
+  expect(steps.filter((step) => step.includes('(kind=?'))).toEqual([]);
 });
