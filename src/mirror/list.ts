@@ -273,17 +273,17 @@ export async function endList(
   stream: string,
   rowsOfParts: ReadonlyMap<string, number>,
 ): Promise<void> {
+  const ofStream = sql`segment where stream = ${stream}`;
   for (const [part, rows] of rowsOfParts) {
-    await tx
-      .deleteFrom('segment')
-      .where('stream', '=', stream)
-      .where('part', '=', part)
-      .where('first_row', '>=', rows)
-      .execute();
+    await sql`delete from ${ofStream} and part = ${part} and first_row >= ${rows}`.execute(tx);
   }
-  const parts = JSON.stringify([...rowsOfParts.keys()]);
-  await sql`delete from segment where stream = ${stream}
-    and part not in (select value from json_each(${parts}))`.execute(tx);
+  // From part to part: else SQLite reads all keys of the list to see what it does not have.
+  await sql`delete from ${ofStream} and part in (
+    with recursive p(part) as (
+      select min(part) from ${ofStream} union all
+      select (select min(part) from ${ofStream} and part > p.part) from p where part is not null
+    ) select part from p
+    except select value from json_each(${JSON.stringify([...rowsOfParts.keys()])}))`.execute(tx);
 }
 
 /** The same keys as another text: whoever reads them anew asks which rows the list has not. */
