@@ -132,6 +132,8 @@ export async function doubtWhatWasSending(store: Store, now: number): Promise<nu
       .updateTable('outbox')
       .set({ state: 'in_doubt', in_doubt_since: now, due_at: now })
       .where('state', '=', 'sending')
+      // What is being sent has not ended; with that, an index has it.
+      .where('ended_at', 'is', null)
       .returning('outbox_id')
       .execute();
     for (const row of rows) {

@@ -1,7 +1,8 @@
-/** What the watch asks every minute is found by indexes, however much was sent before. */
+/** What is still open is found by indexes, however much was sent before. */
 import { expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
+import { doubtWhatWasSending } from '../../src/outbox/ledger.ts';
 import { createWatch } from '../../src/outbox/watch/watch.ts';
 import { notePlans } from '../support/plans.ts';
 import { temporaryStore } from '../support/store.ts';
@@ -22,5 +23,13 @@ it('looks for the refund that became of a pending one', async () => {
   const steps = await planned.steps(/from refund r/);
   expect(steps.filter((step) => / r\b/.test(step))).toEqual([
     'SEARCH r USING COVERING INDEX refund_pending (pending_refund_id=?)',
+  ]);
+});
+
+it('finds what was on its way after a stop', async () => {
+  const planned = notePlans(await temporaryStore());
+  expect(await doubtWhatWasSending(planned.store, 0)).toBe(0);
+  expect(await planned.steps(/^update "outbox"/)).toEqual([
+    'SEARCH outbox USING INDEX outbox_due (state=?)',
   ]);
 });
