@@ -2,6 +2,7 @@
 import {
   CompiledQuery,
   type KyselyPlugin,
+  type QueryId,
   type RootOperationNode,
   SqliteQueryCompiler,
 } from 'kysely';
@@ -12,14 +13,19 @@ export interface Planned {
   readonly store: Store;
   /** The steps of the statements so far whose text matches this, each once. */
   steps(text: RegExp): Promise<string[]>;
+  /** The most rows that one of these statements gave. */
+  rows(text: RegExp): number;
 }
 
 /** Notes what is asked of the store. */
 export function notePlans(store: SqliteStore): Planned {
   const queries = new Map<string, CompiledQuery>();
+  const asked = new Map<string, string>();
+  const given = new Map<string, number>();
   const compiler = new SqliteQueryCompiler();
-  const note = (node: RootOperationNode, id: { readonly queryId: string }): void => {
+  const note = (node: RootOperationNode, id: QueryId): void => {
     const query = compiler.compileQuery(node, id);
+    asked.set(id.queryId, query.sql);
     if (/^\s*(select|update|delete|insert|with)/i.test(query.sql)) queries.set(query.sql, query);
   };
   const plugin: KyselyPlugin = {
@@ -27,7 +33,11 @@ export function notePlans(store: SqliteStore): Planned {
       note(node, queryId);
       return node;
     },
-    transformResult: ({ result }) => Promise.resolve(result),
+    transformResult: async ({ result, queryId: { queryId } }) => {
+      const text = asked.get(queryId) ?? '';
+      given.set(text, Math.max(given.get(text) ?? 0, result.rows.length));
+      return result;
+    },
   };
   return {
     store: {
@@ -40,6 +50,8 @@ export function notePlans(store: SqliteStore): Planned {
       snapshot: (read) => store.snapshot((tx) => read(tx.withPlugin(plugin))),
       close: () => store.close(),
     },
+    rows: (text) =>
+      Math.max(0, ...[...given].flatMap(([sql, rows]) => (text.test(sql) ? [rows] : []))),
     async steps(text) {
       const steps = new Set<string>();
       for (const { sql, parameters } of queries.values()) {

@@ -238,6 +238,7 @@ export async function runBefore(
     .where('stream', '=', stream)
     .where('run_id', '<', runId)
     .orderBy('run_id', 'desc')
+    .limit(1)
     .executeTakeFirst();
 }
 
