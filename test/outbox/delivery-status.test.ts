@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { createReview } from '../../src/decisions/review/review.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { RetryLaterError } from '../../src/lib/errors.ts';
 import type { OutboxItem } from '../../src/outbox/item.ts';
@@ -85,6 +86,33 @@ it('sends an accept of the rules only for what they have decided on', async () =
   expect(await house.decide()).toEqual(['7 accept']);
   await house.delivery({ id: 7, lines: [['a', 20]], more: { carrier: 'what no rule reads' } });
   expect(await clear(house)).toMatchObject({ send: true });
+});
+
+it('sends an accept of a person only for the lines that the person has seen', async () => {
+  const house = await createHouse();
+  const rules = loadedRules(ACCEPT_SMALL);
+  await house.delivery({ id: 7, lines: [['a', 30]] });
+  expect(await house.decide()).toEqual(['7 hold']);
+  const nothing = () => undefined;
+  const review = createReview({
+    ...house,
+    rules: () => rules,
+    onPush: nothing,
+    onReviewed: nothing,
+  });
+  const asked = { actor: 'ada', reason: 'agreed by phone' };
+  await review.act({ action: 'accept', delivery: '7', ...asked });
+  // Other than one of the rules it does not grow old.
+  await house.clock.advance(86_400_000);
+  expect(await clear(house)).toMatchObject({ send: true });
+  await house.delivery({ id: 7, lines: [['a', 300]] });
+  const reason = 'the lines of the delivery have changed since it was decided';
+  expect(await clear(house)).toMatchObject({
+    ...{ send: false, finding: { found: 'overtaken', reason } },
+  });
+  await house.endPush('refused', { answered: false });
+  await house.clock.advance(1);
+  expect(await house.decide()).toEqual(['7 hold']);
 });
 
 describe('an accept of the rules that waited for longer than its facts may age', () => {

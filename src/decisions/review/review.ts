@@ -229,8 +229,8 @@ async function act(deps: ReviewDeps, tx: Tx, request: ReviewRequest): Promise<Re
   if (to === undefined) return { orderDeliveryId, deliveryNo, decisionId, outboxId: null };
   const { order_id: orderId, status: from, content_hash: contentHash } = delivery;
   const change = { orderId, orderDeliveryId, from, to, decisionId };
-  // A reject is meant for exactly what the person saw.
-  const only = action === 'reject' ? { contentHash } : {};
+  // A reject is meant for exactly what the person saw, an accept for these lines.
+  const only = action === 'reject' ? { contentHash } : { onlyTheseLines: action === 'accept' };
   const outboxId = await enqueueDeliveryStatus(tx, { ...change, ...only }, at);
   return { orderDeliveryId, deliveryNo, decisionId, outboxId, ...doubtAbout(to, delivery) };
 }
