@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { createReview } from '../../src/decisions/review/review.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { RetryLaterError } from '../../src/lib/errors.ts';
+import type { JsonObject } from '../../src/lib/json.ts';
+import { enqueueDeliveryStatus } from '../../src/outbox/enqueue.ts';
 import type { OutboxItem } from '../../src/outbox/item.ts';
 import { createDeliveryStatusKind } from '../../src/outbox/kinds/delivery-status.ts';
 import { dueItems } from '../../src/outbox/ledger.ts';
@@ -13,6 +15,7 @@ import {
   loadedRules,
 } from '../decisions/support.ts';
 import { temporaryStore } from '../support/store.ts';
+import { createBench } from './support.ts';
 
 const signal = new AbortController().signal;
 
@@ -185,6 +188,35 @@ it('ends all accepts that are too late by one look, and none while nobody answer
   await clock.advance(30_000);
   isAway = true;
   await expect(kind.clear(accept, signal)).rejects.toThrow('nobody answers');
+});
+
+it('takes no accept for too late that the service has taken, but does not show yet', async () => {
+  const bench = await createBench();
+  const { store, clock, script } = bench;
+  let status = 'pending';
+  const kind = createDeliveryStatusKind(
+    {
+      readDelivery: async () => ({ orderDeliveryId: 7, status, contentHash: 'h1' }),
+      setDeliveryStatus: async () => ({ orderDeliveryId: 7, status: 'accepted' }),
+    },
+    { store, clock, dryRun: false },
+  );
+  script.look = (one) => kind.look(one, signal);
+  const answer = Promise.withResolvers<JsonObject>();
+  script.send = () => answer.promise;
+  const outboxId = await store.transaction((tx) => {
+    const change = { orderId: 1, orderDeliveryId: 7, from: 'pending', to: 'accepted' } as const;
+    const sendBefore = clock.now() + 1_000;
+    return enqueueDeliveryStatus(tx, { ...change, decisionId: 1, sendBefore }, clock.now());
+  });
+  bench.start();
+  await clock.advance(1_000);
+  answer.resolve({ status: 'accepted' });
+  await clock.advance(1);
+  expect(await bench.row(outboxId)).toMatchObject({ state: 'in_doubt', attempts: 1 });
+  status = 'accepted';
+  await clock.advance(60_000);
+  expect(await bench.row(outboxId)).toMatchObject({ state: 'confirmed', attempts: 1 });
 });
 
 describe('a push that died and is tried again', () => {

@@ -130,7 +130,8 @@ export function createDeliveryStatusKind(
     }
     if (found.status === target.status) return { found: 'yes', detail };
     if (found.status === item.expectedFrom) {
-      const reason = obstacle(target, found);
+      // It keeps from leaving: what has left may be there, and not be shown yet.
+      const reason = item.state === 'queued' ? obstacle(target, found) : undefined;
       return reason === undefined
         ? { found: 'no', detail }
         : { found: 'overtaken', reason, detail };
