@@ -104,7 +104,7 @@ export function createDeliveryStatusKind(
   api: DeliveryStatusApi,
   deps: {
     readonly store: Store;
-    readonly clock: Pick<Clock, 'now'>;
+    readonly clock: Pick<Clock, 'now' | 'monotonic'>;
     /** Nothing leaves, and so nothing is too late. */
     readonly dryRun: boolean;
   },
@@ -123,7 +123,7 @@ export function createDeliveryStatusKind(
   const look: OutboxKind['look'] = async (item, signal): Promise<Finding> => {
     const target = targetOf(item);
     const found = await api.readDelivery(target.orderId, target.orderDeliveryId, signal);
-    answeredAt = clock.now();
+    answeredAt = clock.monotonic();
     const detail: JsonObject = { status: found?.status ?? null, wanted: target.status };
     if (!found) {
       return { found: 'overtaken', reason: 'the delivery is gone at the service', detail };
@@ -150,7 +150,7 @@ export function createDeliveryStatusKind(
       const target = targetOf(item);
       // Without a look, or a long queue of them would be old again before its end is reached. But
       // while the service is away they wait: they would be decided anew again and again.
-      const isThere = clock.now() - answeredAt < THERE_MS;
+      const isThere = clock.monotonic() - answeredAt < THERE_MS;
       if (target.status === 'accepted' && isThere && isLate(target)) return overtaken(TOO_LATE);
       const clearance = await clearByLook(look, item, signal);
       const reason = clearance.send ? await outdated(store.db, item) : undefined;
