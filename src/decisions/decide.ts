@@ -11,7 +11,7 @@ import { readSubject, type Subject } from './facts.ts';
 import { endHolds, keepHolds, lapsedRules, readHolds } from './holds/holds.ts';
 import { outcomeAfterReturn, reconsiderAccepted } from './holds/returns.ts';
 import { resolveReturned, resolveUndecidable, tellMisfits } from './incidents.ts';
-import { openPush, overtakenBy, sendBefore } from './push.ts';
+import { openPush, overtakenBy, sendBefore, waitedTooLong } from './push.ts';
 import {
   type DecisionMode,
   type Judgement,
@@ -67,7 +67,9 @@ async function withPace(tx: Tx, judged: Judged, trigger: string): Promise<Judged
   const { outcome, mode, rules, at } = judged;
   if (outcome.kind !== 'accept' || mode !== 'live') return judged;
   if ((await standing(tx, judged, trigger)) !== undefined) return judged;
-  const paused = await paceAccept(tx, outcome, rules.ruleSet.settings, at);
+  const isCounted = await waitedTooLong(tx, judged.subject.delivery.order_delivery_id);
+  const accept = { accept: outcome, isCounted };
+  const paused = await paceAccept(tx, accept, rules.ruleSet.settings, at);
   return paused ? { ...judged, outcome: paused.outcome, dueAt: paused.until } : judged;
 }
 

@@ -68,6 +68,19 @@ export async function overtakenBy(
   return row.is_late === 1 ? 'time' : 'change';
 }
 
+/** Whether the latest decision of the delivery is an accept that waited for too long. */
+export async function waitedTooLong(tx: Tx, orderDeliveryId: number): Promise<boolean> {
+  const last = await tx
+    .selectFrom('evaluation as e')
+    .innerJoin('decision as d', 'd.decision_id', 'e.decision_id')
+    .select('d.decision_id')
+    .where('e.order_delivery_id', '=', orderDeliveryId)
+    .where('d.outcome', '=', 'accept')
+    .executeTakeFirst();
+  if (!last) return false;
+  return (await overtakenBy(tx, orderDeliveryId, last.decision_id)) === 'time';
+}
+
 /** What the facts of a decision may age is what its push may wait. Epoch milliseconds. */
 export function sendBefore({ rails }: RuleSet['settings'], at: number): number {
   return at + (parseDuration(rails.freshness.mirror) ?? 0);

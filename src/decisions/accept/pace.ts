@@ -81,9 +81,10 @@ async function reasonToPause(
   tx: Tx,
   { rails }: Settings,
   { count, pausedUntil }: Pace,
+  isCounted: boolean,
 ): Promise<string | undefined> {
   const { max_per_hour: max, refused_in_a_row: refused } = rails.accept;
-  if (count >= max) return `${max} accepts in this hour are the limit`;
+  if (!isCounted && count >= max) return `${max} accepts in this hour are the limit`;
   if (!(await allRefused(tx, refused, pausedUntil))) return undefined;
   return `the service did not take the last ${refused} pushes`;
 }
@@ -96,11 +97,11 @@ export interface Paused {
 
 /**
  * Counts an accept that is about to be meant, or gives the hold in its place while accepting
- * pauses. Call it in the transaction that means it.
+ * pauses. Call it in the transaction that means it. `isCounted`: it was meant before, and not sent.
  */
 export async function paceAccept(
   tx: Tx,
-  accept: Outcome,
+  { accept, isCounted }: { readonly accept: Outcome; readonly isCounted: boolean },
   settings: Settings,
   now: number,
 ): Promise<Paused | undefined> {
@@ -113,9 +114,9 @@ export async function paceAccept(
     return { until, outcome: { ...accept, kind: 'hold', code: 'rail', reason } };
   };
   if (pace.pausedUntil > now) return paused(pace.why, pace.pausedUntil);
-  const why = await reasonToPause(tx, settings, pace);
+  const why = await reasonToPause(tx, settings, pace, isCounted);
   if (why === undefined) {
-    await writePace(tx, { ...pace, count: pace.count + 1 }, now);
+    await writePace(tx, { ...pace, count: pace.count + Number(!isCounted) }, now);
     if (pace.count === 0) await endIncidents(tx, INCIDENT, [INCIDENT.key], now);
     return undefined;
   }

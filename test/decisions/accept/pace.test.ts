@@ -62,6 +62,21 @@ describe('accepting pauses', () => {
     expect(await house.decide()).toContain('3 accept');
   });
 
+  it('not for what was counted, was not sent in time, and is decided anew', async () => {
+    const house = await createPace({ max_per_hour: 2 });
+    for (const id of [1, 2]) await house.delivery({ id });
+    await house.decide();
+    await house.clock.advance(HOUR / 4);
+    await house.endPush('refused', { answered: false });
+    await house.clock.advance(1);
+    // On other facts, too: it is the same accept.
+    await house.delivery({ id: 2, lines: [['a', 3]] });
+    expect((await house.decide()).sort()).toEqual(['1 accept', '2 accept']);
+    expect(await house.incidents()).toEqual([]);
+    await house.delivery({ id: 3 });
+    expect(await house.decide()).toEqual(['3 hold']);
+  });
+
   it('no longer than it may, also when the clock is set back meanwhile', async () => {
     const house = await createPace({ max_per_hour: 1, pause: '1h' });
     house.clock.step(300 * 24 * HOUR);
@@ -77,14 +92,15 @@ it('counts the last pushes without going through all that were ever sent', async
   const { store, clock } = await createHouse();
   const planned = notePlans(store);
   const { ruleSet } = loadedRules(ACCEPT_SMALL);
-  const outcome = {
+  const accept = {
     kind: 'accept',
     code: 'accept_rule',
     reason: '',
     rules: [],
     missing: [],
   } as const;
-  await planned.store.transaction((tx) => paceAccept(tx, outcome, ruleSet.settings, clock.now()));
+  const meant = { accept, isCounted: false };
+  await planned.store.transaction((tx) => paceAccept(tx, meant, ruleSet.settings, clock.now()));
   const steps = await planned.steps(/"ended_at" is not null/);
   expect(steps).toContain('SEARCH outbox USING INTEGER PRIMARY KEY (rowid>?)');
   expect(steps.filter((step) => step.includes('(kind=?'))).toEqual([]);
