@@ -91,11 +91,14 @@ async function judge(tx: Tx, context: DecisionContext, subject: Subject): Promis
   return { rules, mode, subject, evaluation, outcome, at: now, ...look };
 }
 
+/** In less an accept might never leave, and be decided anew without end. */
+const TO_LEAVE_MS = 60_000;
+
 async function pushAccept(tx: Tx, { subject, rules, at }: Judged, decisionId: number) {
   const { order_id: orderId, order_delivery_id: orderDeliveryId, status: from } = subject.delivery;
   const change = { orderId, orderDeliveryId, from, to: 'accepted', decisionId } as const;
   // Behind a stop, or an outage, the facts it rests on grow old.
-  const until = sendBefore(rules.ruleSet.settings, at);
+  const until = Math.max(sendBefore(rules.ruleSet.settings, at), at + TO_LEAVE_MS);
   await enqueueDeliveryStatus(tx, { ...change, onlyTheseLines: true, sendBefore: until }, at);
 }
 
