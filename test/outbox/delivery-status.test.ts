@@ -264,4 +264,16 @@ describe('a push that died and is tried again', () => {
       finding: { found: 'overtaken', reason: 'decided anew: decision 2 says hold (2 pieces)' },
     });
   });
+
+  it('is not sent once its facts are old, and the delivery is decided anew', async () => {
+    const house = await died();
+    await house.clock.advance(900_000);
+    expect(await clearAgain(house)).toMatchObject({
+      send: false,
+      finding: { found: 'overtaken', reason: 'it was decided too long ago' },
+    });
+    await house.endPush('refused', { answered: false });
+    expect(await house.decide()).toEqual(['7 accept']);
+    expect(await house.pushes()).toHaveLength(2);
+  });
 });

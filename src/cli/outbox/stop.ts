@@ -60,6 +60,9 @@ export function outboxStop(context: CliContext): Command {
 
 export function outboxResume(context: CliContext): Command {
   return braking(context, 'resume', 'send again after "stop"')
-    .description('What waited is sent at once, in the order in which it came.')
+    .description(
+      'What waited is sent at once, in the order in which it came. What the rules decided on a ' +
+        'delivery too long ago is not: it is decided anew (docs/rules.md).',
+    )
     .addHelpText('after', examples([['outbox resume order --reason "prices are right"', 'go on']]));
 }
