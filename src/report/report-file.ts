@@ -14,7 +14,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Document, isNode, LineCounter, parseDocument } from 'yaml';
+import { type Document, isNode, LineCounter, parseDocument, visit, YAMLParseError } from 'yaml';
 import { z } from 'zod';
 import { ConfigError, RefusedError, toError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest.ts';
@@ -66,6 +66,18 @@ function offsetOf(head: Document.Parsed, path: readonly PropertyKey[]): number {
   return head.contents?.range[0] ?? 0;
 }
 
+/** `*text*` is an alias, of nothing: the parser lets it pass, and its value cannot be read. */
+function noteAliases(head: Document.Parsed): void {
+  visit(head, {
+    Alias(_key, alias) {
+      if (alias.resolve(head)) return;
+      const [from = 0, to = from] = alias.range ?? [];
+      const message = `*${alias.source} refers to nothing; a text that begins so needs quotes`;
+      head.errors.push(new YAMLParseError([from, to], 'BAD_ALIAS', message));
+    },
+  });
+}
+
 function headOf(file: string, text: string): z.output<typeof headSchema> {
   const [comment, head] = HEAD.exec(text) ?? [];
   if (comment === undefined || head === undefined) {
@@ -76,6 +88,7 @@ function headOf(file: string, text: string): z.output<typeof headSchema> {
   // The lines before it count.
   const before = comment.slice(0, comment.indexOf('/*')).replace(/[^\n]/g, '');
   const document = parseDocument(before + head, { lineCounter: lines, prettyErrors: false });
+  noteAliases(document);
   const parsed = headSchema.safeParse(document.errors.length > 0 ? undefined : document.toJS());
   if (parsed.success) return parsed.data;
   const faults =

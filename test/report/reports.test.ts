@@ -183,6 +183,7 @@ describe('selvedge report', () => {
       ['bare', `${write('bare.sql', 'SELECT 1')}:1: it does not say what it is`],
       ['kind', `${write('kind.sql', `\n/*\ntitle: Odd\n${params}\n*/`)}:5: params.since.type: `],
       ['torn', `${write('torn.sql', '/*\ntitle: "Torn\n*/')}:`],
+      ['star', `${write('star.sql', '/*\ntitle: *Sales*\n*/ SELECT 1')}:2: `],
       ['My_Own', `${write('My_Own.sql', '/* title: Own */ SELECT 1')}: the name of a report has`],
       // In the place of the one that came along, which must not answer for it.
       ['stock-grid', `${write('stock-grid.sql', '/* titel: Grid */ SELECT 1')}:1: `],
