@@ -112,6 +112,7 @@ async function driftOfDocuments(db: Db, stream: string): Promise<EntityDrift | u
     .select('checkpoint')
     .where('stream', '=', stream)
     .orderBy('run_id', 'desc')
+    .limit(1)
     .executeTakeFirst();
   const checkpoint = tryParseJson(run?.checkpoint ?? '');
   const counts = Object.entries(countsIn(isJsonObject(checkpoint) ? checkpoint.drift : undefined));

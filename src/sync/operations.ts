@@ -99,6 +99,7 @@ async function suspiciousRun(db: Db | Tx, runId: number) {
     .where('stream', '=', run.stream)
     .where('run_id', '>', runId)
     .orderBy('run_id', 'desc')
+    .limit(1)
     .executeTakeFirst();
   if (newer) {
     throw new RefusedError('sync.newer_run', `run ${newer.run_id} of ${run.stream} is newer`, {

@@ -40,6 +40,7 @@ async function readList(db: Db, { from, where }: ListSource): Promise<readonly s
     .selectFrom('erp_customer')
     .select('account_no')
     .where('deleted_at', 'is', null)
+    .limit(1)
     .executeTakeFirst();
   // An empty list would quietly mean that nobody is blocked.
   if (!any) throw new SelvedgeError('rules.list_empty', 'the ERP has told of no customers yet');

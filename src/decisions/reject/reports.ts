@@ -45,6 +45,7 @@ export async function latestReport(tx: Tx, { id, hash }: Rule): Promise<number |
       sql<boolean>`exists (select 1 from json_each(rules) where key = ${id} and value = ${hash})`,
     )
     .orderBy('report_id', 'desc')
+    .limit(1)
     .executeTakeFirst();
   return row?.report_id;
 }
