@@ -12,6 +12,7 @@ interface OrdersWish {
   readonly full?: boolean;
   readonly v1?: OrdersDeps['v1'];
   readonly closedOrders?: number;
+  readonly pendingRefunds?: boolean;
 }
 
 export async function startOrders(
@@ -48,11 +49,17 @@ export async function startOrders(
     stop.abort(new Error('the test has ended'));
     await running;
   });
-  const stream = ({ full = false, v1 = pull.v1, closedOrders = 1_000 }: OrdersWish = {}) => {
+  const stream = (wish: OrdersWish = {}) => {
+    const { full = false, v1 = pull.v1, closedOrders = 1_000, pendingRefunds = true } = wish;
     const nudge = (): void => refresher.nudge();
     const parts = { v1, clock, db: () => store.db, onRefreshRequested: nudge };
     const name = full ? 'ordersFull' : 'orders';
-    return createOrdersStream(parts, { name, fuse: FUSE, closedOrders, also });
+    return createOrdersStream(parts, {
+      name,
+      fuse: FUSE,
+      closedOrders,
+      also: { ...also, pendingRefunds },
+    });
   };
   const runOrders = (wish?: OrdersWish) => pull.run(stream(wish));
   const requests = (pattern: RegExp): string[] =>

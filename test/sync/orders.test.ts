@@ -304,6 +304,18 @@ describe('a walk over the orders', () => {
   });
 });
 
+it('goes on only while refunds are read as when it began', async () => {
+  const { runOrders, stream, store, lastRun } = await start();
+  await runOrders();
+  await store.db.updateTable('sync_run').set({ outcome: 'running', ended_at: null }).execute();
+  // As it began while pending refunds were switched off.
+  const options = JSON.stringify(stream({ pendingRefunds: false }).options);
+  await store.db.updateTable('sync_run').set({ options }).execute();
+  const { run_id: before } = await lastRun('orders');
+  expect(await runOrders()).toMatchObject({ outcome: 'complete' });
+  expect((await lastRun('orders')).run_id).toBeGreaterThan(before);
+});
+
 describe('a walk to the first order', () => {
   it('asks for a missing order by its number, and marks it when two walks miss it', async () => {
     const { runOrders, store, refused } = await start();

@@ -168,12 +168,14 @@ export interface OrdersOptions {
 }
 
 export function createOrdersStream(deps: OrdersDeps, options: OrdersOptions): Stream {
-  const { name } = options;
-  const parts = orderParts(options.also);
+  const { name, also } = options;
+  const { refunds, pendingRefunds } = also;
+  const parts = orderParts(also);
   const isFull = name === 'ordersFull';
   return {
     name,
-    options: {},
+    // What was read without its refunds does not say which of them are gone.
+    options: { refunds, pendingRefunds },
     // A page is below a number, so rows cannot slip; but nothing counts them either.
     ...(isFull
       ? {
