@@ -9,6 +9,8 @@ export interface CallOptions {
   readonly tally?: Tally | undefined;
   /** Told the HTTP status of each answer to a request that changes something. */
   readonly onStatus?: ((status: number) => void) | undefined;
+  /** Asked when the turn of a request that changes something has come: may throw, to hold it. */
+  readonly beforeSend?: (() => void) | undefined;
 }
 
 /** A checked answer; `startedAt` (epoch ms) says how old the knowledge is. */

@@ -162,6 +162,7 @@ async function open(wire: Wire, request: HttpRequest, bytesMax: number): Promise
   let release = (): void => undefined;
   try {
     release = await placeFor(wire, request);
+    request.beforeSend?.();
     counters.requests += 1;
     const startedAt = deps.clock.now();
     const { origin, ...rest } = encoded(request, options.userAgent);

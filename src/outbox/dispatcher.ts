@@ -123,13 +123,24 @@ interface Sent extends Omit<AttemptEnd, 'attempt'> {
   readonly error?: unknown;
 }
 
-async function attemptOnce(kind: OutboxKind, item: OutboxItem, signal: AbortSignal): Promise<Sent> {
+const HELD = 'outbox.held';
+
+async function attemptOnce(
+  { brake }: DispatcherDeps,
+  kind: OutboxKind,
+  item: OutboxItem,
+  signal: AbortSignal,
+): Promise<Sent> {
   let httpStatus: number | null = null;
   const onStatus = (status: number): void => {
     httpStatus = status;
   };
+  const beforeSend = (): void => {
+    const reason = brake(item.kind);
+    if (reason !== undefined) throw new RetryLaterError(HELD, reason);
+  };
   try {
-    const answer = JSON.stringify(await kind.send(item, { signal, onStatus }));
+    const answer = JSON.stringify(await kind.send(item, { signal, onStatus, beforeSend }));
     return { class: 'done', httpStatus, errorCode: null, answer, problems: [] };
   } catch (error) {
     return {
@@ -149,6 +160,7 @@ function paceOf({ quietMs, limits }: DispatcherDeps): LookPace {
 
 /** How long after an attempt the row is taken up again. */
 function waitAfter(deps: DispatcherDeps, kind: OutboxKind, item: OutboxItem, sent: Sent): number {
+  if (sent.errorCode === HELD) return 0;
   if (sent.class === 'not_processed') return retryDelay(deps, item.attempts, sent.error);
   const isDoubt = sent.class === 'ambiguous' || sent.class === 'conflict';
   return isDoubt && kind.creates(item) ? nextLookAt(0, paceOf(deps), 0) : 0;
@@ -167,7 +179,7 @@ async function sendItem(
   const isHeld = (): boolean => deps.brake(item.kind) !== undefined;
   const attempt = await markSending(store, item, clearance, { now: clock.now(), isHeld });
   if (attempt === undefined) return undefined;
-  const sent = await attemptOnce(kind, item, signal);
+  const sent = await attemptOnce(deps, kind, item, signal);
   const { error: _, ...end } = sent;
   const now = clock.now();
   const dueAt = now + waitAfter(deps, kind, item, sent);

@@ -73,6 +73,8 @@ export interface SendCall {
   readonly signal: AbortSignal;
   /** Told the HTTP status of the answer, also of one that cannot be understood. */
   readonly onStatus: (status: number) => void;
+  /** Throws when it must not leave any more: it may have waited for its turn, or for a log-in. */
+  readonly beforeSend: () => void;
 }
 
 /**

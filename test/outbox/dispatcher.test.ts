@@ -174,7 +174,7 @@ describe('a push in doubt', () => {
   it('is what a push becomes that a stop cut off while it was sent', async () => {
     const bench = await createBench();
     const id = await bench.add(1);
-    bench.script.send = (_item, signal) =>
+    bench.script.send = (_item, { signal }) =>
       new Promise((_resolve, reject) => {
         signal.addEventListener('abort', () => reject(lost), { once: true });
       });
@@ -188,7 +188,7 @@ describe('a push in doubt', () => {
   it('is what a push becomes that was on its way when the process died', async () => {
     const bench = await createBench();
     const id = await bench.add(1);
-    bench.script.send = (_item, signal) =>
+    bench.script.send = (_item, { signal }) =>
       new Promise((_resolve, reject) => {
         signal.addEventListener('abort', () => reject(lost), { once: true });
       });

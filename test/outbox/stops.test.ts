@@ -1,9 +1,13 @@
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
+import { createV1Client } from '../../src/client/v1/client.ts';
+import { VARIANT_LIST_DEFAULTS } from '../../src/client/v1/variants.ts';
+import { createV2Client } from '../../src/client/v2/client.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { openOutboxStops } from '../../src/outbox/stops.ts';
 import { turnsOfThread } from '../../src/store/writers/turns.ts';
+import { answerJson, envelope, impatient, startFaulty } from '../client/support.ts';
 import { temporaryStore } from '../support/store.ts';
 import { createBench, NO } from './support.ts';
 
@@ -85,3 +89,46 @@ it('may be thrown again while its end is being written down', async () => {
     expect(brake('order')).toBe('ada stopped order: they are wrong again');
   }
 });
+
+it.each(['v1', 'v2'])(
+  'stops what waits for its turn with %s, and sends it at once when it may',
+  async (api) => {
+    await using service = await startFaulty((_, response) =>
+      answerJson(response, 200, envelope(200, { status: 'accepted' })),
+    );
+    const bench = await createBench();
+    await using transport = impatient({ requestsPerSecond: 0.02 }, bench.clock);
+    const baseUrl = service.url;
+    const v1 = createV1Client(
+      {
+        ...{ baseUrl, variants: VARIANT_LIST_DEFAULTS },
+        ...{ seasonParameter: 'seasonName', idempotencyHeader: undefined },
+      },
+      { sender: transport },
+    );
+    const v2 = createV2Client({ baseUrl, paging: { pageRows: 7, follow: 'token' } }, transport);
+    // The next one may leave in 50 seconds.
+    await transport.request({ method: 'GET', url: `${baseUrl}/first`, priority: 'push' });
+    bench.script.send = async (_, call) => {
+      if (api === 'v1') await v1.setDeliveryStatus(1, 1, 'accepted', call);
+      else await v2.update('style', '1', {}, call);
+      return {};
+    };
+    const outboxId = await bench.add(1);
+    const { dispatcher } = bench.start();
+    await bench.clock.advance(0);
+    expect([bench.sends, await bench.row(outboxId)]).toMatchObject([[1], { state: 'sending' }]);
+    bench.brake = true;
+    await bench.clock.advance(50_000);
+    await bench.clock.advance(50_000);
+    expect(service.seen).toEqual(['GET /first']);
+    expect(await bench.row(outboxId)).toMatchObject({ state: 'queued', last_error: 'stopped' });
+    expect(await bench.attempts(outboxId)).toEqual(['not_processed']);
+    expect(bench.sends).toHaveLength(1);
+    bench.brake = false;
+    bench.script.send = () => ({ status: 'accepted' });
+    dispatcher.nudge();
+    await bench.clock.advance(0);
+    expect(bench.sends).toHaveLength(2);
+  },
+);

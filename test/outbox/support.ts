@@ -11,6 +11,7 @@ import {
   type Finding,
   type OutboxItem,
   type OutboxKind,
+  type SendCall,
 } from '../../src/outbox/item.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { temporaryStore } from '../support/store.ts';
@@ -35,7 +36,7 @@ const LIMITS = {
 /** What the other side does; a test replaces what it is about. */
 interface Script {
   look(item: OutboxItem): Promise<Finding> | Finding;
-  send(item: OutboxItem, signal: AbortSignal): Promise<JsonObject> | JsonObject;
+  send(item: OutboxItem, call: SendCall): Promise<JsonObject> | JsonObject;
 }
 
 export interface Bench {
@@ -78,9 +79,9 @@ function kindOf(bench: Pick<Bench, 'script' | 'looks' | 'sends' | 'creates'>): O
     creates: () => bench.creates,
     clear: (item, signal) => clearByLook(look, item, signal),
     look,
-    async send(item, { signal }) {
+    async send(item, call) {
       bench.sends.push(item.outboxId);
-      return bench.script.send(item, signal);
+      return bench.script.send(item, call);
     },
   };
 }

@@ -21,6 +21,8 @@ export interface HttpRequest {
   readonly tally?: Tally | undefined;
   /** Told the status of each answer, also of one that cannot be understood. */
   readonly onStatus?: ((status: number) => void) | undefined;
+  /** Called when its turn has come; what it throws ends the request before a byte has left. */
+  readonly beforeSend?: (() => void) | undefined;
   /** In place of the transport's own, member by member. */
   readonly deadlines?: Partial<Deadlines> | undefined;
 }

@@ -70,6 +70,7 @@ export function post(
     priority: call?.priority ?? 'push',
     signal: call?.signal,
     onStatus: call?.onStatus,
+    beforeSend: call?.beforeSend,
     json,
   };
 }

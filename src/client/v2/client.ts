@@ -141,6 +141,7 @@ function writeMethods(options: V2Options, sender: Sender): WriteMethods {
     priority: call?.priority ?? 'push',
     signal: call?.signal,
     onStatus: call?.onStatus,
+    beforeSend: call?.beforeSend,
     ...(data === undefined ? {} : { json: { data }, headers: { 'content-type': MEDIA_TYPE } }),
   });
   return {
