@@ -118,6 +118,10 @@ export async function cancelUnsent(tx: Tx, reason: string, at: number): Promise<
   return rows.length;
 }
 
+function reasonOf({ actor, reason }: DecisionsStop): string {
+  return `${actor} stopped the decisions: ${reason}`;
+}
+
 async function writeStop(store: Store, stop: DecisionsStop): Promise<number> {
   return store.transaction(async (tx) => {
     const value = JSON.stringify(stop);
@@ -126,8 +130,7 @@ async function writeStop(store: Store, stop: DecisionsStop): Promise<number> {
       .values({ key: DECISIONS_STOP_KEY, value, updated_at: stop.at })
       .onConflict((conflict) => conflict.column('key').doUpdateSet({ value, updated_at: stop.at }))
       .execute();
-    const why = `${stop.actor} stopped the decisions: ${stop.reason}`;
-    const canceled = await cancelUnsent(tx, why, stop.at);
+    const canceled = await cancelUnsent(tx, reasonOf(stop), stop.at);
     await audit(tx, 'decisions.stop', stop, stop.at, { canceled });
     return canceled;
   });
@@ -139,7 +142,9 @@ async function deleteStop(store: Store, asker: Asker, stop: DecisionsStop, at: n
     if (isDeepStrictEqual(await readDecisionsStop(tx), stop)) {
       await tx.deleteFrom('daemon_state').where('key', '=', DECISIONS_STOP_KEY).execute();
     }
-    await audit(tx, 'decisions.resume', asker, at, { stop });
+    // What was on its way when they were stopped may have come back unsent since.
+    const canceled = await cancelUnsent(tx, reasonOf(stop), at);
+    await audit(tx, 'decisions.resume', asker, at, { stop, canceled });
   });
 }
 
@@ -188,7 +193,7 @@ export async function openKillSwitch(deps: KillSwitchDeps): Promise<KillSwitch> 
     ...{ stopped, stop, resume },
     brake(kind) {
       const by = kind === DELIVERY_STATUS_KIND ? stopped() : undefined;
-      return by && `${by.actor} stopped the decisions: ${by.reason}`;
+      return by && reasonOf(by);
     },
     async followFile() {
       const isThere = existsSync(file);
