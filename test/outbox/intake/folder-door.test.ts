@@ -7,8 +7,10 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
+import fs from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
@@ -116,6 +118,30 @@ describe('the drop folder', () => {
     const house = await openFolder(undefined, () => {
       const next = followers.shift();
       if (next !== undefined) house.drop('orders.json', next);
+    });
+    house.drop('orders.json', envelope('SO-1'));
+    house.start();
+    await until('both documents', async () => {
+      const rows = await house.store.db.selectFrom('outbox').select('reference').execute();
+      return rows.length === 2 || undefined;
+    });
+    const { documents } = await house.receipt('done/orders.json');
+    expect(documents).toMatchObject([{ documentId: 2 }]);
+  });
+
+  it('takes a file as well that took the place of one while that was moved away', async () => {
+    const house = await openFolder();
+    const { rename } = fs;
+    const followers = [envelope('SO-2')];
+    vi.spyOn(fs, 'rename').mockImplementation((from, to) => {
+      const next = from === join(house.folder, 'orders.json') ? followers.shift() : undefined;
+      if (next !== undefined) house.drop('orders.json', next);
+      return rename(from, to);
+    });
+    syncBuiltinESMExports();
+    onTestFinished(() => {
+      vi.restoreAllMocks();
+      syncBuiltinESMExports();
     });
     house.drop('orders.json', envelope('SO-1'));
     house.start();

@@ -23,6 +23,7 @@ import {
   type FileContent,
   type FolderLook,
   isAsRead,
+  isMissing,
   obstacleIn,
   orMissing,
   readContent,
@@ -195,6 +196,16 @@ async function tellFile(
     .execute();
 }
 
+/** One that took its place meanwhile stays, and is taken in the next round. */
+async function moveAway(path: string, target: string, content: FileContent): Promise<void> {
+  if (!(await isAsRead(path, content))) return;
+  const moved = await orMissing(rename(path, target).then(() => true));
+  if (!moved || (await isAsRead(target, content))) return;
+  // It came between the look and the move: back with it, unless another one has come since.
+  if (await isMissing(path)) await orMissing(rename(target, path));
+  else await rm(target, { force: true });
+}
+
 async function takeFile(deps: FolderDoorDeps, name: string): Promise<void> {
   const { folder, log } = deps;
   const content = await readContent(deps, name);
@@ -203,9 +214,7 @@ async function takeFile(deps: FolderDoorDeps, name: string): Promise<void> {
   await makeRoom(deps, name, content.sha256);
   const file = await noteFile(deps, name, content, handed);
   await tellFile(deps, file);
-  const path = join(folder, name);
-  // One that took its place meanwhile stays, and is taken in the next round.
-  if (await isAsRead(path, content)) await orMissing(rename(path, join(folder, file.folder, name)));
+  await moveAway(join(folder, name), join(folder, file.folder, name), content);
   const refused = handed.filter(({ ok }) => !ok).length;
   const fields = { file: name, documents: handed.length, refused };
   if (refused > 0) log.warn(fields, 'file refused, at least in part');

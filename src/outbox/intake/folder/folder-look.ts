@@ -43,22 +43,22 @@ export function obstacleIn(name: string): string | undefined {
   return name.includes('\uFFFD') ? 'its name is not UTF-8' : undefined;
 }
 
-function isMissing(error: unknown): boolean {
-  return isJsonObject(error) && error.code === 'ENOENT';
-}
-
 /** Undefined when the file has gone. */
 export async function orMissing<T>(work: Promise<T>): Promise<T | undefined> {
   try {
     return await work;
   } catch (error) {
-    if (isMissing(error)) return undefined;
+    if (isJsonObject(error) && error.code === 'ENOENT') return undefined;
     throw error;
   }
 }
 
 function markOf({ ino, size, mtimeMs }: Stats): string {
   return `${ino}/${size}/${mtimeMs}`;
+}
+
+export async function isMissing(path: string): Promise<boolean> {
+  return (await orMissing(stat(path))) === undefined;
 }
 
 /** Whether the file of this name is the one that was read, as it was then. */
