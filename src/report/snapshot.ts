@@ -2,8 +2,19 @@
  * A copy of the mirror for reports elsewhere: one file without a log, which anybody can open while
  * the daemon goes on. It appears under its name at once and whole, in place of an older one.
  */
-import { closeSync, existsSync, openSync, readSync, renameSync, rmSync, statSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { isStoreUnusable, RefusedError, toError } from '../lib/errors.ts';
+import { isJsonObject } from '../lib/json.ts';
 import { isMirrorOfBackup } from '../store/backup/manifest.ts';
 import { sealCopy } from '../store/backup/seal.ts';
 import { APPLICATION_ID, openReader } from '../store/connection.ts';
@@ -55,6 +66,24 @@ function requireOlderCopy(target: string): void {
   });
 }
 
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return isJsonObject(error) && error.code === 'EPERM';
+  }
+}
+
+/** What processes have begun that were killed. */
+function removeLeft(target: string): void {
+  const folder = dirname(target);
+  for (const name of readdirSync(folder)) {
+    if (!name.startsWith(basename(target))) continue;
+    const pid = /^\.(\d+)\.unfinished$/.exec(name.slice(basename(target).length))?.[1];
+    if (pid !== undefined && !isRunning(Number(pid))) rmSync(join(folder, name), { force: true });
+  }
+}
+
 /** Writes the copy to `target`; blocks this thread meanwhile. */
 export function publishSnapshot(source: SnapshotOptions, target: string): void {
   if (isSameFile(source.path, target)) {
@@ -64,10 +93,12 @@ export function publishSnapshot(source: SnapshotOptions, target: string): void {
     });
   }
   requireOlderCopy(target);
-  const unfinished = `${target}.unfinished`;
-  rmSync(unfinished, { force: true });
+  // Of its own: another one may be on its way to the same file.
+  const unfinished = `${target}.${process.pid}.unfinished`;
   const database = openReader(source.path, source);
   try {
+    removeLeft(target);
+    rmSync(unfinished, { force: true });
     // It cannot write the mirror all the same: it is open for reading only.
     database.pragma('query_only = 0');
     database.prepare('vacuum into ?').run(unfinished);

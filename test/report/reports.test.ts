@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import fs, { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { EXIT } from '../../src/lib/errors.ts';
 import { bindParameters } from '../../src/report/parameters.ts';
@@ -16,6 +17,7 @@ import { damage, temporaryFolder } from '../support/store.ts';
 interface House {
   readonly folder: string;
   readonly own: string;
+  readonly config: string;
   report(...args: string[]): ReturnType<typeof selvedge>;
 }
 
@@ -38,8 +40,7 @@ async function house(settings: readonly string[] = []): Promise<House> {
   ];
   writeFileSync(config, lines.join('\n'));
   return {
-    folder,
-    own: join(folder, 'reports'),
+    ...{ folder, config, own: join(folder, 'reports') },
     report: (...args) => selvedge(['report', ...args, '--config', config], { KEY: 'key-4711' }),
   };
 }
@@ -209,6 +210,29 @@ describe('selvedge report', () => {
     const copied = await report('snapshot', join(folder, 'copy.db'), '--metadata', metadata);
     expect(copied).toMatchObject({ code: 0, stderr: expect.stringContaining('bare.sql:1: ') });
     expect(readFileSync(metadata, 'utf8')).toContain('"mine"');
+  });
+
+  it('publishes whole copies where two are made for one file at the same moment', async () => {
+    const { folder, report, config } = await house();
+    const copy = join(folder, 'copy.db');
+    // One that was killed has left this.
+    writeFileSync(`${copy}.999999999.unfinished`, '');
+    const { renameSync } = fs;
+    vi.spyOn(fs, 'renameSync').mockImplementation((from, to) => {
+      const args = [LAUNCHER, 'report', 'snapshot', copy, '--config', config];
+      execFileSync(process.execPath, args, { env: { ...launcherEnv(), KEY: 'key-4711' } });
+      renameSync(from, to);
+    });
+    syncBuiltinESMExports();
+    onTestFinished(() => {
+      vi.restoreAllMocks();
+      syncBuiltinESMExports();
+    });
+    expect(await report('snapshot', copy)).toMatchObject({ code: 0, stderr: '' });
+    const database = new Database(copy, { readonly: true });
+    expect(database.prepare('select count(*) from v_stock').pluck().get()).toBe(3);
+    database.close();
+    expect(readdirSync(folder).filter((name) => name.includes('copy.db'))).toEqual(['copy.db']);
   });
 
   it('publishes a copy that anybody can open, and what Datasette wants', async () => {
