@@ -5,7 +5,14 @@ import { dueDeliveries } from '../../src/decisions/due.ts';
 import { tryQueue } from '../../src/decisions/trial/queue.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { rulesOf } from '../rules/support.ts';
-import { ACCEPT_COVERED, ACCEPT_SMALL, createHouse, type House, loadedRules } from './support.ts';
+import {
+  ACCEPT_COVERED,
+  ACCEPT_SMALL,
+  createHouse,
+  type House,
+  loadedRules,
+  sendInVain,
+} from './support.ts';
 
 const MINUTE = 60_000;
 
@@ -187,6 +194,19 @@ describe('what a person did in the service', () => {
     expect(await journal(house)).toEqual(['daemon accept', 'external accept']);
     await house.decide();
     expect(await journal(house)).toHaveLength(2);
+  });
+
+  it('is journaled although the daemon had tried, where the service had not taken it', async () => {
+    const house = await createHouse();
+    await house.delivery({ id: 1 });
+    await house.decide();
+    const comeBack = await sendInVain(house);
+    await comeBack();
+    await house.clock.advance(1_000);
+    await house.delivery({ id: 1, status: 'accepted' });
+    await house.endPush('confirmed', { answered: false });
+    await house.decide();
+    expect(await journal(house)).toEqual(['daemon accept', 'external accept']);
   });
 
   it('is not what the daemon itself did, however late the mirror shows it', async () => {

@@ -4,10 +4,9 @@ import { describe, expect, it } from 'vitest';
 import { openKillSwitch, stopFile } from '../../src/decisions/stop/kill-switch.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { enqueueDeliveryStatus } from '../../src/outbox/enqueue.ts';
-import { dueItems, endAttempt, markSending } from '../../src/outbox/ledger.ts';
 import { readDecisionsStop } from '../../src/store/state.ts';
 import { turnsOfThread } from '../../src/store/writers/turns.ts';
-import { createHouse, type House } from './support.ts';
+import { createHouse, type House, sendInVain } from './support.ts';
 
 const WHO = { actor: 'anna', reason: 'prices look wrong' };
 
@@ -96,21 +95,14 @@ describe('the kill switch', () => {
 
   it('cancels before it is let go what was on its way and came back unsent', async () => {
     const house = await createHouse();
-    const { store, clock } = house;
     const killSwitch = await switchOf(house);
     await house.delivery({ id: 1 });
     await house.decide({ killSwitch });
-    const free = { busy: new Set<string>(), held: new Map<string, string>() };
-    const [item] = await dueItems(store.db, 'send', clock.now(), free, 1);
-    if (!item) throw new Error('nothing is due');
-    const at = { now: clock.now(), isHeld: () => false };
-    await markSending(store, item, { baseline: {}, warnings: [] }, at);
+    const comeBack = await sendInVain(house);
     await killSwitch.stop(WHO);
-    const answer = { httpStatus: 503, errorCode: 'service.busy', answer: 'busy', problems: [] };
-    const end = { attempt: 1, class: 'not_processed', ...answer } as const;
-    await endAttempt(store, item, end, clock.now(), clock.now());
+    await comeBack();
     expect(await states(house)).toEqual(['queued']);
-    await clock.advance(1_000);
+    await house.clock.advance(1_000);
     await killSwitch.resume(WHO);
     expect(await states(house)).toEqual(['canceled']);
     expect(await house.decide({ killSwitch })).toEqual(['1 accept']);

@@ -9,6 +9,7 @@ import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { writeRows } from '../../src/mirror/entity.ts';
 import { type ErpCustomerRow, writeErpCustomers } from '../../src/mirror/erp-customer.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
+import { dueItems, endAttempt, markSending } from '../../src/outbox/ledger.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { rulesOf } from '../rules/support.ts';
 import { temporaryStore } from '../support/store.ts';
@@ -195,5 +196,19 @@ export async function createHouse(): Promise<House> {
       const rows = await store.db.selectFrom('outbox').select('reference').execute();
       return rows.map((row) => row.reference);
     },
+  };
+}
+
+/** The push that is due is on its way; what is given puts it back as not taken by the service. */
+export async function sendInVain({ store, clock }: House): Promise<() => Promise<void>> {
+  const free = { busy: new Set<string>(), held: new Map<string, string>() };
+  const [item] = await dueItems(store.db, 'send', clock.now(), free, 1);
+  if (!item) throw new Error('nothing is due');
+  const at = { now: clock.now(), isHeld: () => false };
+  await markSending(store, item, { baseline: {}, warnings: [] }, at);
+  return async () => {
+    const answer = { httpStatus: 503, errorCode: 'service.busy', answer: 'busy', problems: [] };
+    const end = { attempt: 1, class: 'not_processed', ...answer } as const;
+    await endAttempt(store, item, end, clock.now(), clock.now());
   };
 }

@@ -59,7 +59,11 @@ async function isOurs(tx: Tx, orderDeliveryId: number, { at, to }: StatusChange)
     .select('outbox_id')
     .where('n.order_delivery_id', '=', orderDeliveryId)
     .where(sql<string>`body->>'$.status'`, '=', to)
-    .where('attempts', '>', 0)
+    .where(
+      // What was tried, and not taken by the service, has changed nothing there.
+      sql<boolean>`attempts > (select count(*) from outbox_attempt a
+        where a.outbox_id = outbox.outbox_id and a.class = 'not_processed')`,
+    )
     .where('created_at', '<=', at)
     .where((eb) => eb.or([eb('ended_at', 'is', null), eb('ended_at', '>=', at)]))
     .limit(1)
