@@ -46,12 +46,14 @@ export function createReadSequence(store: Store, clock: Clock): ReadSequence {
   let taking: Promise<void> | undefined;
 
   const takeBlock = async (): Promise<void> => {
-    await store.transaction(async (tx) => {
+    const start = await store.transaction(async (tx) => {
       const start = Number((await readState(tx, SEQUENCE_KEY)) ?? '1');
       await writeState(tx, SEQUENCE_KEY, String(start + BLOCK), clock);
-      next = start;
-      end = start + BLOCK;
+      return start;
     });
+    // Not before it is durable: what is not would be given out again, and be older than it says.
+    next = start;
+    end = start + BLOCK;
   };
 
   return {
