@@ -3,6 +3,7 @@
  * stop takes hold at once, outlives restarts (a row in the database says so, with who and why) and
  * goes into the audit. Doubts are looked for and confirmations are read meanwhile.
  */
+import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
@@ -33,33 +34,35 @@ function nameOf(kind: string | null): string {
   return kind ?? 'everything';
 }
 
+/** Goes by what is written down: what somebody else has in mind may yet fail. */
+async function write(
+  { store, clock, log }: OutboxStopsDeps,
+  action: 'outbox.stop' | 'outbox.resume',
+  kind: string | null,
+  { actor, reason }: Asker,
+  change: (written: readonly OutboxStop[]) => readonly OutboxStop[],
+): Promise<void> {
+  const subject = kind === null ? 'outbox' : `outbox:${kind}`;
+  await store.transaction(async (tx) => {
+    await writeOutboxStops(tx, change(await readOutboxStops(tx)), clock);
+    await tx
+      .insertInto('audit')
+      .values({ at: clock.now(), actor, action, subject, reason, detail: '{}' })
+      .execute();
+  });
+  log.warn({ actor, reason, kind }, action === 'outbox.stop' ? 'sending is stopped' : 'sending');
+}
+
 export async function openOutboxStops(deps: OutboxStopsDeps): Promise<OutboxStops> {
-  const { store, clock, log } = deps;
+  const { store, clock } = deps;
   let stops = await readOutboxStops(store.db);
   /** Those whose end is being written down: they hold still, and may be thrown anew. */
   const ending = new Set<OutboxStop>();
   const find = (kind: string | null) => stops.find((one) => one.kind === kind);
   const findLasting = (kind: string | null) =>
     stops.find((one) => one.kind === kind && !ending.has(one));
-  const write = async (
-    action: 'outbox.stop' | 'outbox.resume',
-    kind: string | null,
-    { actor, reason }: Asker,
-    ended?: OutboxStop,
-  ): Promise<void> => {
-    const subject = kind === null ? 'outbox' : `outbox:${kind}`;
-    const left = (): readonly OutboxStop[] => stops.filter((one) => one !== ended);
-    await store.transaction(async (tx, onCommit) => {
-      onCommit(() => {
-        stops = left();
-      });
-      await writeOutboxStops(tx, left(), clock);
-      await tx
-        .insertInto('audit')
-        .values({ at: clock.now(), actor, action, subject, reason, detail: '{}' })
-        .execute();
-    });
-    log.warn({ actor, reason, kind }, action === 'outbox.stop' ? 'sending is stopped' : 'sending');
+  const forget = (stop: OutboxStop): void => {
+    stops = stops.filter((one) => one !== stop);
   };
   return {
     brake(kind) {
@@ -77,7 +80,13 @@ export async function openOutboxStops(deps: OutboxStopsDeps): Promise<OutboxStop
       const stop = { kind, at: clock.now(), actor: asker.actor, reason: asker.reason };
       // Before it is written: what is about to be sent must not slip through.
       stops = [...stops, stop];
-      await write('outbox.stop', kind, asker);
+      try {
+        await write(deps, 'outbox.stop', kind, asker, (written) => [...written, stop]);
+      } catch (error) {
+        // Whoever is told that it failed may try again, and nothing else says that it holds.
+        forget(stop);
+        throw error;
+      }
       return stop;
     },
     async resume(kind, asker) {
@@ -90,7 +99,14 @@ export async function openOutboxStops(deps: OutboxStopsDeps): Promise<OutboxStop
       }
       // Not before it is written: whoever is told that it failed must find it stopped.
       ending.add(ended);
-      await write('outbox.resume', kind, asker, ended).finally(() => ending.delete(ended));
+      try {
+        await write(deps, 'outbox.resume', kind, asker, (written) =>
+          written.filter((one) => !isDeepStrictEqual(one, ended)),
+        );
+        forget(ended);
+      } finally {
+        ending.delete(ended);
+      }
       return ended;
     },
   };

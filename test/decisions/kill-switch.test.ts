@@ -1,5 +1,6 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { openKillSwitch, stopFile } from '../../src/decisions/stop/kill-switch.ts';
 import { silentLogger } from '../../src/lib/log.ts';
@@ -53,6 +54,23 @@ describe('the kill switch', () => {
     expect(await modes(house)).toEqual(['stopped accept', 'live accept']);
     expect(await states(house)).toEqual(['queued']);
     expect(await audited(house)).toEqual(['decisions.stop by anna', 'decisions.resume by bo']);
+  });
+
+  it.each(['a person', 'the file'])('is thrown again when %s could not write it', async (who) => {
+    const house = await createHouse();
+    const killSwitch = await switchOf(house);
+    await house.delivery({ id: 1 });
+    await house.decide({ killSwitch });
+    await sql`create trigger full before insert on audit begin
+      select raise(abort, 'the disk is full'); end`.execute(house.store.db);
+    if (who === 'the file') writeFileSync(stopFile(dirname(house.store.path)), 'prices');
+    const stop = () => (who === 'the file' ? killSwitch.followFile() : killSwitch.stop(WHO));
+    await expect(stop()).rejects.toThrow('the disk is full');
+    expect(killSwitch.stopped()?.actor).toBe(who === 'the file' ? 'file' : undefined);
+    await sql`drop trigger full`.execute(house.store.db);
+    await stop();
+    expect(await states(house)).toEqual(['canceled']);
+    expect(await readDecisionsStop(house.store.db)).toEqual(killSwitch.stopped());
   });
 
   it('outlives a restart', async () => {

@@ -27,6 +27,22 @@ it('goes on when its end could not be written down', async () => {
   expect(stops.brake('order')).toBeUndefined();
 });
 
+it('may be thrown again when it could not be written down', async () => {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  const open = () => openOutboxStops({ store, clock, log: silentLogger() });
+  const stops = await open();
+  await sql`create trigger full before insert on audit begin
+    select raise(abort, 'the disk is full'); end`.execute(store.db);
+  await expect(stops.stop('order', ASKER)).rejects.toThrow('the disk is full');
+  expect(stops.brake('order')).toBeUndefined();
+  await sql`drop trigger full`.execute(store.db);
+  await stops.stop('order', ASKER);
+  for (const { brake } of [stops, await open()]) {
+    expect(brake('order')).toBe('ada stopped order: wrong prices');
+  }
+});
+
 it('outlives restarts, each kind and everything by itself', async () => {
   const clock = manualClock();
   const store = await temporaryStore(clock);

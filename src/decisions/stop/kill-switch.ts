@@ -163,10 +163,19 @@ export async function openKillSwitch(deps: KillSwitchDeps): Promise<KillSwitch> 
       const message = `${current.actor} has stopped them already: ${current.reason}`;
       throw new RefusedError('decisions.stopped', message);
     }
+    const before = current;
     const thrown = { at: clock.now(), actor, reason };
     // Before it is written: what is about to be sent must not slip through.
     current = thrown;
-    const canceled = await writeStop(store, thrown);
+    let canceled: number;
+    try {
+      canceled = await writeStop(store, thrown);
+    } catch (error) {
+      // Whoever is told that it failed may try again, and nothing else says that it holds.
+      const written = await readDecisionsStop(store.db).catch(() => before);
+      if (current === thrown) current = isDeepStrictEqual(written, before) ? before : written;
+      throw error;
+    }
     log.warn({ actor, reason, canceled }, 'the decisions are stopped');
     return thrown;
   };
