@@ -8,7 +8,7 @@ import { watchSteps } from '../lib/clock.ts';
 import { isStoreUnusable, toError } from '../lib/errors.ts';
 import { ensureState } from './run/ledger.ts';
 import { createOutages } from './run/outages.ts';
-import { type RunnerDeps, type RunResult, runStream } from './run/run-stream.ts';
+import { type RunnerDeps, type RunResult, runStream, waitAfter } from './run/run-stream.ts';
 import { nextRunAfter } from './schedule.ts';
 import type { Stream } from './stream.ts';
 import { lookAgainAfterUpgrade } from './upgrade.ts';
@@ -86,12 +86,24 @@ async function planAgain(deps: PlannerDeps): Promise<void> {
   }
 }
 
-/** A stream that broke waits for its next time. A database that cannot even tell is not hidden. */
-async function putOff(deps: PlannerDeps, planned: PlannedStream, error: string): Promise<void> {
-  await deps.store.db
+/**
+ * A stream that broke, as by one failed write, is soon tried again, as one whose pull failed is. A
+ * database that cannot even tell is not hidden.
+ */
+async function putOff(deps: PlannerDeps, planned: PlannedStream, error: Error): Promise<void> {
+  const { store, clock } = deps;
+  const { name } = planned.stream;
+  const state = await store.db
+    .selectFrom('stream_state')
+    .select('failures')
+    .where('stream', '=', name)
+    .executeTakeFirst();
+  const waitMs = waitAfter(error, state?.failures ?? 0);
+  const due_at = waitMs === undefined ? nextDue(deps, planned) : clock.now() + waitMs;
+  await store.db
     .updateTable('stream_state')
-    .set({ due_at: nextDue(deps, planned), last_error: error })
-    .where('stream', '=', planned.stream.name)
+    .set((eb) => ({ due_at, failures: eb('failures', '+', 1), last_error: error.message }))
+    .where('stream', '=', name)
     .execute();
 }
 
@@ -111,8 +123,9 @@ async function runOne(
   } catch (thrown) {
     if (signal.aborted) return;
     if (isStoreUnusable(thrown)) throw thrown;
-    deps.log.error({ stream: planned.stream.name, err: toError(thrown) }, 'run broke');
-    await putOff(deps, planned, toError(thrown).message);
+    const error = toError(thrown);
+    deps.log.error({ stream: planned.stream.name, err: error }, 'run broke');
+    await putOff(deps, planned, error);
   }
 }
 

@@ -1,4 +1,5 @@
 /** What becomes of a run: of streams that do as the test says, on a clock that it moves. */
+import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { seededRandom } from '../../src/lib/chance.ts';
 import { manualClock } from '../../src/lib/clock.ts';
@@ -308,5 +309,25 @@ describe('the planner after downtime', () => {
     await running;
     expect(times).toBe(0);
     expect(await runs.state()).toMatchObject({ paused: 1, last_run_id: null });
+  });
+});
+
+describe('a run that breaks', () => {
+  it.each([
+    ['begun', 'before insert on sync_run'],
+    ['ended', 'before update of ended_at on sync_run'],
+  ])('is tried again soon when it could not be %s, not at the next time', async (_, write) => {
+    const runs = await startRuns(() => Promise.resolve());
+    const { clock, store, stop } = runs;
+    await sql`create trigger full ${sql.raw(write)} begin
+      select raise(abort, 'the disk is full'); end`.execute(store.db);
+    const running = planOf(runs, '37 2 * * *')(stop.signal);
+    await clock.advance(0);
+    expect((await runs.state()).last_error).toBe('the disk is full');
+    await sql`drop trigger full`.execute(store.db);
+    await clock.advance(MINUTE);
+    expect(await runs.state()).toMatchObject({ failures: 0, last_error: null, complete_rows: 0 });
+    stop.abort();
+    await running;
   });
 });

@@ -258,7 +258,7 @@ async function pullAndSettle(
 }
 
 /** How long to wait before the run goes on; undefined: it has failed. */
-function waitAfter(error: Error, failures: number): number | undefined {
+export function waitAfter(error: Error, failures: number): number | undefined {
   // What the service refuses it will refuse again: the next time is the stream's own.
   if (error instanceof RefusedError) return undefined;
   const isBroken = error instanceof RetryLaterError && error.code === BROKEN_ANSWER;
