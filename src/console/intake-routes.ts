@@ -60,7 +60,7 @@ const NEXT_STEPS = {
   bad_key: 'send the request again with another Idempotency-Key, or without one',
   bad_request: 'correct the request and send it again; nothing was taken',
   failed: 'send the same request again; the log of the daemon says more',
-  later: 'send the same request again later; nothing was taken',
+  later: 'send the same request again later: it is never taken twice',
   no_token: 'send "Authorization: Bearer" with the token that intake.clients names for you',
   unknown: 'check the number or the reference; what was never taken is to be handed in again',
 } as const;
@@ -148,7 +148,8 @@ function onError({ log }: IntakeRouteDeps) {
       return refuse(reply, status, 'bad_request', error instanceof Error ? error.message : '');
     }
     log.error({ err: error }, 'HTTP door');
-    return refuse(reply, 503, 'later', 'nothing was taken; try the same request again later');
+    // It may have been taken, and only its receipt could not be read.
+    return refuse(reply, 503, 'later', 'it is not known whether anything was taken');
   };
 }
 

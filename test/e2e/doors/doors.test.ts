@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { until } from '../../support/house.ts';
@@ -88,6 +89,19 @@ describe('the four doors', () => {
 });
 
 describe('the HTTP door', () => {
+  it('does not say that nothing was taken when only the receipt cannot be read', async () => {
+    const house = await openDoors({ 'outbox.stop': true });
+    const { db } = house.daemon.store;
+    const payload = { reference: 'SO-1', ...house.order() };
+    await sql`create trigger refuse after insert on intake begin
+      update outbox set state = 'refused', ended_at = 1; end`.execute(db);
+    await sql`alter table outbox_attempt rename to not_to_be_read`.execute(db);
+    const { status, body } = await house.post('/api/orders', payload);
+    await sql`alter table not_to_be_read rename to outbox_attempt`.execute(db);
+    expect([status, body.message]).toEqual([503, 'it is not known whether anything was taken']);
+    expect((await house.post('/api/orders', payload)).status).toBe(200);
+  });
+
   it('answers by the code what came of a request, and names every mistake', async () => {
     const house = await openDoors({ 'outbox.stop': true });
     const payload = { reference: 'SO-1', ...house.order(1) };
