@@ -292,21 +292,35 @@ function freeHands({ concurrency, looks }: DispatcherLimits, busy: Busy, work: W
   return (work === 'send' ? concurrency : looks) - taken;
 }
 
+/** Steps of the clock; those that were not followed yet outlive a run that fails. */
+interface Steps {
+  readonly moved: () => number;
+  left: number;
+}
+
 /** After a step of the clock; what is under way would write down times of before. */
 async function follow(
   { store, clock }: DispatcherDeps,
-  moved: number,
+  steps: Steps,
   busy: Busy,
   found: Found,
 ): Promise<void> {
-  if (moved === 0) return;
+  steps.left += steps.moved();
+  if (steps.left === 0) return;
   await Promise.all([...busy.values()].map(({ done }) => done));
   found.clear();
-  await followClockStep(store, moved, clock.now());
+  await followClockStep(store, steps.left, clock.now());
+  steps.left = 0;
+}
+
+async function doubt({ store, clock, log }: DispatcherDeps): Promise<void> {
+  const inDoubt = await doubtWhatWasSending(store, clock.now());
+  if (inDoubt > 0) log.warn({ inDoubt }, 'pushes were cut off by the last stop');
 }
 
 export function createDispatcher(deps: DispatcherDeps): Dispatcher {
-  const { store, clock, limits, log } = deps;
+  const { store, clock, limits } = deps;
+  const steps: Steps = { moved: watchSteps(clock), left: 0 };
   let wake = new AbortController();
 
   const start = async (
@@ -349,17 +363,16 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     name: 'outbox',
     nudge: () => wake.abort(),
     async run(signal) {
-      const inDoubt = await doubtWhatWasSending(store, clock.now());
-      if (inDoubt > 0) log.warn({ inDoubt }, 'pushes were cut off by the last stop');
       const busy: Busy = new Map();
       const putOffs: PutOffs = new Map();
       const found: Found = new Map();
-      const clockMoved = watchSteps(clock);
+      await follow(deps, steps, busy, found);
+      await doubt(deps);
       let failure: { readonly error: unknown } | undefined;
       try {
         while (!signal.aborted && !failure) {
           wake = new AbortController();
-          await follow(deps, clockMoved(), busy, found);
+          await follow(deps, steps, busy, found);
           await start(busy, found, (item) =>
             step(deps, item, putOffs, signal).catch((error: unknown) => {
               failure ??= { error };
