@@ -13,6 +13,8 @@ export interface Planned {
   readonly store: Store;
   /** The steps of the statements so far whose text matches this, each once. */
   steps(text: RegExp): Promise<string[]>;
+  /** How often statements were asked whose text matches this. */
+  times(text: RegExp): number;
   /** The most rows that one of these statements gave. */
   rows(text: RegExp): number;
 }
@@ -50,6 +52,7 @@ export function notePlans(store: SqliteStore): Planned {
       snapshot: (read) => store.snapshot((tx) => read(tx.withPlugin(plugin))),
       close: () => store.close(),
     },
+    times: (text) => [...asked.values()].filter((sql) => text.test(sql)).length,
     rows: (text) =>
       Math.max(0, ...[...given].flatMap(([sql, rows]) => (text.test(sql) ? [rows] : []))),
     async steps(text) {

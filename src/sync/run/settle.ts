@@ -4,11 +4,12 @@
  * `suspicious`: what came cannot be right (nothing where there was something, or more deletions
  * than the fuse allows); nothing is deleted until a person has released the run.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
 import { endList, type ListCensus, markDeleted, takeCensus } from '../../mirror/list.ts';
 import type { EntityDefinition } from '../../mirror/prepared.ts';
 import { forgetUnmet } from '../../mirror/quarantine.ts';
-import type { SqlValue } from '../../store/bulk.ts';
+import { insertKeys, type SqlValue } from '../../store/bulk.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { VariantPages } from '../bulk/variant-pages.ts';
 import { isBeyond, isBeyondShare, type SeenBy, type Stream, type StreamEnd } from '../stream.ts';
@@ -115,15 +116,15 @@ export async function deleteRows(
         .execute();
       return marked;
     });
+    // The driver is synchronous: without this the listener would wait until all are marked.
+    await nextTurn();
   }
   return deleted;
 }
 
 async function noteAbsences(tx: Tx, run: Run, keys: readonly SqlValue[]): Promise<void> {
-  for (const key of keys) {
-    const row = { stream: run.stream, key: String(key), run_id: run.runId };
-    await tx.insertInto('absence').values(row).execute();
-  }
+  const absent = { stream: run.stream, run_id: run.runId };
+  await insertKeys(tx, 'absence', 'key', keys.map(String), absent);
 }
 
 /** Of the missing rows those that the run before this one missed as well; notes the others. */
