@@ -160,20 +160,31 @@ export interface Change {
   readonly attempts?: number;
 }
 
-/** Moves the row on, if it is still in the state in which it was read. */
-export async function move(
+/** Moves rows on that are still in this state; gives how many. */
+export async function moveAll(
   tx: Tx,
-  item: Pick<OutboxItem, 'outboxId' | 'state'>,
+  outboxIds: readonly number[],
+  from: OutboxState,
   state: OutboxState,
   change: Change,
-): Promise<boolean> {
+): Promise<number> {
   const { numUpdatedRows } = await tx
     .updateTable('outbox')
     .set({ state, ...change })
-    .where('outbox_id', '=', item.outboxId)
-    .where('state', '=', item.state)
+    .where(inKeys('outbox_id', outboxIds))
+    .where('state', '=', from)
     .executeTakeFirst();
-  return numUpdatedRows > 0n;
+  return Number(numUpdatedRows);
+}
+
+/** Moves the row on, if it is still in the state in which it was read. */
+export async function move(
+  tx: Tx,
+  { outboxId, state: from }: Pick<OutboxItem, 'outboxId' | 'state'>,
+  state: OutboxState,
+  change: Change,
+): Promise<boolean> {
+  return (await moveAll(tx, [outboxId], from, state, change)) > 0;
 }
 
 /** What is worth keeping besides the attempt's outcome. */

@@ -7,10 +7,11 @@
 import type { Clock } from '../../lib/clock.ts';
 import { BugError, RefusedError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
+import { inKeys, insertRows } from '../../store/bulk.ts';
 import { endIncidents } from '../../store/incidents.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { OutboxState } from '../../store/tables.ts';
-import { type Change, move } from '../ledger.ts';
+import { type Change, moveAll } from '../ledger.ts';
 import { DIFFERENCE } from '../watch/differences.ts';
 import { candidatesIn } from './candidates.ts';
 import { requireUnclaimed } from './confirmation.ts';
@@ -123,33 +124,46 @@ async function selected(db: Tx | Store['db'], selection: Selection): Promise<Des
   );
 }
 
+function byState(rows: readonly DeskRow[]): ReadonlyMap<OutboxState, readonly DeskRow[]> {
+  return Map.groupBy(rows, ({ state }) => state);
+}
+
 function refuse(row: DeskRow, what: string, hint: string): never {
   const text = `outbox ${row.outboxId} is ${row.state} and cannot be ${what}`;
   throw new RefusedError('outbox.wrong_state', text, { hint });
 }
 
+/** Each row's own entry, in one statement: there may be thousands. */
 async function audit(
   tx: Tx,
   at: number,
-  asker: Asker,
+  { actor, reason }: Asker,
   action: string,
-  row: DeskRow,
-  detail: JsonObject = {},
+  rows: readonly DeskRow[],
+  detailOf: (row: DeskRow) => JsonObject = () => ({}),
 ): Promise<void> {
-  const { actor, reason } = asker;
-  const subject = `outbox:${row.outboxId}`;
-  const told = JSON.stringify({ reference: row.reference, from: row.state, ...detail });
-  await tx
-    .insertInto('audit')
-    .values({ at, actor, action, subject, reason, detail: told })
-    .execute();
+  const entries = rows.map((row) => ({
+    subject: `outbox:${row.outboxId}`,
+    detail: JSON.stringify({ reference: row.reference, from: row.state, ...detailOf(row) }),
+  }));
+  await insertRows(tx, 'audit', ['subject', 'detail'], entries, { at, actor, action, reason });
 }
 
-/** What is dead has ended before: who is told of ends must be told of another one. */
-async function moveOn(tx: Tx, row: DeskRow, state: OutboxState, change: Change): Promise<boolean> {
-  const endsAgain = row.state === 'dead' && typeof change.ended_at === 'number';
-  if (endsAgain) await move(tx, row, 'dead', { ended_at: null });
-  return move(tx, row, state, change);
+/**
+ * Moves rows that are in one state. What is dead has ended before: who is told of ends must be
+ * told of another one. Gives whether all of them were moved.
+ */
+async function moveOn(
+  tx: Tx,
+  from: OutboxState,
+  rows: readonly DeskRow[],
+  state: OutboxState,
+  change: Change,
+): Promise<boolean> {
+  const ids = rows.map(({ outboxId }) => outboxId);
+  const endsAgain = from === 'dead' && typeof change.ended_at === 'number';
+  if (endsAgain) await moveAll(tx, ids, from, from, { ended_at: null });
+  return (await moveAll(tx, ids, from, state, change)) === ids.length;
 }
 
 /** What `retry` does in each state: another try, or another look. */
@@ -179,32 +193,40 @@ function canceled(row: DeskRow, now: number): Change {
   return { ended_at: now, due_at: now, desk_reason: null };
 }
 
-/** What the last look found and could not judge: a person has said that none of it is ours. */
-async function lastCandidates(tx: Tx, outboxId: number): Promise<number[]> {
-  const row = await tx
+/** What the last looks found and could not judge: a person has said that none of it is ours. */
+async function lastCandidates(
+  tx: Tx,
+  rows: readonly DeskRow[],
+): Promise<ReadonlyMap<number, readonly number[]>> {
+  const ids = rows.map(({ outboxId }) => outboxId);
+  const looks = await tx
     .selectFrom('outbox_evidence')
-    .select('detail')
-    .where('outbox_id', '=', outboxId)
+    .select((eb) => ['outbox_id', 'detail', eb.fn.max('id').as('id')])
+    .where(inKeys('outbox_id', ids))
     .where('found', '=', 'unclear')
-    .orderBy('id', 'desc')
-    .limit(1)
-    .executeTakeFirst();
-  const { orderIds, pendingRefundIds } = candidatesIn(row ? [row.detail] : []);
-  // The detail of a refund names its order as well; what is disowned is the refund.
-  return [...(pendingRefundIds.length > 0 ? pendingRefundIds : orderIds)];
+    .groupBy('outbox_id')
+    .execute();
+  return new Map(
+    looks.map(({ outbox_id: id, detail }) => {
+      const { orderIds, pendingRefundIds } = candidatesIn([detail]);
+      // The detail of a refund names its order as well; what is disowned is the refund.
+      return [id, pendingRefundIds.length > 0 ? pendingRefundIds : orderIds];
+    }),
+  );
 }
 
 async function personSays(
   tx: Tx,
-  outboxId: number,
+  rows: readonly DeskRow[],
   at: number,
   found: 'yes' | 'no',
-  detail: JsonObject,
+  detailOf: (row: DeskRow) => JsonObject,
 ): Promise<void> {
-  await tx
-    .insertInto('outbox_evidence')
-    .values({ outbox_id: outboxId, at, source: 'person', found, detail: JSON.stringify(detail) })
-    .execute();
+  const entries = rows.map((row) => ({
+    ...{ outbox_id: row.outboxId, detail: JSON.stringify(detailOf(row)) },
+  }));
+  const columns = ['outbox_id', 'detail'];
+  await insertRows(tx, 'outbox_evidence', columns, entries, { at, source: 'person', found });
 }
 
 function requireOpenDoubt(row: DeskRow): void {
@@ -212,26 +234,44 @@ function requireOpenDoubt(row: DeskRow): void {
   refuse(row, 'resolved', 'only what is in doubt or dead can be');
 }
 
-async function sayAbsent(tx: Tx, deps: DeskDeps, row: DeskRow, asker: Asker): Promise<OutboxState> {
-  requireOpenDoubt(row);
+function requireQuiet(row: DeskRow, now: number, quietMs: number): void {
+  const quietUntil = (row.inDoubtSince ?? 0) + quietMs;
+  if (row.state !== 'in_doubt' || now >= quietUntil) return;
+  const until = new Date(quietUntil).toISOString();
+  const text = `outbox ${row.outboxId} may still take effect until ${until}`;
+  throw new RefusedError('outbox.too_early', text, {
+    hint: `say so after ${until}, or leave it: it is looked for by itself`,
+  });
+}
+
+async function sayAllAbsent(
+  tx: Tx,
+  deps: DeskDeps,
+  rows: readonly DeskRow[],
+  asker: Asker,
+): Promise<void> {
   const now = deps.clock.now();
-  const quietUntil = (row.inDoubtSince ?? 0) + deps.quietMs();
-  if (row.state === 'in_doubt' && now < quietUntil) {
-    const until = new Date(quietUntil).toISOString();
-    const text = `outbox ${row.outboxId} may still take effect until ${until}`;
-    throw new RefusedError('outbox.too_early', text, {
-      hint: `say so after ${until}, or leave it: it is looked for by itself`,
-    });
+  for (const row of rows) {
+    requireOpenDoubt(row);
+    requireQuiet(row, now, deps.quietMs());
   }
-  const notOurs = await lastCandidates(tx, row.outboxId);
-  await personSays(tx, row.outboxId, now, 'no', { ...asker, notOurs });
+  const candidates = await lastCandidates(tx, rows);
+  const notOurs = ({ outboxId }: DeskRow) => [...(candidates.get(outboxId) ?? [])];
+  await personSays(tx, rows, now, 'no', (row) => ({ ...asker, notOurs: notOurs(row) }));
   const change = {
     ...{ desk_reason: null, in_doubt_since: null, ended_at: null, due_at: now },
     // What the service answered was not it: the next sending is looked for by itself.
     result: null,
   };
-  if (!(await move(tx, row, 'queued', change))) refuse(row, 'resolved', 'look at it again');
-  await audit(tx, now, asker, 'outbox.absent', row, { notOurs });
+  for (const [from, some] of byState(rows)) {
+    if (await moveOn(tx, from, some, 'queued', change)) continue;
+    for (const row of some) refuse(row, 'resolved', 'look at it again');
+  }
+  await audit(tx, now, asker, 'outbox.absent', rows, (row) => ({ notOurs: notOurs(row) }));
+}
+
+async function sayAbsent(tx: Tx, deps: DeskDeps, row: DeskRow, asker: Asker): Promise<OutboxState> {
+  await sayAllAbsent(tx, deps, [row], asker);
   return 'queued';
 }
 
@@ -242,7 +282,7 @@ async function sayNoted(tx: Tx, deps: DeskDeps, row: DeskRow, asker: Asker): Pro
     const text = `outbox ${row.outboxId} has no difference that waits for a person`;
     throw new RefusedError('outbox.nothing_to_note', text, { hint: 'see: selvedge outbox show' });
   }
-  await audit(tx, now, asker, 'outbox.noted', row);
+  await audit(tx, now, asker, 'outbox.noted', [row]);
   return row.state;
 }
 
@@ -262,15 +302,16 @@ async function sayConfirmed(
     // A try that came while this was read has a doubt of its own, and maybe made another one.
     if (present?.attempts !== row.attempts) refuse(row, 'resolved', 'it was sent once more');
     await requireUnclaimed(tx, row, made);
-    await personSays(tx, row.outboxId, now, 'yes', { ...asker, ...made });
+    await personSays(tx, [row], now, 'yes', () => ({ ...asker, ...made }));
     const { orderId } = made;
     const change = {
       ...{ desk_reason: null, in_doubt_since: null, last_error: null },
       ...{ ended_at: now, due_at: now, result: JSON.stringify(made) },
       ...(typeof orderId === 'number' ? { order_id: orderId } : {}),
     };
-    if (!(await moveOn(tx, row, 'confirmed', change))) refuse(row, 'resolved', 'look at it again');
-    await audit(tx, now, asker, 'outbox.confirmed', row, made);
+    const moved = await moveOn(tx, row.state, [row], 'confirmed', change);
+    if (!moved) refuse(row, 'resolved', 'look at it again');
+    await audit(tx, now, asker, 'outbox.confirmed', [row], () => made);
   });
   return 'confirmed';
 }
@@ -286,11 +327,18 @@ export function createDesk(deps: DeskDeps): Desk {
     const rows = await store.transaction(async (tx) => {
       const now = clock.now();
       const chosen = await selected(tx, selection);
-      for (const row of chosen) {
-        const { state, change } = act(row, now);
-        await moveOn(tx, row, state, change);
-        await audit(tx, now, asker, action, row);
+      // What becomes of a row follows from its state; one that refuses refuses for all.
+      const steps = new Map(chosen.map((row) => [row.state, act(row, now)]));
+      for (const [from, { state, change }] of steps) {
+        await moveOn(
+          tx,
+          from,
+          chosen.filter((row) => row.state === from),
+          state,
+          change,
+        );
       }
+      await audit(tx, now, asker, action, chosen);
       return chosen;
     });
     deps.nudge();
@@ -319,7 +367,7 @@ export function createDesk(deps: DeskDeps): Desk {
     async resolveAbsent(selection, asker) {
       const rows = await store.transaction(async (tx) => {
         const chosen = await selected(tx, selection);
-        for (const row of chosen) await sayAbsent(tx, deps, row, asker);
+        await sayAllAbsent(tx, deps, chosen, asker);
         return chosen;
       });
       deps.nudge();
