@@ -5,10 +5,12 @@
  * upgrade.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { sql } from 'kysely';
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError } from '../lib/errors.ts';
 import { sha256 } from '../lib/json.ts';
 import { requestRefreshes } from '../mirror/refresh.ts';
+import { inKeys } from '../store/bulk.ts';
 import { readState, writeState } from '../store/state.ts';
 import type { Db, Store } from '../store/store.ts';
 import { KNOWN_TYPES, readEvent } from './event.ts';
@@ -46,24 +48,74 @@ export interface EventOperationsDeps {
 }
 
 const EVENTS_PER_COMMIT = 200;
+/** Most of them are not what is looked for. */
+const EVENTS_PER_LOOK = 500;
 const KNOWN_KEY = 'inbox_types';
 
-/** The next stored events of the selection, by id; each interpreted anew. */
-async function nextSlice(db: Db, selection: Selection, after: string) {
-  let query = db
+function stored(db: Db) {
+  return db
     .selectFrom('webhook_event')
-    .select(['event_id', 'body', 'type', 'order_id', 'outcome'])
-    .where('event_id', '>', after)
-    .orderBy('event_id')
-    .limit(EVENTS_PER_COMMIT);
-  if ('ids' in selection) query = query.where('event_id', 'in', [...selection.ids]);
-  if ('since' in selection) query = query.where('received_at', '>=', selection.since);
-  if ('outcome' in selection) query = query.where('outcome', '=', selection.outcome);
-  const rows = await query.execute();
-  return rows.map((row) => ({ row, hint: readEvent(row.body) }));
+    .select(['event_id', 'body', 'type', 'order_id', 'outcome', 'received_at'])
+    .select(sql<number>`rowid`.as('row'));
 }
 
-type Slice = Awaited<ReturnType<typeof nextSlice>>;
+type Row = Awaited<ReturnType<ReturnType<typeof stored>['execute']>>[number];
+
+/** By the index of the time, from the last event on: the last slice is as quick as the first. */
+async function* eventsSince(db: Db, since: number): AsyncGenerator<readonly Row[]> {
+  for (let last = { received_at: since, row: 0 }; ; ) {
+    const rows = await stored(db)
+      .where(sql<boolean>`(received_at, rowid) > (${last.received_at}, ${last.row})`)
+      .orderBy('received_at')
+      .orderBy(sql`rowid`)
+      .limit(EVENTS_PER_COMMIT)
+      .execute();
+    yield rows;
+    const [end] = rows.slice(-1);
+    if (!end) return;
+    last = end;
+  }
+}
+
+/** Looks at all that are stored, some at a time, wherever those with this outcome stand. */
+async function* eventsWith(db: Db, outcome: 'stored'): AsyncGenerator<readonly Row[]> {
+  const ends = sql<{ first: number; last: number }>`
+    select (select min(rowid) from webhook_event) as first,
+      (select max(rowid) from webhook_event) as last`;
+  const [{ first, last } = { first: 0, last: -1 }] = (await ends.execute(db)).rows;
+  for (let from = first; from <= last; from += EVENTS_PER_LOOK) {
+    yield await stored(db)
+      .where(sql<boolean>`rowid between ${from} and ${from + EVENTS_PER_LOOK - 1}`)
+      .where(sql<boolean>`+outcome = ${outcome}`)
+      .execute();
+  }
+}
+
+async function* eventsById(db: Db, ids: readonly string[]): AsyncGenerator<readonly Row[]> {
+  const each = [...new Set(ids)];
+  for (let start = 0; start < each.length; start += EVENTS_PER_COMMIT) {
+    yield await stored(db)
+      .where(inKeys('event_id', each.slice(start, start + EVENTS_PER_COMMIT)))
+      .execute();
+  }
+}
+
+function eventsOf(db: Db, selection: Selection): AsyncGenerator<readonly Row[]> {
+  if ('ids' in selection) return eventsById(db, selection.ids);
+  if ('since' in selection) return eventsSince(db, selection.since);
+  return eventsWith(db, selection.outcome);
+}
+
+/** The stored events of the selection, each interpreted anew. */
+async function* slicesOf(db: Db, selection: Selection) {
+  for await (const rows of eventsOf(db, selection)) {
+    if (rows.length > 0) yield rows.map((row) => ({ row, hint: readEvent(row.body) }));
+    // The driver is synchronous: without this the listener would wait until all is done.
+    await nextTurn();
+  }
+}
+
+type Slice = readonly { readonly row: Row; readonly hint: ReturnType<typeof readEvent> }[];
 
 async function requestAgain(store: Store, slice: Slice, now: number): Promise<void> {
   await store.transaction(async (tx) => {
@@ -94,8 +146,7 @@ export async function replayEvents(
   const orders = new Set<number>();
   const seen = new Set<string>();
   const count = { events: 0, withoutOrder: 0, newlyUnderstood: 0 };
-  for (let after = ''; ; ) {
-    const slice = await nextSlice(store.db, selection, after);
+  for await (const slice of slicesOf(store.db, selection)) {
     for (const { row, hint } of slice) {
       count.events += 1;
       if ('ids' in selection) seen.add(row.event_id);
@@ -104,11 +155,6 @@ export async function replayEvents(
       if (hint.orderId !== null && row.outcome === 'stored') count.newlyUnderstood += 1;
     }
     if (options.write) await requestAgain(store, slice, options.now);
-    const last = slice.at(-1);
-    if (!last || slice.length < EVENTS_PER_COMMIT) break;
-    after = last.row.event_id;
-    // The driver is synchronous: without this the listener would wait until all is done.
-    await nextTurn();
   }
   const missing = 'ids' in selection ? selection.ids.find((id) => !seen.has(id)) : undefined;
   if (missing !== undefined) {

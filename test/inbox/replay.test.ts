@@ -1,4 +1,5 @@
 /** Stored events that are interpreted again: asked for, or after an upgrade that knows more. */
+import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import {
   createEventOperations,
@@ -9,6 +10,7 @@ import { traceEvent } from '../../src/inbox/overview.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { writePendingRefunds } from '../../src/mirror/refund.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
+import { notePlans } from '../support/plans.ts';
 import { temporaryStore } from '../support/store.ts';
 import { deliveryCreated } from './support.ts';
 
@@ -88,5 +90,22 @@ describe('a replay', () => {
       { type: 'stock.moved', outcome: 'stored' },
     ]);
     expect(await replayAfterUpgrade(store, clock)).toBe(0);
+  });
+
+  it.each([
+    [{ since: 430 }, 'INDEX webhook_event_received (received_at>?', 220],
+    [{ outcome: 'stored' }, 'INTEGER PRIMARY KEY (rowid>? AND rowid<?)', 649],
+    [{ ids: ['msg_0009', 'msg_0007', 'msg_0009'] }, 'INDEX sqlite_autoindex_', 2],
+  ] as const)('goes from slice to slice by an index: %j', async (selection, index, events) => {
+    const { store } = await start(Array.from({ length: 650 }, (_, at) => deliveryCreated(at + 1)));
+    // Retention has taken some, and many came in the same moment.
+    await sql`delete from webhook_event where event_id = 'msg_0000'`.execute(store.db);
+    await sql`update webhook_event set received_at = 500 where received_at > 500`.execute(store.db);
+    const planned = notePlans(store);
+    const found = await replayEvents(planned.store, selection, { write: false, now: 1 });
+    expect(found.events).toBe(events);
+    const steps = (await planned.steps(/webhook_event/)).join('\n');
+    expect(steps).toContain(index);
+    expect(steps).not.toMatch(/SCAN webhook_event|TEMP B-TREE/);
   });
 });
