@@ -3,6 +3,7 @@
  * understood now is old news, so it is not written itself: it leaves the quarantine and its source
  * is read again (its order, or its stream with every row compared).
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { z } from 'zod';
 import {
   brandSchema,
@@ -18,8 +19,9 @@ import { resourceSchemas } from '../client/v2/resources.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
 import { forgetDigests } from '../mirror/list.ts';
-import { requestRefresh } from '../mirror/refresh.ts';
-import type { Store } from '../store/store.ts';
+import { requestRefreshes } from '../mirror/refresh.ts';
+import { inKeys } from '../store/bulk.ts';
+import type { Store, Tx } from '../store/store.ts';
 
 interface Source {
   readonly schema: z.ZodType;
@@ -57,27 +59,30 @@ export function entitiesOfStream(stream: string): readonly string[] {
 /** Rows that are tried in one transaction. */
 const SLICE = 200;
 
-async function readAgain(
-  store: Store,
-  clock: Clock,
-  row: { readonly id: number; readonly raw: unknown; readonly source: Source },
-): Promise<void> {
-  const { stream } = row.source;
-  const orderId = isJsonObject(row.raw) ? row.raw.orderId : undefined;
-  await store.transaction(async (tx) => {
-    await tx.deleteFrom('quarantine').where('id', '=', row.id).execute();
-    if (stream === undefined) {
-      if (typeof orderId !== 'number') return;
-      await requestRefresh(tx, orderId, 'sweep:quarantine', clock.now());
-      return;
-    }
+interface Understood {
+  readonly id: number;
+  readonly raw: unknown;
+  readonly source: Source;
+}
+
+function orderOf({ raw, source }: Understood): readonly number[] {
+  const orderId = isJsonObject(raw) ? raw.orderId : undefined;
+  return source.stream === undefined && typeof orderId === 'number' ? [orderId] : [];
+}
+
+async function readAgain(tx: Tx, rows: readonly Understood[], now: number): Promise<void> {
+  const ids = rows.map(({ id }) => id);
+  await tx.deleteFrom('quarantine').where(inKeys('id', ids)).execute();
+  const requests = rows.flatMap(orderOf).map((orderId) => ({ orderId, cause: 'sweep:quarantine' }));
+  await requestRefreshes(tx, requests, now);
+  for (const stream of new Set(rows.flatMap(({ source }) => source.stream ?? []))) {
     await forgetDigests(tx, stream);
     await tx
       .updateTable('stream_state')
-      .set({ due_at: clock.now() })
+      .set({ due_at: now })
       .where('stream', '=', stream)
       .execute();
-  });
+  }
 }
 
 export async function retryQuarantine(deps: {
@@ -95,15 +100,18 @@ export async function retryQuarantine(deps: {
       .orderBy('id')
       .limit(SLICE)
       .execute();
-    for (const { id, entity, raw: text } of rows) {
-      after = id;
+    const good = rows.flatMap(({ id, entity, raw: text }): Understood[] => {
       const source = SOURCES[entity];
       const raw = tryParseJson(text);
-      if (source?.schema.safeParse(raw).success) {
-        await readAgain(store, clock, { id, raw, source });
-        understood += 1;
-      } else left += 1;
-    }
-    if (rows.length < SLICE) return { understood, left };
+      return source?.schema.safeParse(raw).success ? [{ id, raw, source }] : [];
+    });
+    if (good.length > 0) await store.transaction((tx) => readAgain(tx, good, clock.now()));
+    understood += good.length;
+    left += rows.length - good.length;
+    const last = rows.at(-1);
+    if (!last || rows.length < SLICE) return { understood, left };
+    after = last.id;
+    // The driver is synchronous: without this the listener would wait until all is done.
+    await nextTurn();
   }
 }
