@@ -5,6 +5,7 @@
  * whose time has come again.
  * Level-triggered: it follows from the database alone and is safe to ask at any moment.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type RawBuilder, sql } from 'kysely';
 import { inKeys } from '../store/bulk.ts';
 import type { Db } from '../store/store.ts';
@@ -26,12 +27,42 @@ export interface DueDelivery {
   readonly trigger: 'new' | 'changed' | 'rules' | 'push' | DueWhy;
 }
 
-function candidates(db: Db, aside: readonly number[]) {
+/** Pending deliveries that are looked at before others have their turn. */
+const LOOK_ROWS = 2_000;
+
+/** Ids of deliveries: behind `after`, up to `upTo` and with it. */
+interface Span {
+  readonly after: number;
+  readonly upTo: number;
+}
+
+/** All that is pending, the oldest first; there may be tens of thousands that are held. */
+async function* pendingSpans(db: Db): AsyncGenerator<Span> {
+  for (let after = Number.MIN_SAFE_INTEGER; ; ) {
+    const end = await db
+      .selectFrom('delivery')
+      .select('order_delivery_id as upTo')
+      .where('status', '=', 'pending')
+      .where('order_delivery_id', '>', after)
+      .orderBy('order_delivery_id')
+      .limit(1)
+      .offset(LOOK_ROWS - 1)
+      .executeTakeFirst();
+    yield { after, upTo: end?.upTo ?? Number.MAX_SAFE_INTEGER };
+    if (!end) return;
+    after = end.upTo;
+    await nextTurn();
+  }
+}
+
+function candidates(db: Db, aside: readonly number[], { after, upTo }: Span) {
   return db
     .selectFrom('delivery as d')
     .innerJoin('sales_order as o', 'o.order_id', 'd.order_id')
     .leftJoin('evaluation as e', 'e.order_delivery_id', 'd.order_delivery_id')
     .where('d.status', '=', 'pending')
+    .where('d.order_delivery_id', '>', after)
+    .where('d.order_delivery_id', '<=', upTo)
     .where('d.deleted_at', 'is', null)
     .where((eb) => eb.not(inKeys('d.order_delivery_id', aside)))
     .where((eb) => eb.not(hasOpenPush('d.order_delivery_id')));
@@ -101,23 +132,37 @@ function isSettled({ now, settleMs }: DueQuery): RawBuilder<boolean> {
   return sql<boolean>`(d.changed_at <= ${now - settleMs} or d.changed_at > ${now + settleMs})`;
 }
 
-function select(db: Db, query: DueQuery, aside: readonly number[], limit: number) {
-  return candidates(db, aside)
-    .select([
-      'd.order_delivery_id',
-      'd.content_hash',
-      orderHash('o').as('order_content_hash'),
-      'e.delivery_hash',
-      'e.order_hash',
-      'd.changed_at',
-      'e.evaluated_at',
-      'e.rules_key',
-      'e.due_why',
-      sql<number>`${hasFailedPush()}`.as('failed_push'),
-    ])
-    .where(isSettled(query))
-    .orderBy('d.order_delivery_id')
-    .limit(limit);
+async function pendingThat(
+  db: Db,
+  which: RawBuilder<boolean>,
+  query: DueQuery,
+  aside: readonly number[],
+  limit: number,
+) {
+  const found: (Compared & { readonly order_delivery_id: number })[] = [];
+  for await (const span of pendingSpans(db)) {
+    const rows = await candidates(db, aside, span)
+      .select([
+        'd.order_delivery_id',
+        'd.content_hash',
+        orderHash('o').as('order_content_hash'),
+        'e.delivery_hash',
+        'e.order_hash',
+        'd.changed_at',
+        'e.evaluated_at',
+        'e.rules_key',
+        'e.due_why',
+        sql<number>`${hasFailedPush()}`.as('failed_push'),
+      ])
+      .where(isSettled(query))
+      .where(which)
+      .orderBy('d.order_delivery_id')
+      .limit(limit - found.length)
+      .execute();
+    found.push(...rows);
+    if (found.length >= limit) break;
+  }
+  return found;
 }
 
 /** Looked at again beside deliveries that are new or changed, which should not wait for them. */
@@ -134,9 +179,10 @@ export async function dueDeliveries(
   aside: readonly number[],
   limit: number,
 ): Promise<DueDelivery[]> {
-  const fresh = await select(db, query, aside, limit).where(isFresh(query)).execute();
+  const fresh = await pendingThat(db, isFresh(query), query, aside, limit);
   const places = fresh.length > 0 ? AGAIN_BESIDE_FRESH : limit;
-  const again = await select(db, query, aside, places).where('e.due_at', '<=', query.now).execute();
+  const isDue = sql<boolean>`e.due_at <= ${query.now}`;
+  const again = await pendingThat(db, isDue, query, aside, places);
   const rows = new Map([...fresh, ...again].map((row) => [row.order_delivery_id, row]));
   const pending = [...rows.values()].map((row) => ({
     orderDeliveryId: row.order_delivery_id,
@@ -152,17 +198,22 @@ export async function nextDueDelivery(
   settleMs: number,
   aside: readonly number[],
 ): Promise<number | undefined> {
-  const row = await candidates(db, aside)
-    .select((eb) =>
-      eb.fn
-        .min(
-          sql<number>`case when e.order_delivery_id is null
-            or e.delivery_hash <> d.content_hash or d.changed_at > e.evaluated_at
-            or e.due_at < d.changed_at + ${settleMs} then d.changed_at + ${settleMs}
-            else e.due_at end`,
-        )
-        .as('due_at'),
-    )
-    .executeTakeFirst();
-  return row?.due_at ?? undefined;
+  let next: number | undefined;
+  for await (const span of pendingSpans(db)) {
+    const row = await candidates(db, aside, span)
+      .select((eb) =>
+        eb.fn
+          .min(
+            sql<number>`case when e.order_delivery_id is null
+              or e.delivery_hash <> d.content_hash or d.changed_at > e.evaluated_at
+              or e.due_at < d.changed_at + ${settleMs} then d.changed_at + ${settleMs}
+              else e.due_at end`,
+          )
+          .as('due_at'),
+      )
+      .executeTakeFirst();
+    const dueAt = row?.due_at ?? undefined;
+    if (dueAt !== undefined && dueAt < (next ?? Infinity)) next = dueAt;
+  }
+  return next;
 }
