@@ -104,13 +104,17 @@ function amountOver(
   );
 }
 
-function shareOver(
+async function shareOver(
+  tx: Tx,
   rejects: number,
-  decided: number,
+  now: number,
   rails: RuleSet['settings']['rails']['reject'],
-): string | undefined {
+): Promise<string | undefined> {
   const { max_share_of_day: max, share_floor: floor } = rails;
-  if (rejects <= floor || rejects * 100 <= max * decided) return undefined;
+  // Below it nothing is counted: that goes through all that was ever decided.
+  if (rejects <= floor) return undefined;
+  const decided = Math.max(rejects, await decidedToday(tx, now));
+  if (rejects * 100 <= max * decided) return undefined;
   return `share of the day: ${rejects} of ${decided} deliveries, allowed are ${max} %`;
 }
 
@@ -148,7 +152,7 @@ export async function capExceeded(
     over('a day for one customer', same.length + 1, reject.max_per_customer_per_day) ??
     over(`a day for one customer by ${rule.id}`, by(same), limits?.maxPerCustomerPerDay) ??
     amountOver(today, candidate, reject.max_amount_per_day) ??
-    shareOver(today.length + 1, Math.max(today.length + 1, await decidedToday(tx, now)), reject);
+    (await shareOver(tx, today.length + 1, now, reject));
   if (detail !== undefined) return { rail: 'cap', detail };
   const unusual = medianOver(today.length + 1, countsByDay(intents, now), reject);
   return unusual === undefined ? undefined : { rail: 'usual', detail: unusual };

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { capExceeded } from '../../../src/decisions/reject/caps.ts';
 import { tryQueue } from '../../../src/decisions/trial/queue.ts';
+import { notePlans } from '../../support/plans.ts';
 import { type Court, createCourt, HOUR, settingsWith, UNLUCKY } from './support.ts';
 
 /** Deliveries 1…n wait to be rejected; the grace of all of them is over. */
@@ -91,6 +93,21 @@ describe('a limit of rejects trips the breaker when it is reached:', () => {
     const court = await manyAfterGrace(3, { max_share_of_day: 10, share_floor: 2 }, customer);
     expect(await court.meant()).toEqual(['1 rejected', '2 rejected']);
     await expectTripped(court, 'cap', /share of the day: 3 of 3 deliveries, allowed are 10 %/);
+  });
+
+  it('whose share is counted above its floor only: that goes through every delivery', async () => {
+    const court = await createCourt();
+    const { settings, rules } = court.rules().ruleSet;
+    const rule = rules.find(({ action }) => action === 'reject');
+    if (!rule) throw new Error('no reject rule');
+    const candidate = { rule, accountNo: null, amount: 1, currency: 'DKK' };
+    const planned = notePlans(court.store);
+    for (const floor of [1, 0]) {
+      const reject = { ...settings.rails.reject, share_floor: floor, max_share_of_day: 100 };
+      const limits = { ...settings, rails: { ...settings.rails, reject } };
+      await planned.store.transaction((tx) => capExceeded(tx, candidate, limits, 0));
+      expect(planned.times(/from "evaluation"/)).toBe(1 - floor);
+    }
   });
 
   it('far above the median of the last 30 days', async () => {
