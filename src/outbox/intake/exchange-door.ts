@@ -7,6 +7,7 @@
  * written then, so that a stop in between repeats the hand-in, which changes nothing. Foreign
  * programs may hold the lock; then everything waits here and nothing is lost.
  */
+import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import { RetryLaterError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
@@ -200,6 +201,14 @@ async function catchUp({ store, clock, log }: ExchangeDoorDeps, exchange: Exchan
   }
 }
 
+/** Some keys that are old enough: months of them may be due at once. Gives how many. */
+async function forgetKeys({ db }: Store, before: number): Promise<number> {
+  const { numAffectedRows } = await sql`delete from intake_key where (client, key) in (
+    select client, key from intake_key where at < ${before}
+    order by at limit ${FORGET_PER_ROUND})`.execute(db);
+  return Number(numAffectedRows ?? 0);
+}
+
 /** One round; true when there may be more to do at once. */
 async function round(
   deps: ExchangeDoorDeps,
@@ -221,9 +230,10 @@ async function round(
   if ((await publishReceipts(deps, exchange, progress)) === RECEIPTS_PER_ROUND) more = true;
   if (clock.monotonic() >= progress.forgetAt) {
     const before = clock.now() - deps.keepMs;
-    await store.db.deleteFrom('intake_key').where('at', '<', before).execute();
+    const keys = await forgetKeys(store, before);
     const forgotten = exchange.forget(isoTime(before), FORGET_PER_ROUND);
-    if (forgotten < FORGET_PER_ROUND) progress.forgetAt = clock.monotonic() + FORGET_EVERY_MS;
+    if (Math.max(keys, forgotten) < FORGET_PER_ROUND)
+      progress.forgetAt = clock.monotonic() + FORGET_EVERY_MS;
   }
   return more;
 }
