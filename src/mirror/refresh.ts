@@ -93,16 +93,6 @@ export async function requestRefreshes(
   }
 }
 
-/** Asks for a read of one order, now. */
-export async function requestRefresh(
-  tx: Tx,
-  orderId: number,
-  cause: string,
-  now: number,
-): Promise<void> {
-  await requestRefreshes(tx, [{ orderId, cause }], now);
-}
-
 /**
  * What is due: what events and pushes asked for before sweeps, what was never tried before what
  * has failed, then the oldest request first.

@@ -11,7 +11,7 @@ import {
   dueRefreshes,
   nextRefreshAt,
   postponeRefresh,
-  requestRefresh,
+  requestRefreshes,
 } from '../../src/mirror/refresh.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
@@ -190,7 +190,7 @@ describe('the refresh queue', () => {
     const clock = manualClock();
     const store = await temporaryStore(clock);
     const hint = (cause: string) =>
-      store.transaction((tx) => requestRefresh(tx, 3, cause, clock.now()));
+      store.transaction((tx) => requestRefreshes(tx, [{ orderId: 3, cause }], clock.now()));
     await hint('event:1');
     await hint('event:2');
     const [due] = await dueRefreshes(store.db, clock.now(), 10);
@@ -203,13 +203,17 @@ describe('the refresh queue', () => {
   it('puts a failed read off and brings it forward again on a new hint', async () => {
     const clock = manualClock();
     const store = await temporaryStore(clock);
-    await store.transaction((tx) => requestRefresh(tx, 3, 'event:1', clock.now()));
+    await store.transaction((tx) =>
+      requestRefreshes(tx, [{ orderId: 3, cause: 'event:1' }], clock.now()),
+    );
     const [due] = await dueRefreshes(store.db, clock.now(), 10);
     const later = clock.now() + 60_000;
     if (due) await store.transaction((tx) => postponeRefresh(tx, due, later, 'timeout'));
     expect(await dueRefreshes(store.db, clock.now(), 10)).toEqual([]);
     expect(await nextRefreshAt(store.db)).toBe(later);
-    await store.transaction((tx) => requestRefresh(tx, 3, 'event:2', clock.now()));
+    await store.transaction((tx) =>
+      requestRefreshes(tx, [{ orderId: 3, cause: 'event:2' }], clock.now()),
+    );
     expect(await dueRefreshes(store.db, clock.now(), 10)).toMatchObject([{ attempts: 1 }]);
   });
 
@@ -217,7 +221,7 @@ describe('the refresh queue', () => {
     const clock = manualClock();
     const store = await temporaryStore(clock);
     const hint = (orderId: number, cause: string, at: number) =>
-      store.transaction((tx) => requestRefresh(tx, orderId, cause, at));
+      store.transaction((tx) => requestRefreshes(tx, [{ orderId, cause }], at));
     await hint(1, 'sweep:7', clock.now() - 10);
     await hint(2, 'sweep:7', clock.now() - 10);
     await hint(3, 'event:a', clock.now() - 5);
