@@ -71,6 +71,13 @@ describe('the threads of the bulk streams', () => {
     expect(isLogTaken(store.turns)).toBe(false);
   });
 
+  it('start before the first page of a list of which nothing is known', async () => {
+    const store = await temporaryStore(systemClock());
+    const pages = createVariantPages({ store, clock: systemClock(), ...startThreads(store) });
+    await pages.begin({ runId: 1, stream: 'stock', resumed: false });
+    await until('the writer is there', () => (isLogTaken(store.turns) ? true : undefined));
+  });
+
   it('write nothing behind a page with which the writer died', async () => {
     const store = await temporaryStore(systemClock());
     const threads = startThreads(store, { busyTimeoutMs: 50 });

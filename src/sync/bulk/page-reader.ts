@@ -28,6 +28,8 @@ export interface RowsOfPage {
 }
 
 export interface PageReader {
+  /** A page is about to come: what takes time to get ready may begin. */
+  expect?(): void;
   /** The bytes are used up: their memory is moved, or freed. */
   read(page: UnreadPage): Promise<RowsOfPage>;
 }

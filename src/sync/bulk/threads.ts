@@ -45,6 +45,10 @@ function createReader(clock: Clock | undefined, onRead: () => void) {
   const options = { name, program: 'reader-main', limits: READER_LIMITS };
   const thread = createThread<UnreadPage, RowsOfPage>(options, clock);
   const reader: PageReader = {
+    expect() {
+      onRead();
+      thread.start().catch(() => undefined);
+    },
     read(page) {
       onRead();
       return thread.ask(page, [page.bytes.buffer]);

@@ -106,6 +106,12 @@ async function record(store: Store, page: Proved | undefined): Promise<void> {
   await store.transaction((tx) => recordPage(tx, page.run, page.checkpoint, page.counts));
 }
 
+/** Whether anything of the list was ever read; of a first one nothing can be proved. */
+async function hasSegments({ db }: Pick<Store, 'db'>, stream: string): Promise<boolean> {
+  const one = db.selectFrom('segment').select('stream').where('stream', '=', stream).limit(1);
+  return (await one.executeTakeFirst()) !== undefined;
+}
+
 /** Takes the proof from what the mirror may have otherwise than its list. */
 async function distrust(
   { db }: Pick<Store, 'db'>,
@@ -163,12 +169,13 @@ export function createVariantPages(deps: VariantPagesDeps): VariantPages {
     return writing;
   };
   return {
-    begin(run) {
+    async begin(run) {
       const { runId } = run;
       proved.take(runId);
       const begun = distrust(store, writer, run);
       attempts.begin(runId, begun);
-      return begun;
+      await begun;
+      if (!(await hasSegments(store, run.stream))) reader.expect?.();
     },
     known: (run, list) => knownIn(store.db, placeOf(run, list), attempts.at(run.runId)),
     write(page) {
