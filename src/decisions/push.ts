@@ -50,6 +50,11 @@ export const REFUSED_BY_SERVICE = sql<boolean>`(outbox.state = 'dead'
     select 1 from outbox_attempt a
     where a.outbox_id = outbox.outbox_id and a.class in ('refused', 'conflict'))))`;
 
+/** SQL: a try of this row of the outbox may have reached the service; others changed nothing. */
+export const MAY_HAVE_ARRIVED = sql<boolean>`outbox.attempts > (
+  select count(*) from outbox_attempt a
+  where a.outbox_id = outbox.outbox_id and a.class = 'not_processed')`;
+
 /** Why the decision's push was refused here, because it was overtaken: never by the service. */
 export async function overtakenBy(
   tx: Tx,

@@ -1,8 +1,8 @@
 /** What became of the pushes of rejects, and whether too many of them failed. */
-import { sql } from 'kysely';
 import { pushReference } from '../../outbox/enqueue.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db, Tx } from '../../store/store.ts';
+import { isPushOf, MAY_HAVE_ARRIVED } from '../push.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -48,8 +48,8 @@ export async function settlePushed(tx: Tx, at: number): Promise<void> {
 }
 
 /**
- * Pushes of a day that were sent and came to nothing, since `after`; one that was not sent, because
- * somebody was faster, is none of them.
+ * Pushes of a day that were sent and came to nothing, since `after`; one that was not, because
+ * somebody was faster or it was called off in time, is none of them.
  */
 export async function failuresExceeded(
   tx: Tx,
@@ -59,17 +59,10 @@ export async function failuresExceeded(
 ): Promise<string | undefined> {
   const row = await tx
     .selectFrom('reject_entry as r')
-    .innerJoin('outbox as o', (join) =>
-      join.onRef(
-        'o.reference',
-        '=',
-        sql<string>`'delivery/' || r.order_delivery_id || '/decision/' || r.intent_decision_id`,
-      ),
-    )
+    .innerJoin('outbox', (join) => join.on(isPushOf('r.order_delivery_id', 'r.intent_decision_id')))
     .select((eb) => eb.fn.countAll<number>().as('count'))
-    .where('o.kind', '=', 'delivery_status')
     .where('r.state', '=', 'failed')
-    .where('o.attempts', '>', 0)
+    .where(MAY_HAVE_ARRIVED)
     .where('r.ended_at', '>', Math.max(after, now - DAY_MS))
     .executeTakeFirstOrThrow();
   const count = Number(row.count);

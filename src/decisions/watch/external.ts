@@ -12,7 +12,7 @@ import { evaluate } from '../../rules/evaluate.ts';
 import type { Tx } from '../../store/store.ts';
 import { UnknownStatus } from '../facts/status.ts';
 import { readSubject, type Subject } from '../facts.ts';
-import { isPushOf, undonePush } from '../push.ts';
+import { isPushOf, MAY_HAVE_ARRIVED, undonePush } from '../push.ts';
 import { type DecisionMode, recordDecision } from '../record.ts';
 import { linesHash } from '../review/touched.ts';
 import type { LoadedRuleSet } from '../rule-files.ts';
@@ -59,11 +59,7 @@ async function isOurs(tx: Tx, orderDeliveryId: number, { at, to }: StatusChange)
     .select('outbox_id')
     .where('n.order_delivery_id', '=', orderDeliveryId)
     .where(sql<string>`body->>'$.status'`, '=', to)
-    .where(
-      // What was tried, and not taken by the service, has changed nothing there.
-      sql<boolean>`attempts > (select count(*) from outbox_attempt a
-        where a.outbox_id = outbox.outbox_id and a.class = 'not_processed')`,
-    )
+    .where(MAY_HAVE_ARRIVED)
     .where('created_at', '<=', at)
     .where((eb) => eb.or([eb('ended_at', 'is', null), eb('ended_at', '>=', at)]))
     .limit(1)

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { capExceeded } from '../../../src/decisions/reject/caps.ts';
+import { openKillSwitch } from '../../../src/decisions/stop/kill-switch.ts';
 import { tryQueue } from '../../../src/decisions/trial/queue.ts';
+import { silentLogger } from '../../../src/lib/log.ts';
 import { notePlans } from '../../support/plans.ts';
+import { sendInVain } from '../support.ts';
 import { type Court, createCourt, HOUR, settingsWith, UNLUCKY } from './support.ts';
 
 /** Deliveries 1…n wait to be rejected; the grace of all of them is over. */
@@ -131,6 +134,23 @@ describe('the breaker', () => {
     await endGrace(court);
     expect(await court.meant()).toHaveLength(3);
     await expectTripped(court, 'failures', /3 pushes of rejects failed in a day/);
+  });
+
+  it('does not trip over pushes that were called off before the service took them', async () => {
+    const court = await manyAfterGrace(3, { write_failures: 3 }, customer);
+    const comeBack: (() => Promise<void>)[] = [];
+    for (let id = 1; id <= 3; id += 1) comeBack.push(await sendInVain(court));
+    const killSwitch = await openKillSwitch({ ...court, log: silentLogger(), dataDir: 'none' });
+    await killSwitch.stop({ actor: 'ada', reason: 'prices look wrong' });
+    for (const back of comeBack) await back();
+    await killSwitch.resume({ actor: 'ada', reason: 'they are right' });
+    await court.unlucky(4);
+    await court.decide();
+    expect(await court.entry(1)).toMatchObject({ state: 'failed', rail: 'push' });
+    await court.clock.advance(HOUR);
+    await endGrace(court);
+    expect((await court.overview()).breaker).toBeNull();
+    expect(await court.meant()).toContain('4 rejected');
   });
 
   it('holds everything that waits, and lets nothing reject until a person resets it', async () => {
