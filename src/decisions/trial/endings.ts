@@ -1,6 +1,7 @@
 /** What became of deliveries in the end, and whether the daemon's push or somebody else did it. */
 import { sql } from 'kysely';
 import type { Db } from '../../store/store.ts';
+import { isPushOf, MAY_HAVE_ARRIVED } from '../push.ts';
 import type { Period } from './stories.ts';
 
 /** In words for people; `gone` is a delivery that the mirror no longer has. */
@@ -21,11 +22,12 @@ export async function endingsOf(db: Db, period: Period): Promise<ReadonlyMap<num
     .select(['d.order_delivery_id', 'd.status'])
     .select(
       sql<number>`exists (
-        select 1 from decision as n join outbox as o
-          on o.kind = 'delivery_status'
-          and o.reference = 'delivery/' || n.order_delivery_id || '/decision/' || n.decision_id
+        select 1 from decision as n
+        join outbox on ${isPushOf('n.order_delivery_id', 'n.decision_id')}
         where n.order_delivery_id = d.order_delivery_id and n.actor = 'daemon'
-          and o.state in ('sent', 'confirmed') and o.body->>'$.status' = d.status)`.as('by_daemon'),
+          and outbox.state in ('sent', 'confirmed') and outbox.body->>'$.status' = d.status
+          -- One that found its status there has confirmed what somebody else did.
+          and ${MAY_HAVE_ARRIVED})`.as('by_daemon'),
     )
     .where('d.deleted_at', 'is', null)
     .where((eb) =>
