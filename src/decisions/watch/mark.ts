@@ -44,25 +44,11 @@ function ofStyles(styleNos: RawBuilder<unknown>): RawBuilder<unknown> {
     union select v.barcode from season_variant v where v.style_no in (${styleNos}))`;
 }
 
-/**
- * Deliveries of these accounts: of all that they ever had, or from what is pending, of which there
- * is less and which does not grow with the years.
- */
-function ofAccounts(accounts: RawBuilder<unknown>, { accepted }: Reads): RawBuilder<unknown> {
-  return accepted
-    ? sql`select d.order_delivery_id from sales_order o join delivery d
-        on d.order_id = o.order_id where o.account_no in ${accounts}`
-    : sql`select d.order_delivery_id from delivery d cross join sales_order o
-        on o.order_id = d.order_id where d.status = 'pending' and o.account_no in ${accounts}`;
-}
-
 const STYLES_OF_COLORS = sql`select s.style_no from style s, json_each(s.style_color_ids) id
   where id.value in`;
 
 /** Queries of delivery ids, by the entity whose rows changed. */
-const CONCERNED: Readonly<
-  Record<WatchedEntity, (keys: Keys, reads: Reads) => RawBuilder<unknown>>
-> = {
+const CONCERNED: Readonly<Record<WatchedEntity, (keys: Keys) => RawBuilder<unknown>>> = {
   stock_variant: (keys) =>
     sql`select l.order_delivery_id from delivery_line l where l.barcode in ${keys}`,
   season_variant: (keys) =>
@@ -79,7 +65,9 @@ const CONCERNED: Readonly<
         select order_delivery_id from evaluation where due_at is not null))
       and (o.season_name in ${keys} or exists (select 1 from sales_order_line l
         where l.order_id = o.order_id and l.season_name in ${keys}))`,
-  erp_customer: ofAccounts,
+  erp_customer: (keys) =>
+    sql`select d.order_delivery_id from sales_order o join delivery d
+      on d.order_id = o.order_id where o.account_no in ${keys}`,
 };
 
 /** What happened: when, and up to which entry of the change feed, if it stands there. */
@@ -123,7 +111,7 @@ export async function markConcerned(
   reads: Reads,
   now: number,
 ): Promise<void> {
-  await mark(tx, CONCERNED[entity](keysIn(stretch, entity), reads), reads, now, stretch.last);
+  await mark(tx, CONCERNED[entity](keysIn(stretch, entity)), reads, now, stretch.last);
 }
 
 /** Whether {@link markConcerned} would mark any. */
@@ -134,7 +122,7 @@ export async function hasConcerned(
   reads: Reads,
   now: number,
 ): Promise<boolean> {
-  const ids = CONCERNED[entity](keysIn(stretch, entity), reads);
+  const ids = CONCERNED[entity](keysIn(stretch, entity));
   const found = await sql`select 1 from evaluation
     where ${unmarked(ids, reads, now, stretch.last)} limit 1`.execute(tx);
   return found.rows.length > 0;
@@ -184,7 +172,8 @@ export async function markAccountsLeft(
   now: number,
 ): Promise<void> {
   if (!reads.credit) return;
-  const query = ofAccounts(accountsLeft(stretch), reads);
+  const query = sql`select d.order_delivery_id from sales_order o join delivery d
+    on d.order_id = o.order_id where o.account_no in ${accountsLeft(stretch)}`;
   await mark(tx, query, reads, now + COMPETITION_MS, stretch.last);
 }
 
@@ -209,9 +198,10 @@ export async function markCompetitors(
     await mark(tx, query, reads, dueAt, seq);
   }
   if (reads.credit) {
-    const accounts = sql`(select own.account_no from delivery a join sales_order own
-      on own.order_id = a.order_id where a.order_delivery_id in ${ids})`;
-    const query = ofAccounts(accounts, reads);
+    const query = sql`select d.order_delivery_id from sales_order o join delivery d
+      on d.order_id = o.order_id where o.account_no in (
+        select own.account_no from delivery a join sales_order own
+          on own.order_id = a.order_id where a.order_delivery_id in ${ids})`;
     await mark(tx, query, reads, dueAt, seq);
   }
 }

@@ -1,8 +1,6 @@
 /** Following what happens costs the same however much has happened before. */
 import { expect, it } from 'vitest';
 import { createFollower } from '../../../src/decisions/watch/follow.ts';
-import { markCompetitors } from '../../../src/decisions/watch/mark.ts';
-import { readsOf } from '../../../src/decisions/watch/reads.ts';
 import { notePlans } from '../../support/plans.ts';
 import { ACCEPT_COVERED, createHouse, loadedRules } from '../support.ts';
 
@@ -27,13 +25,4 @@ it('asks whose change of a status it was by the decisions about that delivery', 
     'SEARCH n USING COVERING INDEX decision_delivery (order_delivery_id=?)',
     'SEARCH outbox USING INDEX sqlite_autoindex_outbox_1 (kind=? AND reference=?)',
   ]);
-});
-
-it('marks who shares the credit of an account from what is pending', async () => {
-  const planned = notePlans((await createHouse()).store);
-  const reads = { ...readsOf(RULES.ruleSet), credit: true };
-  await planned.store.transaction((tx) => markCompetitors(tx, [1], reads, { now: 5 }));
-  const steps = await planned.steps(/account_no/);
-  expect(steps).toContain('SEARCH d USING INDEX delivery_status (status=?)');
-  expect(steps.filter((step) => step.includes('sales_order_account'))).toEqual([]);
 });
