@@ -10,7 +10,7 @@ import { createExchangeDoor } from '../../outbox/intake/exchange-door.ts';
 import { createFolderDoor } from '../../outbox/intake/folder/folder-door.ts';
 import { createIntake } from '../../outbox/intake/hand-in.ts';
 import { createPreflight } from '../../outbox/intake/preflight.ts';
-import { exchangeFile, openExchange } from '../../store/exchange/exchange.ts';
+import { exchangeFile } from '../../store/exchange/exchange.ts';
 import type { SpaceWatch } from '../../store/space.ts';
 import type { Store } from '../../store/store.ts';
 import type { Outbox } from '../outbox.ts';
@@ -39,9 +39,7 @@ export function createDoors(
   const doors: Worker[] = [
     createExchangeDoor({
       ...common,
-      open() {
-        return openExchange(exchangeFile(config), clock);
-      },
+      path: exchangeFile(config),
       keepMs: keep,
       hasCallback,
       onCustomers: deps.onCustomers,

@@ -7,14 +7,15 @@
  * written then, so that a stop in between repeats the hand-in, which changes nothing. Foreign
  * programs may hold the lock; then everything waits here and nothing is lost.
  */
+import { existsSync } from 'node:fs';
 import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import { RetryLaterError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { Exchange } from '../../store/exchange/exchange.ts';
+import { type Exchange, openExchange } from '../../store/exchange/exchange.ts';
 import type { HandedIn, ReceiptRow } from '../../store/exchange/rows.ts';
-import { readRestored, writeRestored } from '../../store/state.ts';
-import type { Store } from '../../store/store.ts';
+import { readRestored, writeRestored, writeState } from '../../store/state.ts';
+import type { Db, Store, Tx } from '../../store/store.ts';
 import { importCustomers } from './customers.ts';
 import { type Delivered, type Handed, type Intake, invalid } from './hand-in.ts';
 import { isoTime, type Receipt, readReceipt, refusalReceipt } from './receipt.ts';
@@ -22,8 +23,8 @@ import { parsePayload } from './submission.ts';
 
 export interface ExchangeDoorDeps {
   readonly store: Store;
-  /** Opens the exchange database, which this worker then owns. */
-  readonly open: () => Exchange;
+  /** Of the exchange database, which this worker opens and then owns. */
+  readonly path: string;
   readonly intake: Intake;
   readonly clock: Clock;
   readonly log: Logger;
@@ -177,6 +178,9 @@ async function publishReceipts(
   return due.length;
 }
 
+/** There from before a new file is made until all documents are due in it. */
+const NEW_FILE_KEY = 'exchange_new_file';
+
 /** What a new or an older exchange database does not show is due again. */
 async function catchUp({ store, clock, log }: ExchangeDoorDeps, exchange: Exchange): Promise<void> {
   const newest = await store.db
@@ -192,12 +196,14 @@ async function catchUp({ store, clock, log }: ExchangeDoorDeps, exchange: Exchan
   if (cutOff > 0) {
     log.error({ receipts: cutOff }, 'the database was restored and does not know these documents');
   }
-  const again = store.db
-    .updateTable('intake')
-    .set((eb) => ({ receipt_due: eb('receipt_due', '+', 1) }));
-  if (exchange.isNew) await again.execute();
+  const again = (db: Db | Tx) =>
+    db.updateTable('intake').set((eb) => ({ receipt_due: eb('receipt_due', '+', 1) }));
+  await store.transaction(async (tx) => {
+    const mark = tx.deleteFrom('daemon_state').where('key', '=', NEW_FILE_KEY);
+    if ((await mark.returning('key').execute()).length > 0) await again(tx).execute();
+  });
   for (const documentId of exchange.openDocuments()) {
-    await again.where('outbox_id', '=', documentId).execute();
+    await again(store.db).where('outbox_id', '=', documentId).execute();
   }
 }
 
@@ -245,10 +251,12 @@ interface Opened {
 
 /** A worker: serves the exchange database until the signal aborts. */
 export function createExchangeDoor(deps: ExchangeDoorDeps) {
-  const { clock, log } = deps;
+  const { store, path, clock, log } = deps;
 
   const open = async (): Promise<Opened> => {
-    const exchange = deps.open();
+    // Before it is there: a try that fails behind that would find it, and take it for an old one.
+    if (!existsSync(path)) await writeState(store.db, NEW_FILE_KEY, 'yes', clock);
+    const exchange = openExchange(path, clock);
     try {
       await catchUp(deps, exchange);
       const none = { takenTo: 0, answers: [], told: undefined, forgetAt: 0 };

@@ -51,7 +51,6 @@ export interface Exchange extends Disposable {
   ): void;
   /** Deletes at most `rows` documents whose receipts were final before `endedBefore` (ISO). */
   forget(endedBefore: string, rows: number): number;
-  readonly isNew: boolean;
 }
 
 /** Where the exchange database lies. */
@@ -209,7 +208,6 @@ export function openExchange(path: string, clock: Clock): Exchange {
   const documents = documentPart(database);
   return {
     path,
-    isNew,
     hasNews: () =>
       patiently(path, () => {
         const found = Number(database.pragma('data_version', { simple: true }));

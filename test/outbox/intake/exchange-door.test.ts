@@ -1,4 +1,5 @@
 import { existsSync, rmSync } from 'node:fs';
+import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { systemClock } from '../../../src/lib/clock.ts';
@@ -147,6 +148,21 @@ describe('the SQL door', () => {
     rmSync(doors.path);
     doors.start();
     await until('a new file', () => (existsSync(doors.path) ? true : undefined));
+    await until('both again', () => (doors.sql(count) === '2' ? true : undefined));
+  });
+
+  it('shows all documents in a new file also when that fails once', async () => {
+    const doors = await openDoors();
+    await doors.intake.handIn([delivered('SO-1'), delivered('SO-2')]);
+    const count = 'SELECT count(document_id) FROM receipt WHERE intake_id IS NULL';
+    await until('both receipts', () => (doors.sql(count) === '2' ? true : undefined));
+    await doors.stop();
+    rmSync(doors.path);
+    await sql`create trigger full before update of receipt_due on intake begin
+      select raise(abort, 'the disk is full'); end`.execute(doors.store.db);
+    expect(String(await doors.start().failure)).toContain('the disk is full');
+    await sql`drop trigger full`.execute(doors.store.db);
+    doors.start();
     await until('both again', () => (doors.sql(count) === '2' ? true : undefined));
   });
 

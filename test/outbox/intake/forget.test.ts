@@ -6,7 +6,6 @@ import { systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { createExchangeDoor } from '../../../src/outbox/intake/exchange-door.ts';
 import { createIntake } from '../../../src/outbox/intake/hand-in.ts';
-import { openExchange } from '../../../src/store/exchange/exchange.ts';
 import { until } from '../../support/house.ts';
 import { notePlans } from '../../support/plans.ts';
 import { temporaryFolder, temporaryStore } from '../../support/store.ts';
@@ -19,12 +18,11 @@ it('forgets months of keys that are due at once in slices', async () => {
     insert into intake_key (client, key, outbox_id, at) select 'erp', 'k' || i, i, i from n
     union all select 'erp', 'young', 0, ${clock.now()}`.execute(store.db);
   const planned = notePlans(store);
-  const path = join(temporaryFolder(), 'exchange.db');
   const { stop } = runWorker(
     createExchangeDoor({
       ...{ store: planned.store, clock, log: silentLogger(), keepMs: DAY_MS, hasCallback: false },
       intake: createIntake({ store, onTaken: () => undefined, hasRoom: () => true }),
-      open: () => openExchange(path, clock),
+      path: join(temporaryFolder(), 'exchange.db'),
     }),
   );
   const left = await until('the end', async () => {

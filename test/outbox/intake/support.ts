@@ -28,7 +28,8 @@ export interface Doors {
   /** By the system's own client. */
   sql(text: string): string;
   stop(): Promise<void>;
-  start(): void;
+  /** Gives the failure of this run of the worker. */
+  start(): { readonly failure: Promise<unknown> };
   /** Resolves when the first run of the worker has failed. */
   readonly failure: Promise<unknown>;
 }
@@ -51,10 +52,9 @@ export async function openDoors(hasRoom: () => boolean = () => true): Promise<Do
   const path = join(temporaryFolder(), 'exchange.db');
   const intake = createIntake({ store, onTaken: () => undefined, hasRoom });
   const clock = systemClock();
-  const open = () => openExchange(path, clock);
-  open()[Symbol.dispose]();
+  openExchange(path, clock)[Symbol.dispose]();
   const door = createExchangeDoor({
-    ...{ store, intake, clock, open, log: silentLogger() },
+    ...{ store, intake, clock, path, log: silentLogger() },
     ...{ keepMs: DAY_MS, hasCallback: true },
   });
   let running = runWorker(door);
@@ -68,6 +68,7 @@ export async function openDoors(hasRoom: () => boolean = () => true): Promise<Do
     stop: () => running.stop(),
     start: () => {
       running = runWorker(door);
+      return running;
     },
   };
 }
