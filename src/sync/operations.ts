@@ -38,14 +38,16 @@ export interface SyncOperations {
   retryQuarantine(asker: Asker): Promise<{ readonly understood: number; readonly left: number }>;
 }
 
+/** In the transaction of what was asked for, so that nothing is done that stands in no audit. */
 async function audit(
+  tx: Tx,
   deps: OperationsDeps,
   asker: Asker,
   action: string,
   subject: string,
   detail: object = {},
 ): Promise<void> {
-  await deps.store.db
+  await tx
     .insertInto('audit')
     .values({
       at: deps.clock.now(),
@@ -118,18 +120,18 @@ async function release(deps: OperationsDeps, runId: number, asker: Asker): Promi
   // found unchanged carries no mark of it.
   const check = (tx: Tx): Promise<unknown> => suspiciousRun(tx, runId);
   const { list, others = [] } = stream;
-  let deleted = 0;
   if (list) {
     const { missing } = await censusOf(deps, stream, seenBy);
-    deleted += await deleteRows(deps, list.entity, seenBy, missing, check);
+    await deleteRows(deps, list.entity, seenBy, missing, check);
   }
   for (const { entity, missing } of others) {
     const keys = await missing(store.db, seenBy);
-    deleted += await deleteRows(deps, entity, seenBy, keys, check);
+    await deleteRows(deps, entity, seenBy, keys, check);
   }
-  await store.transaction(async (tx) => {
+  return store.transaction(async (tx) => {
     await check(tx);
-    await tx
+    // Also those of a try before that was cut off.
+    const { rows_deleted: rowsDeleted } = await tx
       .updateTable('sync_run')
       .set({
         outcome: 'complete',
@@ -138,7 +140,8 @@ async function release(deps: OperationsDeps, runId: number, asker: Asker): Promi
         rows_held: 0,
       })
       .where('run_id', '=', runId)
-      .execute();
+      .returning('rows_deleted')
+      .executeTakeFirstOrThrow();
     await tx.deleteFrom('absence').where('stream', '=', run.stream).execute();
     await tx
       .updateTable('stream_state')
@@ -150,9 +153,9 @@ async function release(deps: OperationsDeps, runId: number, asker: Asker): Promi
       })
       .where('stream', '=', run.stream)
       .execute();
+    await audit(tx, deps, asker, 'sync.release', `run:${runId}`, { deleted: rowsDeleted });
+    return { stream: run.stream, runId, rowsDeleted };
   });
-  await audit(deps, asker, 'sync.release', `run:${runId}`, { deleted });
-  return { stream: run.stream, runId, rowsDeleted: deleted };
 }
 
 export function createSyncOperations(deps: OperationsDeps): SyncOperations {
@@ -162,29 +165,35 @@ export function createSyncOperations(deps: OperationsDeps): SyncOperations {
       const stream = known(deps, name);
       await requireNotPaused(store, name);
       await ensureState(store.db, name, clock.now());
-      await store.db
-        .updateTable('stream_state')
-        .set({ requested: full ? 'full' : 'run', due_at: clock.now(), failures: 0 })
-        .where('stream', '=', stream.name)
-        .execute();
-      await audit(deps, asker, full ? 'sync.run_full' : 'sync.run', name);
+      await store.transaction(async (tx) => {
+        await tx
+          .updateTable('stream_state')
+          .set({ requested: full ? 'full' : 'run', due_at: clock.now(), failures: 0 })
+          .where('stream', '=', stream.name)
+          .execute();
+        await audit(tx, deps, asker, full ? 'sync.run_full' : 'sync.run', name);
+      });
       deps.nudge();
     },
     async setPaused(name, paused, asker) {
       const stream = known(deps, name);
       await ensureState(store.db, name, clock.now());
-      await store.db
-        .updateTable('stream_state')
-        .set({ paused: Number(paused) })
-        .where('stream', '=', stream.name)
-        .execute();
-      await audit(deps, asker, paused ? 'sync.pause' : 'sync.resume', name);
+      await store.transaction(async (tx) => {
+        await tx
+          .updateTable('stream_state')
+          .set({ paused: Number(paused) })
+          .where('stream', '=', stream.name)
+          .execute();
+        await audit(tx, deps, asker, paused ? 'sync.pause' : 'sync.resume', name);
+      });
       deps.nudge();
     },
     release: (runId, asker) => release(deps, runId, asker),
     async retryQuarantine(asker) {
       const result = await retryQuarantine(deps);
-      await audit(deps, asker, 'sync.retry_quarantine', 'quarantine', result);
+      await store.transaction((tx) =>
+        audit(tx, deps, asker, 'sync.retry_quarantine', 'quarantine', result),
+      );
       deps.nudge();
       return result;
     },

@@ -74,4 +74,21 @@ describe('a release', () => {
     const end = { outcome: 'complete', rows_deleted: rows, rows_held: 0 };
     expect(await lastRun('stock')).toMatchObject(end);
   });
+
+  it('of which no word can be kept in the audit is none, and may be repeated', async () => {
+    const { store, stock, held, operations, lastRun } = await startHeld();
+    await sql`create trigger full before insert on audit begin
+      select raise(abort, 'the disk is full'); end`.execute(store.db);
+    const { release, setPaused } = operations([stock]);
+    await expect(setPaused('stock', true, ASKER)).rejects.toThrow(/is full/);
+    await expect(release(held, ASKER)).rejects.toThrow(/is full/);
+    const state = store.db.selectFrom('stream_state').select('paused');
+    expect(await state.executeTakeFirst()).toEqual({ paused: 0 });
+    expect(await lastRun('stock')).toMatchObject({ outcome: 'suspicious' });
+    await sql`drop trigger full`.execute(store.db);
+    const { rowsDeleted } = await release(held, ASKER);
+    const audited = await store.db.selectFrom('audit').select(['action', 'subject']).execute();
+    expect(audited).toEqual([{ action: 'sync.release', subject: `run:${held}` }]);
+    expect(rowsDeleted).toBeGreaterThan(0);
+  });
 });
