@@ -9,7 +9,7 @@
  * in the push.
  */
 import type { Clock } from '../../lib/clock.ts';
-import { RefusedError, SelvedgeError } from '../../lib/errors.ts';
+import { isStoreUnusable, RefusedError, SelvedgeError, toError } from '../../lib/errors.ts';
 import { type DeliveryStatus, enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
 import { evaluate } from '../../rules/evaluate.ts';
 import type { Store, Tx } from '../../store/store.ts';
@@ -239,7 +239,11 @@ function refusalOf(delivery: string, thrown: unknown): ReviewAnswer {
   if (thrown instanceof UnknownStatus) {
     return { delivery, ok: false, code: 'review.unknown_status', message: thrown.message };
   }
-  if (!(thrown instanceof SelvedgeError)) throw thrown;
+  if (isStoreUnusable(thrown)) throw thrown;
+  // A write that failed: those before it stand, and who asked must know which.
+  if (!(thrown instanceof SelvedgeError)) {
+    return { delivery, ok: false, code: 'review.failed', message: toError(thrown).message };
+  }
   const { code, message, hint } = thrown;
   return { delivery, ok: false, code, message, ...(hint === undefined ? {} : { hint }) };
 }

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { verifyChain } from '../../../src/decisions/journal.ts';
 import { createReview, type ReviewRequest } from '../../../src/decisions/review/review.ts';
@@ -187,6 +188,19 @@ describe('several deliveries at once', () => {
     const answers = await desk.review.actOnAll(request, ['DN-1', 'nowhere', 'DN-3', '2']);
     expect(answers.map((one) => (one.ok ? one.deliveryNo : one.code))).toEqual([
       ...['DN-1', 'deliveries.unknown', 'review.status', 'DN-2'],
+    ]);
+  });
+
+  it('are answered also where one of them could not be written', async () => {
+    const desk = await createDesk();
+    await desk.delivery({ id: 2, lines: [['a', 40]], more: { deliveryNo: 'DN-2' } });
+    await desk.delivery({ id: 3, lines: [['a', 50]], more: { deliveryNo: 'DN-3' } });
+    await sql`create trigger full before insert on audit when new.subject = 'delivery:2' begin
+      select raise(abort, 'the disk is full'); end`.execute(desk.store.db);
+    const request = { action: 'accept', actor: 'ada', reason: 'all seen' } as const;
+    const answers = await desk.review.actOnAll(request, ['DN-1', 'DN-2', 'DN-3']);
+    expect(answers.map((one) => (one.ok ? one.deliveryNo : one.message))).toEqual([
+      ...['DN-1', 'the disk is full', 'DN-3'],
     ]);
   });
 });
