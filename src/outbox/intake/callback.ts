@@ -127,23 +127,23 @@ async function tell(deps: CallbackDeps, due: Due, signal: AbortSignal): Promise<
   const receipt = await readReceipt(store.db, due.outbox_id);
   if (!receipt) return;
   const attempts = due.callback_attempts + 1;
-  try {
-    await runCommand(deps, receipt, signal);
+  const failure = await runCommand(deps, receipt, signal).then(() => undefined, toError);
+  if (!failure) {
     const done = { callback_due_at: null, callback_attempts: attempts, callback_error: null };
     await note(deps, due, done);
-  } catch (thrown) {
-    // What was cut off by our own stop is told again by the next start.
-    if (signal.aborted) return;
-    const error = toError(thrown).message;
-    const givenUp = attempts >= settings.attemptsMax;
-    const delay = Math.min(settings.delayMaxMs, settings.delayMinMs * 2 ** (attempts - 1));
-    const again = givenUp ? null : clock.now() + delay;
-    const state = { callback_due_at: again, callback_attempts: attempts, callback_error: error };
-    await note(deps, due, state);
-    const fields = { documentId: due.outbox_id, attempts, error };
-    if (givenUp) log.error(fields, 'the callback command was not told; given up');
-    else log.warn({ ...fields, retryMs: delay }, 'the callback command failed');
+    return;
   }
+  // What was cut off by our own stop is told again by the next start.
+  if (signal.aborted) return;
+  const error = failure.message;
+  const givenUp = attempts >= settings.attemptsMax;
+  const delay = Math.min(settings.delayMaxMs, settings.delayMinMs * 2 ** (attempts - 1));
+  const again = givenUp ? null : clock.now() + delay;
+  const state = { callback_due_at: again, callback_attempts: attempts, callback_error: error };
+  await note(deps, due, state);
+  const fields = { documentId: due.outbox_id, attempts, error };
+  if (givenUp) log.error(fields, 'the callback command was not told; given up');
+  else log.warn({ ...fields, retryMs: delay }, 'the callback command failed');
 }
 
 /** A worker: tells the command until the signal aborts. */
@@ -160,7 +160,9 @@ export function createCallback(deps: CallbackDeps) {
           .orderBy('callback_due_at')
           .limit(AT_ONCE_MAX)
           .execute();
-        await Promise.all(due.map((one) => tell(deps, one, signal)));
+        // All of them have ended before one that could not be noted is told again.
+        const told = await Promise.allSettled(due.map((one) => tell(deps, one, signal)));
+        for (const one of told) if (one.status === 'rejected') throw one.reason;
         const more = due.length === AT_ONCE_MAX;
         await clock.sleep(more ? 0 : LOOK_MS, signal).catch(() => undefined);
       }

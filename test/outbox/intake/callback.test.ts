@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Clock, manualClock, systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
@@ -28,9 +29,9 @@ async function ended(
   const command = [program, 'one argument; not two'];
   const deps = { store, clock, log: silentLogger() };
   const worker = createCallback({ ...deps, settings: { command, ...QUICK, ...settings } });
-  const { stop } = runWorker(worker);
+  const { stop, failure } = runWorker(worker);
   const row = () => store.db.selectFrom('intake').selectAll().executeTakeFirstOrThrow();
-  return { store, folder, row, stop, restart: () => runWorker(worker) };
+  return { store, folder, row, stop, failure, restart: () => runWorker(worker) };
 }
 
 describe('the callback command', () => {
@@ -102,6 +103,27 @@ describe('the callback command', () => {
     restart();
     await until('told', async () => (await row()).callback_due_at === null || undefined);
     expect(await row()).toMatchObject({ callback_error: null });
+  });
+
+  it('is not given up when it was told and only that could not be noted', async () => {
+    const clock = manualClock(systemClock().now() + 60_000);
+    const script = 'while ! test -e go; do sleep 0.01; done; echo x >> tries';
+    const { store, folder, row, failure, restart } = await ended(script, { attemptsMax: 1 }, clock);
+    await sql`create trigger full before update of callback_due_at on intake
+      when new.callback_due_at is null and new.callback_error is null
+      begin select raise(abort, 'the disk is full'); end`.execute(store.db);
+    writeFileSync(join(folder, 'go'), '');
+    let broken: unknown;
+    void failure.then((error) => {
+      broken = error;
+    });
+    await until('the end', async () => broken ?? (await row()).callback_error ?? undefined);
+    expect(String(broken)).toBe('SqliteError: the disk is full');
+    await sql`drop trigger full`.execute(store.db);
+    restart();
+    await until('told', async () => (await row()).callback_due_at === null || undefined);
+    expect(await row()).toMatchObject({ callback_attempts: 1, callback_error: null });
+    expect(readFileSync(join(folder, 'tries'), 'utf8')).toBe('x\nx\n');
   });
 
   it('does not hold up a stop that came just before it was started', async () => {
