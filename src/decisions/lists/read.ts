@@ -65,7 +65,7 @@ export interface ListFailure {
 
 interface Read {
   readonly lists: ListsRead;
-  /** Lists that could not be read; they have what they had before, or nothing. */
+  /** Lists that could not be filled; they have what they had before, or nothing. */
   readonly failed: readonly ListFailure[];
 }
 
@@ -81,7 +81,10 @@ async function readLists(
       lists[list] = await readList(db, source);
     } catch (thrown) {
       if (isStoreUnusable(thrown)) throw thrown;
-      lists[list] = before[list] ?? [];
+      const had = before[list];
+      // A read that failed says nothing of who is in it; empty, it would let all of them through.
+      if (had === undefined && !(thrown instanceof SelvedgeError)) throw thrown;
+      lists[list] = had ?? [];
       failed.push({ list, message: toError(thrown).message });
     }
   }

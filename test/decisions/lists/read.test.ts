@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { fillLists } from '../../../src/decisions/lists/read.ts';
 import { openRuleKeeper, RULES_IN_FORCE } from '../../../src/decisions/rule-keeper.ts';
@@ -108,6 +109,21 @@ describe('a list from what the ERP tells', () => {
     await house.store.db.updateTable('erp_customer').set({ deleted_at: null }).execute();
     await keeper.refreshLists();
     expect(await house.incidents()).toEqual([]);
+  });
+
+  it('that is new and whose read fails lets no rule act without it', async () => {
+    const house = await createKeeper();
+    await house.customer({ accountNo: 'C-1', blocked: true });
+    house.write('settings.yaml', SETTINGS.replace(LIST, 'blocked: [C-9]'));
+    const keeper = await house.open();
+    const blocked = () => keeper.current().ruleSet.settings.lists.blocked;
+    house.write('settings.yaml', SETTINGS);
+    await sql`alter table erp_customer rename to away`.execute(house.store.db);
+    await expect(keeper.reload(WHO, house)).rejects.toThrow(/no such table/);
+    expect(blocked()).toEqual(['C-9']);
+    await sql`alter table away rename to erp_customer`.execute(house.store.db);
+    await keeper.reload(WHO, house);
+    expect(blocked()).toEqual(['C-1']);
   });
 
   it('that has another content does not make rules with mistakes good', async () => {
