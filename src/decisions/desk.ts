@@ -167,7 +167,8 @@ function unknown(delivery: string, deletedAt: number | null | undefined): Selved
   if (typeof deletedAt === 'number') {
     const since = new Date(deletedAt).toISOString();
     const message = `the service no longer has delivery ${delivery}, since ${since}`;
-    return new SelvedgeError('deliveries.gone', message);
+    const hint = 'if the service has it again, the next read of its order brings it back';
+    return new SelvedgeError('deliveries.gone', message, { hint });
   }
   return new SelvedgeError('deliveries.unknown', `there is no delivery ${delivery}`, {
     hint: 'selvedge deliveries list shows the ids and numbers',

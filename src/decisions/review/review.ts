@@ -242,7 +242,8 @@ function refusalOf(delivery: string, thrown: unknown): ReviewAnswer {
   if (isStoreUnusable(thrown)) throw thrown;
   // A write that failed: those before it stand, and who asked must know which.
   if (!(thrown instanceof SelvedgeError)) {
-    return { delivery, ok: false, code: 'review.failed', message: toError(thrown).message };
+    const hint = 'nothing was decided about this one; ask for it again';
+    return { delivery, ok: false, code: 'review.failed', message: toError(thrown).message, hint };
   }
   const { code, message, hint } = thrown;
   return { delivery, ok: false, code, message, ...(hint === undefined ? {} : { hint }) };

@@ -300,7 +300,8 @@ async function sayConfirmed(
   await deps.store.transaction(async (tx) => {
     const [present] = await select(tx, { outboxId: row.outboxId });
     // A try that came while this was read has a doubt of its own, and maybe made another one.
-    if (present?.attempts !== row.attempts) refuse(row, 'resolved', 'it was sent once more');
+    if (present?.attempts !== row.attempts)
+      refuse(row, 'resolved', 'it was sent once more meanwhile: selvedge outbox show tells');
     await requireUnclaimed(tx, row, made);
     await personSays(tx, [row], now, 'yes', () => ({ ...asker, ...made }));
     const { orderId } = made;
