@@ -63,10 +63,9 @@ async function standing(tx: Tx, judged: Judged, trigger: string): Promise<number
 }
 
 /** The same, or the hold in the place of an accept while accepting pauses. */
-async function withPace(tx: Tx, judged: Judged, trigger: string): Promise<Judged> {
+async function withPace(tx: Tx, judged: Judged): Promise<Judged> {
   const { outcome, mode, rules, at } = judged;
   if (outcome.kind !== 'accept' || mode !== 'live') return judged;
-  if ((await standing(tx, judged, trigger)) !== undefined) return judged;
   const isCounted = await waitedTooLong(tx, judged.subject.delivery.order_delivery_id);
   const accept = { accept: outcome, isCounted };
   const paused = await paceAccept(tx, accept, rules.ruleSet.settings, at);
@@ -134,9 +133,10 @@ export async function decide(
     await rememberEvaluation(tx, judged, undefined);
     return undefined;
   }
-  const judgement = await withPace(tx, judged, trigger);
+  const stands = await standing(tx, judged, trigger);
+  const judgement = stands === undefined ? await withPace(tx, judged) : judged;
   const { outcome } = judgement;
-  const last = await standing(tx, judgement, trigger);
+  const last = judgement === judged ? stands : await standing(tx, judgement, trigger);
   if (last !== undefined) {
     await rememberEvaluation(tx, judgement, undefined);
     await followReject(tx, judgement, last);
