@@ -5,6 +5,7 @@ import { dueDeliveries } from '../../src/decisions/due.ts';
 import { tryQueue } from '../../src/decisions/trial/queue.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { rulesOf } from '../rules/support.ts';
+import { turnsDuring } from '../support/turns.ts';
 import {
   ACCEPT_COVERED,
   ACCEPT_SMALL,
@@ -369,16 +370,7 @@ describe('many deliveries', () => {
   it('let others have their turn in between', async () => {
     const house = await createHouse();
     for (let id = 1; id <= 60; id += 1) await house.delivery({ id, order: id });
-    let turns = 0;
-    let deciding = true;
-    const tick = (): void => {
-      turns += 1;
-      if (deciding) setImmediate(tick);
-    };
-    setImmediate(tick);
-    await house.decide();
-    deciding = false;
-    expect(turns).toBeGreaterThan(60);
+    expect(await turnsDuring(() => house.decide())).toBeGreaterThan(60);
   });
 });
 

@@ -7,7 +7,7 @@
  * summary; exits 1 when anything is lost, doubled or otherwise wrong.
  */
 import { parseArgs } from 'node:util';
-import { wholeNumber } from '../../support/whole-number.ts';
+import { wholeNumber } from '../../../src/cli/arguments.ts';
 import { runSeed, type SeedFigures } from './seed.ts';
 
 const { values } = parseArgs({
@@ -19,11 +19,12 @@ const { values } = parseArgs({
     kills: { type: 'string', default: '6' },
   },
 });
-const [first, seeds] = [wholeNumber(values.first), wholeNumber(values.seeds)];
+const number = wholeNumber();
+const [first, seeds] = [number(values.first), number(values.seeds)];
 const size = {
-  orders: wholeNumber(values.orders),
-  refunds: wholeNumber(values.refunds),
-  kills: wholeNumber(values.kills),
+  orders: number(values.orders),
+  refunds: number(values.refunds),
+  kills: number(values.kills),
 };
 
 function say(text: string): void {

@@ -37,6 +37,22 @@ async function restoredDoors(): Promise<Doors> {
   return doors;
 }
 
+/** Both documents of other doors are shown in the file. */
+function bothShown({ sql }: Doors): Promise<true> {
+  const count = 'SELECT count(document_id) FROM receipt WHERE intake_id IS NULL';
+  return until('both receipts', () => (sql(count) === '2' ? true : undefined));
+}
+
+/** Stopped doors whose file, with two documents of other doors, is gone. */
+async function doorsWithoutFile(): Promise<Doors> {
+  const doors = await openDoors();
+  await doors.intake.handIn([delivered('SO-1'), delivered('SO-2')]);
+  await bothShown(doors);
+  await doors.stop();
+  rmSync(doors.path);
+  return doors;
+}
+
 function problemsOf(receipt: Record<string, unknown> | undefined) {
   return problems.parse(receipt?.problems);
 }
@@ -140,30 +156,20 @@ describe('the SQL door', () => {
   });
 
   it('shows documents of other doors too, and all of them again in a new file', async () => {
-    const doors = await openDoors();
-    await doors.intake.handIn([delivered('SO-1'), delivered('SO-2')]);
-    const count = 'SELECT count(document_id) FROM receipt WHERE intake_id IS NULL';
-    await until('both receipts', () => (doors.sql(count) === '2' ? true : undefined));
-    await doors.stop();
-    rmSync(doors.path);
+    const doors = await doorsWithoutFile();
     doors.start();
     await until('a new file', () => (existsSync(doors.path) ? true : undefined));
-    await until('both again', () => (doors.sql(count) === '2' ? true : undefined));
+    await bothShown(doors);
   });
 
   it('shows all documents in a new file also when that fails once', async () => {
-    const doors = await openDoors();
-    await doors.intake.handIn([delivered('SO-1'), delivered('SO-2')]);
-    const count = 'SELECT count(document_id) FROM receipt WHERE intake_id IS NULL';
-    await until('both receipts', () => (doors.sql(count) === '2' ? true : undefined));
-    await doors.stop();
-    rmSync(doors.path);
+    const doors = await doorsWithoutFile();
     await sql`create trigger full before update of receipt_due on intake begin
       select raise(abort, 'the disk is full'); end`.execute(doors.store.db);
     expect(String(await doors.start().failure)).toContain('the disk is full');
     await sql`drop trigger full`.execute(doors.store.db);
     doors.start();
-    await until('both again', () => (doors.sql(count) === '2' ? true : undefined));
+    await bothShown(doors);
   });
 
   it('takes what came while nobody was there, and shows what moved meanwhile', async () => {

@@ -78,6 +78,16 @@ function envelope(reference: string, quantity = 1, kind = 'order'): string {
   return JSON.stringify({ kind, reference, payload: order(quantity) });
 }
 
+/** Both files of the name `orders.json` were taken, the second one's receipt is there. */
+async function secondIsTaken({ store, receipt }: Dropped): Promise<void> {
+  await until('both documents', async () => {
+    const rows = await store.db.selectFrom('outbox').select('reference').execute();
+    return rows.length === 2 || undefined;
+  });
+  const { documents } = await receipt('done/orders.json');
+  expect(documents).toMatchObject([{ documentId: 2 }]);
+}
+
 describe('the drop folder', () => {
   it('takes one document over several lines, and shows its end in the receipt', async () => {
     const { store, start, drop, receipt } = await openFolder();
@@ -121,12 +131,7 @@ describe('the drop folder', () => {
     });
     house.drop('orders.json', envelope('SO-1'));
     house.start();
-    await until('both documents', async () => {
-      const rows = await house.store.db.selectFrom('outbox').select('reference').execute();
-      return rows.length === 2 || undefined;
-    });
-    const { documents } = await house.receipt('done/orders.json');
-    expect(documents).toMatchObject([{ documentId: 2 }]);
+    await secondIsTaken(house);
   });
 
   it('takes a file as well that took the place of one while that was moved away', async () => {
@@ -145,12 +150,7 @@ describe('the drop folder', () => {
     });
     house.drop('orders.json', envelope('SO-1'));
     house.start();
-    await until('both documents', async () => {
-      const rows = await house.store.db.selectFrom('outbox').select('reference').execute();
-      return rows.length === 2 || undefined;
-    });
-    const { documents } = await house.receipt('done/orders.json');
-    expect(documents).toMatchObject([{ documentId: 2 }]);
+    await secondIsTaken(house);
   });
 
   it('gives the same file again the same receipt, and makes nothing new', async () => {

@@ -9,7 +9,7 @@
  * a summary; exits 1 when anything is wrong. `--seeds 0` or `--kills 0` leaves a part out.
  */
 import { parseArgs } from 'node:util';
-import { wholeNumber } from '../../support/whole-number.ts';
+import { wholeNumber } from '../../../src/cli/arguments.ts';
 import { type KillFigures, runKills } from './kill.ts';
 import { runSeed, type SeedFigures, type StreamFigures } from './seed.ts';
 import { KINDS } from './trouble.ts';
@@ -23,7 +23,7 @@ const { values } = parseArgs({
   },
 });
 const [seeds, first, kills, rows] = [values.seeds, values.first, values.kills, values.rows].map(
-  wholeNumber,
+  wholeNumber(),
 );
 
 function say(text: string): void {
