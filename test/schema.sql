@@ -745,26 +745,6 @@ FROM stock_variant
 WHERE deleted_at IS NULL AND style_no IS NOT NULL
 GROUP BY style_no, color_code
 /* v_stock_grid(style_no,style_name,brand_name,color_code,color_name,sizes,quantity,by_size) */;
-CREATE VIEW v_reserved AS
-SELECT
-  l.barcode,
-  sum(CASE d.status WHEN 'pending' THEN l.fulfilled_quantity ELSE 0 END) AS pending,
-  sum(CASE d.status WHEN 'accepted' THEN l.fulfilled_quantity ELSE 0 END) AS accepted
-FROM sales_order o
-JOIN delivery d ON d.order_id = o.order_id
-JOIN delivery_line l ON l.order_delivery_id = d.order_delivery_id
-WHERE o.completed = 0 AND o.deleted_at IS NULL
-  AND d.status IN ('pending', 'accepted') AND d.deleted_at IS NULL
-GROUP BY l.barcode
-/* v_reserved(barcode,pending,accepted) */;
-CREATE VIEW v_availability AS
-SELECT
-  r.barcode, v.style_no, v.style_name, v.color_name, v.size,
-  coalesce(v.quantity, 0) AS in_stock, r.pending, r.accepted,
-  coalesce(v.quantity, 0) - r.pending - r.accepted AS free
-FROM v_reserved r
-LEFT JOIN stock_variant v ON v.barcode = r.barcode AND v.deleted_at IS NULL
-/* v_availability(barcode,style_no,style_name,color_name,size,in_stock,pending,accepted,free) */;
 CREATE VIEW v_preorder_book AS
 SELECT
   l.season_name, l.delivery_name,
@@ -1053,3 +1033,26 @@ LEFT JOIN season_variant v ON v.barcode = b.barcode AND v.season_name = b.season
 LEFT JOIN stock_variant s ON s.barcode = b.barcode AND s.deleted_at IS NULL
 /* v_season_cover(season_name,barcode,style_no,style_name,color_name,size,open_preorders,in_stock,missing,cover_percent) */;
 CREATE INDEX refund_pending ON refund (pending_refund_id) WHERE pending_refund_id IS NOT NULL;
+CREATE VIEW v_reserved AS
+SELECT
+  l.barcode,
+  sum(CASE d.status WHEN 'pending' THEN l.fulfilled_quantity ELSE 0 END) AS pending,
+  sum(CASE d.status WHEN 'accepted' THEN l.fulfilled_quantity ELSE 0 END) AS accepted
+FROM sales_order o
+JOIN delivery d ON d.order_id = o.order_id
+JOIN delivery_line l ON l.order_delivery_id = d.order_delivery_id
+WHERE o.completed = 0 AND o.deleted_at IS NULL AND d.deleted_at IS NULL
+  AND (d.status = 'pending' OR d.status = 'accepted' AND (
+    d.tracking_numbers = '[]'
+    OR d.changed_at >= coalesce(
+      (SELECT s.complete_at FROM stream_state s WHERE s.stream = 'stock'), 0)))
+GROUP BY l.barcode
+/* v_reserved(barcode,pending,accepted) */;
+CREATE VIEW v_availability AS
+SELECT
+  r.barcode, v.style_no, v.style_name, v.color_name, v.size,
+  iif(v.deleted_at IS NULL, coalesce(v.quantity, 0), 0) AS in_stock, r.pending, r.accepted,
+  iif(v.deleted_at IS NULL, coalesce(v.quantity, 0), 0) - r.pending - r.accepted AS free
+FROM v_reserved r
+LEFT JOIN stock_variant v ON v.barcode = r.barcode
+/* v_availability(barcode,style_no,style_name,color_name,size,in_stock,pending,accepted,free) */;

@@ -44,6 +44,11 @@ const VARIANT = {
   style_name: 'name of the style',
 } as const;
 
+const PACKED = {
+  pending: 'pieces in pending deliveries',
+  accepted: 'pieces in accepted ones: no tracking number yet, or changed since the stock was read',
+} as const;
+
 export const VIEWS: readonly ViewSpec[] = [
   {
     name: 'v_delivery',
@@ -116,8 +121,7 @@ export const VIEWS: readonly ViewSpec[] = [
     about: 'What open orders have packed and not shipped, by barcode.',
     columns: {
       barcode: VARIANT.barcode,
-      pending: 'pieces in pending deliveries',
-      accepted: 'pieces in accepted ones',
+      ...PACKED,
     },
     example: 'SELECT sum(pending), sum(accepted) FROM v_reserved',
   },
@@ -129,8 +133,7 @@ export const VIEWS: readonly ViewSpec[] = [
       color_name: 'name of the color',
       size: 'size',
       in_stock: 'pieces in stock',
-      pending: 'pieces in pending deliveries',
-      accepted: 'pieces in accepted ones',
+      ...PACKED,
       free: 'what is left; negative when there is too little',
     },
     example: 'SELECT barcode, free FROM v_availability WHERE free < 0',

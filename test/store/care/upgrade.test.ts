@@ -153,6 +153,18 @@ it('segments without a length prove nothing until they are compared once more', 
   database.close();
 });
 
+it('views count anew what was there before', () => {
+  const database = new Database(loadDump(2));
+  migrate(database, clock, migrations.slice(0, 20));
+  database.exec(`update sales_order set completed = 0, deleted_at = null;
+    update delivery set status = 'accepted', tracking_numbers = '["TT1"]', changed_at = 0`);
+  const accepted = database.prepare('select coalesce(sum(accepted), 0) from v_reserved').pluck();
+  expect(accepted.get()).toBeGreaterThan(0);
+  migrate(database, clock);
+  expect(accepted.get()).toBe(0);
+  database.close();
+});
+
 it('a database of a newer version is refused, and left as it is', async () => {
   const path = loadDump(2);
   const database = new Database(path);

@@ -1,0 +1,68 @@
+/**
+ * What the views and the reports say of awkward rows, asked of the system's own client. Each test
+ * adds to the rows of mirror.sql, of which every number is known.
+ */
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { describe, expect, it } from 'vitest';
+import { repositoryRoot } from '../support/source.ts';
+import { temporaryStore } from '../support/store.ts';
+
+type Row = Readonly<Record<string, string | number | null>>;
+
+interface Mirror {
+  add(table: string, row: Row): void;
+  change(sql: string): void;
+  /** A line a row, as text. */
+  ask(sql: string): string[];
+}
+
+const PROVENANCE = {
+  ...{ extra: '{}', content_hash: 'h', first_seen_at: 0, changed_at: 0 },
+  ...{ read_seq: 1, source: 'run:1' },
+};
+
+async function filled(): Promise<Mirror> {
+  const { path } = await temporaryStore();
+  const run = (work: (database: Database.Database) => void): void => {
+    const database = new Database(path);
+    work(database);
+    database.close();
+  };
+  run((database) =>
+    database.exec(readFileSync(join(repositoryRoot, 'test/report/mirror.sql'), 'utf8')),
+  );
+  return {
+    add: (table, row) =>
+      run((database) => {
+        const all = table.endsWith('_line') ? { extra: '{}', ...row } : { ...PROVENANCE, ...row };
+        const names = Object.keys(all);
+        const values = names.map((name) => `:${name}`);
+        database.prepare(`insert into ${table} (${names}) values (${values})`).run(all);
+      }),
+    change: (sql) => run((database) => database.exec(sql)),
+    ask: (sql) =>
+      execFileSync('sqlite3', ['-readonly', path, sql], { encoding: 'utf8' }).trimEnd().split('\n'),
+  };
+}
+
+describe('what is packed and not shipped', () => {
+  it('takes what has shipped off the stock only until the stock was read without it', async () => {
+    const { change, ask } = await filled();
+    const sql = 'select in_stock, pending, accepted, free from v_availability';
+    expect(ask(sql)).toEqual(['5|2|4|-1']);
+    change(`update delivery set tracking_numbers = '["TT1"]' where order_delivery_id = 12`);
+    expect(ask(sql)).toEqual(['5|2|0|3']);
+    change('update delivery set changed_at = (select complete_at + 1 from stream_state)');
+    expect(ask(sql)).toEqual(['5|2|4|-1']);
+  });
+
+  it('says what is sold out, and not only its barcode', async () => {
+    const { change, ask } = await filled();
+    change("update stock_variant set deleted_at = 1 where barcode = '100'");
+    const sql = 'select barcode, style_no, color_name, size, in_stock, free from v_availability';
+    expect(ask(sql)).toEqual(['100|S-1|black|S|0|-6']);
+  });
+});
