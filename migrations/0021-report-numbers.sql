@@ -25,3 +25,21 @@ SELECT
   iif(v.deleted_at IS NULL, coalesce(v.quantity, 0), 0) - r.pending - r.accepted AS free
 FROM v_reserved r
 LEFT JOIN stock_variant v ON v.barcode = r.barcode;
+
+-- A variant without a size made by_size no JSON, and two of the same size one hid the other; styles
+-- of two brands with the same number, and colors without a code, were added up to one.
+DROP VIEW v_stock_grid;
+CREATE VIEW v_stock_grid AS
+SELECT
+  v.style_no, v.style_name, v.brand_name, v.color_code, v.color_name,
+  count(DISTINCT coalesce(v.size, '')) AS sizes, sum(v.quantity) AS quantity,
+  (SELECT json_group_object(s.size, s.quantity) FROM (
+    SELECT coalesce(w.size, '') AS size, sum(w.quantity) AS quantity
+    FROM stock_variant w
+    WHERE w.deleted_at IS NULL AND w.style_no = v.style_no AND w.color_code IS v.color_code
+      AND w.brand_name IS v.brand_name
+      AND (w.color_code IS NOT NULL OR w.color_name IS v.color_name)
+    GROUP BY 1) s) AS by_size
+FROM stock_variant v
+WHERE v.deleted_at IS NULL AND v.style_no IS NOT NULL
+GROUP BY v.style_no, v.color_code, v.brand_name, iif(v.color_code IS NULL, v.color_name, NULL);

@@ -737,14 +737,6 @@ WHERE status = 'pending' AND gone = 0
 CREATE VIEW v_held_delivery AS
 SELECT * FROM v_open_delivery WHERE decided = 'hold'
 /* v_held_delivery(order_delivery_id,delivery_no,order_id,order_no,reference,account_no,company,country_code,packed_at,age_hours,pieces,amount,currency,decided,reason,decided_by,decided_at) */;
-CREATE VIEW v_stock_grid AS
-SELECT
-  style_no, style_name, brand_name, color_code, color_name,
-  count(*) AS sizes, sum(quantity) AS quantity, json_group_object(size, quantity) AS by_size
-FROM stock_variant
-WHERE deleted_at IS NULL AND style_no IS NOT NULL
-GROUP BY style_no, color_code
-/* v_stock_grid(style_no,style_name,brand_name,color_code,color_name,sizes,quantity,by_size) */;
 CREATE VIEW v_preorder_book AS
 SELECT
   l.season_name, l.delivery_name,
@@ -1056,3 +1048,18 @@ SELECT
 FROM v_reserved r
 LEFT JOIN stock_variant v ON v.barcode = r.barcode
 /* v_availability(barcode,style_no,style_name,color_name,size,in_stock,pending,accepted,free) */;
+CREATE VIEW v_stock_grid AS
+SELECT
+  v.style_no, v.style_name, v.brand_name, v.color_code, v.color_name,
+  count(DISTINCT coalesce(v.size, '')) AS sizes, sum(v.quantity) AS quantity,
+  (SELECT json_group_object(s.size, s.quantity) FROM (
+    SELECT coalesce(w.size, '') AS size, sum(w.quantity) AS quantity
+    FROM stock_variant w
+    WHERE w.deleted_at IS NULL AND w.style_no = v.style_no AND w.color_code IS v.color_code
+      AND w.brand_name IS v.brand_name
+      AND (w.color_code IS NOT NULL OR w.color_name IS v.color_name)
+    GROUP BY 1) s) AS by_size
+FROM stock_variant v
+WHERE v.deleted_at IS NULL AND v.style_no IS NOT NULL
+GROUP BY v.style_no, v.color_code, v.brand_name, iif(v.color_code IS NULL, v.color_name, NULL)
+/* v_stock_grid(style_no,style_name,brand_name,color_code,color_name,sizes,quantity,by_size) */;

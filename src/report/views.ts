@@ -111,7 +111,7 @@ export const VIEWS: readonly ViewSpec[] = [
       color_name: 'name of the color',
       sizes: 'number of sizes',
       quantity: 'pieces over all sizes',
-      by_size: '{"size": pieces}',
+      by_size: '{"size": pieces}; "" for what has no size',
     },
     example:
       "SELECT color_name, by_size ->> '$.M' AS m FROM v_stock_grid WHERE style_no = 'S-1001'",

@@ -66,3 +66,32 @@ describe('what is packed and not shipped', () => {
     expect(ask(sql)).toEqual(['100|S-1|black|S|0|-6']);
   });
 });
+
+describe('stock by style and color', () => {
+  const grid = 'select brand_name, color_name, sizes, quantity, by_size from v_stock_grid';
+
+  it('adds up variants of one size, and has a place for those without', async () => {
+    const { add, ask } = await filled();
+    const of = { style_no: 'S-2', style_name: 'Bag', brand_name: 'Fold' };
+    const bag = { ...of, color_code: '01', color_name: 'black' };
+    add('stock_variant', { ...bag, barcode: '200', size: 'S', quantity: 5 });
+    add('stock_variant', { ...bag, barcode: '201', size: 'S', quantity: 3 });
+    add('stock_variant', { ...bag, barcode: '202', size: null, quantity: -1 });
+    expect(ask(`${grid} where style_no = 'S-2'`)).toEqual(['Fold|black|2|7|{"":-1,"S":8}']);
+    expect(ask("select sum(by_size ->> '$.S') from v_stock_grid")).toEqual(['22']);
+  });
+
+  it('keeps apart colors without a code, and brands that use the same number', async () => {
+    const { add, ask } = await filled();
+    const one = { style_no: 'S-3', style_name: 'Cap', size: 'S' };
+    add('stock_variant', { ...one, barcode: '300', brand_name: 'Fold', quantity: 1 });
+    const blue = { barcode: '301', brand_name: 'Fold', color_name: 'blue', quantity: 2 };
+    add('stock_variant', { ...one, ...blue });
+    add('stock_variant', { ...one, ...blue, barcode: '302', brand_name: 'Pleat', quantity: 4 });
+    expect(ask(`${grid} where style_no = 'S-3' order by quantity`)).toEqual([
+      'Fold||1|1|{"S":1}',
+      'Fold|blue|1|2|{"S":2}',
+      'Pleat|blue|1|4|{"S":4}',
+    ]);
+  });
+});
