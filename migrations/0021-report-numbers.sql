@@ -43,3 +43,57 @@ SELECT
 FROM stock_variant v
 WHERE v.deleted_at IS NULL AND v.style_no IS NOT NULL
 GROUP BY v.style_no, v.color_code, v.brand_name, iif(v.color_code IS NULL, v.color_name, NULL);
+
+-- A pre-order may name its season in its head alone: then its lines were in neither of these. What
+-- one order got too much was taken off what another one waits for, and stock below zero covered
+-- less than nothing.
+DROP VIEW v_preorder_book;
+CREATE VIEW v_preorder_book AS
+SELECT
+  l.season_name, l.delivery_name,
+  count(DISTINCT l.order_id) AS orders,
+  sum(l.quantity) AS pieces,
+  sum(coalesce(l.fulfilled_quantity, 0)) AS fulfilled,
+  l.currency,
+  sum(l.quantity * l.price) / 100.0 AS amount,
+  sum(l.price IS NULL) AS lines_without_price
+FROM (
+  SELECT n.season_name, n.delivery_name, n.order_id, n.quantity, n.fulfilled_quantity, n.price,
+    o.currency
+  FROM sales_order_line n
+  JOIN sales_order o ON o.order_id = n.order_id
+  WHERE n.season_name IS NOT NULL AND o.status <> 'canceled' AND o.deleted_at IS NULL
+  UNION ALL
+  SELECT o.season_name, n.delivery_name, n.order_id, n.quantity, n.fulfilled_quantity, n.price,
+    o.currency
+  FROM sales_order o
+  JOIN sales_order_line n ON n.order_id = o.order_id
+  WHERE o.season_name IS NOT NULL AND n.season_name IS NULL
+    AND o.status <> 'canceled' AND o.deleted_at IS NULL
+) l
+GROUP BY l.season_name, l.delivery_name, l.currency;
+
+DROP VIEW v_season_cover;
+CREATE VIEW v_season_cover AS
+SELECT
+  season_name, barcode, style_no, style_name, color_name, size, open_preorders, in_stock,
+  open_preorders - covered AS missing,
+  round(100.0 * covered / open_preorders, 1) AS cover_percent
+FROM (
+  SELECT
+    b.season_name, b.barcode, v.style_no, v.style_name, v.color_name, v.size,
+    b.open AS open_preorders, coalesce(s.quantity, 0) AS in_stock,
+    min(b.open, max(0, coalesce(s.quantity, 0))) AS covered
+  FROM (
+    SELECT coalesce(l.season_name, o.season_name) AS season_name, l.barcode,
+      sum(max(0, l.quantity - coalesce(l.fulfilled_quantity, 0))) AS open
+    FROM sales_order o
+    JOIN sales_order_line l ON l.order_id = o.order_id
+    WHERE o.completed = 0 AND o.status <> 'canceled' AND o.deleted_at IS NULL
+      AND coalesce(l.season_name, o.season_name) IS NOT NULL
+    GROUP BY 1, 2
+    HAVING open > 0
+  ) b
+  LEFT JOIN season_variant v ON v.barcode = b.barcode AND v.season_name = b.season_name
+  LEFT JOIN stock_variant s ON s.barcode = b.barcode AND s.deleted_at IS NULL
+);

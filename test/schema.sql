@@ -737,20 +737,6 @@ WHERE status = 'pending' AND gone = 0
 CREATE VIEW v_held_delivery AS
 SELECT * FROM v_open_delivery WHERE decided = 'hold'
 /* v_held_delivery(order_delivery_id,delivery_no,order_id,order_no,reference,account_no,company,country_code,packed_at,age_hours,pieces,amount,currency,decided,reason,decided_by,decided_at) */;
-CREATE VIEW v_preorder_book AS
-SELECT
-  l.season_name, l.delivery_name,
-  count(DISTINCT l.order_id) AS orders,
-  sum(l.quantity) AS pieces,
-  sum(coalesce(l.fulfilled_quantity, 0)) AS fulfilled,
-  o.currency,
-  sum(l.quantity * l.price) / 100.0 AS amount,
-  sum(l.price IS NULL) AS lines_without_price
-FROM sales_order_line l
-JOIN sales_order o ON o.order_id = l.order_id
-WHERE l.season_name IS NOT NULL AND o.status <> 'canceled' AND o.deleted_at IS NULL
-GROUP BY l.season_name, l.delivery_name, o.currency
-/* v_preorder_book(season_name,delivery_name,orders,pieces,fulfilled,currency,amount,lines_without_price) */;
 CREATE VIEW v_decision AS
 SELECT
   decision_id, order_delivery_id, order_id,
@@ -1006,24 +992,6 @@ CREATE INDEX sales_order_reference_letters ON sales_order (reference COLLATE NOC
 CREATE INDEX quarantine_order ON quarantine (
   entity, CASE WHEN json_valid(raw) THEN raw->>'orderId' END
 );
-CREATE VIEW v_season_cover AS
-SELECT
-  b.season_name, b.barcode, v.style_no, v.style_name, v.color_name, v.size,
-  b.open AS open_preorders, coalesce(s.quantity, 0) AS in_stock,
-  max(0, b.open - coalesce(s.quantity, 0)) AS missing,
-  round(100.0 * min(b.open, coalesce(s.quantity, 0)) / b.open, 1) AS cover_percent
-FROM (
-  SELECT l.season_name, l.barcode, sum(l.quantity - coalesce(l.fulfilled_quantity, 0)) AS open
-  FROM sales_order o
-  JOIN sales_order_line l ON l.order_id = o.order_id
-  WHERE o.completed = 0 AND o.status <> 'canceled' AND o.deleted_at IS NULL
-    AND l.season_name IS NOT NULL
-  GROUP BY l.season_name, l.barcode
-  HAVING open > 0
-) b
-LEFT JOIN season_variant v ON v.barcode = b.barcode AND v.season_name = b.season_name
-LEFT JOIN stock_variant s ON s.barcode = b.barcode AND s.deleted_at IS NULL
-/* v_season_cover(season_name,barcode,style_no,style_name,color_name,size,open_preorders,in_stock,missing,cover_percent) */;
 CREATE INDEX refund_pending ON refund (pending_refund_id) WHERE pending_refund_id IS NOT NULL;
 CREATE VIEW v_reserved AS
 SELECT
@@ -1063,3 +1031,52 @@ FROM stock_variant v
 WHERE v.deleted_at IS NULL AND v.style_no IS NOT NULL
 GROUP BY v.style_no, v.color_code, v.brand_name, iif(v.color_code IS NULL, v.color_name, NULL)
 /* v_stock_grid(style_no,style_name,brand_name,color_code,color_name,sizes,quantity,by_size) */;
+CREATE VIEW v_preorder_book AS
+SELECT
+  l.season_name, l.delivery_name,
+  count(DISTINCT l.order_id) AS orders,
+  sum(l.quantity) AS pieces,
+  sum(coalesce(l.fulfilled_quantity, 0)) AS fulfilled,
+  l.currency,
+  sum(l.quantity * l.price) / 100.0 AS amount,
+  sum(l.price IS NULL) AS lines_without_price
+FROM (
+  SELECT n.season_name, n.delivery_name, n.order_id, n.quantity, n.fulfilled_quantity, n.price,
+    o.currency
+  FROM sales_order_line n
+  JOIN sales_order o ON o.order_id = n.order_id
+  WHERE n.season_name IS NOT NULL AND o.status <> 'canceled' AND o.deleted_at IS NULL
+  UNION ALL
+  SELECT o.season_name, n.delivery_name, n.order_id, n.quantity, n.fulfilled_quantity, n.price,
+    o.currency
+  FROM sales_order o
+  JOIN sales_order_line n ON n.order_id = o.order_id
+  WHERE o.season_name IS NOT NULL AND n.season_name IS NULL
+    AND o.status <> 'canceled' AND o.deleted_at IS NULL
+) l
+GROUP BY l.season_name, l.delivery_name, l.currency
+/* v_preorder_book(season_name,delivery_name,orders,pieces,fulfilled,currency,amount,lines_without_price) */;
+CREATE VIEW v_season_cover AS
+SELECT
+  season_name, barcode, style_no, style_name, color_name, size, open_preorders, in_stock,
+  open_preorders - covered AS missing,
+  round(100.0 * covered / open_preorders, 1) AS cover_percent
+FROM (
+  SELECT
+    b.season_name, b.barcode, v.style_no, v.style_name, v.color_name, v.size,
+    b.open AS open_preorders, coalesce(s.quantity, 0) AS in_stock,
+    min(b.open, max(0, coalesce(s.quantity, 0))) AS covered
+  FROM (
+    SELECT coalesce(l.season_name, o.season_name) AS season_name, l.barcode,
+      sum(max(0, l.quantity - coalesce(l.fulfilled_quantity, 0))) AS open
+    FROM sales_order o
+    JOIN sales_order_line l ON l.order_id = o.order_id
+    WHERE o.completed = 0 AND o.status <> 'canceled' AND o.deleted_at IS NULL
+      AND coalesce(l.season_name, o.season_name) IS NOT NULL
+    GROUP BY 1, 2
+    HAVING open > 0
+  ) b
+  LEFT JOIN season_variant v ON v.barcode = b.barcode AND v.season_name = b.season_name
+  LEFT JOIN stock_variant s ON s.barcode = b.barcode AND s.deleted_at IS NULL
+)
+/* v_season_cover(season_name,barcode,style_no,style_name,color_name,size,open_preorders,in_stock,missing,cover_percent) */;

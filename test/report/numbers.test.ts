@@ -95,3 +95,33 @@ describe('stock by style and color', () => {
     ]);
   });
 });
+
+describe('pre-orders', () => {
+  const book = 'select season_name, delivery_name, orders, pieces, amount from v_preorder_book';
+  const cover = `select open_preorders, in_stock, missing, cover_percent from v_season_cover
+    where barcode = '100'`;
+  const open = { status: 'pending', completed: 0, currency: 'DKK', shipping_address: '{}' };
+
+  it('counts one that names its season in its head alone', async () => {
+    const { add, ask } = await filled();
+    add('sales_order', { ...open, order_id: 3, season_name: 'AW26' });
+    const line = { order_id: 3, barcode: '100', delivery_name: 'August', price: 10_000 };
+    add('sales_order_line', { ...line, line_no: 1, quantity: 7 });
+    expect(ask(book)).toEqual(['AW26|August|2|28|2300.0']);
+    expect(ask(cover)).toEqual(['23|5|18|21.7']);
+  });
+
+  it('takes what one order got too much off no other one', async () => {
+    const { add, ask } = await filled();
+    add('sales_order', { ...open, order_id: 3 });
+    const line = { order_id: 3, barcode: '100', season_name: 'AW26', delivery_name: 'August' };
+    add('sales_order_line', { ...line, line_no: 1, quantity: 1, fulfilled_quantity: 4 });
+    expect(ask(cover)).toEqual(['16|5|11|31.3']);
+  });
+
+  it('covers nothing by a stock below zero', async () => {
+    const { change, ask } = await filled();
+    change("update stock_variant set quantity = -3 where barcode = '100'");
+    expect(ask(cover)).toEqual(['16|-3|16|0.0']);
+  });
+});
