@@ -139,6 +139,30 @@ describe('selvedge report', () => {
     expect([await rows('agreement'), await rows('sell-through')]).toEqual(told);
   });
 
+  /** Runs the SQL in the mirror of the house. */
+  function change({ folder }: House, sql: string): void {
+    const database = new Database(join(folder, 'data', 'mirror.db'));
+    database.exec(sql);
+    database.close();
+  }
+
+  it('counts also what was delivered and never listed in stock', async () => {
+    const it = await house();
+    change(
+      it,
+      `update season_variant set barcode = '500', style_no = 'S-5', style_name = 'Ahead';
+       update delivery_line set barcode = '500' where order_delivery_id = 12;
+       update delivery_line set barcode = '999' where order_delivery_id = 13;`,
+    );
+    const { stdout } = await it.report(
+      ...['run', 'sell-through', '--param', 'since=2026-01-01', '--format', 'csv'],
+    );
+    expect(stdout.split('\n').slice(1, 3)).toEqual([
+      '2026-01-05,S-5,Ahead,4,0,100',
+      '2026-01-05,,,1,,',
+    ]);
+  });
+
   const ENDLESS = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)';
 
   it('stops at its rows, and says so', async () => {
