@@ -1,7 +1,7 @@
 /*
 title: Decisions per day, outcome and rule
 params:
-  since: { type: time, about: the beginning, default: 14d }
+  since: { type: time, about: the beginning; its whole day counts, default: 14d }
 */
 SELECT
   date(d.at / 1000, 'unixepoch') AS day, d.outcome,
@@ -9,6 +9,6 @@ SELECT
   count(*) AS decisions
 FROM decision d
 LEFT JOIN json_each(d.rules) r
-WHERE d.at >= :since
+WHERE d.at >= 1000 * unixepoch(:since / 1000, 'unixepoch', 'start of day')
 GROUP BY 1, 2, 3
 ORDER BY 1, 2, 4 DESC;

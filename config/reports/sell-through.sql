@@ -2,7 +2,7 @@
 title: Pieces delivered per week and style, against the stock that is left
 about: Accepted deliveries by the week they were packed in (from Monday), the best sellers first.
 params:
-  since: { type: time, about: the beginning, default: 28d }
+  since: { type: time, about: the beginning; its whole week counts, default: 28d }
   top: { type: number, about: rows at most, default: 200 }
 */
 SELECT
@@ -27,7 +27,8 @@ FROM (
     LEFT JOIN season_variant a ON a.season_barcode = (
       SELECT n.season_barcode FROM season_variant n
       WHERE n.barcode = l.barcode AND v.style_no IS NULL LIMIT 1)
-    WHERE coalesce(d.created_at, d.first_seen_at) >= :since
+    WHERE coalesce(d.created_at, d.first_seen_at) >=
+        1000 * unixepoch(:since / 1000, 'unixepoch', 'weekday 0', '-6 days', 'start of day')
       AND d.status = 'accepted' AND d.deleted_at IS NULL
     GROUP BY 1, 2
     ORDER BY delivered DESC

@@ -163,6 +163,17 @@ describe('selvedge report', () => {
     ]);
   });
 
+  it('begins with a whole day and a whole week, not in the middle of one', async () => {
+    const { report } = await house();
+    const since = ['--param', 'since=2026-01-05T23:30:00Z', '--format', 'csv'];
+    const days = await report('run', 'decisions-per-day', ...since);
+    expect(days.stdout).toContain('2026-01-05,accept,accept-plain,1\n');
+    const args = ['run', 'sell-through', '--param', 'since=2026-01-11T23:30:00Z'];
+    expect((await report(...args, '--format', 'csv')).stdout).toContain('2026-01-05,S-1,Coat,5,');
+    const next = await report('run', 'sell-through', '--param', 'since=2026-01-12');
+    expect(next.stdout).not.toContain('S-1');
+  });
+
   const ENDLESS = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)';
 
   it('stops at its rows, and says so', async () => {
