@@ -1,6 +1,6 @@
 /*
 title: Stock of a style at some time
-about: What was there then, by the change feed.
+about: What was there then, by the change feed; no quantity where it does not tell.
 params:
   style: { type: text, about: the number of the style }
   at: { type: time, about: the moment; without it now, default: 0s }
@@ -8,14 +8,14 @@ params:
 SELECT barcode, color_name, size, quantity
 FROM (
   SELECT v.barcode, v.color_name, v.size,
-    coalesce(
+    iif(NOT known, NULL, coalesce(
       (SELECT json_extract(c.diff, '$.quantity[0]')
        FROM change c
        WHERE c.entity = 'stock_variant' AND c.key = v.barcode AND c.at > :at
          AND json_type(c.diff, '$.quantity') IS NOT NULL
        ORDER BY c.seq LIMIT 1),
-      v.quantity) AS quantity,
-    CASE
+      v.quantity)) AS quantity,
+    NOT known OR CASE
       (SELECT c.op FROM change c
        WHERE c.entity = 'stock_variant' AND c.key = v.barcode AND c.at > :at
          AND c.op IN ('delete', 'restore')
@@ -24,8 +24,13 @@ FROM (
       WHEN 'restore' THEN 0
       ELSE v.deleted_at IS NULL
     END AS there
-  FROM stock_variant v
-  WHERE v.style_no = :style AND v.first_seen_at <= :at
+  FROM stock_variant v, (
+    -- Not before the first change that is kept, and not in the time to come.
+    SELECT :at <= 1000 * (unixepoch() + 1) AND coalesce(:at >= coalesce(
+      (SELECT at FROM change NOT INDEXED WHERE entity = 'stock_variant' ORDER BY seq LIMIT 1),
+      (SELECT at FROM change ORDER BY seq LIMIT 1)), 1) AS known
+  )
+  WHERE v.style_no = :style AND (v.first_seen_at <= :at OR NOT known)
 )
 WHERE there
 ORDER BY color_name, size;

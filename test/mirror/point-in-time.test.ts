@@ -59,6 +59,27 @@ describe('the mirror in the past', () => {
     }
   });
 
+  it('knows in SQL that there was no price, and nothing of what is no longer kept', async () => {
+    const store = await aLife();
+    const details = (price: number | null) => ({ barcode: 'p', quantity: 1, details: { price } });
+    const write = (price: number | null, seq: number) =>
+      store.transaction((tx) => writeStockVariants(tx, [details(price)], read(seq)));
+    await write(null, 6);
+    await write(199.95, 7);
+    const page = readFileSync(new URL('../../docs/reporting.md', import.meta.url), 'utf8');
+    const [, sql = ''] = /```sql as-of\n([\s\S]*?)```/.exec(page) ?? [];
+    const ask = (query: string, at: number) =>
+      execFileSync('sqlite3', ['-readonly', store.path, query.replaceAll(':at', String(at))], {
+        encoding: 'utf8',
+      });
+    const prices = sql.replaceAll('quantity', 'price');
+    expect(ask(prices, 6_500)).toContain('p|\n');
+    expect(ask(prices, 7_000)).toContain('p|19995\n');
+    await store.transaction((tx) => tx.deleteFrom('change').where('at', '<', 4_000).execute());
+    expect(ask(sql, 4_500)).toBe('a|7\n');
+    expect(ask(sql, 2_500)).toBe('');
+  });
+
   it('tells what is sold out and back, also of what is listed because it is on order', async () => {
     const store = await aLife();
     const write = (quantity: number, seq: number) =>

@@ -45,6 +45,13 @@ async function house(settings: readonly string[] = []): Promise<House> {
   };
 }
 
+/** Runs the SQL in the mirror of the house. */
+function change({ folder }: House, sql: string): void {
+  const database = new Database(join(folder, 'data', 'mirror.db'));
+  database.exec(sql);
+  database.close();
+}
+
 describe('selvedge report', () => {
   it('lists what there is, with parameters and titles', async () => {
     const { report, own } = await house();
@@ -80,6 +87,36 @@ describe('selvedge report', () => {
     const then = await report(...args, '--param', 'at=2026-01-05T12:00:00Z');
     expect(then.stdout).toContain('100,black,S,8');
     expect((await report(...args)).stdout).toContain('100,black,S,5');
+  });
+
+  it('gives no quantity of a time of which nothing is known', async () => {
+    const it = await house();
+    const at = async (time: string) =>
+      (
+        await it.report(
+          'run',
+          'stock-as-of',
+          '--param',
+          'style=S-1',
+          '--format',
+          'csv',
+          '--param',
+          `at=${time}`,
+        )
+      ).stdout;
+    change(it, 'update stock_variant set first_seen_at = 1');
+    expect(await at('2026-01-05T12:00:00Z')).toContain('100,black,S,8');
+    const unknown = '100,black,S,\n';
+    expect(await at('2026-01-04')).toContain(unknown);
+    expect(await at('2999-01-01')).toContain(unknown);
+    change(it, 'delete from change');
+    change(
+      it,
+      `insert into change (at, entity, key, op, diff, cause)
+       values (1767700000001, 'brand', 'b', 'insert', '{}', 'r')`,
+    );
+    expect(await at('2026-01-05T12:00:00Z')).toContain(unknown);
+    expect(await at('2026-01-07')).toContain('100,black,S,5');
   });
 
   it('takes a time as UTC on every machine, and no number for a year', async () => {
@@ -138,13 +175,6 @@ describe('selvedge report', () => {
     database.close();
     expect([await rows('agreement'), await rows('sell-through')]).toEqual(told);
   });
-
-  /** Runs the SQL in the mirror of the house. */
-  function change({ folder }: House, sql: string): void {
-    const database = new Database(join(folder, 'data', 'mirror.db'));
-    database.exec(sql);
-    database.close();
-  }
 
   it('counts also what was delivered and never listed in stock', async () => {
     const it = await house();
