@@ -4,7 +4,7 @@ import { systemClock } from '../lib/clock.ts';
 import { RefusedError, UsageError } from '../lib/errors.ts';
 import { formatMinorUnits } from '../lib/money.ts';
 import { parseTime } from '../lib/units.ts';
-import { changedColumns, type RowChange, rowAsOf, stockWord } from '../mirror/point-in-time.ts';
+import { changedColumns, type RowChange, rowAsOf, stockWords } from '../mirror/point-in-time.ts';
 import { type SqlRow, type SqlValue, selectByKeys } from '../store/bulk.ts';
 import type { Db } from '../store/store.ts';
 import { type CliContext, examples } from './command.ts';
@@ -106,10 +106,11 @@ function printStates(output: Output, variants: readonly Variant[], at: number | 
 }
 
 function historyOf({ row, changes }: Variant) {
-  return changes.map((change) => ({
+  const words = stockWords(row, changes);
+  return changes.map((change, index) => ({
     at: new Date(change.at).toISOString(),
     barcode: String(row.barcode),
-    what: stockWord(change),
+    what: words[index] ?? '',
     changed: changedColumns(change).filter(({ column }) => column !== 'extra'),
   }));
 }

@@ -42,15 +42,23 @@ export function rowAsOf(
   return isThere ? { ...then, deleted_at: null } : undefined;
 }
 
-const WORDS = { insert: 'first seen', update: 'changed', delete: 'sold out', restore: 'back' };
+const WORDS = { insert: 'first seen', update: 'changed', delete: 'not listed', restore: 'listed' };
 
 /**
- * What a change of a variant means for its stock. A variant that a running order has may be listed
- * with nothing in stock: then it is the quantity that tells.
+ * What each change of a variant means for its stock. A variant that a running order has may be
+ * listed with nothing in stock: it is the quantity that tells, and it may be below zero.
  */
-export function stockWord(change: RowChange): string {
-  const quantity = changedColumns(change).find(({ column }) => column === 'quantity');
-  if (change.op === 'update' && quantity?.after === 0) return 'sold out';
-  if (change.op === 'update' && quantity?.before === 0) return 'back';
-  return WORDS[change.op];
+export function stockWords(row: SqlRow, changes: readonly RowChange[]): readonly string[] {
+  let quantity = Number(row.quantity);
+  let isListed = row.deleted_at === null;
+  const isInStock = (): boolean => isListed && quantity > 0;
+  const words = changes.toReversed().map((change) => {
+    const after = isInStock();
+    const told = changedColumns(change).find(({ column }) => column === 'quantity');
+    if (told) quantity = Number(told.before);
+    isListed = change.op === 'delete' || change.op === 'update';
+    if (change.op === 'insert' || isInStock() === after) return WORDS[change.op];
+    return after ? 'back' : 'sold out';
+  });
+  return words.toReversed();
 }

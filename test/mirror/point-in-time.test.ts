@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { writeStockVariants } from '../../src/mirror/catalog/apart.ts';
 import { STOCK_VARIANT } from '../../src/mirror/catalog/variant.ts';
 import { markDeleted } from '../../src/mirror/list.ts';
-import { rowAsOf, stockWord } from '../../src/mirror/point-in-time.ts';
+import { rowAsOf, stockWords } from '../../src/mirror/point-in-time.ts';
 import { selectByKeys } from '../../src/store/bulk.ts';
 import { temporaryStore } from '../support/store.ts';
 
@@ -86,6 +86,11 @@ describe('the mirror in the past', () => {
       store.transaction((tx) => writeStockVariants(tx, [{ barcode: 'a', quantity }], read(seq)));
     await write(0, 6);
     await write(2, 7);
+    await write(-1, 8);
+    await write(0, 9);
+    await store.transaction((tx) => markDeleted(tx, STOCK_VARIANT, ['a'], read(10)));
+    await write(-2, 11);
+    await write(3, 12);
     const changes = await store.db
       .selectFrom('change')
       .select(['at', 'op', 'diff'])
@@ -93,7 +98,15 @@ describe('the mirror in the past', () => {
       .orderBy('seq')
       .execute();
     const words = ['first seen', 'changed', 'sold out', 'back', 'sold out', 'back'];
-    expect(changes.map(stockWord)).toEqual(words);
+    const [row = {}] = await selectByKeys(store.db, 'stock_variant', 'barcode', ['a']);
+    expect(stockWords(row, changes)).toEqual([
+      ...words,
+      'sold out',
+      'changed',
+      'not listed',
+      'listed',
+      'back',
+    ]);
     const page = readFileSync(new URL('../../docs/reporting.md', import.meta.url), 'utf8');
     const [, sql = ''] = /```sql sold-out\n([\s\S]*?)```/.exec(page) ?? [];
     const told = execFileSync('sqlite3', ['-readonly', store.path, sql], { encoding: 'utf8' });
@@ -102,6 +115,10 @@ describe('the mirror in the past', () => {
       '1970-01-01 00:00:04|a|back in stock',
       '1970-01-01 00:00:06|a|sold out',
       '1970-01-01 00:00:07|a|back in stock',
+      '1970-01-01 00:00:08|a|sold out',
+      '1970-01-01 00:00:10|a|sold out',
+      '1970-01-01 00:00:11|a|sold out',
+      '1970-01-01 00:00:12|a|back in stock',
     ]);
   });
 });
