@@ -30,7 +30,18 @@ FROM (
       (SELECT at FROM change NOT INDEXED WHERE entity = 'stock_variant' ORDER BY seq LIMIT 1),
       (SELECT at FROM change ORDER BY seq LIMIT 1)), 1) AS known
   )
-  WHERE v.style_no = :style AND (v.first_seen_at <= :at OR NOT known)
+  WHERE (v.first_seen_at <= :at OR NOT known)
+    -- Of this style then, whatever it is of now.
+    AND (v.style_no = :style OR v.barcode IN (
+      SELECT key FROM change
+      WHERE entity = 'stock_variant' AND at > :at AND diff ->> '$.style_no[0]' = :style))
+    AND coalesce(
+      (SELECT c.diff -> '$.style_no[0]'
+       FROM change c
+       WHERE c.entity = 'stock_variant' AND c.key = v.barcode AND c.at > :at
+         AND json_type(c.diff, '$.style_no') IS NOT NULL
+       ORDER BY c.seq LIMIT 1),
+      json_quote(v.style_no)) ->> '$' = :style
 )
 WHERE there
 ORDER BY color_name, size;

@@ -1,5 +1,6 @@
 /** `selvedge stock`: the stock of a barcode or a style, now, at some time, or through time. */
 import { Command } from 'commander';
+import { sql } from 'kysely';
 import { systemClock } from '../lib/clock.ts';
 import { RefusedError, UsageError } from '../lib/errors.ts';
 import { formatMinorUnits } from '../lib/money.ts';
@@ -22,15 +23,35 @@ interface Variant {
   readonly changes: readonly RowChange[];
 }
 
+function stateAt({ row, changes }: Variant, at: number | undefined): SqlRow | undefined {
+  if (at !== undefined) return rowAsOf(row, changes, at);
+  return row.deleted_at === null ? row : undefined;
+}
+
+/** Rows of the style, also those that were of it at the time `at` and are of another one now. */
+async function rowsOfStyle(
+  db: Db,
+  style: string,
+  at: number | undefined,
+): Promise<readonly SqlRow[]> {
+  const rows = await selectByKeys(db, 'stock_variant', 'style_no', [style], 'barcode');
+  if (at === undefined) return rows;
+  const left = await sql<{ readonly key: string }>`
+    select distinct key from change
+    where entity = 'stock_variant' and at > ${at} and diff->>'$.style_no[0]' = ${style}`.execute(
+    db,
+  );
+  const known = new Set(rows.map((row) => row.barcode));
+  const keys = left.rows.flatMap(({ key }) => (known.has(key) ? [] : [key]));
+  return [...rows, ...(await selectByKeys(db, 'stock_variant', 'barcode', keys, 'barcode'))];
+}
+
 /** A barcode is one row; anything else is taken as a style. */
-async function readVariants(db: Db, wanted: string): Promise<Variant[]> {
+async function readVariants(db: Db, wanted: string, at: number | undefined): Promise<Variant[]> {
   const byBarcode = await selectByKeys(db, 'stock_variant', 'barcode', [wanted]);
-  const rows =
-    byBarcode.length > 0
-      ? byBarcode
-      : await selectByKeys(db, 'stock_variant', 'style_no', [wanted], 'barcode');
+  const rows = byBarcode.length > 0 ? byBarcode : await rowsOfStyle(db, wanted, at);
   if (rows.length === 0) {
-    throw new RefusedError('stock.unknown', `no barcode and no style ${wanted} was ever in stock`);
+    throw new RefusedError('stock.unknown', `no barcode and no style ${wanted} is known`);
   }
   const found: Variant[] = [];
   for (const row of rows) {
@@ -43,7 +64,8 @@ async function readVariants(db: Db, wanted: string): Promise<Variant[]> {
       .execute();
     found.push({ row, changes });
   }
-  return found;
+  if (byBarcode.length > 0) return found;
+  return found.filter((one) => (stateAt(one, at) ?? one.row).style_no === wanted);
 }
 
 /**
@@ -56,13 +78,11 @@ async function requireKnown(db: Db, at: number): Promise<void> {
       hint: 'without --as-of it is the stock of now',
     });
   }
-  const first = await db
-    .selectFrom('change')
-    .select('at')
-    .where('entity', '=', 'stock_variant')
-    .orderBy('seq')
-    .limit(1)
-    .executeTakeFirst();
+  const changes = db.selectFrom('change').select('at').orderBy('seq').limit(1);
+  const first =
+    (await changes.where('entity', '=', 'stock_variant').executeTakeFirst()) ??
+    // Of the stock none is left: what is left of others says from when on all are kept.
+    (await changes.executeTakeFirst());
   if (!first || at >= first.at) return;
   const since = new Date(first.at).toISOString();
   throw new RefusedError('stock.too_early', `nothing is known of the stock before ${since}`, {
@@ -87,11 +107,6 @@ function shown(column: string, value: SqlValue | undefined): string {
 }
 
 const COLUMNS = ['barcode', 'style_no', 'color_name', 'size', 'quantity', 'price', 'wsp_price'];
-
-function stateAt({ row, changes }: Variant, at: number | undefined): SqlRow | undefined {
-  if (at !== undefined) return rowAsOf(row, changes, at);
-  return row.deleted_at === null ? row : undefined;
-}
 
 function printStates(output: Output, variants: readonly Variant[], at: number | undefined): void {
   output.table(
@@ -155,7 +170,7 @@ export function stock(context: CliContext): Command {
       const { output } = context;
       const variants = await withMirror(command, context, async (db) => {
         if (at !== undefined) await requireKnown(db, at);
-        return readVariants(db, wanted);
+        return readVariants(db, wanted, at);
       });
       if (options.history === true) {
         if (options.json === true) output.json(variants.flatMap(historyOf));

@@ -117,6 +117,28 @@ describe('selvedge report', () => {
     );
     expect(await at('2026-01-05T12:00:00Z')).toContain(unknown);
     expect(await at('2026-01-07')).toContain('100,black,S,5');
+    const asked = ['stock', '100', '--as-of', '2026-01-05', '--config', it.config];
+    expect(await selvedge(asked, { KEY: 'key-4711' })).toMatchObject({ code: 1, stdout: '' });
+  });
+
+  it('finds a barcode under the style that it had then', async () => {
+    const it = await house();
+    change(
+      it,
+      `update stock_variant set style_no = 'S-9' where barcode = '100';
+       insert into change (at, entity, key, op, diff, cause) values
+         (1767800000000, 'stock_variant', '100', 'update', '{"style_no":["S-1","S-9"]}', 'run:3')`,
+    );
+    const before = '2026-01-06T12:00:00Z';
+    const found = async (style: string) => {
+      const param = ['--param', `style=${style}`, '--param', `at=${before}`];
+      const report = await it.report('run', 'stock-as-of', ...param, '--format', 'csv');
+      const asked = ['stock', style, '--as-of', before, '--config', it.config];
+      const stock = await selvedge(asked, { KEY: 'key-4711' });
+      return [report.stdout, stock.stdout].map((text) => /^100\b/m.test(text));
+    };
+    expect(await found('S-1')).toEqual([true, true]);
+    expect(await found('S-9')).toEqual([false, false]);
   });
 
   it('takes a time as UTC on every machine, and no number for a year', async () => {
