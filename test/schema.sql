@@ -1080,3 +1080,5 @@ FROM (
   LEFT JOIN stock_variant s ON s.barcode = b.barcode AND s.deleted_at IS NULL
 )
 /* v_season_cover(season_name,barcode,style_no,style_name,color_name,size,open_preorders,in_stock,missing,cover_percent) */;
+CREATE INDEX change_style_left ON change (diff ->> '$.style_no[0]')
+WHERE op = 'update' AND entity = 'stock_variant' AND diff ->> '$.style_no[0]' IS NOT NULL;

@@ -38,9 +38,8 @@ async function rowsOfStyle(
   if (at === undefined) return rows;
   const left = await sql<{ readonly key: string }>`
     select distinct key from change
-    where entity = 'stock_variant' and at > ${at} and diff->>'$.style_no[0]' = ${style}`.execute(
-    db,
-  );
+    where op = 'update' and entity = 'stock_variant'
+      and diff ->> '$.style_no[0]' = ${style} and at > ${at}`.execute(db);
   const known = new Set(rows.map((row) => row.barcode));
   const keys = left.rows.flatMap(({ key }) => (known.has(key) ? [] : [key]));
   return [...rows, ...(await selectByKeys(db, 'stock_variant', 'barcode', keys, 'barcode'))];

@@ -125,3 +125,13 @@ describe('pre-orders', () => {
     expect(ask(cover)).toEqual(['16|-3|16|0.0']);
   });
 });
+
+describe('the stock of a style at some time', () => {
+  it('asks an index for what has left the style since, not the whole feed', async () => {
+    const { ask } = await filled();
+    const sql = readFileSync(join(repositoryRoot, 'config/reports/stock-as-of.sql'), 'utf8');
+    const plan = ask(`explain query plan ${sql}`).join('\n');
+    expect(plan).toContain('SEARCH change USING INDEX change_style_left');
+    expect(plan).not.toMatch(/SEARCH change USING \S+ \S+ \S+ \(entity=\?\)/);
+  });
+});
