@@ -18,7 +18,6 @@ import { toError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Scrubber } from '../lib/secret.ts';
 import { headline } from '../ops/headline.ts';
-import { freshnessOf } from '../ops/status.ts';
 import { DELIVERY_STATUS_KIND } from '../outbox/enqueue.ts';
 import type { OutboxItem } from '../outbox/item.ts';
 import { type OutboxStops, openOutboxStops } from '../outbox/stops.ts';
@@ -244,7 +243,7 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
   });
   const watchdog = createWatchdog({
     ...{ clock, log, notifier: manager.notifier, stuck: watch.stuck },
-    describe: () => headline(store.db, clock.now(), freshnessOf(config)),
+    describe: () => headline(store.db, clock.now(), config),
   });
   const supervisor = createSupervisor([...workers, watchdog], {
     ...{ clock, log, stopMsMax: STOP_MS_MAX },

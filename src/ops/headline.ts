@@ -1,10 +1,14 @@
 /** The installation in one line, for `systemctl status`: what waits, and what needs a person. */
+import type { Config } from '../config/schema.ts';
 import { formatDuration } from '../lib/units.ts';
+import { readDecisionsStop, readOutboxStops } from '../store/state.ts';
 import type { Db } from '../store/store.ts';
-import type { FreshnessMs } from './status.ts';
+import { heldBack } from './brakes.ts';
+import { freshnessOf } from './status.ts';
 
 /** Reads what an index holds ready; cheap enough for every few seconds. */
-export async function headline(db: Db, now: number, freshnessMs: FreshnessMs): Promise<string> {
+export async function headline(db: Db, now: number, config: Config): Promise<string> {
+  const freshnessMs = freshnessOf(config);
   const streams = await db
     .selectFrom('stream_state')
     .select(['stream', 'complete_at', 'paused'])
@@ -28,10 +32,15 @@ export async function headline(db: Db, now: number, freshnessMs: FreshnessMs): P
     .where('resolved_at', 'is', null)
     .executeTakeFirst();
   const paused = streams.filter((stream) => stream.paused === 1).length;
+  const stops = (await readOutboxStops(db)).map(({ kind }) => kind ?? 'all');
+  const stopped = new Set([...stops, ...heldBack(config)]);
+  const areDecided = (await readDecisionsStop(db)) === undefined;
   const lastEvent: number | null = events?.at ?? null;
   const parts = [
     `${streams.length - stale.length} streams fresh, ${stale.length} stale`,
     ...(paused > 0 ? [`${paused} paused`] : []),
+    ...(stopped.size > 0 ? [`sending STOPPED (${[...stopped].join(', ')})`] : []),
+    ...(areDecided ? [] : ['decisions STOPPED']),
     ...open.map(({ state, count }) => `${count} ${state.replace('_', ' ')}`),
     lastEvent === null ? 'no event yet' : `last event ${formatDuration(now - lastEvent)} ago`,
     ...(Number(incidents?.count ?? 0) > 0 ? [`${incidents?.count} incidents open`] : []),

@@ -7,11 +7,14 @@ import { pauseReason } from '../store/care/pause.ts';
 import { isFolderLocked } from '../store/lock.ts';
 import { freeBytesAt } from '../store/space.ts';
 import { type Db, storeOptions } from '../store/store.ts';
+import { configuredStops } from './brakes.ts';
 import { freshnessOf, readStatus, type Status } from './status.ts';
 
 export interface Installation extends Status {
   /** Why nothing is sent at all; null: it is. */
   readonly sendingPaused: string | null;
+  /** Kinds of push that the configuration stops; `all`: everything. */
+  readonly configuredStops: readonly string[];
   /** Of the newest backup; null: there is none that this user may see. */
   readonly backupAgeMs: number | null;
   readonly freeBytes: number;
@@ -38,6 +41,7 @@ export async function readInstallation(db: Db, config: Config, now: number): Pro
     ...status,
     daemon: { ...status.daemon, running: isLocked ?? status.daemon.running },
     sendingPaused: pauseReason(config.dataDir) ?? null,
+    configuredStops: configuredStops(config),
     backupAgeMs: backupAt === undefined ? null : now - backupAt,
     freeBytes: await freeBytesAt(config.dataDir),
     logBytes: logBytesOf(storeOptions(config).path),

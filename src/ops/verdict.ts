@@ -65,6 +65,9 @@ export function verdictOf(found: Installation, config: Config): Verdict {
     ...found.outboxStops.map(
       ({ kind }): Finding => ({ grade: 'warning', text: `sending is stopped: ${kind ?? 'all'}` }),
     ),
+    ...found.configuredStops.map(
+      (kind): Finding => ({ grade: 'warning', text: `the configuration stops sending: ${kind}` }),
+    ),
     ...streamFindings(found, config),
     ...warning(inDoubt > 0, `${inDoubt} pushes in doubt`),
     ...warning(dead > 0, `${dead} pushes given up`),

@@ -277,6 +277,28 @@ describe('a pause whose reason cannot be read', () => {
   });
 });
 
+describe('what is stopped', () => {
+  it('is told by each command that says how it is, whoever stopped it', async () => {
+    const house = await install({}, `${QUIET}outbox: { stop: true, stopKinds: [style] }\n`);
+    await house.run('migrate');
+    const stop = { at: 0, actor: 'anna', reason: 'prices' };
+    const database = new Database(join(house.folder, 'data', 'mirror.db'));
+    const state = database.prepare('insert into daemon_state values (?, ?, 0)');
+    state.run('outbox_stops', JSON.stringify([{ ...stop, kind: 'order' }]));
+    state.run('decisions_stop', JSON.stringify(stop));
+    database.close();
+    const { stdout: shown } = await house.run('status');
+    expect(shown).toMatch(/^sending +STOPPED \(everything\) by the configuration$/m);
+    expect(shown).toMatch(/^sending +STOPPED \(style\) by the configuration$/m);
+    const check = await house.run('status', '--check');
+    expect(check.stdout).toContain('the configuration stops sending: all; ');
+    const { stdout: examined } = await house.run('doctor', '--offline');
+    expect(examined).toMatch(/WARN stops +sending of order is stopped by anna: prices\n/);
+    expect(examined).toMatch(/WARN stops +the decisions are stopped by anna: prices\n/);
+    expect(examined).toMatch(/WARN sending +the configuration stops: all, style\n/);
+  });
+});
+
 describe('a stream that was switched off', () => {
   it('is not stale, and wakes nobody', async () => {
     const house = await install({}, 'streams: { stock: { enabled: false } }\n');

@@ -3,6 +3,9 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import type { Config } from '../../src/config/schema.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { headline } from '../../src/ops/headline.ts';
 import { DATABASE_MEASURES, LIVE_MEASURES } from '../../src/ops/metrics/table.ts';
 import {
   type ConfigParts,
@@ -18,6 +21,7 @@ import { temporaryFolder } from '../support/store.ts';
 interface Watched {
   readonly daemon: RunningDaemon;
   readonly url: string;
+  readonly config: Config;
   /** The samples by name and labels, as they stand in the text. */
   samples(): Promise<ReadonlyMap<string, number>>;
 }
@@ -28,7 +32,8 @@ async function startWatched(
 ): Promise<Watched> {
   const folder = temporaryFolder();
   const reference = await startTestReference(knobs);
-  const daemon = await startTestDaemon(reference, testConfig(reference, { folder, overrides }));
+  const config = testConfig(reference, { folder, overrides });
+  const daemon = await startTestDaemon(reference, config);
   const file = join(folder, 'data', 'local.json');
   const { url } = await until('the local API', () => {
     try {
@@ -38,8 +43,7 @@ async function startWatched(
     }
   });
   return {
-    daemon,
-    url,
+    ...{ daemon, url, config },
     async samples() {
       const text = await (await fetch(`${url}/metrics`)).text();
       const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
@@ -74,6 +78,26 @@ describe('health', () => {
       return now.has('selvedge_stream_age_seconds{stream="brands"}') ? now : undefined;
     });
     expect([...found.keys()].filter((name) => name.startsWith('selvedge_stream_rows'))).toEqual([]);
+  });
+
+  it('tells of each brake, whoever pulled it', async () => {
+    const { daemon, config, samples } = await startWatched({}, [
+      { path: 'outbox.stopKinds', value: ['style'] },
+    ]);
+    expect((await samples()).get('selvedge_decisions_stopped')).toBe(0);
+    writeFileSync(join(config.dataDir, 'pushes.stop'), 'prices');
+    const stop = JSON.stringify({ at: 0, actor: 'anna', reason: 'prices' });
+    const row = { key: 'decisions_stop', value: stop, updated_at: 0 };
+    await daemon.store.db.insertInto('daemon_state').values(row).execute();
+    // Numbers are remembered for a moment.
+    const found = await until('the stop', async () => {
+      const now = await samples();
+      return now.get('selvedge_decisions_stopped') === 1 ? now : undefined;
+    });
+    expect(found.get('selvedge_outbox_stopped{kind="all"}')).toBe(1);
+    expect(found.get('selvedge_outbox_stopped{kind="style"}')).toBe(1);
+    const line = await headline(daemon.store.db, systemClock().now(), config);
+    expect(line).toContain('; sending STOPPED (all, style); decisions STOPPED; ');
   });
 
   it('tells its numbers although the folder of the backups cannot be read', async () => {

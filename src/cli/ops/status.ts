@@ -64,6 +64,10 @@ function printStatus(output: Output, status: Installation): void {
     const since = new Date(at).toISOString();
     output.line(`sending     STOPPED (${what}) by ${actor} since ${since}: ${reason}`);
   }
+  for (const kind of status.configuredStops) {
+    const what = kind === 'all' ? 'everything' : kind;
+    output.line(`sending     STOPPED (${what}) by the configuration`);
+  }
   output.line(`deliveries  ${counts(status.deliveries)}`);
   output.line(`pending     ${counts(status.pending)}`);
   output.line(`outbox      ${counts(status.outbox)}`);

@@ -31,8 +31,26 @@ function checkStreams(streams: Installation['streams']): Finding {
   return odd('freshness', `stale: ${stale.join(', ')}`, 'selvedge sync status says why');
 }
 
+/** What people have stopped and the database remembers. */
+function checkStops({ outboxStops, decisionsStop }: Installation): Finding[] {
+  const stops = outboxStops.map(({ kind, actor, reason }) =>
+    odd(
+      'stops',
+      `sending of ${kind ?? 'everything'} is stopped by ${actor}: ${reason}`,
+      `selvedge outbox resume${kind === null ? '' : ` ${kind}`}`,
+    ),
+  );
+  if (decisionsStop !== null) {
+    const { actor, reason } = decisionsStop;
+    const text = `the decisions are stopped by ${actor}: ${reason}`;
+    stops.push(odd('stops', text, 'selvedge decisions resume'));
+  }
+  return stops.length > 0 ? stops : [fine('stops', 'nobody has stopped anything')];
+}
+
 async function checkFreshness(store: SqliteStore, config: Config, now: number): Promise<Finding[]> {
-  const { streams, events, relay, openIncidents } = await readInstallation(store.db, config, now);
+  const found = await readInstallation(store.db, config, now);
+  const { streams, events, relay, openIncidents } = found;
   const age = events.lastAgeMs;
   const last = age === null ? 'none yet' : `${formatDuration(Math.max(0, age))} ago`;
   const portal = 'is the endpoint subscribed? docs/connect.md; selvedge portal open';
@@ -44,6 +62,7 @@ async function checkFreshness(store: SqliteStore, config: Config, now: number): 
     openIncidents === 0
       ? fine('incidents', 'none open')
       : odd('incidents', `${openIncidents} open`, 'selvedge status; each names its subject'),
+    ...checkStops(found),
   ];
 }
 

@@ -6,6 +6,7 @@ import type { Config } from '../../config/schema.ts';
 import { pulledStreams } from '../../config/streams.ts';
 import { loadRuleSet } from '../../decisions/rule-files.ts';
 import { formatDuration, formatSize } from '../../lib/units.ts';
+import { configuredStops } from '../../ops/brakes.ts';
 import { version } from '../../ops/version.ts';
 import { backupDirectory, listBackups } from '../../store/backup/manifest.ts';
 import { logBytesOf } from '../../store/care/checkpoints.ts';
@@ -85,11 +86,13 @@ export function checkBackups(config: Config, now: number): Finding[] {
   return [age > BACKUP_MS_MAX ? odd('backup', text, advice) : fine('backup', text)];
 }
 
-export function checkPause({ dataDir, outbox }: Config): Finding[] {
-  const reason = pauseReason(dataDir);
+export function checkPause(config: Config): Finding[] {
+  const reason = pauseReason(config.dataDir);
   if (reason !== undefined) return [odd('sending', `paused: ${reason}`, 'selvedge resume')];
-  if (outbox.stop) return [odd('sending', 'stopped by outbox.stop', 'set it to false')];
-  return [fine('sending', 'not paused')];
+  const stops = configuredStops(config).join(', ');
+  if (stops === '') return [fine('sending', 'neither paused nor stopped by the configuration')];
+  const advice = 'correct outbox.stop and outbox.stopKinds';
+  return [odd('sending', `the configuration stops: ${stops}`, advice)];
 }
 
 interface Holder {

@@ -1,7 +1,7 @@
 /** What the metrics tell that stands in the database: all of it from an index, or small. */
 import { sql } from 'kysely';
 import { OUTBOX_KINDS } from '../../config/schema.ts';
-import { readOutboxStops } from '../../store/state.ts';
+import { readDecisionsStop, readOutboxStops } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
 import { type RelayFigures, readRelayFigures } from '../relay.ts';
 import type { FreshnessMs } from '../status.ts';
@@ -35,8 +35,9 @@ export interface DatabaseReadings {
   readonly desk: number;
   /** Rejects that wait out their grace. */
   readonly rejects: number;
-  /** Kinds that a person has stopped; `all`: everything. */
+  /** Kinds that are stopped; `all`: everything. */
   readonly outboxStops: readonly string[];
+  readonly areDecisionsStopped: boolean;
   readonly toRead: CountedAge;
   /** Epoch ms; undefined: there was none. */
   readonly lastEventAt: number | undefined;
@@ -175,6 +176,7 @@ export async function readDatabase(
     ...(await outboxTroubles(db)),
     rejects: await waitingRejects(db),
     outboxStops: (await readOutboxStops(db)).map(({ kind }) => kind ?? 'all'),
+    areDecisionsStopped: (await readDecisionsStop(db)) !== undefined,
     toRead: aged(waiting, now)[0] ?? { name: 'orders', count: 0, oldestMs: 0 },
     lastEventAt: event?.at ?? undefined,
     quarantine: await counted(db, 'quarantine'),

@@ -98,9 +98,14 @@ export const DATABASE_MEASURES: readonly Measure<DatabaseReadings>[] = [
   { name: 'outbox_desk', help: 'Pushes that wait for a person', read: ({ desk }) => one(desk) },
   {
     name: 'outbox_stopped',
-    help: '1 for each kind of push that a person has stopped; all: everything',
+    help: '1 for each kind of push that is stopped or paused; all: everything',
     labels: ['kind'],
     read: ({ outboxStops }) => outboxStops.map((kind) => ({ labels: { kind }, value: 1 })),
+  },
+  {
+    name: 'decisions_stopped',
+    help: '1 while a person has stopped the decisions',
+    read: ({ areDecisionsStopped }) => one(Number(areDecisionsStopped)),
   },
   {
     name: 'orders_to_read',
