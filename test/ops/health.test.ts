@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
@@ -98,6 +99,24 @@ describe('health', () => {
     expect(found.get('selvedge_outbox_stopped{kind="style"}')).toBe(1);
     const line = await headline(daemon.store.db, systemClock().now(), config);
     expect(line).toContain('; sending STOPPED (all, style); decisions STOPPED; ');
+  });
+
+  it('tells no number of a database that cannot be read, also where it knew one', async () => {
+    const { daemon, samples } = await startWatched();
+    const readable = (is: number) =>
+      until('the database', async () => {
+        const now = await samples();
+        return now.get('selvedge_database_readable') === is ? now : undefined;
+      });
+    const ofDatabase = (found: ReadonlyMap<string, number>): string[] =>
+      DATABASE_MEASURES.flatMap(({ name }) =>
+        [...found.keys()].filter((key) => key.split('{')[0] === `selvedge_${name}`),
+      );
+    expect(ofDatabase(await readable(1))).toContain('selvedge_rejects_waiting');
+    await sql`alter table quarantine rename to away`.execute(daemon.store.db);
+    expect(ofDatabase(await readable(0))).toEqual([]);
+    await sql`alter table away rename to quarantine`.execute(daemon.store.db);
+    expect(ofDatabase(await readable(1))).toContain('selvedge_rejects_waiting');
   });
 
   it('tells its numbers although the folder of the backups cannot be read', async () => {

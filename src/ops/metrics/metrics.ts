@@ -21,9 +21,10 @@ const PREFIX = 'selvedge_';
 /** How finely the delay of the event loop is sampled; finer would cost an idle process CPU. */
 const LOOP_SAMPLE_MS = 100;
 
-/** Makes the metric and gives what brings it up to date. */
-function install<T>(registry: Registry, measure: Measure<T>): (readings: T) => void {
-  const { name, help, labels = [], read } = measure;
+/** Makes the metric and gives what brings it up to date; undefined: nothing is known. */
+function install<T>(registry: Registry, measure: Measure<T>): (readings?: T) => void {
+  const { name, help, labels = [] } = measure;
+  const read = (readings: T | undefined) => (readings === undefined ? [] : measure.read(readings));
   const options = { name: PREFIX + name, help, labelNames: [...labels], registers: [registry] };
   if (name.endsWith('_total')) {
     const counter = new Counter(options);
@@ -59,7 +60,7 @@ export function createMetrics({ build, readDatabase, readLive }: MetricsDeps): M
       for (const update of fromMemory) update(readLive());
       const readings = await readDatabase().catch(() => undefined);
       up.set(Number(readings !== undefined));
-      if (readings) for (const update of fromDatabase) update(readings);
+      for (const update of fromDatabase) update(readings);
       return registry.metrics();
     },
   };
