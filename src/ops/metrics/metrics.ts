@@ -57,7 +57,8 @@ export function createMetrics({ build, readDatabase, readLive }: MetricsDeps): M
   return {
     contentType: registry.contentType,
     async text() {
-      for (const update of fromMemory) update(readLive());
+      const live = readLive();
+      for (const update of fromMemory) update(live);
       const readings = await readDatabase().catch(() => undefined);
       up.set(Number(readings !== undefined));
       for (const update of fromDatabase) update(readings);
