@@ -95,16 +95,45 @@ async function pendingDeliveries(db: Db): Promise<Aged[]> {
     .execute();
 }
 
-async function openOutbox(db: Db): Promise<Aged[]> {
+/**
+ * What waits is counted in the index; of its oldest alone the row is read, because rows are large
+ * and there may be very many.
+ */
+async function waitingOutbox(db: Db): Promise<Aged[]> {
+  return db
+    .selectFrom((eb) =>
+      eb
+        .selectFrom('outbox')
+        .select((of) => [
+          sql<string>`kind || '/' || state`.as('name'),
+          of.fn.countAll<number>().as('count'),
+          of.fn.min<number>('outbox_id').as('first'),
+        ])
+        .where('kind', 'in', OUTBOX_KINDS)
+        .where('state', 'in', ['queued', 'sending', 'sent'])
+        .where('ended_at', 'is', null)
+        .groupBy(['kind', 'state'])
+        .as('waiting'),
+    )
+    .innerJoin('outbox', 'outbox.outbox_id', 'waiting.first')
+    .select(['waiting.name', 'waiting.count', 'outbox.created_at as oldest'])
+    .execute();
+}
+
+/** What is in doubt, and how much of it waits for a person. */
+async function doubts(db: Db): Promise<readonly (Aged & { readonly desk: number })[]> {
   return db
     .selectFrom('outbox')
     .select((eb) => [
       sql<string>`kind || '/' || state`.as('name'),
       eb.fn.countAll<number>().as('count'),
+      eb.fn.count<number>('desk_reason').as('desk'),
       eb.fn.min<number | null>(eb.fn.coalesce('in_doubt_since', 'created_at')).as('oldest'),
     ])
+    .where('kind', 'in', OUTBOX_KINDS)
+    .where('state', '=', 'in_doubt')
     .where('ended_at', 'is', null)
-    .groupBy('name')
+    .groupBy('kind')
     .execute();
 }
 
@@ -135,7 +164,7 @@ async function waitingRejects(db: Db): Promise<number> {
   return Number(count);
 }
 
-async function outboxTroubles(db: Db): Promise<{ readonly dead: number; readonly desk: number }> {
+async function readOutbox(db: Db, now: number) {
   const dead = await db
     .selectFrom('outbox')
     .select((eb) => eb.fn.countAll<number>().as('count'))
@@ -143,13 +172,12 @@ async function outboxTroubles(db: Db): Promise<{ readonly dead: number; readonly
     .where('kind', 'in', OUTBOX_KINDS)
     .where('state', '=', 'dead')
     .executeTakeFirstOrThrow();
-  const desk = await db
-    .selectFrom('outbox')
-    .select((eb) => eb.fn.countAll<number>().as('count'))
-    .where('ended_at', 'is', null)
-    .where('desk_reason', 'is not', null)
-    .executeTakeFirstOrThrow();
-  return { dead: Number(dead.count), desk: Number(desk.count) };
+  const doubtful = await doubts(db);
+  return {
+    outbox: aged([...(await waitingOutbox(db)), ...doubtful], now),
+    dead: Number(dead.count),
+    desk: doubtful.reduce((sum, { desk }) => sum + Number(desk), 0),
+  };
 }
 
 export async function readDatabase(
@@ -172,8 +200,7 @@ export async function readDatabase(
   return {
     streams: await streamReadings(db, now, freshnessMs),
     pending: aged(await pendingDeliveries(db), now),
-    outbox: aged(await openOutbox(db), now),
-    ...(await outboxTroubles(db)),
+    ...(await readOutbox(db, now)),
     rejects: await waitingRejects(db),
     outboxStops: (await readOutboxStops(db)).map(({ kind }) => kind ?? 'all'),
     areDecisionsStopped: (await readDecisionsStop(db)) !== undefined,
