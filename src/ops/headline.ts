@@ -12,6 +12,8 @@ export async function headline(db: Db, now: number, config: Config): Promise<str
   const streams = await db
     .selectFrom('stream_state')
     .select(['stream', 'complete_at', 'paused'])
+    // What is switched off may be of any age, and is not fresh.
+    .where('stream', 'in', Object.keys(freshnessMs))
     .execute();
   const stale = streams.filter(
     ({ stream, complete_at: at }) => now - (at ?? 0) > (freshnessMs[stream] ?? Infinity),

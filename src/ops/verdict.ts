@@ -35,11 +35,14 @@ function streamFindings(found: Installation, config: Config): Finding[] {
     Object.entries(config.streams).map(([name, stream]) => [name, stream.freshness]),
   );
   return found.streams
-    .filter(({ stale, paused }) => stale && !paused)
-    .map(({ stream, ageMs }) => {
+    .filter(({ stale }) => stale)
+    .map(({ stream, ageMs, paused }) => {
       const age = ageMs === null ? 'never complete' : `${formatDuration(ageMs)} old`;
-      const isGrave = (ageMs ?? 0) > CRITICAL_AGE * (limits.get(stream) ?? Infinity);
-      return { grade: isGrave ? 'critical' : 'warning', text: `${stream} is ${age}` };
+      const isGrave = !paused && (ageMs ?? 0) > CRITICAL_AGE * (limits.get(stream) ?? Infinity);
+      return {
+        grade: isGrave ? 'critical' : 'warning',
+        text: `${stream} is ${paused ? 'paused, ' : ''}${age}`,
+      };
     });
 }
 

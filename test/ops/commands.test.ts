@@ -315,6 +315,21 @@ describe('a stream that was switched off', () => {
   });
 });
 
+describe('a stream that was left paused', () => {
+  it('is not fresh, and no check says that everything is fine', async () => {
+    const house = await install();
+    await house.run('migrate');
+    const database = new Database(join(house.folder, 'data', 'mirror.db'));
+    database.exec(`insert into stream_state (stream, due_at, complete_at, paused)
+      values ('orders', 0, 0, 1)`);
+    database.close();
+    const check = await house.run('status', '--check');
+    expect(check.stdout).toMatch(/; orders is paused, \d+d \d+h old;/);
+    const { stdout } = await house.run('doctor', '--offline');
+    expect(stdout).toMatch(/WARN freshness +stale: orders \(paused\)/);
+  });
+});
+
 describe('probe', () => {
   it('finds out what an account does otherwise', async () => {
     const knobs = { deviations: { tokenHeader: 'x-authorization' } };

@@ -8,6 +8,7 @@ import type { Config } from '../../src/config/schema.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { headline } from '../../src/ops/headline.ts';
 import { DATABASE_MEASURES, LIVE_MEASURES } from '../../src/ops/metrics/table.ts';
+import { freshnessOf } from '../../src/ops/status.ts';
 import {
   type ConfigParts,
   type RunningDaemon,
@@ -99,6 +100,21 @@ describe('health', () => {
     expect(found.get('selvedge_outbox_stopped{kind="style"}')).toBe(1);
     const line = await headline(daemon.store.db, systemClock().now(), config);
     expect(line).toContain('; sending STOPPED (all, style); decisions STOPPED; ');
+  });
+
+  it('counts no stream as fresh that is switched off', async () => {
+    const { daemon, config } = await startWatched();
+    const streams = Object.keys(freshnessOf(config)).map((stream) => ({ stream }));
+    const old = [...streams, { stream: 'styles' }].map((row) => ({ ...row, due_at: 0 }));
+    const { db } = daemon.store;
+    await db
+      .insertInto('stream_state')
+      .values(old)
+      .onConflict((on) => on.doNothing())
+      .execute();
+    const line = await headline(db, systemClock().now(), config);
+    const [, fresh, stale] = /^(\d+) streams fresh, (\d+) stale/.exec(line) ?? [];
+    expect(Number(fresh) + Number(stale)).toBe(streams.length);
   });
 
   it('tells no number of a database that cannot be read, also where it knew one', async () => {

@@ -26,7 +26,9 @@ async function checkIntegrity({ db }: SqliteStore): Promise<Finding> {
 
 function checkStreams(streams: Installation['streams']): Finding {
   if (streams.length === 0) return odd('freshness', 'nothing was pulled yet', 'start the daemon');
-  const stale = streams.filter((one) => one.stale && !one.paused).map((one) => one.stream);
+  const stale = streams
+    .filter((one) => one.stale)
+    .map(({ stream, paused }) => (paused ? `${stream} (paused)` : stream));
   if (stale.length === 0) return fine('freshness', 'every stream is fresh');
   return odd('freshness', `stale: ${stale.join(', ')}`, 'selvedge sync status says why');
 }
