@@ -130,6 +130,24 @@ describe('the exchange database', () => {
     expect(() => open(path)).toThrow(/somebody changed planted/);
   });
 
+  it('finds a foreign trigger under any spelling of the table', () => {
+    const { path } = open();
+    shell(path, 'CREATE TRIGGER planted AFTER UPDATE ON Receipt BEGIN SELECT 1; END');
+    expect(() => open(path)).toThrow(/somebody changed planted/);
+  });
+
+  it('does nothing more in a file whose tables somebody changes meanwhile', () => {
+    const exchange = open();
+    shell(exchange.path, `CREATE TABLE own (id INTEGER); ${INSERT}`);
+    expect(exchange.waiting(0, 10, CHARS)).toHaveLength(1);
+    const hand = INSERT.replace('SO-1', 'SO-2');
+    shell(exchange.path, `CREATE TRIGGER planted AFTER UPDATE ON receipt BEGIN ${hand}; END`);
+    expect(() => exchange.writeReceipts([refused(1)])).toThrow(/somebody changed planted/);
+    shell(exchange.path, 'DROP TRIGGER planted');
+    exchange.writeReceipts([refused(1)]);
+    expect(shell(exchange.path, 'SELECT count(*) FROM intake')).toBe('1\n');
+  });
+
   it('gives a receipt to a row that lost its own', () => {
     const exchange = open();
     shell(exchange.path, INSERT);

@@ -104,22 +104,28 @@ function failure(path: string, code: string, cause: unknown): RetryLaterError {
   });
 }
 
-/** Runs a call on the open file. */
-function patiently<T>(path: string, call: () => T): T {
-  try {
-    return call();
-  } catch (cause) {
-    if (!(cause instanceof Database.SqliteError)) throw cause;
-    throw failure(path, 'failed', cause);
-  }
+/** Runs calls on the open file, none under a schema that was not looked at: it may change. */
+function createCaller(path: string, database: Database.Database, clock: Clock) {
+  let checked = -1;
+  return <T>(call: () => T): T => {
+    try {
+      const version = Number(database.pragma('schema_version', { simple: true }));
+      if (version !== checked) checkSchema(database, clock);
+      checked = version;
+      return call();
+    } catch (cause) {
+      if (!(cause instanceof Database.SqliteError)) throw cause;
+      throw failure(path, 'failed', cause);
+    }
+  };
 }
 
-/** The objects of our tables, as one comparable text each. */
+/** The objects of our tables, one text each. A trigger may spell its table as it likes. */
 function schemaOf(database: Database.Database): Map<string, string> {
   const rows = database
     .prepare<[string], { name: string; sql: string }>(
       `select name, sql from sqlite_schema
-       where sql is not null and tbl_name in (select value from json_each(?))`,
+       where sql is not null and lower(tbl_name) in (select value from json_each(?))`,
     )
     .all(JSON.stringify(OWN_TABLES));
   return new Map(rows.map(({ name, sql }) => [name, sql]));
@@ -201,6 +207,7 @@ export function openExchange(path: string, clock: Clock): Exchange {
     throw failure(path, 'cannot_open', cause);
   }
   let version = -1;
+  const run = createCaller(path, database, clock);
   const customers = customerPart(database);
   const waiting = waitingReader(database);
   const writeReceipts = receiptWriter(database);
@@ -209,7 +216,7 @@ export function openExchange(path: string, clock: Clock): Exchange {
   return {
     path,
     hasNews: () =>
-      patiently(path, () => {
+      run(() => {
         const found = Number(database.pragma('data_version', { simple: true }));
         if (found === version) return false;
         if (database.pragma('journal_mode = delete', { simple: true }) !== 'delete') {
@@ -220,13 +227,13 @@ export function openExchange(path: string, clock: Clock): Exchange {
         version = found;
         return true;
       }),
-    waiting: (after, rows, chars) => patiently(path, () => waiting(after, rows, chars)),
-    writeReceipts: (receipts) => patiently(path, () => writeReceipts(receipts)),
-    openDocuments: () => patiently(path, documents.openDocuments),
-    cutOff: (above) => patiently(path, () => documents.cutOff(above)),
-    changedCustomers: (rows) => patiently(path, () => customers.changedCustomers(rows)),
-    customersDone: (done, at) => patiently(path, () => customers.customersDone(done, at)),
-    forget: (endedBefore, rows) => patiently(path, () => forget(endedBefore, rows)),
+    waiting: (after, rows, chars) => run(() => waiting(after, rows, chars)),
+    writeReceipts: (receipts) => run(() => writeReceipts(receipts)),
+    openDocuments: () => run(documents.openDocuments),
+    cutOff: (above) => run(() => documents.cutOff(above)),
+    changedCustomers: (rows) => run(() => customers.changedCustomers(rows)),
+    customersDone: (done, at) => run(() => customers.customersDone(done, at)),
+    forget: (endedBefore, rows) => run(() => forget(endedBefore, rows)),
     [Symbol.dispose]: () => {
       database.close();
     },
