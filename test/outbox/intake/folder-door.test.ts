@@ -1,10 +1,13 @@
 import {
   chmodSync,
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
+  rmdirSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import fs from 'node:fs/promises';
@@ -25,7 +28,7 @@ interface Dropped {
   readonly store: SqliteStore;
   readonly intake: Intake;
   readonly folder: string;
-  readonly start: () => { stop(): Promise<void> };
+  readonly start: () => ReturnType<typeof runWorker>;
   /** Renames a file in, as the documentation says. */
   drop(name: string, content: string): void;
   receipt(path: string): Promise<z.output<typeof receiptSchema>>;
@@ -214,6 +217,36 @@ describe('the drop folder', () => {
     const modeOf = (name: string): number => statSync(join(folder, name)).mode & 0o7777;
     expect([modeOf('done'), modeOf('refused')]).toEqual([0o2770, 0o2770]);
     expect(modeOf('done/one.json.receipt.json')).toBe(0o640);
+  });
+
+  it('writes no receipt through a link that lies in its way', async () => {
+    const { folder, start, drop, receipt } = await openFolder();
+    const victim = join(temporaryFolder(), 'mirror.db');
+    writeFileSync(victim, 'untouched', { mode: 0o600 });
+    mkdirSync(join(folder, 'done'));
+    symlinkSync(victim, join(folder, 'done', '.one.json.receipt.json.tmp'));
+    start();
+    drop('one.json', envelope('SO-1'));
+    await receipt('done/one.json');
+    expect(readFileSync(victim, 'utf8')).toBe('untouched');
+    expect(statSync(victim).mode & 0o777).toBe(0o600);
+  });
+
+  it('moves no file through a link in the place of a folder of its own', async () => {
+    const { folder, start, drop, receipt } = await openFolder();
+    const victim = temporaryFolder();
+    writeFileSync(join(victim, 'local.json'), 'untouched');
+    const { failure } = start();
+    drop('one.json', envelope('SO-1'));
+    await receipt('done/one.json');
+    const isGone = (): true | undefined => !existsSync(join(folder, 'local.json')) || undefined;
+    rmdirSync(join(folder, 'refused'));
+    symlinkSync(victim, join(folder, 'refused'));
+    drop('local.json', 'planted');
+    const ended = await Promise.race([failure, until('the move', isGone)]);
+    expect(readdirSync(victim)).toEqual(['local.json']);
+    expect(readFileSync(join(victim, 'local.json'), 'utf8')).toBe('untouched');
+    expect(String(ended)).toMatch(/refused is no folder/);
   });
 
   it('leaves alone what is unfinished, hidden or no JSON by name', async () => {

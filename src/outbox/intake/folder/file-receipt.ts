@@ -3,9 +3,11 @@
  * It is written when the file is taken and again when its documents have moved on, always as a
  * whole and by renaming, so that nobody reads half of one.
  */
-import { chmod, rename, writeFile } from 'node:fs/promises';
+import { lstatSync } from 'node:fs';
+import { open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { RetryLaterError } from '../../../lib/errors.ts';
 import { isJsonObject, tryParseJson } from '../../../lib/json.ts';
 import type { Db } from '../../../store/store.ts';
 import { isoTime, readReceipt } from '../receipt.ts';
@@ -41,6 +43,27 @@ async function documentsOf(db: Db, fileId: number): Promise<Record<string, unkno
   return documents;
 }
 
+/** `done` or `refused`; whoever may write the folder may have put a link to another one there. */
+export function ownFolder(root: string, name: TakenFile['folder']): string {
+  const path = join(root, name);
+  if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory()) return path;
+  const hint = 'remove what lies there (a link counts as such): the daemon makes the folder again';
+  throw new RetryLaterError('intake.no_folder', `${path} is no folder`, { hint });
+}
+
+/** As a new file: a link that lies there is removed, and not followed. */
+async function writeAnew(path: string, text: string): Promise<void> {
+  await rm(path, { force: true });
+  const file = await open(path, 'wx');
+  try {
+    await file.writeFile(text);
+    await file.chmod(FILE_MODE);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
 /** Writes the receipt of a file into the folder that it lies in. */
 export async function writeFileReceipt(db: Db, root: string, file: TakenFile): Promise<void> {
   const documents = await documentsOf(db, file.fileId);
@@ -52,9 +75,8 @@ export async function writeFileReceipt(db: Db, root: string, file: TakenFile): P
     final: isFinal,
     documents,
   };
-  const path = `${join(root, file.folder, file.storedAs)}.receipt.json`;
+  const path = `${join(ownFolder(root, file.folder), file.storedAs)}.receipt.json`;
   const unfinished = join(dirname(path), `.${basename(path)}.tmp`);
-  await writeFile(unfinished, `${JSON.stringify(receipt, null, 2)}\n`, { flush: true });
-  await chmod(unfinished, FILE_MODE);
+  await writeAnew(unfinished, `${JSON.stringify(receipt, null, 2)}\n`);
   await rename(unfinished, path);
 }

@@ -18,7 +18,7 @@ import { makeFolder } from '../../../store/folders.ts';
 import type { Store } from '../../../store/store.ts';
 import { type Delivered, type Handed, type Intake, invalid } from '../hand-in.ts';
 import { refusalReceipt } from '../receipt.ts';
-import { type TakenFile, writeFileReceipt } from './file-receipt.ts';
+import { ownFolder, type TakenFile, writeFileReceipt } from './file-receipt.ts';
 import {
   type FileContent,
   type FolderLook,
@@ -149,7 +149,7 @@ async function noteFile(
 }
 
 async function removeStored(root: string, { folder, storedAs }: TakenFile): Promise<void> {
-  const path = join(root, folder, storedAs);
+  const path = join(ownFolder(root, folder), storedAs);
   await rm(path, { force: true });
   await rm(`${path}.receipt.json`, { force: true });
 }
@@ -169,8 +169,8 @@ async function makeRoom({ store, folder }: FolderDoorDeps, name: string, sha256:
     }
     const { name: stem, ext } = parse(name);
     const aside = `${stem}.${older.sha256.slice(0, 12)}${ext}`;
-    const from = join(folder, older.folder, name);
-    const to = join(folder, older.folder, aside);
+    const home = ownFolder(folder, older.folder);
+    const [from, to] = [join(home, name), join(home, aside)];
     // Whoever sees the file finds its receipt.
     await orMissing(rename(`${from}.receipt.json`, `${to}.receipt.json`));
     await orMissing(rename(from, to));
@@ -214,7 +214,7 @@ async function takeFile(deps: FolderDoorDeps, name: string): Promise<void> {
   await makeRoom(deps, name, content.sha256);
   const file = await noteFile(deps, name, content, handed);
   await tellFile(deps, file);
-  await moveAway(join(folder, name), join(folder, file.folder, name), content);
+  await moveAway(join(folder, name), join(ownFolder(folder, file.folder), name), content);
   const refused = handed.filter(({ ok }) => !ok).length;
   const fields = { file: name, documents: handed.length, refused };
   if (refused > 0) log.warn(fields, 'file refused, at least in part');
