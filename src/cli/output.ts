@@ -1,9 +1,11 @@
 /**
  * What commands write: results to standard output (a table for people, JSON for programs), all
- * else to standard error. A reader that goes away early (`| head`) is no error.
+ * else to standard error. A reader that goes away early (`| head`) is no error. Texts come from
+ * outside: what would steer the terminal is shown instead.
  */
 import { styleText } from 'node:util';
 import { isJsonObject } from '../lib/json.ts';
+import { visible } from '../lib/log.ts';
 
 type Style = Parameters<typeof styleText>[0];
 
@@ -17,6 +19,10 @@ export interface TextSink {
 export interface Output {
   /** A line of the result. */
   line(text?: string): void;
+  /** A line for programs: as it is, unless a person is watching. */
+  data(text: string): void;
+  /** A sequence of our own that steers the terminal. */
+  control(sequence: string): void;
   /** A value as indented JSON: the whole result of a `--json` command. */
   json(value: unknown): void;
   /** Rows under their titles, columns aligned; the last column is never padded. */
@@ -33,6 +39,15 @@ export interface Output {
   readonly isTerminal: boolean;
   /** Whether the reader of standard output has gone: a command that goes on may stop. */
   readonly isClosed: () => boolean;
+}
+
+/** The colours that `style` writes. */
+const OWN_COLOUR = new RegExp(`(${'\u001b'}\\[(?:1|2|22|3[1-9])m)`);
+
+/** A line, or several, with nothing in it that steers a terminal but our colours. */
+function shown(text: string): string {
+  const parts = text.split(OWN_COLOUR);
+  return parts.map((part, at) => (at % 2 === 1 ? part : visible(part, '\n\t'))).join('');
 }
 
 const ERASE_LINE = '\r\u001b[2K';
@@ -85,9 +100,12 @@ export function createOutput(
   const style = (name: Style, text: string): string =>
     isColoured ? styleText(name, text, { validateStream: false }) : text;
   return {
-    line: (text = '') => out.write(`${text}\n`),
-    json: (value) => out.write(`${JSON.stringify(value, null, 2)}\n`),
-    table(titles, rows) {
+    line: (text = '') => out.write(`${shown(text)}\n`),
+    data: (text) => out.write(`${stdout.isTTY === true ? shown(text) : text}\n`),
+    control: (sequence) => out.write(sequence),
+    json: (value) => out.write(`${shown(JSON.stringify(value, null, 2))}\n`),
+    table(titles, given) {
+      const rows = given.map((row) => row.map((cell) => visible(cell)));
       const widths = titles.map((title, column) =>
         Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)),
       );
@@ -101,13 +119,13 @@ export function createOutput(
       for (const row of rows) out.write(`${lineOf(row)}\n`);
     },
     note(text) {
-      remarks.write(`${eraseProgress()}${text}\n`);
+      remarks.write(`${eraseProgress()}${shown(text)}\n`);
     },
     progress(text) {
       if (!hasProgress) return;
       const erase = eraseProgress();
       isShown = text !== '';
-      remarks.write(`${erase}${text}`);
+      remarks.write(`${erase}${shown(text)}`);
     },
     hasProgress,
     style,

@@ -33,6 +33,23 @@ const LEVEL_NAME: Record<string, string> = {
 };
 const HIDDEN_FROM_HUMANS = new Set(['level', 'time', 'msg', 'room']);
 
+/** Control characters, and what turns the direction of writing round. */
+const STEERING = /[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
+const ESCAPES: Record<string, string> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
+
+/** The character as JSON may write it. */
+function escapeOf(character: string): string {
+  return ESCAPES[character] ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}
+
+/**
+ * A text from outside for a terminal, which would obey some of its characters: they are shown
+ * instead, but for `kept` (line feeds, say).
+ */
+export function visible(text: string, kept = ''): string {
+  return text.replace(STEERING, (one) => (kept.includes(one) ? one : escapeOf(one)));
+}
+
 /** `08:15:02 info  sync  stock: complete  rows=20000`. */
 function humanLine(line: string): string {
   const record: Record<string, unknown> = JSON.parse(line);
@@ -42,7 +59,8 @@ function humanLine(line: string): string {
     .map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
   const level = LEVEL_NAME[String(record.level)] ?? String(record.level);
   const room = String(record.room ?? '').padEnd(9);
-  return `${[`${time} ${level} ${room} ${String(record.msg ?? '')}`, ...rest].join('  ')}\n`;
+  const text = [`${time} ${level} ${room} ${String(record.msg ?? '')}`, ...rest].join('  ');
+  return `${visible(text)}\n`;
 }
 
 function formatLine(format: LogFormat, line: string): string {

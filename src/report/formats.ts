@@ -6,7 +6,9 @@ export type Format = (typeof FORMATS)[number];
 
 export interface Paper {
   /** A line of the result. */
-  line(text?: string): void;
+  line(text: string): void;
+  /** A line for programs, as it is. */
+  data(text: string): void;
   json(value: unknown): void;
   table(titles: readonly string[], rows: readonly (readonly string[])[]): void;
 }
@@ -38,10 +40,10 @@ export function createReportWriter(format: Format, paper: Paper): ReportWriter {
   return {
     columns(found) {
       names = found;
-      if (format === 'csv') paper.line(csvLine(names));
+      if (format === 'csv') paper.data(csvLine(names));
     },
     row(cells) {
-      if (format === 'csv') paper.line(csvLine(cells));
+      if (format === 'csv') paper.data(csvLine(cells));
       else if (format === 'ndjson') paper.line(JSON.stringify(asObject(cells)));
       else kept.push(cells);
     },

@@ -28,4 +28,13 @@ describe('a line of the log', () => {
     log.warn({ body: echoed, detail: JSON.stringify({ body: echoed }) }, 'refused');
     expect(lines.join('')).not.toMatch(/canary|7f3a/);
   });
+
+  it('is one line for people, whatever a text from outside holds', () => {
+    const lines: string[] = [];
+    const write = (line: string): void => void lines.push(line);
+    const log = createLogger({ level: 'info', format: 'human', scrubber: createScrubber(), write });
+    log.info({ reference: 'R\n08:15:02 ERROR fake\u001b[2J' }, 'push\rsettled');
+    const shown = String.raw`push\rsettled  reference=R\n08:15:02 ERROR fake\u001b[2J`;
+    expect(lines.map((line) => line.slice(25))).toEqual([`${shown}\n`]);
+  });
 });

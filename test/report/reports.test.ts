@@ -186,6 +186,23 @@ describe('selvedge report', () => {
     ]);
   });
 
+  it('shows what would steer a terminal, but gives programs what is there', async () => {
+    const { report, own } = await house();
+    const hostile = `char(27) || '[2J' || char(155, 13, 10, 8238) || 'end'`;
+    writeFileSync(join(own, 'odd.sql'), `/* title: Odd */ SELECT ${hostile} AS text`);
+    const written = async (format: string) =>
+      (await report('run', 'odd', '--format', format)).stdout;
+    const text = '\u001b[2J\u009b\r\n\u202eend';
+    const shown = String.raw`\u001b[2J\u009b\r\n\u202eend`;
+    expect(await written('table')).toBe(`text\n${shown}\n`);
+    expect(await written('csv')).toBe(`text\n"${text}"\n`);
+    for (const format of ['json', 'ndjson']) {
+      const json = await written(format);
+      expect(json).toContain(shown);
+      expect([JSON.parse(json)].flat()).toEqual([{ text }]);
+    }
+  });
+
   it('counts a delivery that tells no time of packing from when it was first seen', async () => {
     const { folder, report } = await house();
     const rows = async (name: string) =>

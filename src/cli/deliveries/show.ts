@@ -1,6 +1,7 @@
 /** `selvedge deliveries show <delivery>`: one delivery and everything that was said about it. */
 import { Command } from 'commander';
 import { type DeliveryCard, deliveryCard } from '../../decisions/review/card.ts';
+import { visible } from '../../lib/log.ts';
 import { formatMinorUnits } from '../../lib/money.ts';
 import { type CliContext, examples } from '../command.ts';
 import type { Output } from '../output.ts';
@@ -13,12 +14,13 @@ function time(at: number): string {
 function printHead(output: Output, card: DeliveryCard): void {
   const { order, customer, currency, season } = card;
   output.line(`${card.deliveryNo ?? ''} (${card.orderDeliveryId})  ${card.status}`);
-  output.line(`order     ${order.orderNo ?? ''} (${order.orderId})  ${order.reference ?? ''}`);
+  const reference = visible(order.reference ?? '');
+  output.line(`order     ${order.orderNo ?? ''} (${order.orderId})  ${reference}`);
   const parts = [customer.accountNo, customer.company, customer.country].filter((one) => one);
-  output.line(`customer  ${parts.join('  ')}`);
+  output.line(`customer  ${visible(parts.join('  '))}`);
   output.line(`packed    ${time(card.since)}, changed ${time(card.changedAt)}`);
   if (season !== null) output.line(`season    ${season}`);
-  if (order.comment) output.line(`comment   ${order.comment}`);
+  if (order.comment) output.line(`comment   ${visible(order.comment)}`);
   output.line();
   output.table(
     ['BARCODE', 'STYLE', 'PIECES', 'STOCK', `PRICE ${currency ?? ''}`],

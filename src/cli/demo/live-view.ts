@@ -54,7 +54,8 @@ export function createLiveView(output: Output, clock: Clock): LiveView {
   let footer: readonly string[] = [];
   const erase = (): string => (footer.length === 0 ? '' : `\u001b[${footer.length}A\u001b[0J`);
   const draw = (lines: readonly string[]): void => {
-    output.line([`${erase()}${lines[0] ?? ''}`, ...lines.slice(1)].join('\n'));
+    output.control(erase());
+    output.line(lines.join('\n'));
   };
   const say = (text: string): void => {
     const time = new Date(clock.now()).toISOString().slice(11, 19);

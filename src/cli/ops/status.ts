@@ -124,7 +124,7 @@ async function watch(command: Command, context: CliContext): Promise<void> {
   const { output } = context;
   while (!output.isClosed()) {
     const [found] = await read(command, context);
-    if (output.isTerminal) output.line(CLEAR);
+    if (output.isTerminal) output.control(CLEAR);
     printStatus(output, found);
     await systemClock().sleep(WATCH_MS);
   }
