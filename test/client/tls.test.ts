@@ -1,7 +1,9 @@
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { HttpRequest } from '../../src/client/http/request.ts';
+import { createRelayApi } from '../../src/client/relay-api.ts';
+import { Secret } from '../../src/lib/secret.ts';
 import { impatient, rejection } from './support.ts';
 
 /** For localhost and 127.0.0.1, of this test alone, good until the year 2126. */
@@ -53,6 +55,18 @@ describe('transport over TLS', () => {
     const error = await rejection(transport.request(post('localhost')));
     expect(error).toMatchObject({ name: 'RetryLaterError', code: 'transport.not_sent' });
     expect(error).toMatchObject({ hint: expect.stringContaining('CA file') });
+  });
+
+  it('sends nothing there either where the environment tells Node to check nothing', async () => {
+    vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    await using transport = impatient();
+    const error = await rejection(transport.request(post('localhost')));
+    expect(error).toMatchObject({ code: 'transport.not_sent' });
+    const token = new Secret('relay token', 'canary-token');
+    const apiUrl = `https://localhost:${port}`;
+    const relay = createRelayApi({ apiUrl, token, application: 'a', endpoint: 'b' });
+    expect(await rejection(relay.sendExample('ping'))).toMatchObject({ code: 'relay.unreachable' });
   });
 
   it('trusts the CA that the configuration names, and only for its host names', async () => {

@@ -46,6 +46,8 @@ export function createPools(options: PoolOptions): Pools {
         keepAliveMaxTimeout: idleMs,
         connect: {
           timeout: options.connectMs,
+          // Without it an environment variable (NODE_TLS_REJECT_UNAUTHORIZED) would decide.
+          rejectUnauthorized: true,
           ...(options.caText === undefined ? {} : { ca: options.caText }),
         },
       });
