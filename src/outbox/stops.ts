@@ -64,6 +64,11 @@ export async function openOutboxStops(deps: OutboxStopsDeps): Promise<OutboxStop
   const forget = (stop: OutboxStop): void => {
     stops = stops.filter((one) => one !== stop);
   };
+  /** One whose end could not be written down must not outlive it. */
+  const inPlaceOfOthers = (all: readonly OutboxStop[], stop: OutboxStop): OutboxStop[] => [
+    ...all.filter((one) => one.kind !== stop.kind),
+    stop,
+  ];
   return {
     brake(kind) {
       const by = find(null) ?? find(kind);
@@ -81,7 +86,8 @@ export async function openOutboxStops(deps: OutboxStopsDeps): Promise<OutboxStop
       // Before it is written: what is about to be sent must not slip through.
       stops = [...stops, stop];
       try {
-        await write(deps, 'outbox.stop', kind, asker, (written) => [...written, stop]);
+        await write(deps, 'outbox.stop', kind, asker, (written) => inPlaceOfOthers(written, stop));
+        stops = inPlaceOfOthers(stops, stop);
       } catch (error) {
         // Whoever is told that it failed may try again, and nothing else says that it holds.
         forget(stop);

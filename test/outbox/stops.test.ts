@@ -106,6 +106,26 @@ it('may be thrown again while its end is being written down', async () => {
   }
 });
 
+it('is the only one of its kind though the end of one before could not be written', async () => {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  const open = () => openOutboxStops({ store, clock, log: silentLogger() });
+  const stops = await open();
+  await stops.stop('order', ASKER);
+  await sql`create trigger full before insert on audit when new.action = 'outbox.resume' begin
+    select raise(abort, 'the disk is full'); end`.execute(store.db);
+  const resuming = stops.resume('order', ASKER);
+  const again = stops.stop('order', { ...ASKER, reason: 'they are wrong again' });
+  await expect(resuming).rejects.toThrow('the disk is full');
+  await again;
+  await sql`drop trigger full`.execute(store.db);
+  for (const { brake } of [stops, await open()]) {
+    expect(brake('order')).toBe('ada stopped order: they are wrong again');
+  }
+  await stops.resume('order', ASKER);
+  for (const { brake } of [stops, await open()]) expect(brake('order')).toBeUndefined();
+});
+
 it.each(['v1', 'v2'])(
   'stops what waits for its turn with %s, and sends it at once when it may',
   async (api) => {
