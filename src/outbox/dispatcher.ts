@@ -46,6 +46,7 @@ import {
 } from './ledger.ts';
 import { type LookPace, nextLookAt } from './look-times.ts';
 import { settle } from './settle.ts';
+import { createGate, type Gate } from './stops.ts';
 
 interface DispatcherLimits {
   /** Documents on their way at the same time. */
@@ -124,11 +125,12 @@ interface Sent extends Omit<AttemptEnd, 'attempt'> {
 }
 
 const HELD = 'outbox.held';
+type HeldBy = ReturnType<Gate['enter']>;
 
 async function attemptOnce(
-  { brake }: DispatcherDeps,
   kind: OutboxKind,
   item: OutboxItem,
+  heldBy: HeldBy,
   signal: AbortSignal,
 ): Promise<Sent> {
   let httpStatus: number | null = null;
@@ -136,7 +138,7 @@ async function attemptOnce(
     httpStatus = status;
   };
   const beforeSend = (): void => {
-    const reason = brake(item.kind);
+    const reason = heldBy();
     if (reason !== undefined) throw new RetryLaterError(HELD, reason);
   };
   try {
@@ -172,14 +174,15 @@ async function sendItem(
   kind: OutboxKind,
   item: OutboxItem,
   clearance: Extract<Clearance, { readonly send: true }>,
+  heldBy: HeldBy,
   signal: AbortSignal,
 ): Promise<OutboxItem | undefined> {
   const { store, clock } = deps;
   // Asked again: who is told that sending is stopped must not see this one leave.
-  const isHeld = (): boolean => deps.brake(item.kind) !== undefined;
+  const isHeld = (): boolean => heldBy() !== undefined;
   const attempt = await markSending(store, item, clearance, { now: clock.now(), isHeld });
   if (attempt === undefined) return undefined;
-  const sent = await attemptOnce(deps, kind, item, signal);
+  const sent = await attemptOnce(kind, item, heldBy, signal);
   const { error: _, ...end } = sent;
   const now = clock.now();
   const dueAt = now + waitAfter(deps, kind, item, sent);
@@ -233,9 +236,13 @@ async function settleItem(
 
 const DRY_RUN = 'dry run (outbox.dryRun): it is fit and would be sent now';
 
+interface Hand extends DispatcherDeps {
+  readonly gate: Gate;
+}
+
 /** One step of one row: a look or a clearance, then what it leads to. Rejects with the database. */
 async function step(
-  deps: DispatcherDeps,
+  deps: Hand,
   item: OutboxItem,
   putOffs: PutOffs,
   signal: AbortSignal,
@@ -243,6 +250,7 @@ async function step(
   const kind = deps.kinds.find((candidate) => candidate.kind === item.kind);
   if (!kind) throw new BugError('bug.outbox_kind', `no such outbox kind: ${item.kind}`);
   const lookedAt = deps.clock.now();
+  const heldBy = deps.gate.enter(item.kind);
   let clearance: Clearance;
   try {
     clearance =
@@ -257,12 +265,12 @@ async function step(
   }
   putOffs.delete(item.outboxId);
   if (signal.aborted) return;
-  const brake = clearance.send ? deps.brake(item.kind) : undefined;
+  const brake = clearance.send ? heldBy() : undefined;
   if (brake !== undefined) {
-    // It is fit, and rests until nothing holds it any more.
+    // It was fit, and rests until nothing holds it any more; then it is checked anew.
     await postpone(deps.store, item, deps.clock.now(), brake);
   } else if (clearance.send) {
-    const sent = await sendItem(deps, kind, item, clearance, signal);
+    const sent = await sendItem(deps, kind, item, clearance, heldBy, signal);
     if (sent && !signal.aborted) await step(deps, sent, putOffs, signal);
   } else await settleItem(deps, kind, item, { finding: clearance.finding, lookedAt });
 }
@@ -277,14 +285,8 @@ type Busy = Map<string, { readonly work: Work; readonly done: Promise<void> }>;
 const WORKS = ['doubt', 'send'] as const;
 
 /** What is worked on, and what is under the brake. */
-function excluded({ kinds, brake }: DispatcherDeps, busy: Busy): Excluded {
-  const held = new Map(
-    kinds.flatMap(({ kind }): [string, string][] => {
-      const reason = brake(kind);
-      return reason === undefined ? [] : [[kind, reason]];
-    }),
-  );
-  return { busy: new Set(busy.keys()), held };
+function excluded({ gate }: Hand, busy: Busy): Excluded {
+  return { busy: new Set(busy.keys()), held: gate.look() };
 }
 
 function freeHands({ concurrency, looks }: DispatcherLimits, busy: Busy, work: Work): number {
@@ -318,34 +320,38 @@ async function doubt({ store, clock, log }: DispatcherDeps): Promise<void> {
   if (inDoubt > 0) log.warn({ inDoubt }, 'pushes were cut off by the last stop');
 }
 
-export function createDispatcher(deps: DispatcherDeps): Dispatcher {
+/** Gives free hands what is due; `ended` hears of each that is free again. */
+async function start(
+  deps: Hand,
+  { busy, found }: { readonly busy: Busy; readonly found: Found },
+  take: (item: OutboxItem) => Promise<void>,
+  ended: () => void,
+): Promise<void> {
   const { store, clock, limits } = deps;
+  for (const work of WORKS) {
+    const free = freeHands(limits, busy, work);
+    if (free <= 0) continue;
+    let items = found.get(work) ?? [];
+    if (items.length === 0) {
+      const most = Math.max(free, FOUND_MAX);
+      items = await dueItems(store.db, work, clock.now(), excluded(deps, busy), most);
+    }
+    for (const item of items.splice(0, free)) {
+      const done = take(item).finally(() => {
+        busy.delete(item.lane);
+        ended();
+      });
+      busy.set(item.lane, { work, done });
+    }
+    found.set(work, items);
+  }
+}
+
+export function createDispatcher(own: DispatcherDeps): Dispatcher {
+  const { store, clock, limits } = own;
+  const deps: Hand = { ...own, gate: createGate(own) };
   const steps: Steps = { moved: watchSteps(clock), left: 0 };
   let wake = new AbortController();
-
-  const start = async (
-    busy: Busy,
-    found: Found,
-    take: (item: OutboxItem) => Promise<void>,
-  ): Promise<void> => {
-    for (const work of WORKS) {
-      const free = freeHands(limits, busy, work);
-      if (free <= 0) continue;
-      let items = found.get(work) ?? [];
-      if (items.length === 0) {
-        const most = Math.max(free, FOUND_MAX);
-        items = await dueItems(store.db, work, clock.now(), excluded(deps, busy), most);
-      }
-      for (const item of items.splice(0, free)) {
-        const done = take(item).finally(() => {
-          busy.delete(item.lane);
-          wake.abort();
-        });
-        busy.set(item.lane, { work, done });
-      }
-      found.set(work, items);
-    }
-  };
 
   /** Until a row falls due, a step ends or a nudge comes; with every hand busy, the last two. */
   const pause = async (busy: Busy, signal: AbortSignal): Promise<void> => {
@@ -361,7 +367,11 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
 
   return {
     name: 'outbox',
-    nudge: () => wake.abort(),
+    nudge() {
+      // Whoever stops or resumes nudges: what waits now must not miss a stop that ends at once.
+      deps.gate.look();
+      wake.abort();
+    },
     async run(signal) {
       const busy: Busy = new Map();
       const putOffs: PutOffs = new Map();
@@ -373,11 +383,11 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
         while (!signal.aborted && !failure) {
           wake = new AbortController();
           await follow(deps, steps, busy, found);
-          await start(busy, found, (item) =>
+          const take = (item: OutboxItem): Promise<void> =>
             step(deps, item, putOffs, signal).catch((error: unknown) => {
               failure ??= { error };
-            }),
-          );
+            });
+          await start(deps, { busy, found }, take, () => wake.abort());
           await pause(busy, signal);
         }
       } finally {

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { createV1Client } from '../../src/client/v1/client.ts';
 import { VARIANT_LIST_DEFAULTS } from '../../src/client/v1/variants.ts';
 import { createV2Client } from '../../src/client/v2/client.ts';
@@ -9,7 +9,7 @@ import { openOutboxStops } from '../../src/outbox/stops.ts';
 import { turnsOfThread } from '../../src/store/writers/turns.ts';
 import { answerJson, envelope, impatient, startFaulty } from '../client/support.ts';
 import { temporaryStore } from '../support/store.ts';
-import { createBench, NO } from './support.ts';
+import { createBench, NO, OVERTAKEN } from './support.ts';
 
 const ASKER = { actor: 'ada', reason: 'wrong prices' };
 
@@ -126,38 +126,47 @@ it('is the only one of its kind though the end of one before could not be writte
   for (const { brake } of [stops, await open()]) expect(brake('order')).toBeUndefined();
 });
 
+/** A push that may leave in 50 seconds, because another request has just left. */
+async function waitingPush(api: string) {
+  const service = await startFaulty((_, response) =>
+    answerJson(response, 200, envelope(200, { status: 'accepted' })),
+  );
+  const bench = await createBench();
+  const transport = impatient({ requestsPerSecond: 0.02 }, bench.clock);
+  onTestFinished(async () => {
+    await transport[Symbol.asyncDispose]();
+    await service[Symbol.asyncDispose]();
+  });
+  const baseUrl = service.url;
+  const v1 = createV1Client(
+    {
+      ...{ baseUrl, variants: VARIANT_LIST_DEFAULTS },
+      ...{ seasonParameter: 'seasonName', idempotencyHeader: undefined },
+    },
+    { sender: transport },
+  );
+  const v2 = createV2Client({ baseUrl, paging: { pageRows: 7, follow: 'token' } }, transport);
+  await transport.request({ method: 'GET', url: `${baseUrl}/first`, priority: 'push' });
+  bench.script.send = async (_, call) => {
+    if (api === 'v1') await v1.setDeliveryStatus(1, 1, 'accepted', call);
+    else await v2.update('style', '1', {}, call);
+    return {};
+  };
+  const outboxId = await bench.add(1);
+  const { dispatcher } = bench.start();
+  await bench.clock.advance(0);
+  expect([bench.sends, await bench.row(outboxId)]).toMatchObject([[1], { state: 'sending' }]);
+  return { bench, dispatcher, outboxId, seen: service.seen };
+}
+
 it.each(['v1', 'v2'])(
   'stops what waits for its turn with %s, and sends it at once when it may',
   async (api) => {
-    await using service = await startFaulty((_, response) =>
-      answerJson(response, 200, envelope(200, { status: 'accepted' })),
-    );
-    const bench = await createBench();
-    await using transport = impatient({ requestsPerSecond: 0.02 }, bench.clock);
-    const baseUrl = service.url;
-    const v1 = createV1Client(
-      {
-        ...{ baseUrl, variants: VARIANT_LIST_DEFAULTS },
-        ...{ seasonParameter: 'seasonName', idempotencyHeader: undefined },
-      },
-      { sender: transport },
-    );
-    const v2 = createV2Client({ baseUrl, paging: { pageRows: 7, follow: 'token' } }, transport);
-    // The next one may leave in 50 seconds.
-    await transport.request({ method: 'GET', url: `${baseUrl}/first`, priority: 'push' });
-    bench.script.send = async (_, call) => {
-      if (api === 'v1') await v1.setDeliveryStatus(1, 1, 'accepted', call);
-      else await v2.update('style', '1', {}, call);
-      return {};
-    };
-    const outboxId = await bench.add(1);
-    const { dispatcher } = bench.start();
-    await bench.clock.advance(0);
-    expect([bench.sends, await bench.row(outboxId)]).toMatchObject([[1], { state: 'sending' }]);
+    const { bench, dispatcher, outboxId, seen } = await waitingPush(api);
     bench.brake = true;
     await bench.clock.advance(50_000);
     await bench.clock.advance(50_000);
-    expect(service.seen).toEqual(['GET /first']);
+    expect(seen).toEqual(['GET /first']);
     expect(await bench.row(outboxId)).toMatchObject({ state: 'queued', last_error: 'stopped' });
     expect(await bench.attempts(outboxId)).toEqual(['not_processed']);
     expect(bench.sends).toHaveLength(1);
@@ -168,3 +177,33 @@ it.each(['v1', 'v2'])(
     expect(bench.sends).toHaveLength(2);
   },
 );
+
+it('checks anew what waited for its turn through a whole stop', async () => {
+  const { bench, dispatcher, outboxId, seen } = await waitingPush('v1');
+  bench.brake = true;
+  dispatcher.nudge();
+  bench.brake = false;
+  dispatcher.nudge();
+  bench.script.look = () => OVERTAKEN;
+  await bench.clock.advance(50_000);
+  expect(seen).toEqual(['GET /first']);
+  expect(await bench.row(outboxId)).toMatchObject({ state: 'refused', attempts: 1 });
+  expect(await bench.attempts(outboxId)).toEqual(['not_processed']);
+});
+
+it('checks anew what was being checked through a whole stop', async () => {
+  const bench = await createBench();
+  const outboxId = await bench.add(1);
+  const { dispatcher } = bench.start();
+  const answered = Promise.withResolvers<typeof NO>();
+  bench.script.look = () => answered.promise;
+  await bench.clock.advance(0);
+  for (const isStopped of [true, false]) {
+    bench.brake = isStopped;
+    dispatcher.nudge();
+  }
+  bench.script.look = () => OVERTAKEN;
+  answered.resolve(NO);
+  await bench.clock.advance(0);
+  expect([bench.sends, bench.looks]).toEqual([[], [outboxId, outboxId]]);
+});
