@@ -1,6 +1,7 @@
 /** What a person may do to the outbox, below `/api/outbox/`. */
 import { z } from 'zod';
-import type { Desk, Selection } from '../outbox/desk/operations.ts';
+import type { Desk } from '../outbox/desk/operations.ts';
+import type { Selection } from '../outbox/desk/selection.ts';
 import type { OutboxStops } from '../outbox/stops.ts';
 import type { RouteGroup } from './api.ts';
 import { asker } from './asker.ts';

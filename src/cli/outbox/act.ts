@@ -1,7 +1,7 @@
 /** `selvedge outbox retry|cancel|resolve`: what a person decides about outbox rows. */
 import { Command } from 'commander';
 import { z } from 'zod';
-import { RefusedError, UsageError } from '../../lib/errors.ts';
+import { EXIT, RefusedError, UsageError } from '../../lib/errors.ts';
 import { listOutbox } from '../../outbox/desk/listing.ts';
 import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
@@ -28,6 +28,30 @@ function selection(outboxId: number | undefined, options: Options) {
   });
 }
 
+const doneAnswer = z.object({
+  rows: z.int(),
+  left: z.array(z.object({ outboxId: z.int(), reference: z.string(), state: z.string() })),
+});
+
+/** Says how many were acted on, and names each that has changed in the meantime. */
+function tellDone(
+  { output, setExitCode }: CliContext,
+  answer: z.output<typeof doneAnswer>,
+  done: string,
+  json: boolean | undefined,
+): void {
+  const { rows, left } = answer;
+  if (left.length > 0) setExitCode(EXIT.failure.code);
+  if (json === true) {
+    output.json(answer);
+    return;
+  }
+  output.line(`${rows} ${rows === 1 ? 'row' : 'rows'} ${done}`);
+  for (const { outboxId, reference, state } of left) {
+    output.line(`outbox ${outboxId} (${reference}) was left: it is ${state} by now`);
+  }
+}
+
 function acting(
   context: CliContext,
   name: 'retry' | 'cancel',
@@ -43,13 +67,12 @@ function acting(
     .option('--expect <n>', 'with a filter: how many rows it must fit', wholeNumber())
     .option('--json', 'the answer as JSON')
     .action(async (outboxId: number | undefined, options: Options, self: Command) => {
-      const { rows } = await askRunningDaemon(self, context, {
+      const answer = await askRunningDaemon(self, context, {
         path: `/api/outbox/${name}`,
         body: { select: selection(outboxId, options), reason: options.reason },
-        answer: z.object({ rows: z.int() }),
+        answer: doneAnswer,
       });
-      if (options.json === true) context.output.json({ rows });
-      else context.output.line(`${rows} ${rows === 1 ? 'row' : 'rows'} ${done}`);
+      tellDone(context, answer, done, options.json);
     });
 }
 
@@ -140,13 +163,12 @@ async function resolveAbsent(
       hint: 'name its number; many at once can only be absent',
     });
   }
-  const { rows } = await askRunningDaemon(self, context, {
+  const answer = await askRunningDaemon(self, context, {
     path: '/api/outbox/absent',
     body: { select: selection(undefined, options), reason: options.reason },
-    answer: z.object({ rows: z.int() }),
+    answer: doneAnswer,
   });
-  if (options.json === true) context.output.json({ rows });
-  else context.output.line(`${rows} ${rows === 1 ? 'row is' : 'rows are'} queued`);
+  tellDone(context, answer, 'queued', options.json);
 }
 
 export function outboxResolve(context: CliContext): Command {

@@ -10,7 +10,7 @@ import type { JsonObject } from '../../lib/json.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { referenceKey } from '../documents.ts';
 import { type ReadOrder, unlessGone } from '../service.ts';
-import type { DeskRow } from './operations.ts';
+import type { DeskRow } from './selection.ts';
 
 export interface ConfirmationDeps {
   readonly store: Store;

@@ -1,8 +1,8 @@
 /**
  * What a person may do to outbox rows: have them taken up again, cancel them, and say what became
- * of one in doubt. Each act is one transaction with its entry in the audit, and refuses what makes
- * no sense in the row's state. Many rows are named by a filter together with how many they must be,
- * so that nobody acts on more than was looked at.
+ * of one in doubt. Each act is in one transaction with its entry in the audit, and refuses what
+ * makes no sense in the row's state. Many rows are named by a filter together with how many they
+ * must be, so that nobody acts on more than was looked at. If one of them refuses, all do.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { BugError, RefusedError } from '../../lib/errors.ts';
@@ -15,23 +15,20 @@ import { type Change, moveAll } from '../ledger.ts';
 import { DIFFERENCE } from '../watch/differences.ts';
 import { candidatesIn } from './candidates.ts';
 import { requireUnclaimed } from './confirmation.ts';
+import {
+  type DeskRow,
+  type Done,
+  inSlices,
+  type Selection,
+  select,
+  selected,
+} from './selection.ts';
 
 /** Who asks, and why: goes into the audit. */
 interface Asker {
   readonly actor: string;
   readonly reason: string;
 }
-
-interface RowFilter {
-  readonly kind?: string | undefined;
-  readonly state?: OutboxState | undefined;
-  /** Only what waits for a person. */
-  readonly desk?: boolean | undefined;
-}
-
-export type Selection =
-  | { readonly outboxId: number }
-  | { readonly filter: RowFilter; readonly expect: number };
 
 type Resolution =
   | { readonly as: 'absent' }
@@ -51,77 +48,16 @@ export interface DeskDeps {
   readonly onMoved: (outboxId: number) => void;
 }
 
-export interface DeskRow {
-  readonly outboxId: number;
-  readonly kind: string;
-  readonly reference: string;
-  readonly state: OutboxState;
-  readonly attempts: number;
-  readonly deskReason: string | null;
-  readonly inDoubtSince: number | null;
-  readonly result: string | null;
-}
-
 export interface Desk {
-  /** Gives how many rows were taken up. */
-  retry(selection: Selection, asker: Asker): Promise<{ readonly rows: number }>;
-  cancel(selection: Selection, asker: Asker): Promise<{ readonly rows: number }>;
+  retry(selection: Selection, asker: Asker): Promise<Done>;
+  cancel(selection: Selection, asker: Asker): Promise<Done>;
   resolve(
     outboxId: number,
     resolution: Resolution,
     asker: Asker,
   ): Promise<{ readonly outboxId: number; readonly state: OutboxState }>;
-  /** All or none; what each of many has become must be said one by one. */
-  resolveAbsent(selection: Selection, asker: Asker): Promise<{ readonly rows: number }>;
-}
-
-const ROWS_MAX = 10_000;
-
-async function select(db: Tx | Store['db'], selection: Selection): Promise<DeskRow[]> {
-  let query = db
-    .selectFrom('outbox')
-    .select([
-      ...(['outbox_id', 'kind', 'reference', 'state'] as const),
-      ...(['attempts', 'desk_reason', 'in_doubt_since', 'result'] as const),
-    ])
-    .orderBy('outbox_id')
-    .limit(ROWS_MAX + 1);
-  if ('outboxId' in selection) query = query.where('outbox_id', '=', selection.outboxId);
-  else {
-    const { kind, state, desk } = selection.filter;
-    if (kind !== undefined) query = query.where('kind', '=', kind);
-    if (state !== undefined) query = query.where('state', '=', state);
-    if (desk === true) query = query.where('desk_reason', 'is not', null);
-  }
-  const rows = await query.execute();
-  return rows.map((row) => ({
-    outboxId: row.outbox_id,
-    kind: row.kind,
-    reference: row.reference,
-    state: row.state,
-    attempts: row.attempts,
-    deskReason: row.desk_reason,
-    inDoubtSince: row.in_doubt_since,
-    result: row.result,
-  }));
-}
-
-async function selected(db: Tx | Store['db'], selection: Selection): Promise<DeskRow[]> {
-  const rows = await select(db, selection);
-  if ('outboxId' in selection) {
-    if (rows.length > 0) return rows;
-    const { outboxId } = selection;
-    throw new RefusedError('outbox.unknown', `there is no outbox row ${outboxId}`, {
-      hint: 'see: selvedge outbox list',
-    });
-  }
-  if (rows.length === selection.expect) return rows;
-  const many = rows.length > ROWS_MAX ? `more than ${ROWS_MAX}` : String(rows.length);
-  throw new RefusedError(
-    'outbox.unexpected_count',
-    `the filter fits ${many} rows, ${selection.expect} were expected: nothing was done`,
-    { hint: 'look at them with "selvedge outbox list" and the same filter' },
-  );
+  /** What each of many has become must be said one by one. */
+  resolveAbsent(selection: Selection, asker: Asker): Promise<Done>;
 }
 
 function byState(rows: readonly DeskRow[]): ReadonlyMap<OutboxState, readonly DeskRow[]> {
@@ -234,9 +170,14 @@ function requireOpenDoubt(row: DeskRow): void {
   refuse(row, 'resolved', 'only what is in doubt or dead can be');
 }
 
-function requireQuiet(row: DeskRow, now: number, quietMs: number): void {
-  const quietUntil = (row.inDoubtSince ?? 0) + quietMs;
-  if (row.state !== 'in_doubt' || now >= quietUntil) return;
+/** Nothing of it may take effect any more. */
+function requireAbsence(
+  row: DeskRow,
+  { clock, quietMs }: Pick<DeskDeps, 'clock' | 'quietMs'>,
+): void {
+  requireOpenDoubt(row);
+  const quietUntil = (row.inDoubtSince ?? 0) + quietMs();
+  if (row.state !== 'in_doubt' || clock.now() >= quietUntil) return;
   const until = new Date(quietUntil).toISOString();
   const text = `outbox ${row.outboxId} may still take effect until ${until}`;
   throw new RefusedError('outbox.too_early', text, {
@@ -251,10 +192,7 @@ async function sayAllAbsent(
   asker: Asker,
 ): Promise<void> {
   const now = deps.clock.now();
-  for (const row of rows) {
-    requireOpenDoubt(row);
-    requireQuiet(row, now, deps.quietMs());
-  }
+  for (const row of rows) requireAbsence(row, deps);
   const candidates = await lastCandidates(tx, rows);
   const notOurs = ({ outboxId }: DeskRow) => [...(candidates.get(outboxId) ?? [])];
   await personSays(tx, rows, now, 'no', (row) => ({ ...asker, notOurs: notOurs(row) }));
@@ -319,32 +257,30 @@ async function sayConfirmed(
 
 export function createDesk(deps: DeskDeps): Desk {
   const { store, clock } = deps;
+  const told = (rows: readonly Pick<DeskRow, 'outboxId'>[]): void => {
+    deps.nudge();
+    for (const { outboxId } of rows) deps.onMoved(outboxId);
+  };
   const actOn = async (
     selection: Selection,
     asker: Asker,
     action: 'outbox.retry' | 'outbox.cancel',
     act: (row: DeskRow, now: number) => { readonly state: OutboxState; readonly change: Change },
-  ): Promise<{ readonly rows: number }> => {
-    const rows = await store.transaction(async (tx) => {
+  ): Promise<Done> => {
+    const chosen = await selected(store.db, selection);
+    // One that refuses refuses for all.
+    for (const row of chosen) act(row, clock.now());
+    const actOnSome = async (tx: Tx, rows: readonly DeskRow[]): Promise<void> => {
       const now = clock.now();
-      const chosen = await selected(tx, selection);
-      // What becomes of a row follows from its state; one that refuses refuses for all.
-      const steps = new Map(chosen.map((row) => [row.state, act(row, now)]));
-      for (const [from, { state, change }] of steps) {
-        await moveOn(
-          tx,
-          from,
-          chosen.filter((row) => row.state === from),
-          state,
-          change,
-        );
+      // What becomes of a row follows from its state.
+      const steps = new Map(rows.map((row) => [row.state, act(row, now)]));
+      for (const [from, some] of byState(rows)) {
+        const step = steps.get(from);
+        if (step) await moveOn(tx, from, some, step.state, step.change);
       }
-      await audit(tx, now, asker, action, chosen);
-      return chosen;
-    });
-    deps.nudge();
-    for (const { outboxId } of rows) deps.onMoved(outboxId);
-    return { rows: rows.length };
+      await audit(tx, now, asker, action, rows);
+    };
+    return inSlices(store, chosen, actOnSome, told);
   };
   return {
     retry: (selection, asker) => actOn(selection, asker, 'outbox.retry', retried),
@@ -361,19 +297,14 @@ export function createDesk(deps: DeskDeps): Desk {
         as === 'confirmed'
           ? await sayConfirmed(deps, row, resolution.id, asker)
           : await store.transaction((tx) => SAYINGS[as](tx, deps, row, asker));
-      deps.nudge();
-      deps.onMoved(outboxId);
+      told([row]);
       return { outboxId, state };
     },
     async resolveAbsent(selection, asker) {
-      const rows = await store.transaction(async (tx) => {
-        const chosen = await selected(tx, selection);
-        await sayAllAbsent(tx, deps, chosen, asker);
-        return chosen;
-      });
-      deps.nudge();
-      for (const { outboxId } of rows) deps.onMoved(outboxId);
-      return { rows: rows.length };
+      const chosen = await selected(store.db, selection);
+      for (const row of chosen) requireAbsence(row, deps);
+      const say = (tx: Tx, rows: readonly DeskRow[]) => sayAllAbsent(tx, deps, rows, asker);
+      return inSlices(store, chosen, say, told);
     },
   };
 }
