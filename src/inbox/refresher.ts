@@ -60,6 +60,9 @@ export const REFRESHER_LIMITS: RefresherLimits = {
   idleMsMax: 30_000,
 };
 
+/** Found with one look: where a hundred thousand wait, a look takes longer than a read. */
+const FOUND_MAX = 64;
+
 interface RefresherStats {
   readonly reading: number;
   readonly read: number;
@@ -183,6 +186,9 @@ export function createRefresher(
   // Sweeps leave a place for what events ask for.
   const sweepsMax = Math.max(1, limits.concurrency - 1);
   const count: Counts = { read: 0, failed: 0, refused: 0 };
+  let found: readonly DueRefresh[] = [];
+  /** Something was asked for since the last look, which may go before what it found. */
+  let isOutdated = true;
   const readOne = createReader(deps, limits, count);
 
   const startDue = async (
@@ -191,10 +197,13 @@ export function createRefresher(
     fail: (error: unknown) => void,
   ): Promise<void> => {
     if (reading.size >= limits.concurrency) return;
-    // What is being read is still on the list: `concurrency` rows always hold one that is not.
-    const due = await dueRefreshes(store.db, now, limits.concurrency);
+    if (isOutdated || found.every(({ orderId }) => reading.has(orderId))) {
+      isOutdated = false;
+      // What is being read is still on the list: so many rows always hold one that is not.
+      found = await dueRefreshes(store.db, now, Math.max(FOUND_MAX, limits.concurrency));
+    }
     let sweeps = [...reading.values()].filter(({ isSweep }) => isSweep).length;
-    for (const refresh of due.filter(({ orderId }) => !reading.has(orderId))) {
+    for (const refresh of found.filter(({ orderId }) => !reading.has(orderId))) {
       const isSweep = priorityOf(refresh.cause) === 'pull';
       if (reading.size >= limits.concurrency || (isSweep && sweeps >= sweepsMax)) break;
       if (isSweep) sweeps += 1;
@@ -202,6 +211,8 @@ export function createRefresher(
         .catch(fail)
         .finally(() => {
           reading.delete(refresh.orderId);
+          const { orderId, generation } = refresh;
+          found = found.filter((one) => one.orderId !== orderId || one.generation > generation);
           bell.ring();
         });
       reading.set(refresh.orderId, { isSweep, done });
@@ -210,10 +221,14 @@ export function createRefresher(
 
   return {
     name: 'refresher',
-    nudge: bell.ring,
+    nudge() {
+      isOutdated = true;
+      bell.ring();
+    },
     stats: () => ({ reading: reading.size, ...count }),
     async run(signal) {
       let failure: { readonly error: unknown } | undefined;
+      isOutdated = true;
       while (!signal.aborted && !failure) {
         const now = clock.now();
         await startDue(now, signal, (error) => {

@@ -11,6 +11,7 @@ import { RefusedError, RetryLaterError } from '../../src/lib/errors.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { requestRefreshes } from '../../src/mirror/refresh.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
+import { notePlans, type Planned } from '../support/plans.ts';
 import { temporaryStore } from '../support/store.ts';
 import { eventually } from './support.ts';
 
@@ -20,6 +21,8 @@ type ReadOrder = (orderId: number, request: ReadRequest) => Promise<void>;
 
 interface Bench {
   readonly store: SqliteStore;
+  /** What the refresher asks of it. */
+  readonly planned: Planned;
   readonly clock: ManualClock;
   readonly refresher: Refresher;
   /** Orders in the sequence in which their reads were started. */
@@ -34,10 +37,11 @@ interface Bench {
 async function startRefresher(readOrder: ReadOrder): Promise<Bench> {
   const clock = manualClock();
   const store = await temporaryStore(clock);
+  const planned = notePlans(store);
   const [started, read, refused]: [number[], number[], number[]] = [[], [], []];
   const refresher = createRefresher(
     {
-      store,
+      store: planned.store,
       clock,
       random: seededRandom(1),
       log: silentLogger(),
@@ -64,7 +68,7 @@ async function startRefresher(readOrder: ReadOrder): Promise<Bench> {
     await store.transaction((tx) => requestRefreshes(tx, requests, clock.now()));
     refresher.nudge();
   };
-  return { store, clock, refresher, started, read, refused, request, stop };
+  return { store, planned, clock, refresher, started, read, refused, request, stop };
 }
 
 const left = async ({ store }: Bench): Promise<object[]> =>
@@ -116,6 +120,20 @@ describe('the refresher', () => {
     await bench.store.transaction((tx) => requestRefreshes(tx, sweep, bench.clock.now()));
     bench.refresher.nudge();
     await eventually(() => expect(requests).toMatchObject([{ priority: 'pull' }]));
+  });
+
+  it('does not look through all that waits for each read, and reads an event next', async () => {
+    const bench = await startRefresher(async (orderId) => {
+      if (orderId === 100) await bench.request(7);
+    });
+    const ids = Array.from({ length: 200 }, (_, index) => index + 1);
+    const sweep = ids.filter((id) => id !== 7).map((orderId) => ({ orderId, cause: 'sweep' }));
+    await bench.store.transaction((tx) => requestRefreshes(tx, sweep, bench.clock.now()));
+    bench.refresher.nudge();
+    await eventually(() => expect(bench.read).toHaveLength(200));
+    expect(bench.started.indexOf(7)).toBeLessThan(110);
+    expect(bench.planned.times(/^select "order_id".* from "refresh"/)).toBeLessThan(12);
+    expect(await left(bench)).toEqual([]);
   });
 
   it('keeps a place free for events while a sweep goes on', async () => {
