@@ -1,4 +1,5 @@
 /** What `selvedge orders push` and `refunds push` ask of the daemon, below `/api/intake/`. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Clock } from '../lib/clock.ts';
 import type { Intake } from '../outbox/intake/hand-in.ts';
@@ -18,6 +19,8 @@ export interface PushRouteDeps {
 const BODY_BYTES_MAX = 4_194_304;
 const DOCUMENTS_MAX = 200;
 const IDS_MAX = 1_000;
+/** Receipts read between two turns of the event loop. */
+const SLICE = 20;
 
 const payloads = {
   actor: asker.actor,
@@ -35,7 +38,10 @@ export function pushRoutes({ store, intake, preflight, clock }: PushRouteDeps): 
   const options = { bodyLimit: BODY_BYTES_MAX };
   const receiptsOf = async (ids: readonly number[]): Promise<(Receipt | undefined)[]> => {
     const found: (Receipt | undefined)[] = [];
-    for (const id of ids) found.push(await readReceipt(store.db, id));
+    for (const [index, id] of ids.entries()) {
+      if (index % SLICE === SLICE - 1) await nextTurn();
+      found.push(await readReceipt(store.db, id));
+    }
     return found;
   };
   return {
@@ -48,13 +54,11 @@ export function pushRoutes({ store, intake, preflight, clock }: PushRouteDeps): 
         const handed = await intake.handIn(
           given.map((payload) => ({ kind, reference: undefined, payload, ...where })),
         );
-        const answers: unknown[] = [];
-        for (const one of handed) {
-          const receipt = one.ok
-            ? await readReceipt(store.db, one.documentId)
-            : refusalReceipt(kind, one, receivedAt);
-          answers.push({ repeated: one.ok && one.repeated, receipt });
-        }
+        const receipts = await receiptsOf(handed.flatMap((one) => (one.ok ? one.documentId : [])));
+        const answers = handed.map((one) => ({
+          repeated: one.ok && one.repeated,
+          receipt: one.ok ? receipts.shift() : refusalReceipt(kind, one, receivedAt),
+        }));
         return { answers };
       });
       app.post('/api/intake/check', options, async ({ body }, reply) => {
