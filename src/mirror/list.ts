@@ -15,6 +15,7 @@ import type { Db, Tx } from '../store/store.ts';
 import { type Provenance, writeNew, writePrepared } from './entity.ts';
 import {
   type EntityDefinition,
+  type ListTable,
   type MirrorRow,
   type PreparedRow,
   type PreparedRows,
@@ -307,7 +308,7 @@ export interface ListCensus {
   readonly missing: readonly SqlValue[];
 }
 
-async function countLive(db: Db | Tx, { table }: EntityDefinition): Promise<number> {
+async function countLive(db: Db | Tx, { table }: ListTable): Promise<number> {
   const live = await sql<{ readonly n: number }>`select
     (select count(*) from ${sql.table(table)})
     - (select count(*) from ${sql.table(table)} where deleted_at is not null) as n`.execute(db);
@@ -321,7 +322,7 @@ async function countLive(db: Db | Tx, { table }: EntityDefinition): Promise<numb
  */
 async function countOfOwnList(
   db: Db | Tx,
-  { table }: EntityDefinition,
+  { table }: ListTable,
   stream: string,
   source: string,
 ): Promise<number | undefined> {
@@ -341,30 +342,26 @@ async function countOfOwnList(
  */
 export async function takeCensus(
   db: Db | Tx,
-  entity: EntityDefinition,
+  of: ListTable,
   stream: string,
   source: string,
 ): Promise<ListCensus> {
-  const { table, key } = entity;
-  const live = await countLive(db, entity);
-  const own = await countOfOwnList(db, entity, stream, source);
+  const { table, key } = of;
+  const live = await countLive(db, of);
+  const own = await countOfOwnList(db, of, stream, source);
   // With more live rows than that, the run has written some that its list has no more: it was
   // started over, or a part was gone when it went on.
   if (own !== undefined && own >= live) return { live, duplicates: own - live, missing: [] };
-  const listed = await sql<{ readonly n: number; readonly keys: number }>`
-    select count(*) as n, count(distinct k.value) as keys
+  const twice = await sql<{ readonly n: number }>`
+    select count(*) - count(distinct k.value) as n
     from segment, json_each(segment.keys) as k where stream = ${stream}`.execute(db);
   const missing = await sql<{ readonly key: SqlValue }>`
     select ${sql.ref(key)} as key from ${sql.table(table)}
     where deleted_at is null and ${sql.ref(key)} not in (
       select k.value from segment, json_each(segment.keys) as k where stream = ${stream}
     )`.execute(db);
-  const [count] = listed.rows;
-  return {
-    live,
-    duplicates: (count?.n ?? 0) - (count?.keys ?? 0),
-    missing: missing.rows.map((row) => row.key),
-  };
+  const duplicates = twice.rows[0]?.n ?? 0;
+  return { live, duplicates, missing: missing.rows.map((row) => row.key) };
 }
 
 /** Marks rows as deleted: softly, a row that comes again is restored. Gives how many it marked. */

@@ -30,6 +30,9 @@ export interface EntityDefinition {
   readonly contradiction?: (before: SqlRow, after: SqlRow) => string | undefined;
 }
 
+/** What is counted of a list: plain data, unlike a definition, so that it may go to a thread. */
+export type ListTable = Pick<EntityDefinition, 'table' | 'key'>;
+
 /** A row as text, made outside of any transaction; what it was made of need not be kept. */
 export interface PreparedRow {
   readonly key: SqlValue;

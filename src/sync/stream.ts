@@ -84,7 +84,7 @@ export interface Stream {
     readonly fuse: Fuse;
     /** Rows can slip between pages: only two complete runs that agree say that one is gone. */
     readonly isPaged: boolean;
-    /** Counted off the main thread: a list of variants. */
+    /** Written off the main thread: a list of variants. */
     readonly isLong: boolean;
     /** Of a list in parts: the part of a row by its key. The fuse's share holds for each part. */
     readonly partOf?: (key: string) => string;

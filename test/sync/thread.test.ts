@@ -1,4 +1,5 @@
 import Database from 'better-sqlite3';
+import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Clock, manualClock, systemClock } from '../../src/lib/clock.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
@@ -6,12 +7,15 @@ import { isLogTaken, shareTurns } from '../../src/store/writers/turns.ts';
 import { type BulkThreads, createBulkThreads } from '../../src/sync/bulk/threads.ts';
 import { createVariantPages } from '../../src/sync/bulk/variant-pages.ts';
 import { openRun } from '../../src/sync/run/ledger.ts';
+import { createPdmStream } from '../../src/sync/streams/pdm.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
 import { until } from '../support/house.ts';
+import { notePlans } from '../support/plans.ts';
 import { temporaryStore } from '../support/store.ts';
 import { byBarcode, manyRows, startList, stockIn } from './list-server.ts';
 import { FUSE, runsOn, startPull } from './support.ts';
 
+const STOCK = { table: 'stock_variant', key: 'barcode' } as const;
 const LEVEL = { detailed: true, detailedPricing: false, includeVariantsOnOrder: false };
 
 /** Threads on a store, which end with the test. */
@@ -125,7 +129,7 @@ describe('the threads of the bulk streams', () => {
     const store = await temporaryStore(systemClock());
     const clock = manualClock();
     const threads = startThreads(store, { clock });
-    const ask = () => threads.writer.census('stock', 'stock', 'run:1');
+    const ask = () => threads.writer.census(STOCK, 'stock', 'run:1');
     const nothing = { live: 0, duplicates: 0, missing: [] };
     expect(await ask()).toEqual(nothing);
     expect(isLogTaken(store.turns)).toBe(true);
@@ -152,13 +156,37 @@ describe('the threads of the bulk streams', () => {
     expect(await stockIn(store)).toEqual(byBarcode(rows));
   });
 
+  it('look at the whole of a collection of V2, which the main thread never does', async () => {
+    const world = { styles: 30, colors: 2, orders: 0 };
+    const { reference, store, deps, v2 } = await startPull({ world }, { resourceRows: 7 });
+    const threads = startThreads(store);
+    const planned = notePlans(store);
+    const variants = createVariantPages({ ...deps, ...threads });
+    const { run } = runsOn({ ...deps, store: planned.store, variants });
+    const styles = createPdmStream(v2, 'styles', FUSE);
+    const repeated = { kind: 'repeatedRow', path: '*/pdm/styles', count: 1 };
+    expect(await run(styles)).toMatchObject({ outcome: 'complete', rows: 30 });
+    await sql`insert into style (style_id, style_color_ids, extra, content_hash, first_seen_at,
+      changed_at, read_seq, source) values ('gone', '[]', '{}', '', 0, 0, 0, 'x')`.execute(
+      store.db,
+    );
+    // Runs in a row that read every key anew, the second one behind one that was not complete.
+    await sql`update segment set keys = ' ' || keys, digest = null`.execute(store.db);
+    reference.knobs.patch({ faults: [repeated] });
+    const outcomes = [await run(styles), await run(styles), await run(styles)];
+    expect(outcomes.map(({ outcome }) => outcome)).toEqual(['partial', 'complete', 'complete']);
+    const gone = store.db.selectFrom('change').select('key').where('op', '=', 'delete');
+    expect((await gone.execute()).map(({ key }) => key)).toEqual(['gone']);
+    expect(planned.times(/segment\.keys/)).toBe(0);
+  });
+
   it('say so when they cannot open the database, and keep nothing alive', async () => {
     const threads = createBulkThreads({
       path: '/nowhere/mirror.db',
       turns: shareTurns(),
       busyTimeoutMs: 10,
     });
-    await expect(threads.writer.census('stock', 'stock', 'run:1')).rejects.toThrow(/cannot open/);
+    await expect(threads.writer.census(STOCK, 'stock', 'run:1')).rejects.toThrow(/cannot open/);
     await threads[Symbol.asyncDispose]();
   });
 });

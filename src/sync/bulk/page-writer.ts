@@ -1,6 +1,6 @@
 /**
- * Writes pages of variants and answers what needs a look at a whole list. What takes milliseconds
- * and more for a million rows is here, so that a thread of its own can do it.
+ * Writes pages of variants, and answers what needs a look at a whole list, whichever it is. What
+ * takes milliseconds and more for many rows is here, so that a thread of its own can do it.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
@@ -14,7 +14,7 @@ import {
   takeCensus,
   writePage,
 } from '../../mirror/list.ts';
-import { rowsFromBytes } from '../../mirror/prepared.ts';
+import { type ListTable, rowsFromBytes } from '../../mirror/prepared.ts';
 import { type SqlValue, withTempFiles } from '../../store/bulk.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { type PageCounts, type Run, recordPage } from '../run/ledger.ts';
@@ -50,7 +50,7 @@ export interface PageWriter {
   /** The same from segments of the list that share a row. */
   distrustTwice(stream: string): Promise<void>;
   /** `source` is that of the run that has seen the list. */
-  census(stream: string, kind: VariantList['kind'], source: string): Promise<ListCensus>;
+  census(of: ListTable, stream: string, source: string): Promise<ListCensus>;
 }
 
 /** Rows that are written together at most, and while nobody waits: some 15 ms. */
@@ -151,9 +151,7 @@ export function createPageWriter(deps: {
     },
     distrust: () => distrustApart(store),
     distrustTwice: (stream) => withTempFiles(store.db, () => distrustTwice(store, stream)),
-    census(stream, kind, source) {
-      const entity = entityOfList(kind === 'stock' ? { kind } : { kind, seasonName: '' });
-      return withTempFiles(store.db, () => takeCensus(store.db, entity, stream, source));
-    },
+    census: (of, stream, source) =>
+      withTempFiles(store.db, () => takeCensus(store.db, of, stream, source)),
   };
 }

@@ -7,13 +7,13 @@
 import type { Clock } from '../../lib/clock.ts';
 import { BugError } from '../../lib/errors.ts';
 import type { ListCensus } from '../../mirror/list.ts';
+import type { ListTable } from '../../mirror/prepared.ts';
 import type { SqliteStore, StoreOptions } from '../../store/store.ts';
 import { leaveLog, turnsOfThread } from '../../store/writers/turns.ts';
 import type { PageCounts } from '../run/ledger.ts';
 import type { PageReader, RowsOfPage, UnreadPage } from './page-reader.ts';
 import type { PageWriter, UnwrittenPage } from './page-writer.ts';
 import { createThread } from './thread.ts';
-import type { VariantList } from './variant-list.ts';
 
 export type WriterQuestion =
   | { readonly kind: 'write'; readonly page: UnwrittenPage }
@@ -21,8 +21,8 @@ export type WriterQuestion =
   | { readonly kind: 'distrustTwice'; readonly stream: string }
   | {
       readonly kind: 'census';
+      readonly of: ListTable;
       readonly stream: string;
-      readonly list: VariantList['kind'];
       readonly source: string;
     };
 
@@ -79,8 +79,8 @@ function createWriter(data: StoreOptions & Pick<SqliteStore, 'turns'>, clock: Cl
     async distrustTwice(stream) {
       await thread.ask({ kind: 'distrustTwice', stream });
     },
-    async census(stream, list, source) {
-      const answer = await thread.ask({ kind: 'census', stream, list, source });
+    async census(of, stream, source) {
+      const answer = await thread.ask({ kind: 'census', of, stream, source });
       if (answer.kind !== 'census') throw wrong();
       return answer.census;
     },

@@ -50,7 +50,7 @@ interface VariantPage {
   readonly wire: WireCounts;
 }
 
-export interface VariantPages extends Pick<PageWriter, 'census'> {
+export interface VariantPages extends Pick<PageWriter, 'census' | 'distrustTwice'> {
   /** Before the first page of a run, of whose earlier attempt nothing is kept. */
   begin(run: Pick<Run, 'runId' | 'stream' | 'resumed'>): Promise<void>;
   /** What is known of the list when the run has begun. */
@@ -189,5 +189,6 @@ export function createVariantPages(deps: VariantPagesDeps): VariantPages {
       await record(store, proved.take(runId));
     },
     census: writer.census,
+    distrustTwice: writer.distrustTwice,
   };
 }

@@ -1,4 +1,4 @@
-/** The thread that writes pages of variants (threads.ts starts it). */
+/** The thread that writes pages of variants and looks at whole lists (threads.ts starts it). */
 import { workerData } from 'node:worker_threads';
 import { systemClock } from '../../lib/clock.ts';
 import { openSecondWriter } from '../../store/store.ts';
@@ -14,8 +14,8 @@ const writer = createPageWriter({ store, clock, isAwaited: () => store.isAwaited
 
 async function answer(question: WriterQuestion): Promise<Given<WriterAnswer>> {
   if (question.kind === 'census') {
-    const { stream, list, source } = question;
-    return { value: { kind: 'census', census: await writer.census(stream, list, source) } };
+    const { of, stream, source } = question;
+    return { value: { kind: 'census', census: await writer.census(of, stream, source) } };
   }
   if (question.kind === 'distrust') {
     await writer.distrust();

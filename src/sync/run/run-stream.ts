@@ -15,7 +15,6 @@ import {
 } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import type { Logger } from '../../lib/log.ts';
-import { distrustTwice } from '../../mirror/catalog/twice.ts';
 import { compareSegments, writePage } from '../../mirror/list.ts';
 import type { ReadSequence } from '../../store/state.ts';
 import type { Store } from '../../store/store.ts';
@@ -242,7 +241,7 @@ async function pullAndSettle(
   try {
     // Not waited for: what is slow about it goes on while the first page is fetched.
     if (isLong) await writing.add(deps.variants.begin(run));
-    else if (await mayBeMixed(deps.store.db, run)) await distrustTwice(deps.store, run.stream);
+    else if (await mayBeMixed(deps.store.db, run)) await deps.variants.distrustTwice(run.stream);
     const parts = { signal: watch.signal, tally, writing, onPage, progress };
     const end = await stream.pull(createContext(deps, run, parts));
     await writing.drain();

@@ -6,7 +6,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
-import { endList, type ListCensus, markDeleted, takeCensus } from '../../mirror/list.ts';
+import { endList, type ListCensus, markDeleted } from '../../mirror/list.ts';
 import type { EntityDefinition } from '../../mirror/prepared.ts';
 import { forgetUnmet } from '../../mirror/quarantine.ts';
 import { insertKeys, type SqlValue } from '../../store/bulk.ts';
@@ -82,11 +82,9 @@ export function censusOf(deps: SettleDeps, stream: Stream, run: SeenBy): Promise
   const { list, name } = stream;
   if (!list) return Promise.resolve({ live: 0, duplicates: 0, missing: [] });
   if (list.census) return list.census(deps.store.db, run);
-  const { entity, isLong } = list;
-  const source = `run:${run.runId}`;
-  if (!isLong) return takeCensus(deps.store.db, entity, name, source);
-  const kind = entity.table === 'stock_variant' ? 'stock' : 'season';
-  return deps.variants.census(name, kind, source);
+  const { table, key } = list.entity;
+  // Off the main thread: a collection of V2 may have many rows as well.
+  return deps.variants.census({ table, key }, name, `run:${run.runId}`);
 }
 
 /**
