@@ -235,6 +235,17 @@ describe('V2 answers', () => {
     );
   });
 
+  it('does not follow a link that is no address', async () => {
+    await serve(
+      () => ({ data: [brand('1')], links: { next: 'http://[' } }),
+      async (client) => {
+        const error = await rejection(pagesOf(client.collection('brand')));
+        expect(error).toMatchObject({ code: 'transport.broken_answer' });
+      },
+      'links',
+    );
+  });
+
   it('asks for whole resources where the account refuses a field', async () => {
     await using server = await startFaulty((request, response) => {
       const detail = 'fields_style: designer is unknown';

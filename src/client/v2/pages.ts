@@ -153,9 +153,10 @@ function nextQuery(
     next.set('page[offset]', String(offset));
     return next;
   }
-  const next = new URL(nextLink ?? '', request.url).searchParams;
-  if (frozen(next) === frozen(query)) return next;
-  const problem = new Error('links.next changes parameters other than the page');
+  const next = URL.parse(nextLink ?? '', request.url)?.searchParams;
+  if (next && frozen(next) === frozen(query)) return next;
+  const wrong = next ? 'changes parameters other than the page' : 'is no address';
+  const problem = new Error(`links.next ${wrong}`);
   throw errorOfBrokenAnswer(askedOf(request), problem);
 }
 
