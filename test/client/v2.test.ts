@@ -246,6 +246,26 @@ describe('V2 answers', () => {
     );
   });
 
+  it.each(['token', 'links'] as const)(
+    'sees by %s that the same page comes again',
+    async (follow) => {
+      let asked = 0;
+      await serve(
+        () => {
+          asked += 1;
+          const next = asked < 9 ? `?page[limit]=2&page[offset]=${asked * 2}` : null;
+          return { data: [brand('1'), brand('2')], links: { next }, meta: { pageToken: 't' } };
+        },
+        async (client) => {
+          const error = await rejection(pagesOf(client.collection('brand')));
+          expect(error).toMatchObject({ name: 'RetryLaterError', code: 'v2.page_loop' });
+          expect(asked).toBeLessThanOrEqual(2);
+        },
+        follow,
+      );
+    },
+  );
+
   it('asks for whole resources where the account refuses a field', async () => {
     await using server = await startFaulty((request, response) => {
       const detail = 'fields_style: designer is unknown';
