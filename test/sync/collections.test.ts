@@ -117,6 +117,41 @@ describe('a token that pins nothing', () => {
   });
 });
 
+describe('a list without links', () => {
+  const red = (id: string) => ({ type: 'color', id, attributes: { name: 'red' } });
+
+  it('proves nothing by a full page behind which no token leads', async () => {
+    let hasToken = true;
+    const { store, run, colors } = await startPages({ resourceRows: 4 }, (query) => {
+      const offset = Number(query.get('page[offset]'));
+      const data = ['1', '2', '3', '4', '5'].slice(offset, offset + 4).map(red);
+      return { data, ...(hasToken ? { meta: { pageToken: 't' } } : {}) };
+    });
+    expect(await run(colors)).toMatchObject({ outcome: 'complete', rows: 5 });
+    hasToken = false;
+    for (let times = 0; times < 2; times += 1) {
+      expect(await run(colors)).toMatchObject({
+        outcome: 'partial',
+        reason: 'the last page is full, and nothing says that it is the last',
+      });
+    }
+    const gone = store.db
+      .selectFrom('color')
+      .select('color_id')
+      .where('deleted_at', 'is not', null);
+    expect(await gone.execute()).toEqual([]);
+  });
+
+  it('is complete with an empty page behind its last full one', async () => {
+    const { run, colors } = await startPages({ resourceRows: 2 }, (query) => {
+      const offset = Number(query.get('page[offset]'));
+      const data = ['1', '2', '3', '4'].slice(offset, offset + 2).map(red);
+      return { data, meta: { pageToken: 't' } };
+    });
+    expect(await run(colors)).toMatchObject({ outcome: 'complete', rows: 4, reason: null });
+  });
+});
+
 describe('links that go round in circles', () => {
   it('end the run, however many pages each attempt brings', async () => {
     let behind: readonly (number | null)[] = [1, 2, 1];

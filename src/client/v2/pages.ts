@@ -25,8 +25,8 @@ export interface V2Page<R> extends CheckedRows<R> {
   readonly startedAt: number;
   /** Where a pull goes on behind this page; undefined: it was the last. */
   readonly next: string | undefined;
-  /** Rows between this page and the next one that neither of them has. */
-  readonly skippedRows: number;
+  /** What speaks against the list being complete with it, in words. */
+  readonly doubts: readonly string[];
 }
 
 interface V2PullEnd {
@@ -162,7 +162,7 @@ function nextQuery(
   throw errorOfBrokenAnswer(askedOf(request), problem);
 }
 
-/** The next page begins behind the rows of this one, unless it left some out. */
+/** The rows between this page and the next one that neither of them has. */
 function skippedRows(
   page: PageAnswer,
   { pageRows }: V2Paging,
@@ -174,6 +174,21 @@ function skippedRows(
   // Where places are not told, a page that is not the last one is full.
   const rows = to === null ? pageRows : Number(to) - Number(query.get('page[offset]') ?? 0);
   return Math.max(0, rows - page.rows.length);
+}
+
+function doubtsAbout(
+  page: PageAnswer,
+  { pageRows }: V2Paging,
+  is: { readonly announced: boolean; readonly last: boolean; readonly skipped: number },
+): readonly string[] {
+  const doubts: string[] = [];
+  if (page.rows.length === 0 && is.announced) doubts.push('a page that was announced is empty');
+  if (is.skipped > 0) doubts.push(`${is.skipped} rows were skipped`);
+  // More than were asked for: it does not page at all.
+  if (is.last && page.nextLink === undefined && page.rows.length === pageRows) {
+    doubts.push('the last page is full, and nothing says that it is the last');
+  }
+  return doubts;
 }
 
 async function* paged<T extends ResourceType>(
@@ -189,6 +204,7 @@ async function* paged<T extends ResourceType>(
   let query = firstQuery(pull);
   let coming = fetchPage(pull.sender, request, query);
   let rows = 0;
+  let isAnnounced = pull.from !== undefined;
   try {
     for (let pageNumber = 1; pageNumber <= PAGES_MAX; pageNumber += 1) {
       const page = await coming;
@@ -197,7 +213,13 @@ async function* paged<T extends ResourceType>(
       if (content !== undefined && seen.has(content)) break;
       if (content !== undefined) seen.add(content);
       const next = nextQuery(request, pull.paging, query, page);
-      const skipped = skippedRows(page, pull.paging, query, next);
+      const doubts = doubtsAbout(page, pull.paging, {
+        announced: isAnnounced,
+        last: next === undefined,
+        skipped: skippedRows(page, pull.paging, query, next),
+      });
+      // Without a link it was only looked whether there is another one.
+      isAnnounced = typeof page.nextLink === 'string';
       seen.add(query.toString());
       if (next && seen.has(next.toString())) break;
       if (next) {
@@ -210,7 +232,7 @@ async function* paged<T extends ResourceType>(
       const checked: CheckedRows<ResourceOf<T>> = checkRows(resourceSchemas[pull.type], page.rows);
       const included = readIncluded(page.included);
       const { startedAt } = page;
-      const place = { pageNumber, startedAt, skippedRows: skipped, next: next?.toString() };
+      const place = { pageNumber, startedAt, doubts, next: next?.toString() };
       yield { ...checked, ...place, included };
       if (next) continue;
       finish({ pages: pageNumber, rows });

@@ -28,13 +28,9 @@ function metBefore({ doubts, drift }: JsonObject): Met {
   };
 }
 
-function noteMet(
-  { doubts, drift }: Met,
-  page: Pick<V2Page<unknown>, 'skippedRows' | 'included'>,
-  isAnnounced: boolean,
-): void {
-  if (isAnnounced) doubts.push('a page that was announced is empty');
-  if (page.skippedRows > 0) doubts.push(`${page.skippedRows} rows were skipped`);
+function noteMet({ doubts, drift }: Met, page: Pick<V2Page<unknown>, 'doubts' | 'included'>): void {
+  // Said once: each of many pages may be doubtful, and all of it is written with each of them.
+  doubts.push(...page.doubts.filter((doubt) => !doubts.includes(doubt)));
   for (const [what, times] of driftOfIncluded(page.included)) {
     drift[what] = (drift[what] ?? 0) + times;
   }
@@ -76,7 +72,7 @@ export function createPdmStream(
           const rowCount = page.rows.length + page.rejects.length;
           const digest = digestOf(canonicalJson([page.rows, page.rejects]));
           pages += 1;
-          noteMet(met, page, rowCount === 0 && offset > 0);
+          noteMet(met, page);
           const segment = { firstRow: offset, rowCount, digest, read: () => page };
           offset += rowCount;
           const place = page.next === undefined ? { done: true } : { next: page.next };
