@@ -48,6 +48,26 @@ async function shop() {
     };
     await store.transaction((tx) => writeDeliveries(tx, [record], provenance));
   };
+  /** A sweep that goes on until it is ended; gives its number. */
+  const begin = async (stream = 'orders'): Promise<number> => {
+    runs += 1;
+    await store.db
+      .insertInto('sync_run')
+      .values({
+        ...{ run_id: runs, stream, cause: 'schedule', read_seq: runs, reason: null },
+        ...{ started_at: clock.now(), ended_at: null, options: '{}', checkpoint: '{}' },
+        ...{ released_at: null, outcome: 'running' },
+      })
+      .execute();
+    return runs;
+  };
+  const end = async (run: number): Promise<void> => {
+    await store.db
+      .updateTable('sync_run')
+      .set({ outcome: 'complete', ended_at: clock.now() })
+      .where('run_id', '=', run)
+      .execute();
+  };
   return {
     ...{ clock, store, meter, lossMeter, restart, found },
     /** An event for the delivery (and order) of this number. */
@@ -65,17 +85,17 @@ async function shop() {
     },
     /** A complete sweep of which these deliveries are the finds. */
     async sweep(...deliveries: number[]): Promise<void> {
-      runs += 1;
-      const at = clock.now();
-      await store.db
-        .insertInto('sync_run')
-        .values({
-          ...{ run_id: runs, stream: 'orders', cause: 'schedule', read_seq: runs, reason: null },
-          ...{ started_at: at, ended_at: at, options: '{}', checkpoint: '{}', released_at: null },
-          outcome: 'complete',
-        })
-        .execute();
-      for (const delivery of deliveries) await found(`refresh:sweep:${runs}`, delivery);
+      const run = await begin();
+      await end(run);
+      for (const delivery of deliveries) await found(`refresh:sweep:${run}`, delivery);
+    },
+    ...{ begin, end },
+    /** An order that this read has found. */
+    async order(source: string, orderId: number): Promise<void> {
+      sequence += 1;
+      const provenance = { source, readSeq: sequence, at: clock.now() };
+      const order = { orderId, status: 'completed', orderLineItems: [] };
+      await store.transaction((tx) => writeOrders(tx, [order], provenance));
     },
     sightings: () =>
       store.db
@@ -207,6 +227,38 @@ describe('what does not count', () => {
     await day.found('refresh:outbox', 6, { status: 'accepted' });
     await day.lossMeter.look();
     expect(await day.sightings()).toEqual([]);
+  });
+
+  it('is what the first two sweeps find beside each other, whichever ends first', async () => {
+    const day = await shop();
+    const short = await day.begin();
+    const full = await day.begin('ordersFull');
+    await wait(day, 1);
+    await day.end(short);
+    await day.order(`run:${full}`, 5);
+    await day.found(`refresh:sweep:${full}:first`, 5);
+    await day.end(full);
+    await day.lossMeter.look();
+    expect(await day.sightings()).toEqual([]);
+  });
+
+  it('is an old order that is read for the first time, but not one that is new', async () => {
+    const day = await shop();
+    const first = await day.begin();
+    await day.order(`run:${first}`, 5);
+    await wait(day, 1);
+    await day.end(first);
+    await wait(day, 10);
+    const next = await day.begin();
+    await day.order(`run:${next}`, 6);
+    await day.found(`refresh:sweep:${next}:first`, 5);
+    await day.found(`refresh:sweep:${next}:first`, 6);
+    await day.end(next);
+    await day.lossMeter.look();
+    expect(await day.sightings()).toMatchObject([
+      { order_id: 6, type: 'sales_order.order_created', verdict: null },
+      { order_id: 6, type: 'sales_order.delivery_created', verdict: null },
+    ]);
   });
 
   it('against the relay is what happened while nobody listened', async () => {

@@ -24,11 +24,11 @@ async function swept(): Promise<{ readonly deps: SightingDeps; readonly store: S
   const clock = manualClock();
   const store = await temporaryStore(clock);
   await sql`insert into sync_run (run_id, stream, cause, started_at, read_seq, options, checkpoint,
-      outcome)
-    values (1, 'orders', 'schedule', 100, 1, '{}', '{}', 'complete'),
-      (2, 'ordersFull', 'schedule', 200, 2, '{}', '{}', 'complete'),
-      (3, 'orders', 'schedule', 300, 3, '{}', '{}', 'failed'),
-      (4, 'orders', 'schedule', 400, 4, '{}', '{}', 'complete')`.execute(store.db);
+      outcome, ended_at)
+    values (1, 'orders', 'schedule', 100, 1, '{}', '{}', 'complete', 100),
+      (2, 'ordersFull', 'schedule', 200, 2, '{}', '{}', 'complete', 200),
+      (3, 'orders', 'schedule', 300, 3, '{}', '{}', 'failed', 300),
+      (4, 'orders', 'schedule', 400, 4, '{}', '{}', 'complete', 400)`.execute(store.db);
   await sql`insert into delivery (order_delivery_id, order_id, status, tracking_numbers,
       tracking_links, extra, content_hash, first_seen_at, changed_at, read_seq, source)
     values (7, 7, 'pending', '[]', '[]', '{}', 'h', 0, 0, 1, 'x')`.execute(store.db);
@@ -52,6 +52,8 @@ it('takes changes by their number, and the sweep before from an index', async ()
     'SEARCH change USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)',
   ]);
   expect(await planned.steps(/from "sync_run"/)).toEqual([
+    'SCALAR SUBQUERY 1',
+    'SEARCH own USING INTEGER PRIMARY KEY (rowid=?)',
     'SEARCH sync_run USING INDEX sync_run_stream (stream=? AND run_id<?)',
   ]);
 });

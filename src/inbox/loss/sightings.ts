@@ -4,9 +4,10 @@
  * should have announced.
  *
  * Not counted: what our own pushes changed (nobody had to tell us), what orders bring that no type
- * of event announces, and everything before the first complete sweep, because then all is new.
- * What may have happened while nobody listened is excused: its event could not arrive. So is what
- * the relay never tells us, because the endpoint is subscribed to other types.
+ * of event announces, everything before the first complete sweep, because then all is new, and
+ * what the first look at an old order finds. What may have happened while nobody listened is
+ * excused: its event could not arrive. So is what the relay never tells us, because the endpoint
+ * is subscribed to other types.
  *
  * Reads `change`, `webhook_event`, `sync_run`; writes `sighting`. Safe to run again at any point:
  * the place in the feed is written with what it led to.
@@ -75,13 +76,15 @@ export function announcedBy({ entity, op, diff }: Pick<Change, 'entity' | 'op' |
 
 type Source =
   | { readonly by: 'event'; readonly eventId: string }
-  | { readonly by: 'sweep'; readonly runId: number };
+  /** `isFirst`: of an order whose deliveries nobody had looked at yet. */
+  | { readonly by: 'sweep'; readonly runId: number; readonly isFirst: boolean };
 
 function sourceOf(cause: string): Source | undefined {
   const eventId = /^refresh:event:(.+)$/.exec(cause)?.[1];
   if (eventId !== undefined) return { by: 'event', eventId };
-  const runId = /^(?:run|refresh:sweep):(\d+)(?::first)?$/.exec(cause)?.[1];
-  return runId === undefined ? undefined : { by: 'sweep', runId: Number(runId) };
+  const [, runId, first] = /^(?:run|refresh:sweep):(\d+)(:first)?$/.exec(cause) ?? [];
+  if (runId === undefined) return undefined;
+  return { by: 'sweep', runId: Number(runId), isFirst: first !== undefined };
 }
 
 interface Subject {
@@ -116,23 +119,39 @@ async function subjectOf(db: Tx, { entity, key }: Change): Promise<Subject | und
   return row && { orderId: row.order_id, createdAt: null };
 }
 
-/** When the sweep before this one looked: what it did not see yet has happened since. */
-async function sweptBefore(db: Tx, runId: number): Promise<number | undefined> {
-  let last = { run_id: 0, started_at: Number.NaN };
+/**
+ * The sweep before this one: what it did not see yet has happened since. One that had not ended
+ * when this one began may have come by later.
+ */
+async function sweptBefore(db: Tx, runId: number) {
+  let last: { run_id: number; started_at: number; ended_at: number | null } | undefined;
   // One stream at a time goes down an index to the run; both at once would sort all that there are.
   for (const stream of SWEEPS) {
     const row = await db
       .selectFrom('sync_run')
-      .select(['run_id', 'started_at'])
+      .select(['run_id', 'started_at', 'ended_at'])
       .where('stream', '=', stream)
       .where('outcome', '=', 'complete')
       .where('run_id', '<', runId)
+      .where('ended_at', '<=', (eb) =>
+        eb.selectFrom('sync_run as own').select('own.started_at').where('own.run_id', '=', runId),
+      )
       .orderBy('run_id', 'desc')
       .limit(1)
       .executeTakeFirst();
-    if (row && row.run_id > last.run_id) last = row;
+    if (row && row.run_id > (last?.run_id ?? 0)) last = row;
   }
-  return last.run_id === 0 ? undefined : last.started_at;
+  return last;
+}
+
+/** Whether the order was mirrored by then: what its first read finds may be years old. */
+async function isKnownSince(db: Tx, orderId: number, at: number | null): Promise<boolean> {
+  const row = await db
+    .selectFrom('sales_order')
+    .select('first_seen_at')
+    .where('order_id', '=', orderId)
+    .executeTakeFirst();
+  return row !== undefined && row.first_seen_at <= (at ?? 0);
 }
 
 /** An event of this type for this order in this time that no other change has used up. */
@@ -206,8 +225,10 @@ async function sightingOf(
       .executeTakeFirst();
     return event && byEvent(event);
   }
-  const before = await sweptBefore(db, source.runId);
-  if (before === undefined) return undefined;
+  const swept = await sweptBefore(db, source.runId);
+  if (!swept) return undefined;
+  if (source.isFirst && (await isKnownSince(db, orderId, swept.ended_at))) return undefined;
+  const before = swept.started_at;
   const earlier = await eventFor(db, { orderId, type }, change.at - LOOK_BACK_MS, change.at);
   if (earlier) return byEvent(earlier);
   return {
