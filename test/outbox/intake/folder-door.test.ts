@@ -13,6 +13,7 @@ import {
 import fs from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
+import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import { systemClock } from '../../../src/lib/clock.ts';
@@ -184,6 +185,36 @@ describe('the drop folder', () => {
     await until('the first', () => (existsSync(join(folder, 'orders.json')) ? undefined : true));
     expect((await receipt('done/orders.json')).documents).toMatchObject([{ reference: 'SO-1' }]);
     expect(existsSync(join(folder, aside))).toBe(false);
+  });
+
+  it('deletes months of files at once, but none before its documents have long ended', async () => {
+    const { store, folder, start, drop } = await openFolder();
+    const first = start();
+    for (const name of ['open', 'young', 'old']) {
+      drop(`${name}.json`, JSON.stringify({ kind: 'order', reference: name, payload: order() }));
+      await until(name, () => existsSync(join(folder, 'done', `${name}.json`)) || undefined);
+    }
+    await first.stop();
+    const ended = (reference: string, at: number) =>
+      store.db
+        .updateTable('outbox')
+        .set({ state: 'canceled', ended_at: at })
+        .where('reference', '=', reference)
+        .execute();
+    await ended('young', systemClock().now());
+    await ended('old', 1);
+    await sql`update intake_file set taken_at = 1`.execute(store.db);
+    await sql`with recursive n(i) as (select 1 union all select i + 1 from n where i < 450)
+      insert into intake_file (name, sha256, taken_at, folder, stored_as, receipt_due)
+      select 'f' || i, 'x', 1, 'done', 'f' || i, 0 from n`.execute(store.db);
+    start();
+    const left = await until('the end of the old ones', async () => {
+      const files = await store.db.selectFrom('intake_file').select('name').execute();
+      return files.length > 2 ? undefined : files.map(({ name }) => name);
+    });
+    expect(left).toEqual(['open.json', 'young.json']);
+    const done = readdirSync(join(folder, 'done')).filter((name) => !name.includes('receipt'));
+    expect(done.sort()).toEqual(left);
   });
 
   it('shows what is in the way of a reference that another door has brought', async () => {

@@ -251,12 +251,24 @@ async function refreshReceipts(deps: FolderDoorDeps, { written }: Progress): Pro
   }
 }
 
-/** Deletes files that were taken long ago; their documents stay in the outbox. */
-async function forgetOld({ store, clock, folder, keepMs }: FolderDoorDeps): Promise<void> {
+/**
+ * Deletes files all of whose documents have ended long ago, since their receipts tell of that; the
+ * documents stay in the outbox. Gives how many there were.
+ */
+async function forgetOld({ store, clock, folder, keepMs }: FolderDoorDeps): Promise<number> {
+  const before = clock.now() - keepMs;
   const old = await store.db
     .selectFrom('intake_file')
     .select(FILE_COLUMNS)
-    .where('taken_at', '<', clock.now() - keepMs)
+    .where('taken_at', '<', before)
+    .where(({ selectFrom, not, exists }) => {
+      const late = selectFrom('intake_file_document as document')
+        .innerJoin('outbox', 'outbox.outbox_id', 'document.outbox_id')
+        .select('document.line')
+        .whereRef('document.file_id', '=', 'intake_file.file_id')
+        .where(({ eb, or }) => or([eb('ended_at', 'is', null), eb('ended_at', '>=', before)]));
+      return not(exists(late));
+    })
     .limit(FORGET_PER_ROUND)
     .execute();
   for (const file of old.map(takenFile)) {
@@ -267,6 +279,7 @@ async function forgetOld({ store, clock, folder, keepMs }: FolderDoorDeps): Prom
       await tx.deleteFrom('intake_file').where('file_id', '=', fileId).execute();
     });
   }
+  return old.length;
 }
 
 /** One round: every file that is ready; one that cannot be taken does not keep the others. */
@@ -311,8 +324,9 @@ export function createFolderDoor(deps: FolderDoorDeps) {
         await takeFiles(deps, progress, signal);
         await refreshReceipts(deps, progress);
         if (clock.monotonic() >= progress.forgetAt) {
-          await forgetOld(deps);
-          progress.forgetAt = clock.monotonic() + FORGET_EVERY_MS;
+          const forgotten = await forgetOld(deps);
+          // Months of them may be due at once.
+          if (forgotten < FORGET_PER_ROUND) progress.forgetAt = clock.monotonic() + FORGET_EVERY_MS;
         }
         await clock.sleep(LOOK_MS, signal).catch(() => undefined);
       }
