@@ -198,15 +198,19 @@ export class SqliteStore implements Store {
     return isTakenLogPinned(this.turns);
   }
 
-  /** Gives free pages back to the disk, up to this number, and the cached ones to the system. */
-  async giveBack(pages: number): Promise<void> {
+  /** Gives free pages back to the disk, up to this number; false: there were none. */
+  async giveBackPages(pages: number): Promise<boolean> {
     const database = this.#database;
-    const free = Number(database.pragma('freelist_count', { simple: true }));
-    const giveBack = async (): Promise<void> => {
+    if (Number(database.pragma('freelist_count', { simple: true })) === 0) return false;
+    await this.#inTurn(async () => {
       if (!database.inTransaction) database.pragma(`incremental_vacuum(${pages})`);
-    };
-    if (free > 0) await this.#inTurn(giveBack);
-    database.pragma('shrink_memory');
+    });
+    return true;
+  }
+
+  /** Gives cached pages back to the system. */
+  giveBackMemory(): void {
+    this.#database.pragma('shrink_memory');
   }
 
   async close(): Promise<void> {

@@ -30,8 +30,10 @@ const FIRST_MS = 5_000;
 const PAUSE_MS = 50;
 /** A minute's work must end within the minute. */
 const SLICES_MAX = 200;
-/** Pages of 8 KiB; as many at a time as are moved in some 20 ms. */
-const VACUUM_PAGES = 1_024;
+/** Pages of 8 KiB; as many at a time as are moved in some 10 ms. */
+const VACUUM_PAGES = 64;
+/** 8 MiB in a minute. */
+const VACUUM_STEPS = 16;
 
 export function createKeeper(deps: KeeperDeps) {
   const { store, clock, log, checkpoints, retention, ballast, space } = deps;
@@ -46,7 +48,14 @@ export function createKeeper(deps: KeeperDeps) {
       await clock.sleep(PAUSE_MS, signal).catch(() => undefined);
     }
     if (rows > 0) log.info({ rows }, 'old rows deleted');
-    await store.giveBack(VACUUM_PAGES);
+  };
+
+  const giveBack = async (signal: AbortSignal): Promise<void> => {
+    for (let step = 0; step < VACUUM_STEPS && !signal.aborted; step += 1) {
+      if (!(await store.giveBackPages(VACUUM_PAGES))) break;
+      await clock.sleep(PAUSE_MS, signal).catch(() => undefined);
+    }
+    store.giveBackMemory();
   };
 
   const warn = (error: unknown): void => {
@@ -59,6 +68,7 @@ export function createKeeper(deps: KeeperDeps) {
     else if (!space.allows('send') && ballast.release()) log.warn('the ballast was given up');
     checkpoints.look();
     await forget(signal);
+    await giveBack(signal);
   };
 
   return {

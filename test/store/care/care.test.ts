@@ -201,6 +201,34 @@ describe('old rows', () => {
     expect(pages()).toBeLessThan(before / 2);
   });
 
+  it('leave room that goes back to the disk in steps too small to be felt', async () => {
+    const clock = manualClock();
+    const store = await temporaryStore(clock);
+    const database = foreign(store);
+    fill(database, 20_000, clock.now());
+    database.exec('delete from change');
+    const pages = (): number => Number(database.pragma('page_count', { simple: true }));
+    const keeper = createKeeper({
+      ...{ store, clock, log: silentLogger(), space: { allows: () => true } },
+      checkpoints: createCheckpoints({ store, clock, log: silentLogger() }, true),
+      retention: createRetention({ store, clock }, LIMITS),
+      ballast: createBallast(join(temporaryFolder(), 'ballast'), 0),
+    });
+    const stop = new AbortController();
+    const done = keeper.run(stop.signal);
+    const steps: number[] = [];
+    let before = pages();
+    for (let turn = 0; turn < 600; turn += 1) {
+      await clock.advance(10);
+      if (pages() < before) steps.push(before - pages());
+      before = pages();
+    }
+    stop.abort();
+    await done;
+    expect(steps.length).toBeGreaterThan(3);
+    expect(Math.max(...steps)).toBeLessThanOrEqual(64);
+  });
+
   it('go also behind many runs that held something back; what can be released stays', async () => {
     const clock = manualClock();
     const store = await temporaryStore(clock);
