@@ -181,7 +181,8 @@ export async function dueDeliveries(
 ): Promise<DueDelivery[]> {
   const fresh = await pendingThat(db, isFresh(query), query, aside, limit);
   const places = fresh.length > 0 ? AGAIN_BESIDE_FRESH : limit;
-  const isDue = sql<boolean>`e.due_at <= ${query.now}`;
+  // What was looked at in a time to come was looked at before the clock was set back.
+  const isDue = sql<boolean>`(e.due_at <= ${query.now} or e.evaluated_at > ${query.now})`;
   const again = await pendingThat(db, isDue, query, aside, places);
   const rows = new Map([...fresh, ...again].map((row) => [row.order_delivery_id, row]));
   const pending = [...rows.values()].map((row) => ({

@@ -73,6 +73,20 @@ describe('a pending delivery', () => {
     expect(await house.decide(parts)).toEqual(['1 accept']);
   });
 
+  it('is looked at again at once when a clock that was ahead has been set back', async () => {
+    const house = await createHouse();
+    const fresh = loadedRules(
+      'rules: [{ id: fresh, title: Fresh, action: accept, mode: live, when: ' +
+        `['order.age < duration("12h")'] }]`,
+    );
+    const rules = () => fresh;
+    await house.delivery({ id: 1 });
+    house.clock.step(24 * 60 * MINUTE);
+    expect(await house.decide({ rules })).toEqual(['1 nothing']);
+    house.clock.step(-24 * 60 * MINUTE);
+    expect(await house.decide({ rules })).toEqual(['1 accept']);
+  });
+
   it('is left alone while it may still be growing', async () => {
     const house = await createHouse();
     await house.delivery({ id: 1 });
