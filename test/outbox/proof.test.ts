@@ -158,6 +158,22 @@ describe('what makes something new, in doubt', () => {
     expect((await bench.row(id)).desk_reason).toContain('neither found nor proved absent');
   });
 
+  it('is proved absent by complete looks only, whatever the others between them missed', async () => {
+    const bench = await createBench();
+    bench.creates = true;
+    const id = await bench.add(1);
+    const begun = bench.clock.now();
+    bench.script.look = () => ({ ...NO, complete: bench.clock.now() - begun > 12.5 * MINUTE });
+    bench.script.send = () => {
+      throw new InDoubtError('transport.in_doubt', 'reset');
+    };
+    bench.start();
+    await bench.clock.advance(13.9 * MINUTE);
+    expect(bench.sends).toEqual([id]);
+    await bench.clock.advance(1 * MINUTE);
+    expect(bench.sends).toEqual([id, id]);
+  });
+
   it('is looked at soon, then every minute, and exactly when the quiet time is over', () => {
     const pace = { quietMs: 12 * MINUTE, everyMs: MINUTE };
     const times: number[] = [];
