@@ -31,7 +31,7 @@ export type Finding =
   | {
       readonly found: 'yes';
       readonly detail: JsonObject;
-      /** What the service made: kept as the result where no answer told it. */
+      /** What the service made: kept in the result where no answer told it. */
       readonly result?: JsonObject;
       /** What is not as it was sent; a person should know. */
       readonly differences?: readonly string[];

@@ -6,6 +6,7 @@
  * enough, because setting it twice does no harm.
  */
 import type { Clock } from '../lib/clock.ts';
+import { isJsonObject, type JsonObject, tryParseJson } from '../lib/json.ts';
 import { openIncident } from '../store/incidents.ts';
 import { readState, writeState } from '../store/state.ts';
 import type { Store, Tx } from '../store/store.ts';
@@ -161,6 +162,15 @@ function stillInDoubt(item: OutboxItem, policy: Policy, now: number): Verdict {
   return { state: 'in_doubt', ended: false, reason: undefined, change };
 }
 
+/** What the answer told, and where it left something open what the look has shown of it. */
+function resultOf({ result }: OutboxItem, shown: JsonObject): string {
+  const answer = tryParseJson(result ?? '');
+  const told = Object.entries(isJsonObject(answer) ? answer : {}).filter(
+    ([, value]) => value !== null && !(Array.isArray(value) && value.length === 0),
+  );
+  return JSON.stringify({ ...shown, ...Object.fromEntries(told) });
+}
+
 async function verdictOf(
   tx: Tx,
   item: OutboxItem,
@@ -171,7 +181,7 @@ async function verdictOf(
   switch (finding.found) {
     case 'yes': {
       const { result } = finding;
-      const known = result && item.result === null ? { result: JSON.stringify(result) } : {};
+      const known = result ? { result: resultOf(item, result) } : {};
       const orderId = result?.orderId;
       const order = typeof orderId === 'number' ? { order_id: orderId } : {};
       const change = { in_doubt_since: null, last_error: null, ...known, ...order };

@@ -42,6 +42,20 @@ describe('one push', () => {
     expect(bench.sends).toEqual([]);
   });
 
+  it('whose answer left something open is completed by the look', async () => {
+    const bench = await createBench();
+    const id = await bench.add(1);
+    const answer = { orderId: 7, orderNo: null, deliveries: [], styleId: 'a' };
+    const result = { orderId: 7, orderNo: 'SO-7', deliveries: [{ orderDeliveryId: 1 }] };
+    bench.script.look = () =>
+      bench.sends.length === 0 ? NO : { ...YES, result: { ...result, styleId: null } };
+    bench.script.send = () => answer;
+    bench.start();
+    await bench.clock.advance(10);
+    const row = await bench.row(id);
+    expect(JSON.parse(row.result ?? '')).toEqual({ ...result, styleId: 'a' });
+  });
+
   it('that the world has overtaken is refused without being sent', async () => {
     const bench = await createBench();
     const id = await bench.add(1);
