@@ -144,6 +144,7 @@ export async function restoreBackup(plan: RestorePlan, clock: Clock): Promise<Re
   const discardAll = (): void => {
     for (const file of [path, exchangeFile]) discard(file + RESTORING);
   };
+  let isReady = false;
   try {
     const { createdAt, mirror, exchange } = await verifyBackup(plan.backup);
     const from = dirname(plan.backup);
@@ -156,6 +157,8 @@ export async function restoreBackup(plan: RestorePlan, clock: Clock): Promise<Re
     }
     // Before anything is replaced: a stop in between must not leave a past that sends.
     pausePushes(dataDir, `restored from the backup of ${createdAt}`);
+    // From here on it may be all there is: without it the next start would make an empty one.
+    isReady = true;
     const suffix = `.before-restore-${clock.now()}`;
     const kept = replaced.flatMap((file) => {
       const aside = move(file, file + suffix);
@@ -164,7 +167,7 @@ export async function restoreBackup(plan: RestorePlan, clock: Clock): Promise<Re
     });
     return { createdAt, inDoubt, kept };
   } finally {
-    discardAll();
+    if (!isReady) discardAll();
     folder.release();
   }
 }

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import {
+import fs, {
   chmodSync,
   existsSync,
   mkdirSync,
@@ -9,9 +9,10 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { manualClock } from '../../../src/lib/clock.ts';
 import { EXIT, exitCodeOf } from '../../../src/lib/errors.ts';
 import { type BackupPlan, createBackup } from '../../../src/store/backup/create.ts';
@@ -64,6 +65,22 @@ function restorePlan(dataDir: string, backup: string): RestorePlan {
 
 const filesIn = (folder: string): string[] =>
   readdirSync(folder).filter((name) => name !== 'daemon.lock');
+
+/** Whatever would get this name does not, once. */
+function failToName(path: string): void {
+  const { renameSync: rename } = fs;
+  let isDue = true;
+  vi.spyOn(fs, 'renameSync').mockImplementation((from, to) => {
+    if (to !== path || !isDue) return rename(from, to);
+    isDue = false;
+    throw new Error('the disk does not answer');
+  });
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    vi.restoreAllMocks();
+    syncBuiltinESMExports();
+  });
+}
 
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 
@@ -227,6 +244,20 @@ describe('a restored database', () => {
     expect(existsSync(path)).toBe(false);
     await restoreBackup(restorePlan(dataDir, backup.path), clock);
     await (await openMirror(dataDir)).close();
+  });
+
+  it('is not replaced by an empty one either where it could not get its name', async () => {
+    const dataDir = temporaryFolder();
+    await (await openMirror(dataDir)).close();
+    const { backup } = await createBackup(planIn(dataDir), clock);
+    const path = join(dataDir, 'mirror.db');
+    failToName(path);
+    const plan = restorePlan(dataDir, backup.path);
+    await expect(restoreBackup(plan, clock)).rejects.toThrow('does not answer');
+    await expect(openMirror(dataDir)).rejects.toMatchObject({ code: 'store.half_restored' });
+    await restoreBackup(plan, clock);
+    await (await openMirror(dataDir)).close();
+    expect(existsSync(`${path}.restoring`)).toBe(false);
   });
 
   it('starts with all that was open in doubt, sends nothing, keeps what was there', async () => {
