@@ -39,6 +39,7 @@ export interface BackupPlan {
 }
 
 const PARTIAL = '.partial';
+const SLIP = '.json';
 
 /** No backup takes so long: the unit gives it no more. */
 const RUN_MS_MAX = 3_600_000;
@@ -62,10 +63,19 @@ async function makePart(source: string, target: string, plan: BackupPlan): Promi
 }
 
 function removeBackup({ path, manifest }: Backup): void {
-  // First the slip: copies without one are no backup.
-  rmSync(path, { force: true });
+  // First the slip: copies without one are no backup. A stop leaves its half for the next run.
+  renameSync(path, path + PARTIAL);
   for (const part of [manifest.mirror, manifest.exchange]) {
     if (part) rmSync(join(dirname(path), part.file), { force: true });
+  }
+  rmSync(path + PARTIAL, { force: true });
+}
+
+/** Copies without a slip: what a stop or a failure between the names left. */
+function removeCopies(slip: string): void {
+  if (existsSync(slip)) return;
+  for (const name of ['mirror', 'exchange']) {
+    rmSync(`${slip.slice(0, -SLIP.length)}-${name}.db`, { force: true });
   }
 }
 
@@ -73,9 +83,10 @@ function removeBackup({ path, manifest }: Backup): void {
 function removePartials(directory: string, now: number): void {
   const oldest = backupName(now - RUN_MS_MAX);
   for (const name of readdirSync(directory)) {
-    if (name.startsWith('backup-') && name.endsWith(PARTIAL) && name < oldest) {
-      rmSync(join(directory, name), { force: true });
-    }
+    if (!name.startsWith('backup-') || !name.endsWith(PARTIAL) || name >= oldest) continue;
+    const path = join(directory, name);
+    if (name.endsWith(SLIP + PARTIAL)) removeCopies(path.slice(0, -PARTIAL.length));
+    rmSync(path, { force: true });
   }
 }
 
@@ -113,6 +124,7 @@ async function makeBackup(plan: BackupPlan, base: string, now: number): Promise<
     for (const target of [mirrorCopy, exchangeCopy, path]) {
       rmSync(target + PARTIAL, { force: true });
     }
+    removeCopies(path);
   }
 }
 

@@ -183,6 +183,21 @@ describe('a backup', () => {
     expect(readdirSync(directory)).toEqual([]);
   });
 
+  it('that cannot get its names leaves nothing, nor does one killed between them', async () => {
+    const dataDir = temporaryFolder();
+    await (await openMirror(dataDir)).close();
+    const { directory } = planIn(dataDir);
+    failToName(join(directory, `${backupName(clock.now())}.json`));
+    await expect(createBackup(planIn(dataDir), clock)).rejects.toThrow('does not answer');
+    expect(readdirSync(directory)).toEqual([]);
+    for (const left of ['-mirror.db', '.json.partial']) {
+      writeFileSync(join(directory, `backup-20200101T000000Z${left}`), 'whole');
+    }
+    const { backup } = await createBackup(planIn(dataDir), clock);
+    expect(listBackups(directory)).toEqual([backup]);
+    expect(readdirSync(directory)).toHaveLength(2);
+  });
+
   it('lets alone what another one is writing at the same time', async () => {
     const dataDir = temporaryFolder();
     await (await openMirror(dataDir)).close();
