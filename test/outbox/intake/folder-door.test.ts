@@ -138,14 +138,23 @@ describe('the drop folder', () => {
     await secondIsTaken(house);
   });
 
-  it('takes a file as well that took the place of one while that was moved away', async () => {
+  it.each([
+    ['moved away', false],
+    ['moved away, and it was stopped right then', true],
+  ])('takes a file as well that took the place of one while that was %s', async (_, isStopped) => {
     const house = await openFolder();
     const { rename } = fs;
     const followers = [envelope('SO-2')];
-    vi.spyOn(fs, 'rename').mockImplementation((from, to) => {
-      const next = from === join(house.folder, 'orders.json') ? followers.shift() : undefined;
-      if (next !== undefined) house.drop('orders.json', next);
-      return rename(from, to);
+    const stops = isStopped ? [new Error('stopped')] : [];
+    vi.spyOn(fs, 'rename').mockImplementation(async (from, to) => {
+      if (from === join(house.folder, 'orders.json')) {
+        const next = followers.shift();
+        if (next !== undefined) house.drop('orders.json', next);
+      } else if (followers.length === 0 && !String(from).endsWith('.tmp')) {
+        const stop = stops.shift();
+        if (stop) throw stop;
+      }
+      await rename(from, to);
     });
     syncBuiltinESMExports();
     onTestFinished(() => {
@@ -153,8 +162,13 @@ describe('the drop folder', () => {
       syncBuiltinESMExports();
     });
     house.drop('orders.json', envelope('SO-1'));
-    house.start();
+    const { failure } = house.start();
+    if (isStopped) {
+      expect(String(await failure)).toBe('Error: stopped');
+      house.start();
+    }
     await secondIsTaken(house);
+    expect(readdirSync(house.folder).sort()).toEqual(['done', 'refused']);
   });
 
   it('gives the same file again the same receipt, and makes nothing new', async () => {

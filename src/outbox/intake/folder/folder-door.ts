@@ -10,7 +10,7 @@
  * of the older one, which gets its digest into its name. Reads and writes `intake_file` and
  * `intake_file_document`. A folder that cannot be used ends the worker, which is started again.
  */
-import { rename, rm } from 'node:fs/promises';
+import { readdir, rename, rm } from 'node:fs/promises';
 import { join, parse } from 'node:path';
 import { isJsonObject } from '../../../lib/json.ts';
 import type { Logger } from '../../../lib/log.ts';
@@ -196,14 +196,43 @@ async function tellFile(
     .execute();
 }
 
+/**
+ * On its way to `done` or `refused` a file has a name of its own: what a stop leaves under that may
+ * be another one that came between the look and the move, and nobody has read it.
+ */
+const UNDER_WAY = '.under-way';
+
+/** One that has come since takes its place. */
+async function putBack(folder: string, name: string): Promise<void> {
+  const aside = join(folder, `.${name}${UNDER_WAY}`);
+  if (await isMissing(join(folder, name))) await orMissing(rename(aside, join(folder, name)));
+  else await rm(aside, { force: true });
+}
+
+/** What was taken already is taken once more, which changes nothing. */
+async function putAllBack(folder: string): Promise<void> {
+  const found = await readdir(folder, { withFileTypes: true });
+  for (const one of found) {
+    if (!one.isFile() || !one.name.startsWith('.')) continue;
+    if (!one.name.endsWith(`.json${UNDER_WAY}`)) continue;
+    await putBack(folder, one.name.slice(1, -UNDER_WAY.length));
+  }
+}
+
 /** One that took its place meanwhile stays, and is taken in the next round. */
-async function moveAway(path: string, target: string, content: FileContent): Promise<void> {
+async function moveAway(
+  folder: string,
+  name: string,
+  target: string,
+  content: FileContent,
+): Promise<void> {
+  const path = join(folder, name);
+  const aside = join(folder, `.${name}${UNDER_WAY}`);
   if (!(await isAsRead(path, content))) return;
-  const moved = await orMissing(rename(path, target).then(() => true));
-  if (!moved || (await isAsRead(target, content))) return;
-  // It came between the look and the move: back with it, unless another one has come since.
-  if (await isMissing(path)) await orMissing(rename(target, path));
-  else await rm(target, { force: true });
+  const moved = await orMissing(rename(path, aside).then(() => true));
+  if (!moved) return;
+  if (await isAsRead(aside, content)) await rename(aside, target);
+  else await putBack(folder, name);
 }
 
 async function takeFile(deps: FolderDoorDeps, name: string): Promise<void> {
@@ -214,7 +243,7 @@ async function takeFile(deps: FolderDoorDeps, name: string): Promise<void> {
   await makeRoom(deps, name, content.sha256);
   const file = await noteFile(deps, name, content, handed);
   await tellFile(deps, file);
-  await moveAway(join(folder, name), join(ownFolder(folder, file.folder), name), content);
+  await moveAway(folder, name, join(ownFolder(folder, file.folder), name), content);
   const refused = handed.filter(({ ok }) => !ok).length;
   const fields = { file: name, documents: handed.length, refused };
   if (refused > 0) log.warn(fields, 'file refused, at least in part');
@@ -316,6 +345,7 @@ export function createFolderDoor(deps: FolderDoorDeps) {
     name: 'folder',
     async run(signal: AbortSignal): Promise<void> {
       makeFolders(folder);
+      await putAllBack(folder);
       const progress: Progress = {
         ...{ sightings: new Map(), written: new Map(), leftAlone: new Map() },
         forgetAt: 0,
