@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { type Exchange, openExchange } from '../../src/store/exchange/exchange.ts';
 import type { ReceiptRow } from '../../src/store/exchange/rows.ts';
@@ -98,8 +98,15 @@ describe('the exchange database', () => {
     expect(() => shell(path, long)).toThrow(/CHECK constraint failed/);
   });
 
-  it('is for the group to read and write', () => {
+  it('is for the group to read and write, also when it failed as soon as it was made', () => {
     expect(statSync(open().path).mode & 0o777).toBe(0o660);
+    const path = join(temporaryFolder(), 'exchange.db');
+    const full = vi.spyOn(Database.prototype, 'pragma').mockImplementationOnce(() => {
+      throw new Database.SqliteError('the disk is full', 'SQLITE_FULL');
+    });
+    onTestFinished(() => full.mockRestore());
+    expect(() => open(path)).toThrow('the disk is full');
+    expect(statSync(open(path).path).mode & 0o777).toBe(0o660);
   });
 
   it('gives up after a moment while another program holds the lock, and works again later', () => {

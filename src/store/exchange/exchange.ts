@@ -8,7 +8,7 @@
  * (`LOCK_MS`, for waiting blocks this thread) and then throws `exchange.busy`, to be tried again
  * later. Nothing here is atomic with the mirror, so that each step may be done twice.
  */
-import { chmodSync, existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import Database from 'better-sqlite3';
@@ -160,15 +160,25 @@ function useRollbackJournal(database: Database.Database): void {
   );
 }
 
-function openFile(path: string, isNew: boolean, clock: Clock): Database.Database {
+/** It has its mode from the first moment, whatever the umask and whatever fails next. */
+function makeFile(path: string): void {
+  const umask = process.umask(0o777 & ~EXCHANGE_MODE);
+  try {
+    writeFileSync(path, '', { mode: EXCHANGE_MODE, flag: 'wx' });
+  } finally {
+    process.umask(umask);
+  }
+}
+
+function openFile(path: string, clock: Clock): Database.Database {
   let database: Database.Database | undefined;
   try {
+    if (!existsSync(path)) makeFile(path);
     database = new Database(path, { timeout: LOCK_MS });
     useRollbackJournal(database);
     for (const [name, value] of Object.entries(PRAGMAS)) database.pragma(`${name} = ${value}`);
     migrate(database, clock, readMigrations(MIGRATIONS));
     checkSchema(database, clock);
-    if (isNew) chmodSync(path, EXCHANGE_MODE);
     return database;
   } catch (cause) {
     database?.close();
@@ -198,8 +208,7 @@ function repair(database: Database.Database): void {
  * the rest of the daemon goes on without it.
  */
 export function openExchange(path: string, clock: Clock): Exchange {
-  const isNew = !existsSync(path);
-  const database = openFile(path, isNew, clock);
+  const database = openFile(path, clock);
   try {
     repair(database);
   } catch (cause) {
