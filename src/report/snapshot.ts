@@ -74,13 +74,14 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** What processes have begun that were killed. */
+/** What processes have begun that were killed; older programs had no process in the name. */
 function removeLeft(target: string): void {
   const folder = dirname(target);
   for (const name of readdirSync(folder)) {
     if (!name.startsWith(basename(target))) continue;
-    const pid = /^\.(\d+)\.unfinished$/.exec(name.slice(basename(target).length))?.[1];
-    if (pid !== undefined && !isRunning(Number(pid))) rmSync(join(folder, name), { force: true });
+    const found = /^(?:\.(\d+))?\.unfinished$/.exec(name.slice(basename(target).length));
+    if (!found || (found[1] !== undefined && isRunning(Number(found[1])))) continue;
+    rmSync(join(folder, name), { force: true });
   }
 }
 
