@@ -16,6 +16,7 @@ import type { Store, Tx } from '../../store/store.ts';
 import { deliveryIdOf } from '../desk.ts';
 import { UnknownStatus } from '../facts/status.ts';
 import { readSubject, type Subject } from '../facts.ts';
+import { resolveUndecidable } from '../incidents.ts';
 import { openPush } from '../push.ts';
 import { recordDecision } from '../record.ts';
 import { armedRuleIds } from '../reject/arming.ts';
@@ -225,6 +226,8 @@ async function act(deps: ReviewDeps, tx: Tx, request: ReviewRequest): Promise<Re
   const by = { actor: `person:${actor}`, trigger: 'person' };
   const decisionId = await recordDecision(tx, judgement, by);
   await remember(tx, request, judgement.subject, decisionId, at);
+  // It may never be due for the rules again.
+  await resolveUndecidable(tx, [orderDeliveryId], at);
   const to = wantedStatus(action, delivery.status);
   if (to === undefined) return { orderDeliveryId, deliveryNo, decisionId, outboxId: null };
   const { order_id: orderId, status: from, content_hash: contentHash } = delivery;

@@ -59,6 +59,24 @@ describe('a person who accepts a held delivery', () => {
     expect(replay.replayed.live.kind).toBe('hold');
   });
 
+  it('ends what is told of one that the rules could not decide', async () => {
+    const desk = await createDesk();
+    await sql`create trigger full before insert on decision when new.actor = 'daemon' begin
+      select raise(abort, 'the disk is full'); end`.execute(desk.store.db);
+    await desk.delivery({ id: 1, lines: [['a', 40]], more: { deliveryNo: 'DN-1' } });
+    await desk.decide();
+    const open = desk.store.db
+      .selectFrom('incident')
+      .select('kind')
+      .where('resolved_at', 'is', null);
+    expect(await open.execute()).toEqual([{ kind: 'undecidable' }]);
+    await desk.act('hold');
+    await sql`drop trigger full`.execute(desk.store.db);
+    await desk.clock.advance(3_600_000);
+    await desk.decide();
+    expect(await open.execute()).toEqual([]);
+  });
+
   it('is refused while a push of it is on its way, and changes nothing', async () => {
     const desk = await createDesk();
     await desk.act('accept');
