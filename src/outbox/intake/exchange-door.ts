@@ -95,14 +95,14 @@ async function answerOf(
   return [receiptRow(receipt, row.intakeId, row.handedInAt, isoTime(receivedAt))];
 }
 
-/** Takes waiting documents over and answers each; gives how many there were. */
+/** Takes waiting documents over and answers each; whether there may be more. */
 async function importDocuments(
   deps: ExchangeDoorDeps,
   exchange: Exchange,
   progress: Progress,
-): Promise<number> {
+): Promise<boolean> {
   const { intake, clock } = deps;
-  if (progress.answers.length >= ANSWERS_MAX) return 0;
+  if (progress.answers.length >= ANSWERS_MAX) return true;
   const rows = exchange.waiting(progress.takenTo, DOCUMENTS_PER_ROUND, CHARS_PER_ROUND);
   const receivedAt = clock.now();
   const parsed = rows.map((row) => ({ row, read: parsePayload(row.payload) }));
@@ -123,7 +123,7 @@ async function importDocuments(
     progress.takenTo = row.receiptId;
   }
   if (refused > 0) deps.log.warn({ rows: rows.length, refused }, 'documents refused at the door');
-  return rows.length;
+  return rows.length > 0;
 }
 
 /** Receipts that are due, as they are now. */
@@ -225,7 +225,7 @@ async function round(
   if (exchange.hasNews()) progress.unread = true;
   let more = false;
   if (progress.unread) {
-    more = (await importDocuments(deps, exchange, progress)) > 0;
+    more = await importDocuments(deps, exchange, progress);
     if (progress.answers.length > 0) exchange.writeReceipts(progress.answers);
     progress.answers = [];
     const customers = await importCustomers(store, exchange, CUSTOMERS_PER_ROUND, clock.now());
