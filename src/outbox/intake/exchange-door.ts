@@ -74,6 +74,11 @@ function receiptRow(
 interface Progress {
   /** Something may wait that was not taken over yet. */
   unread: boolean;
+  /**
+   * Everything that waited at the start is answered. Before, what an earlier run has taken and not
+   * answered looks like the documents of other doors, and would get a receipt beside its own.
+   */
+  isCaughtUp: boolean;
   /** The last receipt whose document was taken over; everything starts again with the file. */
   takenTo: number;
   answers: ReceiptRow[];
@@ -228,12 +233,14 @@ async function round(
     more = await importDocuments(deps, exchange, progress);
     if (progress.answers.length > 0) exchange.writeReceipts(progress.answers);
     progress.answers = [];
+    if (!more) progress.isCaughtUp = true;
     const customers = await importCustomers(store, exchange, CUSTOMERS_PER_ROUND, clock.now());
     if (customers > 0) deps.onCustomers?.();
     progress.unread = more || customers > 0;
     more = progress.unread;
   }
-  if ((await publishReceipts(deps, exchange, progress)) === RECEIPTS_PER_ROUND) more = true;
+  const published = progress.isCaughtUp ? await publishReceipts(deps, exchange, progress) : 0;
+  if (published === RECEIPTS_PER_ROUND) more = true;
   if (clock.monotonic() >= progress.forgetAt) {
     const before = clock.now() - deps.keepMs;
     const keys = await forgetKeys(store, before);
@@ -260,7 +267,7 @@ export function createExchangeDoor(deps: ExchangeDoorDeps) {
     try {
       await catchUp(deps, exchange);
       const none = { takenTo: 0, answers: [], told: undefined, forgetAt: 0 };
-      return { exchange, progress: { unread: true, ...none } };
+      return { exchange, progress: { unread: true, isCaughtUp: false, ...none } };
     } catch (error) {
       exchange[Symbol.dispose]();
       throw error;

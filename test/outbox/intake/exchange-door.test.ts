@@ -173,6 +173,27 @@ describe('the SQL door', () => {
     await bothShown(doors);
   });
 
+  it('shows each document once that was taken and not answered before a stop', async () => {
+    const { store, intake, sql: client, stop, start } = await openDoors();
+    await stop();
+    const count = 230;
+    const row = JSON.stringify(order());
+    client(`with recursive n(i) as (select 1 union all select i + 1 from n where i < ${count})
+      insert into intake (kind, reference, payload) select 'order', 'SO-' || i, '${row}' from n`);
+    const taken = Array.from({ length: count }, (_, at) => delivered(`SO-${at + 1}`));
+    await intake.handIn(taken);
+    // Their receipts wait, so that those of others are next.
+    const first = store.db.updateTable('outbox').where('outbox_id', '<=', 10);
+    await first.set({ state: 'sending' }).execute();
+    start();
+    await until('their receipts', async () => {
+      const due = store.db.selectFrom('intake').select('outbox_id').where('receipt_due', '>', 0);
+      return (await due.execute()).length === 10 || undefined;
+    });
+    const receipts = 'SELECT count(*), count(intake_id), count(document_id) FROM receipt';
+    expect(client(receipts)).toBe(`${count}|${count}|${count}`);
+  });
+
   it('takes all that waited behind a lock for long, without any news after it', async () => {
     const doors = await openDoors();
     const { store, path } = doors;
