@@ -4,7 +4,7 @@
  * until it was looked up at the service, and nothing is sent until a person resumes it. The
  * database that was there is kept beside it.
  */
-import { chmodSync, existsSync, renameSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { sql } from 'kysely';
@@ -51,6 +51,9 @@ function discard(path: string): void {
   for (const ending of ENDINGS) rmSync(path + ending, { force: true });
 }
 
+/** The mirror, and those that were in its place before. */
+const REPLACED = /^mirror\.db(?:\.before-restore-\d+)?$/;
+
 /** As many documents may be missing in a backup, and in what can be read of what it replaces. */
 const LOST_DOCUMENTS_MAX = 1_000_000;
 
@@ -73,10 +76,13 @@ function lastNumberIn(path: string): number {
  * Numbers of documents that came since are in the hands of the ERP: none of them is given to
  * another one. Gives the last number that the backup had given.
  */
-async function leaveNumbersOut(tx: Tx, replaced: string): Promise<number> {
+async function leaveNumbersOut(tx: Tx, dataDir: string): Promise<number> {
   const { rows } = await sql.raw<{ seq: number }>(LAST_NUMBER).execute(tx);
   const last = rows[0]?.seq ?? 0;
-  const next = Math.max(last, lastNumberIn(replaced)) + LOST_DOCUMENTS_MAX;
+  // A restore that was cut off has put it aside already.
+  const replaced = readdirSync(dataDir).filter((name) => REPLACED.test(name));
+  const numbers = replaced.map((name) => lastNumberIn(join(dataDir, name)));
+  const next = Math.max(last, ...numbers) + LOST_DOCUMENTS_MAX;
   await sql`delete from sqlite_sequence where name = 'outbox'`.execute(tx);
   await sql`insert into sqlite_sequence values ('outbox', ${next})`.execute(tx);
   return last;
@@ -98,7 +104,7 @@ async function doubtEverything(tx: Tx, plan: RestorePlan, createdAt: string, clo
     .select((eb) => eb.fn.max('order_id').as('order_id'))
     .executeTakeFirst();
   const maxOrderId = newest?.order_id ?? null;
-  const maxDocumentId = await leaveNumbersOut(tx, join(plan.dataDir, 'mirror.db'));
+  const maxDocumentId = await leaveNumbersOut(tx, plan.dataDir);
   await writeRestored(tx, { at: now, createdAt, maxOrderId, maxDocumentId }, clock);
   await tx
     .insertInto('audit')

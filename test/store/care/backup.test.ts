@@ -324,13 +324,21 @@ describe('a restored database', () => {
     expect(numbers.size).toBe(6);
   });
 
-  it('gives none either that one had since the same backup was restored before', async () => {
+  it.each([
+    ['restored before', false],
+    ['restored before, also where the second restore was cut off', true],
+  ])('gives none either that one had since the same backup was %s', async (_, isCutOff) => {
     const dataDir = temporaryFolder();
     await (await openMirror(dataDir)).close();
     const { backup } = await createBackup(planIn(dataDir), clock);
     const numbers = new Set<number>();
     for (const reference of ['first', 'second']) {
       await clock.advance(60_000);
+      if (isCutOff && numbers.size > 0) {
+        failToName(join(dataDir, 'mirror.db'));
+        await expect(restoreBackup(restorePlan(dataDir, backup.path), clock)).rejects.toThrow();
+        await clock.advance(60_000);
+      }
       await restoreBackup(restorePlan(dataDir, backup.path), clock);
       numbers.add(await numberGiven(dataDir, reference));
     }
