@@ -8,7 +8,7 @@
  * Level-triggered: what waits, what is due and what came of a push all follow from the database.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Clock } from '../../lib/clock.ts';
+import { type Clock, watchSteps } from '../../lib/clock.ts';
 import { isStoreUnusable, toError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
@@ -27,6 +27,7 @@ import {
   endEntries,
   endEntry,
   entryById,
+  moveGraces,
   putOff,
   type RejectEntry,
   reconsiderAll,
@@ -202,7 +203,23 @@ async function carryOut(deps: RejectDeps, entry: RejectEntry, signal: AbortSigna
 }
 
 export function createRejectExecutor(deps: RejectDeps): RejectExecutor {
+  const { store, clock, log } = deps;
+  const watched = watchSteps(clock);
   let wake = new AbortController();
+  // Outlives a run that fails: people were promised the whole grace.
+  let step = 0;
+
+  /** Whether the clock was moved since it was looked at. */
+  const followClock = async (): Promise<boolean> => {
+    step += watched();
+    if (step === 0) return false;
+    const moved = step;
+    const graces = await store.transaction((tx) => moveGraces(tx, moved, clock.now()));
+    step -= moved;
+    if (graces > 0) log.warn({ graces, byMs: moved }, 'the clock was moved, and graces with it');
+    return true;
+  };
+
   return {
     name: 'rejects',
     nudge: () => wake.abort(),
@@ -210,21 +227,22 @@ export function createRejectExecutor(deps: RejectDeps): RejectExecutor {
       while (!signal.aborted) {
         wake = new AbortController();
         // Mostly there is none, and a transaction would keep other writers waiting.
-        if (await hasPushed(deps.store.db)) {
-          await deps.store.transaction((tx) => settlePushed(tx, deps.clock.now()));
+        if (await hasPushed(store.db)) {
+          await store.transaction((tx) => settlePushed(tx, clock.now()));
         }
-        const waiting = await waitingEntries(deps.store.db);
-        const now = deps.clock.now();
+        const waiting = await waitingEntries(store.db);
+        const now = clock.now();
+        if (await followClock()) continue;
         for (const entry of waiting.filter(({ dueAt }) => dueAt <= now)) {
           if (signal.aborted) return;
           await carryOut(deps, entry, signal);
           await nextTurn();
         }
         if (wake.signal.aborted) continue;
-        const [first] = await waitingEntries(deps.store.db);
+        const [first] = await waitingEntries(store.db);
         const due = first?.dueAt ?? Number.POSITIVE_INFINITY;
-        const wait = Math.max(1, Math.min(SLEEP_MS_MAX, due - deps.clock.now()));
-        await deps.clock.sleep(wait, AbortSignal.any([signal, wake.signal])).catch(() => undefined);
+        const wait = Math.max(1, Math.min(SLEEP_MS_MAX, due - clock.now()));
+        await clock.sleep(wait, AbortSignal.any([signal, wake.signal])).catch(() => undefined);
       }
     },
   };

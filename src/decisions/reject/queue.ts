@@ -134,6 +134,21 @@ export function waitingEntries(db: Db): Promise<RejectEntry[]> {
     .execute();
 }
 
+/**
+ * The clock on the wall was moved by so many milliseconds, to `now`: what waits has as much of its
+ * grace left as it had. Gives how many do.
+ */
+export async function moveGraces(db: Db, step: number, now: number): Promise<number> {
+  const moved = await db
+    .updateTable('reject_entry')
+    .set((eb) => ({ due_at: eb('due_at', '+', step) }))
+    .where('ended_at', 'is', null)
+    .where('state', '=', 'waiting')
+    .where('due_at', '>', now - step)
+    .executeTakeFirstOrThrow();
+  return Number(moved.numUpdatedRows);
+}
+
 /** A rail is in its way for now: it is looked at again at `until`. */
 export async function putOff(
   tx: Tx,

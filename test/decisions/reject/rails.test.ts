@@ -209,6 +209,26 @@ describe('the rail', () => {
     expect(await court.meant()).toEqual(['1 rejected']);
   });
 
+  it.each([24, -24])(
+    'has its whole grace though the clock is moved by %i h meanwhile',
+    async (h) => {
+      const court = await createCourt();
+      await court.waiting();
+      const end = court.begin();
+      const { due_at: before } = await court.entry();
+      await court.clock.advance(10 * HOUR);
+      court.clock.step(h * HOUR);
+      await court.clock.advance(13 * HOUR);
+      expect(await court.entry()).toMatchObject({ state: 'waiting', due_at: before + h * HOUR });
+      await court.fresh();
+      await court.clock.advance(2 * HOUR);
+      await court.fresh();
+      await court.clock.advance(HOUR);
+      expect(await court.meant()).toEqual(['1 rejected']);
+      await end();
+    },
+  );
+
   it('hours: at night it waits for the next opening', async () => {
     const court = await createCourt();
     await court.clock.advance(10 * HOUR);

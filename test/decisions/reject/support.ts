@@ -126,8 +126,8 @@ export async function createCourt(rulesText = UNLUCKY, settings = settingsWith({
       await court.arm(lastsMs);
       await court.decide();
     },
-    /** Runs the executor until it has nothing to do. */
-    async execute(parts: Partial<RejectDeps> = {}) {
+    /** Runs the executor; what it gives stops it. */
+    begin(parts: Partial<RejectDeps> = {}): () => Promise<void> {
       const executor = createRejectExecutor({
         ...{ store, clock, log: silentLogger(), rules: () => rules, mode: () => 'live' },
         ...{ readDelivery: async () => ({}), onPush: nothing, onDecided: nothing },
@@ -136,9 +136,16 @@ export async function createCourt(rulesText = UNLUCKY, settings = settingsWith({
       const stop = new AbortController();
       const done = executor.run(stop.signal);
       onTestFinished(() => stop.abort());
+      return async () => {
+        stop.abort();
+        await done;
+      };
+    },
+    /** Runs the executor until it has nothing to do. */
+    async execute(parts: Partial<RejectDeps> = {}) {
+      const end = court.begin(parts);
       for (let turn = 0; turn < 10; turn += 1) await clock.advance(0);
-      stop.abort();
-      await done;
+      await end();
     },
     /** The grace is over, and everything is fresh. */
     async afterGrace(parts: Partial<RejectDeps> = {}) {
