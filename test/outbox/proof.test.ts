@@ -158,7 +158,7 @@ describe('what makes something new, in doubt', () => {
     expect((await bench.row(id)).desk_reason).toContain('neither found nor proved absent');
   });
 
-  it('is proved absent by complete looks only, whatever the others between them missed', async () => {
+  it('is proved absent by complete looks only, whatever others between them missed', async () => {
     const bench = await createBench();
     bench.creates = true;
     const id = await bench.add(1);
