@@ -208,16 +208,23 @@ export function createRejectExecutor(deps: RejectDeps): RejectExecutor {
   let wake = new AbortController();
   // Outlives a run that fails: people were promised the whole grace.
   let step = 0;
+  let watchedAt = clock.monotonic();
 
   /** Whether the clock was moved since it was looked at. */
   const followClock = async (): Promise<boolean> => {
+    const at = clock.monotonic();
     step += watched();
-    if (step === 0) return false;
     const moved = step;
-    const graces = await store.transaction((tx) => moveGraces(tx, moved, clock.now()));
-    step -= moved;
-    if (graces > 0) log.warn({ graces, byMs: moved }, 'the clock was moved, and graces with it');
-    return true;
+    if (moved !== 0) {
+      const graces = await store.transaction((tx) => {
+        const unwatchedMs = clock.monotonic() - watchedAt;
+        return moveGraces(tx, { step: moved, now: clock.now(), unwatchedMs });
+      });
+      step -= moved;
+      if (graces > 0) log.warn({ graces, byMs: moved }, 'the clock was moved, and graces with it');
+    }
+    watchedAt = at;
+    return moved !== 0;
   };
 
   return {

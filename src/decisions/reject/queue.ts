@@ -134,19 +134,32 @@ export function waitingEntries(db: Db): Promise<RejectEntry[]> {
     .execute();
 }
 
+interface ClockStep {
+  /** By how many milliseconds the clock on the wall was moved, to `now`. */
+  readonly step: number;
+  readonly now: number;
+  /** For how long nobody has looked whether it was. */
+  readonly unwatchedMs: number;
+}
+
 /**
- * The clock on the wall was moved by so many milliseconds, to `now`: what waits has as much of its
- * grace left as it had. Gives how many do.
+ * What waits has as much of its grace left as it had. What may have been queued since the clock was
+ * set back has its grace already. Gives how many were moved.
  */
-export async function moveGraces(db: Db, step: number, now: number): Promise<number> {
-  const moved = await db
+export async function moveGraces(db: Db, { step, now, unwatchedMs }: ClockStep): Promise<number> {
+  let moving = db
     .updateTable('reject_entry')
     .set((eb) => ({ due_at: eb('due_at', '+', step) }))
     .where('ended_at', 'is', null)
     .where('state', '=', 'waiting')
-    .where('due_at', '>', now - step)
-    .executeTakeFirstOrThrow();
-  return Number(moved.numUpdatedRows);
+    .where('due_at', '>', now - step);
+  if (step < 0) {
+    const since = now - unwatchedMs;
+    moving = moving.where(({ eb, or }) =>
+      or([eb('queued_at', '<', since), eb('queued_at', '>', now)]),
+    );
+  }
+  return Number((await moving.executeTakeFirstOrThrow()).numUpdatedRows);
 }
 
 /** A rail is in its way for now: it is looked at again at `until`. */

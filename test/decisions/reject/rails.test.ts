@@ -229,6 +229,18 @@ describe('the rail', () => {
     },
   );
 
+  it('has its whole grace also where it was queued since the clock was set back', async () => {
+    const court = await createCourt();
+    const end = court.begin();
+    await court.clock.advance(HOUR);
+    court.clock.step(-20 * HOUR);
+    await court.waiting();
+    const { due_at: due } = await court.entry();
+    await court.clock.advance(HOUR);
+    expect(await court.entry()).toMatchObject({ state: 'waiting', due_at: due });
+    await end();
+  });
+
   it('hours: at night it waits for the next opening', async () => {
     const court = await createCourt();
     await court.clock.advance(10 * HOUR);
