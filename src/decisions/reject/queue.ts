@@ -2,6 +2,7 @@
  * The queue of rejects: from the decision to reject until the delivery is rejected, or something
  * prevented it. An entry waits out its grace here, where everybody can see and stop it.
  */
+import { sql } from 'kysely';
 import type { Rule } from '../../rules/rule.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import type { Subject } from '../facts.ts';
@@ -143,13 +144,17 @@ interface ClockStep {
 }
 
 /**
- * What waits has as much of its grace left as it had. What may have been queued since the clock was
- * set back has its grace already. Gives how many were moved.
+ * What waits has as much of its grace left as it had, and never more than all of it: what was
+ * queued in a time to come was so under a clock that was right. What may have been queued since the
+ * clock was set back has its grace already. Gives how many were moved.
  */
 export async function moveGraces(db: Db, { step, now, unwatchedMs }: ClockStep): Promise<number> {
   let moving = db
     .updateTable('reject_entry')
-    .set((eb) => ({ due_at: eb('due_at', '+', step) }))
+    .set({
+      due_at: sql<number>`due_at + case when queued_at > ${now - step}
+        then ${now} - queued_at else ${step} end`,
+    })
     .where('ended_at', 'is', null)
     .where('state', '=', 'waiting')
     .where('due_at', '>', now - step);

@@ -241,6 +241,19 @@ describe('the rail', () => {
     await end();
   });
 
+  it('has no more than its grace where the daemon began by a wrong clock', async () => {
+    const court = await createCourt();
+    await court.waiting();
+    court.clock.step(-20_000 * 24 * HOUR);
+    const end = court.begin();
+    await court.clock.advance(HOUR);
+    court.clock.step(20_000 * 24 * HOUR);
+    await court.clock.advance(HOUR);
+    const { due_at: due } = await court.entry();
+    expect(due - court.clock.now()).toBeLessThanOrEqual(24 * HOUR);
+    await end();
+  });
+
   it('hours: at night it waits for the next opening', async () => {
     const court = await createCourt();
     await court.clock.advance(10 * HOUR);
