@@ -124,7 +124,7 @@ function triggerOf(row: Compared, { rulesKey, now }: DueQuery): DueDelivery['tri
 function isFresh({ rulesKey, now }: DueQuery): RawBuilder<boolean> {
   return sql<boolean>`(e.order_delivery_id is null or e.delivery_hash <> d.content_hash
     or (d.changed_at > e.evaluated_at and d.changed_at <= ${now})
-    or e.order_hash <> ${orderHash('o')} or e.rules_key <> ${rulesKey} or ${hasFailedPush()})`;
+    or e.order_hash <> ${orderHash('o')} or e.rules_key <> ${rulesKey} or ${hasFailedPush(now)})`;
 }
 
 /** A time to come is that of a clock that was set back meanwhile: that change is no news. */
@@ -152,7 +152,7 @@ async function pendingThat(
         'e.evaluated_at',
         'e.rules_key',
         'e.due_why',
-        sql<number>`${hasFailedPush()}`.as('failed_push'),
+        sql<number>`${hasFailedPush(query.now)}`.as('failed_push'),
       ])
       .where(isSettled(query))
       .where(which)

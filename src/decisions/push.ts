@@ -37,11 +37,14 @@ export function isPushOf(idColumn: string, decisionColumn: string): RawBuilder<b
     and outbox.reference = ${reference})`;
 }
 
-/** SQL: the push of the evaluation's decision ended after it, without success. */
-export function hasFailedPush(): RawBuilder<boolean> {
+/**
+ * SQL: the push of the evaluation's decision ended after it, without success. One that ended in a
+ * time to come did so before the clock was set back: no look at it would come after that.
+ */
+export function hasFailedPush(now: number): RawBuilder<boolean> {
   return sql<boolean>`exists (select 1 from outbox
     where ${isPushOf('e.order_delivery_id', 'e.decision_id')}
-    and ended_at > e.evaluated_at and state <> 'confirmed')`;
+    and ended_at > e.evaluated_at and ended_at <= ${now} and state <> 'confirmed')`;
 }
 
 /** SQL: the service had the push of this row of the outbox, and did not do what it says. */

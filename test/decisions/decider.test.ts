@@ -267,6 +267,23 @@ describe('a push that came to nothing', () => {
     expect(await house.pushes()).toHaveLength(2);
   });
 
+  it('is heard of once although the clock was set back since', async () => {
+    const house = await createHouse();
+    house.clock.step(60 * MINUTE);
+    await house.delivery({ id: 1 });
+    await house.decide();
+    await house.clock.advance(1_000);
+    await house.endPush('refused', { answered: false });
+    await house.clock.advance(1_000);
+    expect(await house.decide()).toEqual([]);
+    house.clock.step(-60 * MINUTE);
+    expect(await house.decide()).toEqual([]);
+    const rules = loadedRules(ACCEPT_SMALL);
+    const rulesKey = `live:${rules.ruleSet.hash}`;
+    const due = { now: house.clock.now(), settleMs: 0, accepted: false, rulesKey };
+    expect(await dueDeliveries(house.store.db, due, [], 9)).toEqual([]);
+  });
+
   it('is repeated where it met other lines, and these are gone again', async () => {
     const house = await createHouse();
     await house.delivery({ id: 1 });
