@@ -4,9 +4,9 @@
  * journaled in the mode `stopped` and nothing about a delivery is sent, a person's wish neither.
  *
  * It takes hold at once: the next decision and the next push see it. What the rules had accepted
- * and was not sent yet is canceled, because it may be the very reason; once the switch is off,
- * everything is decided anew. It outlives restarts: a row in the database says so, with the name
- * of who stopped and why, and the audit keeps both.
+ * and was not sent yet is canceled, because it may be the very reason, and what was on its way is
+ * not sent again; once the switch is off, everything is decided anew. It outlives restarts: a row
+ * in the database says so, with the name of who stopped and why, and the audit keeps both.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -70,17 +70,30 @@ async function audit(tx: Tx, action: string, asker: Asker, at: number, detail: o
     .execute();
 }
 
-/** Pushes that the rules decided on and that were not sent yet. */
-const UNSENT = sql<boolean>`outbox.kind = ${DELIVERY_STATUS_KIND} and outbox.state = 'queued'
+/** Open pushes that the rules decided on. */
+const OF_RULES = sql<boolean>`outbox.kind = ${DELIVERY_STATUS_KIND} and outbox.ended_at is null
   and exists (select 1 from decision n where n.actor = 'daemon'
     and n.decision_id = cast(substr(outbox.cause, length('decision:') + 1) AS integer))`;
 
-/** Whether there is anything to cancel: found out without a turn to write. */
+/** Those that were not sent yet. */
+const UNSENT = sql<boolean>`outbox.state = 'queued'`;
+
+/**
+ * Those that may come back and be sent again. What takes an accept back is none of them: pending
+ * harms nobody.
+ */
+const UNDER_WAY = sql<boolean>`(outbox.state in ('sending', 'in_doubt')
+  and outbox.expected_from <> 'accepted' and outbox.body->>'$.calledOff' is null)`;
+
+/** Whether there is anything to cancel or to call off: found out without a turn to write. */
 export async function hasUnsent(db: Db): Promise<boolean> {
   const row = await db
     .selectFrom('outbox')
     .select('outbox_id')
-    .where(UNSENT)
+    // By these an index finds it.
+    .where('state', 'in', ['queued', 'sending', 'in_doubt'])
+    .where(OF_RULES)
+    .where((eb) => eb.or([UNSENT, UNDER_WAY]))
     .limit(1)
     .executeTakeFirst();
   return row !== undefined;
@@ -90,11 +103,22 @@ function decisionOf({ cause }: { readonly cause: string }): number {
   return Number(cause.slice('decision:'.length));
 }
 
-/** What the rules decided and was not sent yet; gives how many there were. */
+/**
+ * What the rules decided and was not sent yet; gives how many there were. What is on its way may
+ * have arrived, which is confirmed; it is not sent a second time.
+ */
 export async function cancelUnsent(tx: Tx, reason: string, at: number): Promise<number> {
+  const calledOff = await tx
+    .updateTable('outbox')
+    .set({ body: sql<string>`json_set(body, '$.calledOff', ${reason})` })
+    .where(OF_RULES)
+    .where(UNDER_WAY)
+    .returning('cause')
+    .execute();
   const rows = await tx
     .updateTable('outbox')
     .set({ state: 'canceled', ended_at: at, last_error: reason })
+    .where(OF_RULES)
     .where(UNSENT)
     .returning(['cause', 'expected_from'])
     .execute();
@@ -103,7 +127,7 @@ export async function cancelUnsent(tx: Tx, reason: string, at: number): Promise<
   await tx
     .updateTable('evaluation')
     .set({ rules_key: '' })
-    .where(inKeys('decision_id', rows.map(decisionOf)))
+    .where(inKeys('decision_id', [...rows, ...calledOff].map(decisionOf)))
     .execute();
   // What is not taken back is as it was accepted, and the rules are asked about it again.
   await tx

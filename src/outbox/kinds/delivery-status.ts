@@ -54,10 +54,13 @@ interface Target {
   readonly contentHash: string | undefined;
   readonly linesHash: string | undefined;
   readonly sendBefore: number;
+  /** Why it must not be sent again: somebody stopped the decisions while it was on its way. */
+  readonly calledOff: string | undefined;
 }
 
 function targetOf(item: OutboxItem): Target {
   const { orderId, orderDeliveryId, status, contentHash, linesHash, sendBefore } = item.body;
+  const { calledOff } = item.body;
   if (
     typeof orderId !== 'number' ||
     typeof orderDeliveryId !== 'number' ||
@@ -70,6 +73,7 @@ function targetOf(item: OutboxItem): Target {
     contentHash: typeof contentHash === 'string' ? contentHash : undefined,
     linesHash: typeof linesHash === 'string' ? linesHash : undefined,
     sendBefore: typeof sendBefore === 'number' ? sendBefore : Number.POSITIVE_INFINITY,
+    calledOff: typeof calledOff === 'string' ? calledOff : undefined,
   };
 }
 
@@ -111,14 +115,16 @@ export function createDeliveryStatusKind(
 ): OutboxKind {
   const { store, clock, dryRun } = deps;
   let answeredAt = Number.NEGATIVE_INFINITY;
-  const isLate = ({ sendBefore }: Target): boolean => !dryRun && clock.now() >= sendBefore;
+  const over = ({ sendBefore, calledOff }: Target): string | undefined => {
+    return calledOff ?? (!dryRun && clock.now() >= sendBefore ? TOO_LATE : undefined);
+  };
   /** Why a push must not leave although the status is still the one it was decided on. */
   const obstacle = (target: Target, found: ReadState): string | undefined => {
     const { contentHash } = target;
     if (contentHash !== undefined && contentHash !== found.contentHash) {
       return 'the delivery has changed since it was decided';
     }
-    return isLate(target) ? TOO_LATE : undefined;
+    return over(target);
   };
   const look: OutboxKind['look'] = async (item, signal): Promise<Finding> => {
     const target = targetOf(item);
@@ -151,7 +157,8 @@ export function createDeliveryStatusKind(
       // Without a look, or a long queue of them would be old again before its end is reached. But
       // while the service is away they wait: they would be decided anew again and again.
       const isThere = clock.monotonic() - answeredAt < THERE_MS;
-      if (target.status === 'accepted' && isThere && isLate(target)) return overtaken(TOO_LATE);
+      const late = target.status === 'accepted' && isThere ? over(target) : undefined;
+      if (late !== undefined) return overtaken(late);
       const clearance = await clearByLook(look, item, signal);
       const reason = clearance.send ? await outdated(store.db, item) : undefined;
       return reason === undefined ? clearance : overtaken(reason);

@@ -1,0 +1,180 @@
+/** What the rules decided and is on its way while somebody stops the decisions. */
+import { dirname } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openKillSwitch } from '../../src/decisions/stop/kill-switch.ts';
+import { seededRandom } from '../../src/lib/chance.ts';
+import { InDoubtError, RetryLaterError } from '../../src/lib/errors.ts';
+import { silentLogger } from '../../src/lib/log.ts';
+import { createDispatcher } from '../../src/outbox/dispatcher.ts';
+import { enqueueDeliveryStatus } from '../../src/outbox/enqueue.ts';
+import { createDeliveryStatusKind } from '../../src/outbox/kinds/delivery-status.ts';
+import { createCourt } from './reject/support.ts';
+import { ACCEPT_SMALL, createHouse, type House, loadedRules } from './support.ts';
+
+const WHO = { actor: 'anna', reason: 'prices look wrong' };
+const STOPPED = 'anna stopped the decisions: prices look wrong';
+const MINUTE = 60_000;
+const LIMITS = {
+  ...{ concurrency: 4, attemptsMax: 5, retryMsMin: 1_000, looks: 4, retryMsMax: MINUTE },
+  ...{ deskAfterMs: 1_440 * MINUTE, lookMs: MINUTE, idleMsMax: 30_000 },
+};
+const TIGHT = () => loadedRules(ACCEPT_SMALL.replaceAll('20', '1'));
+
+/** An outbox and a kill switch; the first push that is sent waits for its answer. */
+async function outboxOf(house: Pick<House, 'store' | 'clock'>) {
+  const { store, clock } = house;
+  const log = silentLogger();
+  const killSwitch = await openKillSwitch({ store, clock, log, dataDir: dirname(store.path) });
+  const answer = Promise.withResolvers<never>();
+  const service = { status: 'pending', sent: 0 };
+  const shown = async () => {
+    const row = store.db.selectFrom('delivery').select('content_hash as contentHash');
+    const mirrored = await row.where('order_delivery_id', '=', 1).executeTakeFirstOrThrow();
+    return { orderDeliveryId: 1, status: service.status, ...mirrored };
+  };
+  const kind = createDeliveryStatusKind(
+    {
+      readDelivery: shown,
+      async setDeliveryStatus(_order, _delivery, status) {
+        service.sent += 1;
+        if (service.sent === 1) await answer.promise;
+        service.status = status;
+        return shown();
+      },
+    },
+    { store, clock, dryRun: false },
+  );
+  const dispatcher = createDispatcher({
+    ...{ store, clock, random: seededRandom(3), log, kinds: [kind], limits: LIMITS },
+    ...{ quietMs: () => 12 * MINUTE, brake: killSwitch.brake, dryRun: false },
+    onEnded: () => undefined,
+  });
+  const stop = new AbortController();
+  const done = dispatcher.run(stop.signal);
+  onTestFinished(async () => {
+    stop.abort();
+    answer.reject(new InDoubtError('transport.cut', 'cut off'));
+    await done;
+  });
+  await clock.advance(1);
+  return { killSwitch, service, fail: answer.reject, wake: () => dispatcher.nudge() };
+}
+
+async function accepted(): Promise<House> {
+  const house = await createHouse();
+  await house.delivery({ id: 1 });
+  expect(await house.decide()).toEqual(['1 accept']);
+  return house;
+}
+
+async function rows({ store }: Pick<House, 'store'>): Promise<string[]> {
+  const found = await store.db.selectFrom('outbox').select(['state', 'last_error']).execute();
+  return found.map((row) => `${row.state} ${row.last_error ?? ''}`.trim());
+}
+
+const WAYS = [
+  ['was not processed', new RetryLaterError('http.unreachable', 'nobody answers')],
+  ['is in doubt, and not there', new InDoubtError('transport.cut', 'cut off')],
+] as const;
+
+describe.each(WAYS)('what was sent before a stop and %s', (_, error) => {
+  it('is not sent again after it, but decided anew', async () => {
+    const house = await accepted();
+    const { killSwitch, service, fail } = await outboxOf(house);
+    expect(service.sent).toBe(1);
+    await killSwitch.stop(WHO);
+    await house.clock.advance(MINUTE);
+    await killSwitch.resume(WHO);
+    fail(error);
+    await house.clock.advance(5 * MINUTE);
+    expect(await rows(house)).toEqual([`refused ${STOPPED}`]);
+    expect(service.sent).toBe(1);
+    expect(await house.decide({ rules: TIGHT })).toEqual(['1 hold']);
+  });
+
+  it('is decided anew also where nothing has changed, and then leaves', async () => {
+    const house = await accepted();
+    const { killSwitch, service, fail, wake } = await outboxOf(house);
+    await killSwitch.stop(WHO);
+    await killSwitch.resume(WHO);
+    fail(error);
+    await house.clock.advance(5 * MINUTE);
+    expect(await house.decide()).toEqual(['1 accept']);
+    expect(await house.decide()).toEqual([]);
+    wake();
+    await house.clock.advance(MINUTE);
+    expect(await rows(house)).toEqual([`refused ${STOPPED}`, 'confirmed']);
+    expect(service.sent).toBe(2);
+  });
+
+  it('does not leave where the stop is on still when it comes back', async () => {
+    const house = await accepted();
+    const { killSwitch, service, fail } = await outboxOf(house);
+    await killSwitch.stop(WHO);
+    fail(error);
+    await house.clock.advance(5 * MINUTE);
+    expect(service.sent).toBe(1);
+    await killSwitch.resume(WHO);
+    await house.clock.advance(5 * MINUTE);
+    expect(service.sent).toBe(1);
+    expect(await house.decide({ killSwitch })).toEqual(['1 accept']);
+    expect(await house.pushes()).toHaveLength(2);
+  });
+
+  it('is sent again where a person decided it', async () => {
+    const house = await createHouse();
+    await house.delivery({ id: 1 });
+    const byHand = { orderId: 1, orderDeliveryId: 1, from: 'pending', to: 'accepted' } as const;
+    await house.store.transaction((tx) =>
+      enqueueDeliveryStatus(tx, { ...byHand, decisionId: 99 }, house.clock.now()),
+    );
+    const { killSwitch, service, fail } = await outboxOf(house);
+    await killSwitch.stop(WHO);
+    fail(error);
+    await house.clock.advance(5 * MINUTE);
+    await killSwitch.resume(WHO);
+    await house.clock.advance(5 * MINUTE);
+    expect(await rows(house)).toEqual(['confirmed']);
+    expect(service.sent).toBe(2);
+  });
+
+  it('is not sent again where the rules only observe by then', async () => {
+    const house = await accepted();
+    const { service, fail } = await outboxOf(house);
+    await house.decide({ mode: 'observe' });
+    fail(error);
+    await house.clock.advance(5 * MINUTE);
+    expect(service.sent).toBe(1);
+    const why = 'the rules are in the mode observe by now';
+    expect(await rows(house)).toEqual([`refused ${why}`]);
+  });
+});
+
+it.each(WAYS)('a reject that was sent before a stop and %s is held', async (_, error) => {
+  const court = await createCourt();
+  await court.waiting();
+  await court.afterGrace();
+  const { killSwitch, service, fail } = await outboxOf(court);
+  expect(service.sent).toBe(1);
+  await killSwitch.stop(WHO);
+  await killSwitch.resume(WHO);
+  fail(error);
+  await court.clock.advance(5 * MINUTE);
+  expect(service.sent).toBe(1);
+  expect(await rows(court)).toEqual([`refused ${STOPPED}`]);
+  await court.execute();
+  const detail = `the push is refused: ${STOPPED}`;
+  expect(await court.entry()).toMatchObject({ state: 'failed', detail });
+  expect(await court.decide()).toEqual(['1 hold']);
+});
+
+it('what was sent before a stop and has arrived is confirmed', async () => {
+  const house = await accepted();
+  const { killSwitch, service, fail } = await outboxOf(house);
+  await killSwitch.stop(WHO);
+  await killSwitch.resume(WHO);
+  service.status = 'accepted';
+  fail(new InDoubtError('transport.cut', 'cut off'));
+  await house.clock.advance(5 * MINUTE);
+  expect(await rows(house)).toEqual(['confirmed']);
+});
