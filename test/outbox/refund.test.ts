@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Secret } from '../../src/lib/secret.ts';
 import type { Reference } from '../../src/reference/reference.ts';
 import { type House, startHouse } from './house.ts';
@@ -97,6 +97,48 @@ describe('a pending refund', () => {
       path: 'orderReference',
     });
     expect(askedWith(house, 'R-2') + askedWith(house, 'R-3') + askedWith(house, 'R-4')).toBe(0);
+  });
+});
+
+describe('a pending refund that the service confirms between two lists of the pre-flight', () => {
+  /** R-1 asks for two of three; R-2 for more, while R-1 is confirmed behind the first list. */
+  async function askedAgain(slow: 'refunds' | 'pending-refunds', quantity: number) {
+    const late = { kind: 'latency', delay: '1s', path: `*/${slow}`, method: 'GET' };
+    const house = await startHouse({ knobs: { faults: [late] } });
+    const barcode = await ordered(house);
+    const { book, trade } = house.reference.world;
+    const ask = (reference: string, count: number) => {
+      const lines = [{ barcode, quantity: count }];
+      return house.put('pending_refund', reference, { orderReference: 'A-1', lines });
+    };
+    await house.until(await ask('R-1', 2), 'confirmed');
+    const [first] = book.pendingRefunds.all;
+    const table = slow === 'refunds' ? book.pendingRefunds : book.refunds;
+    const ofOrder: (id: number) => readonly object[] = table.ofOrder;
+    const list = vi.spyOn<{ ofOrder: typeof ofOrder }, 'ofOrder'>(table, 'ofOrder');
+    onTestFinished(() => list.mockRestore());
+    list.mockImplementationOnce((id) => {
+      const shown = ofOrder(id).map((one) => ({ ...one }));
+      if (first) trade.confirmRefund(first);
+      return shown;
+    });
+    const state = await house.until(await ask('R-2', quantity), 'confirmed', 'refused');
+    expect(first?.status).toBe('confirmed');
+    return { state, asked: askedWith(house, 'R-2') };
+  }
+
+  it('is not missed: nothing is refunded twice', async () => {
+    const { state, asked } = await askedAgain('pending-refunds', 2);
+    expect(state.problems).toMatchObject([
+      { message: 'only 1 are left to refund of what was ordered' },
+    ]);
+    expect(asked).toBe(0);
+  });
+
+  it('is not counted twice: what is left can be refunded', async () => {
+    const { state, asked } = await askedAgain('refunds', 1);
+    expect(state).toMatchObject({ state: 'confirmed', problems: [] });
+    expect(asked).toBe(1);
   });
 });
 

@@ -52,18 +52,19 @@ interface Listed {
   readonly refunds: readonly SalesOrderRefund[];
 }
 
-/** Both lists of the order, whole; throws when a row of them cannot be read. */
+/**
+ * Both lists of the order, whole; throws when a row of them cannot be read. One after the other:
+ * what the service confirms between them must stand in one of them, and may in both.
+ */
 async function listed(
   { v1 }: PendingRefundKindDeps,
   orderId: number,
   signal: AbortSignal,
 ): Promise<Listed | undefined> {
   const call = { priority: 'push', signal } as const;
-  const lists = await unlessGone(
-    Promise.all([v1.pendingRefunds(orderId, call), v1.refunds(orderId, call)]),
-  );
-  if (!lists) return undefined;
-  const [pending, refunds] = lists;
+  const pending = await unlessGone(v1.pendingRefunds(orderId, call));
+  const refunds = pending && (await unlessGone(v1.refunds(orderId, call)));
+  if (!refunds) return undefined;
   if (pending.rejects.length + refunds.rejects.length > 0) {
     const text = `the refunds of order ${orderId} cannot all be read`;
     throw new RetryLaterError('outbox.refunds_unreadable', text);

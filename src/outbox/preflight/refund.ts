@@ -25,9 +25,10 @@ function refundable(
       add(left, barcode, -refundedQuantity);
     }
   }
+  const refunded = new Set(lists.refunds.map(({ pendingRefundId }) => pendingRefundId));
   for (const pending of lists.pending) {
-    // A confirmed one stands among the refunds.
-    if (pending.status !== 'pending') continue;
+    // A confirmed one stands among the refunds, also where it was read before it was.
+    if (pending.status !== 'pending' || refunded.has(pending.pendingRefundId)) continue;
     for (const { barcode, quantity } of pending.refundLineItems) add(left, barcode, -quantity);
   }
   return left;
