@@ -4,7 +4,7 @@
  * the token that stands in `local.json` of the data folder, which only the daemon's user can read.
  *
  * JSON both ways. What cannot be done is 409 with `{code, message, hint}`, a body of the wrong form
- * 400. Each group of routes stands in a file of its own and says who may ask.
+ * 400, 413 or 415. Each group of routes stands in a file of its own and says who may ask.
  */
 import { timingSafeEqual } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
@@ -62,6 +62,14 @@ function installGroup(app: FastifyInstance, group: RouteGroup, token: string): v
   });
 }
 
+/** Fastify's refusal of a body: no JSON, too large, or of another type; told without the body. */
+function bodyRefusal(error: unknown): { status: number; message: string } | undefined {
+  if (!(error instanceof Error) || !('code' in error) || !('statusCode' in error)) return undefined;
+  const isOfBody = String(error.code).startsWith('FST_ERR_CTP_');
+  const status = Number(error.statusCode);
+  return isOfBody && status < 500 ? { status, message: error.message } : undefined;
+}
+
 function createApp({ log, groups }: LocalApiDeps, token: string): FastifyInstance {
   const app = createHttpServer(log);
   guardBrowser(app, { hasCookies: false });
@@ -77,6 +85,11 @@ function createApp({ log, groups }: LocalApiDeps, token: string): FastifyInstanc
     if (error instanceof z.ZodError) {
       const message = z.prettifyError(error);
       return reply.code(400).send({ code: 'local.bad_request', message });
+    }
+    const refusal = bodyRefusal(error);
+    if (refusal) {
+      const { status, message } = refusal;
+      return reply.code(status).send({ code: 'local.bad_request', message });
     }
     log.error({ err: error }, 'local API');
     return reply.code(500).send({ code: 'local.failed', message: 'see the log of the daemon' });

@@ -1,0 +1,68 @@
+import { readFileSync } from 'node:fs';
+import { expect, it, onTestFinished } from 'vitest';
+import { z } from 'zod';
+import { createLocalApi, localFile } from '../../src/console/api.ts';
+import { seededRandom } from '../../src/lib/chance.ts';
+import { createLogger } from '../../src/lib/log.ts';
+import { createScrubber } from '../../src/lib/secret.ts';
+import { temporaryFolder } from '../support/store.ts';
+
+const local = z.object({ url: z.string(), token: z.string() });
+
+/** A local API with one path, which gives the body back or fails; and what it logged. */
+async function startApi() {
+  const dataDir = temporaryFolder();
+  const lines: string[] = [];
+  const write = (line: string) => lines.push(line);
+  const log = createLogger({ level: 'error', format: 'json', scrubber: createScrubber(), write });
+  const listens = Promise.withResolvers<void>();
+  const api = createLocalApi(
+    {
+      ...{ log, random: seededRandom(1), onListening: () => listens.resolve() },
+      groups: [
+        {
+          access: 'operator',
+          install: (app) =>
+            app.post('/api/echo', async ({ body }) => {
+              if (body === null) throw Object.assign(new Error('a secret'), { statusCode: 404 });
+              return body;
+            }),
+        },
+      ],
+    },
+    { host: '127.0.0.1', port: 0, dataDir },
+  );
+  const stop = new AbortController();
+  const done = api.run(stop.signal);
+  onTestFinished(() => {
+    stop.abort();
+    return done;
+  });
+  await listens.promise;
+  const { url, token } = local.parse(JSON.parse(readFileSync(localFile(dataDir), 'utf8')));
+  const post = async (body: string, type = 'application/json') => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': type };
+    const answer = await fetch(`${url}/api/echo`, { method: 'POST', headers, body });
+    return { status: answer.status, body: await answer.json() };
+  };
+  return { lines, post };
+}
+
+it.each([
+  ['is no JSON', 400, '{"reason": "it\'s', undefined],
+  ['is empty', 400, '', undefined],
+  ['is of another type', 415, 'a: 1', 'application/yaml'],
+  ['is too large', 413, JSON.stringify('x'.repeat(2_000_000)), undefined],
+] as const)('says so where a body %s, and logs nothing', async (_, status, body, type) => {
+  const { post, lines } = await startApi();
+  expect(await post('{"a":1}')).toEqual({ status: 200, body: { a: 1 } });
+  const message = expect.not.stringContaining('reason');
+  expect(await post(body, type)).toEqual({ status, body: { code: 'local.bad_request', message } });
+  expect(lines).toEqual([]);
+});
+
+it('tells nobody but the log of a mistake of its own', async () => {
+  const { post, lines } = await startApi();
+  expect(await post('null')).toMatchObject({ status: 500, body: { code: 'local.failed' } });
+  expect(lines.join()).toContain('a secret');
+});
