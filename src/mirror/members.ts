@@ -11,7 +11,7 @@ export interface Members {
   money(name: string): number | null;
   /** A boolean as 1 or 0. */
   flag(name: string): number | null;
-  /** An ISO 8601 time as epoch milliseconds. */
+  /** A time as epoch milliseconds, in UTC unless it says otherwise; no such day is null. */
   time(name: string): number | null;
   /** A member that is an object, as members; a missing one has no members. */
   object(name: string): Members;
@@ -24,6 +24,26 @@ export interface Members {
 }
 
 type Open = Record<string, unknown>;
+
+const YEAR_FIRST = /^(\d{4})[-/](\d\d?)[-/](\d\d?)(?!\d)/;
+const DAY_FIRST = /^(?:[a-z]{3}, )?(\d\d?) [a-z]{3} \d{4}(?!\d)/i;
+const ZONE = /(?:Z|GMT|UTC?|[ECMP][SD]T|[+-]\d\d:?\d\d)$/i;
+
+/** The language makes the 31st of February one in March. */
+function hasDay(text: string): boolean {
+  const [, year, month, day] = (YEAR_FIRST.exec(text) ?? []).map(Number);
+  if (year !== undefined && month !== undefined) {
+    return new Date(Date.UTC(year, month - 1, day)).getUTCMonth() === month - 1;
+  }
+  const [upToYear, inMonth] = DAY_FIRST.exec(text) ?? [];
+  return new Date(`${upToYear} UTC`).getUTCDate() === Number(inMonth);
+}
+
+/** What else is written for a time; without a zone the language would take this machine's. */
+function looseTime(text: string): number {
+  if (!hasDay(text)) return Number.NaN;
+  return Date.parse(ZONE.test(text) ? text : `${text} UTC`);
+}
 
 /**
  * What was taken becomes undefined instead of being deleted: a deleted member makes the whole
@@ -71,8 +91,7 @@ class OpenMembers implements Members {
 
   time(name: string): number | null {
     const value = this.#left[name];
-    // Without a zone it would depend on that of this machine.
-    const at = typeof value === 'string' ? (parseTime(value) ?? Date.parse(value)) : Number.NaN;
+    const at = typeof value === 'string' ? (parseTime(value) ?? looseTime(value)) : Number.NaN;
     if (!Number.isFinite(at)) return this.#absent(name);
     this.#left[name] = undefined;
     return at;

@@ -13,8 +13,26 @@ describe('a time of the wire', () => {
     ['2026-03-31 18:00:00', '2026-03-31T18:00:00.000Z'],
     ['2026-03-31', '2026-03-31T00:00:00.000Z'],
     ['Tue, 31 Mar 2026 18:00:00 GMT', '2026-03-31T18:00:00.000Z'],
+    ['31 Mar 2026 18:00:00 +0200', '2026-03-31T16:00:00.000Z'],
+    ['31 Mar 2026 18:00:00', '2026-03-31T18:00:00.000Z'],
+    ['2026/03/31 18:00:00', '2026-03-31T18:00:00.000Z'],
+    ['2026/3/31', '2026-03-31T00:00:00.000Z'],
+    ['2026-03-31 18:00:00 +0200', '2026-03-31T16:00:00.000Z'],
+    ['2026-03-31 18:00:00 UTC', '2026-03-31T18:00:00.000Z'],
   ])('is the same on a host of any zone: %s', (written, meant) => {
     vi.stubEnv('TZ', 'Asia/Tokyo');
     expect(membersOfOwn({ createdAt: written }).time('createdAt')).toBe(Date.parse(meant));
+  });
+
+  it.each([
+    '2026-02-31T00:00:00',
+    '2026-02-31 00:00:00 UTC',
+    '2026/02/30 03:04:05',
+    'Tue, 31 Feb 2026 18:00:00 GMT',
+    '7',
+  ])('is none where there is no such day, and the text is kept: %s', (createdAt) => {
+    const members = membersOfOwn({ createdAt });
+    expect(members.time('createdAt')).toBeNull();
+    expect(members.rest()).toEqual({ createdAt });
   });
 });
