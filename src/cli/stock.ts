@@ -1,11 +1,17 @@
 /** `selvedge stock`: the stock of a barcode or a style, now, at some time, or through time. */
 import { Command } from 'commander';
-import { sql } from 'kysely';
 import { systemClock } from '../lib/clock.ts';
 import { RefusedError, UsageError } from '../lib/errors.ts';
 import { formatMinorUnits } from '../lib/money.ts';
 import { parseTime } from '../lib/units.ts';
-import { changedColumns, type RowChange, rowAsOf, stockWords } from '../mirror/point-in-time.ts';
+import {
+  changedColumns,
+  leftStyleSince,
+  type RowChange,
+  rowAsOf,
+  stockKnownSince,
+  stockWords,
+} from '../mirror/point-in-time.ts';
 import { type SqlRow, type SqlValue, selectByKeys } from '../store/bulk.ts';
 import type { Db } from '../store/store.ts';
 import { type CliContext, examples } from './command.ts';
@@ -36,12 +42,8 @@ async function rowsOfStyle(
 ): Promise<readonly SqlRow[]> {
   const rows = await selectByKeys(db, 'stock_variant', 'style_no', [style], 'barcode');
   if (at === undefined) return rows;
-  const left = await sql<{ readonly key: string }>`
-    select distinct key from change
-    where op = 'update' and entity = 'stock_variant'
-      and diff ->> '$.style_no[0]' = ${style} and at > ${at}`.execute(db);
   const known = new Set(rows.map((row) => row.barcode));
-  const keys = left.rows.flatMap(({ key }) => (known.has(key) ? [] : [key]));
+  const keys = (await leftStyleSince(db, style, at)).filter((key) => !known.has(key));
   return [...rows, ...(await selectByKeys(db, 'stock_variant', 'barcode', keys, 'barcode'))];
 }
 
@@ -77,13 +79,9 @@ async function requireKnown(db: Db, at: number): Promise<void> {
       hint: 'without --as-of it is the stock of now',
     });
   }
-  const changes = db.selectFrom('change').select('at').orderBy('seq').limit(1);
-  const first =
-    (await changes.where('entity', '=', 'stock_variant').executeTakeFirst()) ??
-    // Of the stock none is left: what is left of others says from when on all are kept.
-    (await changes.executeTakeFirst());
-  if (!first || at >= first.at) return;
-  const since = new Date(first.at).toISOString();
+  const first = await stockKnownSince(db);
+  if (first === undefined || at >= first) return;
+  const since = new Date(first).toISOString();
   throw new RefusedError('stock.too_early', `nothing is known of the stock before ${since}`, {
     hint: 'name a later time',
   });

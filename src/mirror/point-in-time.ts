@@ -2,8 +2,10 @@
  * What a mirrored row was at some time, from the row as it is and the change feed: every change
  * since then is undone, the latest first.
  */
+import { sql } from 'kysely';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
 import type { SqlRow, SqlValue } from '../store/bulk.ts';
+import type { Db } from '../store/store.ts';
 
 export interface RowChange {
   readonly at: number;
@@ -61,4 +63,27 @@ export function stockWords(row: SqlRow, changes: readonly RowChange[]): readonly
     return after ? 'back' : 'sold out';
   });
   return words.toReversed();
+}
+
+/**
+ * Barcodes that were taken out of the style after `at`. Asked for each one once, SQLite would go
+ * through all changes of the stock, in the order of their keys, not through the index for this.
+ */
+export async function leftStyleSince(db: Db, style: string, at: number): Promise<string[]> {
+  const { rows } = await sql<{ readonly key: string }>`
+    select key from change
+    where op = 'update' and entity = 'stock_variant'
+      and diff ->> '$.style_no[0]' = ${style} and at > ${at}`.execute(db);
+  return [...new Set(rows.map(({ key }) => key))];
+}
+
+/** From when on the stock is known; undefined: nothing has ever changed. */
+export async function stockKnownSince(db: Db): Promise<number | undefined> {
+  const { rows } = await sql<{ readonly at: number }>`
+    select at from change not indexed
+    where entity = 'stock_variant' order by seq limit 1`.execute(db);
+  if (rows[0]) return rows[0].at;
+  // Of the stock none is left: what is left of others says from when on all are kept.
+  const first = db.selectFrom('change').select('at').orderBy('seq').limit(1);
+  return (await first.executeTakeFirst())?.at;
 }

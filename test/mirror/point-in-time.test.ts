@@ -4,8 +4,14 @@ import { describe, expect, it } from 'vitest';
 import { writeStockVariants } from '../../src/mirror/catalog/apart.ts';
 import { STOCK_VARIANT } from '../../src/mirror/catalog/variant.ts';
 import { markDeleted } from '../../src/mirror/list.ts';
-import { rowAsOf, stockWords } from '../../src/mirror/point-in-time.ts';
+import {
+  leftStyleSince,
+  rowAsOf,
+  stockKnownSince,
+  stockWords,
+} from '../../src/mirror/point-in-time.ts';
 import { selectByKeys } from '../../src/store/bulk.ts';
+import { notePlans } from '../support/plans.ts';
 import { temporaryStore } from '../support/store.ts';
 
 const read = (readSeq: number) => ({ source: `run:${readSeq}`, readSeq, at: 1_000 * readSeq });
@@ -45,6 +51,16 @@ describe('the mirror in the past', () => {
     for (const [at, quantity] of EXPECTED) {
       expect({ at, quantity: rowAsOf(row ?? {}, changes, at)?.quantity }).toEqual({ at, quantity });
     }
+  });
+
+  it('does not go through the whole feed for a style or for its beginning', async () => {
+    const planned = notePlans(await aLife());
+    await leftStyleSince(planned.store.db, 'S-1', 0);
+    await stockKnownSince(planned.store.db);
+    expect(await planned.steps(/style_no/)).toEqual([
+      'SEARCH change USING INDEX change_style_left (<expr>=?)',
+    ]);
+    expect(await planned.steps(/order by/)).toEqual(['SCAN change']);
   });
 
   it('is what the SQL of docs/reporting.md says, with the SQLite of the system', async () => {
