@@ -17,14 +17,20 @@ WHERE o.completed = 0 AND o.deleted_at IS NULL AND d.deleted_at IS NULL
       (SELECT s.complete_at FROM stream_state s WHERE s.stream = 'stock'), 0)))
 GROUP BY l.barcode;
 
--- What is sold out keeps its names: of these rows somebody wants to know what they are.
+-- What is sold out keeps its names, and what was only ordered ahead has those of its season: of these
+-- rows somebody wants to know what they are.
 CREATE VIEW v_availability AS
 SELECT
-  r.barcode, v.style_no, v.style_name, v.color_name, v.size,
+  r.barcode,
+  coalesce(v.style_no, a.style_no) AS style_no, coalesce(v.style_name, a.style_name) AS style_name,
+  coalesce(v.color_name, a.color_name) AS color_name, coalesce(v.size, a.size) AS size,
   iif(v.deleted_at IS NULL, coalesce(v.quantity, 0), 0) AS in_stock, r.pending, r.accepted,
   iif(v.deleted_at IS NULL, coalesce(v.quantity, 0), 0) - r.pending - r.accepted AS free
 FROM v_reserved r
-LEFT JOIN stock_variant v ON v.barcode = r.barcode;
+LEFT JOIN stock_variant v ON v.barcode = r.barcode
+LEFT JOIN season_variant a ON a.season_barcode = (
+  SELECT n.season_barcode FROM season_variant n
+  WHERE n.barcode = r.barcode AND v.barcode IS NULL LIMIT 1);
 
 -- A variant without a size made by_size no JSON, and two of the same size one hid the other; styles
 -- of two brands with the same number, and colors without a code, were added up to one.

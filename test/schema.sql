@@ -1010,11 +1010,16 @@ GROUP BY l.barcode
 /* v_reserved(barcode,pending,accepted) */;
 CREATE VIEW v_availability AS
 SELECT
-  r.barcode, v.style_no, v.style_name, v.color_name, v.size,
+  r.barcode,
+  coalesce(v.style_no, a.style_no) AS style_no, coalesce(v.style_name, a.style_name) AS style_name,
+  coalesce(v.color_name, a.color_name) AS color_name, coalesce(v.size, a.size) AS size,
   iif(v.deleted_at IS NULL, coalesce(v.quantity, 0), 0) AS in_stock, r.pending, r.accepted,
   iif(v.deleted_at IS NULL, coalesce(v.quantity, 0), 0) - r.pending - r.accepted AS free
 FROM v_reserved r
 LEFT JOIN stock_variant v ON v.barcode = r.barcode
+LEFT JOIN season_variant a ON a.season_barcode = (
+  SELECT n.season_barcode FROM season_variant n
+  WHERE n.barcode = r.barcode AND v.barcode IS NULL LIMIT 1)
 /* v_availability(barcode,style_no,style_name,color_name,size,in_stock,pending,accepted,free) */;
 CREATE VIEW v_stock_grid AS
 SELECT

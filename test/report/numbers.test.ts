@@ -65,6 +65,19 @@ describe('what is packed and not shipped', () => {
     const sql = 'select barcode, style_no, color_name, size, in_stock, free from v_availability';
     expect(ask(sql)).toEqual(['100|S-1|black|S|0|-6']);
   });
+
+  it('has the names of its season for what was never in stock', async () => {
+    const { add, change, ask } = await filled();
+    const names = { style_no: 'S-7', color_name: 'red', size: 'M' };
+    for (const season of ['AW26', 'SS27']) {
+      const row = { season_barcode: `${season}-700`, season_name: season, barcode: '700' };
+      add('season_variant', { ...row, ...names, quantity: 0 });
+    }
+    change("update delivery_line set barcode = '700' where order_delivery_id = 12");
+    const sql = `select style_no, color_name, size, in_stock, free from v_availability
+      where barcode = '700'`;
+    expect(ask(sql)).toEqual(['S-7|red|M|0|-4']);
+  });
 });
 
 describe('stock by style and color', () => {
