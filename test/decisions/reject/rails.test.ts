@@ -194,6 +194,22 @@ describe('the rail', () => {
     expect(await court.meant()).toEqual(['1 rejected']);
   });
 
+  it('freshness: an order that an event told of and that is not read yet puts it off', async () => {
+    const court = await createCourt();
+    await court.waiting();
+    const asked = { requested_at: court.clock.now(), due_at: court.clock.now(), cause: 'event:1' };
+    await court.store.db
+      .insertInto('refresh')
+      .values({ order_id: 77, ...asked })
+      .execute();
+    await court.afterGrace();
+    await expectStopped(court, 'freshness', /an order to be read is 1d old, allowed are 15m/);
+    await court.store.db.deleteFrom('refresh').execute();
+    await court.clock.advance(10 * 60_000);
+    await court.execute();
+    expect(await court.meant()).toEqual(['1 rejected']);
+  });
+
   it('freshness: what was heard while the clock went ahead says nothing', async () => {
     const court = await createCourt();
     await court.waiting();

@@ -1,0 +1,96 @@
+/** What the limits of rejects count, by intents that are written as the executor writes them. */
+import { expect, it } from 'vitest';
+import { type Candidate, capExceeded } from '../../../src/decisions/reject/caps.ts';
+import { type Court, createCourt, DAY, HOUR, settingsWith, UNLUCKY } from './support.ts';
+
+interface Past {
+  readonly agoMs: number;
+  readonly amount?: number | null;
+  readonly currency?: string;
+  readonly rule?: string;
+}
+
+async function intend(court: Court, all: readonly Past[]): Promise<void> {
+  const now = court.clock.now();
+  for (const { agoMs, amount = 100, currency = 'DKK', rule = 'reject-unlucky' } of all) {
+    const at = now - agoMs;
+    await court.store.db
+      .insertInto('reject_entry')
+      .values({
+        ...{ order_delivery_id: 9, order_id: 9, rule_id: rule, rule_hash: '', delivery_hash: '' },
+        ...{ decision_id: 1, queued_at: at, due_at: at, state: 'rejected', rail: null },
+        ...{ detail: null, intent_at: at, intent_decision_id: 1, account_no: 'C-1' },
+        ...{ amount, currency, ended_at: at, ended_by: 'daemon' },
+      })
+      .execute();
+  }
+}
+
+async function houseOf(limits: object, rules = UNLUCKY) {
+  const court = await createCourt(rules, settingsWith(limits));
+  const { ruleSet } = court.rules();
+  const [rule] = ruleSet.rules;
+  if (!rule) throw new Error('no rule');
+  const exceeded = async (more: Partial<Candidate> = {}) => {
+    const candidate = { rule, accountNo: 'C-2', amount: 100, currency: 'DKK', ...more };
+    const found = await court.store.transaction((tx) =>
+      capExceeded(tx, candidate, ruleSet.settings, court.clock.now()),
+    );
+    return found?.detail;
+  };
+  return { court, exceeded };
+}
+
+/** `each` intents in every one of the `days` days before today. */
+function history(days: number, each: number): Past[] {
+  return Array.from({ length: days * each }, (_, at) => ({
+    agoMs: DAY * (1 + Math.floor(at / each)) + HOUR,
+  }));
+}
+
+/** So many today, in which the one that is asked for is not. */
+const today = (count: number): Past[] => Array.from({ length: count }, () => ({ agoMs: 2 * HOUR }));
+
+it.each([
+  // Two on each of 16 days, none on the 14 others.
+  { past: history(16, 2), allowed: 6, median: 2 },
+  // Half of the days: between none and two.
+  { past: history(15, 2), allowed: 3, median: 1 },
+  // What is longer ago says nothing.
+  { past: history(40, 2).slice(60), allowed: 1, median: 0 },
+])('compares with the median of the 30 days before: $median', async ({ past, allowed, median }) => {
+  const { court, exceeded } = await houseOf({ times_median: 3, median_floor: 1 });
+  await intend(court, [...past, ...today(allowed - 1)]);
+  expect(await exceeded()).toBeUndefined();
+  await intend(court, today(1));
+  expect(await exceeded()).toContain(`${allowed + 1} today, the median of 30 days is ${median}`);
+});
+
+it.each([
+  { what: 'of this one', past: [], more: { amount: null } },
+  { what: 'of an earlier one', past: [{ agoMs: HOUR, amount: null }], more: {} },
+  { what: 'of its currency', past: [], more: { currency: null } },
+])('rejects nothing where an amount is limited and not known: $what', async ({ past, more }) => {
+  const { court, exceeded } = await houseOf({ max_amount_per_day: 1000 });
+  await intend(court, past);
+  expect(await exceeded(more)).toBe('amount a day: an amount is not known');
+});
+
+it('allows exactly the amount that is allowed, all rules together and each by itself', async () => {
+  const own = UNLUCKY.replace('grace: 24h', 'grace: 24h, max_amount_per_day: 3');
+  const { court, exceeded } = await houseOf({ max_amount_per_day: 5 }, own);
+  const other = { agoMs: HOUR, amount: 200, rule: 'reject-other' };
+  // The SEK of an hour ago and what is a day old are other sums.
+  await intend(court, [other, { agoMs: HOUR, amount: 900, currency: 'SEK' }, { agoMs: DAY }]);
+  expect(await exceeded({ amount: 300 })).toBeUndefined();
+  expect(await exceeded({ amount: 301 })).toBe('amount a day: 5.01 DKK, allowed are 5');
+  await intend(court, [{ agoMs: HOUR, amount: 100 }]);
+  expect(await exceeded({ amount: 200 })).toBeUndefined();
+  const more = await exceeded({ amount: 201 });
+  expect(more).toBe('amount a day: 5.01 DKK, allowed are 5');
+  const alone = await houseOf({ max_amount_per_day: 500 }, own);
+  await intend(alone.court, [other, { agoMs: HOUR, amount: 100 }]);
+  expect(await alone.exceeded({ amount: 200 })).toBeUndefined();
+  const words = 'amount a day by reject-unlucky: 3.01 DKK, allowed are 3';
+  expect(await alone.exceeded({ amount: 201 })).toBe(words);
+});
