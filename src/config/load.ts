@@ -8,6 +8,7 @@
  * itself. All of it is reported at once, each with its place; an invalid value is never taken for
  * "not set", and nothing is corrected silently.
  */
+import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -81,31 +82,41 @@ function fileProblem(at: Place, message: string, hint: string): ConfigProblem {
   return { at, path: '', value: undefined, message, hint };
 }
 
+/** What was decoded from bytes of another encoding would name other files than the bytes do. */
+function encodingProblems(bytes: Buffer, text: string, place: Place): readonly ConfigProblem[] {
+  if (isUtf8(bytes)) return [];
+  const before = text.slice(0, text.indexOf('\ufffd')).split('\n');
+  const at = { ...place, line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
+  return [fileProblem(at, 'is not UTF-8 text', 'save it in this encoding')];
+}
+
 function readTree(place: { readonly source: 'default' | 'file'; readonly file: string }): {
   readonly tree: Tree;
   readonly problems: readonly ConfigProblem[];
 } {
   const nothing: Tree = { kind: 'map', members: new Map(), at: place, nameAt: place };
-  let text: string;
+  let bytes: Buffer;
   try {
-    text = readFileSync(place.file, 'utf8');
+    bytes = readFileSync(place.file);
   } catch (thrown) {
     const code = isJsonObject(thrown) ? String(thrown.code) : String(thrown);
     const hint = 'is the name right, and may this user read it?';
     return { tree: nothing, problems: [fileProblem(place, `cannot be read (${code})`, hint)] };
   }
+  const text = bytes.toString('utf8');
   if (text.length > FILE_CHARS_MAX) {
     const problem = fileProblem(place, 'is too large for a configuration', 'limit: 1 MiB');
     return { tree: nothing, problems: [problem] };
   }
   const { tree, problems } = parseTree(text, place);
+  const encoding = encodingProblems(bytes, text, place);
   if (tree.kind !== 'map') {
     const problem = fileProblem(tree.at, 'must hold settings', 'write name: value');
-    return { tree: nothing, problems: [problem] };
+    return { tree: nothing, problems: [...encoding, problem] };
   }
   return {
     tree,
-    problems: problems.map((p) => ({ ...p, path: '', value: undefined })),
+    problems: [...encoding, ...problems.map((p) => ({ ...p, path: '', value: undefined }))],
   };
 }
 

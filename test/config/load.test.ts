@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadConfig, requireConfig } from '../../src/config/load.ts';
@@ -115,6 +116,21 @@ describe('loading a configuration', () => {
     const loaded = loadConfig({ file, env: {} });
     const first = 'problems' in loaded ? loaded.problems[0] : undefined;
     expect(first).toMatchObject({ at: { file }, message: 'cannot be read (ENOENT)' });
+  });
+
+  it('refuses a file that is not UTF-8, where that begins', () => {
+    const file = writeConfig('');
+    const problemsOf = (bytes: Buffer) => {
+      writeFileSync(file, bytes);
+      const loaded = loadConfig({ file, env: ENV });
+      return 'problems' in loaded ? loaded.problems : [];
+    };
+    const latin = Buffer.from(`${MINIMAL}dataDir: /srv/f\xfcr-uns\n`, 'latin1');
+    const at = { file, line: 6, column: 16 };
+    expect(problemsOf(latin)).toMatchObject([{ at, message: 'is not UTF-8 text' }]);
+    const wide = problemsOf(Buffer.from(`\ufeff${MINIMAL}`, 'utf16le'));
+    expect(wide.map(({ message }) => message)).toContain('is not UTF-8 text');
+    expect(problemsOf(Buffer.from(`\ufeff${MINIMAL}`))).toEqual([]);
   });
 
   it('throws one error with every problem for callers that cannot go on', () => {

@@ -30,6 +30,15 @@ describe('secrets', () => {
     expect(config.service.v1.apiKey?.reveal()).toBe(CANARY);
   });
 
+  it('come from a file that an editor began with a mark, and from none in another encoding', () => {
+    const file = writeSecret(`\ufeff${CANARY}\r\n`);
+    const { config } = configIn(withKey(`{ file: ${file} }`));
+    expect(config.service.v1.apiKey?.reveal()).toBe(CANARY);
+    writeFileSync(file, `\ufeff${CANARY}\r\n`, 'utf16le');
+    const [problem] = problemsIn(withKey(`{ file: ${file} }`));
+    expect(problem?.message).toBe(`the secret file ${file} is not UTF-8 text`);
+  });
+
   it('come from a file beside the configuration', () => {
     const file = writeConfig(withKey('{ file: key }'));
     writeFileSync(join(file, '..', 'key'), CANARY, { mode: 0o600 });

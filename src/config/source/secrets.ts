@@ -3,6 +3,7 @@
  * `{ credential: … }` (a file name in systemd's `$CREDENTIALS_DIRECTORY`). What is written in the
  * place of a reference is never repeated in a message, because it may be the secret itself.
  */
+import { isUtf8 } from 'node:buffer';
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -82,7 +83,12 @@ function readSecretFile(path: string, mayBeShared: boolean): Read {
       const problem = `the secret file ${path} is larger than ${SECRET_BYTES_MAX} bytes`;
       return { problem, hint: 'the file must hold the secret and nothing else' };
     }
-    const value = readFileSync(descriptor, 'utf8').replace(/[\r\n]+$/, '');
+    const bytes = readFileSync(descriptor);
+    if (!isUtf8(bytes)) {
+      const problem = `the secret file ${path} is not UTF-8 text`;
+      return { problem, hint: 'save it in this encoding' };
+    }
+    const value = bytes.toString('utf8').replace(/^\ufeff|[\r\n]+$/g, '');
     if (value === '') return { problem: `the secret file ${path} is empty`, hint: 'fill it' };
     return { value };
   } finally {
