@@ -4,26 +4,8 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'v
 import type { HttpRequest } from '../../src/client/http/request.ts';
 import { createRelayApi } from '../../src/client/relay-api.ts';
 import { Secret } from '../../src/lib/secret.ts';
+import { CERTIFICATE, KEY } from '../fixtures/certificate.ts';
 import { impatient, rejection } from './support.ts';
-
-/** For localhost and 127.0.0.1, of this test alone, good until the year 2126. */
-const CERTIFICATE = `-----BEGIN CERTIFICATE-----
-MIIBnDCCAUGgAwIBAgIUZrKFSFJ14SOCUt9PsYZF+SkdV3cwCgYIKoZIzj0EAwIw
-FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMTE1MzAxM1oYDzIxMjYxMDI4
-MTUzMDEzWjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
-PQMBBwNCAARqUIP18WShdB60LJWJcAGlT+GI7l3yOjkVkEsdhFU9m7rTcVGNT3RK
-BDaxeJnQYK5AflVVcaKROOID7+4heo5/o28wbTAdBgNVHQ4EFgQUuLFZ8EOaWuaC
-+KfF/m22+yRfMVUwHwYDVR0jBBgwFoAUuLFZ8EOaWuaC+KfF/m22+yRfMVUwDwYD
-VR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgglsb2NhbGhvc3SHBH8AAAEwCgYIKoZI
-zj0EAwIDSQAwRgIhAMTNOZrj3yC/vFYFfhXfyWk70Ft9ggfr9VkeiYF/CIGnAiEA
-6m2uqWRWf7382HFAjb5XmxpJ+T7jrCGVa06ZIwTRrbY=
------END CERTIFICATE-----`;
-
-const KEY = `-----BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgFMR0gEsQRh17IfMf
-XFsWcvu8fj/R6aALNjonofgMf0qhRANCAARqUIP18WShdB60LJWJcAGlT+GI7l3y
-OjkVkEsdhFU9m7rTcVGNT3RKBDaxeJnQYK5AflVVcaKROOID7+4heo5/
------END PRIVATE KEY-----`;
 
 describe('transport over TLS', () => {
   const server = createServer({ cert: CERTIFICATE, key: KEY }, (request, response) => {

@@ -5,6 +5,7 @@ import { loadConfig, requireConfig } from '../../src/config/load.ts';
 import { showProblem } from '../../src/config/problems.ts';
 import { ConfigError } from '../../src/lib/errors.ts';
 import { Secret } from '../../src/lib/secret.ts';
+import { CERTIFICATE } from '../fixtures/certificate.ts';
 import { temporaryFolder } from '../support/store.ts';
 import { configIn, ENV, HOOK_SECRET, MINIMAL, problemsIn, writeConfig } from './support.ts';
 
@@ -220,6 +221,19 @@ describe('settings that depend on each other', () => {
       value: 'missing.pem',
       message: 'names a file that cannot be read',
     });
+  });
+
+  it('wants certificates in that file', () => {
+    const folder = temporaryFolder();
+    const problemOf = (path: string) => problemsIn(`${MINIMAL}  caFile: ${path}\n`)[0]?.message;
+    expect(problemOf(folder)).toBe('names a file that cannot be read');
+    const file = join(folder, 'ca.pem');
+    writeFileSync(file, 'not this');
+    expect(problemOf(file)).toBe('names a file that holds no certificate (PEM)');
+    writeFileSync(file, `${CERTIFICATE.slice(0, 200)}\n-----END CERTIFICATE-----\n`);
+    expect(problemOf(file)).toBe('names a file that holds no certificate (PEM)');
+    writeFileSync(file, `# of our own\n${CERTIFICATE}\n`);
+    expect(problemOf(file)).toBeUndefined();
   });
 
   it('wants the pauses in order', () => {

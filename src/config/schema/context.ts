@@ -1,5 +1,6 @@
 /** The fields whose values come from outside the file: paths, files and secrets. */
-import { accessSync, constants } from 'node:fs';
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { AbsentSecret, Secret } from '../../lib/secret.ts';
 import { parseReference, type Read, type SecretReference } from '../source/secrets.ts';
@@ -18,8 +19,8 @@ export interface SchemaContext {
 
 export interface ContextFields {
   path(example: string): z.ZodType<string, string>;
-  /** An existing file that can be read. */
-  file(example: string): z.ZodType<string, string>;
+  /** A file that holds certificates as PEM. */
+  certificates(example: string): z.ZodType<string, string>;
   /** `name` is what stands in the place of the value in logs. */
   secret(name: string): z.ZodType<Secret>;
   /** A text that some keep secret and others do not. */
@@ -99,12 +100,19 @@ function textOrSecretField(
   return loaded.meta({ ...meta });
 }
 
-function isReadable(path: string): boolean {
+/** TLS takes a file without a certificate in silence, and then trusts nobody. */
+function certificateProblem(path: string): string | undefined {
+  let text: string;
   try {
-    accessSync(path, constants.R_OK);
-    return true;
+    text = readFileSync(path, 'utf8');
   } catch {
-    return false;
+    return 'names a file that cannot be read';
+  }
+  try {
+    new X509Certificate(text);
+    return undefined;
+  } catch {
+    return 'names a file that holds no certificate (PEM)';
   }
 }
 
@@ -126,9 +134,12 @@ function isSigningSecret(secret: Secret): boolean {
 export function contextFields(context: SchemaContext): ContextFields {
   return {
     path: (example) => pathField(example, context),
-    file: (example) =>
+    certificates: (example) =>
       pathField(example, context)
-        .refine(isReadable, { error: 'names a file that cannot be read' })
+        .superRefine((path, ctx) => {
+          const message = certificateProblem(path);
+          if (message !== undefined) ctx.addIssue({ code: 'custom', message });
+        })
         .meta({ expected: 'the path of a file', example }),
     secret: (name) => secretField(name, context),
     textOrSecret: (name, expected, example) =>

@@ -132,6 +132,6 @@ export function serviceSection(fields: ContextFields) {
         delayMax: duration('1ms', '1h'),
       })
       .superRefine(delaysInOrder, onceSound('delayMin', 'delayMax')),
-    caFile: fields.file('/etc/ssl/certs/company.pem').nullable(),
+    caFile: fields.certificates('/etc/ssl/certs/company.pem').nullable(),
   });
 }
