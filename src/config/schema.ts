@@ -22,6 +22,7 @@ import {
   lossMeterSection,
   relaySection,
 } from './schema/listeners.ts';
+import { placesApart } from './schema/places.ts';
 import { serviceSection } from './schema/service.ts';
 import { streamsSection } from './schema/streams.ts';
 
@@ -86,7 +87,7 @@ function outboxSection() {
 /** The schema of the whole file, bound to the paths and secrets of this start. */
 export function createSchema(context: SchemaContext) {
   const fields = contextFields(context);
-  return z.strictObject({
+  const file = z.strictObject({
     instance: text('a short name (a-z, 0-9, -)', 'main', /^[a-z0-9][a-z0-9-]{0,31}$/),
     dataDir: fields.path('/var/lib/selvedge'),
     service: serviceSection(fields),
@@ -116,6 +117,7 @@ export function createSchema(context: SchemaContext) {
       format: choice('auto', 'json', 'journal', 'human'),
     }),
   });
+  return file.superRefine(placesApart, onceSound('dataDir', 'store', 'intake'));
 }
 
 /** The configuration as the program uses it: milliseconds, bytes, absolute paths, secrets. */

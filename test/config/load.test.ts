@@ -236,6 +236,27 @@ describe('settings that depend on each other', () => {
     expect(problemOf(file)).toBeUndefined();
   });
 
+  it.each([
+    ['intake: { database: data/mirror.db }', 'intake.database is the mirror itself'],
+    [
+      'intake: { folder: { path: data/ } }',
+      "intake.folder.path holds *.json files of the daemon's",
+    ],
+    ['intake: { folder: { path: data/backups } }', 'intake.folder.path holds *.json files of'],
+    [
+      'intake: { folder: { path: kept } }\nstore: { backup: { directory: kept } }',
+      'intake.folder.path holds *.json files of',
+    ],
+    ['intake: { folder: { path: data/in }, database: data/exchange.db }', undefined],
+  ])('keeps what is handed in apart from its own files: %s', (settings, message) => {
+    const [problem, more] = problemsIn(`${MINIMAL}dataDir: data\n${settings}\n`);
+    expect([problem && `${problem.path} ${problem.message}`, more]).toEqual([
+      message && expect.stringContaining(message),
+      undefined,
+    ]);
+    if (problem) expect(problem.at.line).toBe(7);
+  });
+
   it('wants the pauses in order', () => {
     const problems = problemsIn(`${MINIMAL}\noutbox: { delayMin: 20m }\n`);
     expect(problems.map(({ path }) => path)).toEqual(['outbox.delayMin']);

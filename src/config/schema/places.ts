@@ -1,0 +1,27 @@
+/** Files and folders that must not be the same. */
+import { join } from 'node:path';
+import type { z } from 'zod';
+
+interface Places {
+  readonly dataDir: string;
+  readonly store: { readonly backup: { readonly directory: string | null } };
+  readonly intake: {
+    readonly database: string | null;
+    readonly folder: { readonly path: string | null };
+  };
+}
+
+/** The check of the whole configuration: what is handed in does not lie among our own files. */
+export function placesApart({ dataDir, store, intake }: Places, ctx: z.RefinementCtx): void {
+  const { database, folder } = intake;
+  if (database === join(dataDir, 'mirror.db')) {
+    const message = 'is the mirror itself, which no other program may write';
+    const hint = 'name another file, or null for exchange.db in dataDir';
+    ctx.addIssue({ code: 'custom', path: ['intake', 'database'], message, params: { hint } });
+  }
+  const own = [dataDir, store.backup.directory ?? join(dataDir, 'backups')];
+  if (folder.path === null || !own.includes(folder.path)) return;
+  const message = "holds *.json files of the daemon's own, which would be taken for documents";
+  const hint = 'name a folder that holds nothing else';
+  ctx.addIssue({ code: 'custom', path: ['intake', 'folder', 'path'], message, params: { hint } });
+}
