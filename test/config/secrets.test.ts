@@ -148,6 +148,22 @@ describe('secrets', () => {
     expect(problem?.path).toBe('listener.secrets[0].secret');
   });
 
+  it.each([
+    ['    readToken: { env: KEY }', 'service.v1.readToken'],
+    ['relay: { apiUrl: https://relay.example.com, token: { env: KEY } }', 'relay.token'],
+    ['', 'service.v1.apiKey'],
+  ])('of a header must fit into one: %s', (section, path) => {
+    const text = `${section === '' ? withKey('{ env: KEY }') : MINIMAL}${section}\n`;
+    const problemOf = (KEY: string) => problemsIn(text, { env: { ...ENV, KEY } })[0];
+    for (const KEY of [`${CANARY}\n# the old one`, `${CANARY}\u20ac`, `${CANARY}\0`]) {
+      const problem = problemOf(KEY);
+      expect(problem?.message).toBe('holds a line break or a letter that no HTTP header can carry');
+      expect(problem?.path).toBe(path);
+      expect(JSON.stringify(problem)).not.toContain(CANARY);
+    }
+    expect(problemOf(`Bearer ${CANARY}`)).toBeUndefined();
+  });
+
   it.each([16, 24, 32, 75])('for signing may have %d bytes, with padding or without', (bytes) => {
     const padded = `whsec_${Buffer.alloc(bytes, 7).toString('base64')}`;
     for (const HOOK of [padded, padded.replace(/=+$/, '')]) {

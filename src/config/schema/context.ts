@@ -23,6 +23,8 @@ export interface ContextFields {
   certificates(example: string): z.ZodType<string, string>;
   /** `name` is what stands in the place of the value in logs. */
   secret(name: string): z.ZodType<Secret>;
+  /** A secret that is the value of a header as it is. */
+  headerSecret(name: string): z.ZodType<Secret>;
   /** A text that some keep secret and others do not. */
   textOrSecret(name: string, expected: string, example: string): z.ZodType<string | Secret>;
   /** A secret that messages are signed with. */
@@ -116,6 +118,9 @@ function certificateProblem(path: string): string | undefined {
   }
 }
 
+/** Node sends nothing else in a header, and what it refuses looks like a broken connection. */
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
 /** What needs no escape, and is too long to be guessed. */
 const TOKEN = /^[A-Za-z0-9_-]{16,256}$/;
 
@@ -142,6 +147,12 @@ export function contextFields(context: SchemaContext): ContextFields {
         })
         .meta({ expected: 'the path of a file', example }),
     secret: (name) => secretField(name, context),
+    headerSecret: (name) =>
+      secretField(name, context)
+        .refine((secret) => secret instanceof AbsentSecret || HEADER_VALUE.test(secret.reveal()), {
+          error: 'holds a line break or a letter that no HTTP header can carry',
+        })
+        .meta(SECRET_META),
     textOrSecret: (name, expected, example) =>
       textOrSecretField(name, { expected, example }, context),
     signingSecret: (name) =>

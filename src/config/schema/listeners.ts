@@ -100,7 +100,7 @@ export function relaySection(fields: ContextFields) {
   const id = () => text('an id of the relay', 'app_1', /^[\w.-]{1,256}$/).nullable();
   const section = z.strictObject({
     apiUrl: baseUrl().nullable(),
-    token: fields.secret('relay.token').nullable(),
+    token: fields.headerSecret('relay.token').nullable(),
     application: id(),
     endpoint: id(),
   });

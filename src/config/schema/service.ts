@@ -45,8 +45,8 @@ function v1(fields: ContextFields) {
   const section = z.strictObject({
     baseUrl: baseUrl(),
     login: login(fields, 'service.v1.login'),
-    apiKey: fields.secret('service.v1.apiKey').nullable(),
-    readToken: fields.secret('service.v1.readToken').nullable(),
+    apiKey: fields.headerSecret('service.v1.apiKey').nullable(),
+    readToken: fields.headerSecret('service.v1.readToken').nullable(),
     tokenHeader: headerName(),
     readTokenHeader: headerName(),
     tokenPointer: pointer(),
