@@ -43,7 +43,7 @@ async function open(config: Config, readConfig?: () => Config, log = testLogger(
     const rows = await db
       .selectFrom('incident')
       .select('detail')
-      .where('kind', '=', 'rules_invalid')
+      .where('kind', 'in', ['rules_invalid', 'config_invalid'])
       .where('resolved_at', 'is', null)
       .execute();
     return rows.map(({ detail }) => detail);
@@ -124,6 +124,25 @@ describe('a reload', () => {
     await expect(daemon.reload(WHO)).rejects.toMatchObject({ code: 'config.invalid' });
     read = () => config;
     expect((await daemon.reload(WHO)).diff.changed).toHaveLength(2);
+  });
+
+  it('with a mistake in the configuration is an incident until one succeeds', async () => {
+    const config = testConfig(reference, { folder });
+    let isBroken = true;
+    const readConfig = (): Config => {
+      if (isBroken) throw new ConfigError('config.invalid', 'the configuration has a mistake');
+      return config;
+    };
+    const first = await open(config, readConfig);
+    await expect(first.reload(WHO)).rejects.toThrow('has a mistake');
+    expect((await first.incidents()).join()).toContain('the configuration has a mistake');
+    isBroken = false;
+    await first.reload(WHO);
+    expect(await first.incidents()).toEqual([]);
+    isBroken = true;
+    await expect(first.reload(WHO)).rejects.toThrow('has a mistake');
+    await first.run(AbortSignal.abort());
+    expect(await (await open(config)).incidents()).toEqual([]);
   });
 
   it('lets rules that were only watched not act before those that come with the mode', async () => {

@@ -1,14 +1,18 @@
 /**
  * What SIGHUP and `selvedge rules reload` do: the configuration and the rules are read again and
- * checked as a whole. With a mistake in either, everything stays as it is. The rules, their folder
- * and their mode take effect at once; of other settings is told that they need a restart.
+ * checked as a whole. With a mistake in either, everything stays as it is, and an incident says so:
+ * who sends a signal gets no answer, and a configuration with a mistake lets no daemon start. The
+ * rules, their folder and their mode take effect at once; of other settings is told that they need
+ * a restart.
  */
 import { changedSettings } from '../../config/changes.ts';
 import type { Config } from '../../config/schema.ts';
 import type { DecisionMode } from '../../decisions/record.ts';
 import { openRuleKeeper, type Reloaded, type RuleKeeper } from '../../decisions/rule-keeper.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { ConfigError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
+import { endIncidents, openIncident } from '../../store/incidents.ts';
 import type { Store } from '../../store/store.ts';
 import type { Worker } from '../supervisor.ts';
 
@@ -44,8 +48,25 @@ const LISTS_EVERY_MS = 60_000;
 /** Settings that need no restart. */
 const AT_ONCE = ['rules.directory', 'rules.mode'];
 
+const INCIDENT = { kind: 'config_invalid', entity: 'configuration', key: 'file' } as const;
+
+async function readAgain(config: Config, deps: RulesInForceDeps): Promise<Config> {
+  const { store, clock, readConfig } = deps;
+  try {
+    return readConfig?.() ?? config;
+  } catch (thrown) {
+    if (thrown instanceof ConfigError) {
+      const detail = { code: thrown.code, message: thrown.message };
+      await openIncident(store.db, { ...INCIDENT, detail }, clock.now());
+    }
+    throw thrown;
+  }
+}
+
 export async function openRules(config: Config, deps: RulesInForceDeps): Promise<RulesInForce> {
-  const { clock, log, readConfig } = deps;
+  const { store, clock, log } = deps;
+  const nowSound = () => endIncidents(store.db, INCIDENT, [INCIDENT.key], clock.now());
+  await nowSound();
   let { rules } = config;
   const keeper = await openRuleKeeper({ ...deps, directory: rules.directory });
   if (keeper.isProvisional()) {
@@ -64,7 +85,7 @@ export async function openRules(config: Config, deps: RulesInForceDeps): Promise
     }),
     mode: () => (keeper.isProvisional() ? 'observe' : rules.mode),
     async reload(who) {
-      const fresh = readConfig?.() ?? config;
+      const fresh = await readAgain(config, deps);
       let from = rules.mode;
       const onInForce = (): void => {
         from = rules.mode;
@@ -72,6 +93,7 @@ export async function openRules(config: Config, deps: RulesInForceDeps): Promise
       };
       const { directory, mode: to } = fresh.rules;
       const reloaded = await keeper.reload(who, { directory, onInForce });
+      await nowSound();
       if (from !== to) log.info({ from, to }, 'the rules act in another mode');
       const restart = changedSettings(config, fresh).filter((path) => !AT_ONCE.includes(path));
       if (restart.length > 0) log.warn({ restart }, 'these settings act from the next start on');
