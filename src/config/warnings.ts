@@ -1,4 +1,5 @@
 /** Settings that are accepted, but that an operator should hear about. */
+import { parseDuration } from '../lib/units.ts';
 import type { ConfigProblem } from './problems.ts';
 import { parseReference, type SecretReference } from './source/secrets.ts';
 import { nearestTree, type Path, plainValue, showPath, type Tree } from './source/tree.ts';
@@ -43,11 +44,27 @@ function listenerWithoutSecret(tree: Tree): ConfigProblem[] {
   return [{ at: secrets.at, path: 'listener.secrets', value: undefined, message, hint }];
 }
 
+/** The desk takes what was not proved in time, and the proof begins only after the quiet time. */
+function deskBeforeProof(tree: Tree): ConfigProblem[] {
+  const settingAt = (name: string) => {
+    const path = ['outbox', name];
+    const { tree: written } = nearestTree(tree, path);
+    return { at: written.at, path: showPath(path), ms: parseDuration(String(plainValue(written))) };
+  };
+  const [quiet, desk] = [settingAt('quietTime'), settingAt('deskAfter')];
+  if (quiet.ms === undefined || desk.ms === undefined || desk.ms > quiet.ms) return [];
+  const { at, path } = desk.at.source === 'default' ? quiet : desk;
+  const message = 'lets deskAfter end with quietTime or before: nothing is ever proved absent';
+  const hint = 'all that is in doubt will be for a person; set deskAfter well above quietTime';
+  return [{ at, path, value: undefined, message, hint }];
+}
+
 /** The warnings of a configuration that is right; `hasCredentials`: whether they can be read. */
 export function warningsOf(tree: Tree, hasCredentials: boolean): ConfigProblem[] {
   return [
     ...secretsOfKind(tree, [], IN_ENVIRONMENT),
     ...(hasCredentials ? [] : secretsOfKind(tree, [], OUT_OF_SIGHT)),
     ...listenerWithoutSecret(tree),
+    ...deskBeforeProof(tree),
   ];
 }

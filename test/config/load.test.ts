@@ -257,6 +257,18 @@ describe('settings that depend on each other', () => {
     if (problem) expect(problem.at.line).toBe(7);
   });
 
+  it.each([
+    ['quietTime: 1d', '6:22'],
+    ['deskAfter: 10m', '6:22'],
+    ['quietTime: 6h, deskAfter: 6h', '6:37'],
+    ['quietTime: 23h', undefined],
+  ])('warns of a desk that comes before a proof of absence: %s', (settings, place) => {
+    const { warnings } = configIn(`${MINIMAL}outbox: { ${settings} }\n`);
+    const found = warnings.filter(({ path }) => path.startsWith('outbox'));
+    expect(found.map(({ at }) => `${at.line}:${at.column}`)).toEqual(place ? [place] : []);
+    for (const { message } of found) expect(message).toContain('nothing is ever proved absent');
+  });
+
   it('wants the pauses in order', () => {
     const problems = problemsIn(`${MINIMAL}\noutbox: { delayMin: 20m }\n`);
     expect(problems.map(({ path }) => path)).toEqual(['outbox.delayMin']);
