@@ -269,6 +269,25 @@ describe('settings that depend on each other', () => {
     for (const { message } of found) expect(message).toContain('nothing is ever proved absent');
   });
 
+  it('wants a token of its own for each program that hands in', () => {
+    const client = (name: string, key: string) => `{ name: ${name}, token: { env: ${key} } }`;
+    const problemOf = (key: string) => {
+      const text = `${MINIMAL}intake: { clients: [${client('erp', 'A')}, ${client('shop', key)}] }`;
+      const env = {
+        ...ENV,
+        A: 'canary-long-token-1234',
+        B: 'canary-long-token-1234',
+        C: 'x'.repeat(16),
+      };
+      return problemsIn(text, { env })[0];
+    };
+    for (const same of ['A', 'B']) {
+      expect(problemOf(same)).toMatchObject({ message: 'has the same token twice' });
+      expect(JSON.stringify(problemOf(same))).not.toContain('canary');
+    }
+    expect(problemOf('C')).toBeUndefined();
+  });
+
   it('wants the pauses in order', () => {
     const problems = problemsIn(`${MINIMAL}\noutbox: { delayMin: 20m }\n`);
     expect(problems.map(({ path }) => path)).toEqual(['outbox.delayMin']);

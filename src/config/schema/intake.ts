@@ -1,10 +1,17 @@
 /** What the ERP hands in: the doors and the way of receipts. */
 import { z } from 'zod';
+import { AbsentSecret, type Secret } from '../../lib/secret.ts';
 import type { ContextFields } from './context.ts';
 import { delaysInOrder, duration, onceSound, size, text, whole } from './fields.ts';
 
 const CLIENTS_MAX = 16;
 const ARGUMENTS_MAX = 32;
+
+/** Who hands in is told by the token alone. */
+function haveOwnTokens(clients: readonly { readonly token: Secret }[]): boolean {
+  const known = clients.filter(({ token }) => !(token instanceof AbsentSecret));
+  return new Set(known.map(({ token }) => token.reveal())).size === known.length;
+}
 
 export function intakeSection(fields: ContextFields) {
   const client = z.strictObject({
@@ -26,6 +33,7 @@ export function intakeSection(fields: ContextFields) {
       .refine((list) => new Set(list.map(({ name }) => name)).size === list.length, {
         error: 'has the same name twice',
       })
+      .refine(haveOwnTokens, { error: 'has the same token twice' })
       .meta({
         expected: `a list of up to ${CLIENTS_MAX} clients`,
         example: '[{ name: erp, token: { file: … } }]',
