@@ -181,7 +181,11 @@ describe('secrets', () => {
       '[secret service.v1.login.clientId]',
     );
     expect(problemsIn(login('{ file: /no/such }'))[0]?.message).toMatch(/\/no\/such \(ENOENT\)/);
-    expect(problemsIn(login('5'))[0]?.message).toMatch(/literal/);
+    // A number is no secret that stands in the file: it lacks its quotes.
+    expect(problemsIn(login('4711'))[0]).toMatchObject({
+      message: 'must be a client id (a number in quotes), or a reference to a secret that holds it',
+      value: '4711',
+    });
   });
 
   it('in the environment are accepted with a warning', () => {

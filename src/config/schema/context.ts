@@ -96,8 +96,10 @@ function textOrSecretField(
   context: SchemaContext,
 ): z.ZodType<string | Secret> {
   const loaded = z.unknown().transform((written, ctx): string | Secret => {
-    const isText = typeof written === 'string' && written.trim() !== '';
-    return isText ? written : loadSecret(name, written, context, ctx);
+    if (typeof written === 'string' && written.trim() !== '') return written;
+    if (typeof written !== 'number') return loadSecret(name, written, context, ctx);
+    ctx.addIssue({ code: 'custom', message: WRONG_KIND });
+    return z.NEVER;
   });
   return loaded.meta({ ...meta });
 }

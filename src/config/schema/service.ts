@@ -23,7 +23,7 @@ const MEMBER = /^[A-Za-z_]\w{0,63}$/;
 
 /** A log-in, or null while neither of its two credentials is set. */
 function login(fields: ContextFields, name: string) {
-  const expected = 'a client id, or a reference to a secret that holds it';
+  const expected = 'a client id (a number in quotes), or a reference to a secret that holds it';
   const clientId = fields.textOrSecret(`${name}.clientId`, expected, 'erp-1');
   return z
     .strictObject({
