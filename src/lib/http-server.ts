@@ -4,6 +4,7 @@
  */
 import type { AddressInfo } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
+import { systemClock } from './clock.ts';
 import { ConfigError, toError } from './errors.ts';
 import { isJsonObject } from './json.ts';
 import type { Logger } from './log.ts';
@@ -29,6 +30,8 @@ const HTTP_SERVER_LIMITS: HttpServerLimits = {
 /** Bigger header blocks are answered 431 by Node itself. */
 const HEADER_BYTES_MAX = 8_192;
 const REQUESTS_PER_SOCKET_MAX = 100_000;
+/** How long a closing server waits for its callers. */
+const CLOSE_MS_MAX = 5_000;
 /** Node's default of 30 s would let a slow sender exceed the limits above by that much. */
 const CONNECTIONS_CHECK_MS = 1_000;
 
@@ -60,6 +63,11 @@ export function createHttpServer(
   });
   app.server.maxConnections = limits.connectionsMax;
   app.server.maxRequestsPerSocket = REQUESTS_PER_SOCKET_MAX;
+  // A request that is never whole, or an answer that takes long, would keep it open for ever.
+  app.addHook('preClose', async () => {
+    const force = systemClock().after(CLOSE_MS_MAX, () => app.server.closeAllConnections());
+    app.server.once('close', () => force.cancel());
+  });
   // How it was answered says whose mistake it was: the caller decides that after this hook.
   const failures = new WeakMap<FastifyRequest, Error>();
   app.addHook('onError', async (request, _reply, error) => {

@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '../support/house.ts';
@@ -57,6 +59,20 @@ describe('a running daemon', () => {
     expect(log()).toContain('service.v1.apiKey');
     expect(log()).toContain('prefer { credential');
     expect(log()).toContain('listener.secrets');
+  });
+
+  it('waits for no caller at its local address for ever, nor with the time of others', async () => {
+    const { file, child, code, seen, log } = startDaemon();
+    await seen('local API listens');
+    const local = readFileSync(join(dirname(file), 'data', 'local.json'), 'utf8');
+    const [, port] = /:(\d+)"/.exec(local) ?? [];
+    const caller = connect(Number(port), '127.0.0.1');
+    onTestFinished(() => void caller.destroy());
+    await once(caller, 'connect');
+    caller.write('GET /healthz HTT');
+    child.kill('SIGTERM');
+    expect(await code).toBe(0);
+    expect(log()).not.toContain('worker did not stop in time');
   });
 
   it('stops in order when its terminal goes away', async () => {
