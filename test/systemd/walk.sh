@@ -121,7 +121,8 @@ drop_in() { # page, name
 }
 inside groupadd -f erp
 inside install -d -m 2770 -g erp /srv/exchange
-drop_in install.md 'SupplementaryGroups=erp'
+typed install.md 'usermod'
+drop_in install.md 'ReadWritePaths=/srv/exchange'
 drop_in install.md 'IPAddressDeny=any'
 echo 'intake: { database: /srv/exchange/exchange.db }' >>"$root/etc/selvedge/selvedge.yaml"
 inside systemctl daemon-reload
@@ -131,6 +132,8 @@ until_is 'drop-ins: the exchange database is there for the group' 'erp' \
   inside stat -c '%U %G %a' /srv/exchange/exchange.db
 until_is 'drop-ins: systemd finds nothing wrong' '^$' \
   inside systemd-analyze verify selvedge.service selvedge.socket
+inside systemctl start selvedge-backup.service
+until_is 'drop-ins: the backup has the exchange database' 'exchange.db"' operator backup list --json
 inside systemctl stop selvedge.service selvedge.socket 'selvedge@acme.service' 'selvedge@acme.socket'
 # ---- Was everything typed? ----------------------------------------------------------------------
 for page in install.md connect.md operating/{monitoring,at-three-in-the-morning,backup}.md; do

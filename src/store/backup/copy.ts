@@ -1,11 +1,22 @@
 /** A copy of a database that others may be writing. */
-import { chmodSync } from 'node:fs';
+import { chmodSync, statSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { RetryLaterError, StoreError, toError } from '../../lib/errors.ts';
 import { copyBytes, requireRoom } from '../space.ts';
 
 /** A copy is packed: pages that are half empty are joined. */
 const PACKED = 0.5;
+
+/** Throws StoreError `backup.failed` when this user may not look: it may be there all the same. */
+export function isThere(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch (cause) {
+    const message = `nobody knows whether ${path} is there: ${toError(cause).message}`;
+    const hint = 'may this user into its folder, by its group (docs/install.md)?';
+    throw new StoreError('backup.failed', message, { hint, cause });
+  }
+}
 
 /**
  * Consistent and compact, for its owner only; a new file. Throws StoreError `backup.failed`, and

@@ -22,7 +22,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { ConfigError, StoreError, toError } from '../../lib/errors.ts';
 import { isJsonObject } from '../../lib/json.ts';
 import { makeFolder } from '../folders.ts';
-import { copyDatabase } from './copy.ts';
+import { copyDatabase, isThere } from './copy.ts';
 import { inspectCopy } from './inspect.ts';
 import { type Backup, type BackupPart, backupName, digestOf, listBackups } from './manifest.ts';
 
@@ -110,7 +110,7 @@ async function makeBackup(plan: BackupPlan, base: string, now: number): Promise<
   const { dataDir, exchangeFile, program } = plan;
   try {
     const mirror = await makePart(join(dataDir, 'mirror.db'), mirrorCopy, plan);
-    const has = existsSync(exchangeFile);
+    const has = isThere(exchangeFile);
     const exchange = has ? await makePart(exchangeFile, exchangeCopy, plan) : null;
     const manifest = { createdAt: new Date(now).toISOString(), program, mirror, exchange };
     writeFileSync(path + PARTIAL, `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 });

@@ -14,7 +14,7 @@ import { EXCHANGE_MODE } from '../exchange/exchange.ts';
 import { lockFolder } from '../lock.ts';
 import { writeRestored } from '../state.ts';
 import { openStore, RESTORING, type Tx } from '../store.ts';
-import { copyDatabase } from './copy.ts';
+import { copyDatabase, isThere } from './copy.ts';
 import { verifyBackup } from './verify.ts';
 
 export interface RestorePlan {
@@ -146,9 +146,13 @@ function prepareExchange(copy: string, { exchangeFile, busyTimeoutMs }: RestoreP
 export async function restoreBackup(plan: RestorePlan, clock: Clock): Promise<Restored> {
   const { dataDir, exchangeFile } = plan;
   const path = join(dataDir, 'mirror.db');
+  if (plan.withExchange) isThere(exchangeFile);
   const folder = lockFolder(join(dataDir, 'daemon.lock'));
   const discardAll = (): void => {
-    for (const file of [path, exchangeFile]) discard(file + RESTORING);
+    discard(path + RESTORING);
+    // Where it stays as it is, this user need not get to it.
+    if (plan.withExchange || existsSync(exchangeFile + RESTORING))
+      discard(exchangeFile + RESTORING);
   };
   let isReady = false;
   try {

@@ -6,6 +6,7 @@ import fs, {
   readdirSync,
   renameSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
@@ -82,6 +83,12 @@ function failToName(path: string): void {
   });
 }
 
+/** An exchange that nobody may look at, root included. */
+function closedExchange(dataDir: string): string {
+  symlinkSync('closed', join(dataDir, 'closed'));
+  return join(dataDir, 'closed', 'exchange.db');
+}
+
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 
 describe('a backup', () => {
@@ -114,6 +121,16 @@ describe('a backup', () => {
     expect(left.map(({ path }) => path)).toEqual(made.slice(2).reverse());
     expect(left[0]?.manifest.exchange?.rows).toEqual({ intake: 0 });
     expect(readdirSync(planIn(dataDir).directory)).toHaveLength(6);
+  });
+
+  it('is none without an exchange that may be there', async () => {
+    const dataDir = temporaryFolder();
+    await (await openMirror(dataDir)).close();
+    const plan = { ...planIn(dataDir), exchangeFile: closedExchange(dataDir) };
+    const error = await createBackup(plan, clock).catch((thrown) => thrown);
+    expect(error).toMatchObject({ code: 'backup.failed', hint: expect.stringContaining('group') });
+    expect(error.message).toContain(plan.exchangeFile);
+    expect(listBackups(plan.directory)).toEqual([]);
   });
 
   it('stays although the clock was set back behind those that are there', async () => {
@@ -303,6 +320,19 @@ describe('a restored database', () => {
     expect(pauseReason(dataDir)).toMatch(/^restored from the backup of 2026/);
     expect(resumePushes(dataDir)).toBe(true);
     expect(arePushesPaused(dataDir)).toBe(false);
+  });
+
+  it('comes back beside an exchange that this user may not look at, but not with it', async () => {
+    const dataDir = temporaryFolder();
+    await (await openMirror(dataDir)).close();
+    const { backup } = await createBackup(planIn(dataDir), clock);
+    const exchangeFile = closedExchange(dataDir);
+    const plan = { ...restorePlan(dataDir, backup.path), exchangeFile };
+    const error = await restoreBackup({ ...plan, withExchange: true }, clock).catch((e) => e);
+    expect(error).toMatchObject({ code: 'backup.failed', hint: expect.stringContaining('group') });
+    expect(pauseReason(dataDir)).toBeUndefined();
+    const { kept } = await restoreBackup(plan, clock);
+    expect(kept[0]).toContain('mirror.db.before-restore-');
   });
 
   it('gives no document a number that another one had since the backup', async () => {
