@@ -4,7 +4,8 @@
  * edited file is refused by checksum, a database newer than the program is refused, and an
  * existing database is copied before it is changed.
  */
-import { chmodSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type Database from 'better-sqlite3';
 import type { Clock } from '../lib/clock.ts';
@@ -125,16 +126,30 @@ export function pendingMigrations(
 /** Of the room for the copy; new indexes, and the log, take some beside it. */
 const ROOM_TO_MIGRATE = 1.1;
 
+const PARTIAL = '.partial';
+
+/** What a kill in the middle left, a journal too: each further try would leave one more. */
+function removePartials(path: string): void {
+  const folder = dirname(path);
+  for (const name of readdirSync(folder)) {
+    const isOurs = name.startsWith(`${basename(path)}.before-`) && name.includes(PARTIAL);
+    if (isOurs) rmSync(join(folder, name), { force: true });
+  }
+}
+
 /** Whoever may open the database may open the copy, and nobody else; a half one does not stay. */
 function copyBefore(database: Database.Database, ending: string): string {
   const copy = `${database.name}.${ending}`;
+  const partial = copy + PARTIAL;
+  removePartials(database.name);
   requireRoom(copy, copyBytes(database) * ROOM_TO_MIGRATE);
   try {
-    database.prepare('vacuum into ?').run(copy);
-    chmodSync(copy, statSync(database.name).mode & 0o777);
+    database.prepare('vacuum into ?').run(partial);
+    chmodSync(partial, statSync(database.name).mode & 0o777);
+    renameSync(partial, copy);
     return copy;
   } catch (cause) {
-    rmSync(copy, { force: true });
+    rmSync(partial, { force: true });
     throw cause;
   }
 }
