@@ -79,11 +79,11 @@ function removeCopies(slip: string): void {
   }
 }
 
-/** What a stop in the middle left behind; what is younger another run may be writing. */
+/** What a stop in the middle left, journals too; what is younger another run may be writing. */
 function removePartials(directory: string, now: number): void {
   const oldest = backupName(now - RUN_MS_MAX);
   for (const name of readdirSync(directory)) {
-    if (!name.startsWith('backup-') || !name.endsWith(PARTIAL) || name >= oldest) continue;
+    if (!name.startsWith('backup-') || !name.includes(PARTIAL) || name >= oldest) continue;
     const path = join(directory, name);
     if (name.endsWith(SLIP + PARTIAL)) removeCopies(path.slice(0, -PARTIAL.length));
     rmSync(path, { force: true });
