@@ -4,7 +4,15 @@
  * edited file is refused by checksum, a database newer than the program is refused, and an
  * existing database is copied before it is changed.
  */
-import { chmodSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type Database from 'better-sqlite3';
@@ -144,8 +152,11 @@ function copyBefore(database: Database.Database, ending: string): string {
   removePartials(database.name);
   requireRoom(copy, copyBytes(database) * ROOM_TO_MIGRATE);
   try {
+    // From the first byte on; then whatever the umask took.
+    const mode = statSync(database.name).mode & 0o777;
+    writeFileSync(partial, '', { mode, flag: 'wx' });
     database.prepare('vacuum into ?').run(partial);
-    chmodSync(partial, statSync(database.name).mode & 0o777);
+    chmodSync(partial, mode);
     renameSync(partial, copy);
     return copy;
   } catch (cause) {

@@ -1,5 +1,5 @@
 /** A copy of a database that others may be writing. */
-import { chmodSync, statSync } from 'node:fs';
+import { statSync, writeFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { RetryLaterError, StoreError, toError } from '../../lib/errors.ts';
 import { copyBytes, requireRoom } from '../space.ts';
@@ -29,8 +29,9 @@ export function copyDatabase(source: string, target: string, busyTimeoutMs: numb
     from = new Database(source, options);
     const most = copyBytes(from);
     requireRoom(target, most, most * PACKED);
+    // Private from the first byte on, and its journal with it.
+    writeFileSync(target, '', { mode: 0o600, flag: 'wx' });
     from.prepare('vacuum into ?').run(target);
-    chmodSync(target, 0o600);
   } catch (cause) {
     if (cause instanceof RetryLaterError) throw cause;
     const message = `${source} cannot be copied to ${target}: ${toError(cause).message}`;

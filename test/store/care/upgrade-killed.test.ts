@@ -1,7 +1,7 @@
-/** A program that is killed while it copies the database, before it migrates. */
+/** A program that is killed while it copies the database. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, watch } from 'node:fs';
+import { mkdirSync, readdirSync, statSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
@@ -27,25 +27,48 @@ function olderDatabase(path: string): void {
   database.close();
 }
 
-it('leaves no half copy under the name of a whole one, nor its bytes', async () => {
-  const dataDir = join(temporaryFolder(), 'data');
-  mkdirSync(dataDir);
-  olderDatabase(join(dataDir, 'mirror.db'));
-  const config = writeConfig(`dataDir: ${dataDir}\n${MINIMAL}`);
-  const copies = () => readdirSync(dataDir).filter((name) => name.includes('.before-'));
-  const child = spawn(process.execPath, [LAUNCHER, '--config', config, 'migrate'], {
+/** Kills the command as soon as a file like this is there; gives what it has left of them. */
+async function killAtCopy(config: string, command: string[], folder: string, like: RegExp) {
+  const left = () => readdirSync(folder).filter((name) => like.test(name));
+  const child = spawn(process.execPath, [LAUNCHER, '--config', config, ...command], {
     env: launcherEnv(),
     stdio: 'ignore',
   });
   const ended = once(child, 'exit');
-  const watcher = watch(dataDir, () => copies().length > 0 && child.kill('SIGKILL'));
+  const watcher = watch(folder, () => left().length > 0 && child.kill('SIGKILL'));
   await ended;
   watcher.close();
-  for (const name of copies().filter((name) => /before-\d+-\d+$/.test(name))) {
+  return left();
+}
+
+function dataFolder(): { readonly dataDir: string; readonly config: string } {
+  const dataDir = join(temporaryFolder(), 'data');
+  mkdirSync(join(dataDir, 'backups'), { recursive: true });
+  olderDatabase(join(dataDir, 'mirror.db'));
+  return { dataDir, config: writeConfig(`dataDir: ${dataDir}\n${MINIMAL}`) };
+}
+
+const openToOthers = (folder: string, names: readonly string[]): readonly string[] =>
+  names.filter((name) => (statSync(join(folder, name)).mode & 0o077) !== 0);
+
+it('leaves no half copy under the name of a whole one, nor its bytes', async () => {
+  const { dataDir, config } = dataFolder();
+  const left = await killAtCopy(config, ['migrate'], dataDir, /\.before-/);
+  expect(openToOthers(dataDir, left)).toEqual([]);
+  for (const name of left.filter((name) => /before-\d+-\d+$/.test(name))) {
     const copy = new Database(join(dataDir, name), { readonly: true });
     expect(copy.prepare('select count(*) from rule_set').pluck().get()).toBe(96);
     copy.close();
   }
   expect((await runCommand(['--config', config, 'migrate'])).code).toBe(0);
-  expect(copies()).toEqual([expect.stringMatching(/before-\d+-\d+$/)]);
+  const copies = readdirSync(dataDir).filter((name) => name.includes('.before-'));
+  expect(copies).toEqual([expect.stringMatching(/before-\d+-\d+$/)]);
+});
+
+it('lets nobody else read the half of a backup', async () => {
+  const { dataDir, config } = dataFolder();
+  const backups = join(dataDir, 'backups');
+  const left = await killAtCopy(config, ['backup', 'create'], backups, /-mirror\.db/);
+  expect(left).not.toEqual([]);
+  expect(openToOthers(backups, left)).toEqual([]);
 });
