@@ -118,7 +118,7 @@ export const EXIT = {
   migration: { code: 73, meaning: 'a schema migration failed; nothing was changed' },
   temporary: {
     code: 75,
-    meaning: 'another daemon owns the database, or the disk is full: try later',
+    meaning: 'somebody else holds the database, or the disk is full: try later',
   },
   config: { code: 78, meaning: 'the configuration or the rules are wrong' },
   forced: { code: 130, meaning: 'stopped by force (second signal)' },
@@ -145,7 +145,7 @@ export function exitCodeOf(error: unknown): number {
   if (error instanceof UsageError) return EXIT.usage.code;
   if (error instanceof ConfigError) return EXIT.config.code;
   if (error instanceof StoreError) {
-    if (error.code === 'store.locked') return EXIT.temporary.code;
+    if (['store.locked', 'store.busy'].includes(error.code)) return EXIT.temporary.code;
     if (error.code === 'store.migration_failed') return EXIT.migration.code;
     return EXIT.store.code;
   }

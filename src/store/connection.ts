@@ -143,8 +143,10 @@ function prepared(database: Database.Database, prepare: () => void): Database.Da
   } catch (cause) {
     database.close();
     if (!(cause instanceof Database.SqliteError)) throw cause;
-    throw new StoreError('store.unusable', `${database.name}: ${cause.message}`, {
-      hint: cause.code.startsWith('SQLITE_BUSY')
+    const isBusy = cause.code.startsWith('SQLITE_BUSY');
+    const code = isBusy ? 'store.busy' : 'store.unusable';
+    throw new StoreError(code, `${database.name}: ${cause.message}`, {
+      hint: isBusy
         ? 'another program holds it; end that first'
         : 'check dataDir in the configuration, and the disk; else restore a backup',
       cause,

@@ -58,6 +58,21 @@ describe('selvedge run', () => {
     expect(shape()).toEqual(before);
   });
 
+  it('tries again later where another program holds the database: that ends', async () => {
+    const dataDir = join(temporaryFolder(), 'data');
+    mkdirSync(dataDir);
+    const path = join(dataDir, 'mirror.db');
+    const { store } = await openStore({ path, busyTimeoutMs: 1_000 }, systemClock());
+    await store.close();
+    const database = new Database(path);
+    onTestFinished(() => void database.close());
+    database.exec('begin exclusive');
+    const file = writeConfig(`dataDir: ${dataDir}\nstore: { busyTimeout: 100ms }\n${MINIMAL}`);
+    const { code, stderr } = await selvedge(['--config', file, 'run'], ENV);
+    expect(stderr).toContain('another program holds it; end that first');
+    expect(code).toBe(EXIT.temporary.code);
+  });
+
   it.each(['selvedge.service', 'selvedge@.service'])(
     'is not repeated by %s when a person must look, and by all means otherwise',
     (unit) => {
