@@ -1,5 +1,5 @@
 /** `selvedge stock`: the stock of a barcode or a style, now, at some time, or through time. */
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { systemClock } from '../lib/clock.ts';
 import { RefusedError, UsageError } from '../lib/errors.ts';
 import { formatMinorUnits } from '../lib/money.ts';
@@ -153,7 +153,7 @@ export function stock(context: CliContext): Command {
     )
     .argument('<barcode|style>', 'a barcode, or the number of a style')
     .option('--as-of <time>', 'as it was then, for example 2026-03-31T18:00:00Z')
-    .option('--history', 'every change')
+    .addOption(new Option('--history', 'every change').conflicts(['asOf']))
     .option('--json', 'as JSON')
     .addHelpText(
       'after',

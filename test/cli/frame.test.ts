@@ -43,6 +43,13 @@ describe('the command line', () => {
     [['sync', 'runs', '--limit', '0'], 'It must be a whole number from 1 to 10000.'],
     [['sync', 'release', 'latest', '--reason', 'x'], 'It must be a whole number from 0.'],
     [['rules', 'replay', '4.7'], 'It must be a whole number from 0.'],
+    [['status', '--check', '--json'], "'--check' cannot be used with option '--json'"],
+    [['status', '--watch', '--json'], "'--watch' cannot be used with option '--json'"],
+    [['status', '--watch', '--check'], "'--check' cannot be used with option '--watch'"],
+    [
+      ['stock', 'S-1', '--history', '--as-of', '2026-03-31'],
+      "'--history' cannot be used with option '--as-of <time>'",
+    ],
     [['api', 'DELETE', '/brands'], 'DELETE is none of GET, POST, PATCH'],
     [['api', 'POST', '/orders'], 'POST needs a body'],
     [['outbox', 'resolve', '1', '--as', 'lost', '--reason', 'x'], '--as lost is not known'],

@@ -1,5 +1,5 @@
 /** `selvedge status`: how the installation is. */
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import type { Config } from '../../config/schema.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { toError } from '../../lib/errors.ts';
@@ -137,8 +137,13 @@ export function status(context: CliContext): Command {
       'Streams and their age, deliveries, pushes, events and what needs a person. Reads the\n' +
         'database only: works while the daemon runs and while it does not.',
     )
-    .option('--watch', 'again every two seconds, until Ctrl-C')
-    .option('--check', 'one line; exits with 0 fine, 1 warning, 2 critical, 3 unknown')
+    .addOption(new Option('--watch', 'again every two seconds, until Ctrl-C').conflicts(['json']))
+    .addOption(
+      new Option(
+        '--check',
+        'one line; exits with 0 fine, 1 warning, 2 critical, 3 unknown',
+      ).conflicts(['watch', 'json']),
+    )
     .option('--json', 'as JSON')
     .addHelpText(
       'after',
