@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { type Backtest, backtest } from '../../decisions/trial/backtest.ts';
 import { formatBacktest } from '../../decisions/trial/backtest-text.ts';
 import { systemClock } from '../../lib/clock.ts';
-import { EXIT } from '../../lib/errors.ts';
+import { EXIT, UsageError } from '../../lib/errors.ts';
 import type { Rule } from '../../rules/rule.ts';
 import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
@@ -46,12 +46,19 @@ async function keep(
   context.output.note(`kept as report ${reportId}`);
 }
 
-async function run(context: CliContext, options: BacktestCommand, command: Command): Promise<void> {
+/** In a period that is none no reject is found: a check by it would always be passed. */
+function periodOf(options: BacktestCommand): { readonly since: number; readonly until: number } {
   const now = systemClock().now();
-  const period = {
-    since: parseMoment(options.since, now),
-    until: options.until === undefined ? now : parseMoment(options.until, now),
-  };
+  const since = parseMoment(options.since, now);
+  const until = options.until === undefined ? now : parseMoment(options.until, now);
+  if (until > since) return { since, until };
+  throw new UsageError('rules.no_period', '--until is not after --since: no decision is between', {
+    hint: 'without --until the period ends now',
+  });
+}
+
+async function run(context: CliContext, options: BacktestCommand, command: Command): Promise<void> {
+  const period = periodOf(options);
   const { against, shadowAsLive, maxNewRejects = Number.POSITIVE_INFINITY } = options;
   const tried = rulesDirectory(command, context, options.rules);
   const { report, rules } = await withMirror(command, context, async (db) => {

@@ -68,6 +68,20 @@ describe('rules backtest', () => {
     expect(stdout).toMatch(/accept -> hold +\d+ deliver/);
   });
 
+  it('takes a time before all times for the beginning', async () => {
+    const ever = await house.run('rules', 'backtest', '--since', '999999999d');
+    expect([ever.code, ever.stdout]).toEqual([0, expect.stringContaining('1970-01-01T00:00:00')]);
+  });
+
+  it('guards nothing by a period in which there can be no decision', async () => {
+    const asked = ['rules', 'backtest', '--since', '1d', '--max-new-rejects', '0'];
+    const empty = await house.run(...asked, '--until', '2d');
+    expect([empty.code, empty.stdout]).toEqual([2, '']);
+    expect(empty.stderr).toContain('--until is not after --since');
+    const ahead = await house.run('rules', 'backtest', '--since', '2999-01-01');
+    expect(ahead.code).toBe(2);
+  });
+
   it('needs a time that can be read', async () => {
     const wrong = await house.run('rules', 'backtest', '--since', 'yesterday');
     expect([wrong.code, wrong.stderr]).toEqual([
