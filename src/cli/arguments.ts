@@ -1,6 +1,6 @@
 /** Arguments and options that several commands read the same way. */
 import { InvalidArgumentError } from 'commander';
-import { parseDuration } from '../lib/units.ts';
+import { formatDuration, parseDuration } from '../lib/units.ts';
 
 /** For commander: a whole number from `min` to `max`; what is none is refused, never rounded. */
 export function wholeNumber(min = 0, max = Number.MAX_SAFE_INTEGER): (text: string) => number {
@@ -17,4 +17,29 @@ export function duration(text: string): number {
   const ms = parseDuration(text);
   if (ms === undefined) throw new InvalidArgumentError('It must be a duration such as 30s.');
   return ms;
+}
+
+/** The same within bounds, in milliseconds. */
+export function durationWithin(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const ms = duration(text);
+    if (ms >= min && ms <= max) return ms;
+    const [least, most] = [formatDuration(min), formatDuration(max)];
+    throw new InvalidArgumentError(`It must be from ${least} to ${most}.`);
+  };
+}
+
+const REASON_LENGTH_MAX = 1_000;
+
+/** For commander: why somebody does what may be left unexplained. */
+export function remark(text: string): string {
+  if (text.length <= REASON_LENGTH_MAX) return text;
+  throw new InvalidArgumentError(`It must have ${REASON_LENGTH_MAX} characters at the most.`);
+}
+
+/** For commander: why somebody does what nobody may do without saying so. */
+export function statedReason(text: string): string {
+  if (text.trim() !== '' && text.length <= REASON_LENGTH_MAX) return text;
+  const most = `${REASON_LENGTH_MAX} characters at the most`;
+  throw new InvalidArgumentError(`It must say why, in ${most}.`);
 }

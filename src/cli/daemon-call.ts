@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { request } from 'undici';
 import { z } from 'zod';
 import { localFile } from '../console/api.ts';
-import { RefusedError, RetryLaterError, toError } from '../lib/errors.ts';
+import { RefusedError, RetryLaterError, toError, UsageError } from '../lib/errors.ts';
 import { tryParseJson } from '../lib/json.ts';
 import { type CliContext, configOf } from './command.ts';
 
@@ -55,6 +55,8 @@ export async function askDaemon<T>(dataDir: string, call: DaemonCall<T>): Promis
   });
   if (answer.statusCode === 200) return call.answer.parse(body);
   const { code, message, hint } = refusal.parse(body);
+  // It cannot be so, whatever the state of things: the command line is wrong.
+  if (answer.statusCode === 400) throw new UsageError(code, message, { hint });
   throw new RefusedError(code, message, { hint });
 }
 

@@ -5,15 +5,16 @@ import type { RouteGroup } from './api.ts';
 import { asker, askerWithReason } from './asker.ts';
 
 const DAY_MS = 86_400_000;
+export const ARMED_MS_MIN = 60_000;
 /** A rule that nobody has looked at for longer than a year is not armed any more. */
-const ARMED_MS_MAX = 366 * DAY_MS;
+export const ARMED_MS_MAX = 366 * DAY_MS;
 const DECISIONS_MAX = 500;
 
 const ruleId = z.string().min(1).max(100);
 const armBody = z.strictObject({
   ...askerWithReason,
   rule: ruleId,
-  lastsMs: z.int().min(60_000).max(ARMED_MS_MAX),
+  lastsMs: z.int().min(ARMED_MS_MIN).max(ARMED_MS_MAX),
 });
 const disarmBody = z.strictObject({ ...askerWithReason, rule: ruleId });
 const seenBody = z.strictObject({

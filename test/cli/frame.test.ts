@@ -61,6 +61,11 @@ describe('the command line', () => {
       ['rules', 'arm', 'a', '--reason', 'x', '--expires', 'x'],
       'It must be a duration such as 30s.',
     ],
+    [['rules', 'arm', 'a', '--reason', 'x', '--expires', '0s'], 'It must be from 1m to 366d.'],
+    [['rules', 'arm', 'a', '--reason', 'x', '--expires', '9999d'], 'from 1m to 366d.'],
+    [['rules', 'disarm', 'a', '--reason', ''], 'It must say why, in 1000 characters at the most.'],
+    [['outbox', 'stop', '--reason', ' '], 'It must say why'],
+    [['outbox', 'resolve', '1', '--as', 'absent', '--reason', ''], 'It must say why'],
     [['reference', '--port', 'x'], 'It must be a whole number from 0 to 65535.'],
     [['reference', '--seed', 'x'], 'It must be a whole number from 0.'],
     [['reference', '--speed', '0'], '0 is no speed'],
@@ -70,6 +75,14 @@ describe('the command line', () => {
     const { code, stderr, stdout } = await selvedge(args);
     expect([code, stdout]).toEqual([EXIT.usage.code, '']);
     expect(stderr).toContain(message);
+  });
+
+  it.each([
+    ['decisions', 'stop'],
+    ['sync', 'pause', 'stock'],
+  ])('bounds the reason', async (...to) => {
+    const { code, stderr } = await selvedge([...to, '--reason', 'x'.repeat(1_001)]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('1000 characters at the most')]);
   });
 
   it('says how to name a configuration when there is none', async () => {

@@ -1,6 +1,7 @@
 /** `selvedge decisions stop` and `resume`: the kill switch. */
 import { Command } from 'commander';
 import { z } from 'zod';
+import { statedReason } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { askRunningDaemon } from '../daemon-call.ts';
 
@@ -40,7 +41,7 @@ export function decisionsStop(context: CliContext): Command {
         '"selvedge decisions resume", also over restarts. Where no daemon answers, make a file\n' +
         '"decisions.stop" in the data folder: it does the same.',
     )
-    .requiredOption('--reason <text>', 'why, for the audit')
+    .requiredOption('--reason <text>', 'why, for the audit', statedReason)
     .option('--json', 'as JSON')
     .addHelpText('after', examples([['decisions stop --reason "prices look wrong"', 'now']]))
     .action((options: SwitchOptions, command: Command) =>
@@ -52,7 +53,7 @@ export function decisionsResume(context: CliContext): Command {
   return new Command('resume')
     .summary('let the decisions go on')
     .description('Everything that waits is decided anew, by the present rules and facts.')
-    .requiredOption('--reason <text>', 'why, for the audit')
+    .requiredOption('--reason <text>', 'why, for the audit', statedReason)
     .option('--json', 'as JSON')
     .addHelpText('after', examples([['decisions resume --reason "prices are right"', 'go on']]))
     .action((options: SwitchOptions, command: Command) =>

@@ -3,6 +3,7 @@ import { Command, Option } from 'commander';
 import { z } from 'zod';
 import { RELEASE_REASONS, type ReviewAction } from '../../decisions/review/review.ts';
 import { EXIT, RefusedError } from '../../lib/errors.ts';
+import { statedReason } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { askRunningDaemon } from '../daemon-call.ts';
 
@@ -97,7 +98,7 @@ function acting(context: CliContext, action: ReviewAction, summary: string): Com
   return new Command(action)
     .summary(summary)
     .argument('<delivery...>', 'ids or numbers (selvedge deliveries list)')
-    .requiredOption('--reason <text>', 'why; goes into the journal and the audit')
+    .requiredOption('--reason <text>', 'why; goes into the journal and the audit', statedReason)
     .option('--json', 'one answer for each, as JSON')
     .action((deliveries: readonly string[], _options: Options, self: Command) =>
       actOnDeliveries(context, self, action, deliveries),

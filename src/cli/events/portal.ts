@@ -1,6 +1,7 @@
 /** `selvedge portal open`: a fresh link into the relay's portal. */
 import { Command } from 'commander';
 import { z } from 'zod';
+import { remark } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { throughDaemon } from './through-daemon.ts';
 
@@ -15,7 +16,7 @@ export function portalOpen(context: CliContext): Command {
         'history, re-sending. Whoever has it can send our events elsewhere, so it is printed to\n' +
         'standard output only, never logged, and the audit keeps who asked.',
     )
-    .option('--reason <text>', 'why; goes into the audit', '')
+    .option('--reason <text>', 'why; goes into the audit', remark, '')
     .option('--json', 'as JSON')
     .addHelpText(
       'after',

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { createEventOperations, type ReplayResult, replayEvents } from '../../inbox/operations.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { UsageError } from '../../lib/errors.ts';
+import { remark } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { withMirror } from '../reading.ts';
 import { parseMoment } from '../rules/moment.ts';
@@ -49,7 +50,7 @@ export function eventsReplay(context: CliContext): Command {
     .argument('[ids...]', 'ids of events')
     .option('--since <time>', 'all events from a time on, or 2h for two hours ago')
     .option('--dry-run', 'only say what would be done')
-    .option('--reason <text>', 'why; goes into the audit', '')
+    .option('--reason <text>', 'why; goes into the audit', remark, '')
     .option('--json', 'the answer as JSON')
     .addHelpText(
       'after',

@@ -6,6 +6,7 @@ import { createServiceCaller } from '../../daemon/commands/call.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { UsageError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
+import { remark } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { throughDaemon } from '../events/through-daemon.ts';
 
@@ -72,7 +73,7 @@ export function api(context: CliContext): Command {
     .argument('<path>', 'below the address of the API, such as /orders/17')
     .option('--v2', 'of V2 (style and product data) instead of V1')
     .option('--data <json>', 'the body')
-    .option('--reason <text>', 'why; goes into the audit', '')
+    .option('--reason <text>', 'why; goes into the audit', remark, '')
     .addHelpText(
       'after',
       examples([

@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import { z } from 'zod';
 import { EXIT, RefusedError, UsageError } from '../../lib/errors.ts';
 import { listOutbox } from '../../outbox/desk/listing.ts';
-import { wholeNumber } from '../arguments.ts';
+import { statedReason, wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { askRunningDaemon } from '../daemon-call.ts';
 import { withMirror } from '../reading.ts';
@@ -61,7 +61,7 @@ function acting(
   const command = new Command(name)
     .summary(summary)
     .argument('[id]', 'the number of the row (selvedge outbox list)', wholeNumber())
-    .requiredOption('--reason <text>', 'why; goes into the audit');
+    .requiredOption('--reason <text>', 'why; goes into the audit', statedReason);
   for (const option of filterOptions()) command.addOption(option);
   return command
     .option('--expect <n>', 'with a filter: how many rows it must fit', wholeNumber())
@@ -181,7 +181,7 @@ export function outboxResolve(context: CliContext): Command {
     )
     .argument('[id]', 'the number of the row', wholeNumber())
     .requiredOption('--as <what>', 'confirmed:<orderId> (pending refund, style), absent, noted')
-    .requiredOption('--reason <text>', 'why; goes into the audit and the evidence')
+    .requiredOption('--reason <text>', 'why; goes into the audit and the evidence', statedReason)
     .option('--reference <reference>', 'with absent: confirms that it is sent again');
   for (const option of filterOptions()) command.addOption(option);
   return command

@@ -1,6 +1,7 @@
 /** `selvedge outbox stop` and `resume`: the brakes of the outbox, while the daemon runs. */
 import { Argument, Command } from 'commander';
 import { z } from 'zod';
+import { statedReason } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { askRunningDaemon } from '../daemon-call.ts';
 import { KINDS } from './options.ts';
@@ -24,7 +25,7 @@ function braking(context: CliContext, action: 'stop' | 'resume', summary: string
   return new Command(action)
     .summary(summary)
     .addArgument(new Argument('[kind]', 'only this kind').choices(KINDS))
-    .requiredOption('--reason <text>', 'why; goes into the audit')
+    .requiredOption('--reason <text>', 'why; goes into the audit', statedReason)
     .option('--json', 'the answer as JSON')
     .action(async (kind: string | undefined, options: StopOptions, self: Command) => {
       const { reason, json } = options;

@@ -1,7 +1,7 @@
 /** `selvedge sync run|pause|resume|release|retry-quarantine`: what a person may do to the pulls. */
 import { Command } from 'commander';
 import { z } from 'zod';
-import { wholeNumber } from '../arguments.ts';
+import { remark, wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { carryOut } from './control.ts';
 import { followRun } from './follow.ts';
@@ -20,7 +20,7 @@ interface RunOptions extends Options {
 function command(name: string, summary: string): Command {
   return new Command(name)
     .summary(summary)
-    .option('--reason <text>', 'why; goes into the audit', '')
+    .option('--reason <text>', 'why; goes into the audit', remark, '')
     .option('--json', 'the answer as JSON');
 }
 

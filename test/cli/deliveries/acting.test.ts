@@ -56,8 +56,9 @@ describe('acting on deliveries from the command line', () => {
 
     for (const action of ['accept', 'hold']) {
       const mute = await call('deliveries', action, a, '--reason', ' ');
-      expect([mute.code, mute.stderr]).toEqual([1, expect.stringContaining('a reason is needed')]);
+      expect([mute.code, mute.stderr]).toEqual([2, expect.stringContaining('It must say why')]);
     }
+    expect(await call('deliveries', 'accept', '', '--reason', 'x')).toMatchObject({ code: 2 });
     const before = await db.selectFrom('decision').select('decision_id').execute();
     const calm = await call('rules', 'stop', a, '--reason', 'wrong number');
     expect(calm.code).toBe(1);

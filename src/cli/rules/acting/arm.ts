@@ -1,7 +1,8 @@
 /** `selvedge rules arm|disarm|reset-breaker`: whether reject rules may act. */
 import { Command, Option } from 'commander';
 import { z } from 'zod';
-import { duration } from '../../arguments.ts';
+import { ARMED_MS_MAX, ARMED_MS_MIN } from '../../../console/rule-routes.ts';
+import { durationWithin, statedReason } from '../../arguments.ts';
 import { type CliContext, examples } from '../../command.ts';
 import { askRunningDaemon } from '../../daemon-call.ts';
 
@@ -26,7 +27,7 @@ const breaker = z.object({ at: z.number(), rail: z.string(), detail: z.string() 
 function command(name: string, summary: string): Command {
   return new Command(name)
     .summary(summary)
-    .requiredOption('--reason <text>', 'why; goes into the audit')
+    .requiredOption('--reason <text>', 'why; goes into the audit', statedReason)
     .option('--json', 'the answer as JSON');
 }
 
@@ -40,7 +41,7 @@ export function rulesArm(context: CliContext): Command {
     .argument('<rule>', 'the id of a reject rule')
     .addOption(
       new Option('--expires <duration>', 'how long it stays armed')
-        .argParser(duration)
+        .argParser(durationWithin(ARMED_MS_MIN, ARMED_MS_MAX))
         .default(EXPIRES_MS_DEFAULT, '90d'),
     )
     .addHelpText(

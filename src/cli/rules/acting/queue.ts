@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { type RejectOverview, rejectOverview } from '../../../decisions/review/overview.ts';
 import { systemClock } from '../../../lib/clock.ts';
 import { formatDuration } from '../../../lib/units.ts';
+import { statedReason } from '../../arguments.ts';
 import { type CliContext, examples } from '../../command.ts';
 import { actOnDeliveries } from '../../deliveries/act.ts';
 import type { Output } from '../../output.ts';
@@ -64,7 +65,7 @@ export function rulesStop(context: CliContext): Command {
       'The deliveries are held until you release them. One that no reject waits for is left alone.',
     )
     .argument('<delivery...>', 'ids or numbers (selvedge rules queue)')
-    .requiredOption('--reason <text>', 'why; goes into the journal and the audit')
+    .requiredOption('--reason <text>', 'why; goes into the journal and the audit', statedReason)
     .option('--json', 'one answer for each, as JSON')
     .addHelpText(
       'after',

@@ -1,6 +1,7 @@
 /** `selvedge rules reload`: the daemon loads its rules and its configuration again. */
 import { Command } from 'commander';
 import { z } from 'zod';
+import { remark } from '../../arguments.ts';
 import { type CliContext, examples } from '../../command.ts';
 import { askRunningDaemon } from '../../daemon-call.ts';
 import type { Output } from '../../output.ts';
@@ -38,7 +39,7 @@ export function rulesReload(context: CliContext): Command {
       'All of the new rules and the configuration are checked first; with a mistake in them\n' +
         'nothing changes and the mistakes are shown. SIGHUP does the same.',
     )
-    .option('--reason <text>', 'why; goes into the audit', '')
+    .option('--reason <text>', 'why; goes into the audit', remark, '')
     .option('--json', 'as JSON')
     .addHelpText('after', examples([['rules reload', 'after an edit that rules check likes']]))
     .action(async ({ reason, json }: { reason: string; json?: boolean }, command: Command) => {
