@@ -3,6 +3,7 @@
  * it had. Where an accept rule could be wider, or where one number is worth a look. Reads the
  * latest decision of each delivery, decides nothing.
  */
+import { RefusedError } from '../../lib/errors.ts';
 import type { ClauseResult, Evaluation } from '../../rules/evaluate.ts';
 import { operandText } from '../../rules/explain.ts';
 import type { Db } from '../../store/store.ts';
@@ -49,6 +50,14 @@ function told({ negated, text }: ClauseResult): string {
   return negated ? `unless ${text}` : text;
 }
 
+/** A misspelt rule would look like one that missed nothing. */
+function requireAsked(ruleId: string, asked: ReadonlySet<string>): void {
+  if (asked.size === 0 || asked.has(ruleId)) return;
+  throw new RefusedError('rules.unknown', `no accept rule ${ruleId} was asked in this time`, {
+    hint: `those asked are ${[...asked].join(', ')}`,
+  });
+}
+
 /** By rule and condition, those that kept most deliveries first. */
 export async function nearestMisses(
   db: Db,
@@ -56,8 +65,10 @@ export async function nearestMisses(
   ruleId?: string,
 ): Promise<readonly MissedClause[]> {
   const found = new Map<string, MissedClause & { readonly deliveries: MissedDelivery[] }>();
+  const asked = new Set<string>();
   for await (const row of latestDecisions(db, since)) {
     const evaluation: Evaluation = JSON.parse(row.evaluation);
+    for (const { id, action } of evaluation.rules) if (action === 'accept') asked.add(id);
     if (row.outcome === 'accept' || evaluation.shadow.kind === 'accept') continue;
     for (const result of evaluation.rules) {
       if (result.action !== 'accept' || (ruleId !== undefined && result.id !== ruleId)) continue;
@@ -79,5 +90,6 @@ export async function nearestMisses(
       });
     }
   }
+  if (ruleId !== undefined) requireAsked(ruleId, asked);
   return [...found.values()].sort((a, b) => b.deliveries.length - a.deliveries.length);
 }

@@ -37,6 +37,18 @@ async function latestDecision(): Promise<{ decisionId: number; ruleSetHash: stri
   return JSON.parse(told.stdout)[0];
 }
 
+describe('rules misses', () => {
+  it('does not take a rule that was never asked for one that missed nothing', async () => {
+    const wrong = await house.run('rules', 'misses', '--rule', 'accept-everyday-typo');
+    expect([wrong.code, wrong.stdout]).toEqual([1, '']);
+    expect(wrong.stderr).toMatch(/no accept rule accept-everyday-typo .*\nhint: .*accept-everyday/);
+    const right = await house.run('rules', 'misses', '--rule', 'accept-everyday');
+    expect(right.code).toBe(0);
+    const future = ['--since', '2999-01-01', '--rule', 'any'];
+    expect(await house.run('rules', 'misses', ...future)).toMatchObject({ code: 0 });
+  });
+});
+
 describe('rules backtest', () => {
   it('finds nothing changed under the rules that decided', async () => {
     const { code, stdout } = await house.run('rules', 'backtest', '--since', '1h');
