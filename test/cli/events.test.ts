@@ -2,6 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
+import { runCli } from '../../src/cli/program.ts';
 import { localFile } from '../../src/console/api.ts';
 import { startTestDaemon, startTestReference, testConfig, until } from '../support/house.ts';
 import { temporaryFolder } from '../support/store.ts';
@@ -41,7 +42,7 @@ async function startHouse() {
     await until('the local API', () => existsSync(localFile(config.dataDir)) || undefined);
     return daemon;
   };
-  return { reference, config, call, callWithout, start };
+  return { reference, config, file: withRelay, call, callWithout, start };
 }
 
 type House = Awaited<ReturnType<typeof startHouse>>;
@@ -88,6 +89,26 @@ describe('selvedge events', () => {
     expect(disabled.stderr).toMatch(/has disabled endpoint ep_/);
     await daemon.stop();
     expect((await house.call('events', 'ping')).stderr).toMatch(/no daemon runs/);
+  });
+
+  it('says at the tail that nothing can arrive without a daemon, and waits for one', async () => {
+    const house = await startHouse();
+    await (await house.start()).stop();
+    const said = { stdout: '', stderr: '' };
+    const sink = (name: keyof typeof said) => ({
+      write: (text: string) => {
+        said[name] += text;
+      },
+    });
+    const args = ['--config', house.file, 'events', 'tail', '--count', '1', '--json'];
+    const io = { stdout: sink('stdout'), stderr: sink('stderr'), env: {} };
+    const tail = runCli(args, io);
+    await until('the remark', () => said.stderr.includes('no daemon runs') || undefined);
+    const daemon = await house.start();
+    publishOrder(house);
+    expect(await tail).toBe(0);
+    expect(JSON.parse(said.stdout)).toMatchObject({ orderId: orderOf(house) });
+    await daemon.stop();
   });
 
   async function waitsForWhateverComes(house: House): Promise<void> {

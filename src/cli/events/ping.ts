@@ -51,7 +51,8 @@ async function failureOf(api: RelayApi, eventId: string): Promise<SelvedgeError>
   });
 }
 
-async function daemonRuns(db: Db, now: number): Promise<boolean> {
+/** Whether somebody is there to take events in. */
+export async function daemonRuns(db: Db, now: number): Promise<boolean> {
   const lease = await db
     .selectFrom('lease')
     .select('expires_at')

@@ -6,6 +6,7 @@ import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { withMirror } from '../reading.ts';
 import { eventCells } from './list.ts';
+import { daemonRuns } from './ping.ts';
 
 interface Options {
   readonly count?: number;
@@ -31,7 +32,11 @@ export function eventsTail(context: CliContext): Command {
       await withMirror(command, context, async (db) => {
         // A commit may carry a time just before one that was shown: look a little further back.
         const shown = new Map<string, number>();
-        for (let from = clock.now(); left > 0 && !output.isClosed(); ) {
+        const start = clock.now();
+        if (!(await daemonRuns(db, start))) {
+          output.note('no daemon runs: nothing arrives before one does (selvedge run)');
+        }
+        for (let from = start; left > 0 && !output.isClosed(); ) {
           for (const event of await eventsFrom(db, from)) {
             const at = arrivedAt(event);
             if (left <= 0 || (shown.get(event.eventId) ?? 0) >= at) continue;
