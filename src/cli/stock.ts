@@ -154,7 +154,7 @@ export function stock(context: CliContext): Command {
     .argument('<barcode|style>', 'a barcode, or the number of a style')
     .option('--as-of <time>', 'as it was then, for example 2026-03-31T18:00:00Z')
     .addOption(new Option('--history', 'every change').conflicts(['asOf']))
-    .option('--json', 'as JSON')
+    .option('--json', 'as JSON; prices in hundredths (6750 is 67.50)')
     .addHelpText(
       'after',
       examples([

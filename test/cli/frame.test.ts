@@ -19,6 +19,9 @@ describe('the command line', () => {
     expect(code).toBe(0);
     expect(stdout).toContain('Examples:\n  selvedge config check');
     for (const { meaning } of Object.values(EXIT)) expect(stdout).toContain(meaning);
+    expect(stdout).toContain('money is a whole number of hundredths');
+    const { stdout: stock } = await selvedge(['stock', '--help']);
+    expect(stock).toContain('as JSON; prices in hundredths');
   });
 
   it('shows defaults as people write them, and none that is empty', async () => {
