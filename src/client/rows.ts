@@ -1,10 +1,11 @@
 /** Rows of a list, checked one by one: a bad row is put aside with its reason, never thrown. */
 import type { z } from 'zod';
+import { cutDeep, isJsonObject, isTooDeep } from '../lib/json.ts';
 import { rowsOf } from '../lib/json-rows.ts';
 
 /** A row for quarantine. */
 export interface Reject {
-  /** The row as it came; text when it is no JSON. */
+  /** The row as it came, but for what is nested too deep; text when it is no JSON. */
   readonly raw: unknown;
   /** Where in the row, members joined by dots; empty: the row itself. */
   readonly path: string;
@@ -23,15 +24,30 @@ export function firstProblem(error: z.core.$ZodError): Omit<Reject, 'raw'> {
   return { path, reason: issue?.message ?? 'not the shape of the contract' };
 }
 
+/** A row of which nothing could be written; undefined: it is none. */
+export function tooDeep(raw: unknown): Reject | undefined {
+  if (!isTooDeep(raw)) return undefined;
+  // Each by itself has one bracket less.
+  const members = isJsonObject(raw) ? Object.entries(raw) : [];
+  const path = members.find(([, member]) => isTooDeep([member]))?.[0] ?? '';
+  return { raw: cutDeep(raw), path, reason: 'it is nested too deep' };
+}
+
 /** `accepts` of long lists: what it accepts is taken as it is, and not copied. */
 export function checkRows<T>(
   schema: z.ZodType<T>,
   raws: readonly unknown[],
   accepts?: (raw: unknown) => raw is T,
+  mayBeDeep = true,
 ): CheckedRows<T> {
   const rows: T[] = [];
   const rejects: Reject[] = [];
   for (const raw of raws) {
+    const deep = mayBeDeep ? tooDeep(raw) : undefined;
+    if (deep) {
+      rejects.push(deep);
+      continue;
+    }
     if (accepts?.(raw)) {
       rows.push(raw);
       continue;
@@ -51,9 +67,10 @@ export function checkSegment<T>(
   schema: z.ZodType<T>,
   bytes: Uint8Array,
   accepts?: (raw: unknown) => raw is T,
+  mayBeDeep = true,
 ): CheckedRows<T> {
   const parsed = rowsOf(bytes);
-  const checked = checkRows(schema, parsed.rows, accepts);
+  const checked = checkRows(schema, parsed.rows, accepts, mayBeDeep);
   if (parsed.broken.length === 0) return checked;
   const broken = parsed.broken.map(({ text, reason }) => ({ raw: text, path: '', reason }));
   return { rows: checked.rows, rejects: [...checked.rejects, ...broken] };

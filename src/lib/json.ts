@@ -38,3 +38,33 @@ export function tryParseJson(text: string): unknown {
     return undefined;
   }
 }
+
+/**
+ * Brackets inside each other: SQLite reads no JSON that has more than 1,000 of them, and who writes
+ * some thousands comes to the end of the stack.
+ */
+const DEPTH_MAX = 256;
+
+function bracketsIn(value: unknown): readonly object[] {
+  const all: readonly unknown[] = value instanceof Object ? Object.values(value) : [];
+  return all.filter((one) => one instanceof Object);
+}
+
+/** So many brackets stand inside each other that it is no data, and nothing could be done with. */
+export function isTooDeep(value: unknown): boolean {
+  let level = bracketsIn([value]);
+  for (let depth = 1; level.length > 0; depth += 1) {
+    if (depth > DEPTH_MAX) return true;
+    level = level.flatMap(bracketsIn);
+  }
+  return false;
+}
+
+/** A copy with null for what is nested too deep. */
+export function cutDeep(value: unknown, depth = 1): unknown {
+  if (value === null || typeof value !== 'object') return value;
+  if (depth > DEPTH_MAX) return null;
+  if (Array.isArray(value)) return value.map((one) => cutDeep(one, depth + 1));
+  const members = Object.entries(value);
+  return Object.fromEntries(members.map(([name, one]) => [name, cutDeep(one, depth + 1)]));
+}

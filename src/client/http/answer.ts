@@ -12,7 +12,7 @@ import {
   type SelvedgeError,
   toError,
 } from '../../lib/errors.ts';
-import { isJsonObject, tryParseJson } from '../../lib/json.ts';
+import { cutDeep, isJsonObject, tryParseJson } from '../../lib/json.ts';
 import { type AnswerHeaders, type ExchangeFailure, headerText } from './exchange.ts';
 
 /** The part of a request that failures talk about. */
@@ -93,7 +93,7 @@ interface ServiceAnswer {
 }
 
 function lineOf(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value);
+  return typeof value === 'string' ? value : JSON.stringify(cutDeep(value));
 }
 
 /** What the service itself says (V1 envelope or V2 error list); undefined: a proxy's page. */

@@ -4,7 +4,7 @@ import type { CallOptions } from '../calls.ts';
 import type { HttpRequest } from '../http/request.ts';
 import { type CheckedRows, checkRows } from '../rows.ts';
 import type { Sender } from '../transport.ts';
-import { ask } from './envelope.ts';
+import { askLoosely } from './envelope.ts';
 import type { VariantListOptions } from './variants.ts';
 
 export interface V1Options {
@@ -85,7 +85,7 @@ export async function list<T>(
   schema: z.ZodType<T>,
 ): Promise<Listing<T>> {
   const shape = z.looseObject({ [member]: z.array(z.unknown()), count: countSchema });
-  const { value, startedAt } = await ask(sender, request, shape);
+  const { value, startedAt } = await askLoosely(sender, request, shape);
   const raws: unknown = value[member];
   const count = typeof value.count === 'number' ? value.count : undefined;
   return { ...checkRows(schema, Array.isArray(raws) ? raws : []), count, startedAt };

@@ -1,10 +1,11 @@
 /** V1's envelope: `{status, message, data}` around everything, `data` checked by a schema. */
 import { z } from 'zod';
+import { cutDeep } from '../../lib/json.ts';
 import type { Read } from '../calls.ts';
 import { errorOfAnswer, errorOfBrokenAnswer } from '../http/answer.ts';
 import type { AnswerHeaders } from '../http/exchange.ts';
-import { askedOf, type HttpRequest } from '../http/request.ts';
-import { firstProblem } from '../rows.ts';
+import { askedOf, type HttpRequest, isSafe } from '../http/request.ts';
+import { firstProblem, type Reject, tooDeep } from '../rows.ts';
 import type { Sender } from '../transport.ts';
 
 const envelopeSchema = z.looseObject({
@@ -21,18 +22,37 @@ export function dataOf(request: HttpRequest, json: unknown, headers: AnswerHeade
   const { status, data } = envelope.data;
   if (status >= 200 && status < 300) return data;
   // Its own clock is not needed: a failure inside a 2xx carries no Retry-After of its own.
-  throw errorOfAnswer(asked, { status, headers, body: Buffer.from(JSON.stringify(json)) }, 0);
+  const body = Buffer.from(JSON.stringify(cutDeep(json)));
+  throw errorOfAnswer(asked, { status, headers, body: body }, 0);
 }
 
-/** Sends the request and gives its `data` in the shape of the schema. */
-export async function ask<T>(
+/** Sends the request and gives its `data` in the shape of the schema, however deep it is. */
+export async function askLoosely<T>(
   sender: Sender,
   request: HttpRequest,
   schema: z.ZodType<T>,
 ): Promise<Read<T>> {
   const { json, headers, startedAt } = await sender.request(request);
-  const parsed = schema.safeParse(dataOf(request, json, headers));
+  const data = dataOf(request, json, headers);
+  // What had an effect had it, whatever else the answer says.
+  const parsed = schema.safeParse(isSafe(request) ? data : cutDeep(data));
   if (parsed.success) return { value: parsed.data, startedAt };
-  const { path, reason } = firstProblem(parsed.error);
-  throw errorOfBrokenAnswer(askedOf(request), new Error(`data.${path}: ${reason}`));
+  throw oddData(request, firstProblem(parsed.error));
+}
+
+/** The same of one thing, which can be written as it is. */
+export async function ask<T>(
+  sender: Sender,
+  request: HttpRequest,
+  schema: z.ZodType<T>,
+): Promise<Read<T>> {
+  const read = await askLoosely(sender, request, schema);
+  const deep = tooDeep(read.value);
+  if (deep) throw oddData(request, deep);
+  return read;
+}
+
+function oddData(request: HttpRequest, problem: Omit<Reject, 'raw'>): Error {
+  const { path, reason } = problem;
+  return errorOfBrokenAnswer(askedOf(request), new Error(`data.${path}: ${reason}`));
 }

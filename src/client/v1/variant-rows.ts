@@ -30,9 +30,9 @@ interface ReadVariants {
 
 const acceptsVariant = acceptorOf(variantSchema);
 
-/** The parsed variants of one segment; bad rows are put aside. */
-export function variantsOf(bytes: Uint8Array): CheckedRows<Variant> {
-  return checkSegment(variantSchema, bytes, acceptsVariant);
+/** The parsed variants of one segment; bad rows are put aside. `mayBeDeep`: too deep to write. */
+export function variantsOf(bytes: Uint8Array, mayBeDeep = false): CheckedRows<Variant> {
+  return checkSegment(variantSchema, bytes, acceptsVariant, mayBeDeep);
 }
 
 const MINUS = 0x2d;
@@ -170,7 +170,8 @@ export function createVariantReader(): (bytes: Uint8Array) => ReadVariants {
       if (found) {
         rows.push({ repeat: found.repeat });
       } else {
-        const read = variantsOf(bytes.subarray(at, end));
+        const mayBeDeep = bytes[at] !== OPEN_OBJECT || value.isDeep;
+        const read = variantsOf(bytes.subarray(at, end), mayBeDeep);
         const [variant, ...others] = read.rows;
         const isOne = variant && others.length === 0;
         pattern = isOne ? patternOf(text.slice(at, end), variant) : undefined;

@@ -18,7 +18,6 @@ export type JsonRowsFault =
   | 'malformed'
   | 'row_too_large'
   | 'rest_too_large'
-  | 'too_deep'
   | 'repeated_array';
 
 export class JsonRowsError extends Error {

@@ -9,8 +9,8 @@ const BRACKET_BIT = 0x20;
 /** The first bracket; what stands outside of strings is mostly below it: digits, commas, colons. */
 const FIRST_BRACKET = 0x5b;
 
-/** Deeper nesting inside one row is not data but an attack on the parser's stack. */
-const DEPTH_MAX = 256;
+/** No row that is data is nested deeper than this. */
+const DEPTH_USUAL = 256;
 
 /** The chunk ends inside the string. */
 const OPEN_END = -1;
@@ -31,17 +31,23 @@ function endOfString(chunk: Uint8Array, from: number, end: number): number {
 
 /** Finds where an object, array or string ends; goes on over chunk borders. */
 export class ValueScanner {
-  readonly #open = new Uint8Array(DEPTH_MAX);
+  #open = new Uint8Array(DEPTH_USUAL);
   #depth = 0;
   #inString = false;
   /** The next byte is escaped and belongs to the next chunk. */
   #escaped = false;
+
+  /** The value is nested so deep that whoever parses it should look twice. */
+  get isDeep(): boolean {
+    return this.#open.length > DEPTH_USUAL;
+  }
 
   /** `first` is the value's first byte, which the caller has already stepped over. */
   begin(first: number): void {
     this.#inString = first === QUOTE;
     this.#depth = this.#inString ? 0 : 1;
     this.#escaped = false;
+    if (this.isDeep) this.#open = new Uint8Array(DEPTH_USUAL);
     this.#open[1] = first;
   }
 
@@ -55,7 +61,7 @@ export class ValueScanner {
   }
 
   #scanOutside(chunk: Uint8Array, from: number): number {
-    const open = this.#open;
+    let open = this.#open;
     const end = chunk.length;
     let depth = this.#depth;
     let at = from;
@@ -72,7 +78,7 @@ export class ValueScanner {
       const bracket = byte | BRACKET_BIT;
       if (bracket === OPEN_OBJECT) {
         depth += 1;
-        if (depth >= DEPTH_MAX) throw new JsonRowsError('too_deep', 'in a row');
+        if (depth >= open.length) open = this.#deeper();
         open[depth] = byte;
       } else if (bracket === CLOSE_OBJECT) {
         if (open[depth] !== byte - 2) throw new JsonRowsError('malformed', 'brackets in a row');
@@ -82,6 +88,13 @@ export class ValueScanner {
     }
     this.#depth = depth;
     return -1;
+  }
+
+  #deeper(): Uint8Array<ArrayBuffer> {
+    const wider = new Uint8Array(this.#open.length * 2);
+    wider.set(this.#open);
+    this.#open = wider;
+    return wider;
   }
 
   #stopInString(end: number): number {
