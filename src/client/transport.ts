@@ -106,8 +106,8 @@ export interface TransportDeps {
   readonly random: Random;
 }
 
-/** An answer that is no success is read up to this, for its message. */
-const ERROR_BYTES_MAX = 65_536;
+/** An answer that is no success is read up to this: it may tell of each line of a long order. */
+const ERROR_BYTES_MAX = 1_048_576;
 
 /** Each wait is drawn from this share of itself up to the whole, so that clients spread out. */
 const WAIT_SHARE_MIN = 0.8;

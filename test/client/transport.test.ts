@@ -169,6 +169,17 @@ describe('transport', () => {
     expect(second).toMatchObject({ lines: ['include: unknown'] });
   });
 
+  it('keeps the lines of a refusal that has one for each of 5,000 lines of an order', async () => {
+    const line = (at: number) => `orderLineItems.${at}.barcode: is not a barcode of this season`;
+    const lines = Array.from({ length: 5_000 }, (_, at) => line(at));
+    await using server = await startFaulty((_request, response) => {
+      answerJson(response, 422, { status: 422, message: 'invalid', invalid_data: lines });
+    });
+    await using transport = impatient();
+    const error = await rejection(transport.request(post(server.url)));
+    expect(error).toMatchObject({ code: 'service.invalid', lines });
+  });
+
   it('knows that a request was not sent when nobody listens', async () => {
     const probe = createServer();
     await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
