@@ -3,11 +3,14 @@
  * became of it. Paths and shapes are Svix'. It is no part of the way that events take; an account
  * without access to it loses nothing but the self-test.
  */
-import { Agent, request } from 'undici';
 import { z } from 'zod';
-import { RefusedError, RetryLaterError, toError } from '../lib/errors.ts';
+import type { Clock } from '../lib/clock.ts';
+import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import { tryParseJson } from '../lib/json.ts';
 import type { Secret } from '../lib/secret.ts';
+import { textOf } from './http/answer.ts';
+import { ExchangeFailure, exchange } from './http/exchange.ts';
+import { createPools, type Pools } from './http/pools.ts';
 
 export interface RelayApiOptions {
   /** Such as `https://api.example.com/api/v1`. */
@@ -32,7 +35,7 @@ export interface RelayApi {
   lastAttempt(eventId: string): Promise<RelayAttempt | undefined>;
 }
 
-const TIMEOUT_MS = 15_000;
+const DEADLINES = { connectMs: 5_000, firstByteMs: 15_000, idleMs: 15_000, totalMs: 30_000 };
 const BODY_BYTES_MAX = 1_048_576;
 
 const applications = z.object({ data: z.array(z.object({ id: z.string() })) });
@@ -44,37 +47,48 @@ const attempts = z.object({
   data: z.array(z.object({ url: z.string(), responseStatusCode: z.number() })),
 });
 
-/** Checks certificates whatever the environment says of NODE_TLS_REJECT_UNAUTHORIZED. */
-const VERIFYING = new Agent({ connect: { rejectUnauthorized: true } });
-
 const HINT = 'check relay.apiUrl, relay.token, relay.application and relay.endpoint';
 
-async function call<T>(
-  { apiUrl, token }: RelayApiOptions,
-  path: string,
-  shape: z.ZodType<T>,
-  body?: object,
-): Promise<T> {
-  const answer = await request(`${apiUrl}${path}`, {
-    dispatcher: VERIFYING,
-    method: body ? 'POST' : 'GET',
-    headers: { authorization: `Bearer ${token.reveal()}`, 'content-type': 'application/json' },
-    ...(body ? { body: JSON.stringify(body) } : {}),
-    headersTimeout: TIMEOUT_MS,
-    bodyTimeout: TIMEOUT_MS,
-  }).catch((error: unknown) => {
-    const text = `the relay does not answer: ${toError(error).message}`;
+interface Relay extends RelayApiOptions {
+  readonly clock: Clock;
+  readonly pools: Pools;
+}
+
+/** Status and body; of a body that is too long as much as is read of any. */
+async function answerOf({ apiUrl, token, clock, pools }: Relay, path: string, body?: object) {
+  const url = new URL(`${apiUrl}${path}`);
+  const method = body ? 'POST' : 'GET';
+  const headers = { authorization: `Bearer ${token.reveal()}`, 'content-type': 'application/json' };
+  try {
+    const request = {
+      method,
+      path: url.pathname,
+      headers,
+      body: body ? JSON.stringify(body) : null,
+    };
+    const answer = await exchange(pools.of(url.origin, true), request, {
+      deadlines: DEADLINES,
+      bodyBytesMax: Number.POSITIVE_INFINITY,
+      clock,
+      signal: undefined,
+      onBytes: () => undefined,
+    });
+    return { status: answer.status, body: await answer.whole(BODY_BYTES_MAX) };
+  } catch (error) {
+    if (!(error instanceof ExchangeFailure)) throw error;
+    const text = `the relay does not answer: ${error.message}`;
     throw new RetryLaterError('relay.unreachable', text, { hint: HINT });
-  });
-  const { statusCode } = answer;
-  const declared = Number(answer.headers['content-length'] ?? 0);
-  if (statusCode >= 300 || declared > BODY_BYTES_MAX) {
-    await answer.body.dump();
-    throw new RefusedError('relay.refused', `the relay answers ${statusCode} to ${path}`, {
+  }
+}
+
+async function call<T>(relay: Relay, path: string, shape: z.ZodType<T>, json?: object): Promise<T> {
+  const { status, body } = await answerOf(relay, path, json);
+  if (status >= 300) {
+    throw new RefusedError('relay.refused', `the relay answers ${status} to ${path}`, {
       hint: HINT,
     });
   }
-  const parsed = shape.safeParse(tryParseJson(await answer.body.text()));
+  const parsed = shape.safeParse(tryParseJson(textOf(body)));
   if (parsed.success) return parsed.data;
   throw new RefusedError('relay.odd_answer', `the relay's answer to ${path} is of another form`);
 }
@@ -89,17 +103,20 @@ function onlyOne(what: string, named: string | null, ids: readonly string[]): st
   throw new RefusedError(`relay.which_${what}`, message, { hint });
 }
 
-export function createRelayApi(options: RelayApiOptions): RelayApi {
+export function createRelayApi(options: RelayApiOptions, clock: Clock): RelayApi {
+  const { connectMs } = DEADLINES;
+  const pools = createPools({ connectionsMax: 1, connectMs, caText: undefined });
+  const relay: Relay = { ...options, clock, pools };
   const application = async (): Promise<string> => {
     const { data } =
-      options.application === null ? await call(options, '/app', applications) : { data: [] };
+      options.application === null ? await call(relay, '/app', applications) : { data: [] };
     const ids = data.map(({ id }) => id);
     return encodeURIComponent(onlyOne('application', options.application, ids));
   };
   return {
     async sendExample(type) {
       const app = `/app/${await application()}`;
-      const { data } = await call(options, `${app}/endpoint`, endpoints);
+      const { data } = await call(relay, `${app}/endpoint`, endpoints);
       const ids = data.map(({ id }) => id);
       const endpoint = onlyOne('endpoint', options.endpoint, ids);
       if (data.find(({ id }) => id === endpoint)?.disabled === true) {
@@ -108,13 +125,13 @@ export function createRelayApi(options: RelayApiOptions): RelayApi {
         });
       }
       const path = `${app}/endpoint/${encodeURIComponent(endpoint)}/send-example`;
-      const { id } = await call(options, path, message, { eventType: type });
+      const { id } = await call(relay, path, message, { eventType: type });
       return { eventId: id, endpoint };
     },
     async lastAttempt(eventId) {
       const app = `/app/${await application()}`;
       const { data } = await call(
-        options,
+        relay,
         `${app}/attempt/msg/${encodeURIComponent(eventId)}`,
         attempts,
       );

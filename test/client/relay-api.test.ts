@@ -1,7 +1,9 @@
 import { expect, it } from 'vitest';
 import { createRelayApi, type RelayApiOptions } from '../../src/client/relay-api.ts';
+import { manualClock, systemClock } from '../../src/lib/clock.ts';
 import { Secret } from '../../src/lib/secret.ts';
 import { startTestReference } from '../support/house.ts';
+import { rejection, startFaulty } from './support.ts';
 
 const SECRET = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
 
@@ -11,7 +13,8 @@ async function start() {
   const apiUrl = `${reference.relayUrl}/api/v1`;
   const token = new Secret('relay token', reference.relayToken);
   const usual: RelayApiOptions = { apiUrl, token, application: null, endpoint: null };
-  const api = (options: Partial<RelayApiOptions> = {}) => createRelayApi({ ...usual, ...options });
+  const api = (options: Partial<RelayApiOptions> = {}) =>
+    createRelayApi({ ...usual, ...options }, systemClock());
   const subscribe = () =>
     reference.relay.createEndpoint({ url: 'http://127.0.0.1:9/hooks', secret: SECRET }).id;
   return { api, subscribe, relay: reference.relay };
@@ -52,4 +55,40 @@ it('tells a refusal from a relay that is not there, and never the token', async 
   });
   const nowhere = api({ apiUrl: 'http://127.0.0.1:9/api/v1' });
   await expect(nowhere.sendExample('ping')).rejects.toMatchObject({ code: 'relay.unreachable' });
+});
+
+it('ends with an answer that has no end, and with one that breaks off', async () => {
+  const token = new Secret('relay token', 'x');
+  const named = { token, application: 'a', endpoint: 'b' };
+  let closed = 0;
+  await using server = await startFaulty((_request, response, nth) => {
+    response.on('close', () => {
+      closed += 1;
+    });
+    response.writeHead(200);
+    const more = (): void => {
+      if (closed > 0) return;
+      while (response.write(' '.repeat(65_536)));
+      response.once('drain', more);
+    };
+    if (nth === 1) more();
+    else response.write(' ', () => response.destroy());
+  });
+  const api = createRelayApi({ ...named, apiUrl: server.url }, systemClock());
+  expect(await rejection(api.lastAttempt('e'))).toMatchObject({ code: 'relay.odd_answer' });
+  await expect.poll(() => closed).toBe(1);
+  expect(await rejection(api.lastAttempt('e'))).toMatchObject({ code: 'relay.unreachable' });
+});
+
+it('does not wait for a body that trickles', async () => {
+  await using server = await startFaulty((_request, response) => {
+    response.writeHead(200);
+    response.write(' ');
+  });
+  const clock = manualClock();
+  const named = { token: new Secret('relay token', 'x'), application: 'a', endpoint: 'b' };
+  const asked = rejection(createRelayApi({ ...named, apiUrl: server.url }, clock).lastAttempt('e'));
+  await expect.poll(() => server.seen.length).toBe(1);
+  await clock.advance(30_000);
+  expect(await asked).toMatchObject({ code: 'relay.unreachable' });
 });

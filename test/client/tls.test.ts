@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { HttpRequest } from '../../src/client/http/request.ts';
 import { createRelayApi } from '../../src/client/relay-api.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import { Secret } from '../../src/lib/secret.ts';
 import { CERTIFICATE, KEY } from '../fixtures/certificate.ts';
 import { impatient, rejection } from './support.ts';
@@ -47,7 +48,7 @@ describe('transport over TLS', () => {
     expect(error).toMatchObject({ code: 'transport.not_sent' });
     const token = new Secret('relay token', 'canary-token');
     const apiUrl = `https://localhost:${port}`;
-    const relay = createRelayApi({ apiUrl, token, application: 'a', endpoint: 'b' });
+    const relay = createRelayApi({ apiUrl, token, application: 'a', endpoint: 'b' }, systemClock());
     expect(await rejection(relay.sendExample('ping'))).toMatchObject({ code: 'relay.unreachable' });
   });
 

@@ -19,10 +19,10 @@ interface Options {
 const LOOK_MS = 50;
 const TIMEOUT_MS_DEFAULT = 30_000;
 
-function relayOf({ relay }: Config): RelayApi | undefined {
+function relayOf({ relay }: Config, clock: Clock): RelayApi | undefined {
   const { apiUrl, token, application, endpoint } = relay;
   if (apiUrl === null || token === null) return undefined;
-  return createRelayApi({ apiUrl, token, application, endpoint });
+  return createRelayApi({ apiUrl, token, application, endpoint }, clock);
 }
 
 /** The first event that arrives from then on, or the one of this id; undefined when time is up. */
@@ -70,7 +70,7 @@ async function ping(context: CliContext, db: Db, config: Config, options: Option
       hint: 'selvedge run',
     });
   }
-  const api = relayOf(config);
+  const api = relayOf(config, clock);
   const deadline = from + options.timeout;
   if (!api) {
     output.note('the relay cannot be asked (relay.apiUrl and relay.token are not set):');
