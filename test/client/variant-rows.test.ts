@@ -137,5 +137,6 @@ describe('a reader of variants', () => {
     expect(readFull([`${text},${other.replace('Æ', 'Å')}`]).repeats).toBe(0);
     expect(readFull([`${text},${other.replace('}}', ',"new":1}}')}`]).repeats).toBe(0);
     expect(readFull([`${text},null,${other}`])).toMatchObject({ repeats: 0, rejects: [{}] });
+    expect(readFull([`null,${text}`, `null,${other}`])).toMatchObject({ rejects: [{}, {}] });
   });
 });

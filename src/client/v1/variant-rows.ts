@@ -173,7 +173,8 @@ export function createVariantReader(): (bytes: Uint8Array) => ReadVariants {
         const mayBeDeep = bytes[at] !== OPEN_OBJECT || value.isDeep;
         const read = variantsOf(bytes.subarray(at, end), mayBeDeep);
         const [variant, ...others] = read.rows;
-        const isOne = variant && others.length === 0;
+        // A row that is no object takes those behind it along: a row alone is what can be repeated.
+        const isOne = variant && others.length === 0 && read.rejects.length === 0;
         pattern = isOne ? patternOf(text.slice(at, end), variant) : undefined;
         for (const one of read.rows) rows.push({ variant: one });
         rejects.push(...read.rejects);
