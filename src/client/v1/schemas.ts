@@ -121,7 +121,8 @@ const orderLineSchema = z.looseObject({
 });
 
 export const salesOrderSchema = z.looseObject({
-  orderId: z.int(),
+  // The list is walked by it: 0 would be taken for the end of all orders.
+  orderId: z.int().positive(),
   reference: text,
   orderNo: text,
   /** pending, fulfilled, partially_fulfilled or canceled. */

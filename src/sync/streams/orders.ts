@@ -50,7 +50,7 @@ async function knownTo(db: Db): Promise<number> {
   return Number((await readState(db, KNOWN_TO_KEY)) ?? 0);
 }
 
-const isNumber = (id: unknown): id is number => Number.isSafeInteger(id);
+const isNumber = (id: unknown): id is number => Number.isSafeInteger(id) && Number(id) > 0;
 
 /** The numbers of the orders, also of those that cannot be understood otherwise. */
 function idsOf({ rows, rejects }: OrdersPage): number[] {

@@ -1,0 +1,53 @@
+/** An order whose number is none: it is put aside, and the walk sees all orders below it. */
+import { expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../src/lib/clock.ts';
+import { createOrderFinder } from '../../src/outbox/kinds/find-order.ts';
+import { createOrdersStream } from '../../src/sync/streams/orders.ts';
+import { answerJson, envelope, startFaulty } from '../client/support.ts';
+import { temporaryStore } from '../support/store.ts';
+import { clientsOf, FUSE, runnerOf, runsOn } from './support.ts';
+
+const PAGE = 10;
+const closed = { status: 'fulfilled', completed: true, orderLineItems: [] };
+
+/** Orders 30 to 1; on the first page one says 0 instead. */
+async function startZero(odd: object) {
+  const server = await startFaulty((request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? '', 'http://x');
+    const before = Number(searchParams.get('beforeOrderId') ?? 31);
+    const ids = Array.from({ length: before - 1 }, (_, at) => before - 1 - at).slice(0, PAGE);
+    const orders = ids.map((orderId) => (orderId === 25 ? odd : { orderId, ...closed }));
+    const isLogin = pathname.endsWith('/auth/login');
+    answerJson(response, 200, envelope(200, isLogin ? { token: 'a' } : { orders }));
+  });
+  onTestFinished(() => server[Symbol.asyncDispose]());
+  const credentials = { key: { clientId: 'a', clientSecret: 'b' } };
+  const clients = clientsOf({ v1Url: server.url, v2Url: server.url, credentials });
+  onTestFinished(() => clients.transport[Symbol.asyncDispose]());
+  return clients;
+}
+
+it.each([
+  ['that is whole', { orderId: 0, ...closed }],
+  ['that is not', { orderId: 0 }],
+])('hides no order below it from the walk: one %s', async (_name, odd) => {
+  const { v1 } = await startZero(odd);
+  const store = await temporaryStore(systemClock());
+  // Nobody reads the orders again here.
+  const onRefreshRequested = (): void => void store.db.deleteFrom('refresh').execute();
+  const deps = { v1, db: () => store.db, clock: systemClock(), onRefreshRequested };
+  const also = { refunds: false, pendingRefunds: false };
+  const options = { name: 'ordersFull', fuse: FUSE, closedOrders: 500, also } as const;
+  const ended = await runsOn(runnerOf(store)).run(createOrdersStream(deps, options));
+  expect(ended).toMatchObject({ outcome: 'partial', rows: 30 });
+  const orders = await store.db.selectFrom('sales_order').select('order_id').execute();
+  expect(orders).toHaveLength(29);
+  const aside = await store.db.selectFrom('quarantine').select('path').execute();
+  expect(aside).toEqual([{ path: 'orderId' }]);
+});
+
+it('is no proof that a new order is not there', async () => {
+  const { v1 } = await startZero({ orderId: 0, reference: 'other', ...closed });
+  const found = createOrderFinder(v1).find('mine', 15, new AbortController().signal);
+  expect(await found).toMatchObject({ complete: true, walkedTo: 11 });
+});
