@@ -13,6 +13,7 @@ import type { DecisionOutcome } from '../../store/tables.ts';
 import { UnknownStatus } from '../facts/status.ts';
 import { readSubject } from '../facts.ts';
 import { lapsedRules, readHolds } from '../holds/holds.ts';
+import { openPush } from '../push.ts';
 import { outcomeBehindRails } from '../reject/outcome.ts';
 import { isReviewed } from '../review/touched.ts';
 
@@ -57,8 +58,11 @@ function pendingDeliveries(tx: Tx): Promise<Pending[]> {
 
 type Answer = Pick<Prospect, 'after' | 'rules' | 'reason'>;
 
-/** What the accepts of this trial have taken of each customer's credit, in hundredths. */
-type Taken = Map<string, number>;
+/**
+ * What the accepts of this trial have taken of each customer's credit, in hundredths; null where
+ * it cannot be summed up, as in `reservedCredit`.
+ */
+type Taken = Map<string, number | null>;
 
 /** The facts as they would be after the accepts of this trial. */
 function afterAccepts(facts: Facts, taken: Taken): Facts {
@@ -66,14 +70,17 @@ function afterAccepts(facts: Facts, taken: Taken): Facts {
   const amount = taken.get(customer?.account_no ?? '');
   const reserved = customer?.credit?.reserved;
   if (!customer?.credit || amount === undefined || typeof reserved !== 'number') return facts;
-  const credit = { ...customer.credit, reserved: reserved + amount };
+  const credit = { ...customer.credit, reserved: amount === null ? null : reserved + amount };
   return { ...facts, customer: { ...customer, credit } };
 }
 
 function take(facts: Facts, taken: Taken): void {
   const account = facts.customer?.account_no ?? '';
-  const { amount } = completeFacts(facts).delivery;
-  if (typeof amount === 'number') taken.set(account, (taken.get(account) ?? 0) + amount);
+  const before = taken.get(account) ?? (taken.has(account) ? null : 0);
+  const { amount, currency } = completeFacts(facts).delivery;
+  const isKnown = before !== null && typeof amount === 'number' && typeof currency === 'string';
+  const isSame = currency === facts.customer?.credit?.currency;
+  taken.set(account, isKnown && isSame ? before + amount : null);
 }
 
 async function answerFor(
@@ -89,6 +96,10 @@ async function answerFor(
   try {
     const subject = await readSubject(tx, orderDeliveryId, { now, settings: ruleSet.settings });
     if (!subject) return undecidable('its order is not mirrored yet');
+    // What it claims is in the facts of the others already.
+    if (await openPush(tx, orderDeliveryId)) {
+      return { after: before, rules: [], reason: 'what was decided is on its way' };
+    }
     if (await isReviewed(tx, subject)) {
       const reason = 'a person has decided, it is left to people';
       return { after: before, rules: [], reason };

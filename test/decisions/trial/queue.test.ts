@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { tryQueue } from '../../../src/decisions/trial/queue.ts';
 import { rulesOf } from '../../rules/support.ts';
-import { ACCEPT_COVERED, ACCEPT_SMALL, createHouse } from '../support.ts';
+import { ACCEPT_COVERED, ACCEPT_SMALL, createHouse, loadedRules } from '../support.ts';
 
 describe('the queue under other rules', () => {
   it('compares with the latest decision; the older delivery has the last piece', async () => {
@@ -41,15 +41,7 @@ describe('the queue under other rules', () => {
   });
 });
 
-describe('the queue under rules that read the credit', () => {
-  it('has the older delivery take the credit, and the younger one held', async () => {
-    const house = await createHouse();
-    await house.customer({ creditLimit: 500_00 });
-    for (const id of [1, 2]) {
-      await house.order(id, { shippingAddress: { accountNo: 'C-1' } });
-      await house.delivery({ id, order: id, lines: [['a', 3]] });
-    }
-    const rules = rulesOf(`
+const HOLD_CREDIT = `
 rules:
   - id: accept-all
     title: Everything
@@ -61,8 +53,55 @@ rules:
     action: hold
     mode: live
     when: [ delivery.amount > customer.credit.headroom ]
-`);
+`;
+
+describe('the queue under rules that read the credit', () => {
+  /** Deliveries of one customer; more members of the first one's order. */
+  async function houseWithTwo(more = {}) {
+    const house = await createHouse();
+    await house.customer({ creditLimit: 700_00 });
+    for (const id of [1, 2]) {
+      const shippingAddress = { accountNo: 'C-1' };
+      await house.order(id, { shippingAddress, ...(id === 1 ? more : {}) });
+      await house.delivery({ id, order: id, lines: [['a', 3]] });
+    }
+    return house;
+  }
+
+  it('has the older delivery take the credit, and the younger one held', async () => {
+    const house = await houseWithTwo();
+    await house.customer({ creditLimit: 500_00 });
+    const rules = rulesOf(HOLD_CREDIT);
     const prospects = await tryQueue(house.store, house.clock.now(), { rules });
     expect(prospects.map(({ after }) => after)).toEqual(['accept', 'hold']);
+  });
+
+  it('counts an accept that is on its way once, and leaves it alone', async () => {
+    const house = await createHouse();
+    await house.customer({ creditLimit: 700_00 });
+    for (const id of [1, 2]) {
+      await house.order(id, { shippingAddress: { accountNo: 'C-1' } });
+      await house.delivery({ id, order: id, lines: [['a', 3]] });
+      if (id === 1) await house.decide();
+    }
+    const options = { rules: rulesOf(HOLD_CREDIT) };
+    const [first, second] = await tryQueue(house.store, house.clock.now(), options);
+    expect(first).toMatchObject({ before: 'accept', after: 'accept' });
+    expect(first?.reason).toContain('is on its way');
+    expect(second).toMatchObject({ before: null, after: 'accept' });
+  });
+
+  it('does not know what is left after an accept in another currency, as the daemon', async () => {
+    const house = await houseWithTwo({ currency: 'EUR' });
+    const rules = HOLD_CREDIT.replace(
+      'delivery.amount > customer.credit.headroom',
+      'order.currency == "DKK" && delivery.amount > customer.credit.headroom',
+    );
+    const options = { rules: rulesOf(rules) };
+    const prospects = await tryQueue(house.store, house.clock.now(), options);
+    const loaded = loadedRules(rules);
+    const decided = await house.decide({ rules: () => loaded });
+    expect(prospects.map((one) => `${one.orderDeliveryId} ${one.after}`)).toEqual(decided);
+    expect(decided).toEqual(['1 accept', '2 hold']);
   });
 });
