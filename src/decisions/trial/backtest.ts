@@ -123,8 +123,8 @@ type Sight = ReturnType<typeof createSight>;
 
 function judgeWith(side: Side, sight: Sight, seen?: (evaluation: Evaluation) => void) {
   return (decision: PastDecision): DecisionOutcome => {
-    const { facts } = decision;
-    const options = { ...side.options, seen: sight(side, facts) };
+    const { facts, lapsed } = decision;
+    const options = { ...side.options, lapsed, seen: sight(side, facts) };
     const evaluation = evaluate(side.ruleSet, facts, options);
     seen?.(evaluation);
     return decision.leftToPeople ? 'hold' : outcomeOf(side, evaluation).kind;
@@ -173,8 +173,8 @@ function createTable<A extends string, B extends string>() {
 }
 
 function rejectInFull(side: Side, story: Story, verdict: Verdict, isNew: boolean): WouldBeReject {
-  const options = { ...side.options, operands: true };
-  const evaluation = evaluate(side.ruleSet, verdict.decision.facts, options);
+  const { facts, lapsed } = verdict.decision;
+  const evaluation = evaluate(side.ruleSet, facts, { ...side.options, lapsed, operands: true });
   const { orderDeliveryId } = story;
   const { decisionId } = verdict.decision;
   return { orderDeliveryId, decisionId, isNew, outcome: outcomeOf(side, evaluation), evaluation };

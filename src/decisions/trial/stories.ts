@@ -23,6 +23,8 @@ export interface PastDecision {
   readonly said: DecisionOutcome;
   /** The daemon held it for people, whatever the rules said: they had touched it. */
   readonly leftToPeople: boolean;
+  /** Hashes of the hold rules that had lasted their time, and then said accept. */
+  readonly lapsed: ReadonlySet<string>;
 }
 
 /** A delivery with what the daemon saw of it, in order. */
@@ -33,6 +35,11 @@ export interface Story {
 
 /** Deliveries read at a time. */
 const DELIVERIES_PER_PAGE = 200;
+
+/** A JSON list; only few evaluations are worth the walk. */
+const LAPSED = sql<string>`iif(instr(n.evaluation, '"lapsed"') = 0, '[]', (
+  select json_group_array(rule.value->>'$.hash') from json_each(n.evaluation, '$.rules') rule
+  where rule.value->>'$.lapsed'))`;
 
 function decisionsIn(db: Db, { since, until }: Period) {
   return db
@@ -58,6 +65,7 @@ async function storiesOf(db: Db, period: Period, ids: readonly number[]): Promis
     .innerJoin('fact_snapshot as f', 'f.digest', 'n.facts_digest')
     .select(['n.order_delivery_id', 'n.decision_id', 'n.at', 'n.outcome', 'f.facts'])
     .select(sql<DecisionOutcome>`n.evaluation->>'$.live.kind'`.as('said'))
+    .select(LAPSED.as('lapsed'))
     .where(inKeys('n.order_delivery_id', ids))
     .orderBy('n.decision_id')
     .execute();
@@ -65,7 +73,9 @@ async function storiesOf(db: Db, period: Period, ids: readonly number[]): Promis
   for (const { order_delivery_id: id, decision_id: decisionId, at, outcome, ...row } of rows) {
     const facts: Facts = JSON.parse(inflateSync(row.facts).toString());
     const { said } = row;
-    decisions.get(id)?.push({ decisionId, at, facts, said, leftToPeople: said !== outcome });
+    const lapsed = new Set<string>(JSON.parse(row.lapsed));
+    const leftToPeople = said !== outcome;
+    decisions.get(id)?.push({ decisionId, at, facts, said, leftToPeople, lapsed });
   }
   return [...decisions].map(([orderDeliveryId, told]) => ({ orderDeliveryId, decisions: told }));
 }

@@ -96,6 +96,20 @@ describe('a backtest', () => {
     expect(early.agreement).toMatchObject([{ outcome: 'hold', deliveries: 1 }]);
   });
 
+  it('knows of the holds that had lasted their time, and then said accept', async () => {
+    const timing = 'hold: { at_most: 3h, then: accept }\n    message:';
+    const text = ACCEPT_SMALL.replace('message:', timing);
+    const rules = loadedRules(text);
+    await pack(1, 30);
+    await house.decide({ rules: () => rules });
+    await house.clock.advance(3 * 3_600_000);
+    expect(await house.decide({ rules: () => rules })).toEqual(['1 accept']);
+    const same = await run({ rules: rulesOf(text) });
+    expect(same).toMatchObject({ deliveries: 1, decisions: 2, changes: [] });
+    const other = await run({ rules: rulesOf(text.replace('3h', '4h')) });
+    expect(kinds(other)).toEqual(['accept -> hold 1']);
+  });
+
   it('compares with another set instead of the journal', async () => {
     await pack(1, 10);
     await house.decide();
