@@ -211,6 +211,29 @@ describe('the loader', () => {
     expect(complaints([sometimes, 'delivery.amount > 5000'])).toHaveLength(1);
   });
 
+  it('asks for the currency also where an amount came by way of a list', () => {
+    const made = [
+      'delivery.lines.map(line, line.price).exists(price, price > 500)',
+      'delivery.lines.map(line, line.price * 2).exists(price, price + 1 < 500)',
+      'delivery.lines.map(line, line.price)[0] > 500',
+      "'[delivery.amount][0] > 500'",
+      "'500 > (order.preorder ? [delivery.amount][0] : order.amount)'",
+    ];
+    for (const text of made) {
+      expect(complaints([text])[0]).toContain('in which currency?');
+      expect(complaints([DKK, text])).toEqual([]);
+    }
+    const both = "'[delivery.amount, customer.credit.limit].exists(a, a > 500)'";
+    expect(complaints([DKK, both])).toHaveLength(1);
+    const whole = 'delivery.lines.map(line, line.quantity).exists(pieces, pieces > 500)';
+    expect(complaints([whole])).toEqual([]);
+    const own = 'delivery.lines.map(line, line.price).exists(price, price > delivery.amount)';
+    expect(complaints([own])).toEqual([]);
+    const settings = 'version: 1\ntables: { limits: { DKK: 5, EUR: 1 } }\n';
+    const table = 'delivery.lines.map(line, line.price)[0] < tables.limits[order.currency]';
+    expect(complaints([table], settings)).toEqual([]);
+  });
+
   it('warns that all() holds for a delivery without lines', () => {
     const all = 'delivery.lines.all(line, line.missing == 0)';
     expect(rulesOf(ruleText([all])).warnings).toHaveLength(1);

@@ -13,28 +13,63 @@ function isZero(node: ASTNode): boolean {
   return node.op === 'value' && (node.args === 0n || node.args === 0);
 }
 
-/** The owner of `amount` when it meets a number that no currency belongs to. */
-export function bareAmountOwner(
-  amount: ASTNode,
-  other: ASTNode,
-  shapeOf: (node: ASTNode) => Shape,
-): CurrencyOwner | undefined {
-  const owner = amountOwner(amount, shapeOf);
-  if (!owner || isZero(other) || amountOwner(other, shapeOf)) return undefined;
-  return isTableByCurrency(other, owner) ? undefined : owner;
+/** One side of a comparison, a sum or a quotient; with an owner where a path tells it. */
+export interface Side {
+  readonly node: ASTNode;
+  readonly owner: CurrencyOwner | undefined;
 }
 
-/** Whose amount an expression is; undefined when it is no amount. */
-function amountOwner(node: ASTNode, shapeOf: (node: ASTNode) => Shape): CurrencyOwner | undefined {
-  if (node.op === '.') {
-    const shape = shapeOf(node);
-    if (shape.kind !== 'field' || shape.field.type !== 'money') return undefined;
-    return shape.path.startsWith('customer.credit') ? 'credit' : 'order';
-  }
+export interface BareAmount {
+  readonly start: number;
+  readonly end: number;
+  readonly owner: CurrencyOwner;
+}
+
+/** What the checker of the library has found out; call it for checked conditions only. */
+function isAmount(node: ASTNode): boolean {
+  return 'checkedType' in node && String(node.checkedType) === 'Money';
+}
+
+/**
+ * Amounts that meet a number which no currency belongs to.
+ *
+ * @param owners of all amounts that the condition reads: an amount that came by way of a list or a
+ *   choice may be any of them.
+ */
+export function bareAmounts(
+  meetings: readonly (readonly [Side, Side])[],
+  owners: ReadonlySet<CurrencyOwner>,
+): readonly BareAmount[] {
+  const bothWays = meetings.flatMap(([left, right]) => [
+    { amount: left, other: right.node },
+    { amount: right, other: left.node },
+  ]);
+  return bothWays.flatMap(({ amount, other }) => {
+    const { node, owner } = amount;
+    if (!isAmount(node) || isAmount(other) || isZero(other)) return [];
+    const { start, end } = node;
+    return [...(owner ? [owner] : owners)].flatMap((one) =>
+      isTableByCurrency(other, one) ? [] : [{ start, end, owner: one }],
+    );
+  });
+}
+
+/** Whose amount an expression is; undefined when no path tells. */
+export function amountOwner(
+  node: ASTNode,
+  shapeOf: (node: ASTNode) => Shape,
+): CurrencyOwner | undefined {
+  if (node.op === '.') return fieldOwner(shapeOf(node));
   if (node.op === '+' || node.op === '-' || node.op === '*') {
     return amountOwner(node.args[0], shapeOf) ?? amountOwner(node.args[1], shapeOf);
   }
-  return node.op === '?:' ? amountOwner(node.args[1], shapeOf) : undefined;
+  return undefined;
+}
+
+/** Whose amount a fact is; undefined when it is no amount. */
+export function fieldOwner(shape: Shape): CurrencyOwner | undefined {
+  if (shape.kind !== 'field' || shape.field.type !== 'money') return undefined;
+  return shape.path.startsWith('customer.credit') ? 'credit' : 'order';
 }
 
 const CURRENCY_PATHS: Readonly<Record<string, CurrencyOwner>> = {

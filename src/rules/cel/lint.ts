@@ -1,13 +1,13 @@
 /**
  * What the library's own checker lets through and a rule must not contain. The walk over the
- * syntax tree also collects what a condition reads, and where it compares an amount with a bare
- * number, so that the loader can ask for a condition on the currency.
+ * syntax tree also collects what a condition reads, and what it compares, so that the loader can
+ * ask for a condition on the currency where an amount meets a bare number.
  */
 import type { ASTNode } from '@marcbachmann/cel-js';
 import { nearestName } from '../../lib/nearest.ts';
 import { parseExactTime } from '../../lib/units.ts';
 import type { FieldSpec } from '../facts/table.ts';
-import { bareAmountOwner, type CurrencyOwner } from './currency.ts';
+import { amountOwner, type CurrencyOwner, fieldOwner, type Side } from './currency.ts';
 import type { SetTypes } from './environment.ts';
 import {
   createResolver,
@@ -29,17 +29,13 @@ export interface Read {
   readonly end: number;
 }
 
-export interface BareAmount {
-  readonly start: number;
-  readonly end: number;
-  readonly owner: CurrencyOwner;
-}
-
 export interface LintResult {
   readonly problems: readonly CelProblem[];
   readonly reads: readonly Read[];
-  /** Amounts that meet a number without a currency. */
-  readonly bareAmounts: readonly BareAmount[];
+  /** What is compared, added, subtracted or divided. */
+  readonly meetings: readonly (readonly [Side, Side])[];
+  /** Whose amounts it reads. */
+  readonly amountOwners: ReadonlySet<CurrencyOwner>;
   /** True when a loop `all` occurs, which holds for an empty list. */
   readonly usesAll: boolean;
 }
@@ -110,7 +106,8 @@ function forbiddenHint(name: string): string | undefined {
 interface Walk {
   readonly problems: CelProblem[];
   readonly reads: Read[];
-  readonly bareAmounts: BareAmount[];
+  readonly meetings: (readonly [Side, Side])[];
+  readonly amountOwners: Set<CurrencyOwner>;
   usesAll: boolean;
   readonly resolver: Resolver;
   /** Reads paths that were or will be reported elsewhere. */
@@ -136,7 +133,8 @@ export function lintExpression(root: ASTNode, types: SetTypes, scope: Scope): Li
   const walk: Walk = {
     problems,
     reads: [],
-    bareAmounts: [],
+    meetings: [],
+    amountOwners: new Set(),
     usesAll: false,
     resolver: createResolver(types, (problem) => problems.push(problem)),
     quiet: createResolver(types, () => undefined),
@@ -176,6 +174,8 @@ function visitLiteral(walk: Walk, node: ASTNode): void {
 function visitPath(walk: Walk, node: ASTNode, place: Place): void {
   const shape = walk.resolver.shapeOf(node, place.scope);
   if ('path' in shape) walk.reads.push({ path: shape.path, end: node.end });
+  const owner = fieldOwner(shape);
+  if (owner) walk.amountOwners.add(owner);
   let inner = node;
   while (inner.op === '.' || inner.op === '[]') {
     if (inner.op === '[]') visit(walk, inner.args[1], place);
@@ -252,13 +252,8 @@ function visitBinary(
   if (node.op === 'in') checkIn(walk, right, scope);
   if (node.op === 'in' || node.op === '*') return;
   const shapeOf = (inner: ASTNode): Shape => walk.quiet.shapeOf(inner, scope);
-  for (const [amount, other] of [
-    [left, right],
-    [right, left],
-  ] as const) {
-    const owner = bareAmountOwner(amount, other, shapeOf);
-    if (owner) walk.bareAmounts.push({ ...at(amount), owner });
-  }
+  const side = (inner: ASTNode): Side => ({ node: inner, owner: amountOwner(inner, shapeOf) });
+  walk.meetings.push([side(left), side(right)]);
 }
 
 const CODES = {

@@ -4,10 +4,10 @@
  * any other kind does too, so nothing that goes wrong can look like a "no".
  */
 import { type ASTNode, type Environment, EvaluationError } from '@marcbachmann/cel-js';
-import { type CurrencyOwner, pinnedCurrencies } from './currency.ts';
+import { type BareAmount, bareAmounts, type CurrencyOwner, pinnedCurrencies } from './currency.ts';
 import type { SetTypes } from './environment.ts';
 import { syntaxHint, typeProblem, typeWord } from './hints.ts';
-import { type BareAmount, type CelProblem, lintExpression, type Read } from './lint.ts';
+import { type CelProblem, lintExpression, type Read } from './lint.ts';
 import type { Scope } from './shape.ts';
 
 export type Truth = boolean | 'unknown';
@@ -119,7 +119,7 @@ export function compileExpression(
       text,
       ast: parsed.ast,
       reads: [...new Set(lint.reads.map((read) => read.path))].sort(),
-      bareAmounts: lint.bareAmounts,
+      bareAmounts: bareAmounts(lint.meetings, lint.amountOwners),
       pins: pinnedCurrencies(parsed.ast),
       usesAll: lint.usesAll,
       warnings: lint.problems.filter((problem) => problem.warning),
