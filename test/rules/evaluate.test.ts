@@ -34,6 +34,23 @@ describe('a rule', () => {
     ]);
   });
 
+  it('takes a time beyond the calendar for very far off', () => {
+    const settings = 'version: 1\ncustomer_fields: { terms: whole number }\n';
+    const due = 'order.created_at + days(customer.extra.terms) < clock.now';
+    const rules = rulesOf(ruleText([due], '', 'hold'), settings);
+    const given = (terms: number) => factsOfTest({ customer: { extra: { terms } } });
+    const live = (terms: number) => evaluate(rules, given(terms)).live.kind;
+    const most = Number.MAX_SAFE_INTEGER;
+    expect([1, 99_999_999, most].map(live)).toEqual(['hold', 'nothing', 'nothing']);
+    expect([-99_999_999, -most].map(live)).toEqual(['hold', 'hold']);
+    const never = "'!(clock.now <= order.created_at + days(customer.extra.terms))'";
+    const reject = rulesOf(ruleText([never], '', 'reject'), settings);
+    const armed = new Set(['a']);
+    const tried = evaluate(reject, given(99_999_999), { armed, operands: false });
+    expect(tried.live.kind).toBe('nothing');
+    expect(complaints(['order.age > duration("99999999999h")'])[0]).toContain('is not a duration');
+  });
+
   it('takes has() of a missing fact for false, however deep it is', () => {
     const text = ruleText(['has(customer.credit)'], '', 'hold');
     expect(decide(text, { customer: null }).rules[0]?.value).toBe(false);

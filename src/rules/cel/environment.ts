@@ -120,12 +120,18 @@ function registerArithmetic(env: Environment): void {
 /** Milliseconds of the units of the helper functions. */
 const HELPERS = { days: 86_400_000, hours: 3_600_000, minutes: 60_000 } as const;
 
+/**
+ * A million days. Longer ones count as this: an ERP says "never" with a row of nines, and a time
+ * beyond the calendar is one that every comparison calls false.
+ */
+export const FAR_MS = 1_000_000 * HELPERS.days;
+
 function registerHelpers(env: Environment): void {
   for (const [name, ms] of Object.entries(HELPERS)) {
-    env.registerFunction(
-      `${name}(int): ${DURATION}`,
-      (count: bigint): Duration => celDuration(globalThis.Number(count) * ms),
-    );
+    env.registerFunction(`${name}(int): ${DURATION}`, (count: bigint): Duration => {
+      const length = globalThis.Number(count) * ms;
+      return celDuration(Math.max(-FAR_MS, Math.min(FAR_MS, length)));
+    });
   }
 }
 

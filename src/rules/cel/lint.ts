@@ -5,10 +5,10 @@
  */
 import type { ASTNode } from '@marcbachmann/cel-js';
 import { nearestName } from '../../lib/nearest.ts';
-import { parseExactTime } from '../../lib/units.ts';
+import { parseDuration, parseExactTime } from '../../lib/units.ts';
 import type { FieldSpec } from '../facts/table.ts';
 import { amountOwner, type CurrencyOwner, fieldOwner, type Side } from './currency.ts';
-import type { SetTypes } from './environment.ts';
+import { FAR_MS, type SetTypes } from './environment.ts';
 import {
   createResolver,
   itemShape,
@@ -87,7 +87,8 @@ function literalProblem(name: string, argument: ASTNode | undefined): string | u
     return isRealTimestamp(text) ? undefined : `"${text}" is not a point in time`;
   }
   const isDuration = /^-?(\d+(\.\d+)?(h|m|s|ms))+$/.test(text);
-  return isDuration ? undefined : `"${text}" is not a duration`;
+  const isFar = (parseDuration(text.replace('-', '')) ?? 0) > FAR_MS;
+  return isDuration && !isFar ? undefined : `"${text}" is not a duration`;
 }
 
 const DURATION_HINT = 'write days(3), hours(36) or minutes(90)';
