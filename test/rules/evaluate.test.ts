@@ -51,12 +51,17 @@ describe('a rule', () => {
     expect(complaints(['order.age > duration("99999999999h")'])[0]).toContain('is not a duration');
   });
 
-  it('takes has() of a missing fact for false, however deep it is', () => {
+  it('takes has() of a missing fact for false, of one in a missing group for unknown', () => {
     const text = ruleText(['has(customer.credit)'], '', 'hold');
     expect(decide(text, { customer: null }).rules[0]?.value).toBe(false);
     const guarded = ruleText(['has(order.season) && order.season == "AW24"'], '', 'hold');
     expect(decide(guarded).rules[0]?.value).toBe(false);
     expect(decide(guarded, { order: { season: 'AW24' } }).rules[0]?.value).toBe(true);
+    const deep = 'has(customer.credit.limit) && customer.credit.limit > customer.credit.balance';
+    const values = [deep, `has(customer.credit) && ${deep}`].map(
+      (condition) => decide(ruleText([condition], '', 'hold'), { customer: null }).rules[0]?.value,
+    );
+    expect(values).toEqual(['unknown', false]);
   });
 
   it('never takes a null for a value', () => {

@@ -30,7 +30,8 @@ here is checked when rules are loaded.
 
 - A field marked **?** may be unknown. A condition that needs an unknown field is neither true nor
   false: an accept rule then does not accept, a hold or reject rule holds. Guard it with
-  \`has(order.season) && …\` where "unknown" should mean "no".
+  \`has(order.season) && …\` where "unknown" should mean "no". Of a field of a group that may be
+  unknown ask for the group first: \`has(customer.credit) && has(customer.credit.limit) && …\`.
 - An amount has a currency. Compared with a bare number it needs a condition such as
   \`order.currency == "DKK"\`, or a table with a row per currency:
   \`delivery.amount <= tables.limits[order.currency]\`.
