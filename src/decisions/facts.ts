@@ -9,7 +9,7 @@ import type { RuleSet } from '../rules/rule.ts';
 import type { Tx } from '../store/store.ts';
 import { clockFacts } from './calendar.ts';
 import { customerFacts } from './facts/customer.ts';
-import { lineFacts } from './facts/lines.ts';
+import { lineFacts, orderLines } from './facts/lines.ts';
 import { orderFacts, seasonFacts } from './facts/order.ts';
 import { knownStatus } from './facts/status.ts';
 
@@ -53,12 +53,7 @@ export async function readSubject(
     .where('order_delivery_id', '=', orderDeliveryId)
     .executeTakeFirst();
   if (!delivery) return undefined;
-  const lines = await tx
-    .selectFrom('sales_order_line')
-    .select(['barcode', 'quantity', 'price', 'season_name', 'delivery_name'])
-    .where('order_id', '=', delivery.order_id)
-    .orderBy('line_no')
-    .execute();
+  const lines = await orderLines(tx, delivery.order_id);
   const order = await orderFacts(tx, delivery.order_id, orderDeliveryId, lines);
   if (!order) return undefined;
   const { currency = null, season = null, account_no: accountNo = null } = order.facts;

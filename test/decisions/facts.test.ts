@@ -124,6 +124,19 @@ describe('the facts of an order', () => {
     expect((await factsOf(house, 1)).order).toMatchObject({ amount: 2_100, quantity: 2 });
   });
 
+  it('take a text that the service left empty for one that it did not tell', async () => {
+    const house = await createHouse();
+    const orderLineItems = [{ barcode: 'a', quantity: 2, price: 100, season: '', delivery: '' }];
+    const shippingAddress = { accountNo: '', countryCode: '' };
+    await house.order(1, { SeasonName: '', currency: '', shippingAddress, orderLineItems });
+    await house.delivery({ id: 1 });
+    const { order, delivery, season, customer } = await factsOf(house, 1);
+    const untold = { season: null, country: null, currency: null, account_no: null };
+    expect(order).toMatchObject({ ...untold, preorder: false, delivery_names: [] });
+    expect(delivery).toMatchObject({ currency: null, lines: [{ delivery_name: null }] });
+    expect([season, customer]).toEqual([null, null]);
+  });
+
   it('count the other deliveries of the order', async () => {
     const house = await createHouse();
     await house.delivery({ id: 1 });

@@ -9,6 +9,26 @@ import type { LineFacts } from '../../rules/facts/plain.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Tx } from '../../store/store.ts';
 import { reservedPieces } from './reserved.ts';
+import { told } from './told.ts';
+
+/** The lines of an order, without names that are empty. */
+export async function orderLines(tx: Tx, orderId: number): Promise<readonly OrderLine[]> {
+  const lines = await tx
+    .selectFrom('sales_order_line')
+    .select(['barcode', 'quantity', 'price', 'season_name', 'delivery_name'])
+    .where('order_id', '=', orderId)
+    .orderBy('line_no')
+    .execute();
+  return lines.map(withNames);
+}
+
+function withNames<T extends PackedLine>(line: T): T {
+  return {
+    ...line,
+    season_name: told(line.season_name),
+    delivery_name: told(line.delivery_name),
+  };
+}
 
 export interface OrderLine {
   readonly barcode: string;
@@ -142,20 +162,21 @@ export async function lineFacts(
   orderDeliveryId: number,
   order: OrderOfLines,
 ): Promise<LineFacts[]> {
-  const lines = await tx
+  const packed = await tx
     .selectFrom('delivery_line')
     .selectAll()
     .where('order_delivery_id', '=', orderDeliveryId)
     .orderBy('line_no')
     .execute();
+  const lines = packed.map(withNames);
   const barcodes = [...new Set(lines.map((line) => line.barcode))];
   const variants = await variantsOf(tx, barcodes);
   const stock = new Map(variants.map((variant) => [variant.barcode, variant]));
   const ahead = await seasonVariants(tx, order.season, barcodes);
   const listed: readonly Listed[] = order.season === null ? variants : ahead;
   const prices = new Map(listed.map((one) => [one.barcode, one]));
-  const told = [...variants, ...ahead];
-  const styleNos = new Set(told.flatMap(({ style_no: no }) => (no === null ? [] : [no])));
+  const known = [...variants, ...ahead];
+  const styleNos = new Set(known.flatMap(({ style_no: no }) => (no === null ? [] : [no])));
   const colors = await styleColors(tx, [...styleNos]);
   const readAt = await readStockReadAt(tx);
   const taken = new Map(await reservedPieces(tx, orderDeliveryId, barcodes, readAt));
@@ -181,7 +202,7 @@ export async function lineFacts(
       stock_free: variant ? Math.max(0, variant.quantity - others) : null,
       style_no: about?.style_no ?? null,
       brand: about?.brand_name ?? null,
-      season: line.season_name ?? variant?.season_name ?? null,
+      season: line.season_name ?? told(variant?.season_name),
       delivery_name: line.delivery_name ?? agreed(meant, (one) => one.delivery_name),
       style_active: flagOf(style?.style_active),
       noos: noosOf(color?.noos_type),

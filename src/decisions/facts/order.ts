@@ -4,6 +4,7 @@ import type { Facts } from '../../rules/facts/plain.ts';
 import type { Tx } from '../../store/store.ts';
 import type { OrderLine } from './lines.ts';
 import { knownStatus } from './status.ts';
+import { told } from './told.ts';
 
 const ORDER_STATUSES = ['pending', 'fulfilled', 'partially_fulfilled', 'canceled'] as const;
 
@@ -64,7 +65,7 @@ export async function orderFacts(
     .executeTakeFirst();
   if (!order) return undefined;
   const priced = lines.every((line) => line.price !== null);
-  const season = seasonOf(order.season_name, lines);
+  const season = seasonOf(told(order.season_name), lines);
   const others = await siblings(tx, orderId, orderDeliveryId);
   const facts: Facts['order'] = {
     id: order.order_id,
@@ -72,8 +73,8 @@ export async function orderFacts(
     reference: order.reference ?? '',
     status: knownStatus(ORDER_STATUSES, order.status),
     created_at: order.created_at ?? order.first_seen_at,
-    country: order.country_code,
-    currency: order.currency,
+    country: told(order.country_code),
+    currency: told(order.currency),
     amount: priced ? lines.reduce((sum, line) => sum + (line.price ?? 0) * line.quantity, 0) : null,
     quantity: lines.reduce((sum, line) => sum + line.quantity, 0),
     freight_amount: order.freight_amount,
@@ -85,7 +86,7 @@ export async function orderFacts(
     other_pending: others.get('pending') ?? 0,
     rejected_before: others.get('rejected') ?? 0,
     accepted_before: others.get('accepted') ?? 0,
-    account_no: order.account_no,
+    account_no: told(order.account_no),
     company: order.company,
   };
   return { facts, hash: order.hash, isGone: order.deleted_at !== null };
