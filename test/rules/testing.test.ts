@@ -12,6 +12,22 @@ const DANISH = '      - { name: at home, given: { order: { country: DK } }, expe
 const SWEDISH = '      - { name: abroad, given: { order: { country: SE } }, expect: none }\n';
 
 describe('rule tests', () => {
+  it('takes a derived fact away where null is given, too', () => {
+    const tests = [
+      ['order.currency == "DKK" && delivery.amount > 5', '{ delivery: { amount: null } }'],
+      ['customer.credit.headroom > 0', '{ customer: { credit: { headroom: null } } }'],
+      [
+        'delivery.lines.exists(line, line.missing > 0)',
+        '{ delivery: { lines: [{ missing: null }] } }',
+      ],
+    ] as const;
+    const reports = tests.map(([condition, given]) => {
+      const test = `    tests: [{ name: unknown, given: ${given}, expect: unknown }]\n`;
+      return runRuleTests(rulesOf(ruleText([condition], test, 'hold')));
+    });
+    expect(reports.map((report) => report.tests[0]?.actual)).toEqual(Array(3).fill('unknown'));
+  });
+
   it('lay given over a typical delivery and look at their rule, whatever its mode', () => {
     const text = ruleText(['order.country == "DK"'], `    tests:\n${DANISH}${SWEDISH}`);
     const off = runRuleTests(rulesOf(text.replace('mode: live', 'mode: off')));

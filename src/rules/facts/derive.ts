@@ -1,6 +1,7 @@
 /**
  * Facts that follow from other facts: ages, totals, missing pieces, price differences, credit left.
- * They are computed here for live decisions, tests and replays alike; a value that was given wins.
+ * They are computed here for live decisions, tests and replays alike; a value that was given wins,
+ * also a null, by which a test says that it is not known.
  */
 import type { CreditFacts, Facts, LineFacts } from './plain.ts';
 
@@ -27,14 +28,23 @@ export function percentDifference(
   return `${digits.slice(0, -PERCENT_PLACES)}.${digits.slice(-PERCENT_PLACES)}`;
 }
 
+function or<T>(given: T | undefined, derived: T): T {
+  return given === undefined ? derived : given;
+}
+
 function completeLine(line: LineFacts): LineFacts {
   const free = line.stock_free ?? undefined;
   return {
     ...line,
-    missing: line.missing ?? (free === undefined ? null : Math.max(0, line.quantity - free)),
-    price_diff_pct: line.price_diff_pct ?? percentDifference(line.price, line.order_price) ?? null,
-    list_price_diff_pct:
-      line.list_price_diff_pct ?? percentDifference(line.price, line.list_price) ?? null,
+    missing: or(line.missing, free === undefined ? null : Math.max(0, line.quantity - free)),
+    price_diff_pct: or(
+      line.price_diff_pct,
+      percentDifference(line.price, line.order_price) ?? null,
+    ),
+    list_price_diff_pct: or(
+      line.list_price_diff_pct,
+      percentDifference(line.price, line.list_price) ?? null,
+    ),
   };
 }
 
@@ -44,8 +54,8 @@ function completeCredit(credit: CreditFacts, now: number): CreditFacts {
     typeof limit === 'number' && typeof balance === 'number' && typeof reserved === 'number';
   return {
     ...credit,
-    headroom: credit.headroom ?? (known ? limit - balance - reserved : null),
-    age: credit.age ?? (typeof asOf === 'number' ? Math.max(0, now - asOf) : null),
+    headroom: or(credit.headroom, known ? limit - balance - reserved : null),
+    age: or(credit.age, typeof asOf === 'number' ? Math.max(0, now - asOf) : null),
   };
 }
 
@@ -67,13 +77,16 @@ export function completeFacts(facts: Facts): Facts {
     ...facts,
     delivery: {
       ...delivery,
-      age: delivery.age ?? Math.max(0, clock.now - delivery.created_at),
-      quantity: delivery.quantity ?? lines.reduce((sum, line) => sum + line.quantity, 0),
-      amount: delivery.amount ?? amountOf(lines),
+      age: or(delivery.age, Math.max(0, clock.now - delivery.created_at)),
+      quantity: or(
+        delivery.quantity,
+        lines.reduce((sum, line) => sum + line.quantity, 0),
+      ),
+      amount: or(delivery.amount, amountOf(lines)),
       currency: delivery.currency ?? order.currency ?? null,
       lines,
     },
-    order: { ...order, age: order.age ?? Math.max(0, clock.now - order.created_at) },
+    order: { ...order, age: or(order.age, Math.max(0, clock.now - order.created_at)) },
     ...(customer ? { customer: { ...customer, ...(credit ? { credit } : {}) } } : {}),
   };
 }
