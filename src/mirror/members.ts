@@ -27,7 +27,8 @@ type Open = Record<string, unknown>;
 
 const YEAR_FIRST = /^(\d{4})[-/](\d\d?)[-/](\d\d?)(?!\d)/;
 const DAY_FIRST = /^(?:[a-z]{3}, )?(\d\d?) [a-z]{3} \d{4}(?!\d)/i;
-const ZONE = /(?:Z|GMT|UTC?|[ECMP][SD]T|[+-]\d\d:?\d\d)$/i;
+// Behind a time of day also hours alone (`+02`): behind a year they would be its month and day.
+const ZONE = /(?:Z|GMT|UTC?|[ECMP][SD]T|[+-]\d\d:?\d\d|[+-](?<=:.{2,16})[\d:]+)$/i;
 
 /** The language makes the 31st of February one in March. */
 function hasDay(text: string): boolean {
