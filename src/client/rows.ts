@@ -30,7 +30,8 @@ export function tooDeep(raw: unknown): Reject | undefined {
   // Each by itself has one bracket less.
   const members = isJsonObject(raw) ? Object.entries(raw) : [];
   const path = members.find(([, member]) => isTooDeep([member]))?.[0] ?? '';
-  return { raw: cutDeep(raw), path, reason: 'it is nested too deep' };
+  // One bracket too many stays: what is left must not be taken for the row.
+  return { raw: cutDeep(raw, 0), path, reason: 'it is nested too deep' };
 }
 
 /** `accepts` of long lists: what it accepts is taken as it is, and not copied. */

@@ -17,7 +17,7 @@ import {
 } from '../client/v1/schemas.ts';
 import { resourceSchemas } from '../client/v2/resources.ts';
 import type { Clock } from '../lib/clock.ts';
-import { isJsonObject, tryParseJson } from '../lib/json.ts';
+import { isJsonObject, isTooDeep, tryParseJson } from '../lib/json.ts';
 import { forgetDigests } from '../mirror/list.ts';
 import { requestRefreshes } from '../mirror/refresh.ts';
 import { inKeys } from '../store/bulk.ts';
@@ -103,7 +103,8 @@ export async function retryQuarantine(deps: {
     const good = rows.flatMap(({ id, entity, raw: text }): Understood[] => {
       const source = SOURCES[entity];
       const raw = tryParseJson(text);
-      return source?.schema.safeParse(raw).success ? [{ id, raw, source }] : [];
+      if (isTooDeep(raw) || !source?.schema.safeParse(raw).success) return [];
+      return [{ id, raw, source }];
     });
     if (good.length > 0) await store.transaction((tx) => readAgain(tx, good, clock.now()));
     understood += good.length;

@@ -6,6 +6,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { BRAND } from '../../src/mirror/catalog/names.ts';
 import { createReadSequence } from '../../src/store/state.ts';
+import { retryQuarantine } from '../../src/sync/quarantine.ts';
 import { createOrderReader } from '../../src/sync/read-order.ts';
 import type { Stream } from '../../src/sync/stream.ts';
 import { createShortListStream } from '../../src/sync/streams/short-list.ts';
@@ -66,6 +67,8 @@ it.each(DEPTHS)('are put aside in every kind of list: %i brackets', async (depth
     ]);
     const stock = await store.db.selectFrom('stock_variant').select('barcode').execute();
     expect(stock).toEqual([{ barcode: 'b' }]);
+    const retried = await retryQuarantine({ store, clock: systemClock() });
+    expect(retried).toEqual({ understood: 0, left: 2 });
   }
 });
 
