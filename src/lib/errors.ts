@@ -42,6 +42,9 @@ export class LoginAgainError extends SelvedgeError {
   override readonly name = 'LoginAgainError';
 }
 
+const LINES_SHOWN = 20;
+const LINE_CHARS_SHOWN = 500;
+
 /** The other side said no, definitely; repeating the same request cannot help. */
 export class RefusedError extends SelvedgeError {
   override readonly name = 'RefusedError';
@@ -55,6 +58,14 @@ export class RefusedError extends SelvedgeError {
   ) {
     super(code, message, detail);
     this.lines = detail.lines ?? [];
+  }
+
+  /** For a line in a list or a log: the service may have one for each line of a long order. */
+  get words(): string {
+    if (this.lines.length === 0) return this.message;
+    const shown = this.lines.slice(0, LINES_SHOWN).map((line) => line.slice(0, LINE_CHARS_SHOWN));
+    const more = this.lines.length - shown.length;
+    return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
   }
 }
 

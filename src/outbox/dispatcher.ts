@@ -98,8 +98,7 @@ function classOf(error: unknown): AttemptClass {
 }
 
 function wordsOf(error: unknown): string {
-  if (error instanceof RefusedError && error.lines.length > 0) return error.lines.join('; ');
-  return toError(error).message;
+  return error instanceof RefusedError ? error.words : toError(error).message;
 }
 
 /** The service's own lines (`path: what is wrong`) as problems. */

@@ -180,6 +180,16 @@ describe('transport', () => {
     expect(error).toMatchObject({ code: 'service.invalid', lines });
   });
 
+  it.each([422, 500])('cuts the message of a %i that is as long as a page', async (status) => {
+    await using server = await startFaulty((_request, response) => {
+      answerJson(response, status, { status, message: `no stock ${'at x '.repeat(100_000)}` });
+    });
+    await using transport = impatient();
+    const error = await rejection(transport.request(post(server.url)));
+    expect(error).toMatchObject({ message: expect.stringContaining('no stock at x') });
+    expect(String(error).length).toBeLessThan(1_100);
+  });
+
   it('knows that a request was not sent when nobody listens', async () => {
     const probe = createServer();
     await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));

@@ -79,6 +79,19 @@ describe('one push', () => {
     expect(await bench.attempts(id)).toEqual(['refused']);
   });
 
+  it('that the service refuses for each of its lines shows a few, and keeps them all', async () => {
+    const bench = await createBench();
+    const id = await bench.add(1);
+    const lines = Array.from({ length: 5_000 }, (_, at) => `orderLineItems.${at}.barcode: unknown`);
+    bench.script.send = fail(new RefusedError('service.invalid', 'no', { lines }));
+    bench.start();
+    await bench.clock.advance(10);
+    const row = await bench.row(id);
+    expect(row.last_error).toMatch(/^orderLineItems.0.barcode: unknown; .*; and 4980 more$/);
+    expect(row.last_error?.length).toBeLessThan(1_000);
+    expect(JSON.parse(row.problems ?? '')).toHaveLength(5_000);
+  });
+
   it('that meets a conflict is looked at, and closed as decided elsewhere', async () => {
     const bench = await createBench();
     const id = await bench.add(1);

@@ -32,6 +32,9 @@ export interface BadAnswer {
 /** More of a foreign answer than this never gets into a message. */
 const EXCERPT_CHARS_MAX = 200;
 
+/** Nor more of what the service itself says: it is kept with each attempt, and logged. */
+const MESSAGE_CHARS_MAX = 1_000;
+
 /** A service that asks for more patience than this is asked again after this. */
 const RETRY_AFTER_MS_MAX = 3_600_000;
 
@@ -138,7 +141,8 @@ const NOT_PROCESSED: Readonly<Record<number, string>> = {
 export function errorOfAnswer(asked: Asked, answer: BadAnswer, nowMs: number): SelvedgeError {
   const said = serviceAnswer(answer.body);
   const excerpt = answer.body.toString('utf8', 0, EXCERPT_CHARS_MAX).replaceAll(/\s+/g, ' ');
-  const text = `${nameOf(asked)}: HTTP ${answer.status}: ${said?.message ?? excerpt}`;
+  const message = said?.message.slice(0, MESSAGE_CHARS_MAX);
+  const text = `${nameOf(asked)}: HTTP ${answer.status}: ${message ?? excerpt}`;
   const { status } = answer;
   // A page that is not the service's own says nothing about an effect behind the proxy.
   if (!said && !asked.safe) return new InDoubtError('transport.in_doubt', text);
