@@ -19,10 +19,7 @@ const reviewBody = z.strictObject({
   confirmed: z.array(delivery).max(DELIVERIES_MAX).optional(),
 });
 
-const killBody = z.strictObject({
-  ...askerWithReason,
-  reason: askerWithReason.reason.max(500),
-});
+const killBody = z.strictObject(askerWithReason);
 
 /** The kill switch, below `/api/decisions/`. */
 export function killSwitchRoutes(killSwitch: KillSwitch, onChanged: () => void): RouteGroup {

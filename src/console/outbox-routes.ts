@@ -4,7 +4,7 @@ import type { Desk } from '../outbox/desk/operations.ts';
 import type { Selection } from '../outbox/desk/selection.ts';
 import type { OutboxStops } from '../outbox/stops.ts';
 import type { RouteGroup } from './api.ts';
-import { asker } from './asker.ts';
+import { asker, askerWithReason } from './asker.ts';
 
 const STATES = [
   ...(['queued', 'sending', 'sent', 'confirmed'] as const),
@@ -64,8 +64,7 @@ export function outboxRoutes(desk: Desk): RouteGroup {
 const KINDS = ['order', 'pending_refund', 'refund_status', 'style', 'delivery_status'] as const;
 
 const stopBody = z.strictObject({
-  ...asker,
-  reason: z.string().trim().min(1).max(500),
+  ...askerWithReason,
   /** Null: everything. */
   kind: z.enum(KINDS).nullable(),
 });

@@ -34,6 +34,11 @@ it('stops one kind while the others go out, until a person lets it go on', async
   const never = await call('outbox', 'resume', 'style', '--reason', 'never stopped');
   expect(never.stderr).toContain('style is not stopped');
   expect(never.stderr).toContain('stopped: order');
+  const long = await call('outbox', 'resume', 'style', '--reason', 'x'.repeat(1_000));
+  expect([long.code, long.stderr]).toEqual([1, expect.stringContaining('style is not stopped')]);
+  const reason = 'y'.repeat(1_000);
+  expect(await call('decisions', 'stop', '--reason', reason)).toMatchObject({ code: 0 });
+  expect(await call('decisions', 'resume', '--reason', reason)).toMatchObject({ code: 0 });
   expect(ordersWith('HELD-1')).toBe(0);
 
   const resumed = await call('outbox', 'resume', 'order', '--reason', 'prices are right');
