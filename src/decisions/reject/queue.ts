@@ -146,14 +146,15 @@ interface ClockStep {
 /**
  * What waits has as much of its grace left as it had, and never more than all of it: what was
  * queued in a time to come was so under a clock that was right. What may have been queued since the
- * clock was set back has its grace already. Gives how many were moved.
+ * clock was set back has its grace already. When it was queued moves along, or the next step would
+ * take it for a time to come. Gives how many were moved.
  */
 export async function moveGraces(db: Db, { step, now, unwatchedMs }: ClockStep): Promise<number> {
   let moving = db
     .updateTable('reject_entry')
     .set({
-      due_at: sql<number>`due_at + case when queued_at > ${now - step}
-        then ${now} - queued_at else ${step} end`,
+      due_at: sql<number>`due_at + min(${step}, ${now} - queued_at)`,
+      queued_at: sql<number>`queued_at + min(${step}, ${now} - queued_at)`,
     })
     .where('ended_at', 'is', null)
     .where('state', '=', 'waiting')

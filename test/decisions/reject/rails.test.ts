@@ -245,6 +245,23 @@ describe('the rail', () => {
     },
   );
 
+  it.each([1, -1])('has its whole grace though the clock is moved by -2 and by %i h', async (h) => {
+    const court = await createCourt();
+    await court.waiting();
+    const end = court.begin();
+    const { due_at: before } = await court.entry();
+    await court.clock.advance(HOUR);
+    for (const step of [-2, h]) {
+      court.clock.step(step * HOUR);
+      await court.clock.advance(60_000);
+    }
+    expect(await court.entry()).toMatchObject({
+      state: 'waiting',
+      due_at: before + (h - 2) * HOUR,
+    });
+    await end();
+  });
+
   it('has its whole grace also where it was queued since the clock was set back', async () => {
     const court = await createCourt();
     const end = court.begin();
