@@ -95,7 +95,7 @@ async function lastGood({ store }: RuleKeeperDeps): Promise<LoadedRuleSet> {
     .where('hash', '=', hash ?? '')
     .executeTakeFirst();
   const files: LoadedRuleSet['files'] = row === undefined ? [] : JSON.parse(row.files);
-  const loaded = loadRules(files);
+  const loaded = loadRules(files, true);
   if ('ruleSet' in loaded) return { ruleSet: loaded.ruleSet, files };
   const none = loadRules([]);
   if ('ruleSet' in none) return { ruleSet: none.ruleSet, files: [] };

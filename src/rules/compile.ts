@@ -208,12 +208,13 @@ export function compileRule(
   from: RuleSource,
   language: Language,
   { settings }: LoadedSettings,
+  wasInForce: boolean,
 ): CompiledRule {
   const { raw, source } = from;
   const reporter = createReporter(from);
   const clauses = compileClauses(from, reporter, language);
   const complete = clauses.length === raw.when.length + raw.unless.length;
-  if (complete) checkCurrencies(clauses, reporter);
+  if (complete && !wasInForce) checkCurrencies(clauses, reporter);
   warnEmptyAll(from, clauses, reporter);
   checkBlocks(raw, reporter);
   const record: Record<string, Program> = {};

@@ -152,8 +152,11 @@ function listsRead(files: readonly RuleFile[]): ListsRead | undefined {
   return file && LISTS.parse(JSON.parse(file.text));
 }
 
-/** The rule set of these files, or every problem they have. */
-export function loadRules(all: readonly RuleFile[]): Loaded {
+/**
+ * The rule set of these files, or every problem they have. One that `wasInForce` is not asked in
+ * which currencies it means its amounts: an earlier version asked less, and by it was decided.
+ */
+export function loadRules(all: readonly RuleFile[], wasInForce = false): Loaded {
   const files = all.filter(({ path }) => baseName(path) !== LISTS_FILE);
   const problems: Problem[] = [];
   const yaml: Problem[] = [];
@@ -173,7 +176,7 @@ export function loadRules(all: readonly RuleFile[]): Loaded {
   const scenarios = readScenarios(named('scenarios.yaml'), ids, problems);
   const language = { env: createEnvironment(settings.types), types: settings.types };
   const compiled: readonly CompiledRule[] = rawRules.map((rule) =>
-    compileRule(rule, language, settings),
+    compileRule(rule, language, settings, wasInForce),
   );
   for (const result of compiled) problems.push(...result.problems);
   const told = distinct(problems, yaml);

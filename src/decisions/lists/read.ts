@@ -123,7 +123,8 @@ export async function fillLists(
   const { lists, failed } = await readLists(db, sources, before);
   const written = loaded.files.filter(({ path }) => path !== LISTS_FILE);
   const files = [...written, { path: LISTS_FILE, text: canonicalJson(lists) }];
-  const filled = loadRules(files);
+  // They were loaded before, without what was read.
+  const filled = loadRules(files, true);
   if ('ruleSet' in filled) return { ruleSet: filled.ruleSet, files, failed };
   throw new SelvedgeError('rules.lists', 'the rules cannot be loaded with what was read');
 }

@@ -42,7 +42,7 @@ export async function storedRuleSet(db: Db, prefix: string): Promise<RuleSet> {
     .select('files')
     .where('hash', '=', hash)
     .executeTakeFirstOrThrow();
-  const loaded = loadRules(JSON.parse(row.files));
+  const loaded = loadRules(JSON.parse(row.files), true);
   if ('ruleSet' in loaded) return loaded.ruleSet;
   const list = loaded.problems.map((problem) => `\n${formatProblem(problem)}`).join('');
   throw new ConfigError('rules.outdated', `this version cannot read rule set ${hash}:${list}`);

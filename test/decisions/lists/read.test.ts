@@ -160,6 +160,28 @@ describe('a list from what the ERP tells', () => {
     expect(await readState(house.store.db, RULES_IN_FORCE)).toBe(hash);
   });
 
+  it('goes on with rules that an earlier version let through and this one refuses', async () => {
+    const house = await createKeeper();
+    await house.customer({ accountNo: 'C-2', blocked: true });
+    await house.open();
+    const { store } = house;
+    const bare = `'delivery.lines.map(line, line.price).exists(price, price > 500)'`;
+    const text = RULES.replace('has(order.account_no)', bare);
+    house.write('rules.yaml', text);
+    const { files } = await store.db
+      .selectFrom('rule_set')
+      .select('files')
+      .executeTakeFirstOrThrow();
+    const before = files.replace('has(order.account_no)', bare);
+    await store.db.updateTable('rule_set').set({ files: before }).execute();
+    const keeper = await house.open();
+    expect(await house.incidents()).toEqual(['set']);
+    expect(keeper.current().ruleSet.rules.map(({ id }) => id)).toEqual(['accept-good']);
+    await house.customer({ accountNo: 'C-1', blocked: true });
+    expect(await keeper.refreshLists()).toBe(true);
+    await expect(keeper.reload(WHO, house)).rejects.toThrow('in which currency?');
+  });
+
   it('that lies in damaged pages is not put off: the daemon ends', async () => {
     const path = join(temporaryFolder(), 'mirror.db');
     await damage(path, 'erp_customer');

@@ -108,6 +108,20 @@ describe('a replay', () => {
     expect((await verifyDecisions(house.store.db, 10)).different).toEqual([]);
   });
 
+  it('does not mind what an earlier version let through and this one refuses', async () => {
+    const { db } = house.store;
+    const row = await db.selectFrom('rule_set').selectAll().executeTakeFirstOrThrow();
+    const bare = 'delivery.lines.map(line, line.price).exists(price, price > 500)';
+    const files = row.files.replace('delivery.quantity <= 20', bare);
+    await db
+      .insertInto('rule_set')
+      .values({ ...row, hash: 'f'.repeat(64), files })
+      .execute();
+    const id = await append(() => ({ ruleSetHash: 'f'.repeat(64) }));
+    expect(files).not.toBe(row.files);
+    expect((await replayDecision(db, id)).replayed.live.kind).toBe('hold');
+  });
+
   it('of what somebody put back in the service follows where the rules only watch', async () => {
     const watching = { mode: 'shadow' } as const;
     await house.decide(watching);
