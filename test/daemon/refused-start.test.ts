@@ -23,6 +23,18 @@ streams:
   stock: { schedule: "61 * * * *" }
 `;
 
+/** The mirror of a daemon that does not run, and a connection of another program to it. */
+async function ownMirror() {
+  const dataDir = join(temporaryFolder(), 'data');
+  mkdirSync(dataDir);
+  const path = join(dataDir, 'mirror.db');
+  const { store } = await openStore({ path, busyTimeoutMs: 1_000 }, systemClock());
+  await store.close();
+  const database = new Database(path);
+  onTestFinished(() => void database.close());
+  return { dataDir, database };
+}
+
 describe('selvedge run', () => {
   it('names all five errors of a configuration with their places, and ends with 78', async () => {
     const file = writeConfig(FIVE_ERRORS);
@@ -36,13 +48,7 @@ describe('selvedge run', () => {
   });
 
   it('leaves the database of a newer version alone, says what to do, ends with 65', async () => {
-    const dataDir = join(temporaryFolder(), 'data');
-    mkdirSync(dataDir);
-    const path = join(dataDir, 'mirror.db');
-    const { store } = await openStore({ path, busyTimeoutMs: 1_000 }, systemClock());
-    await store.close();
-    const database = new Database(path);
-    onTestFinished(() => void database.close());
+    const { dataDir, database } = await ownMirror();
     database.exec("insert into schema_migration values (9999, 'future', '', 0)");
     const shape = () => [
       ...database.prepare('select sql from sqlite_schema order by name').pluck().all(),
@@ -59,13 +65,7 @@ describe('selvedge run', () => {
   });
 
   it('tries again later where another program holds the database: that ends', async () => {
-    const dataDir = join(temporaryFolder(), 'data');
-    mkdirSync(dataDir);
-    const path = join(dataDir, 'mirror.db');
-    const { store } = await openStore({ path, busyTimeoutMs: 1_000 }, systemClock());
-    await store.close();
-    const database = new Database(path);
-    onTestFinished(() => void database.close());
+    const { dataDir, database } = await ownMirror();
     database.exec('begin exclusive');
     const file = writeConfig(`dataDir: ${dataDir}\nstore: { busyTimeout: 100ms }\n${MINIMAL}`);
     const { code, stderr } = await selvedge(['--config', file, 'run'], ENV);

@@ -6,12 +6,9 @@ import type { OutboxState } from '../../store/tables.ts';
 import { type DocumentState, documentState } from '../document-state.ts';
 import { referenceKey } from '../documents.ts';
 import { candidatesIn } from './candidates.ts';
+import { fits, type RowFilter } from './selection.ts';
 
-export interface ListFilter {
-  readonly kind?: string | undefined;
-  readonly state?: OutboxState | undefined;
-  /** Only what waits for a person. */
-  readonly desk?: boolean | undefined;
+export interface ListFilter extends RowFilter {
   /** Only what has not ended. */
   readonly open?: boolean | undefined;
   readonly reference?: string | undefined;
@@ -34,12 +31,14 @@ export interface OutboxRow {
 
 /** The newest rows that fit the filter. */
 export async function listOutbox(db: Db, filter: ListFilter): Promise<OutboxRow[]> {
-  let query = db.selectFrom('outbox').selectAll().orderBy('outbox_id', 'desc').limit(filter.limit);
-  const { kind, state, reference, outboxId } = filter;
+  let query = db
+    .selectFrom('outbox')
+    .selectAll()
+    .where(fits(filter))
+    .orderBy('outbox_id', 'desc')
+    .limit(filter.limit);
+  const { reference, outboxId } = filter;
   if (outboxId !== undefined) query = query.where('outbox_id', '=', outboxId);
-  if (kind !== undefined) query = query.where('kind', '=', kind);
-  if (state !== undefined) query = query.where('state', '=', state);
-  if (filter.desk === true) query = query.where('desk_reason', 'is not', null);
   if (filter.open === true) query = query.where('ended_at', 'is', null);
   if (reference !== undefined) {
     query = query.where((eb) =>

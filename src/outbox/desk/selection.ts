@@ -4,12 +4,13 @@
  * is left, and named.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { ExpressionBuilder } from 'kysely';
 import { RefusedError, SelvedgeError, toError } from '../../lib/errors.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Store, Tx } from '../../store/store.ts';
-import type { OutboxState } from '../../store/tables.ts';
+import type { OutboxState, Tables } from '../../store/tables.ts';
 
-interface RowFilter {
+export interface RowFilter {
   readonly kind?: string | undefined;
   readonly state?: OutboxState | undefined;
   /** Only what waits for a person. */
@@ -40,6 +41,16 @@ const ROWS_MAX = 10_000;
 /** Rows in one transaction: each costs a fraction of a millisecond of the event loop. */
 const SLICE = 100;
 
+/** One for what is listed and for what is acted on: people look at the one before the other. */
+export function fits({ kind, state, desk }: RowFilter) {
+  return ({ eb, and }: ExpressionBuilder<Tables, 'outbox'>) =>
+    and([
+      ...(kind === undefined ? [] : [eb('kind', '=', kind)]),
+      ...(state === undefined ? [] : [eb('state', '=', state)]),
+      ...(desk === true ? [eb('desk_reason', 'is not', null)] : []),
+    ]);
+}
+
 export async function select(
   db: Tx | Store['db'],
   selection: Selection | { readonly outboxIds: readonly number[] },
@@ -55,12 +66,7 @@ export async function select(
   if ('outboxId' in selection) query = query.where('outbox_id', '=', selection.outboxId);
   else if ('outboxIds' in selection) {
     query = query.where(inKeys('outbox_id', selection.outboxIds));
-  } else {
-    const { kind, state, desk } = selection.filter;
-    if (kind !== undefined) query = query.where('kind', '=', kind);
-    if (state !== undefined) query = query.where('state', '=', state);
-    if (desk === true) query = query.where('desk_reason', 'is not', null);
-  }
+  } else query = query.where(fits(selection.filter));
   const rows = await query.execute();
   return rows.map((row) => ({
     outboxId: row.outbox_id,
