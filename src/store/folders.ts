@@ -1,4 +1,4 @@
-/** Making folders. */
+/** Making folders, and files that others share. */
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
@@ -15,5 +15,19 @@ export function makeFolder(path: string, mode: number): void {
   } catch (error) {
     // Somebody else was as fast.
     if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
+  }
+}
+
+/**
+ * Makes what other users share with exactly this mode, whatever the umask. A chmod afterwards would
+ * come too late for a stop in between, and would take away that new files belong to the group of
+ * their folder, which the service manager forbids to give back.
+ */
+export function withMode(mode: number, make: (mode: number) => void): void {
+  const umask = process.umask(0o777 & ~mode);
+  try {
+    make(mode);
+  } finally {
+    process.umask(umask);
   }
 }

@@ -15,6 +15,7 @@ import Database from 'better-sqlite3';
 import type { Config } from '../../config/schema.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { RetryLaterError, SelvedgeError, toError } from '../../lib/errors.ts';
+import { withMode } from '../folders.ts';
 import { migrate, readMigrations } from '../migrate.ts';
 import type { CustomerChange, CustomerProblem, HandedIn, ReceiptRow } from './rows.ts';
 import {
@@ -160,20 +161,12 @@ function useRollbackJournal(database: Database.Database): void {
   );
 }
 
-/** It has its mode from the first moment, whatever the umask and whatever fails next. */
-function makeFile(path: string): void {
-  const umask = process.umask(0o777 & ~EXCHANGE_MODE);
-  try {
-    writeFileSync(path, '', { mode: EXCHANGE_MODE, flag: 'wx' });
-  } finally {
-    process.umask(umask);
-  }
-}
-
 function openFile(path: string, clock: Clock): Database.Database {
   let database: Database.Database | undefined;
   try {
-    if (!existsSync(path)) makeFile(path);
+    if (!existsSync(path)) {
+      withMode(EXCHANGE_MODE, (mode) => writeFileSync(path, '', { mode, flag: 'wx' }));
+    }
     database = new Database(path, { timeout: LOCK_MS });
     useRollbackJournal(database);
     for (const [name, value] of Object.entries(PRAGMAS)) database.pragma(`${name} = ${value}`);

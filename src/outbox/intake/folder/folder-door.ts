@@ -14,7 +14,7 @@ import { readdir, rename, rm } from 'node:fs/promises';
 import { join, parse } from 'node:path';
 import { isJsonObject } from '../../../lib/json.ts';
 import type { Logger } from '../../../lib/log.ts';
-import { makeFolder } from '../../../store/folders.ts';
+import { makeFolder, withMode } from '../../../store/folders.ts';
 import type { Store } from '../../../store/store.ts';
 import { type Delivered, type Handed, type Intake, invalid } from '../hand-in.ts';
 import { refusalReceipt } from '../receipt.ts';
@@ -81,17 +81,11 @@ function takenFile(row: FileRow): TakenFile & { readonly due: number } {
   return { fileId, name, sha256, folder, takenAt, storedAs, due };
 }
 
-/**
- * For the group of the folder, whatever the umask. A chmod afterwards would take away that new
- * files belong to the group, and the service manager forbids to give it back.
- */
+/** For the group of the folder. */
 function makeFolders(root: string): void {
-  const umask = process.umask(0o007);
-  try {
-    for (const name of FOLDERS) makeFolder(join(root, name), 0o770);
-  } finally {
-    process.umask(umask);
-  }
+  withMode(0o770, (mode) => {
+    for (const name of FOLDERS) makeFolder(join(root, name), mode);
+  });
 }
 
 /** Hands every document in; an answer for each entry, in order. */
