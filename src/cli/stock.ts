@@ -52,7 +52,9 @@ async function readVariants(db: Db, wanted: string, at: number | undefined): Pro
   const byBarcode = await selectByKeys(db, 'stock_variant', 'barcode', [wanted]);
   const rows = byBarcode.length > 0 ? byBarcode : await rowsOfStyle(db, wanted, at);
   if (rows.length === 0) {
-    throw new RefusedError('stock.unknown', `no barcode and no style ${wanted} is known`);
+    throw new RefusedError('stock.unknown', `no barcode and no style ${wanted} is known`, {
+      hint: 'selvedge sync list tells whether the stock was read',
+    });
   }
   const found: Variant[] = [];
   for (const row of rows) {

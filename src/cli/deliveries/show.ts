@@ -13,14 +13,15 @@ function time(at: number): string {
 
 function printHead(output: Output, card: DeliveryCard): void {
   const { order, customer, currency, season } = card;
-  output.line(`${card.deliveryNo ?? ''} (${card.orderDeliveryId})  ${card.status}`);
-  const reference = visible(order.reference ?? '');
-  output.line(`order     ${order.orderNo ?? ''} (${order.orderId})  ${reference}`);
+  // Each is one line, whatever the texts of the service hold.
+  const line = (text: string): void => output.line(visible(text));
+  line(`${card.deliveryNo ?? ''} (${card.orderDeliveryId})  ${card.status}`);
+  line(`order     ${order.orderNo ?? ''} (${order.orderId})  ${order.reference ?? ''}`);
   const parts = [customer.accountNo, customer.company, customer.country].filter((one) => one);
-  output.line(`customer  ${visible(parts.join('  '))}`);
-  output.line(`packed    ${time(card.since)}, changed ${time(card.changedAt)}`);
-  if (season !== null) output.line(`season    ${season}`);
-  if (order.comment) output.line(`comment   ${visible(order.comment)}`);
+  line(`customer  ${parts.join('  ')}`);
+  line(`packed    ${time(card.since)}, changed ${time(card.changedAt)}`);
+  if (season !== null) line(`season    ${season}`);
+  if (order.comment) line(`comment   ${order.comment}`);
   output.line();
   output.table(
     ['BARCODE', 'STYLE', 'PIECES', 'STOCK', `PRICE ${currency ?? ''}`],

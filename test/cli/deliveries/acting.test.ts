@@ -109,7 +109,9 @@ describe('acting on deliveries from the command line', () => {
     expect(card).toMatchObject({ deliveryNo: first.deliveryNo, status: 'accepted' });
     expect(card.review).toMatchObject({ action: 'hold', reason: 'wait' });
     expect(card.decisions[0].push.error).toContain('409');
+    await db.updateTable('delivery').set({ delivery_no: '7\npaid' }).execute();
     const shown = await call('deliveries', 'show', a);
+    expect(shown.stdout).toContain('7\\npaid (');
     expect(shown.stdout).toMatch(/said hold at[\s\S]*wait \[the service refused it \(409\)/);
   });
 });
