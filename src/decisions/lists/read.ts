@@ -4,7 +4,7 @@
  * become SQL. What was read is part of the rule set, so that another content is another hash.
  */
 import { sql } from 'kysely';
-import { isStoreUnusable, SelvedgeError, toError } from '../../lib/errors.ts';
+import { ConfigError, isStoreUnusable, SelvedgeError, toError } from '../../lib/errors.ts';
 import { canonicalJson, sha256 } from '../../lib/json.ts';
 import { LISTS_FILE, loadRules } from '../../rules/load.ts';
 import type { ListsRead } from '../../rules/settings.ts';
@@ -33,8 +33,15 @@ function chosenBy(column: string | undefined) {
   return sql<boolean>`extra->>${`$."${column}"`} = 1`;
 }
 
-/** In alphabetical order, each value once. Throws when the ERP has told of no customers at all. */
-async function readList(db: Db, { from, where }: ListSource): Promise<readonly string[]> {
+/** The ERP has told of no customers at all: nobody can be missing from a list yet. */
+const NO_CUSTOMERS = 'rules.list_empty';
+
+/** In alphabetical order, each value once. */
+async function readList(
+  db: Db,
+  list: string,
+  { from, where }: ListSource,
+): Promise<readonly string[]> {
   const column = from.slice('erp_customer.'.length);
   const any = await db
     .selectFrom('erp_customer')
@@ -43,7 +50,7 @@ async function readList(db: Db, { from, where }: ListSource): Promise<readonly s
     .limit(1)
     .executeTakeFirst();
   // An empty list would quietly mean that nobody is blocked.
-  if (!any) throw new SelvedgeError('rules.list_empty', 'the ERP has told of no customers yet');
+  if (!any) throw new SelvedgeError(NO_CUSTOMERS, 'the ERP has told of no customers yet');
   const rows = await db
     .selectFrom('erp_customer')
     .select(columnValue(column).as('value'))
@@ -55,7 +62,8 @@ async function readList(db: Db, { from, where }: ListSource): Promise<readonly s
     .limit(ROWS_MAX + 1)
     .execute();
   if (rows.length <= ROWS_MAX) return rows.flatMap(({ value }) => (value === null ? [] : [value]));
-  throw new SelvedgeError('rules.list_too_long', `more than ${ROWS_MAX} rows`);
+  const message = `the list ${list} has more than ${ROWS_MAX} rows`;
+  throw new ConfigError('rules.list_too_long', message, { hint: 'choose fewer of them by where:' });
 }
 
 export interface ListFailure {
@@ -78,12 +86,13 @@ async function readLists(
   const failed: ListFailure[] = [];
   for (const [list, source] of Object.entries(sources)) {
     try {
-      lists[list] = await readList(db, source);
+      lists[list] = await readList(db, list, source);
     } catch (thrown) {
       if (isStoreUnusable(thrown)) throw thrown;
       const had = before[list];
       // A read that failed says nothing of who is in it; empty, it would let all of them through.
-      if (had === undefined && !(thrown instanceof SelvedgeError)) throw thrown;
+      const isEmpty = thrown instanceof SelvedgeError && thrown.code === NO_CUSTOMERS;
+      if (had === undefined && !isEmpty) throw thrown;
       lists[list] = had ?? [];
       failed.push({ list, message: toError(thrown).message });
     }

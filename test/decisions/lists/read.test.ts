@@ -126,6 +126,25 @@ describe('a list from what the ERP tells', () => {
     expect(blocked()).toEqual(['C-1']);
   });
 
+  it('that is new and too long lets no rule act without it, also over a restart', async () => {
+    const house = await createKeeper();
+    await house.customer({ accountNo: 'C-1', blocked: true });
+    house.write('settings.yaml', SETTINGS.replace(LIST, 'blocked: [C-9]'));
+    const keeper = await house.open();
+    house.write('settings.yaml', SETTINGS);
+    await sql`insert into erp_customer
+      with recursive n(i) as (values (1) union all select i + 1 from n where i < 50000)
+      select 'D-' || i, credit_limit, balance, currency, overdue_days, blocked, as_of, extra,
+        content_hash, first_seen_at, changed_at, deleted_at, read_seq, source
+      from erp_customer, n`.execute(house.store.db);
+    await expect(keeper.reload(WHO, house)).rejects.toThrow('list blocked has more than 50000');
+    const again = await house.open();
+    expect(again.isProvisional()).toBe(true);
+    for (const { current } of [keeper, again]) {
+      expect(current().ruleSet.settings.lists.blocked).toEqual(['C-9']);
+    }
+  });
+
   it('that has another content does not make rules with mistakes good', async () => {
     const house = await createKeeper();
     await house.customer({ accountNo: 'C-1', blocked: true });
