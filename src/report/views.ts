@@ -177,7 +177,7 @@ export const VIEWS: readonly ViewSpec[] = [
       order_id: DELIVERY.order_id,
       decided_at: `when (${TIME})`,
       actor: 'daemon, or who',
-      mode: 'observe, shadow or live',
+      mode: 'observe, shadow, live, or stopped (by the kill switch)',
       outcome: 'accept, hold, reject or nothing',
       reason: 'why, in words',
       rules: 'JSON array of the rules that decided',
@@ -327,7 +327,9 @@ export const VIEWS: readonly ViewSpec[] = [
   },
   {
     name: 'v_drift',
-    about: 'Members without a column, in the newest 1,000 rows of each table.',
+    about:
+      'Members without a column, in the newest 1,000 rows of stock_variant, season_variant, ' +
+      'style, style_color, sales_order, delivery and refund.',
     columns: {
       entity: 'table',
       member: 'name of the member',
