@@ -1,6 +1,6 @@
 /*
 title: Stock against what is packed and not shipped
-about: Barcodes of open orders whose packed pieces are most of, or more than, the stock.
+about: Barcodes of open orders whose packed pieces leave nothing of the stock, or fewer than "below".
 params:
   below: { type: number, about: show what has fewer free pieces than this, default: 1 }
 */

@@ -1,6 +1,6 @@
 /*
 title: Members that the service sends and the mirror has no column for
-about: In the newest 1,000 rows of each table.
+about: In the newest 1,000 rows of variants, styles, their colors, orders, deliveries and refunds.
 */
 SELECT entity, member, rows, example
 FROM v_drift

@@ -1,6 +1,6 @@
 /*
 title: Deliveries that wait for a person
-about: What the rules hold, the oldest first, with the reason.
+about: What the rules or people hold, the oldest first, with the reason.
 */
 SELECT delivery_no, order_no, company, country_code, pieces, amount, currency, age_hours, reason
 FROM v_held_delivery
