@@ -5,13 +5,13 @@
  * when the commit fails are given to `onCommit`.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type Database from 'better-sqlite3';
 import { Kysely, type Transaction, type TransactionBuilder } from 'kysely';
 import type { Config } from '../config/schema.ts';
 import type { Clock } from '../lib/clock.ts';
-import { BugError, invariant, isDiskFull, StoreError } from '../lib/errors.ts';
+import { BugError, invariant, isDiskFull, StoreError, toError } from '../lib/errors.ts';
 import { type ConnectionOptions, openReader, openWriter, verifyPragmas } from './connection.ts';
 import { type MigrationReport, migrate, pendingMigrations } from './migrate.ts';
 import { toldFull } from './space.ts';
@@ -244,6 +244,21 @@ function refuseHalfRestored(path: string): void {
   throw new StoreError('store.half_restored', `${path} is not there: a restore was cut off`, {
     hint: 'restore again; what was there before is beside it (.before-restore-…)',
   });
+}
+
+/** For whoever changes something in a database: an empty one in a wrong place would hide that. */
+export function requireDatabase(dataDir: string): void {
+  const path = join(dataDir, 'mirror.db');
+  refuseHalfRestored(path);
+  try {
+    statSync(path);
+  } catch (cause) {
+    const message = `there is no database in ${dataDir} (${toError(cause).message})`;
+    throw new StoreError('store.cannot_open', message, {
+      hint: 'start the daemon once, or check dataDir and the permissions',
+      cause,
+    });
+  }
 }
 
 /** Opens for writing, migrates, and proves that the durability settings hold. */

@@ -12,7 +12,6 @@ const NOWHERE = '/proc/selvedge';
 const CALLS = [
   { args: ['backup', 'create', '--to', NOWHERE], said: `no backup can be made in ${NOWHERE}: ` },
   { args: ['backup', 'create', '--to', join(NOWHERE, 'deep')], said: 'no backup can be made in ' },
-  { args: ['migrate'], said: `the data folder ${NOWHERE} cannot be made: ` },
   { args: ['demo', '--dir', NOWHERE], said: `${NOWHERE} cannot be made: ` },
   { args: ['run'], said: `the data folder ${NOWHERE} cannot be made: ` },
 ];

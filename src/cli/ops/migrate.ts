@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { systemClock } from '../../lib/clock.ts';
-import { lockFolder, makeDataFolder } from '../../store/lock.ts';
-import { openStore, storeOptions } from '../../store/store.ts';
+import { lockFolder } from '../../store/lock.ts';
+import { openStore, requireDatabase, storeOptions } from '../../store/store.ts';
 import { type CliContext, configOf, examples } from '../command.ts';
 
 export function migrate(context: CliContext): Command {
@@ -11,13 +11,14 @@ export function migrate(context: CliContext): Command {
     .summary('bring the database to the newest schema')
     .description(
       'Applies the schema migrations that the database lacks, each as a whole or not at all,\n' +
-        'and keeps a copy of the database as it was. The daemon does the same at its start.',
+        'and keeps a copy of the database as it was. The daemon does the same at its start,\n' +
+        'which is also what makes a new database.',
     )
     .option('--json', 'the result as JSON')
     .addHelpText('after', examples([['migrate', 'after an upgrade, before the start']]))
     .action(async (options: { json?: boolean }, command: Command) => {
       const { config } = configOf(command, context);
-      makeDataFolder(config.dataDir);
+      requireDatabase(config.dataDir);
       const folder = lockFolder(join(config.dataDir, 'daemon.lock'));
       try {
         const { store, migrated } = await openStore(storeOptions(config), systemClock());

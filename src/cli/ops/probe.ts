@@ -27,7 +27,7 @@ export function probe(context: CliContext): Command {
     .action(async (options: { json?: boolean }, command: Command) => {
       const { config } = configOf(command, context, 'none');
       const clock = systemClock();
-      const deps = { clock, random: systemRandom(), scrubber };
+      const deps = { clock, random: systemRandom(), scrubber, mayBeNew: true };
       const choices = await workAlone(config, deps, ({ store, service }) =>
         probeAccount({
           ...{ config: config.service, transport: service.transport, clock, scrubber },

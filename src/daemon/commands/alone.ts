@@ -5,7 +5,7 @@ import type { Random } from '../../lib/chance.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Scrubber } from '../../lib/secret.ts';
 import { lockFolder, makeDataFolder } from '../../store/lock.ts';
-import { openStore, type Store, storeOptions } from '../../store/store.ts';
+import { openStore, requireDatabase, type Store, storeOptions } from '../../store/store.ts';
 import { createService, type Service } from '../service.ts';
 
 /** What such a command works with. */
@@ -20,14 +20,17 @@ export interface AloneDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly scrubber: Scrubber;
+  /** Before the first start: makes the database, which keeps the time of the last log-in. */
+  readonly mayBeNew?: boolean;
 }
 
-/** Throws `store.locked` when a daemon runs. */
+/** Throws `store.locked` when a daemon runs, and where no database is unless it may be new. */
 export async function workAlone<T>(
   config: Config,
   deps: AloneDeps,
   work: (parts: Alone) => Promise<T>,
 ): Promise<T> {
+  if (deps.mayBeNew !== true) requireDatabase(config.dataDir);
   makeDataFolder(config.dataDir);
   const folder = lockFolder(join(config.dataDir, 'daemon.lock'));
   try {

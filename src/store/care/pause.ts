@@ -6,6 +6,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError, toError } from '../../lib/errors.ts';
+import { RESTORING, requireDatabase } from '../store.ts';
 
 function pauseFile(dataDir: string): string {
   return join(dataDir, 'pushes.stop');
@@ -31,6 +32,8 @@ export function pauseReason(dataDir: string): string | undefined {
 function changed(dataDir: string, change: (file: string) => void): void {
   const file = pauseFile(dataDir);
   try {
+    // Where no database is, no daemon asks for it. One that is being restored is none yet.
+    if (!existsSync(join(dataDir, `mirror.db${RESTORING}`))) requireDatabase(dataDir);
     change(file);
   } catch (cause) {
     const message = `nothing was changed: ${toError(cause).message}`;
