@@ -7,6 +7,7 @@ import { version } from '../ops/version.ts';
 import { type CliContext, examples } from './command.ts';
 import type { CommandTree } from './commands.ts';
 import { createOutput, type Output, type TextSink } from './output.ts';
+import { help } from './self/help.ts';
 
 /** The world outside: streams and environment, injected so that tests can look on. */
 export interface CliIo {
@@ -86,14 +87,14 @@ function createProgram(context: CliContext, io: CliIo, tree: CommandTree): Comma
       '-c, --config <file>',
       'the configuration (else $SELVEDGE_CONFIG, else /etc/selvedge/selvedge.yaml)',
     )
-    .helpOption('-h, --help', 'show this help')
-    .helpCommand('help [command]', 'show the help of a command');
+    .helpOption('-h, --help', 'show this help');
   for (const create of tree.commands) program.addCommand(create(context));
   for (const { name, description, commands } of tree.groups) {
     const group = new Command(name).description(description);
     for (const create of commands) group.addCommand(create(context));
     program.addCommand(group);
   }
+  program.addCommand(help());
   program.addHelpText(
     'after',
     examples([

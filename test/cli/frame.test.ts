@@ -33,6 +33,16 @@ describe('the command line', () => {
     expect((await selvedge(['rules', 'stop', '--help'])).stdout).not.toMatch(/# +$/m);
   });
 
+  it.each([[], ['status'], ['sync'], ['sync', 'run'], ['backup', 'restore']])(
+    'shows the same by "help %s %s" as by --help',
+    async (...words) => {
+      const asked = await selvedge(['help', ...words]);
+      expect(asked).toMatchObject({ code: 0, stderr: '' });
+      expect(asked.stdout).toContain(['Usage: selvedge', ...words].join(' '));
+      expect(asked).toEqual(await selvedge([...words, '--help']));
+    },
+  );
+
   it('shows its version', async () => {
     expect((await selvedge(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
@@ -72,6 +82,8 @@ describe('the command line', () => {
     [['reference', '--port', 'x'], 'It must be a whole number from 0 to 65535.'],
     [['reference', '--seed', 'x'], 'It must be a whole number from 0.'],
     [['reference', '--speed', '0'], '0 is no speed'],
+    [['help', 'snyc'], "unknown command 'snyc'\nhint: did you mean sync?"],
+    [['help', 'sync', 'rum'], "unknown command 'sync rum'\nhint: did you mean run?"],
     [['config'], 'Commands:'],
     [[], 'Commands:'],
   ])('calls %j a usage error', async (args, message) => {
