@@ -1,7 +1,7 @@
 /** `selvedge backup list`: the backups there are. */
 import { Command } from 'commander';
 import { formatSize } from '../../lib/units.ts';
-import { backupDirectory, listBackups } from '../../store/backup/manifest.ts';
+import { backupDirectory, requireBackups } from '../../store/backup/manifest.ts';
 import { type CliContext, configOf, examples } from '../command.ts';
 
 export function backupList(context: CliContext): Command {
@@ -14,7 +14,7 @@ export function backupList(context: CliContext): Command {
     .action((options: { from?: string; json?: boolean }, command: Command) => {
       const { config } = configOf(command, context);
       const { output } = context;
-      const found = listBackups(options.from ?? backupDirectory(config));
+      const found = requireBackups(options.from ?? backupDirectory(config));
       if (options.json === true) {
         output.json(found.map(({ path, manifest }) => ({ path, ...manifest })));
         return;

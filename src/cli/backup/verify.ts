@@ -1,7 +1,7 @@
 /** `selvedge backup verify`: proves that a backup still is what it was. */
 import { Command } from 'commander';
 import { RefusedError } from '../../lib/errors.ts';
-import { backupDirectory, listBackups } from '../../store/backup/manifest.ts';
+import { backupDirectory, requireBackups } from '../../store/backup/manifest.ts';
 import { verifyBackup } from '../../store/backup/verify.ts';
 import { type CliContext, configOf, examples } from '../command.ts';
 
@@ -13,7 +13,7 @@ export function chosenBackup(
 ): string {
   if (named !== undefined) return named;
   const directory = backupDirectory(configOf(command, context).config);
-  const [newest] = listBackups(directory, 1);
+  const [newest] = requireBackups(directory);
   if (newest) return newest.path;
   throw new RefusedError('backup.none', `there is no backup in ${directory}`, {
     hint: 'selvedge backup create',

@@ -5,6 +5,7 @@ import { basename, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 import type { Config } from '../../config/schema.ts';
+import { RefusedError, toError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
 
 const part = z.object({
@@ -70,6 +71,20 @@ export function listBackups(directory: string, most = Number.POSITIVE_INFINITY):
     if (found) backups.push({ path, manifest: found });
   }
   return backups;
+}
+
+/** As {@link listBackups}, for a person: no folder, or one that cannot be read, is not "none". */
+export function requireBackups(directory: string): Backup[] {
+  try {
+    if (statSync(directory, { throwIfNoEntry: false })) return listBackups(directory);
+  } catch (cause) {
+    const message = `the backups in ${directory} cannot be read: ${toError(cause).message}`;
+    const hint = 'is it a folder, and are you the user of the service (sudo -u selvedge)?';
+    throw new RefusedError('backup.unreadable', message, { hint, cause });
+  }
+  throw new RefusedError('backup.no_folder', `there is no folder ${directory}`, {
+    hint: '"selvedge backup create" makes it; else check store.backup.directory',
+  });
 }
 
 /** The digest of a finished copy, which nobody has open as a database. */
