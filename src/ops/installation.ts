@@ -1,7 +1,7 @@
 /** The whole installation: the database, and what stands beside it in the folders. */
 import { join } from 'node:path';
 import type { Config } from '../config/schema.ts';
-import { backupDirectory, listBackups } from '../store/backup/manifest.ts';
+import { newestBackup } from '../store/backup/manifest.ts';
 import { logBytesOf } from '../store/care/checkpoints.ts';
 import { pauseReason } from '../store/care/pause.ts';
 import { isFolderLocked } from '../store/lock.ts';
@@ -24,7 +24,7 @@ export interface Installation extends Status {
 
 function newestBackupAt(config: Config): number | undefined {
   try {
-    const [newest] = listBackups(backupDirectory(config), 1);
+    const newest = newestBackup(config);
     return newest ? Date.parse(newest.manifest.createdAt) : undefined;
   } catch {
     // A folder that this user may not read.

@@ -1,8 +1,18 @@
 /** The commands around backups, as an operator types them. */
-import { copyFileSync, mkdirSync, symlinkSync } from 'node:fs';
+import {
+  copyFileSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { describe, expect, inject, it } from 'vitest';
+import { manualClock } from '../../src/lib/clock.ts';
 import { EXIT } from '../../src/lib/errors.ts';
+import { createBackup } from '../../src/store/backup/create.ts';
 import { ENV, MINIMAL, writeConfig } from '../config/support.ts';
 import { temporaryFolder } from '../support/store.ts';
 import { selvedge } from './support.ts';
@@ -39,5 +49,84 @@ describe('a folder of backups that is not there', () => {
     expect(stderr).toMatch(/^selvedge: the backups in .*closed cannot be read: ELOOP.*\nhint: /);
     expect(stderr).not.toContain('    at ');
     expect(code).toBe(EXIT.failure.code);
+  });
+});
+
+/** Of a brand; databases are told apart by when they were made. */
+function brand(directory: string, madeAt: number) {
+  const keep = 2;
+  const store = `store: { backup: { directory: ${directory}, keep: ${keep} } }\n`;
+  const { dataDir, run } = install(store);
+  const database = new Database(join(dataDir, 'mirror.db'));
+  database.prepare('update schema_migration set applied_at = ?').run(madeAt);
+  database.close();
+  const exchangeFile = join(dataDir, 'exchange.db');
+  const plan = { dataDir, exchangeFile, directory, keep, busyTimeoutMs: 100, program: 'test' };
+  const backup = async (at: string, hasMark = true): Promise<string> => {
+    const { backup } = await createBackup(plan, manualClock(Date.parse(at)));
+    const slip = JSON.parse(readFileSync(backup.path, 'utf8'));
+    if (!hasMark) {
+      const { databaseMadeAt: _, ...old } = slip;
+      writeFileSync(backup.path, JSON.stringify(old));
+    }
+    return backup.path;
+  };
+  const listed = async (): Promise<string[]> =>
+    JSON.parse((await run('backup', 'list', '--json')).stdout).map(
+      ({ path }: { path: string }) => path,
+    );
+  return { dataDir, run, backup, listed };
+}
+
+describe('one folder for the backups of two databases', () => {
+  it.each([
+    ['with marks', true],
+    ['from before there were marks', false],
+  ])('keeps as many of each as asked for: %s', async (_, hasMark) => {
+    const directory = join(temporaryFolder(), 'backups');
+    const [one, two] = [brand(directory, 1_000), brand(directory, 2_000)];
+    const first = await one.backup('2026-01-01T03:00:00Z', hasMark);
+    const second = await one.backup('2026-01-01T09:00:00Z', hasMark);
+    await two.backup('2026-01-01T10:00:00Z');
+    await two.backup('2026-01-01T16:00:00Z');
+    const last = await two.backup('2026-01-01T22:00:00Z');
+    expect(await one.listed()).toEqual([second, first]);
+    expect((await two.listed())[0]).toBe(last);
+    expect((await one.run('backup', 'verify')).stdout).toContain(second);
+    const third = await one.backup('2026-01-02T03:00:00Z');
+    expect(await one.listed()).toEqual([third, second]);
+  });
+
+  it('says how many it does not show, and takes none of them for its own', async () => {
+    const directory = join(temporaryFolder(), 'backups');
+    const [one, two] = [brand(directory, 1_000), brand(directory, 2_000)];
+    const other = await one.backup('2026-01-01T03:00:00Z');
+    const { stdout, stderr } = await two.run('backup', 'list');
+    expect(stdout).not.toContain(other);
+    expect(stderr).toMatch(/^1 of another database is not shown/);
+    expect((await two.run('status', '--check')).stdout).toContain('there is no backup');
+    expect((await two.run('doctor', '--offline')).stdout).toMatch(/WARN backup +there is none/);
+    for (const named of [[], [other]]) {
+      const refused = await two.run('backup', 'restore', ...named);
+      expect(refused.stderr).toMatch(/another database.*\nhint: .*mirror\.db/s);
+      expect(refused.code).toBe(EXIT.failure.code);
+    }
+    // Whoever moves the database away means it.
+    renameSync(join(two.dataDir, 'mirror.db'), join(two.dataDir, 'aside.db'));
+    expect((await two.run('backup', 'restore')).stdout).toContain(`restored ${other}`);
+    expect((await two.run('backup', 'list')).stdout).toContain(other);
+  });
+
+  it('has no newest one for a new machine, which names what it wants', async () => {
+    const directory = join(temporaryFolder(), 'backups');
+    const [one, two] = [brand(directory, 1_000), brand(directory, 2_000)];
+    const wanted = await one.backup('2026-01-01T03:00:00Z');
+    const other = await two.backup('2026-01-01T09:00:00Z');
+    renameSync(join(one.dataDir, 'mirror.db'), join(one.dataDir, 'aside.db'));
+    const { code, stderr } = await one.run('backup', 'restore');
+    expect(stderr).toMatch(/holds backups of 2 databases.*\nhint: name/s);
+    for (const path of [wanted, other]) expect(stderr).toContain(path);
+    expect(code).toBe(EXIT.failure.code);
+    expect((await one.run('backup', 'restore', wanted)).code).toBe(0);
   });
 });

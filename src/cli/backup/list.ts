@@ -1,20 +1,23 @@
 /** `selvedge backup list`: the backups there are. */
 import { Command } from 'commander';
 import { formatSize } from '../../lib/units.ts';
-import { backupDirectory, requireBackups } from '../../store/backup/manifest.ts';
+import { requireBackups } from '../../store/backup/manifest.ts';
 import { type CliContext, configOf, examples } from '../command.ts';
 
 export function backupList(context: CliContext): Command {
   return new Command('list')
     .summary('show the backups')
-    .description('The finished backups of the folder, newest first.')
+    .description('The finished backups of this database in the folder, newest first.')
     .option('--from <folder>', 'instead of store.backup.directory')
     .option('--json', 'as JSON')
     .addHelpText('after', examples([['backup list', 'newest first']]))
     .action((options: { from?: string; json?: boolean }, command: Command) => {
       const { config } = configOf(command, context);
       const { output } = context;
-      const found = requireBackups(options.from ?? backupDirectory(config));
+      const { own: found, others } = requireBackups(config, options.from);
+      if (others > 0) {
+        output.note(`${others} of another database ${others === 1 ? 'is' : 'are'} not shown`);
+      }
       if (options.json === true) {
         output.json(found.map(({ path, manifest }) => ({ path, ...manifest })));
         return;

@@ -1,7 +1,6 @@
 /** `selvedge backup verify`: proves that a backup still is what it was. */
 import { Command } from 'commander';
-import { RefusedError } from '../../lib/errors.ts';
-import { backupDirectory, requireBackups } from '../../store/backup/manifest.ts';
+import { requireNewest } from '../../store/backup/manifest.ts';
 import { verifyBackup } from '../../store/backup/verify.ts';
 import { type CliContext, configOf, examples } from '../command.ts';
 
@@ -11,13 +10,7 @@ export function chosenBackup(
   command: Command,
   context: CliContext,
 ): string {
-  if (named !== undefined) return named;
-  const directory = backupDirectory(configOf(command, context).config);
-  const [newest] = requireBackups(directory);
-  if (newest) return newest.path;
-  throw new RefusedError('backup.none', `there is no backup in ${directory}`, {
-    hint: 'selvedge backup create',
-  });
+  return named ?? requireNewest(configOf(command, context).config).path;
 }
 
 export function backupVerify(context: CliContext): Command {

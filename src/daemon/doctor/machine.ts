@@ -8,7 +8,7 @@ import { loadRuleSet } from '../../decisions/rule-files.ts';
 import { formatDuration, formatSize } from '../../lib/units.ts';
 import { configuredStops } from '../../ops/brakes.ts';
 import { version } from '../../ops/version.ts';
-import { backupDirectory, listBackups } from '../../store/backup/manifest.ts';
+import { backupDirectory, newestBackup } from '../../store/backup/manifest.ts';
 import { logBytesOf } from '../../store/care/checkpoints.ts';
 import { pauseReason } from '../../store/care/pause.ts';
 import { freeBytesAt, restingWith } from '../../store/space.ts';
@@ -78,7 +78,7 @@ export function checkRules({ rules }: Config): Finding[] {
 
 export function checkBackups(config: Config, now: number): Finding[] {
   const directory = backupDirectory(config);
-  const [newest] = listBackups(directory, 1);
+  const newest = newestBackup(config);
   const advice = 'selvedge backup create; systemctl enable --now selvedge-backup.timer';
   if (!newest) return [odd('backup', `there is none in ${directory}`, advice)];
   const age = now - Date.parse(newest.manifest.createdAt);

@@ -10,7 +10,7 @@ import { type DatabaseReadings, readDatabase } from '../../ops/metrics/readings.
 import type { LiveReadings } from '../../ops/metrics/sources.ts';
 import { freshnessOf } from '../../ops/status.ts';
 import { version } from '../../ops/version.ts';
-import { backupDirectory, listBackups } from '../../store/backup/manifest.ts';
+import { newestBackup } from '../../store/backup/manifest.ts';
 import type { Checkpoints } from '../../store/care/checkpoints.ts';
 import type { SpaceWatch } from '../../store/space.ts';
 import type { Store } from '../../store/store.ts';
@@ -37,9 +37,9 @@ function bytesOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-function newestBackup(directory: string, clock: Clock): LiveReadings['backup'] {
+function backupReading(config: Config, clock: Clock): LiveReadings['backup'] {
   try {
-    const [newest] = listBackups(directory, 1);
+    const newest = newestBackup(config);
     if (!newest) return undefined;
     const { createdAt, mirror, exchange } = newest.manifest;
     return {
@@ -52,7 +52,7 @@ function newestBackup(directory: string, clock: Clock): LiveReadings['backup'] {
   }
 }
 
-function liveReadings(deps: HealthDeps & { readonly backups: string }): LiveReadings {
+function liveReadings(deps: HealthDeps & { readonly config: Config }): LiveReadings {
   const { store, clock, service, meter, space } = deps;
   const { transport } = service;
   const { walBytes, pinnedMs } = deps.checkpoints.figures();
@@ -72,7 +72,7 @@ function liveReadings(deps: HealthDeps & { readonly backups: string }): LiveRead
       walBytes,
       walPinnedMs: pinnedMs,
     },
-    backup: newestBackup(deps.backups, clock),
+    backup: backupReading(deps.config, clock),
   };
 }
 
@@ -100,7 +100,7 @@ export function createHealth(config: Config, deps: HealthDeps): Health {
     return createMetrics({
       build: { version: version(), node: process.version, instance: config.instance },
       readDatabase: remembered(clock, readStored),
-      readLive: () => liveReadings({ ...deps, backups: backupDirectory(config) }),
+      readLive: () => liveReadings({ ...deps, config }),
     });
   };
   let metrics: Promise<Metrics> | undefined;

@@ -23,8 +23,16 @@ import { ConfigError, StoreError, toError } from '../../lib/errors.ts';
 import { isJsonObject } from '../../lib/json.ts';
 import { makeFolder } from '../folders.ts';
 import { copyDatabase, isThere } from './copy.ts';
-import { inspectCopy } from './inspect.ts';
-import { type Backup, type BackupPart, backupName, digestOf, listBackups } from './manifest.ts';
+import { databaseMadeAt, inspectCopy } from './inspect.ts';
+import {
+  type Backup,
+  type BackupManifest,
+  type BackupPart,
+  backupName,
+  digestOf,
+  listBackups,
+  mayBeSame,
+} from './manifest.ts';
 
 export interface BackupPlan {
   readonly dataDir: string;
@@ -112,7 +120,11 @@ async function makeBackup(plan: BackupPlan, base: string, now: number): Promise<
     const mirror = await makePart(join(dataDir, 'mirror.db'), mirrorCopy, plan);
     const has = isThere(exchangeFile);
     const exchange = has ? await makePart(exchangeFile, exchangeCopy, plan) : null;
-    const manifest = { createdAt: new Date(now).toISOString(), program, mirror, exchange };
+    const made = databaseMadeAt(mirrorCopy + PARTIAL);
+    const manifest = {
+      ...{ createdAt: new Date(now).toISOString(), program, mirror, exchange },
+      ...(made !== undefined && { databaseMadeAt: made }),
+    };
     writeFileSync(path + PARTIAL, `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 });
     flush(path + PARTIAL);
     for (const target of [mirrorCopy, ...(has ? [exchangeCopy] : []), path]) {
@@ -128,7 +140,12 @@ async function makeBackup(plan: BackupPlan, base: string, now: number): Promise<
   }
 }
 
-/** Makes a backup, checks it, and removes the oldest ones beyond `keep`. */
+/** Of one by an older program the copy says it. */
+function madeAtOf(path: string, manifest: BackupManifest): string | undefined {
+  return manifest.databaseMadeAt ?? databaseMadeAt(join(dirname(path), manifest.mirror.file));
+}
+
+/** Makes a backup, checks it, and removes the oldest ones of this database beyond `keep`. */
 export async function createBackup(
   plan: BackupPlan,
   clock: Clock,
@@ -152,7 +169,10 @@ export async function createBackup(
   }
   const backup = await makeBackup(plan, base, now);
   // By their names, which a clock that was set back may put this one behind.
-  const others = listBackups(directory).filter(({ path }) => path !== backup.path);
+  const others = listBackups(directory).filter(
+    ({ path, manifest }) =>
+      path !== backup.path && mayBeSame(madeAtOf(path, manifest), backup.manifest.databaseMadeAt),
+  );
   const old = others.slice(plan.keep - 1);
   for (const one of old) removeBackup(one);
   return { backup, removed: old.map(({ path }) => path) };

@@ -26,6 +26,24 @@ function countRows(copy: Database.Database): Record<string, number> {
   );
 }
 
+/**
+ * When the database was made, to the millisecond: it tells one from another, and goes along with
+ * each copy. Undefined where it is not there, or cannot be read.
+ */
+export function databaseMadeAt(path: string): string | undefined {
+  let database: Database.Database | undefined;
+  try {
+    database = new Database(path, { readonly: true, fileMustExist: true });
+    const first = 'select applied_at from schema_migration order by version limit 1';
+    const at = database.prepare(first).pluck().get();
+    return typeof at === 'number' ? new Date(at).toISOString() : undefined;
+  } catch {
+    return undefined;
+  } finally {
+    database?.close();
+  }
+}
+
 /** Opens the copy and goes through every page of it. Throws StoreError `backup.damaged`. */
 export function inspectCopy(path: string): Contents {
   let copy: Database.Database | undefined;

@@ -7,6 +7,7 @@ import { z } from 'zod';
 import type { Config } from '../../config/schema.ts';
 import { RefusedError, toError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
+import { databaseMadeAt } from './inspect.ts';
 
 const part = z.object({
   file: z.string(),
@@ -19,6 +20,8 @@ const manifest = z.object({
   /** ISO. */
   createdAt: z.string(),
   program: z.string(),
+  /** ISO; which database it is a copy of. Older programs wrote none. */
+  databaseMadeAt: z.string().optional(),
   mirror: part,
   exchange: part.nullable(),
 });
@@ -32,10 +35,16 @@ export interface Backup {
   readonly manifest: BackupManifest;
 }
 
+type Place = Pick<Config, 'dataDir' | 'store'>;
+
 /** The folder of the backups as the configuration describes it. */
-export function backupDirectory({ dataDir, store }: Pick<Config, 'dataDir' | 'store'>): string {
+export function backupDirectory({ dataDir, store }: Place): string {
   return store.backup.directory ?? join(dataDir, 'backups');
 }
+
+/** For a restore over a database that is not the one of the backup. */
+export const OTHER_DATABASE_HINT =
+  'is --config the right one? If they are meant, move mirror.db, -wal and -shm away first';
 
 const NAME = /^backup-\d{8}T\d{6}Z\.json$/;
 
@@ -59,8 +68,20 @@ export function isMirrorOfBackup(path: string): boolean {
   return slip !== path && readManifest(slip)?.mirror.file === basename(path);
 }
 
-/** The finished backups of a folder, newest first, as many as asked for. */
-export function listBackups(directory: string, most = Number.POSITIVE_INFINITY): Backup[] {
+/** Whether both may be of one database: where one of them does not say, they may. */
+export function mayBeSame(one: string | undefined, other: string | undefined): boolean {
+  return one === undefined || other === undefined || one === other;
+}
+
+/**
+ * The finished backups of a folder, newest first, as many as asked for; without those that say
+ * that they are of another database than the one that was made then.
+ */
+export function listBackups(
+  directory: string,
+  most = Number.POSITIVE_INFINITY,
+  madeAt?: string,
+): Backup[] {
   if (!statSync(directory, { throwIfNoEntry: false })) return [];
   const names = readdirSync(directory).filter((name) => NAME.test(name));
   const backups: Backup[] = [];
@@ -68,15 +89,35 @@ export function listBackups(directory: string, most = Number.POSITIVE_INFINITY):
     if (backups.length >= most) break;
     const path = join(directory, name);
     const found = readManifest(path);
-    if (found) backups.push({ path, manifest: found });
+    if (found && mayBeSame(found.databaseMadeAt, madeAt)) backups.push({ path, manifest: found });
   }
   return backups;
 }
 
-/** As {@link listBackups}, for a person: no folder, or one that cannot be read, is not "none". */
-export function requireBackups(directory: string): Backup[] {
+function configuredMadeAt({ dataDir }: Place): string | undefined {
+  return databaseMadeAt(join(dataDir, 'mirror.db'));
+}
+
+/** Of the configured database. */
+export function newestBackup(config: Place): Backup | undefined {
+  return listBackups(backupDirectory(config), 1, configuredMadeAt(config))[0];
+}
+
+/**
+ * Those of the configured database, for a person, and how many are of others: no folder, or one
+ * that cannot be read, is not "none".
+ */
+export function requireBackups(
+  config: Place,
+  directory = backupDirectory(config),
+): { readonly own: readonly Backup[]; readonly others: number } {
   try {
-    if (statSync(directory, { throwIfNoEntry: false })) return listBackups(directory);
+    if (statSync(directory, { throwIfNoEntry: false })) {
+      const all = listBackups(directory);
+      const madeAt = configuredMadeAt(config);
+      const own = all.filter(({ manifest }) => mayBeSame(manifest.databaseMadeAt, madeAt));
+      return { own, others: all.length - own.length };
+    }
   } catch (cause) {
     const message = `the backups in ${directory} cannot be read: ${toError(cause).message}`;
     const hint = 'is it a folder, and are you the user of the service (sudo -u selvedge)?';
@@ -85,6 +126,25 @@ export function requireBackups(directory: string): Backup[] {
   throw new RefusedError('backup.no_folder', `there is no folder ${directory}`, {
     hint: '"selvedge backup create" makes it; else check store.backup.directory',
   });
+}
+
+/** The newest of the configured database; where none is there, of the only one in the folder. */
+export function requireNewest(config: Place): Backup {
+  const directory = backupDirectory(config);
+  const { own, others } = requireBackups(config);
+  const [newest] = own;
+  if (newest === undefined) {
+    const rest = others === 0 ? '' : `, but ${others} of another database`;
+    throw new RefusedError('backup.none', `there is no backup in ${directory}${rest}`, {
+      hint: others === 0 ? 'selvedge backup create' : OTHER_DATABASE_HINT,
+    });
+  }
+  const marked = own.filter(({ manifest }) => manifest.databaseMadeAt !== undefined);
+  const byDatabase = Map.groupBy(marked, ({ manifest }) => manifest.databaseMadeAt);
+  if (byDatabase.size < 2) return newest;
+  const each = [...byDatabase.values()].map(([first]) => first?.path).join(', ');
+  const message = `${directory} holds backups of ${byDatabase.size} databases: ${each}`;
+  throw new RefusedError('backup.ambiguous', message, { hint: 'name the one that is meant' });
 }
 
 /** The digest of a finished copy, which nobody has open as a database. */

@@ -9,12 +9,15 @@ import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
+import { RefusedError } from '../../lib/errors.ts';
 import { pausePushes } from '../care/pause.ts';
 import { EXCHANGE_MODE } from '../exchange/exchange.ts';
 import { lockFolder } from '../lock.ts';
 import { writeRestored } from '../state.ts';
 import { openStore, RESTORING, type Tx } from '../store.ts';
 import { copyDatabase, isThere } from './copy.ts';
+import { databaseMadeAt } from './inspect.ts';
+import { mayBeSame, OTHER_DATABASE_HINT } from './manifest.ts';
 import { verifyBackup } from './verify.ts';
 
 export interface RestorePlan {
@@ -132,6 +135,16 @@ async function prepareMirror(copy: string, plan: RestorePlan, createdAt: string,
   }
 }
 
+/** Whatever the folder of the backups holds: what one brand has sent is no past of another's. */
+function requireSameDatabase(copy: string, path: string): void {
+  const [ofCopy, here] = [databaseMadeAt(copy), databaseMadeAt(path)];
+  if (mayBeSame(ofCopy, here)) return;
+  const message = `${copy} is of another database, made ${ofCopy}; ${path} was made ${here}`;
+  throw new RefusedError('backup.other_database', message, {
+    hint: OTHER_DATABASE_HINT,
+  });
+}
+
 /** The ERP gets in as it did before. */
 function prepareExchange(copy: string, { exchangeFile, busyTimeoutMs }: RestorePlan): void {
   copyDatabase(copy, exchangeFile + RESTORING, busyTimeoutMs);
@@ -161,6 +174,7 @@ export async function restoreBackup(plan: RestorePlan, clock: Clock): Promise<Re
     const replaced = [path];
     discardAll();
     const inDoubt = await prepareMirror(join(from, mirror.file), plan, createdAt, clock);
+    requireSameDatabase(join(from, mirror.file), path);
     if (plan.withExchange && exchange) {
       prepareExchange(join(from, exchange.file), plan);
       replaced.push(exchangeFile);
