@@ -5,7 +5,7 @@
  * database that was there is kept beside it.
  */
 import { chmodSync, existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
@@ -18,6 +18,7 @@ import { openStore, RESTORING, type Tx } from '../store.ts';
 import { copyDatabase, isThere } from './copy.ts';
 import { databaseMadeAt } from './inspect.ts';
 import { mayBeSame, OTHER_DATABASE_HINT } from './manifest.ts';
+import { sealAside } from './seal.ts';
 import { verifyBackup } from './verify.ts';
 
 export interface RestorePlan {
@@ -57,6 +58,10 @@ function discard(path: string): void {
 /** The mirror, and those that were in its place before. */
 const REPLACED = /^mirror\.db(?:\.before-restore-\d+)?$/;
 
+function replacedIn(dataDir: string): string[] {
+  return readdirSync(dataDir).filter((name) => REPLACED.test(name));
+}
+
 /** As many documents may be missing in a backup, and in what can be read of what it replaces. */
 const LOST_DOCUMENTS_MAX = 1_000_000;
 
@@ -83,8 +88,7 @@ async function leaveNumbersOut(tx: Tx, dataDir: string): Promise<number> {
   const { rows } = await sql.raw<{ seq: number }>(LAST_NUMBER).execute(tx);
   const last = rows[0]?.seq ?? 0;
   // A restore that was cut off has put it aside already.
-  const replaced = readdirSync(dataDir).filter((name) => REPLACED.test(name));
-  const numbers = replaced.map((name) => lastNumberIn(join(dataDir, name)));
+  const numbers = replacedIn(dataDir).map((name) => lastNumberIn(join(dataDir, name)));
   const next = Math.max(last, ...numbers) + LOST_DOCUMENTS_MAX;
   await sql`delete from sqlite_sequence where name = 'outbox'`.execute(tx);
   await sql`insert into sqlite_sequence values ('outbox', ${next})`.execute(tx);
@@ -189,7 +193,10 @@ export async function restoreBackup(plan: RestorePlan, clock: Clock): Promise<Re
       move(file + RESTORING, file);
       return aside;
     });
-    return { createdAt, inDoubt, kept };
+    for (const name of replacedIn(dataDir)) {
+      if (name !== basename(path)) sealAside(join(dataDir, name));
+    }
+    return { createdAt, inDoubt, kept: kept.filter((file) => existsSync(file)) };
   } finally {
     if (!isReady) discardAll();
     folder.release();

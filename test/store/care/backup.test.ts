@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import fs, {
   chmodSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -320,6 +321,45 @@ describe('a restored database', () => {
     expect(pauseReason(dataDir)).toMatch(/^restored from the backup of 2026/);
     expect(resumePushes(dataDir)).toBe(true);
     expect(arePushesPaused(dataDir)).toBe(false);
+  });
+
+  it('leaves what was there as one file, with what a killed daemon had in its log', async () => {
+    const dataDir = temporaryFolder();
+    await (await openMirror(dataDir)).close();
+    const { backup } = await createBackup(planIn(dataDir), clock);
+    const killed = await openMirror(dataDir);
+    await addPush(killed, 'last', 'queued');
+    for (const ending of ['', '-wal', '-shm']) {
+      copyFileSync(killed.path + ending, `${killed.path}${ending}.killed`);
+    }
+    await killed.close();
+    for (const ending of ['', '-wal', '-shm']) {
+      renameSync(`${killed.path}${ending}.killed`, killed.path + ending);
+    }
+    expect(statSync(`${killed.path}-wal`).size).toBeGreaterThan(0);
+    for (const round of [1, 2]) {
+      await clock.advance(60_000);
+      const { kept } = await restoreBackup(restorePlan(dataDir, backup.path), clock);
+      const aside = filesIn(dataDir).filter((name) => name.includes('before-restore'));
+      expect(kept).toEqual([join(dataDir, aside.at(-1) ?? '')]);
+      expect(aside).toHaveLength(round);
+    }
+    const [first = ''] = filesIn(dataDir).filter((name) => name.includes('before-restore'));
+    const database = new Database(join(dataDir, first), { readonly: true });
+    expect(database.prepare('select reference from outbox').pluck().all()).toEqual(['last']);
+    database.close();
+  });
+
+  it('keeps a damaged one with all that lay beside it, for whoever wants some of it', async () => {
+    const dataDir = temporaryFolder();
+    await (await openMirror(dataDir)).close();
+    const { backup } = await createBackup(planIn(dataDir), clock);
+    for (const ending of ['', '-wal', '-shm']) {
+      writeFileSync(join(dataDir, `mirror.db${ending}`), 'no database at all, but long enough');
+    }
+    const { kept } = await restoreBackup(restorePlan(dataDir, backup.path), clock);
+    expect(kept.map((path) => path.replace(/.*\d/, ''))).toEqual(['', '-wal', '-shm']);
+    expect(kept.slice(0, 2).map((path) => statSync(path).size)).toEqual([35, 35]);
   });
 
   it('comes back beside an exchange that this user may not look at, but not with it', async () => {
