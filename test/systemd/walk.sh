@@ -135,6 +135,13 @@ until_is 'drop-ins: systemd finds nothing wrong' '^$' \
 inside systemctl start selvedge-backup.service
 until_is 'drop-ins: the backup has the exchange database' 'exchange.db"' operator backup list --json
 inside systemctl stop selvedge.service selvedge.socket 'selvedge@acme.service' 'selvedge@acme.socket'
+# ---- Uninstalling -------------------------------------------------------------------------------
+inside systemctl disable --now 'selvedge@acme.socket' 'selvedge@acme.service' 'selvedge-backup@acme.timer'
+typed install.md 'systemctl disable --now selvedge.socket'
+typed install.md 'userdel selvedge'
+until_is 'nothing of it is left' '^$' inside bash -c \
+  'ls -d {/etc,/opt,/var/lib,/var/backups,/usr/local/bin,/etc/systemd/system{,/*.wants}}/selvedge* 2>/dev/null
+   getent passwd selvedge; true'
 # ---- Was everything typed? ----------------------------------------------------------------------
 for page in install.md connect.md operating/{monitoring,at-three-in-the-morning,backup}.md; do
   there=$(grep -cE '^```(sh|console)' "$repository/docs/$page")
