@@ -4,7 +4,8 @@
  *
  * One log-in serves all waiters; it passes the gate, which keeps log-ins apart (also across
  * restarts, the last one is remembered by the store). A 401 means that the token died early: one
- * log-in, one repetition, then the caller is told. Refused credentials are remembered for a
+ * log-in, one repetition, then the caller is told; where a stream says it in its body, the caller
+ * is told at once. Refused credentials are remembered for a
  * while, so that a wrong secret does not hammer the service.
  *
  * What goes wrong here is always RetryLaterError: the caller's own request was not carried out,
@@ -193,6 +194,10 @@ function refusedLogin(cause: Error): RetryLaterError {
   });
 }
 
+function tokenRefused(cause: LoginAgainError): RetryLaterError {
+  return new RetryLaterError('session.token_refused', cause.message, { cause });
+}
+
 /** The caller's wait ends when it gives up; the log-in goes on for the others. */
 function whileWanted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return work;
@@ -271,13 +276,13 @@ export function createSession(options: SessionOptions, deps: SessionDeps): Sessi
 
   const withToken = async <T>(
     request: HttpRequest,
-    attempt: (request: HttpRequest) => Promise<T>,
+    attempt: (request: HttpRequest, token: string) => Promise<T>,
   ): Promise<T> => {
     for (let repeated = false; ; repeated = true) {
       const token = await tokenFor(request);
       const headers = { ...request.headers, [credential.header]: token };
       try {
-        return await attempt({ ...request, headers });
+        return await attempt({ ...request, headers }, token);
       } catch (error) {
         if (!(error instanceof LoginAgainError)) throw error;
         const final = tokens.drop(token, error);
@@ -285,9 +290,7 @@ export function createSession(options: SessionOptions, deps: SessionDeps): Sessi
         if (options.unauthorizedIsInDoubt && !isSafe(request)) {
           throw new InDoubtError('session.in_doubt', error.message, { cause: error });
         }
-        if (repeated) {
-          throw new RetryLaterError('session.token_refused', error.message, { cause: error });
-        }
+        if (repeated) throw tokenRefused(error);
         request.tally?.retried();
       }
     }
@@ -309,7 +312,10 @@ export function createSession(options: SessionOptions, deps: SessionDeps): Sessi
     send: <T>(request: HttpRequest, decode: (body: Buffer) => T): Promise<Answer<T>> =>
       withToken(request, (ready) => deps.transport.send(ready, decode)),
     stream: (request): Promise<StreamAnswer> =>
-      withToken(request, (ready) => deps.transport.stream(ready)),
+      withToken(request, async (ready, token) => ({
+        ...(await deps.transport.stream(ready)),
+        refused: (cause) => tokens.drop(token, cause) ?? tokenRefused(cause),
+      })),
     logins: tokens.logins,
   };
 }

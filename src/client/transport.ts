@@ -13,7 +13,7 @@
 import pRetry from 'p-retry';
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
-import { RetryLaterError } from '../lib/errors.ts';
+import { type LoginAgainError, RetryLaterError, SelvedgeError } from '../lib/errors.ts';
 import {
   type Asked,
   errorOfAnswer,
@@ -76,6 +76,8 @@ export interface JsonAnswer extends Omit<Answer<unknown>, 'value'> {
 export interface StreamAnswer extends Omit<Answer<unknown>, 'value'> {
   /** Begin to read it at once, to its end or a `break`; RetryLaterError when it breaks off. */
   readonly body: AsyncGenerator<Buffer, void, undefined>;
+  /** The body says that the token was refused; gives the error for it. */
+  refused(cause: LoginAgainError): Error;
 }
 
 interface TransportStats {
@@ -91,7 +93,10 @@ interface TransportStats {
 /** What the API clients need of a transport; a session is one as well. */
 export interface Sender {
   request(request: HttpRequest): Promise<JsonAnswer>;
-  /** Like `request`, with a decoder of one's own: what it throws makes the answer broken. */
+  /**
+   * Like `request`, with a decoder of one's own. It may throw what the answer means; any other
+   * error makes the answer broken.
+   */
   send<T>(request: HttpRequest, decode: (body: Buffer) => T): Promise<Answer<T>>;
   stream(request: HttpRequest): Promise<StreamAnswer>;
 }
@@ -112,7 +117,7 @@ const ERROR_BYTES_MAX = 1_048_576;
 /** Each wait is drawn from this share of itself up to the whole, so that clients spread out. */
 const WAIT_SHARE_MIN = 0.8;
 
-function decodeJson(body: Buffer): unknown {
+export function decodeJson(body: Buffer): unknown {
   const text = textOf(body);
   return text === '' ? undefined : JSON.parse(text);
 }
@@ -209,6 +214,7 @@ async function sendOnce<T>(
     return { status, headers, startedAt, value: decode(body) };
   } catch (error) {
     if (error instanceof ExchangeFailure) throw errorOfFailure(opened.asked, error);
+    if (error instanceof SelvedgeError) throw error;
     throw errorOfBrokenAnswer(opened.asked, error);
   } finally {
     opened.release();
@@ -279,7 +285,9 @@ export function createTransport(options: TransportOptions, deps: TransportDeps):
         open(wire, request, options.streamBytesMax),
       );
       const { status, headers } = opened.answer;
-      return { status, headers, startedAt: opened.startedAt, body: streamed(opened) };
+      const { startedAt } = opened;
+      const refused = (cause: LoginAgainError): Error => cause;
+      return { status, headers, startedAt, body: streamed(opened), refused };
     },
     stats: () => ({ ...counters }),
     [Symbol.asyncDispose]: () => pools.destroy(),

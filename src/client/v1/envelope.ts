@@ -1,18 +1,20 @@
 /** V1's envelope: `{status, message, data}` around everything, `data` checked by a schema. */
 import { z } from 'zod';
-import { cutDeep } from '../../lib/json.ts';
+import { cutDeep, isJsonObject } from '../../lib/json.ts';
 import type { Read } from '../calls.ts';
 import { errorOfAnswer, errorOfBrokenAnswer } from '../http/answer.ts';
 import type { AnswerHeaders } from '../http/exchange.ts';
 import { askedOf, type HttpRequest, isSafe } from '../http/request.ts';
 import { firstProblem, type Reject, tooDeep } from '../rows.ts';
-import type { Sender } from '../transport.ts';
+import { decodeJson, type Sender } from '../transport.ts';
 
 const envelopeSchema = z.looseObject({
   status: z.int(),
   message: z.string().nullish(),
   data: z.unknown().optional(),
 });
+
+const UNAUTHORIZED = 401;
 
 /** The `data` of a parsed answer. Throws when the envelope tells of a failure under a 2xx. */
 export function dataOf(request: HttpRequest, json: unknown, headers: AnswerHeaders): unknown {
@@ -26,14 +28,30 @@ export function dataOf(request: HttpRequest, json: unknown, headers: AnswerHeade
   throw errorOfAnswer(asked, { status, headers, body: body }, 0);
 }
 
+/**
+ * For decoders: throws when the envelope says under a 2xx that the token was refused. The session
+ * takes it as it takes a 401.
+ */
+export function throwIfUnauthorized(request: HttpRequest, json: unknown): void {
+  if (isJsonObject(json) && json.status === UNAUTHORIZED) dataOf(request, json, {});
+}
+
+function decoderOf(request: HttpRequest): (body: Buffer) => unknown {
+  return (body) => {
+    const json = decodeJson(body);
+    throwIfUnauthorized(request, json);
+    return json;
+  };
+}
+
 /** Sends the request and gives its `data` in the shape of the schema, however deep it is. */
 export async function askLoosely<T>(
   sender: Sender,
   request: HttpRequest,
   schema: z.ZodType<T>,
 ): Promise<Read<T>> {
-  const { json, headers, startedAt } = await sender.request(request);
-  const data = dataOf(request, json, headers);
+  const { value, headers, startedAt } = await sender.send(request, decoderOf(request));
+  const data = dataOf(request, value, headers);
   // What had an effect had it, whatever else the answer says.
   const parsed = schema.safeParse(isSafe(request) ? data : cutDeep(data));
   if (parsed.success) return { value: parsed.data, startedAt };

@@ -12,7 +12,7 @@
  */
 import { hash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { invariant } from '../../lib/errors.ts';
+import { invariant, LoginAgainError } from '../../lib/errors.ts';
 import { isJsonObject } from '../../lib/json.ts';
 import {
   createKnownAhead,
@@ -30,8 +30,8 @@ import { errorOfBrokenAnswer } from '../http/answer.ts';
 import type { AnswerHeaders } from '../http/exchange.ts';
 import { askedOf, type HttpRequest } from '../http/request.ts';
 import { gathered, joinedPages, NO_BYTES, type RowBatch } from '../row-batch.ts';
-import type { Sender } from '../transport.ts';
-import { dataOf } from './envelope.ts';
+import type { Sender, StreamAnswer } from '../transport.ts';
+import { dataOf, throwIfUnauthorized } from './envelope.ts';
 
 export interface PullEnd {
   /** The HTTP status that the last envelope repeats. */
@@ -122,6 +122,14 @@ function envelopeOf(request: HttpRequest, headers: AnswerHeaders, end: RowScanEn
   return { status, count };
 }
 
+function envelopeOfStream(request: HttpRequest, answer: StreamAnswer, end: RowScanEnd): Envelope {
+  try {
+    return envelopeOf(request, answer.headers, end);
+  } catch (error) {
+    throw error instanceof LoginAgainError ? answer.refused(error) : error;
+  }
+}
+
 function understood<T>(request: HttpRequest, scan: () => T): T {
   try {
     return scan();
@@ -166,7 +174,7 @@ async function* streamed(
     await nextTurn();
   }
   const end = understood(request, () => scanner.end());
-  const { status, count } = envelopeOf(request, answer.headers, end);
+  const { status, count } = envelopeOfStream(request, answer, end);
   yield* batchesOf(end.segments);
   if (pending.length > 0) yield batch();
   finish({ status, countFirst: count, count, rows: end.rows, shortPages: 0 });
@@ -195,6 +203,7 @@ async function fetchPage(
     const scanner = createRowScanner(scanOptions(options, { known: at }));
     const segments = scanner.push(body);
     const end = scanner.end();
+    throwIfUnauthorized(request, end.rest);
     return { segments: [...segments, ...end.segments], end, whole: ownBytes(body) };
   });
   const [{ value, headers, startedAt }] = await Promise.all([sending, knowing]);
