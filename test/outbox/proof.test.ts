@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Listing } from '../../src/client/v1/calls.ts';
+import type { RawListing } from '../../src/client/v1/calls.ts';
 import type { SalesOrder } from '../../src/client/v1/schemas.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { InDoubtError } from '../../src/lib/errors.ts';
@@ -184,18 +184,20 @@ describe('what makes something new, in doubt', () => {
   });
 });
 
-function page(ids: readonly number[], rejects: readonly unknown[] = []): Listing<SalesOrder> {
+function page(ids: readonly number[], rejects: readonly unknown[] = []): RawListing<SalesOrder> {
+  const rows = ids.map((orderId) => ({
+    ...{ orderId, reference: `R-${orderId}`, status: 'pending', orderLineItems: [] },
+  }));
   return {
-    rows: ids.map((orderId) => ({
-      ...{ orderId, reference: `R-${orderId}`, status: 'pending', orderLineItems: [] },
-    })),
+    rows,
+    raws: [...rows, ...rejects],
     rejects: rejects.map((raw) => ({ raw, path: '', reason: 'odd' })),
     ...{ count: undefined, startedAt: 0 },
   };
 }
 
 describe('a walk over the orders', () => {
-  const finder = (pages: readonly Listing<SalesOrder>[]) => {
+  const finder = (pages: readonly RawListing<SalesOrder>[]) => {
     let asked = 0;
     const orders = async () => {
       asked += 1;
@@ -205,7 +207,7 @@ describe('a walk over the orders', () => {
   };
 
   it('is complete when it has seen an order at or below the floor', async () => {
-    const walk = finder([page([9, 8]), page([7, 6]), page([5])]);
+    const walk = finder([page([9, 8, 7]), page([7, 6, 5]), page([5])]);
     const found = await walk.find('r-8', 6, signal);
     expect(found).toMatchObject({ complete: true, walkedTo: 6, pages: 2 });
     expect(found.orders.map(({ orderId }) => orderId)).toEqual([8]);
@@ -219,16 +221,16 @@ describe('a walk over the orders', () => {
   });
 
   it('proves nothing about a reference that a row which cannot be read may have', async () => {
-    const rows = [page([9, 5], [{ reference: 'X' }])];
+    const rows = [page([9, 6, 5], [{ reference: 'X' }])];
     expect(await finder(rows).find('x', 6, signal)).toMatchObject({ complete: false });
     expect(await finder(rows).find('y', 6, signal)).toMatchObject({ complete: true });
-    expect(await finder([page([9, 5], ['<'])]).find('y', 6, signal)).toMatchObject({
+    expect(await finder([page([9, 6, 5], ['<'])]).find('y', 6, signal)).toMatchObject({
       complete: false,
     });
   });
 
   it('serves all who ask in the same moment', async () => {
-    const walk = finder([page([9, 8]), page([7, 6])]);
+    const walk = finder([page([9, 8, 7]), page([7, 6, 5])]);
     await Promise.all([walk.find('r-9', 8, signal), walk.find('r-7', 6, signal)]);
     expect(walk.asked()).toBe(2);
   });

@@ -49,5 +49,5 @@ it.each([
 it('is no proof that a new order is not there', async () => {
   const { v1 } = await startZero({ orderId: 0, reference: 'other', ...closed });
   const found = createOrderFinder(v1).find('mine', 15, new AbortController().signal);
-  expect(await found).toMatchObject({ complete: true, walkedTo: 11 });
+  expect(await found).toMatchObject({ complete: true, walkedTo: 13 });
 });

@@ -98,8 +98,10 @@ describe('a walk over the orders', () => {
     const odd = {
       orders: async (before?: number, call = {}) => {
         const list = await v1.orders(before, call);
-        const [first, ...rows] = list.rows;
-        if (before === undefined || !first) return list;
+        // The page before had the one at its head, too.
+        const [head, first, ...others] = list.rows;
+        if (before === undefined || !head || !first) return list;
+        const rows = [head, ...others];
         times += 1;
         const raw = { orderId: first.orderId, status: times };
         return { ...list, rows, rejects: [{ raw, path: 'status', reason: 'no text' }] };
@@ -374,7 +376,8 @@ describe('a walk to the first order', () => {
           const raw = { orderId: String(orderId) };
           return { raw, path: 'orderId', reason: 'no number' };
         });
-        return { ...list, rows: [], rejects };
+        const raws = rejects.map(({ raw }) => raw);
+        return { ...list, rows: [], rejects, raws };
       },
     };
     const reason = expect.stringContaining('a whole page of orders cannot be understood');
@@ -404,7 +407,8 @@ describe('a walk to the first order', () => {
         const rejects = rows.slice(0, -1).map(({ orderId }) => {
           return { raw: { orderId: `no. ${orderId}` }, path: 'orderId', reason: 'no number' };
         });
-        return { ...list, rows: rows.slice(-1), rejects };
+        const raws = [...rejects.map(({ raw }) => raw), ...rows.slice(-1)];
+        return { ...list, rows: rows.slice(-1), rejects, raws };
       },
     };
     const held = await runOrders({ v1: odd, full: true, closedOrders: 3 });

@@ -31,6 +31,11 @@ export interface Listing<T> extends CheckedRows<T> {
   readonly startedAt: number;
 }
 
+export interface RawListing<T> extends Listing<T> {
+  /** All rows as they came, in their order. */
+  readonly raws: readonly unknown[];
+}
+
 /** A GET; `read` unless the call says otherwise. */
 export function get(
   wire: V1Wire,
@@ -83,10 +88,11 @@ export async function list<T>(
   request: HttpRequest,
   member: string,
   schema: z.ZodType<T>,
-): Promise<Listing<T>> {
+): Promise<RawListing<T>> {
   const shape = z.looseObject({ [member]: z.array(z.unknown()), count: countSchema });
   const { value, startedAt } = await askLoosely(sender, request, shape);
-  const raws: unknown = value[member];
+  const given: unknown = value[member];
+  const raws: readonly unknown[] = Array.isArray(given) ? given : [];
   const count = typeof value.count === 'number' ? value.count : undefined;
-  return { ...checkRows(schema, Array.isArray(raws) ? raws : []), count, startedAt };
+  return { ...checkRows(schema, raws), raws, count, startedAt };
 }

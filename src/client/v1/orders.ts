@@ -1,7 +1,8 @@
 /** V1's orders and their deliveries. */
 
+import { isJsonObject } from '../../lib/json.ts';
 import type { CallOptions, Read } from '../calls.ts';
-import { get, type Listing, list, post, pull, type V1Wire } from './calls.ts';
+import { get, type Listing, list, post, pull, type RawListing, type V1Wire } from './calls.ts';
 import { ask } from './envelope.ts';
 import {
   type CreatedOrder,
@@ -19,7 +20,7 @@ interface CreateOrderOptions extends CallOptions {
 
 export interface OrderMethods {
   /** Newest first; only ids below `beforeOrderId`. */
-  orders(beforeOrderId?: number, call?: CallOptions): Promise<Listing<SalesOrder>>;
+  orders(beforeOrderId?: number, call?: CallOptions): Promise<RawListing<SalesOrder>>;
   order(orderId: number, call?: CallOptions): Promise<Read<SalesOrder>>;
   /** `body` is the wire's own (order-body.ts); it is sent as it is. */
   createOrder(body: unknown, call?: CreateOrderOptions): Promise<Read<CreatedOrder>>;
@@ -35,6 +36,53 @@ export interface OrderMethods {
     status: SettableStatus,
     call?: CallOptions,
   ): Promise<Read<SalesOrderDelivery>>;
+}
+
+const isNumber = (id: unknown): id is number => Number.isSafeInteger(id) && Number(id) > 0;
+
+/** The number of an order, also of one that cannot be understood otherwise. */
+export function orderNumber(raw: unknown): number | undefined {
+  const id = isJsonObject(raw) ? raw.orderId : undefined;
+  return isNumber(id) ? id : undefined;
+}
+
+/** Where a walk down the list of orders stands. */
+export interface WalkPlace {
+  /** The cursor of the next page; undefined: it is the first one. */
+  readonly before?: number | undefined;
+  /** The order that the next page must begin with, as the page before had it at its end. */
+  readonly last?: number | undefined;
+}
+
+export interface Descent {
+  /** No order between the cursor and this one can be missing; undefined: it does not go down. */
+  readonly to: number | undefined;
+  /** Its number is only believed when it comes again: it may be far too low, and hide many. */
+  readonly last: number | undefined;
+  /** A number is out of its order, or that of an order is not what it was. */
+  readonly isAstray: boolean;
+}
+
+/** The longest row of them that goes down: its nth number is the highest that it can be. */
+function goingDown(ids: readonly number[]): readonly number[] {
+  const down: number[] = [];
+  for (const id of ids) {
+    const lowest = down.at(-1);
+    const at = lowest === undefined || id < lowest ? down.length : down.findIndex((n) => n <= id);
+    down[at] = id;
+  }
+  return down;
+}
+
+/** What the numbers on a page prove: the newest comes first, and each is below the cursor. */
+export function descentOf(ids: readonly number[], { before, last }: WalkPlace): Descent {
+  const all = [...new Set(ids)];
+  const down = goingDown(all.filter((id) => before === undefined || id < before));
+  const isAstray = down.length < all.length || (last !== undefined && !all.includes(last));
+  // One number may be wrong, and more; but not most of them.
+  if (down.length * 2 < all.length) return { to: undefined, last: undefined, isAstray };
+  const [low, lowest] = [down.at(-2), down.at(-1)];
+  return { to: low ?? lowest, last: low === undefined ? undefined : lowest, isAstray };
 }
 
 function deliveryPath(orderId: number, orderDeliveryId: number): string {

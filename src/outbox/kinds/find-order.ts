@@ -2,11 +2,13 @@
  * Finds orders by their reference. The service has no filter for it, so the list is walked from
  * the newest order down to the highest id that was known before the attempt: ids only grow, so
  * that everything made since then is passed on the way. The walk is complete when it has *seen* an
- * order at or below that id; a list that merely ends proves nothing, because an empty page may be
- * a fault. One walk serves all who ask at the same time.
+ * order at or below that id, and another behind it, for the last one may have a wrong number; a
+ * list that merely ends proves nothing, because an empty page may be a fault, nor does one whose
+ * numbers are out of their order. One walk serves all who ask at the same time.
  */
 import { sql } from 'kysely';
 import type { V1Client } from '../../client/v1/client.ts';
+import { descentOf, orderNumber, type WalkPlace } from '../../client/v1/orders.ts';
 import type { SalesOrder } from '../../client/v1/schemas.ts';
 import { isJsonObject } from '../../lib/json.ts';
 import type { Db } from '../../store/store.ts';
@@ -96,12 +98,12 @@ async function walk(
 ): Promise<Walk> {
   const byKey = new Map<string, SalesOrder[]>();
   let unreadable: Set<string> | undefined = new Set();
-  let before: number | undefined;
+  let place: WalkPlace = {};
   for (let pages = 1; pages <= PAGES_MAX; pages += 1) {
-    const { rows, rejects } = await v1.orders(before, { priority: 'read', signal });
-    const ids = rows.map(({ orderId }) => orderId);
+    const { rows, rejects, raws } = await v1.orders(place.before, { priority: 'read', signal });
+    const ids = raws.map(orderNumber).filter((id) => id !== undefined);
     // A service that overlooks the cursor would be walked for ever.
-    const astray = before !== undefined && ids.some((id) => id >= (before ?? 0));
+    const { to, last, isAstray } = descentOf(ids, place);
     for (const { raw } of rejects) {
       const reference = rawReference(raw);
       if (reference === undefined) unreadable = undefined;
@@ -111,15 +113,12 @@ async function walk(
       const key = referenceKey(order.reference ?? '');
       if (keys.has(key)) byKey.set(key, [...(byKey.get(key) ?? []), order]);
     }
-    const lowest = ids.length > 0 ? Math.min(...ids) : undefined;
-    if (lowest === undefined || astray) {
-      const walkedTo = before ?? null;
-      return { byKey, unreadable, walkedTo, reachedEnd: !astray && rejects.length === 0, pages };
+    if (to === undefined || isAstray) {
+      const walkedTo = place.before ?? null;
+      return { byKey, unreadable, walkedTo, reachedEnd: !isAstray && raws.length === 0, pages };
     }
-    before = lowest;
-    if (lowest <= floor) {
-      return { byKey, unreadable, walkedTo: lowest, reachedEnd: false, pages };
-    }
+    place = { before: to, last };
+    if (to <= floor) return { byKey, unreadable, walkedTo: to, reachedEnd: false, pages };
   }
   return { byKey, unreadable, walkedTo: null, reachedEnd: false, pages: PAGES_MAX };
 }

@@ -7,10 +7,13 @@
  * misses it too.
  *
  * What can go wrong: an order that cannot be understood is put aside and the walk goes on below
- * it; a page without a number that can be read ends the walk, which then counts for nothing.
+ * it; a page without a number that can be read ends the walk, which then counts for nothing. So
+ * does one in which a number is out of its order, but that walk goes on by the others. A number at
+ * the end of a page could be any lower one: each page begins with the last order of the one before.
  */
 import type { V1Client } from '../../client/v1/client.ts';
-import { isJsonObject, type JsonObject } from '../../lib/json.ts';
+import { descentOf, orderNumber, type WalkPlace } from '../../client/v1/orders.ts';
+import type { JsonObject } from '../../lib/json.ts';
 import { quarantineRows } from '../../mirror/quarantine.ts';
 import { ordersCensus, SALES_ORDER, writeOrders } from '../../mirror/sales-order.ts';
 import { readState, writeState } from '../../store/state.ts';
@@ -52,10 +55,31 @@ async function knownTo(db: Db): Promise<number> {
 
 const isNumber = (id: unknown): id is number => Number.isSafeInteger(id) && Number(id) > 0;
 
-/** The numbers of the orders, also of those that cannot be understood otherwise. */
-function idsOf({ rows, rejects }: OrdersPage): number[] {
-  const bad = rejects.map(({ raw }) => (isJsonObject(raw) ? raw.orderId : undefined));
-  return [...rows.map(({ orderId }) => orderId), ...bad.filter(isNumber)];
+/** Less the order that the page before had, too. */
+function without(last: number | undefined, { rows, rejects, ...page }: OrdersPage): OrdersPage {
+  return {
+    ...page,
+    rows: rows.filter(({ orderId }) => orderId !== last),
+    rejects: rejects.filter(({ raw }) => last === undefined || orderNumber(raw) !== last),
+  };
+}
+
+interface Place extends WalkPlace {
+  /** The newest order that the walk saw. */
+  readonly top?: number | undefined;
+  readonly isAstray: boolean;
+}
+
+function placeIn({ before, last, top, isAstray }: JsonObject): Place {
+  const numberOf = (id: unknown): number | undefined => (isNumber(id) ? id : undefined);
+  const [at, end, newest] = [before, last, top].map(numberOf);
+  return { before: at, last: end, top: newest, isAstray: isAstray === true };
+}
+
+const OUT_OF_ORDER = 'orders are listed out of their order';
+
+function endOf({ top, isAstray }: Place, bottom: number, ...doubts: readonly string[]): WalkEnd {
+  return { top, bottom, doubts: isAstray && doubts.length === 0 ? [OUT_OF_ORDER] : doubts };
 }
 
 async function writePage(
@@ -84,30 +108,28 @@ async function writePage(
 /** Walks down until everything below `floor` is known; 0: to the very first order. */
 async function walk(deps: OrdersDeps, context: StreamRun, floor: number): Promise<WalkEnd> {
   const { run, call } = context;
-  let before = isNumber(run.checkpoint.before) ? run.checkpoint.before : undefined;
-  let top = isNumber(run.checkpoint.top) ? run.checkpoint.top : undefined;
+  let place = placeIn(run.checkpoint);
   for (;;) {
+    const { before, last } = place;
     let list = await deps.v1.orders(before, call);
     // An answer that was cut short must not look like the end: the first order is seen twice.
-    if (list.rows.length + list.rejects.length === 0 && before !== undefined) {
-      list = await deps.v1.orders(before, call);
+    if (list.raws.length === 0 && before !== undefined) list = await deps.v1.orders(before, call);
+    const ids = list.raws.map(orderNumber).filter(isNumber);
+    const isEnd = list.raws.length === 0;
+    if (ids.length === 0 && !isEnd) {
+      await writePage(context, { ...place }, list, 0);
+      return endOf(place, 0, 'a whole page of orders cannot be understood');
     }
-    const ids = idsOf(list);
-    if (ids.length === 0) {
-      if (list.rejects.length === 0) return { top, bottom: 0, doubts: [] };
-      await writePage(context, { before, top }, list, 0);
-      return { top, bottom: 0, doubts: ['a whole page of orders cannot be understood'] };
-    }
-    const lowest = Math.min(...ids);
-    if (before !== undefined && lowest >= before) {
-      return { top, bottom: before, doubts: ['the list of orders does not go down'] };
-    }
-    top ??= Math.max(...ids);
+    const { to, ...descent } = descentOf(ids, place);
+    const isAstray = place.isAstray || descent.isAstray;
+    const top = place.top ?? (isEnd ? undefined : Math.max(...ids));
+    place = { before: to ?? before, last: descent.last, top, isAstray };
+    if (isEnd) return endOf(place, 0);
     // Only a walk over everything says what is gone, and needs to know each number.
-    const keyless = floor === 0 ? list.rows.length + list.rejects.length - ids.length : 0;
-    const added = await writePage(context, { before: lowest, top }, list, keyless);
-    if (added === 0 && lowest <= floor) return { top, bottom: lowest, doubts: [] };
-    before = lowest;
+    const keyless = floor === 0 ? list.raws.length - ids.length : 0;
+    const added = await writePage(context, { ...place }, without(last, list), keyless);
+    if (to === undefined) return endOf(place, before ?? 0, 'the list of orders does not go down');
+    if (added === 0 && to <= floor) return endOf(place, to);
   }
 }
 
@@ -196,9 +218,11 @@ export function createOrdersStream(deps: OrdersDeps, options: OrdersOptions): St
       const walked = await walkOnce(deps, context, name);
       const { bottom, doubts } = walked;
       const isSound = doubts.length === 0;
+      // One that went by the other numbers has seen the whole list all the same.
+      const isWhole = doubts.every((doubt) => doubt === OUT_OF_ORDER);
       // Before the sweep: what it finds by number is missing from the list all the same. What a
       // walk that went astray has not seen is not missing, and must not be there to be released.
-      const orders = isSound
+      const orders = isWhole
         ? await suspicionOf(deps, context.run, bottom, options.fuse)
         : undefined;
       const checkpoint = { ...walked };
