@@ -1,11 +1,12 @@
 /** Rows of a list, checked one by one: a bad row is put aside with its reason, never thrown. */
 import type { z } from 'zod';
 import { cutDeep, isJsonObject, isTooDeep } from '../lib/json.ts';
+import { sizeOfLongRow } from '../lib/json-rows/long-row.ts';
 import { rowsOf } from '../lib/json-rows.ts';
 
 /** A row for quarantine. */
 export interface Reject {
-  /** The row as it came, but for what is nested too deep; text when it is no JSON. */
+  /** The row as it came, but for what is nested too deep or too long; text when it is no JSON. */
   readonly raw: unknown;
   /** Where in the row, members joined by dots; empty: the row itself. */
   readonly path: string;
@@ -58,7 +59,9 @@ export function checkRows<T>(
       rows.push(parsed.data);
       continue;
     }
-    rejects.push({ raw, ...firstProblem(parsed.error) });
+    const size = sizeOfLongRow(raw);
+    const tooLong = { path: '', reason: `it is too long: ${size} bytes` };
+    rejects.push({ raw, ...(size === undefined ? firstProblem(parsed.error) : tooLong) });
   }
   return { rows, rejects };
 }

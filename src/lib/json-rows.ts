@@ -4,7 +4,8 @@
  *
  * Rows come out as segments: the bytes of a few neighbouring rows, separators included, so that a
  * segment is digested in one go and `[` + segment + `]` is JSON. What stands around the array is
- * kept and parsed at the end, with the array left empty. Chunks may break anywhere.
+ * kept and parsed at the end, with the array left empty. Chunks may break anywhere. A row that is
+ * too long comes in short (json-rows/long-row.ts).
  *
  * The scanner proves structure only: brackets match, strings end, commas separate, nothing is
  * cut off. Whether a row is JSON in every detail is seen by whoever parses it ({@link rowsOf}).
@@ -12,6 +13,7 @@
 
 import { toError } from './errors.ts';
 import { KnownRows, type KnownSegment } from './json-rows/known.ts';
+import { LongRow } from './json-rows/long-row.ts';
 import { RestScanner } from './json-rows/rest-scanner.ts';
 import {
   CLOSE_ARRAY,
@@ -41,6 +43,7 @@ export interface RowScanOptions {
   readonly path: readonly string[];
   /** Segments end where the row index is a multiple of this. */
   readonly rowsPerSegment: number;
+  /** A longer row comes in short. */
   readonly rowBytesMax: number;
   /** For everything around the array. */
   readonly restBytesMax: number;
@@ -91,6 +94,8 @@ class ChunkedRows implements RowScanner {
   /** Offsets in the open segment: of the row being read, and of the end of the last whole one. */
   #rowAt = 0;
   #lastEnd = 0;
+  /** The row being read has become too long: its bytes are not kept. */
+  #long: LongRow | undefined;
   /** What is looked for now, and the bytes of earlier chunks that may be it. */
   #expected: KnownSegment | undefined;
   #held: Buffer[] = [];
@@ -117,12 +122,10 @@ class ChunkedRows implements RowScanner {
     let at = from;
     while (at >= 0 && at < chunk.length) at = this.#step(chunk, at);
     if (this.#segmentAt >= 0) {
-      const part = chunk.subarray(this.#segmentAt);
-      this.#parts.push(part);
-      this.#partsBytes += part.length;
+      this.#keep(chunk.subarray(this.#segmentAt));
       this.#segmentAt = 0;
       const reading = this.#place === 'in_row' || this.#place === 'in_scalar';
-      if (reading) this.#checkRow(this.#partsBytes);
+      if (reading) this.#checkRow();
     }
   }
 
@@ -275,15 +278,45 @@ class ChunkedRows implements RowScanner {
     return held;
   }
 
-  #checkRow(endOffset: number): void {
-    if (endOffset - this.#rowAt > this.#options.rowBytesMax) {
+  #keep(part: Buffer): void {
+    if (this.#long) {
+      this.#long.add(part);
+      return;
+    }
+    this.#parts.push(part);
+    this.#partsBytes += part.length;
+  }
+
+  /** The row ends where the kept bytes end, so far. */
+  #checkRow(): void {
+    const { rowBytesMax } = this.#options;
+    // What remembers its brackets would grow with it.
+    if (this.#value.depth > rowBytesMax) {
       throw new JsonRowsError('row_too_large', `at row ${this.#rows}`);
     }
+    if (this.#long || this.#partsBytes - this.#rowAt <= rowBytesMax) return;
+    const all = Buffer.concat(this.#parts);
+    this.#long = new LongRow();
+    this.#long.add(all.subarray(this.#rowAt));
+    this.#parts = [Buffer.from(all.subarray(0, this.#rowAt))];
+    this.#partsBytes = this.#rowAt;
+  }
+
+  /** The row ends at `at`: in its place stands what tells of it in short, if it was too long. */
+  #shorten(chunk: Buffer, at: number): void {
+    const size = this.#partsBytes + at - this.#segmentAt - this.#rowAt;
+    if (!this.#long && size <= this.#options.rowBytesMax) return;
+    this.#keep(chunk.subarray(this.#segmentAt, at));
+    this.#segmentAt = at;
+    this.#checkRow();
+    const short = this.#long?.end();
+    this.#long = undefined;
+    if (short) this.#keep(short);
   }
 
   #endRow(chunk: Buffer, at: number): void {
+    this.#shorten(chunk, at);
     this.#lastEnd = this.#partsBytes + at - this.#segmentAt;
-    this.#checkRow(this.#lastEnd);
     this.#rows += 1;
     this.#place = 'after_row';
     const skipped = this.#rows <= (this.#options.skipRows ?? 0);

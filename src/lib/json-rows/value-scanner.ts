@@ -42,6 +42,11 @@ export class ValueScanner {
     return this.#open.length > DEPTH_USUAL;
   }
 
+  /** Brackets that are open where the last chunk has ended. */
+  get depth(): number {
+    return this.#depth;
+  }
+
   /** `first` is the value's first byte, which the caller has already stepped over. */
   begin(first: number): void {
     this.#inString = first === QUOTE;

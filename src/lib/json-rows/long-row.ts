@@ -1,0 +1,46 @@
+/**
+ * A row that is too long to be held: in its place stands a short one that tells of it, with its
+ * length, its digest and how it begins, so that its neighbours are read as ever.
+ */
+import { createHash } from 'node:crypto';
+import { isJsonObject, tryParseJson } from '../json.ts';
+
+/** Bytes of its beginning that are kept. */
+const HEAD_BYTES = 1_000;
+
+const MEMBER = 'rowTooLong';
+
+/** Its first member, when that is a text: mostly what tells rows apart. */
+const FIRST_TEXT = /^\{\s*"(?:[^"\\]|\\.)*"\s*:\s*"(?:[^"\\]|\\.)*"/;
+
+function firstMember(head: string): Record<string, unknown> {
+  const found = tryParseJson(`${FIRST_TEXT.exec(head)?.[0] ?? '{'}}`);
+  return isJsonObject(found) ? found : {};
+}
+
+/** Takes the bytes of the row, part by part. */
+export class LongRow {
+  readonly #hash = createHash('sha256');
+  readonly #head = Buffer.alloc(HEAD_BYTES);
+  #size = 0;
+
+  add(part: Uint8Array): void {
+    this.#hash.update(part);
+    if (this.#size < HEAD_BYTES)
+      this.#head.set(part.subarray(0, HEAD_BYTES - this.#size), this.#size);
+    this.#size += part.length;
+  }
+
+  /** The row in short, as JSON. */
+  end(): Buffer {
+    const begins = this.#head.toString('utf8', 0, Math.min(this.#size, HEAD_BYTES));
+    const told = { size: this.#size, sha256: this.#hash.digest('hex'), begins };
+    return Buffer.from(JSON.stringify({ ...firstMember(begins), [MEMBER]: told }));
+  }
+}
+
+/** Bytes of the row that this one tells of in short; undefined: it is a row like others. */
+export function sizeOfLongRow(row: unknown): number | undefined {
+  const told = isJsonObject(row) ? row[MEMBER] : undefined;
+  return isJsonObject(told) && typeof told.size === 'number' ? told.size : undefined;
+}
