@@ -43,7 +43,7 @@ export function tryParseJson(text: string): unknown {
  * Brackets inside each other: SQLite reads no JSON that has more than 1,000 of them, and who writes
  * some thousands comes to the end of the stack.
  */
-const DEPTH_MAX = 256;
+export const DEPTH_MAX = 256;
 
 function bracketsIn(value: unknown): readonly object[] {
   const all: readonly unknown[] = value instanceof Object ? Object.values(value) : [];

@@ -1,3 +1,4 @@
+import { DEPTH_MAX } from '../json.ts';
 import * as structure from './structure.ts';
 
 /** Names of this module: V8 looks imported ones up again for each byte, a third of the time. */
@@ -10,7 +11,7 @@ const BRACKET_BIT = 0x20;
 const FIRST_BRACKET = 0x5b;
 
 /** No row that is data is nested deeper than this. */
-const DEPTH_USUAL = 256;
+const DEPTH_USUAL = DEPTH_MAX;
 
 /** The chunk ends inside the string. */
 const OPEN_END = -1;
