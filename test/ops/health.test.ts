@@ -71,6 +71,17 @@ describe('health', () => {
     expect((await fetch(`${url}/api/sync/run`, { method: 'POST' })).status).toBe(401);
   });
 
+  it('stays ready while a worker waits that receives no events', async () => {
+    const path = join(temporaryFolder(), 'no folder');
+    writeFileSync(path, '');
+    const { daemon, url } = await startWatched({}, [{ path: 'intake.folder.path', value: path }]);
+    await until('a worker that waits', () => {
+      const folder = daemon.health().find(({ name }) => name === 'folder');
+      return folder?.state === 'waiting' && folder.restarts > 1 ? folder : undefined;
+    });
+    expect(await (await fetch(`${url}/readyz`)).json()).toEqual({ ready: true, why: [] });
+  });
+
   it('tells no number of what is not known', async () => {
     const { samples } = await startWatched({}, [
       { path: 'service.v1.baseUrl', value: 'http://127.0.0.1:9/api/v1' },
