@@ -56,6 +56,20 @@ describe('the callback command', () => {
     });
   });
 
+  it('does not wait until a clock that was set back has caught up', async () => {
+    const ahead = manualClock(systemClock().now() + 86_400_000);
+    const script = 'test -e second || exit 1';
+    const { store, folder, row, stop } = await ended(script, { delayMaxMs: 60_000 }, ahead);
+    await until('the first try', async () => (await row()).callback_error ?? undefined);
+    await stop();
+    writeFileSync(join(folder, 'second'), '');
+    const settings = { command: [join(folder, 'told.sh')], ...QUICK, delayMaxMs: 60_000 };
+    const clock = systemClock();
+    runWorker(createCallback({ store, clock, log: silentLogger(), settings }));
+    await until('told', async () => (await row()).callback_due_at === null || undefined);
+    expect(await row()).toMatchObject({ callback_attempts: 2, callback_error: null });
+  });
+
   it('is ended with all that it started when it takes too long', async () => {
     const clock = manualClock(systemClock().now() + 60_000);
     const limits = { timeoutMs: 200, attemptsMax: 1 };
