@@ -71,8 +71,11 @@ async function effectiveAttempts(tx: Tx, outboxId: number): Promise<number> {
   return Number(row.count);
 }
 
-/** Times of the complete looks that found nothing since the doubt began. */
-async function absences(tx: Tx, outboxId: number, since: number): Promise<number[]> {
+/**
+ * Times of the complete looks that found nothing since the doubt began. A time to come is that of a
+ * look for an earlier doubt, from before the clock was set back: it proves nothing about this one.
+ */
+async function absences(tx: Tx, outboxId: number, since: number, now: number): Promise<number[]> {
   const rows = await tx
     .selectFrom('outbox_evidence')
     .select('at')
@@ -80,6 +83,7 @@ async function absences(tx: Tx, outboxId: number, since: number): Promise<number
     .where('found', '=', 'no')
     .where('complete', '=', 1)
     .where('at', '>=', since)
+    .where('at', '<=', now)
     .orderBy('at')
     .execute();
   return rows.map(({ at }) => at);
@@ -96,7 +100,7 @@ export async function worstLateness(tx: Tx | Store['db']): Promise<number> {
 async function learnLateness(tx: Tx, item: OutboxItem, clock: Clock): Promise<void> {
   const since = item.inDoubtSince;
   if (since === null) return;
-  const last = (await absences(tx, item.outboxId, since)).at(-1);
+  const last = (await absences(tx, item.outboxId, since, clock.now())).at(-1);
   if (last === undefined || last - since <= (await worstLateness(tx))) return;
   await writeState(tx, LATENESS_KEY, String(last - since), clock);
 }
@@ -130,7 +134,7 @@ async function verdictOfAbsence(
   const answered = item.result !== null;
   const since = item.inDoubtSince ?? now;
   if (policy.creates) {
-    const after = (await absences(tx, item.outboxId, since)).filter(
+    const after = (await absences(tx, item.outboxId, since, now)).filter(
       (at) => at >= since + pace.quietMs,
     );
     const proved = after.length > 1 && (after.at(-1) ?? 0) - (after[0] ?? 0) >= pace.everyMs;

@@ -66,6 +66,27 @@ describe('what makes something new, in doubt', () => {
     },
   );
 
+  it('needs looks of its own after the clock was set back since the last doubt', async () => {
+    const bench = await createBench();
+    bench.creates = true;
+    const id = await bench.add(1);
+    const answer = Promise.withResolvers<void>();
+    bench.script.look = () => NO;
+    bench.script.send = async () => {
+      if (bench.sends.length === 2) await answer.promise;
+      throw new InDoubtError('transport.in_doubt', 'reset');
+    };
+    bench.start();
+    await bench.clock.advance(14 * MINUTE);
+    expect(bench.sends).toEqual([id, id]);
+    bench.clock.step(-60 * MINUTE);
+    answer.resolve();
+    await bench.clock.advance(11 * MINUTE);
+    expect(bench.sends).toEqual([id, id]);
+    await bench.clock.advance(3 * MINUTE);
+    expect(bench.sends).toEqual([id, id, id]);
+  });
+
   it('is looked for as often as before after the clock was set back', async () => {
     const bench = await createBench();
     bench.creates = true;
