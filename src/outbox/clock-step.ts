@@ -4,6 +4,7 @@
  * order sent twice. And nothing waits an hour more because the clock was set back by one.
  */
 import { sql } from 'kysely';
+import { RETRY_AFTER_MS_MAX } from '../client/http/answer.ts';
 import type { Store } from '../store/store.ts';
 
 /** `step` in milliseconds: forth, doubts move along and are looked at; back, due times do. */
@@ -22,4 +23,25 @@ export async function followClockStep(store: Store, step: number, now: number): 
         .execute();
     }
   });
+}
+
+interface Delays {
+  readonly retryMsMax: number;
+  readonly lookMs: number;
+}
+
+/**
+ * What is due after more than the longest delay there is was put off before the clock was set
+ * back, while nobody worked on it.
+ */
+export async function bringForward(store: Store, delays: Delays, now: number): Promise<void> {
+  const { retryMsMax, lookMs } = delays;
+  // Up to a fifth more by chance.
+  const longest = Math.max(RETRY_AFTER_MS_MAX, 1.2 * retryMsMax, lookMs);
+  await store.db
+    .updateTable('outbox')
+    .set({ due_at: now })
+    .where('ended_at', 'is', null)
+    .where('due_at', '>', now + longest)
+    .execute();
 }

@@ -30,7 +30,7 @@ import {
 } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Store } from '../store/store.ts';
-import { followClockStep } from './clock-step.ts';
+import { bringForward, followClockStep } from './clock-step.ts';
 import type { Clearance, Finding, FlightProblem, OutboxItem, OutboxKind } from './item.ts';
 import {
   type AttemptClass,
@@ -314,7 +314,8 @@ async function follow(
   steps.left = 0;
 }
 
-async function doubt({ store, clock, log }: DispatcherDeps): Promise<void> {
+async function begin({ store, clock, log, limits }: DispatcherDeps): Promise<void> {
+  await bringForward(store, limits, clock.now());
   const inDoubt = await doubtWhatWasSending(store, clock.now());
   if (inDoubt > 0) log.warn({ inDoubt }, 'pushes were cut off by the last stop');
 }
@@ -376,7 +377,7 @@ export function createDispatcher(own: DispatcherDeps): Dispatcher {
       const putOffs: PutOffs = new Map();
       const found: Found = new Map();
       await follow(deps, steps, busy, found);
-      await doubt(deps);
+      await begin(deps);
       let failure: { readonly error: unknown } | undefined;
       try {
         while (!signal.aborted && !failure) {

@@ -307,3 +307,24 @@ it('waits for the quiet time though a step of the clock could not be written dow
   stop.abort();
   await running;
 });
+
+it('does not wait, after a restart, until a clock that was set back has caught up', async () => {
+  const bench = await createBench();
+  const id = await bench.add(1);
+  let isThere = false;
+  bench.script.look = () => {
+    if (!isThere)
+      throw new RetryLaterError('transport.connect', 'its certificate is not valid yet');
+    return YES;
+  };
+  bench.clock.step(24 * HOUR);
+  const { stop } = bench.start();
+  await bench.clock.advance(HOUR / 60);
+  await stop();
+  expect(await bench.row(id)).toMatchObject({ state: 'queued' });
+  bench.clock.step(-24 * HOUR);
+  isThere = true;
+  bench.start();
+  await bench.clock.advance(HOUR / 60);
+  expect(await bench.row(id)).toMatchObject({ state: 'confirmed' });
+});

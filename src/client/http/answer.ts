@@ -36,7 +36,7 @@ const EXCERPT_CHARS_MAX = 200;
 const MESSAGE_CHARS_MAX = 1_000;
 
 /** A service that asks for more patience than this is asked again after this. */
-const RETRY_AFTER_MS_MAX = 3_600_000;
+export const RETRY_AFTER_MS_MAX = 3_600_000;
 
 /** UTF-8, without a byte order mark. */
 export function textOf(body: Buffer): string {
