@@ -201,6 +201,21 @@ describe('the drop folder', () => {
     expect(existsSync(join(folder, aside))).toBe(false);
   });
 
+  it('keeps a file that a kill left on its way though another came before the start', async () => {
+    const { folder, start, drop, receipt } = await openFolder();
+    const { stop } = start();
+    drop('orders.json', envelope('SO-1'));
+    const first = await receipt('done/orders.json');
+    await stop();
+    renameSync(join(folder, 'done/orders.json'), join(folder, '.orders.json.under-way'));
+    drop('orders.json', envelope('SO-2'));
+    start();
+    await until('the second', () => (existsSync(join(folder, 'orders.json')) ? undefined : true));
+    expect(readdirSync(join(folder, 'done'))).toHaveLength(4);
+    const aside = `done/orders.${first.sha256.slice(0, 12)}.json`;
+    expect((await receipt(aside)).documents).toMatchObject([{ reference: 'SO-1' }]);
+  });
+
   it('deletes months of files at once, but none before its documents have long ended', async () => {
     const { store, folder, start, drop } = await openFolder();
     const first = start();

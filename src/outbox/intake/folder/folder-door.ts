@@ -196,37 +196,54 @@ async function tellFile(
  */
 const UNDER_WAY = '.under-way';
 
-/** One that has come since takes its place. */
-async function putBack(folder: string, name: string): Promise<void> {
-  const aside = join(folder, `.${name}${UNDER_WAY}`);
-  if (await isMissing(join(folder, name))) await orMissing(rename(aside, join(folder, name)));
-  else await rm(aside, { force: true });
+function asideOf(name: string): string {
+  return `.${name}${UNDER_WAY}`;
+}
+
+/** One that has come since takes its place; if it was taken before, it ends its way. */
+async function putBack(deps: FolderDoorDeps, name: string): Promise<void> {
+  const { folder, store } = deps;
+  const aside = join(folder, asideOf(name));
+  if (await isMissing(join(folder, name))) {
+    await orMissing(rename(aside, join(folder, name)));
+    return;
+  }
+  const content = await readContent(deps, asideOf(name));
+  const taken = await store.db
+    .selectFrom('intake_file')
+    .select(FILE_COLUMNS)
+    .where('name', '=', name)
+    .where('sha256', '=', content?.sha256 ?? '')
+    .executeTakeFirst();
+  if (!taken) return rm(aside, { force: true });
+  const file = takenFile(taken);
+  await rename(aside, join(ownFolder(folder, file.folder), file.storedAs));
 }
 
 /** What was taken already is taken once more, which changes nothing. */
-async function putAllBack(folder: string): Promise<void> {
-  const found = await readdir(folder, { withFileTypes: true });
+async function putAllBack(deps: FolderDoorDeps): Promise<void> {
+  const found = await readdir(deps.folder, { withFileTypes: true });
   for (const one of found) {
     if (!one.isFile() || !one.name.startsWith('.')) continue;
     if (!one.name.endsWith(`.json${UNDER_WAY}`)) continue;
-    await putBack(folder, one.name.slice(1, -UNDER_WAY.length));
+    await putBack(deps, one.name.slice(1, -UNDER_WAY.length));
   }
 }
 
 /** One that took its place meanwhile stays, and is taken in the next round. */
 async function moveAway(
-  folder: string,
+  deps: FolderDoorDeps,
   name: string,
   target: string,
   content: FileContent,
 ): Promise<void> {
-  const path = join(folder, name);
-  const aside = join(folder, `.${name}${UNDER_WAY}`);
+  const path = join(deps.folder, name);
+  const aside = join(deps.folder, asideOf(name));
   if (!(await isAsRead(path, content))) return;
   const moved = await orMissing(rename(path, aside).then(() => true));
   if (!moved) return;
   if (await isAsRead(aside, content)) await rename(aside, target);
-  else await putBack(folder, name);
+  else await putBack(deps, name);
 }
 
 async function takeFile(deps: FolderDoorDeps, name: string): Promise<void> {
@@ -237,7 +254,7 @@ async function takeFile(deps: FolderDoorDeps, name: string): Promise<void> {
   await makeRoom(deps, name, content.sha256);
   const file = await noteFile(deps, name, content, handed);
   await tellFile(deps, file);
-  await moveAway(folder, name, join(ownFolder(folder, file.folder), name), content);
+  await moveAway(deps, name, join(ownFolder(folder, file.folder), name), content);
   const refused = handed.filter(({ ok }) => !ok).length;
   const fields = { file: name, documents: handed.length, refused };
   if (refused > 0) log.warn(fields, 'file refused, at least in part');
@@ -339,7 +356,7 @@ export function createFolderDoor(deps: FolderDoorDeps) {
     name: 'folder',
     async run(signal: AbortSignal): Promise<void> {
       makeFolders(folder);
-      await putAllBack(folder);
+      await putAllBack(deps);
       const progress: Progress = {
         ...{ sightings: new Map(), written: new Map(), leftAlone: new Map() },
         forgetAt: 0,
