@@ -124,13 +124,16 @@ export interface SessionOptions {
   readonly unauthorizedIsInDoubt?: boolean | undefined;
 }
 
+/** `refused`: the service was there and gave no token. */
+export type LoginResult = 'done' | 'refused' | 'failed';
+
 export interface SessionDeps {
   readonly transport: Sender;
   readonly clock: Clock;
   readonly scrubber: Scrubber;
   readonly gate: LoginGate;
-  /** Told of each log-in, whether it gave a token or not. */
-  readonly onLogin?: (isDone: boolean) => void;
+  /** Told of each log-in. */
+  readonly onLogin?: (result: LoginResult) => void;
 }
 
 export interface Session extends Sender {
@@ -243,12 +246,13 @@ function loggedIn(credential: LoginCredential, deps: SessionDeps): TokenSource {
       refusal = undefined;
       token = await logIn(credential, deps);
       logins += 1;
-      deps.onLogin?.(true);
+      deps.onLogin?.('done');
       deps.scrubber.register(token, 'token');
       return token;
     } catch (error) {
-      if (error !== refusal?.error) deps.onLogin?.(false);
-      if (error instanceof RetryLaterError && error.code === 'session.login_refused') {
+      const isRefused = error instanceof RetryLaterError && error.code === 'session.login_refused';
+      if (error !== refusal?.error) deps.onLogin?.(isRefused ? 'refused' : 'failed');
+      if (isRefused) {
         refusal ??= { until: clock.monotonic() + REFUSED_MS, error };
       }
       throw error;

@@ -4,6 +4,7 @@ import type { RawTarget } from '../client/raw-call.ts';
 import {
   createLoginGate,
   createSession,
+  type LoginResult,
   type LoginSpacing,
   type Session,
   type SessionOptions,
@@ -72,8 +73,8 @@ export interface Service {
   readonly v2: V2Client | undefined;
   /** For calls that only a person makes; undefined while V2 is not enabled. */
   readonly raw: { readonly v1: RawTarget; readonly v2: RawTarget | undefined };
-  /** Log-ins since the start, and those that gave no token. */
-  logins(): { readonly done: number; readonly failed: number };
+  /** Log-ins since the start, by how they ended. */
+  logins(): Readonly<Record<LoginResult, number>>;
 }
 
 export interface ServiceDeps {
@@ -130,9 +131,9 @@ export async function createService(
   );
   const spacing = await loginSpacing(deps.store, clock);
   const gate = createLoginGate(clock, spacing, limits.loginSpacing, deps.stop);
-  const logins = { done: 0, failed: 0 };
-  const onLogin = (isDone: boolean): void => {
-    logins[isDone ? 'done' : 'failed'] += 1;
+  const logins = { done: 0, refused: 0, failed: 0 };
+  const onLogin = (result: LoginResult): void => {
+    logins[result] += 1;
   };
   const session = (credential: Credential) =>
     createSession({ credential }, { transport, clock, scrubber, gate, onLogin });

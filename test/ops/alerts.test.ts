@@ -70,7 +70,7 @@ async function anHourOf(
     readLive: () => ({
       inbox: { ...inbox, refused: {}, clockOffsetMs: undefined },
       service: {
-        ...{ ...service, waiting: {}, logins: { done: 0, failed: 0 } },
+        ...{ ...service, waiting: {}, logins: { done: 0, refused: 0, failed: 0 } },
         clockOffsetMs: undefined,
       },
       ...{ workers: supervisor.health(), stuck: [], backup: undefined },

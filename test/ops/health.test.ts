@@ -6,6 +6,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import type { Config } from '../../src/config/schema.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { Secret } from '../../src/lib/secret.ts';
 import { headline } from '../../src/ops/headline.ts';
 import { DATABASE_MEASURES, LIVE_MEASURES } from '../../src/ops/metrics/table.ts';
 import { freshnessOf } from '../../src/ops/status.ts';
@@ -171,6 +172,24 @@ describe('health', () => {
     const [, looked = ''] = /refused_total\{reason=~"(.*?)"\}/.exec(alert) ?? [];
     expect(refused).toHaveLength(1);
     expect(refused[0]).toMatch(new RegExp(`^(?:${looked})$`));
+  });
+
+  it('wakes somebody when the service refuses the log-in, not when it is away', async () => {
+    const alert = readFileSync(join(repositoryRoot, 'docs/operating/alerts.yaml'), 'utf8');
+    const [, result] = /logins_total(\{result="\w+"\})/.exec(alert) ?? [];
+    const quick = { path: 'service.limits.loginSpacing', value: '0s' };
+    const secret = new Secret('clientSecret', 'not this one');
+    const refused = await startWatched({ auth: { loginSpacing: 0 } }, [
+      ...[quick, { path: 'service.v1.login.clientSecret', value: secret }],
+    ]);
+    const count = async ({ samples }: Watched, of = result): Promise<number> =>
+      (await samples()).get(`selvedge_logins_total${of}`) ?? Number.NaN;
+    await until('a refusal', async () => (await count(refused)) > 0 || undefined);
+    const away = await startWatched({}, [
+      ...[quick, { path: 'service.v1.baseUrl', value: 'http://127.0.0.1:9/api/v1' }],
+    ]);
+    await until('no answer', async () => (await count(away, '{result="failed"}')) > 0 || undefined);
+    expect(await count(away)).toBe(0);
   });
 
   it('has a number for everything that an operator is woken for', async () => {

@@ -15,7 +15,7 @@ it('looks at files and folders once, however many numbers are made of it', async
         inbox: { ...inbox, refused: {}, clockOffsetMs: undefined },
         service: {
           ...service,
-          ...{ clockOffsetMs: undefined, waiting: {}, logins: { done: 0, failed: 0 } },
+          ...{ clockOffsetMs: undefined, waiting: {}, logins: { done: 0, refused: 0, failed: 0 } },
         },
         ...{ workers: [], stuck: [], backup: undefined },
         space: { freeBytes: 1, stopped: [] },

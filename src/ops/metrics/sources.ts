@@ -22,7 +22,7 @@ export interface LiveReadings {
     readonly clockOffsetMs: number | undefined;
     readonly waiting: Readonly<Record<string, number>>;
     readonly active: number;
-    readonly logins: { readonly done: number; readonly failed: number };
+    readonly logins: Readonly<Record<'done' | 'refused' | 'failed', number>>;
   };
   readonly workers: readonly {
     readonly name: string;

@@ -229,7 +229,7 @@ export const LIVE_MEASURES: readonly Measure<LiveReadings>[] = [
   },
   {
     name: 'logins_total',
-    help: 'Log-ins at the service',
+    help: 'Log-ins at the service: done, refused, or failed for want of an answer',
     labels: ['result'],
     read: ({ service }) => each({ ...service.logins }, 'result'),
   },
