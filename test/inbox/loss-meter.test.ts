@@ -302,6 +302,23 @@ describe('what does not count', () => {
     expect(await day.sightings()).toMatchObject([{ verdict: 'excused' }, { verdict: null }]);
   });
 
+  it.each([
+    ['of a type that has not come for a month, though others have', true, 'excused'],
+    ['of no type of which we could hear while nothing comes at all', false, null],
+  ])('against the relay is a change %s', async (_, othersCome, verdict) => {
+    const day = await shop();
+    await day.sweep();
+    await day.event('msg_1', 1);
+    await day.event('msg_2', 2, 'sales_order.order_created');
+    await wait(day, 31 * 24 * 60);
+    if (othersCome) await day.event('msg_3', 3, 'sales_order.order_created');
+    await day.sweep();
+    await wait(day, 10);
+    await day.sweep(7);
+    await day.lossMeter.look();
+    expect(await day.sightings()).toMatchObject([{ verdict }]);
+  });
+
   it('is an order that only changed its lines', async () => {
     const day = await shop();
     await day.sweep();

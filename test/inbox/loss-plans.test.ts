@@ -35,7 +35,7 @@ async function swept(): Promise<{ readonly deps: SightingDeps; readonly store: S
   await sql`insert into change (at, entity, key, op, diff, cause)
     values (450, 'delivery', '7', 'insert', '{}', 'refresh:sweep:4')`.execute(store.db);
   await store.transaction((tx) => writeState(tx, 'loss_meter_seq', '0', clock));
-  const typesSent = createTypesSent(() => store.db);
+  const typesSent = createTypesSent(() => store.db, clock);
   return { store, deps: { store, clock, listeningSince: 0, typesSent, graceMs: 1_000 } };
 }
 
@@ -62,7 +62,7 @@ it('looks at each event once for the types that are sent', async () => {
   const clock = manualClock();
   const store = await temporaryStore(clock);
   const planned = notePlans(store);
-  const typesSent = createTypesSent(() => planned.store.db);
+  const typesSent = createTypesSent(() => planned.store.db, clock);
   expect(await typesSent.mayCome('sales_order.refund_created')).toBe(true);
   await events(store, 'sales_order.refund_updated');
   expect(await typesSent.mayCome('sales_order.refund_created')).toBe(false);

@@ -72,7 +72,7 @@ function silentSinceIn(figures: string): number | undefined {
 export function createLossMeter(deps: LossMeterDeps, limits: LossMeterLimits): LossMeter {
   const { store, clock, meter } = deps;
   const listeningSince = clock.now();
-  const typesSent = createTypesSent(() => store.db);
+  const typesSent = createTypesSent(() => store.db, clock);
   const sightings = { store, clock, listeningSince, typesSent, graceMs: limits.graceMs };
   let latest: LossFigures | undefined;
   let written: string | undefined;

@@ -1,44 +1,58 @@
 /**
  * Which types of events the relay sends us at all. An endpoint may be subscribed to some types
- * only, and a service may not have all of them: what is never sent is not lost.
+ * only, and a service may not have all of them: what is never sent is not lost. Nor is what is no
+ * longer sent, because somebody has chosen other types since.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
+import type { Clock } from '../../lib/clock.ts';
 import type { Db } from '../../store/store.ts';
 
 export interface TypesSent {
-  /** False when other events have come, but never one of this type. */
+  /** False when other events come, but none of this type, or for long none any more. */
   mayCome(type: string): Promise<boolean>;
 }
 
 /** Events that are looked at between two turns of the event loop. */
 const SLICE_ROWS = 1_000;
+/** A type that stays away for longer, while others come, is not sent any more. */
+const AWAY_MS_MAX = 30 * 86_400_000;
 
 /** Looks at each event once, in the order in which they came: there may be a million. */
-export function createTypesSent(db: () => Db): TypesSent {
-  const present = new Set<string>();
+export function createTypesSent(db: () => Db, clock: Pick<Clock, 'now'>): TypesSent {
+  /** When an event of each type came last. */
+  const lastAt = new Map<string, number>();
+  let newest = 0;
   let lookedTo = 0;
 
-  /** Reads on until one of this type has come, or the last event. */
-  const hasCome = async (type: string): Promise<boolean> => {
-    while (!present.has(type)) {
-      const slice = await sql<{ readonly last: number; readonly type: string | null }>`
-        select max(id) last, type from (
-          select rowid id, iif(order_id is null, null, type) type from webhook_event
+  /** Looks on; gives whether there was anything. */
+  const lookOn = async (): Promise<boolean> => {
+    // A time to come is from before the clock was set back, and says nothing.
+    const slice = await sql<{
+      readonly last: number;
+      readonly type: string | null;
+      readonly at: number;
+    }>`
+        select max(id) last, type, max(received_at) at from (
+          select rowid id, received_at,
+            iif(order_id is null or received_at > ${clock.now()}, null, type) type
+          from webhook_event
           where rowid > ${lookedTo} order by rowid limit ${SLICE_ROWS}
         ) group by type`.execute(db());
-      if (slice.rows.length === 0) return false;
-      for (const row of slice.rows) {
-        if (row.type !== null) present.add(row.type);
-        lookedTo = Math.max(lookedTo, row.last);
-      }
-      await nextTurn();
+    for (const { last, type, at } of slice.rows) {
+      lookedTo = Math.max(lookedTo, last);
+      if (type === null) continue;
+      lastAt.set(type, Math.max(lastAt.get(type) ?? 0, at));
+      newest = Math.max(newest, at);
     }
-    return true;
+    return slice.rows.length > 0;
   };
 
   return {
-    // While nothing has come at all, everything is missing.
-    mayCome: async (type) => (await hasCome(type)) || present.size === 0,
+    async mayCome(type) {
+      while (await lookOn()) await nextTurn();
+      // While nothing comes at all, everything is missing.
+      return lastAt.size === 0 || (lastAt.get(type) ?? -Infinity) >= newest - AWAY_MS_MAX;
+    },
   };
 }
