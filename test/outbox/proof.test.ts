@@ -414,6 +414,11 @@ describe('the watch over the outbox', () => {
       .execute();
     await clock.advance(61 * MINUTE);
     expect(await open()).toEqual([]);
+    // A search in a time to come was made before the clock was set back.
+    clock.step(-24 * 60 * MINUTE);
+    await store.db.updateTable('sales_order').set({ deleted_at: null }).execute();
+    await clock.advance(61 * MINUTE);
+    expect(await open()).toContain('duplicate_reference B');
     stop.abort();
     await done;
   });

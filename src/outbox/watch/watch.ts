@@ -181,7 +181,9 @@ async function round(deps: WatchDeps, signal: AbortSignal): Promise<void> {
   });
   for (const { kind, key, detail } of fresh) log.warn({ kind, key, detail }, 'incident');
   const audited = Number((await readState(store.db, AUDITED_KEY)) ?? 0);
-  if (now - audited >= limits.auditEveryMs) await auditDuplicates(deps, signal);
+  const since = now - audited;
+  // One in a time to come was made before the clock was set back.
+  if (since < 0 || since >= limits.auditEveryMs) await auditDuplicates(deps, signal);
 }
 
 export function createWatch(deps: WatchDeps): Watch {
