@@ -697,35 +697,6 @@ CREATE INDEX decision_day ON decision (at, outcome, actor, rules);
 CREATE INDEX decision_said ON decision (order_delivery_id, actor, decision_id, outcome);
 CREATE INDEX sales_order_line_season ON sales_order_line (season_name, delivery_name)
   WHERE season_name IS NOT NULL;
-CREATE VIEW v_delivery AS
-SELECT
-  d.order_delivery_id,
-  d.delivery_no,
-  d.order_id,
-  o.order_no,
-  o.reference,
-  o.account_no,
-  o.company,
-  o.country_code,
-  strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(d.created_at, d.first_seen_at) / 1000, 'unixepoch')
-    AS packed_at,
-  d.status,
-  (SELECT sum(l.fulfilled_quantity) FROM delivery_line l
-    WHERE l.order_delivery_id = d.order_delivery_id) AS pieces,
-  (SELECT CASE WHEN count(*) = count(l.price) THEN sum(l.fulfilled_quantity * l.price) / 100.0 END
-    FROM delivery_line l WHERE l.order_delivery_id = d.order_delivery_id) AS amount,
-  o.currency,
-  e.decision_id,
-  n.outcome AS decided,
-  n.reason,
-  n.actor AS decided_by,
-  strftime('%Y-%m-%dT%H:%M:%SZ', n.at / 1000, 'unixepoch') AS decided_at,
-  d.deleted_at IS NOT NULL AS gone
-FROM delivery d
-LEFT JOIN sales_order o ON o.order_id = d.order_id
-LEFT JOIN evaluation e ON e.order_delivery_id = d.order_delivery_id
-LEFT JOIN decision n ON n.decision_id = e.decision_id
-/* v_delivery(order_delivery_id,delivery_no,order_id,order_no,reference,account_no,company,country_code,packed_at,status,pieces,amount,currency,decision_id,decided,reason,decided_by,decided_at,gone) */;
 CREATE VIEW v_open_delivery AS
 SELECT
   order_delivery_id, delivery_no, order_id, order_no, reference, account_no, company, country_code,
@@ -973,17 +944,6 @@ END;
 CREATE INDEX webhook_event_again ON webhook_event (last_duplicate_at)
 WHERE last_duplicate_at IS NOT NULL;
 CREATE INDEX outbox_due ON outbox (state, due_at) WHERE ended_at IS NULL;
-CREATE VIEW v_stock AS
-SELECT
-  barcode, style_no, style_name, brand_name, color_code, color_name, size, season_name, category,
-  gender, quantity, currency, price / 100.0 AS price, wsp_price / 100.0 AS wsp_price,
-  price_original / 100.0 AS price_original, b2c_sale_price / 100.0 AS b2c_sale_price,
-  color_active,
-  strftime('%Y-%m-%dT%H:%M:%SZ', changed_at / 1000, 'unixepoch') AS changed_at,
-  quantity = 0 AS on_order
-FROM stock_variant
-WHERE deleted_at IS NULL
-/* v_stock(barcode,style_no,style_name,brand_name,color_code,color_name,size,season_name,category,gender,quantity,currency,price,wsp_price,price_original,b2c_sale_price,color_active,changed_at,on_order) */;
 CREATE TABLE stock_apart (
   barcode TEXT PRIMARY KEY,
   is_new INTEGER NOT NULL CHECK (is_new IN (0, 1))
@@ -1008,11 +968,76 @@ WHERE o.completed = 0 AND o.deleted_at IS NULL AND d.deleted_at IS NULL
       (SELECT s.complete_at FROM stream_state s WHERE s.stream = 'stock'), 0)))
 GROUP BY l.barcode
 /* v_reserved(barcode,pending,accepted) */;
+CREATE INDEX change_style_left ON change (diff ->> '$.style_no[0]')
+WHERE op = 'update' AND entity = 'stock_variant' AND diff ->> '$.style_no[0]' IS NOT NULL;
+CREATE VIEW v_delivery AS
+SELECT
+  d.order_delivery_id,
+  d.delivery_no,
+  d.order_id,
+  o.order_no,
+  o.reference,
+  nullif(o.account_no, '') AS account_no,
+  nullif(o.company, '') AS company,
+  nullif(o.country_code, '') AS country_code,
+  strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(d.created_at, d.first_seen_at) / 1000, 'unixepoch')
+    AS packed_at,
+  d.status,
+  (SELECT sum(l.fulfilled_quantity) FROM delivery_line l
+    WHERE l.order_delivery_id = d.order_delivery_id) AS pieces,
+  (SELECT CASE WHEN count(*) = count(l.price) THEN sum(l.fulfilled_quantity * l.price) / 100.0 END
+    FROM delivery_line l WHERE l.order_delivery_id = d.order_delivery_id) AS amount,
+  nullif(o.currency, '') AS currency,
+  e.decision_id,
+  n.outcome AS decided,
+  n.reason,
+  n.actor AS decided_by,
+  strftime('%Y-%m-%dT%H:%M:%SZ', n.at / 1000, 'unixepoch') AS decided_at,
+  d.deleted_at IS NOT NULL AS gone
+FROM delivery d
+LEFT JOIN sales_order o ON o.order_id = d.order_id
+LEFT JOIN evaluation e ON e.order_delivery_id = d.order_delivery_id
+LEFT JOIN decision n ON n.decision_id = e.decision_id
+/* v_delivery(order_delivery_id,delivery_no,order_id,order_no,reference,account_no,company,country_code,packed_at,status,pieces,amount,currency,decision_id,decided,reason,decided_by,decided_at,gone) */;
+CREATE VIEW v_stock AS
+SELECT
+  barcode, style_no, nullif(style_name, '') AS style_name, nullif(brand_name, '') AS brand_name,
+  nullif(color_code, '') AS color_code, nullif(color_name, '') AS color_name,
+  nullif(size, '') AS size, nullif(season_name, '') AS season_name,
+  nullif(category, '') AS category, nullif(gender, '') AS gender,
+  quantity, nullif(currency, '') AS currency, price / 100.0 AS price, wsp_price / 100.0 AS wsp_price,
+  price_original / 100.0 AS price_original, b2c_sale_price / 100.0 AS b2c_sale_price,
+  color_active,
+  strftime('%Y-%m-%dT%H:%M:%SZ', changed_at / 1000, 'unixepoch') AS changed_at,
+  quantity = 0 AS on_order
+FROM stock_variant
+WHERE deleted_at IS NULL
+/* v_stock(barcode,style_no,style_name,brand_name,color_code,color_name,size,season_name,category,gender,quantity,currency,price,wsp_price,price_original,b2c_sale_price,color_active,changed_at,on_order) */;
+CREATE VIEW v_stock_grid AS
+SELECT
+  v.style_no, nullif(v.style_name, '') AS style_name, nullif(v.brand_name, '') AS brand_name,
+  nullif(v.color_code, '') AS color_code, nullif(v.color_name, '') AS color_name,
+  count(DISTINCT coalesce(v.size, '')) AS sizes, sum(v.quantity) AS quantity,
+  (SELECT json_group_object(s.size, s.quantity) FROM (
+    SELECT coalesce(w.size, '') AS size, sum(w.quantity) AS quantity
+    FROM stock_variant w
+    WHERE w.deleted_at IS NULL AND w.style_no = v.style_no
+      AND coalesce(w.color_code, '') = coalesce(v.color_code, '')
+      AND coalesce(w.brand_name, '') = coalesce(v.brand_name, '')
+      AND (w.color_code <> '' OR coalesce(w.color_name, '') = coalesce(v.color_name, ''))
+    GROUP BY 1) s) AS by_size
+FROM stock_variant v
+WHERE v.deleted_at IS NULL AND v.style_no <> ''
+GROUP BY v.style_no, coalesce(v.color_code, ''), coalesce(v.brand_name, ''),
+  iif(v.color_code <> '', NULL, coalesce(v.color_name, ''))
+/* v_stock_grid(style_no,style_name,brand_name,color_code,color_name,sizes,quantity,by_size) */;
 CREATE VIEW v_availability AS
 SELECT
   r.barcode,
-  coalesce(v.style_no, a.style_no) AS style_no, coalesce(v.style_name, a.style_name) AS style_name,
-  coalesce(v.color_name, a.color_name) AS color_name, coalesce(v.size, a.size) AS size,
+  coalesce(v.style_no, a.style_no) AS style_no,
+  nullif(coalesce(v.style_name, a.style_name), '') AS style_name,
+  nullif(coalesce(v.color_name, a.color_name), '') AS color_name,
+  nullif(coalesce(v.size, a.size), '') AS size,
   iif(v.deleted_at IS NULL, coalesce(v.quantity, 0), 0) AS in_stock, r.pending, r.accepted,
   iif(v.deleted_at IS NULL, coalesce(v.quantity, 0), 0) - r.pending - r.accepted AS free
 FROM v_reserved r
@@ -1021,28 +1046,13 @@ LEFT JOIN season_variant a ON a.season_barcode = (
   SELECT n.season_barcode FROM season_variant n
   WHERE n.barcode = r.barcode AND v.barcode IS NULL LIMIT 1)
 /* v_availability(barcode,style_no,style_name,color_name,size,in_stock,pending,accepted,free) */;
-CREATE VIEW v_stock_grid AS
-SELECT
-  v.style_no, v.style_name, v.brand_name, v.color_code, v.color_name,
-  count(DISTINCT coalesce(v.size, '')) AS sizes, sum(v.quantity) AS quantity,
-  (SELECT json_group_object(s.size, s.quantity) FROM (
-    SELECT coalesce(w.size, '') AS size, sum(w.quantity) AS quantity
-    FROM stock_variant w
-    WHERE w.deleted_at IS NULL AND w.style_no = v.style_no AND w.color_code IS v.color_code
-      AND w.brand_name IS v.brand_name
-      AND (w.color_code IS NOT NULL OR w.color_name IS v.color_name)
-    GROUP BY 1) s) AS by_size
-FROM stock_variant v
-WHERE v.deleted_at IS NULL AND v.style_no IS NOT NULL
-GROUP BY v.style_no, v.color_code, v.brand_name, iif(v.color_code IS NULL, v.color_name, NULL)
-/* v_stock_grid(style_no,style_name,brand_name,color_code,color_name,sizes,quantity,by_size) */;
 CREATE VIEW v_preorder_book AS
 SELECT
-  l.season_name, l.delivery_name,
+  l.season_name, nullif(l.delivery_name, '') AS delivery_name,
   count(DISTINCT l.order_id) AS orders,
   sum(l.quantity) AS pieces,
   sum(coalesce(l.fulfilled_quantity, 0)) AS fulfilled,
-  l.currency,
+  nullif(l.currency, '') AS currency,
   sum(l.quantity * l.price) / 100.0 AS amount,
   sum(l.price IS NULL) AS lines_without_price
 FROM (
@@ -1050,20 +1060,21 @@ FROM (
     o.currency
   FROM sales_order_line n
   JOIN sales_order o ON o.order_id = n.order_id
-  WHERE n.season_name IS NOT NULL AND o.status <> 'canceled' AND o.deleted_at IS NULL
+  WHERE n.season_name <> '' AND o.status <> 'canceled' AND o.deleted_at IS NULL
   UNION ALL
   SELECT o.season_name, n.delivery_name, n.order_id, n.quantity, n.fulfilled_quantity, n.price,
     o.currency
   FROM sales_order o
   JOIN sales_order_line n ON n.order_id = o.order_id
-  WHERE o.season_name IS NOT NULL AND n.season_name IS NULL
+  WHERE o.season_name <> '' AND coalesce(n.season_name, '') = ''
     AND o.status <> 'canceled' AND o.deleted_at IS NULL
 ) l
-GROUP BY l.season_name, l.delivery_name, l.currency
+GROUP BY l.season_name, coalesce(l.delivery_name, ''), coalesce(l.currency, '')
 /* v_preorder_book(season_name,delivery_name,orders,pieces,fulfilled,currency,amount,lines_without_price) */;
 CREATE VIEW v_season_cover AS
 SELECT
-  season_name, barcode, style_no, style_name, color_name, size, open_preorders, in_stock,
+  season_name, barcode, style_no, nullif(style_name, '') AS style_name,
+  nullif(color_name, '') AS color_name, nullif(size, '') AS size, open_preorders, in_stock,
   open_preorders - covered AS missing,
   round(100.0 * covered / open_preorders, 1) AS cover_percent
 FROM (
@@ -1072,12 +1083,12 @@ FROM (
     b.open AS open_preorders, coalesce(s.quantity, 0) AS in_stock,
     min(b.open, max(0, coalesce(s.quantity, 0))) AS covered
   FROM (
-    SELECT coalesce(l.season_name, o.season_name) AS season_name, l.barcode,
+    SELECT coalesce(nullif(l.season_name, ''), o.season_name) AS season_name, l.barcode,
       sum(max(0, l.quantity - coalesce(l.fulfilled_quantity, 0))) AS open
     FROM sales_order o
     JOIN sales_order_line l ON l.order_id = o.order_id
     WHERE o.completed = 0 AND o.status <> 'canceled' AND o.deleted_at IS NULL
-      AND coalesce(l.season_name, o.season_name) IS NOT NULL
+      AND coalesce(nullif(l.season_name, ''), o.season_name) <> ''
     GROUP BY 1, 2
     HAVING open > 0
   ) b
@@ -1085,5 +1096,3 @@ FROM (
   LEFT JOIN stock_variant s ON s.barcode = b.barcode AND s.deleted_at IS NULL
 )
 /* v_season_cover(season_name,barcode,style_no,style_name,color_name,size,open_preorders,in_stock,missing,cover_percent) */;
-CREATE INDEX change_style_left ON change (diff ->> '$.style_no[0]')
-WHERE op = 'update' AND entity = 'stock_variant' AND diff ->> '$.style_no[0]' IS NOT NULL;

@@ -139,6 +139,60 @@ describe('pre-orders', () => {
   });
 });
 
+describe('a name that the service left empty', () => {
+  const names = { style_name: '', brand_name: '', color_code: '', size: '', season_name: '' };
+
+  it('is none, of a variant or of an order', async () => {
+    const { add, change, ask } = await filled();
+    add('stock_variant', { ...names, barcode: '400', style_no: 'S-4', quantity: 1 });
+    const columns = ['style_name', 'brand_name', 'color_code', 'size', 'season_name'];
+    const isNone = columns.map((column) => `${column} is null`).join(' and ');
+    expect(ask(`select barcode from v_stock where ${isNone}`)).toEqual(['400']);
+    change(
+      "update sales_order set country_code = '', currency = '', account_no = '', company = ''",
+    );
+    const of = 'country_code is null, currency is null, account_no is null, company is null';
+    expect(ask(`select ${of} from v_held_delivery`)).toEqual(['1|1|1|1']);
+  });
+
+  it('puts no stock order among the pre-orders, and hides no season of the head', async () => {
+    const { add, change, ask } = await filled();
+    change("update sales_order_line set season_name = '', delivery_name = '' where order_id = 1");
+    change("update sales_order set season_name = '' where order_id = 1");
+    const open = { status: 'pending', completed: 0, shipping_address: '{}', season_name: 'AW26' };
+    const line = { barcode: '100', season_name: '', price: 10_000 };
+    for (const [id, delivery_name, currency] of [
+      [3, '', ''],
+      [4, null, null],
+    ] as const) {
+      add('sales_order', { ...open, order_id: id, currency });
+      add('sales_order_line', { ...line, order_id: id, line_no: 1, quantity: 7, delivery_name });
+    }
+    const book = 'season_name, delivery_name is null, currency is null, orders, pieces';
+    expect(ask(`select ${book} from v_preorder_book order by pieces`)).toEqual([
+      'AW26|1|1|2|14',
+      'AW26|0|0|1|21',
+    ]);
+    const cover =
+      'select season_name, barcode, open_preorders from v_season_cover order by barcode';
+    expect(ask(cover)).toEqual(['AW26|100|30', 'AW26|999|1']);
+  });
+
+  it('adds up neither two colors without a code nor two styles without a number', async () => {
+    const { add, change, ask } = await filled();
+    const cap = { ...names, style_no: 'S-5', color_name: 'red', quantity: 1 };
+    add('stock_variant', { ...cap, barcode: '500' });
+    add('stock_variant', { ...cap, barcode: '501', color_code: null, size: null, quantity: 2 });
+    add('stock_variant', { ...cap, barcode: '502', color_name: 'blue', quantity: 4 });
+    change("update stock_variant set style_no = '' where style_no = 'S-1'");
+    const grid = 'color_code is null, color_name, brand_name is null, sizes, quantity, by_size';
+    expect(ask(`select ${grid} from v_stock_grid order by quantity`)).toEqual([
+      '1|red|1|1|3|{"":3}',
+      '1|blue|1|1|4|{"":4}',
+    ]);
+  });
+});
+
 describe('the stock of a style at some time', () => {
   it('asks an index for what has left the style since, not the whole feed', async () => {
     const { ask } = await filled();

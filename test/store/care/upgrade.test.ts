@@ -165,6 +165,21 @@ it('views count anew what was there before', () => {
   database.close();
 });
 
+it('views name no season that was left empty before', () => {
+  const database = new Database(loadDump(2));
+  migrate(database, clock, migrations.slice(0, 21));
+  database.exec(`update stock_variant set season_name = '', deleted_at = null;
+    update sales_order set season_name = null, status = 'pending', deleted_at = null;
+    update sales_order_line set season_name = ''`);
+  const stock = database.prepare("select count(*) from v_stock where season_name = ''").pluck();
+  const orders = database.prepare('select count(*) from v_preorder_book').pluck();
+  expect(stock.get()).toBeGreaterThan(0);
+  expect(orders.get()).toBeGreaterThan(0);
+  migrate(database, clock);
+  expect([stock.get(), orders.get()]).toEqual([0, 0]);
+  database.close();
+});
+
 it('a database of a newer version is refused, and left as it is', async () => {
   const path = loadDump(2);
   const database = new Database(path);
