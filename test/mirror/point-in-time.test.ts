@@ -29,6 +29,13 @@ async function aLife() {
   return store;
 }
 
+/** A statement of docs/reporting.md. */
+function manualSql(name: string): string {
+  const page = readFileSync(new URL('../../docs/reporting.md', import.meta.url), 'utf8');
+  const after = page.split(`\`\`\`sql ${name}\n`)[1] ?? '';
+  return after.slice(0, after.indexOf('```'));
+}
+
 const EXPECTED = [
   [500, undefined],
   [1_000, 3],
@@ -65,14 +72,21 @@ describe('the mirror in the past', () => {
 
   it('is what the SQL of docs/reporting.md says, with the SQLite of the system', async () => {
     const store = await aLife();
-    const page = readFileSync(new URL('../../docs/reporting.md', import.meta.url), 'utf8');
-    const [, sql = ''] = /```sql as-of\n([\s\S]*?)```/.exec(page) ?? [];
+    const sql = manualSql('as-of');
     expect(sql).toContain('stock_variant');
     for (const [at, quantity] of EXPECTED) {
       const query = sql.replaceAll(':at', String(at));
       const out = execFileSync('sqlite3', ['-readonly', store.path, query], { encoding: 'utf8' });
       expect({ at, out }).toEqual({ at, out: quantity === undefined ? '' : `a|${quantity}\n` });
     }
+  });
+
+  it('goes through the feed once in the SQL of all variants, not once for each', async () => {
+    const { path } = await aLife();
+    const query = `explain query plan ${manualSql('as-of').replaceAll(':at', '2500')}`;
+    const plan = execFileSync('sqlite3', ['-readonly', path, query], { encoding: 'utf8' });
+    expect(plan).not.toContain('CORRELATED');
+    expect(plan).not.toContain('change_entity_key');
   });
 
   it('knows in SQL that there was no price, and nothing of what is no longer kept', async () => {
@@ -82,8 +96,7 @@ describe('the mirror in the past', () => {
       store.transaction((tx) => writeStockVariants(tx, [details(price)], read(seq)));
     await write(null, 6);
     await write(199.95, 7);
-    const page = readFileSync(new URL('../../docs/reporting.md', import.meta.url), 'utf8');
-    const [, sql = ''] = /```sql as-of\n([\s\S]*?)```/.exec(page) ?? [];
+    const sql = manualSql('as-of');
     const ask = (query: string, at: number) =>
       execFileSync('sqlite3', ['-readonly', store.path, query.replaceAll(':at', String(at))], {
         encoding: 'utf8',
@@ -123,9 +136,9 @@ describe('the mirror in the past', () => {
       'listed',
       'back',
     ]);
-    const page = readFileSync(new URL('../../docs/reporting.md', import.meta.url), 'utf8');
-    const [, sql = ''] = /```sql sold-out\n([\s\S]*?)```/.exec(page) ?? [];
-    const told = execFileSync('sqlite3', ['-readonly', store.path, sql], { encoding: 'utf8' });
+    const told = execFileSync('sqlite3', ['-readonly', store.path, manualSql('sold-out')], {
+      encoding: 'utf8',
+    });
     expect(told.trim().split('\n')).toEqual([
       '1970-01-01 00:00:03|a|sold out',
       '1970-01-01 00:00:04|a|back in stock',
