@@ -1,4 +1,5 @@
 /** The rules directory: its texts, and the loaded set of them. */
+import { isUtf8 } from 'node:buffer';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError, toError } from '../lib/errors.ts';
@@ -26,14 +27,30 @@ function refuseOtherEnding(names: readonly string[]): void {
   });
 }
 
+/** A text decoded from bytes of another encoding is never what a fact says: no rule would match. */
+function refuseOtherEncoding(files: readonly { path: string; bytes: Buffer; text: string }[]) {
+  const places = files.flatMap(({ path, bytes, text }) => {
+    if (isUtf8(bytes)) return [];
+    return `${path}:${text.slice(0, text.indexOf('\ufffd')).split('\n').length}`;
+  });
+  if (places.length === 0) return;
+  const message = places.map((place) => `${place} is not UTF-8 text`).join('\n');
+  throw new ConfigError('rules.encoding', message, { hint: 'save it in this encoding' });
+}
+
 /** The texts of the directory's rule files, by name. */
 export function readRuleFiles(directory: string): RuleFile[] {
   try {
     const names = readdirSync(directory).sort();
     refuseOtherEnding(names);
-    return names
+    const files = names
       .filter((name) => name.endsWith('.yaml'))
-      .map((name) => ({ path: name, text: readFileSync(join(directory, name), 'utf8') }));
+      .map((path) => {
+        const bytes = readFileSync(join(directory, path));
+        return { path, bytes, text: bytes.toString('utf8') };
+      });
+    refuseOtherEncoding(files);
+    return files.map(({ path, text }) => ({ path, text }));
   } catch (thrown) {
     if (thrown instanceof ConfigError) throw thrown;
     throw new ConfigError(

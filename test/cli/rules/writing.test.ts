@@ -43,6 +43,17 @@ describe('rules check', () => {
     expect(stderr).toBe('2 errors, 0 warnings\n');
   });
 
+  it('names files that are not UTF-8, whose texts no fact could ever match', async () => {
+    const folder = rulesWith(RULE);
+    writeFileSync(
+      join(folder, 'settings.yaml'),
+      Buffer.from('version: 1\nlists: { sizes: [ Gr\u00f6\u00dfe ] }\n', 'latin1'),
+    );
+    const { code, stdout, stderr } = await selvedge(['rules', 'check', folder]);
+    expect([code, stdout]).toEqual([78, '']);
+    expect(stderr).toContain('settings.yaml:2 is not UTF-8 text');
+  });
+
   it('shows warnings of rules that can be used', async () => {
     const risky = RULE.replace(
       'order.country == "DK"',
