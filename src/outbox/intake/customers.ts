@@ -16,6 +16,7 @@ import type { Exchange } from '../../store/exchange/exchange.ts';
 import type { CustomerChange, CustomerProblem } from '../../store/exchange/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { isoTime } from './receipt.ts';
+import { DAMAGED, isDamaged } from './submission.ts';
 
 const AMOUNT_MAX = 1_000_000_000_000;
 const DAYS_MAX = 100_000;
@@ -27,6 +28,8 @@ const money = z
   .nullable()
   .transform((amount) => minorUnits(amount));
 
+const text = z.string().refine((written) => !isDamaged(written), DAMAGED);
+
 /** SQLite's own `datetime('now')` has no zone and means UTC. */
 const time = z
   .string()
@@ -35,15 +38,14 @@ const time = z
   .transform((iso) => Date.parse(iso))
   .nullable();
 
-const extra = z
-  .string()
+const extra = text
   .transform((written) => tryParseJson(written))
   .refine(isJsonObject, 'must be a JSON object')
   .pipe(z.record(z.string(), z.json()));
 
 const rowSchema = z
   .object({
-    account_no: z.string().min(1),
+    account_no: text.min(1),
     credit_limit: money,
     balance: money,
     currency: z

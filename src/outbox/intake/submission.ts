@@ -38,10 +38,10 @@ export type Checked =
 
 const REFERENCE_CHARS_MAX = 200;
 
-const DAMAGED = 'holds what is no character (U+FFFD): the text was not UTF-8';
+export const DAMAGED = 'holds what is no character (U+FFFD): the text was not UTF-8';
 
 /** Decoding puts U+FFFD where bytes were no UTF-8; half a character can only come from JSON. */
-function isDamaged(text: string): boolean {
+export function isDamaged(text: string): boolean {
   return text.includes('\uFFFD') || !text.isWellFormed();
 }
 

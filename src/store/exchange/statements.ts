@@ -65,8 +65,10 @@ export function customerPart(
   const changes = database.prepare<[number], { seq: number; accountNo: string }>(
     'select seq, account_no as accountNo from erp_customer_change order by seq limit ?',
   );
-  const customer = database.prepare<[string], Record<string, unknown>>(
-    'select * from erp_customer where account_no = ?',
+  // By the bytes that the ERP wrote: an account that is not UTF-8 is another one once it was read.
+  const customer = database.prepare<[number], Record<string, unknown>>(
+    `select e.* from erp_customer_change c join erp_customer e on e.account_no = c.account_no
+     where c.seq = ?`,
   );
   const tickOff = database.prepare('delete from erp_customer_change where seq = ?');
   const praise = database.prepare('delete from erp_customer_problem where account_no = ?');
@@ -78,7 +80,7 @@ export function customerPart(
   const read = database.transaction((rows: number): CustomerChange[] =>
     changes
       .all(rows)
-      .map(({ seq, accountNo }) => ({ seq, accountNo, row: customer.get(accountNo) ?? null })),
+      .map(({ seq, accountNo }) => ({ seq, accountNo, row: customer.get(seq) ?? null })),
   );
   const finish = database.transaction((...[done, at]: Parameters<Exchange['customersDone']>) => {
     for (const { change, problem } of done) {

@@ -297,4 +297,23 @@ describe('the SQL door', () => {
     await until('no problem', () => (doors.sql(problem) === '' ? true : undefined));
     expect(await doors.store.db.selectFrom('quarantine').selectAll().execute()).toEqual([]);
   });
+
+  it('of which a text was not UTF-8 are named: no rule would find them under it', async () => {
+    const doors = await openDoors();
+    const text = (written: string) => {
+      const hex = Buffer.from(written, 'latin1').toString('hex');
+      return `CAST(x'${hex}' AS TEXT)`;
+    };
+    const account = text('M\u00fcller');
+    doors.sql(`INSERT INTO erp_customer(account_no, blocked, extra) VALUES
+      (${account}, 1, '{}'), ('C1', 1, ${text('{"group":"Gr\u00f6\u00dfe"}')}), ('C2', 1, '{}')`);
+    const problem = 'SELECT account_no, path FROM erp_customer_problem ORDER BY path';
+    const named = await until('problems', () => doors.sql(problem) || undefined);
+    expect(named).toBe('M\ufffdller|account_no\nC1|extra');
+    const known = await doors.store.db.selectFrom('erp_customer').select('account_no').execute();
+    expect(known).toEqual([{ account_no: 'C2' }]);
+    doors.sql(`UPDATE erp_customer SET account_no = 'M\u00fcller' WHERE account_no = ${account};
+      UPDATE erp_customer SET extra = '{"group":"Gr\u00f6\u00dfe"}' WHERE account_no = 'C1'`);
+    await until('no problem', () => (doors.sql(problem) === '' ? true : undefined));
+  });
 });
