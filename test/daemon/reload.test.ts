@@ -137,6 +137,11 @@ describe('a reload', () => {
     await expect(first.reload(WHO)).rejects.toThrow('has a mistake');
     expect((await first.incidents()).join()).toContain('the configuration has a mistake');
     isBroken = false;
+    // It is sound again, whatever is found in the rules.
+    first.write(BROKEN);
+    await expect(first.reload(WHO)).rejects.toThrow('delivry');
+    expect((await first.incidents()).map((detail) => /delivry/.test(detail))).toEqual([true]);
+    first.write(SIMPLE_RULES);
     await first.reload(WHO);
     expect(await first.incidents()).toEqual([]);
     isBroken = true;

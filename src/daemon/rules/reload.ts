@@ -86,6 +86,8 @@ export async function openRules(config: Config, deps: RulesInForceDeps): Promise
     mode: () => (keeper.isProvisional() ? 'observe' : rules.mode),
     async reload(who) {
       const fresh = await readAgain(config, deps);
+      // Whatever is wrong with the rules has an incident of its own.
+      await nowSound();
       let from = rules.mode;
       const onInForce = (): void => {
         from = rules.mode;
@@ -93,7 +95,6 @@ export async function openRules(config: Config, deps: RulesInForceDeps): Promise
       };
       const { directory, mode: to } = fresh.rules;
       const reloaded = await keeper.reload(who, { directory, onInForce });
-      await nowSound();
       if (from !== to) log.info({ from, to }, 'the rules act in another mode');
       const restart = changedSettings(config, fresh).filter((path) => !AT_ONCE.includes(path));
       if (restart.length > 0) log.warn({ restart }, 'these settings act from the next start on');
