@@ -76,12 +76,20 @@ export interface Daemon {
 
 const STOP_MS_MAX = 20_000;
 
-function leaseKeeper(lease: Lease, leaseMs: number, clock: Clock): Worker {
+/** Ends the daemon when the database is no longer its own, or is damaged, whoever found that. */
+function leaseKeeper(
+  lease: Lease,
+  { damaged }: Pick<SqliteStore, 'damaged'>,
+  leaseMs: number,
+  clock: Clock,
+): Worker {
   return {
     name: 'lease',
     async run(signal) {
+      const either = AbortSignal.any([signal, damaged]);
       while (!signal.aborted) {
-        await clock.sleep(leaseMs / 3, signal).catch(() => undefined);
+        await clock.sleep(leaseMs / 3, either).catch(() => undefined);
+        damaged.throwIfAborted();
         if (!signal.aborted) await lease.renew();
       }
     },
@@ -178,7 +186,7 @@ function createWorkers(
       callRoutes({ store, service, clock }),
     ],
   });
-  const lease = leaseKeeper(parts.lease, config.store.lockLease, pulse.clockOf('lease'));
+  const lease = leaseKeeper(parts.lease, store, config.store.lockLease, pulse.clockOf('lease'));
   return {
     workers: [
       ...[lease, space, keeper, ...outbox.workers, ...decisions.workers],

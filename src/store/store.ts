@@ -16,7 +16,7 @@ import { type ConnectionOptions, openReader, openWriter, verifyPragmas } from '.
 import { type MigrationReport, migrate, pendingMigrations } from './migrate.ts';
 import { toldFull } from './space.ts';
 import type { Tables } from './tables.ts';
-import { ImmediateSqliteDialect, type InTurn } from './transaction/dialect.ts';
+import { ImmediateSqliteDialect, type InTurn, toldDamage } from './transaction/dialect.ts';
 import {
   isLogTaken,
   isTakenLogPinned,
@@ -77,6 +77,7 @@ export class SqliteStore implements Store {
   readonly #db: Db;
   readonly #inside = new AsyncLocalStorage<true>();
   #makeRoom: () => boolean = () => false;
+  readonly #damage = new AbortController();
 
   /** `turns` are those of the first writer, when this is the second one. */
   constructor(database: Database.Database, turns?: SharedArrayBuffer, writeBackEvery = 0) {
@@ -88,12 +89,24 @@ export class SqliteStore implements Store {
     this.#database = database;
     // The second writer writes in transactions only.
     const inTurn: InTurn = turns ? (write) => write() : (write) => this.#inTurn(write);
-    this.#db = new Kysely<Tables>({ dialect: new ImmediateSqliteDialect(database, inTurn) });
+    const told = (thrown: unknown): unknown => this.#told(thrown);
+    this.#db = new Kysely<Tables>({ dialect: new ImmediateSqliteDialect(database, inTurn, told) });
   }
 
   /** What to do when the disk is full; true: there may be room now. */
   onFull(makeRoom: () => boolean): void {
     this.#makeRoom = makeRoom;
+  }
+
+  /** Aborted, for the reason that it is, once damage was found: whoever found it may go on. */
+  get damaged(): AbortSignal {
+    return this.#damage.signal;
+  }
+
+  #told(thrown: unknown): unknown {
+    const told = toldDamage(thrown, this.path);
+    if (told !== thrown) this.#damage.abort(told);
+    return told;
   }
 
   get db(): Db {
@@ -133,6 +146,8 @@ export class SqliteStore implements Store {
     try {
       this.#heedLog();
       return await work();
+    } catch (thrown) {
+      throw this.#told(thrown);
     } finally {
       this.#turns.leave();
     }
@@ -183,6 +198,8 @@ export class SqliteStore implements Store {
     database.pragma('busy_timeout = 0');
     try {
       return database.prepare<[], CheckpointResult>(`pragma wal_checkpoint(${mode})`).get();
+    } catch (thrown) {
+      throw this.#told(thrown);
     } finally {
       database.pragma(`busy_timeout = ${timeout}`);
     }

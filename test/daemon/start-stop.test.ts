@@ -10,7 +10,14 @@ import { createLogger, silentLogger } from '../../src/lib/log.ts';
 import { createScrubber, Secret } from '../../src/lib/secret.ts';
 import { lockFolder } from '../../src/store/lock.ts';
 import { openStore } from '../../src/store/store.ts';
-import { startTestReference, testConfig, until, WITH_STOCK } from '../support/house.ts';
+import { sign } from '../inbox/support.ts';
+import {
+  startTestReference,
+  testConfig,
+  until,
+  WEBHOOK_SECRET,
+  WITH_STOCK,
+} from '../support/house.ts';
 import { damage, temporaryFolder } from '../support/store.ts';
 
 /** The system's clock; `sleeping` tells how many wait on it. */
@@ -78,6 +85,22 @@ it.each(DAMAGED)('a daemon that finds the table %s damaged ends for good', async
   expect(error.message).toContain(`${path} is damaged: `);
   expect(error.hint).toContain('selvedge backup restore');
   expect(exitCodeOf(error)).toBe(EXIT.store.code);
+});
+
+it('ends for good too when only an event finds the damage, which the relay keeps', async () => {
+  const folder = temporaryFolder();
+  const reference = await startTestReference();
+  const path = join(folder, 'data', 'mirror.db');
+  mkdirSync(join(folder, 'data'));
+  await damage(path, 'webhook_event_order');
+  const daemon = await open(testConfig(reference, { folder }));
+  const ended = daemon.run(AbortSignal.timeout(10_000)).catch((thrown) => thrown);
+  const body = '{"type":"ping","data":{"ping":true}}';
+  const headers = sign(body, { key: WEBHOOK_SECRET });
+  const { status } = await fetch(`${await daemon.listenerUrl}`, { method: 'POST', body, headers });
+  expect(status).toBe(503);
+  expect(await ended).toMatchObject({ code: 'store.damaged' });
+  await expectFree(folder);
 });
 
 describe('a daemon that cannot start', () => {

@@ -26,17 +26,17 @@ export async function temporaryStore(clock: Clock = manualClock()): Promise<Sqli
   return store;
 }
 
-/** Overwrites the pages of a table in a database that nobody has open. */
-export async function damage(path: string, table: string): Promise<void> {
+/** Overwrites pages of a table and its indexes, or of one index, in a file that nobody has open. */
+export async function damage(path: string, name: string): Promise<void> {
   const { store } = await openStore({ path, busyTimeoutMs: 0 }, systemClock());
   await store.close();
   const database = new Database(path, { readonly: true });
   const pages = database
     .prepare<[string], number>(
-      'select rootpage from sqlite_schema where tbl_name = ? and rootpage > 0',
+      'select rootpage from sqlite_schema where ? in (name, tbl_name) and rootpage > 0',
     )
     .pluck()
-    .all(table);
+    .all(name);
   const size = Number(database.pragma('page_size', { simple: true }));
   database.close();
   const file = openSync(path, 'r+');

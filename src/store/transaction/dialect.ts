@@ -42,14 +42,19 @@ export function toldDamage(thrown: unknown, path: string): unknown {
   });
 }
 
+/** What to throw instead of an error of the database. */
+type Told = (thrown: unknown) => unknown;
+
 class ImmediateDriver extends SqliteDriver {
   readonly #database: CachedDatabase;
   readonly #inTurn: InTurn;
+  readonly #told: Told;
 
-  constructor(database: CachedDatabase, inTurn: InTurn) {
+  constructor(database: CachedDatabase, inTurn: InTurn, told: Told) {
     super({ database });
     this.#database = database;
     this.#inTurn = inTurn;
+    this.#told = told;
   }
 
   override async acquireConnection(): Promise<DatabaseConnection> {
@@ -61,7 +66,7 @@ class ImmediateDriver extends SqliteDriver {
           try {
             return await connection.executeQuery<R>(query);
           } catch (thrown) {
-            throw toldDamage(thrown, this.#database.name);
+            throw this.#told(thrown);
           }
         };
         return this.#writesAlone(query) ? this.#inTurn(execute) : execute();
@@ -114,15 +119,17 @@ function withStatementCache(database: Database.Database): CachedDatabase {
 export class ImmediateSqliteDialect extends SqliteDialect {
   readonly #database: CachedDatabase;
   readonly #inTurn: InTurn;
+  readonly #told: Told;
 
-  constructor(database: Database.Database, inTurn: InTurn) {
+  constructor(database: Database.Database, inTurn: InTurn, told: Told) {
     const cached = withStatementCache(database);
     super({ database: cached });
     this.#database = cached;
     this.#inTurn = inTurn;
+    this.#told = told;
   }
 
   override createDriver(): Driver {
-    return new ImmediateDriver(this.#database, this.#inTurn);
+    return new ImmediateDriver(this.#database, this.#inTurn, this.#told);
   }
 }
