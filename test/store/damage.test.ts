@@ -1,11 +1,13 @@
-import { closeSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs';
-import { join } from 'node:path';
+import { closeSync, mkdirSync, openSync, readdirSync, writeFileSync, writeSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { EXIT, exitCodeOf } from '../../src/lib/errors.ts';
+import { createBackup } from '../../src/store/backup/create.ts';
 import { lockFolder, makeDataFolder } from '../../src/store/lock.ts';
 import { openReadOnlyStore, openStore } from '../../src/store/store.ts';
-import { temporaryFolder, temporaryStore } from '../support/store.ts';
+import { damage, temporaryFolder, temporaryStore } from '../support/store.ts';
 
 const busyTimeoutMs = 1_000;
 
@@ -89,5 +91,49 @@ describe('a start that cannot go on', () => {
     expect((await failureOf(() => lockFolder(path))).exit).toBe(EXIT.temporary.code);
     lock.release();
     lockFolder(path).release();
+  });
+});
+
+describe('a backup of a damaged database', () => {
+  const create = (path: string, at?: number) => {
+    const dataDir = dirname(path);
+    const [exchangeFile, directory] = [join(dataDir, 'exchange.db'), join(dataDir, 'backups')];
+    const plan = { dataDir, exchangeFile, directory, keep: 1, busyTimeoutMs, program: 'test' };
+    return createBackup(plan, manualClock(at));
+  };
+
+  it('says that the database is damaged, not that there is no room', async () => {
+    const store = await temporaryStore();
+    const { path } = store;
+    await create(path, 0);
+    const before = readdirSync(join(dirname(path), 'backups'));
+    await store.close();
+    await damage(path, 'webhook_event');
+    const { message, hint, exit } = await failureOf(() => create(path));
+    expect(message).toContain(`${path} cannot be copied`);
+    expect(hint).toBe('it is damaged: keep it, and see docs/operating/backup.md');
+    expect(exit).toBe(EXIT.store.code);
+    expect(readdirSync(join(dirname(path), 'backups'))).toEqual(before);
+  });
+
+  it('says so too where only its copy shows it', async () => {
+    const store = await temporaryStore();
+    const { path, db } = store;
+    await sql`insert into audit (at, actor, action, subject, reason, detail)
+      select key, 'ann', 'look', 's', 'r', '{}'
+      from json_each(${JSON.stringify(Array(100).fill(0))})`.execute(db);
+    const { rows } = await sql<{ page: number; size: number }>`
+      select rootpage as page, page_size as size from sqlite_schema, pragma_page_size
+      where name = 'audit'`.execute(db);
+    const { page, size } = rows[0] ?? { page: 0, size: 0 };
+    await store.close();
+    const file = openSync(path, 'r+');
+    writeSync(file, Buffer.alloc(size / 2), 0, size / 2, (page - 0.5) * size);
+    closeSync(file);
+    const { message, hint, exit } = await failureOf(() => create(path));
+    expect(message).toMatch(/a copy of \S+mirror\.db is damaged, made just now: .*Rowid/s);
+    expect(hint).toContain('selvedge doctor');
+    expect(exit).toBe(EXIT.store.code);
+    expect(readdirSync(join(dirname(path), 'backups'))).toEqual([]);
   });
 });

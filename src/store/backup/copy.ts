@@ -3,9 +3,13 @@ import { statSync, writeFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { RetryLaterError, StoreError, toError } from '../../lib/errors.ts';
 import { copyBytes, requireRoom } from '../space.ts';
+import { toldDamage } from '../transaction/dialect.ts';
 
 /** A copy is packed: pages that are half empty are joined. */
 const PACKED = 0.5;
+
+/** It may not be the mirror: what to do depends on which file it is. */
+const DAMAGED = 'it is damaged: keep it, and see docs/operating/backup.md';
 
 /** Throws StoreError `backup.failed` when this user may not look: it may be there all the same. */
 export function isThere(path: string): boolean {
@@ -35,9 +39,11 @@ export function copyDatabase(source: string, target: string, busyTimeoutMs: numb
   } catch (cause) {
     if (cause instanceof RetryLaterError) throw cause;
     const message = `${source} cannot be copied to ${target}: ${toError(cause).message}`;
-    const hint = from
+    const isDamaged = toldDamage(cause, source) !== cause;
+    const otherHint = from
       ? 'is there room on that disk, and may this user write there?'
       : 'start the daemon once, or check dataDir and the permissions';
+    const hint = isDamaged ? DAMAGED : otherHint;
     throw new StoreError('backup.failed', message, { hint, cause });
   } finally {
     from?.close();

@@ -23,7 +23,7 @@ import { ConfigError, StoreError, toError } from '../../lib/errors.ts';
 import { isJsonObject } from '../../lib/json.ts';
 import { makeFolder } from '../folders.ts';
 import { copyDatabase, isThere } from './copy.ts';
-import { databaseMadeAt, inspectCopy } from './inspect.ts';
+import { type Contents, databaseMadeAt, inspectCopy } from './inspect.ts';
 import {
   type Backup,
   type BackupManifest,
@@ -61,10 +61,22 @@ function flush(path: string): void {
   }
 }
 
+/** A copy is damaged where what it was made of is, or its disk: an older one does not matter. */
+function inspectNew(partial: string, source: string): Contents {
+  try {
+    return inspectCopy(partial);
+  } catch (cause) {
+    const reason = toError(toError(cause).cause).message;
+    const message = `a copy of ${source} is damaged, made just now: ${reason}`;
+    const hint = 'so is the database itself, or the disk of the copy: "selvedge doctor"';
+    throw new StoreError('backup.damaged', message, { hint, cause });
+  }
+}
+
 async function makePart(source: string, target: string, plan: BackupPlan): Promise<BackupPart> {
   const partial = target + PARTIAL;
   copyDatabase(source, partial, plan.busyTimeoutMs);
-  const contents = inspectCopy(partial);
+  const contents = inspectNew(partial, source);
   flush(partial);
   const sha256 = await digestOf(partial);
   return { file: basename(target), bytes: statSync(partial).size, sha256, ...contents };
