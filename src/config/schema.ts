@@ -40,7 +40,8 @@ function storeSection(fields: ContextFields) {
     ballast: size('0B', '1GiB'),
     checkpoint: choice('own', 'external'),
     retention: z.strictObject({
-      changes: duration('7d', '36500d'),
+      // Accepted deliveries claim stock and credit by it (decisions/facts/reserved.ts).
+      changes: duration('30d', '36500d'),
       events: duration('90d', '36500d'),
       runs: duration('7d', '36500d'),
       incidents: duration('7d', '36500d'),

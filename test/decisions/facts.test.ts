@@ -1,12 +1,20 @@
 import { describe, expect, it } from 'vitest';
+import { loadConfig } from '../../src/config/load.ts';
 import { clockFacts } from '../../src/decisions/calendar.ts';
 import { readSubject } from '../../src/decisions/facts.ts';
 import { enqueueDeliveryStatus } from '../../src/outbox/enqueue.ts';
+import { createRetention } from '../../src/store/care/retention.ts';
+import { ENV, MINIMAL, writeConfig } from '../config/support.ts';
 import { rulesOf } from '../rules/support.ts';
 import { ACCEPT_SMALL, createHouse, type House } from './support.ts';
 
 const { settings } = rulesOf(ACCEPT_SMALL);
 const DAY = 86_400_000;
+
+/** A configuration that keeps the change feed so long. */
+function keeping(changes: string): string {
+  return writeConfig(`store: { retention: { changes: ${changes} } }\n${MINIMAL}`);
+}
 
 async function factsOf(house: House, id: number) {
   const at = { now: house.clock.now(), settings };
@@ -68,6 +76,22 @@ describe('free stock', () => {
     await house.clock.advance(2 * DAY);
     await house.stock({ a: 10 });
     expect(await freeOf(house, 2)).toEqual([10]);
+  });
+
+  it.each(['7d', '30d'])('is claimed also where changes are kept for %s', async (changes) => {
+    const loaded = loadConfig({ file: keeping(changes), env: ENV });
+    // A time for which the claim would end too early is no setting.
+    if ('problems' in loaded) return expect(changes).toBe('7d');
+    const limits = loaded.config.store.retention;
+    const house = await createHouse();
+    await house.delivery({ id: 1, lines: [['a', 4]] });
+    await house.clock.advance(40 * DAY);
+    await house.delivery({ id: 1, status: 'accepted', lines: [['a', 4]] });
+    await house.delivery({ id: 3, lines: [['a', 1]] });
+    await house.clock.advance(13 * DAY);
+    await house.stock({ a: 10 });
+    await createRetention(house, limits).slice();
+    expect(await freeOf(house, 3)).toEqual([6]);
   });
 
   it('leaves rejected and canceled deliveries alone', async () => {
