@@ -299,7 +299,7 @@ export async function openStore(
     return { store: new SqliteStore(database), migrated };
   } catch (error) {
     database?.close();
-    throw toldFull(error, options.path);
+    throw toldFull(toldDamage(error, options.path), options.path);
   }
 }
 
@@ -355,6 +355,6 @@ export async function openReadOnlyStore(options: StoreOptions): Promise<SqliteSt
     return new SqliteStore(database);
   } catch (error) {
     database.close();
-    throw error;
+    throw toldDamage(error, options.path);
   }
 }

@@ -56,6 +56,27 @@ describe('a start that cannot go on', () => {
     expect(exit).toBe(EXIT.store.code);
   });
 
+  it.each(['schema_migration', 'daemon_state'])(
+    'is not tried again where the table %s is damaged, which it needs to open',
+    async (table) => {
+      const store = await temporaryStore();
+      const { path } = store;
+      await store.close();
+      await damage(path, table);
+      const openings: (() => Promise<unknown>)[] = [
+        () => openStore({ path, busyTimeoutMs }, manualClock()),
+      ];
+      const reader = () => openReadOnlyStore({ path, busyTimeoutMs });
+      if (table === 'schema_migration') openings.push(reader);
+      for (const open of openings) {
+        const { message, hint, exit } = await failureOf(open);
+        expect(message).toContain(`${path} is damaged: `);
+        expect(hint).toContain('selvedge backup restore');
+        expect(exit).toBe(EXIT.store.code);
+      }
+    },
+  );
+
   it('tells a reader of a database without our schema to have it made', async () => {
     const path = join(temporaryFolder(), 'mirror.db');
     writeFileSync(path, '');
