@@ -2,9 +2,9 @@
 import type { Config } from '../config/schema.ts';
 import { pauseReason } from '../store/care/pause.ts';
 
-/** Kinds of push that the configuration stops; `all`: everything. */
+/** Kinds of push that the configuration stops; `all`: everything, also by a dry run. */
 export function configuredStops({ outbox }: Pick<Config, 'outbox'>): readonly string[] {
-  return [...(outbox.stop ? ['all'] : []), ...outbox.stopKinds];
+  return [...(outbox.stop || outbox.dryRun ? ['all'] : []), ...outbox.stopKinds];
 }
 
 /** The same, with the pause; in the words of the metric. */

@@ -273,8 +273,8 @@ describe('a pause whose reason cannot be read', () => {
 });
 
 describe('what is stopped', () => {
-  it('is told by each command that says how it is, whoever stopped it', async () => {
-    const house = await install({}, `${QUIET}outbox: { stop: true, stopKinds: [style] }\n`);
+  it.each(['stop', 'dryRun'])('is told by each command that says how it is (%s)', async (name) => {
+    const house = await install({}, `${QUIET}outbox: { ${name}: true, stopKinds: [style] }\n`);
     house.makeDatabase();
     const stop = { at: 0, actor: 'anna', reason: 'prices' };
     const database = new Database(join(house.folder, 'data', 'mirror.db'));

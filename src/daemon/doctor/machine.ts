@@ -91,7 +91,7 @@ export function checkPause(config: Config): Finding[] {
   if (reason !== undefined) return [odd('sending', `paused: ${reason}`, 'selvedge resume')];
   const stops = configuredStops(config).join(', ');
   if (stops === '') return [fine('sending', 'neither paused nor stopped by the configuration')];
-  const advice = 'correct outbox.stop and outbox.stopKinds';
+  const advice = 'correct outbox.stop, outbox.stopKinds and outbox.dryRun';
   return [odd('sending', `the configuration stops: ${stops}`, advice)];
 }
 
