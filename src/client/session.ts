@@ -161,6 +161,11 @@ function tokenIn(json: unknown, pointers: readonly string[]): string | undefined
 }
 
 async function logIn(credential: LoginCredential, deps: SessionDeps): Promise<string> {
+  // A secret that is not there is no refusal by the service: that error goes out as it is.
+  const json = {
+    [credential.idMember]: credential.clientId,
+    [credential.secretMember]: credential.clientSecret.reveal(),
+  };
   for (let attempt = 1; ; attempt += 1) {
     await deps.gate.pass();
     try {
@@ -169,10 +174,7 @@ async function logIn(credential: LoginCredential, deps: SessionDeps): Promise<st
         url: credential.url,
         priority: 'push',
         safe: true,
-        json: {
-          [credential.idMember]: credential.clientId,
-          [credential.secretMember]: credential.clientSecret.reveal(),
-        },
+        json,
       });
       const token = tokenIn(answer.json, credential.tokenPointers);
       if (token !== undefined) return token;

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command } from 'commander';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import { configOf } from '../../src/cli/command.ts';
 import { createOutput } from '../../src/cli/output.ts';
 import { EXIT } from '../../src/lib/errors.ts';
@@ -42,6 +42,18 @@ describe('the command line', () => {
       expect(asked).toEqual(await selvedge([...words, '--help']));
     },
   );
+
+  it('blames no log-in for a secret that only the service has', async () => {
+    const login = 'login: { clientId: erp, clientSecret: { credential: the-secret } }';
+    const text = MINIMAL.replace('apiKey: { env: API_KEY }', login);
+    const dataDir = temporaryFolder();
+    copyFileSync(inject('migratedDatabase'), join(dataDir, 'mirror.db'));
+    const file = writeConfig(`dataDir: ${dataDir}\n${text}`);
+    const { code, stderr } = await selvedge(['api', 'GET', '/brands', '-c', file]);
+    expect(stderr).toMatch(/^selvedge: the credential the-secret is not available\nhint: only the/);
+    expect(stderr).toContain('LoadCredential=the-secret:');
+    expect(code).toBe(78);
+  });
 
   it('shows its version', async () => {
     expect((await selvedge(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);

@@ -112,7 +112,8 @@ export function readSecret(
   const folder = env.CREDENTIALS_DIRECTORY;
   if (folder === undefined || folder === '') {
     const problem = `the credential ${reference.credential} is not available`;
-    const hint = `only under systemd: LoadCredential=${reference.credential}:/path in the unit`;
+    const how = `LoadCredential=${reference.credential}:/path in its unit`;
+    const hint = `only the service has it (${how}); elsewhere name the file`;
     return { problem, hint };
   }
   // systemd grants access by ACL, which shows up as group permission: that is normal there.
