@@ -1,7 +1,7 @@
 /** Every command line that the documents show is one that the program knows. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Command } from 'commander';
+import { Command, type Option } from 'commander';
 import { expect, it } from 'vitest';
 import { COMMAND_TREE } from '../../../src/cli/commands.ts';
 import { createOutput } from '../../../src/cli/output.ts';
@@ -30,12 +30,42 @@ function commandTree(): Command {
 const AT_ITS_PLACE =
   /(?:^|\$ |&& |; |\$\(|sudo (?:-u selvedge )?|node bin\/)selvedge(?:\.mjs)? (.*)/;
 
-/** What is typed after `selvedge`, in code blocks and in the text. */
-function shownIn(text: string): string[] {
+interface Shown {
+  /** What is typed after `selvedge`. */
+  readonly line: string;
+  /** Typed as it stands; in the text a command alone may be no more than its name. */
+  readonly isWhole: boolean;
+}
+
+/** In code blocks and in the text. */
+function shownIn(text: string): Shown[] {
   const blocks = text.split(/^```.*$/m).filter((_, index) => index % 2 === 1);
   const lines = blocks.flatMap((block) => block.replaceAll('\\\n', ' ').split('\n'));
   const spans = [...text.matchAll(/`([^`\n]+)`/g)].map(([, span]) => span ?? '');
-  return [...lines, ...spans].flatMap((line) => AT_ITS_PLACE.exec(line.trim())?.[1] ?? []);
+  const typed = (texts: readonly string[], isWhole: boolean): Shown[] =>
+    texts
+      .flatMap((line) => AT_ITS_PLACE.exec(line.trim())?.[1] ?? [])
+      .map((line) => ({ line, isWhole }));
+  return [...typed(lines, true), ...typed(spans, false)];
+}
+
+/** In the alerts, which have neither: words of the tree, places to fill in, options. */
+function shownInAlerts(program: Command): Shown[] {
+  const text = readFileSync(join(repositoryRoot, 'docs/operating/alerts.yaml'), 'utf8');
+  return [...text.matchAll(/(?<=\bselvedge )[a-z][^;,.\n]*/g)].map(([sentence]) => {
+    const line: string[] = [];
+    let command = program;
+    let operands = 0;
+    for (const word of words(sentence.replaceAll(/\{\{.*?\}\}/g, '<>'))) {
+      const next = command.commands.find((one) => one.name() === word);
+      const needed = command.registeredArguments.filter(({ required }) => required).length;
+      if (!next && !/^(?:<|-|")/.test(word) && needed <= operands) break;
+      operands += next ? 0 : 1;
+      command = next ?? command;
+      line.push(word);
+    }
+    return { line: line.join(' '), isWhole: true };
+  });
 }
 
 /** The words up to where the shell goes on with something else; a quoted text is one word. */
@@ -45,10 +75,26 @@ function words(line: string): string[] {
   return [...typed.replaceAll(/[[\]]/g, '').matchAll(/"[^"]*"|'[^']*'|\S+/g)].map(([word]) => word);
 }
 
-/** What is wrong with a command line; undefined: the program knows it. */
-function mistakeIn(program: Command, line: string): string | undefined {
+/** What such a call lacks; undefined: nothing. */
+function lackOf(
+  command: Command,
+  operands: number,
+  given: ReadonlySet<Option>,
+): string | undefined {
+  const needed = command.registeredArguments.filter(({ required }) => required);
+  const options = command.options.filter((option) => option.mandatory && !given.has(option));
+  const lacks = [
+    ...needed.slice(operands).map((argument) => argument.name()),
+    ...options.map(({ long }) => long),
+  ];
+  return lacks.length === 0 ? undefined : `${command.name()} needs ${lacks.join(' and ')}`;
+}
+
+/** What is wrong with a command line; undefined: the program does as it says. */
+function mistakeIn(program: Command, { line, isWhole }: Shown): string | undefined {
   let command = program;
   let operands = 0;
+  const given = new Set<Option>();
   const rest = words(line);
   for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
     if (word === '…' || word === '--help' || word === '--version') continue;
@@ -58,6 +104,7 @@ function mistakeIn(program: Command, line: string): string | undefined {
         ({ short, long }) => flag === short || flag === long,
       );
       if (!known) return `${command.name()} has no ${flag}`;
+      if (command.options.includes(known)) given.add(known);
       if ((known.required || known.optional) && value === undefined) rest.shift();
       continue;
     }
@@ -67,23 +114,27 @@ function mistakeIn(program: Command, line: string): string | undefined {
     else operands += 1;
   }
   const most = command.registeredArguments;
-  if (most.some(({ variadic }) => variadic) || operands <= most.length) return undefined;
-  return `${command.name()} takes ${most.length} operands`;
+  if (operands > most.length && !most.some(({ variadic }) => variadic)) {
+    return `${command.name()} takes ${most.length} operands`;
+  }
+  const isCall = isWhole || operands + given.size > 0;
+  return isCall && !line.includes('…') ? lackOf(command, operands, given) : undefined;
 }
 
-it('knows the commands and options that the documents show', () => {
+it('does what the documents show: commands, options, and what they cannot go without', () => {
   const documents = [
     ...filesBelow('docs', ['.md']).map(({ path }) => path),
     ...readdirSync(repositoryRoot).filter((name) => name.endsWith('.md')),
   ];
   const program = commandTree();
   const shown = documents.flatMap((path) =>
-    shownIn(readFileSync(join(repositoryRoot, path), 'utf8')).map((line) => ({ path, line })),
+    shownIn(readFileSync(join(repositoryRoot, path), 'utf8')).map((one) => ({ path, one })),
   );
   expect(shown.length).toBeGreaterThan(100);
-  const wrong = shown.flatMap(({ path, line }) => {
-    const mistake = mistakeIn(program, line);
-    return mistake === undefined ? [] : [`${path}: selvedge ${line} — ${mistake}`];
+  shown.push(...shownInAlerts(program).map((one) => ({ path: 'alerts.yaml', one })));
+  const wrong = shown.flatMap(({ path, one }) => {
+    const mistake = mistakeIn(program, one);
+    return mistake === undefined ? [] : [`${path}: selvedge ${one.line} — ${mistake}`];
   });
   expect(wrong).toEqual([]);
 });
