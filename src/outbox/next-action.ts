@@ -105,6 +105,6 @@ export function nextAction(situation: Situation): string {
   if (state === 'canceled') return 'hand it in under a new reference if it is wanted after all';
   return (
     `it is provably not at the service: remove the cause of its error, then "selvedge outbox ` +
-    `retry ${outboxId}", or "selvedge outbox cancel ${outboxId}"`
+    `retry ${outboxId}", or "selvedge outbox cancel ${outboxId}", with --reason`
   );
 }

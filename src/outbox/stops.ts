@@ -78,9 +78,9 @@ export async function openOutboxStops(deps: OutboxStopsDeps): Promise<OutboxStop
       const by = findLasting(kind);
       if (by) {
         const message = `${by.actor} has stopped ${nameOf(kind)} already: ${by.reason}`;
-        throw new RefusedError('outbox.stopped', message, {
-          hint: `nothing of it is sent; to go on: selvedge outbox resume${kind ? ` ${kind}` : ''}`,
-        });
+        const call = `selvedge outbox resume${kind ? ` ${kind}` : ''} --reason "…"`;
+        const hint = `nothing of it is sent; to go on: ${call}`;
+        throw new RefusedError('outbox.stopped', message, { hint });
       }
       const stop = { kind, at: clock.now(), actor: asker.actor, reason: asker.reason };
       // Before it is written: what is about to be sent must not slip through.

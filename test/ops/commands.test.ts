@@ -288,8 +288,8 @@ describe('what is stopped', () => {
     const check = await house.run('status', '--check');
     expect(check.stdout).toContain('the configuration stops sending: all; ');
     const { stdout: examined } = await house.run('doctor', '--offline');
-    expect(examined).toMatch(/WARN stops +sending of order is stopped by anna: prices\n/);
-    expect(examined).toMatch(/WARN stops +the decisions are stopped by anna: prices\n/);
+    expect(examined).toMatch(/order is stopped by anna: prices\n.* order --reason "…"\n/);
+    expect(examined).toMatch(/decisions are stopped by anna: prices\n.* --reason "…"\n/);
     expect(examined).toMatch(/WARN sending +the configuration stops: all, style\n/);
   });
 });

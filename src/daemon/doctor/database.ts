@@ -39,13 +39,13 @@ function checkStops({ outboxStops, decisionsStop }: Installation): Finding[] {
     odd(
       'stops',
       `sending of ${kind ?? 'everything'} is stopped by ${actor}: ${reason}`,
-      `selvedge outbox resume${kind === null ? '' : ` ${kind}`}`,
+      `selvedge outbox resume${kind === null ? '' : ` ${kind}`} --reason "…"`,
     ),
   );
   if (decisionsStop !== null) {
     const { actor, reason } = decisionsStop;
     const text = `the decisions are stopped by ${actor}: ${reason}`;
-    stops.push(odd('stops', text, 'selvedge decisions resume'));
+    stops.push(odd('stops', text, 'selvedge decisions resume --reason "…"'));
   }
   return stops.length > 0 ? stops : [fine('stops', 'nobody has stopped anything')];
 }

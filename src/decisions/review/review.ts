@@ -139,7 +139,8 @@ async function checkNoPush(tx: Tx, orderDeliveryId: number): Promise<void> {
   const open = await openPush(tx, orderDeliveryId);
   if (!open) return;
   const message = `push ${open.outbox_id} of it is ${open.state}`;
-  const hint = `once the service has answered, or after: selvedge outbox cancel ${open.outbox_id}`;
+  const call = `selvedge outbox cancel ${open.outbox_id} --reason "…"`;
+  const hint = `once the service has answered, or after: ${call}`;
   refuse('push_open', message, hint);
 }
 

@@ -30,7 +30,7 @@ it('stops one kind while the others go out, until a person lets it go on', async
   const again = await call('outbox', 'stop', 'order', '--reason', 'twice');
   expect(again.code).toBe(1);
   expect(again.stderr).toContain('has stopped order already: wrong prices');
-  expect(again.stderr).toContain('to go on: selvedge outbox resume order\n');
+  expect(again.stderr).toContain('to go on: selvedge outbox resume order --reason "…"\n');
   const never = await call('outbox', 'resume', 'style', '--reason', 'never stopped');
   expect(never.stderr).toContain('style is not stopped');
   expect(never.stderr).toContain('stopped: order');
