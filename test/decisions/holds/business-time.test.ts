@@ -97,9 +97,13 @@ describe('the calendar changes next', () => {
     'later than now on each day of %s, where midnight may be skipped',
     (timezone) => {
       const there = rulesOf(ACCEPT_SMALL, `version: 1\ntimezone: ${timezone}\n`).settings;
-      for (let now = Date.UTC(2026, 0, 1); now < Date.UTC(2027, 0, 1); now += 1_800_000) {
-        const next = nextCalendarChange(now, there);
+      const end = Date.UTC(2027, 0, 1);
+      for (let now = Date.UTC(2026, 0, 1), next = now; now < end; now = next) {
+        next = nextCalendarChange(now, there);
+        // Too early it would stand still when it comes there, too late it would have passed one.
         if (next <= now) expect.fail(`${shown(next)} is not later than ${shown(now)}`);
+        const again = nextCalendarChange(next - 1, there);
+        if (again !== next) expect.fail(`${shown(again)} before ${shown(next)}`);
       }
     },
   );
