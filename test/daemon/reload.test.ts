@@ -18,7 +18,7 @@ import type { Reference } from '../../src/reference/reference.ts';
 import { turnsOfThread } from '../../src/store/writers/turns.ts';
 import { createHouse } from '../decisions/support.ts';
 import { SIMPLE_RULES, startTestReference, testConfig, testLogger } from '../support/house.ts';
-import { temporaryFolder } from '../support/store.ts';
+import { placeDatabase, temporaryFolder } from '../support/store.ts';
 
 const BROKEN = SIMPLE_RULES.replace('delivery.quantity <= 20', 'delivry.quantity <= 20');
 const ONLY_HOLDS = SIMPLE_RULES.replace('action: accept', 'action: hold');
@@ -30,6 +30,7 @@ let folder: string;
 beforeEach(async () => {
   reference = await startTestReference();
   folder = temporaryFolder();
+  placeDatabase(join(folder, 'data', 'mirror.db'));
 });
 
 /** Opened, not running: what is loaded shows without any work. */

@@ -14,7 +14,7 @@ import type { Reference } from '../../src/reference/reference.ts';
 import { openReadOnlyStore, type SqliteStore } from '../../src/store/store.ts';
 import { childDaemon } from '../support/daemon-process.ts';
 import { SIMPLE_RULES, startTestReference, WEBHOOK_SECRET } from '../support/house.ts';
-import { temporaryFolder } from '../support/store.ts';
+import { placeDatabase, temporaryFolder } from '../support/store.ts';
 
 /** Without the limits of speed that make a test slow; orders come when the test wants them. */
 export function startFastReference(
@@ -139,6 +139,7 @@ export async function createDaemonProcess(
   const folder = temporaryFolder();
   const config = await writeConfig(reference, folder, parts);
   const path = join(folder, 'data', 'mirror.db');
+  placeDatabase(path);
   const child = childDaemon(config, parts.launcher);
   let store: SqliteStore | undefined;
   onTestFinished(async ({ task }) => {

@@ -1,6 +1,5 @@
 import {
   chmodSync,
-  copyFileSync,
   existsSync,
   mkdirSync,
   readFileSync,
@@ -10,7 +9,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { requireConfig } from '../../src/config/load.ts';
 import { openDaemon } from '../../src/daemon/daemon.ts';
 import { systemRandom } from '../../src/lib/chance.ts';
@@ -27,7 +26,7 @@ import {
   until,
   WEBHOOK_SECRET,
 } from '../support/house.ts';
-import { temporaryFolder } from '../support/store.ts';
+import { placeDatabase, temporaryFolder } from '../support/store.ts';
 
 interface House {
   readonly folder: string;
@@ -79,15 +78,14 @@ rules: { directory: rules, mode: live }
 ${more}`,
   );
   const lines: string[] = [];
+  const makeDatabase = (): void => placeDatabase(join(folder, 'data', 'mirror.db'));
   const wanted = ['orders: complete', ...(more === QUIET ? [] : ['stock: complete'])];
   return {
     ...{ folder, file, reference, lines },
     run: (...args) => selvedge(['--config', file, ...args]),
-    makeDatabase() {
-      mkdirSync(join(folder, 'data'), { mode: 0o700 });
-      copyFileSync(inject('migratedDatabase'), join(folder, 'data', 'mirror.db'));
-    },
+    makeDatabase,
     async start() {
+      makeDatabase();
       const scrubber = createScrubber();
       const { config } = requireConfig({ file, env: {}, scrubber, overrides: PATIENT });
       const write = (line: string): number => lines.push(line);

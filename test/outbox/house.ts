@@ -23,7 +23,7 @@ import { openStore, type SqliteStore, type Store } from '../../src/store/store.t
 import { groupCommits } from '../../src/store/transaction/group-commit.ts';
 import { createOrderReader } from '../../src/sync/read-order.ts';
 import { testConfig, testLogger } from '../support/house.ts';
-import { temporaryFolder } from '../support/store.ts';
+import { placeDatabase, temporaryFolder } from '../support/store.ts';
 
 export interface HouseParts {
   readonly knobs?: Record<string, unknown>;
@@ -126,6 +126,7 @@ async function run(
   ];
   const config = testConfig(reference, { folder, overrides: [...fast, ...set] });
   const path = join(folder, 'mirror.db');
+  placeDatabase(path);
   const { store } = await openStore({ path, busyTimeoutMs: 5_000 }, clock);
   const own = mortal(store);
   const grouped = groupCommits(own);

@@ -8,11 +8,10 @@ import { manualClock } from '../../src/lib/clock.ts';
 import { EXIT } from '../../src/lib/errors.ts';
 import { bindParameters } from '../../src/report/parameters.ts';
 import { readReports } from '../../src/report/report-file.ts';
-import { openStore } from '../../src/store/store.ts';
 import { selvedge } from '../cli/support.ts';
 import { LAUNCHER, launcherEnv } from '../support/launcher.ts';
 import { repositoryRoot } from '../support/source.ts';
-import { damage, temporaryFolder } from '../support/store.ts';
+import { damage, placeDatabase, temporaryFolder } from '../support/store.ts';
 
 interface House {
   readonly folder: string;
@@ -22,13 +21,11 @@ interface House {
 }
 
 /** A data folder with the mirror of mirror.sql, and a folder for reports of one's own. */
-async function house(settings: readonly string[] = []): Promise<House> {
+function house(settings: readonly string[] = []): House {
   const folder = temporaryFolder();
-  mkdirSync(join(folder, 'data'));
   mkdirSync(join(folder, 'reports'));
   const path = join(folder, 'data', 'mirror.db');
-  const { store } = await openStore({ path, busyTimeoutMs: 5_000 }, manualClock());
-  await store.close();
+  placeDatabase(path);
   const database = new Database(path);
   database.exec(readFileSync(join(repositoryRoot, 'test/report/mirror.sql'), 'utf8'));
   database.close();
@@ -54,7 +51,7 @@ function change({ folder }: House, sql: string): void {
 
 describe('selvedge report', () => {
   it('lists what there is, with parameters and titles', async () => {
-    const { report, own } = await house();
+    const { report, own } = house();
     writeFileSync(join(own, 'mine.sql'), '/*\ntitle: Mine\n*/\nSELECT 1 AS one');
     const { stdout, code } = await report('list');
     expect(code).toBe(0);
@@ -65,7 +62,7 @@ describe('selvedge report', () => {
   });
 
   it('has rows in every report that comes along', async () => {
-    const { folder, own } = await house();
+    const { folder, own } = house();
     const database = new Database(join(folder, 'data', 'mirror.db'), { readonly: true });
     const given: Record<string, string> = { style: 'S-1', season: 'AW26', since: '2026-01-01' };
     const { reports } = readReports(own);
@@ -82,7 +79,7 @@ describe('selvedge report', () => {
   });
 
   it('tells what was in stock at some time', async () => {
-    const { report } = await house();
+    const { report } = house();
     const args = ['run', 'stock-as-of', '--param', 'style=S-1', '--format', 'csv'];
     const then = await report(...args, '--param', 'at=2026-01-05T12:00:00Z');
     expect(then.stdout).toContain('100,black,S,8');
@@ -90,7 +87,7 @@ describe('selvedge report', () => {
   });
 
   it('gives no quantity of a time of which nothing is known', async () => {
-    const it = await house();
+    const it = house();
     const at = async (time: string) =>
       (
         await it.report(
@@ -122,7 +119,7 @@ describe('selvedge report', () => {
   });
 
   it('finds a barcode under the style that it had then', async () => {
-    const it = await house();
+    const it = house();
     change(
       it,
       `update stock_variant set style_no = 'S-9' where barcode = '100';
@@ -142,7 +139,7 @@ describe('selvedge report', () => {
   });
 
   it('takes a time as UTC on every machine, and no number for a year', async () => {
-    const { folder, report } = await house();
+    const { folder, report } = house();
     // Quantity 8 until 11:46 UTC, which is 20:46 in Tokyo.
     const asked = ['--as-of', '2026-01-06T12:00', '--config', join(folder, 'selvedge.yaml')];
     const at = (...args: string[]) =>
@@ -162,7 +159,7 @@ describe('selvedge report', () => {
   });
 
   it('writes CSV, JSON and a JSON line a row', async () => {
-    const { report, own } = await house();
+    const { report, own } = house();
     const sql = `SELECT 'a "b", c' AS text, 1.5 AS number, NULL AS missing`;
     writeFileSync(join(own, 'odd.sql'), `/* title: Odd */ ${sql}`);
     const written = async (format: string) =>
@@ -174,7 +171,7 @@ describe('selvedge report', () => {
   });
 
   it('writes no text into CSV that a spreadsheet would run', async () => {
-    const { report, own } = await house();
+    const { report, own } = house();
     const texts = ['=HYPERLINK("http://x")', '+1+2', '-1+2', '@sum', '-5', '+45', 'a=b'];
     const cells = texts.map((text) => `('${text}', -5)`).join(', ');
     writeFileSync(join(own, 'odd.sql'), `/* title: Odd */ VALUES ${cells}`);
@@ -187,7 +184,7 @@ describe('selvedge report', () => {
   });
 
   it('shows what would steer a terminal, but gives programs what is there', async () => {
-    const { report, own } = await house();
+    const { report, own } = house();
     const hostile = `char(27) || '[2J' || char(155, 13, 10, 8238) || 'end'`;
     writeFileSync(join(own, 'odd.sql'), `/* title: Odd */ SELECT ${hostile} AS text`);
     const written = async (format: string) =>
@@ -204,7 +201,7 @@ describe('selvedge report', () => {
   });
 
   it('counts a delivery that tells no time of packing from when it was first seen', async () => {
-    const { folder, report } = await house();
+    const { folder, report } = house();
     const rows = async (name: string) =>
       (await report('run', name, '--param', 'since=2026-01-01', '--format', 'ndjson')).stdout;
     const told = [await rows('agreement'), await rows('sell-through')];
@@ -216,7 +213,7 @@ describe('selvedge report', () => {
   });
 
   it('counts also what was delivered and never listed in stock', async () => {
-    const it = await house();
+    const it = house();
     change(
       it,
       `update season_variant set barcode = '500', style_no = 'S-5', style_name = 'Ahead';
@@ -233,7 +230,7 @@ describe('selvedge report', () => {
   });
 
   it('begins with a whole day and a whole week, not in the middle of one', async () => {
-    const { report } = await house();
+    const { report } = house();
     const since = ['--param', 'since=2026-01-05T23:30:00Z', '--format', 'csv'];
     const days = await report('run', 'decisions-per-day', ...since);
     expect(days.stdout).toContain('2026-01-05,accept,accept-plain,1\n');
@@ -246,7 +243,7 @@ describe('selvedge report', () => {
   const ENDLESS = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)';
 
   it('stops at its rows, and says so', async () => {
-    const { report, own } = await house();
+    const { report, own } = house();
     writeFileSync(join(own, 'many.sql'), `/* title: Many */ ${ENDLESS} SELECT i FROM n`);
     const cut = await report('run', 'many', '--limit', '3', '--format', 'csv');
     expect(cut).toMatchObject({ code: 0, stdout: 'i\n1\n2\n3\n' });
@@ -254,7 +251,7 @@ describe('selvedge report', () => {
   });
 
   it('stops at its time, and says so', async () => {
-    const { report, own } = await house(['reports: { timeMax: 1s }']);
+    const { report, own } = house(['reports: { timeMax: 1s }']);
     writeFileSync(join(own, 'slow.sql'), `/* title: Slow */ ${ENDLESS} SELECT count(*) FROM n`);
     const slow = await report('run', 'slow');
     expect(slow.code).toBe(1);
@@ -262,7 +259,7 @@ describe('selvedge report', () => {
   });
 
   it('refuses what is wrong, and says what would be right', async () => {
-    const { report, own, folder } = await house();
+    const { report, own, folder } = house();
     writeFileSync(join(own, 'writes.sql'), '/* title: Writes */ DELETE FROM brand');
     writeFileSync(join(own, 'broken.sql'), '/* title: Broken */ SELECT it FROM nowhere');
     const refused = async (...args: string[]) => (await report('run', ...args)).stderr;
@@ -277,7 +274,7 @@ describe('selvedge report', () => {
   });
 
   it('names an own file that is no report, and keeps the others', async () => {
-    const { report, own, folder } = await house();
+    const { report, own, folder } = house();
     const write = (name: string, text: string): string => {
       writeFileSync(join(own, name), text);
       return join(own, name);
@@ -317,7 +314,7 @@ describe('selvedge report', () => {
   });
 
   it('publishes whole copies where two are made for one file at the same moment', async () => {
-    const { folder, report, config } = await house();
+    const { folder, report, config } = house();
     const copy = join(folder, 'copy.db');
     // Those that were killed have left this; older programs had no process in the name.
     for (const left of ['.999999999', '']) writeFileSync(`${copy}${left}.unfinished`, '');
@@ -340,7 +337,7 @@ describe('selvedge report', () => {
   });
 
   it('publishes a copy that anybody can open, and what Datasette wants', async () => {
-    const { report, folder } = await house();
+    const { report, folder } = house();
     const [copy, metadata] = [join(folder, 'copy.db'), join(folder, 'metadata.json')];
     await report('snapshot', copy);
     const { code, stdout } = await report('snapshot', copy, '--metadata', metadata);
@@ -367,10 +364,9 @@ describe('selvedge report', () => {
   });
 
   it('replaces an older copy only, and no file of somebody else', async () => {
-    const { report, folder } = await house();
+    const { report, folder } = house();
     const path = join(folder, 'data', 'mirror-of-another.db');
-    const { store } = await openStore({ path, busyTimeoutMs: 5_000 }, manualClock());
-    await store.close();
+    placeDatabase(path);
     for (const name of ['exchange.db', 'mirror.db-wal', 'letter.txt', 'mirror-of-another.db']) {
       const file = join(folder, 'data', name);
       if (!existsSync(file)) writeFileSync(file, 'of somebody else'.repeat(20));
@@ -386,7 +382,7 @@ describe('selvedge report', () => {
   });
 
   it('replaces no backup, whose copies look like an older copy', async () => {
-    const { report, folder } = await house();
+    const { report, folder } = house();
     const directory = join(folder, 'backups');
     const backup = (...args: string[]) =>
       selvedge(['--config', join(folder, 'selvedge.yaml'), 'backup', ...args], { KEY: 'key-4711' });
@@ -399,7 +395,7 @@ describe('selvedge report', () => {
   });
 
   it('publishes nothing of a damaged mirror, and leaves the older copy', async () => {
-    const { report, folder } = await house();
+    const { report, folder } = house();
     const copy = join(folder, 'copy.db');
     await report('snapshot', copy);
     const before = readFileSync(copy);

@@ -11,7 +11,7 @@ import { createLogger, type Logger, silentLogger } from '../../src/lib/log.ts';
 import { createScrubber, Secret } from '../../src/lib/secret.ts';
 import { parseKnobs } from '../../src/reference/control/knob-store.ts';
 import { type Reference, startReference } from '../../src/reference/reference.ts';
-import { temporaryFolder } from './store.ts';
+import { placeDatabase, temporaryFolder } from './store.ts';
 
 /** 24 bytes: what the relay and the listener share in these tests. */
 export const WEBHOOK_SECRET = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
@@ -120,6 +120,7 @@ export async function startTestDaemon(
   config: Config,
   clock: Clock = systemClock(),
 ): Promise<RunningDaemon> {
+  placeDatabase(join(config.dataDir, 'mirror.db'));
   const daemon = await openDaemon(config, {
     clock,
     random: systemRandom(),

@@ -1,7 +1,16 @@
 /** Real SQLite files in folders of their own; a failed test's folder is kept for a look. */
-import { closeSync, copyFileSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { inject, onTestFinished } from 'vitest';
 import { type Clock, manualClock, systemClock } from '../../src/lib/clock.ts';
@@ -17,10 +26,17 @@ export function temporaryFolder(): string {
   return folder;
 }
 
-/** A database in a folder of its own, migrated once for all tests. */
+/** The database that was migrated once for all tests, in a place where there is none. */
+export function placeDatabase(path: string): void {
+  if (existsSync(path)) return;
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  copyFileSync(inject('migratedDatabase'), path);
+}
+
+/** A migrated database in a folder of its own. */
 export async function temporaryStore(clock: Clock = manualClock()): Promise<SqliteStore> {
   const path = join(temporaryFolder(), 'mirror.db');
-  copyFileSync(inject('migratedDatabase'), path);
+  placeDatabase(path);
   const { store } = await openStore({ path, busyTimeoutMs: 5_000 }, clock);
   onTestFinished(() => store.close());
   return store;
