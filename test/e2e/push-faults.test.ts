@@ -1,6 +1,7 @@
 /** Every way in which a push can go wrong on the wire, by the reference's faults. */
 import { describe, expect, it } from 'vitest';
 import { decisionsOf } from '../../src/decisions/desk.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import type { Reference } from '../../src/reference/reference.ts';
 import {
   type ConfigParts,
@@ -9,7 +10,7 @@ import {
   testConfig,
   until,
 } from '../support/house.ts';
-import { placeOrders, startFastReference } from './support.ts';
+import { fastClock, placeOrders, startFastReference } from './support.ts';
 
 const POSTS = { method: 'POST', path: '*/deliveries/*' } as const;
 const ACCEPT_ALL = `
@@ -46,11 +47,17 @@ function strike({ reference }: House, fault: Record<string, unknown>): void {
   reference.knobs.patch({ faults: [{ ...POSTS, ...fault }] });
 }
 
-async function startHouse(settings: ConfigParts['overrides'] = []): Promise<House> {
-  const reference = await startFastReference({
-    world: { styles: 20, orders: 0 },
-    life: { packAfter: '50ms', shipAfter: '1h', cancelShare: 0, splitShare: 0 },
-  });
+async function startHouse(
+  settings: ConfigParts['overrides'] = [],
+  clock = systemClock(),
+): Promise<House> {
+  const reference = await startFastReference(
+    {
+      world: { styles: 20, orders: 0 },
+      life: { packAfter: '50ms', shipAfter: '30d', cancelShare: 0, splitShare: 0 },
+    },
+    clock,
+  );
   const set = (path: string, value: unknown) => ({ path, value });
   const config = testConfig(reference, {
     rules: ACCEPT_ALL,
@@ -61,7 +68,7 @@ async function startHouse(settings: ConfigParts['overrides'] = []): Promise<Hous
       ...settings,
     ],
   });
-  const daemon = await startTestDaemon(reference, config);
+  const daemon = await startTestDaemon(reference, config, clock);
   return { reference, daemon };
 }
 
@@ -113,8 +120,9 @@ describe('a push', () => {
   });
 
   it('answered too late takes effect once', async () => {
-    const house = await startHouse([{ path: 'service.timeouts.firstByte', value: '3s' }]);
-    strike(house, { kind: 'latency', delay: '30s', moment: 'after', count: 1 });
+    const limit = { path: 'service.timeouts.firstByte', value: '30s' };
+    const house = await startHouse([limit], fastClock());
+    strike(house, { kind: 'latency', delay: '5m', moment: 'after', count: 1 });
     placeOrders(house.reference, 1);
     const [push] = await endedPushes(house, 1);
     expect(push).toMatchObject({ state: 'confirmed' });
@@ -132,7 +140,8 @@ describe('a push', () => {
 
   it('of a delivery that a person rejects at the same moment leaves it rejected', async () => {
     const house = await startHouse();
-    strike(house, { kind: 'latency', delay: '3s', count: 1 });
+    // Many times as long as between two looks for it, which wait for the same event loop.
+    strike(house, { kind: 'latency', delay: '1s', count: 1 });
     const { reference, daemon } = house;
     const { book, trade } = reference.world;
     placeOrders(reference, 1);
