@@ -1,7 +1,7 @@
 /** A whole constellation: the reference service and a daemon, over loopback HTTP, real files. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { inject, onTestFinished } from 'vitest';
 import { requireConfig } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { type Daemon, openDaemon } from '../../src/daemon/daemon.ts';
@@ -11,6 +11,7 @@ import { createLogger, type Logger, silentLogger } from '../../src/lib/log.ts';
 import { createScrubber, Secret } from '../../src/lib/secret.ts';
 import { parseKnobs } from '../../src/reference/control/knob-store.ts';
 import { type Reference, startReference } from '../../src/reference/reference.ts';
+import { exchangeFile } from '../../src/store/exchange/exchange.ts';
 import { placeDatabase, temporaryFolder } from './store.ts';
 
 /** 24 bytes: what the relay and the listener share in these tests. */
@@ -121,6 +122,7 @@ export async function startTestDaemon(
   clock: Clock = systemClock(),
 ): Promise<RunningDaemon> {
   placeDatabase(join(config.dataDir, 'mirror.db'));
+  placeDatabase(exchangeFile(config), inject('migratedExchange'));
   const daemon = await openDaemon(config, {
     clock,
     random: systemRandom(),

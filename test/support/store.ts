@@ -27,10 +27,10 @@ export function temporaryFolder(): string {
 }
 
 /** The database that was migrated once for all tests, in a place where there is none. */
-export function placeDatabase(path: string): void {
+export function placeDatabase(path: string, from = inject('migratedDatabase')): void {
   if (existsSync(path)) return;
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  copyFileSync(inject('migratedDatabase'), path);
+  copyFileSync(from, path);
 }
 
 /** A migrated database in a folder of its own. */
