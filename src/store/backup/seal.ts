@@ -1,7 +1,7 @@
 /** Makes a database a plain file: no log beside it, so that it can be moved. */
+import { existsSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { StoreError } from '../../lib/errors.ts';
-import { databaseMadeAt } from './inspect.ts';
 
 /** Of a copy that nobody else has open. Throws StoreError when the copy is damaged. */
 export function sealCopy(path: string): void {
@@ -15,12 +15,25 @@ export function sealCopy(path: string): void {
   }
 }
 
+/** Whoever opens it for writing writes its log back as he closes it, so this one only reads. */
+function isSound(path: string): boolean {
+  let aside: Database.Database | undefined;
+  try {
+    aside = new Database(path, { readonly: true, fileMustExist: true, timeout: 0 });
+    return aside.pragma('quick_check(1)', { simple: true }) === 'ok';
+  } catch {
+    return false;
+  } finally {
+    aside?.close();
+  }
+}
+
 /**
- * Of what was put aside: its log may hold what came last, or be what a reader left. One that cannot
- * be read stays as it is with all that lies beside it, for whoever wants to save some of it.
+ * Of what was put aside: its log may hold what came last, or be what a reader left. A damaged one
+ * stays as it is with all that lies beside it, for whoever wants to save some of it.
  */
 export function sealAside(path: string): void {
-  if (databaseMadeAt(path) === undefined) return;
+  if (!existsSync(`${path}-wal`) || !isSound(path)) return;
   let aside: Database.Database | undefined;
   try {
     aside = new Database(path, { fileMustExist: true, timeout: 0 });

@@ -25,7 +25,7 @@ import { arePushesPaused, pauseReason, resumePushes } from '../../../src/store/c
 import { lockFolder } from '../../../src/store/lock.ts';
 import { openStore, type SqliteStore } from '../../../src/store/store.ts';
 import { LAUNCHER, launcherEnv } from '../../support/launcher.ts';
-import { temporaryFolder } from '../../support/store.ts';
+import { damage, temporaryFolder } from '../../support/store.ts';
 
 const clock = manualClock();
 
@@ -43,6 +43,20 @@ async function addPush(store: SqliteStore, reference: string, state: string): Pr
     )
     .run(reference, reference, state);
   database.close();
+}
+
+/** What a killed daemon leaves: its last push stands in the log only. */
+async function leaveKilled(dataDir: string): Promise<void> {
+  const killed = await openMirror(dataDir);
+  await addPush(killed, 'last', 'queued');
+  for (const ending of ['', '-wal', '-shm']) {
+    copyFileSync(killed.path + ending, `${killed.path}${ending}.killed`);
+  }
+  await killed.close();
+  for (const ending of ['', '-wal', '-shm']) {
+    renameSync(`${killed.path}${ending}.killed`, killed.path + ending);
+  }
+  expect(statSync(`${killed.path}-wal`).size).toBeGreaterThan(0);
 }
 
 /** To a push that comes next. */
@@ -327,16 +341,7 @@ describe('a restored database', () => {
     const dataDir = temporaryFolder();
     await (await openMirror(dataDir)).close();
     const { backup } = await createBackup(planIn(dataDir), clock);
-    const killed = await openMirror(dataDir);
-    await addPush(killed, 'last', 'queued');
-    for (const ending of ['', '-wal', '-shm']) {
-      copyFileSync(killed.path + ending, `${killed.path}${ending}.killed`);
-    }
-    await killed.close();
-    for (const ending of ['', '-wal', '-shm']) {
-      renameSync(`${killed.path}${ending}.killed`, killed.path + ending);
-    }
-    expect(statSync(`${killed.path}-wal`).size).toBeGreaterThan(0);
+    await leaveKilled(dataDir);
     for (const round of [1, 2]) {
       await clock.advance(60_000);
       const { kept } = await restoreBackup(restorePlan(dataDir, backup.path), clock);
@@ -360,6 +365,17 @@ describe('a restored database', () => {
     const { kept } = await restoreBackup(restorePlan(dataDir, backup.path), clock);
     expect(kept.map((path) => path.replace(/.*\d/, ''))).toEqual(['', '-wal', '-shm']);
     expect(kept.slice(0, 2).map((path) => statSync(path).size)).toEqual([35, 35]);
+  });
+
+  it('keeps the log of one that is damaged in one table only', async () => {
+    const dataDir = temporaryFolder();
+    await (await openMirror(dataDir)).close();
+    const { backup } = await createBackup(planIn(dataDir), clock);
+    await damage(join(dataDir, 'mirror.db'), 'webhook_event');
+    await leaveKilled(dataDir);
+    const { kept } = await restoreBackup(restorePlan(dataDir, backup.path), clock);
+    expect(kept.map((path) => path.replace(/.*\d/, ''))).toEqual(['', '-wal', '-shm']);
+    expect(statSync(kept[1] ?? '').size).toBeGreaterThan(0);
   });
 
   it('comes back beside an exchange that this user may not look at, but not with it', async () => {
