@@ -1,8 +1,9 @@
 /** A wrong dataDir, or the configuration of another user: nobody may make an empty mirror there. */
 import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { EXIT } from '../../src/lib/errors.ts';
+import { lockFolder } from '../../src/store/lock.ts';
 import { ENV, MINIMAL, writeConfig } from '../config/support.ts';
 import { temporaryFolder } from '../support/store.ts';
 import { selvedge } from './support.ts';
@@ -51,6 +52,23 @@ describe('where there is no database', () => {
     expect((await run('sync', 'pause', 'stock')).stderr).toContain('a restore was cut off');
     expect(await run('pause', 'wait')).toMatchObject({ code: 0 });
     expect(await run('resume')).toMatchObject({ code: 0 });
+  });
+});
+
+describe('a daemon whose database somebody has taken away', () => {
+  it('sends until it notices, so that its brake can be pulled', async () => {
+    const dataDir = temporaryFolder();
+    const folder = lockFolder(join(dataDir, 'daemon.lock'));
+    onTestFinished(() => folder.release());
+    const file = writeConfig(`dataDir: ${dataDir}\n${MINIMAL}`);
+    for (const [args, isPaused] of [
+      [['pause', 'prices'], true],
+      [['resume'], false],
+    ] as const) {
+      const found = await selvedge(['--config', file, ...args], ENV);
+      expect(found).toMatchObject({ code: 0, stderr: '' });
+      expect(existsSync(join(dataDir, 'pushes.stop'))).toBe(isPaused);
+    }
   });
 });
 

@@ -6,6 +6,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError, toError } from '../../lib/errors.ts';
+import { isFolderLocked } from '../lock.ts';
 import { RESTORING, requireDatabase } from '../store.ts';
 
 function pauseFile(dataDir: string): string {
@@ -32,8 +33,10 @@ export function pauseReason(dataDir: string): string | undefined {
 function changed(dataDir: string, change: (file: string) => void): void {
   const file = pauseFile(dataDir);
   try {
-    // Where no database is, no daemon asks for it. One that is being restored is none yet.
-    if (!existsSync(join(dataDir, `mirror.db${RESTORING}`))) requireDatabase(dataDir);
+    // Where no database is, only a daemon asks for it whose database somebody has taken away. One
+    // that is being restored is none yet.
+    const isAsked = isFolderLocked(join(dataDir, 'daemon.lock')) === true;
+    if (!isAsked && !existsSync(join(dataDir, `mirror.db${RESTORING}`))) requireDatabase(dataDir);
     change(file);
   } catch (cause) {
     const message = `nothing was changed: ${toError(cause).message}`;
