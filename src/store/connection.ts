@@ -20,6 +20,8 @@ export interface ConnectionOptions {
   readonly checkpoint?: 'own' | 'external' | undefined;
   /** How much of the database the connection keeps in memory. Left out: 8 MiB. */
   readonly cacheKib?: number | undefined;
+  /** Beside a first connection, whose database may have been taken away meanwhile. */
+  readonly mustExist?: boolean | undefined;
 }
 
 const COMMON: Readonly<Record<string, number>> = {
@@ -65,9 +67,9 @@ function writerPragmas(
 }
 
 /** The log and its index have the database's mode. `chmod` opens nothing, so no lock is lost. */
-function keepPrivate(path: string): void {
+function keepPrivate(path: string, mustExist: boolean): void {
   const found = statSync(path, { throwIfNoEntry: false });
-  if (!found) writeFileSync(path, '', { mode: FILE_MODE, flag: 'wx' });
+  if (!found && !mustExist) writeFileSync(path, '', { mode: FILE_MODE, flag: 'wx' });
   for (const name of [path, `${path}-wal`, `${path}-shm`]) {
     const mode = statSync(name, { throwIfNoEntry: false })?.mode;
     if (mode !== undefined && (mode & 0o777 & ~MODE_MAX) !== 0) chmodSync(name, mode & MODE_MAX);
@@ -122,12 +124,12 @@ function checkApplication(database: Database.Database): void {
 
 function openFile(path: string, options: Database.Options): Database.Database {
   try {
-    if (options.readonly !== true) keepPrivate(path);
+    if (options.readonly !== true) keepPrivate(path, options.fileMustExist === true);
     return new Database(path, options);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new StoreError('store.cannot_open', `cannot open ${path}: ${reason}`, {
-      hint: options.readonly
+      hint: options.fileMustExist
         ? 'start the daemon once, or check dataDir and the permissions'
         : 'the folder must exist and be writable by this user',
       cause,
@@ -156,7 +158,8 @@ function prepared(database: Database.Database, prepare: () => void): Database.Da
 
 /** The writer's connection. Call {@link verifyPragmas} after the first write. */
 export function openWriter(path: string, options: ConnectionOptions): Database.Database {
-  const database = openFile(path, { timeout: options.busyTimeoutMs });
+  const fileMustExist = options.mustExist === true;
+  const database = openFile(path, { fileMustExist, timeout: options.busyTimeoutMs });
   return prepared(database, () => {
     checkVersion(database);
     checkApplication(database);

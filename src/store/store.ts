@@ -318,7 +318,7 @@ export async function openSecondWriter(
   clock: Clock,
 ): Promise<SqliteStore> {
   const options = { cacheKib: SECOND_CACHE_KIB, ...asked };
-  const byHand = { ...options, checkpoint: 'external' as const };
+  const byHand = { ...options, checkpoint: 'external' as const, mustExist: true };
   const database = openWriter(options.path, byHand);
   try {
     const { pending } = pendingMigrations(database);

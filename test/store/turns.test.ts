@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { existsSync, renameSync, statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -13,6 +13,17 @@ function setState(store: SqliteStore, key: string, inside: () => Promise<void> =
     await inside();
   });
 }
+
+describe('a second writer', () => {
+  it('makes no database where somebody has taken it away', async () => {
+    const clock = systemClock();
+    const { path, turns } = await temporaryStore(clock);
+    renameSync(path, `${path}.away`);
+    const second = openSecondWriter({ path, turns, busyTimeoutMs: 100 }, clock);
+    await expect(second).rejects.toMatchObject({ code: 'store.cannot_open' });
+    expect(existsSync(path)).toBe(false);
+  });
+});
 
 describe('the turns of two writers', () => {
   it('let the first writer wait for the second without standing still', async () => {
