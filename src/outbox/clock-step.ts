@@ -5,7 +5,17 @@
  */
 import { sql } from 'kysely';
 import { RETRY_AFTER_MS_MAX } from '../client/http/answer.ts';
-import type { Store } from '../store/store.ts';
+import type { Db, Store, Tx } from '../store/store.ts';
+
+/** One that began while the clock was ahead began now at the latest, and waits from now on. */
+async function beginDoubts(db: Db | Tx, now: number): Promise<void> {
+  await db
+    .updateTable('outbox')
+    .set({ due_at: now, in_doubt_since: now })
+    .where('ended_at', 'is', null)
+    .where('in_doubt_since', '>', now)
+    .execute();
+}
 
 /** `step` in milliseconds: forth, doubts move along and are looked at; back, due times do. */
 export async function followClockStep(store: Store, step: number, now: number): Promise<void> {
@@ -21,6 +31,7 @@ export async function followClockStep(store: Store, step: number, now: number): 
         .set({ due_at: sql<number>`due_at + ${step}` })
         .where('due_at', '>', now)
         .execute();
+      await beginDoubts(tx, now);
     }
   });
 }
@@ -44,4 +55,5 @@ export async function bringForward(store: Store, delays: Delays, now: number): P
     .where('ended_at', 'is', null)
     .where('due_at', '>', now + longest)
     .execute();
+  await beginDoubts(store.db, now);
 }

@@ -59,8 +59,8 @@ describe('what makes something new, in doubt', () => {
       bench.clock.step(hours * 60 * MINUTE);
       await bench.clock.advance(9 * MINUTE);
       expect(bench.sends).toEqual([id]);
-      // Set back, it is on the safe side: the hour is waited for once more.
-      await bench.clock.advance((hours > 0 ? 2 : 62) * MINUTE);
+      // Set back, it is on the safe side: the quiet time is waited for once more.
+      await bench.clock.advance((hours > 0 ? 2 : 5) * MINUTE);
       expect(bench.sends).toEqual([id, id]);
       expect(await bench.row(id)).toMatchObject({ state: 'confirmed', attempts: 2 });
     },
@@ -103,6 +103,29 @@ describe('what makes something new, in doubt', () => {
     isThere = true;
     await bench.clock.advance(1.1 * MINUTE);
     expect(await bench.row(id)).toMatchObject({ state: 'confirmed', attempts: 1 });
+  });
+
+  it.each([
+    ['while it was looked for', false],
+    ['while nobody worked on it', true],
+  ])('ends in its quiet time also where the clock was set back %s', async (_, restarts) => {
+    const bench = await createBench();
+    bench.creates = true;
+    const id = await bench.add(1);
+    bench.script.look = () => NO;
+    bench.script.send = () => {
+      throw new InDoubtError('transport.in_doubt', 'reset');
+    };
+    bench.clock.step(24 * 60 * MINUTE);
+    const { stop } = bench.start();
+    await bench.clock.advance(12.5 * MINUTE);
+    if (restarts) await stop();
+    bench.clock.step(-24 * 60 * MINUTE);
+    if (restarts) bench.start();
+    await bench.clock.advance(9 * MINUTE);
+    expect(bench.sends).toEqual([id]);
+    await bench.clock.advance(5 * MINUTE);
+    expect(bench.sends).toEqual([id, id]);
   });
 
   it('proves nothing by what was found due before a person had it sent again', async () => {
