@@ -319,6 +319,23 @@ describe('what does not count', () => {
     expect(await day.sightings()).toMatchObject([{ verdict }]);
   });
 
+  it('against the relay is a change also after the clock was ahead for a while', async () => {
+    const day = await shop();
+    await day.sweep();
+    day.clock.step(60 * 24 * 60 * MINUTE);
+    await day.event('msg_1', 1, 'sales_order.order_created');
+    await day.sweep(6);
+    await day.lossMeter.look();
+    day.clock.step(-60 * 24 * 60 * MINUTE);
+    await day.sweep();
+    await day.event('msg_2', 2);
+    await day.event('msg_3', 3, 'sales_order.order_created');
+    await wait(day, 10);
+    await day.sweep(7);
+    await day.lossMeter.look();
+    expect((await day.sightings()).at(-1)).toMatchObject({ order_id: 7, verdict: null });
+  });
+
   it('is an order that only changed its lines', async () => {
     const day = await shop();
     await day.sweep();

@@ -25,6 +25,13 @@ export function createTypesSent(db: () => Db, clock: Pick<Clock, 'now'>): TypesS
   let newest = 0;
   let lookedTo = 0;
 
+  /** The clock was set back: beside the times of before none of now would ever count. */
+  const forget = (): void => {
+    lastAt.clear();
+    newest = 0;
+    lookedTo = 0;
+  };
+
   /** Looks on; gives whether there was anything. */
   const lookOn = async (): Promise<boolean> => {
     // A time to come is from before the clock was set back, and says nothing.
@@ -50,6 +57,7 @@ export function createTypesSent(db: () => Db, clock: Pick<Clock, 'now'>): TypesS
 
   return {
     async mayCome(type) {
+      if (newest > clock.now()) forget();
       while (await lookOn()) await nextTurn();
       // While nothing comes at all, everything is missing.
       return lastAt.size === 0 || (lastAt.get(type) ?? -Infinity) >= newest - AWAY_MS_MAX;
