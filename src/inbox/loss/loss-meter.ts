@@ -15,7 +15,7 @@ import type { Store } from '../../store/store.ts';
 import type { Meter } from '../meter.ts';
 import { type LossFigures, type LossLimits, readLossFigures } from './figures.ts';
 import { recordSightings, settleSightings } from './sightings.ts';
-import { createTypesSent } from './types-sent.ts';
+import { AWAY_MS_MAX, createTypesSent } from './types-sent.ts';
 
 export interface LossMeterDeps {
   readonly store: Store;
@@ -38,7 +38,8 @@ export interface LossMeter {
 }
 
 const LOOK_MS = 5_000;
-const KEEP_MS = 30 * 86_400_000;
+/** Longer than a type may stay away: what it missed tells that it does. */
+const KEEP_MS = 2 * AWAY_MS_MAX;
 const FIGURES = 'loss_meter';
 /** From here on signatures are in danger: they end at 300 s. */
 const CLOCK_OFFSET_MS_MAX = 60_000;

@@ -9,14 +9,14 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Db } from '../../store/store.ts';
 
 export interface TypesSent {
-  /** False when other events come, but none of this type, or for long none any more. */
+  /** False when other events come, but none of this type, or none any more of its changes. */
   mayCome(type: string): Promise<boolean>;
 }
 
 /** Events that are looked at between two turns of the event loop. */
 const SLICE_ROWS = 1_000;
-/** A type that stays away for longer, while others come, is not sent any more. */
-const AWAY_MS_MAX = 30 * 86_400_000;
+/** A type whose changes come without events for longer, while others come, is not sent any more. */
+export const AWAY_MS_MAX = 30 * 86_400_000;
 
 /** Looks at each event once, in the order in which they came: there may be a million. */
 export function createTypesSent(db: () => Db, clock: Pick<Clock, 'now'>): TypesSent {
@@ -55,12 +55,30 @@ export function createTypesSent(db: () => Db, clock: Pick<Clock, 'now'>): TypesS
     return slice.rows.length > 0;
   };
 
+  /** Not while there was nothing to tell, as of refunds in a month without any. */
+  const isAway = async (type: string, last: number): Promise<boolean> => {
+    const until = newest - AWAY_MS_MAX;
+    if (last >= until) return false;
+    const untold = await db()
+      .selectFrom('sighting')
+      .select('at')
+      .where('at', '>', last)
+      .where('at', '<=', until)
+      .where('type', '=', type)
+      .where('event_id', 'is', null)
+      .limit(1)
+      .executeTakeFirst();
+    return untold !== undefined;
+  };
+
   return {
     async mayCome(type) {
       if (newest > clock.now()) forget();
       while (await lookOn()) await nextTurn();
       // While nothing comes at all, everything is missing.
-      return lastAt.size === 0 || (lastAt.get(type) ?? -Infinity) >= newest - AWAY_MS_MAX;
+      if (lastAt.size === 0) return true;
+      const last = lastAt.get(type);
+      return last !== undefined && !(await isAway(type, last));
     },
   };
 }
