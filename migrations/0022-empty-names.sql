@@ -10,7 +10,7 @@ SELECT
   d.order_id,
   o.order_no,
   o.reference,
-  nullif(o.account_no, '') AS account_no,
+  o.account_no,
   nullif(o.company, '') AS company,
   nullif(o.country_code, '') AS country_code,
   strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(d.created_at, d.first_seen_at) / 1000, 'unixepoch')
