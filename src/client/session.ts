@@ -23,6 +23,7 @@ import { isJsonObject } from '../lib/json.ts';
 import type { Scrubber, Secret } from '../lib/secret.ts';
 import { type HttpRequest, isSafe } from './http/request.ts';
 import type { Answer, JsonAnswer, Sender, StreamAnswer } from './transport.ts';
+import { dataOf } from './v1/envelope.ts';
 
 /** Where the time of the last log-in is kept; the store's version survives a restart. */
 export interface LoginSpacing {
@@ -169,15 +170,15 @@ async function logIn(credential: LoginCredential, deps: SessionDeps): Promise<st
   for (let attempt = 1; ; attempt += 1) {
     await deps.gate.pass();
     try {
-      const answer = await deps.transport.request({
-        method: 'POST',
-        url: credential.url,
-        priority: 'push',
-        safe: true,
-        json,
-      });
+      const { url } = credential;
+      const request = { method: 'POST', url, priority: 'push', safe: true, json } as const;
+      const answer = await deps.transport.request(request);
       const token = tokenIn(answer.json, credential.tokenPointers);
       if (token !== undefined) return token;
+      // Refused under a 2xx: no pointer of ours is wrong.
+      if (isJsonObject(answer.json) && Number.isInteger(answer.json.status)) {
+        dataOf(request, answer.json, answer.headers);
+      }
       throw new RefusedError('session.no_token', 'the log-in was answered without a token', {
         hint: `looked at ${credential.tokenPointers.join(', ')}: set its pointer in the config`,
       });

@@ -24,10 +24,15 @@ async function startService(
   also: Omit<SessionOptions, 'credential'> = {},
   key?: Secret,
 ) {
-  const service = { valid: '', logins: 0, acceptsNothing: false };
+  const service = { valid: '', logins: 0, acceptsNothing: false, refusal: 0 };
   const server = await startFaulty((request, response) => {
     if (request.url === '/auth/login') {
       service.logins += 1;
+      if (service.refusal > 0) {
+        answerJson(response, 200, envelope(service.refusal, {}, 'no such client'));
+        service.refusal = 0;
+        return;
+      }
       service.valid = `token-${service.logins}`;
       answerJson(response, 200, envelope(200, { token: service.valid }));
       return;
@@ -112,4 +117,21 @@ it.each(['stream', 'pages'] as const)('is a key that was refused, mode %s', asyn
   const refused = { name: 'RetryLaterError', code: 'session.key_refused' };
   expect(await rejection(client.orders())).toMatchObject(refused);
   expect(await rejection(stock(client))).toMatchObject(refused);
+});
+
+it('is a wrong secret where the log-in itself is answered so', async () => {
+  const { service, client } = await startService('pages');
+  service.refusal = 401;
+  expect(await rejection(client.orders())).toMatchObject({
+    code: 'session.login_refused',
+    message: expect.stringContaining('no such client'),
+    hint: 'check the client id and the client secret in the configuration',
+  });
+});
+
+it('is asked for again where the envelope of the log-in says that it came too fast', async () => {
+  const { service, client } = await startService('pages');
+  service.refusal = 429;
+  await client.orders();
+  expect(service.logins).toBe(2);
 });
