@@ -59,8 +59,8 @@ export interface Descent {
   readonly to: number | undefined;
   /** Its number is only believed when it comes again: it may be far too low, and hide many. */
   readonly last: number | undefined;
-  /** A number is out of its order, or that of an order is not what it was. */
-  readonly isAstray: boolean;
+  /** It is out of its order, or beside one that is, or that of an order that says another now. */
+  readonly astray: number | undefined;
 }
 
 /** The longest row of them that goes down: its nth number is the highest that it can be. */
@@ -78,11 +78,13 @@ function goingDown(ids: readonly number[]): readonly number[] {
 export function descentOf(ids: readonly number[], { before, last }: WalkPlace): Descent {
   const all = [...new Set(ids)];
   const down = goingDown(all.filter((id) => before === undefined || id < before));
-  const isAstray = down.length < all.length || (last !== undefined && !all.includes(last));
+  const hasCome = last === undefined || all.includes(last);
+  const goesDown = new Set(down);
+  const astray = all.find((id) => !goesDown.has(id)) ?? (hasCome ? undefined : last);
   // One number may be wrong, and more; but not most of them.
-  if (down.length * 2 < all.length) return { to: undefined, last: undefined, isAstray };
+  if (down.length * 2 < all.length) return { to: undefined, last: undefined, astray };
   const [low, lowest] = [down.at(-2), down.at(-1)];
-  return { to: low ?? lowest, last: low === undefined ? undefined : lowest, isAstray };
+  return { to: low ?? lowest, last: low === undefined ? undefined : lowest, astray };
 }
 
 function deliveryPath(orderId: number, orderDeliveryId: number): string {

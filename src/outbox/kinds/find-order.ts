@@ -103,7 +103,8 @@ async function walk(
     const { rows, rejects, raws } = await v1.orders(place.before, { priority: 'read', signal });
     const ids = raws.map(orderNumber).filter((id) => id !== undefined);
     // A service that overlooks the cursor would be walked for ever.
-    const { to, last, isAstray } = descentOf(ids, place);
+    const { to, last, astray } = descentOf(ids, place);
+    const isAstray = astray !== undefined;
     for (const { raw } of rejects) {
       const reference = rawReference(raw);
       if (reference === undefined) unreadable = undefined;

@@ -67,19 +67,21 @@ function without(last: number | undefined, { rows, rejects, ...page }: OrdersPag
 interface Place extends WalkPlace {
   /** The newest order that the walk saw. */
   readonly top?: number | undefined;
-  readonly isAstray: boolean;
+  /** The first number that was out of its order. */
+  readonly astray?: number | undefined;
 }
 
-function placeIn({ before, last, top, isAstray }: JsonObject): Place {
+function placeIn({ before, last, top, astray }: JsonObject): Place {
   const numberOf = (id: unknown): number | undefined => (isNumber(id) ? id : undefined);
-  const [at, end, newest] = [before, last, top].map(numberOf);
-  return { before: at, last: end, top: newest, isAstray: isAstray === true };
+  const [at, end, newest, odd] = [before, last, top, astray].map(numberOf);
+  return { before: at, last: end, top: newest, astray: odd };
 }
 
 const OUT_OF_ORDER = 'orders are listed out of their order';
 
-function endOf({ top, isAstray }: Place, bottom: number, ...doubts: readonly string[]): WalkEnd {
-  return { top, bottom, doubts: isAstray && doubts.length === 0 ? [OUT_OF_ORDER] : doubts };
+function endOf({ top, astray }: Place, bottom: number, ...doubts: readonly string[]): WalkEnd {
+  if (astray === undefined || doubts.length > 0) return { top, bottom, doubts };
+  return { top, bottom, doubts: [`${OUT_OF_ORDER}, near ${astray}`] };
 }
 
 async function writePage(
@@ -121,9 +123,9 @@ async function walk(deps: OrdersDeps, context: StreamRun, floor: number): Promis
       return endOf(place, 0, 'a whole page of orders cannot be understood');
     }
     const { to, ...descent } = descentOf(ids, place);
-    const isAstray = place.isAstray || descent.isAstray;
+    const astray = place.astray ?? descent.astray;
     const top = place.top ?? (isEnd ? undefined : Math.max(...ids));
-    place = { before: to ?? before, last: descent.last, top, isAstray };
+    place = { before: to ?? before, last: descent.last, top, astray };
     if (isEnd) return endOf(place, 0);
     // Only a walk over everything says what is gone, and needs to know each number.
     const keyless = floor === 0 ? list.raws.length - ids.length : 0;
@@ -219,7 +221,7 @@ export function createOrdersStream(deps: OrdersDeps, options: OrdersOptions): St
       const { bottom, doubts } = walked;
       const isSound = doubts.length === 0;
       // One that went by the other numbers has seen the whole list all the same.
-      const isWhole = doubts.every((doubt) => doubt === OUT_OF_ORDER);
+      const isWhole = doubts.every((doubt) => doubt.startsWith(OUT_OF_ORDER));
       // Before the sweep: what it finds by number is missing from the list all the same. What a
       // walk that went astray has not seen is not missing, and must not be there to be released.
       const orders = isWhole
