@@ -95,7 +95,10 @@ function mistakeIn(program: Command, { line, isWhole }: Shown): string | undefin
   let command = program;
   let operands = 0;
   const given = new Set<Option>();
-  const rest = words(line);
+  // `help sync run` names a command, and calls none.
+  const [first, ...named] = words(line);
+  const isHelp = first === 'help';
+  const rest = isHelp ? named : words(line);
   for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
     if (word === '…' || word === '--help' || word === '--version') continue;
     if (/^--?[a-z]/.test(word)) {
@@ -117,7 +120,7 @@ function mistakeIn(program: Command, { line, isWhole }: Shown): string | undefin
   if (operands > most.length && !most.some(({ variadic }) => variadic)) {
     return `${command.name()} takes ${most.length} operands`;
   }
-  const isCall = isWhole || operands + given.size > 0;
+  const isCall = !isHelp && (isWhole || operands + given.size > 0);
   return isCall && !line.includes('…') ? lackOf(command, operands, given) : undefined;
 }
 
