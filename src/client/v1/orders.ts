@@ -77,12 +77,17 @@ function goingDown(ids: readonly number[]): readonly number[] {
 /** What the numbers on a page prove: the newest comes first, and each is below the cursor. */
 export function descentOf(ids: readonly number[], { before, last }: WalkPlace): Descent {
   const all = [...new Set(ids)];
-  const down = goingDown(all.filter((id) => before === undefined || id < before));
+  const below = all.filter((id) => before === undefined || id < before);
+  const down = goingDown(below);
   const hasCome = last === undefined || all.includes(last);
   const goesDown = new Set(down);
   const astray = all.find((id) => !goesDown.has(id)) ?? (hasCome ? undefined : last);
-  // One number may be wrong, and more; but not most of them.
-  if (down.length * 2 < all.length) return { to: undefined, last: undefined, astray };
+  // One number may be wrong, and more; but not most of them. Where most are out of their order the
+  // list is sorted by something else: half of a page is as far as it can be trusted.
+  if (down.length * 2 < all.length) {
+    const middle = below.sort((a, b) => b - a).at(Math.floor(below.length / 2));
+    return { to: middle, last: undefined, astray };
+  }
   const [low, lowest] = [down.at(-2), down.at(-1)];
   return { to: low ?? lowest, last: low === undefined ? undefined : lowest, astray };
 }
