@@ -44,7 +44,8 @@ export function backupDirectory({ dataDir, store }: Place): string {
 
 /** For a restore over a database that is not the one of the backup. */
 export const OTHER_DATABASE_HINT =
-  'is --config the right one? If they are meant, move mirror.db, -wal and -shm away first';
+  'is --config the right one? Else name a backup of this database (selvedge backup list); ' +
+  'if the other one is meant, move mirror.db, -wal and -shm away first';
 
 const NAME = /^backup-\d{8}T\d{6}Z\.json$/;
 
