@@ -38,12 +38,13 @@ export interface OrderMethods {
   ): Promise<Read<SalesOrderDelivery>>;
 }
 
-const isNumber = (id: unknown): id is number => Number.isSafeInteger(id) && Number(id) > 0;
+export const isOrderNumber = (id: unknown): id is number =>
+  Number.isSafeInteger(id) && Number(id) > 0;
 
 /** The number of an order, also of one that cannot be understood otherwise. */
 export function orderNumber(raw: unknown): number | undefined {
   const id = isJsonObject(raw) ? raw.orderId : undefined;
-  return isNumber(id) ? id : undefined;
+  return isOrderNumber(id) ? id : undefined;
 }
 
 /** Where a walk down the list of orders stands. */

@@ -12,7 +12,7 @@
  * the end of a page could be any lower one: each page begins with the last order of the one before.
  */
 import type { V1Client } from '../../client/v1/client.ts';
-import { descentOf, orderNumber, type WalkPlace } from '../../client/v1/orders.ts';
+import { descentOf, isOrderNumber, orderNumber, type WalkPlace } from '../../client/v1/orders.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { quarantineRows } from '../../mirror/quarantine.ts';
 import { ordersCensus, SALES_ORDER, writeOrders } from '../../mirror/sales-order.ts';
@@ -53,8 +53,6 @@ async function knownTo(db: Db): Promise<number> {
   return Number((await readState(db, KNOWN_TO_KEY)) ?? 0);
 }
 
-const isNumber = (id: unknown): id is number => Number.isSafeInteger(id) && Number(id) > 0;
-
 /** Less the order that the page before had, too. */
 function without(last: number | undefined, { rows, rejects, ...page }: OrdersPage): OrdersPage {
   return {
@@ -72,7 +70,7 @@ interface Place extends WalkPlace {
 }
 
 function placeIn({ before, last, top, astray }: JsonObject): Place {
-  const numberOf = (id: unknown): number | undefined => (isNumber(id) ? id : undefined);
+  const numberOf = (id: unknown): number | undefined => (isOrderNumber(id) ? id : undefined);
   const [at, end, newest, odd] = [before, last, top, astray].map(numberOf);
   return { before: at, last: end, top: newest, astray: odd };
 }
@@ -116,7 +114,7 @@ async function walk(deps: OrdersDeps, context: StreamRun, floor: number): Promis
     let list = await deps.v1.orders(before, call);
     // An answer that was cut short must not look like the end: the first order is seen twice.
     if (list.raws.length === 0 && before !== undefined) list = await deps.v1.orders(before, call);
-    const ids = list.raws.map(orderNumber).filter(isNumber);
+    const ids = list.raws.map(orderNumber).filter(isOrderNumber);
     const isEnd = list.raws.length === 0;
     if (ids.length === 0 && !isEnd) {
       await writePage(context, { ...place }, list, 0);
@@ -146,7 +144,7 @@ async function walkOnce(deps: OrdersDeps, context: StreamRun, name: string): Pro
   const { walked, bottom: reachedBefore, doubts: told } = context.run.checkpoint;
   if (walked === true) {
     const doubts = Array.isArray(told) ? told.map(String) : [];
-    return { walked, bottom: isNumber(reachedBefore) ? reachedBefore : 0, doubts };
+    return { walked, bottom: isOrderNumber(reachedBefore) ? reachedBefore : 0, doubts };
   }
   const db = deps.db();
   const known = await knownTo(db);
