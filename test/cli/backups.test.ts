@@ -1,26 +1,19 @@
 /** The commands around backups, as an operator types them. */
-import {
-  copyFileSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { EXIT } from '../../src/lib/errors.ts';
 import { createBackup } from '../../src/store/backup/create.ts';
 import { ENV, MINIMAL, writeConfig } from '../config/support.ts';
-import { temporaryFolder } from '../support/store.ts';
+import { placeDatabase, temporaryFolder } from '../support/store.ts';
 import { selvedge } from './support.ts';
 
 function install(store = '') {
   const dataDir = join(temporaryFolder(), 'data');
   mkdirSync(dataDir, { mode: 0o700 });
-  copyFileSync(inject('migratedDatabase'), join(dataDir, 'mirror.db'));
+  placeDatabase(join(dataDir, 'mirror.db'));
   const file = writeConfig(`dataDir: ${dataDir}\n${MINIMAL}${store}`);
   return { dataDir, run: (...args: string[]) => selvedge(['--config', file, ...args], ENV) };
 }

@@ -1,16 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command } from 'commander';
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { configOf } from '../../src/cli/command.ts';
 import { createOutput } from '../../src/cli/output.ts';
 import { EXIT } from '../../src/lib/errors.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
 import { ENV, MINIMAL, writeConfig } from '../config/support.ts';
 import { LAUNCHER } from '../support/launcher.ts';
-import { temporaryFolder } from '../support/store.ts';
+import { placeDatabase, temporaryFolder } from '../support/store.ts';
 import { selvedge } from './support.ts';
 
 describe('the command line', () => {
@@ -47,7 +47,7 @@ describe('the command line', () => {
     const login = 'login: { clientId: erp, clientSecret: { credential: the-secret } }';
     const text = MINIMAL.replace('apiKey: { env: API_KEY }', login);
     const dataDir = temporaryFolder();
-    copyFileSync(inject('migratedDatabase'), join(dataDir, 'mirror.db'));
+    placeDatabase(join(dataDir, 'mirror.db'));
     const file = writeConfig(`dataDir: ${dataDir}\n${text}`);
     const { code, stderr } = await selvedge(['api', 'GET', '/brands', '-c', file]);
     expect(stderr).toMatch(/^selvedge: the credential the-secret is not available\nhint: only the/);

@@ -1,11 +1,11 @@
 /** A wrong dataDir, or the configuration of another user: nobody may make an empty mirror there. */
-import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { EXIT } from '../../src/lib/errors.ts';
 import { lockFolder } from '../../src/store/lock.ts';
 import { ENV, MINIMAL, writeConfig } from '../config/support.ts';
-import { temporaryFolder } from '../support/store.ts';
+import { placeDatabase, temporaryFolder } from '../support/store.ts';
 import { selvedge } from './support.ts';
 
 const NEED_ONE = [
@@ -88,7 +88,7 @@ describe('where there is one', () => {
   it('changes what it was asked for, without a daemon', async () => {
     const dataDir = join(temporaryFolder(), 'data');
     mkdirSync(dataDir, { mode: 0o700 });
-    copyFileSync(inject('migratedDatabase'), join(dataDir, 'mirror.db'));
+    placeDatabase(join(dataDir, 'mirror.db'));
     const file = writeConfig(`dataDir: ${dataDir}\n${MINIMAL}`);
     for (const args of [['sync', 'pause', 'stock'], ['migrate'], ...BRAKES]) {
       const found = await selvedge(['--config', file, ...args], ENV);

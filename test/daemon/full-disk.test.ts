@@ -1,8 +1,8 @@
 /** Starts and commands on a disk without room: they say so, and may be tried again. */
-import { copyFileSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { describe, expect, inject, it, onTestFinished, type TestContext } from 'vitest';
+import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { EXIT, exitCodeOf } from '../../src/lib/errors.ts';
 import { APPLICATION_ID } from '../../src/store/connection.ts';
@@ -12,7 +12,7 @@ import { openStore } from '../../src/store/store.ts';
 import { selvedge } from '../cli/support.ts';
 import { ENV, MINIMAL, writeConfig } from '../config/support.ts';
 import { mountSmallDisk } from '../support/small-disk.ts';
-import { temporaryFolder } from '../support/store.ts';
+import { placeDatabase, temporaryFolder } from '../support/store.ts';
 
 const KIB = 1_024;
 
@@ -62,7 +62,7 @@ describe('a full disk', () => {
     async (room, context) => {
       const disk = fullDisk(context, room.kib * KIB);
       const path = join(disk.dataDir, 'mirror.db');
-      copyFileSync(inject('migratedDatabase'), path);
+      placeDatabase(path);
       const { size } = statSync(path);
       await disk.fill();
       const { code, stderr } = await selvedge(['--config', disk.file, 'run'], ENV);
@@ -75,7 +75,7 @@ describe('a full disk', () => {
   it('is told by a backup, which leaves nothing behind', async (context) => {
     const disk = fullDisk(context, 100 * KIB);
     const path = join(disk.dataDir, 'mirror.db');
-    copyFileSync(inject('migratedDatabase'), path);
+    placeDatabase(path);
     await disk.fill();
     const directory = join(disk.dataDir, 'backup');
     const args = ['--config', disk.file, 'backup', 'create', '--to', directory];
@@ -106,7 +106,7 @@ describe('a full disk', () => {
 
   it('ends a migration with everything as it was, the copy from before it included', () => {
     const path = join(temporaryFolder(), 'mirror.db');
-    copyFileSync(inject('migratedDatabase'), path);
+    placeDatabase(path);
     const database = new Database(path);
     onTestFinished(() => void database.close());
     const shape = () => database.prepare('select sql from sqlite_schema order by name').all();

@@ -1,11 +1,11 @@
 /** Collections of V2 that are told in pages, and what a page leaves out. */
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { driftOfStream } from '../../src/sync/drift.ts';
 import { createPdmStream } from '../../src/sync/streams/pdm.ts';
-import { answerJson, startFaulty } from '../client/support.ts';
+import { answerJson } from '../client/support.ts';
 import { temporaryStore } from '../support/store.ts';
-import { clientsOf, FUSE, runnerOf, runsOn, startPull } from './support.ts';
+import { FUSE, runnerOf, runsOn, type SourceOptions, startClients, startPull } from './support.ts';
 
 const PATH = '*/pdm/colors';
 /** The next answer loses all its rows; its links stay what they were. */
@@ -26,21 +26,17 @@ async function startColors(follow: 'token' | 'links') {
 
 /** A service whose pages of colors are what `answer` gives for their query; undefined is a 503. */
 async function startPages(
-  options: NonNullable<Parameters<typeof clientsOf>[1]>,
+  options: SourceOptions,
   answer: (query: URLSearchParams) => object | undefined,
 ) {
-  const server = await startFaulty((request, response) => {
+  const clients = await startClients((request, response) => {
     if (request.url?.endsWith('/auth/login')) {
       answerJson(response, 200, { data: { token: 'a' } });
       return;
     }
     const page = answer(new URL(request.url ?? '', 'http://x').searchParams);
     answerJson(response, page ? 200 : 503, page ?? {});
-  });
-  onTestFinished(() => server[Symbol.asyncDispose]());
-  const credentials = { key: { clientId: 'a', clientSecret: 'b' } };
-  const clients = clientsOf({ v1Url: server.url, v2Url: server.url, credentials }, options);
-  onTestFinished(() => clients.transport[Symbol.asyncDispose]());
+  }, options);
   const store = await temporaryStore(systemClock());
   return { store, ...runsOn(runnerOf(store)), colors: createPdmStream(clients.v2, 'colors', FUSE) };
 }

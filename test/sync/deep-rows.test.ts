@@ -2,7 +2,7 @@
  * Rows with so many brackets inside each other that nothing could be written of them: they are
  * put aside, and their neighbours are mirrored.
  */
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { BRAND } from '../../src/mirror/catalog/names.ts';
 import { createReadSequence } from '../../src/store/state.ts';
@@ -11,9 +11,8 @@ import { createOrderReader } from '../../src/sync/read-order.ts';
 import type { Stream } from '../../src/sync/stream.ts';
 import { createShortListStream } from '../../src/sync/streams/short-list.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
-import { startFaulty } from '../client/support.ts';
 import { temporaryStore } from '../support/store.ts';
-import { clientsOf, FUSE, runnerOf, runsOn } from './support.ts';
+import { FUSE, runnerOf, runsOn, startClients } from './support.ts';
 
 const nested = (depth: number): string => `{"a":${'['.repeat(depth)}${']'.repeat(depth)}}`;
 const order = (id: number) => `"orderId":${id},"status":"pending","orderLineItems":[]`;
@@ -33,14 +32,13 @@ async function startDeep(depth: number, mode: 'stream' | 'pages' = 'pages') {
     '/orders/2/deliveries': '{"deliveries":[]}',
     '/orders': `{"orderId":3,"orderStatus":"pending","salesOrder":{${order(3)},${odd}},${odd}}`,
   };
-  const server = await startFaulty((request, response) => {
-    const data = answers[new URL(request.url ?? '', 'http://x').pathname];
-    response.writeHead(200).end(`{"status":200,"message":"ok","data":${data}}`);
-  });
-  onTestFinished(() => server[Symbol.asyncDispose]());
-  const credentials = { key: { clientId: 'a', clientSecret: 'b' } };
-  const clients = clientsOf({ v1Url: server.url, v2Url: server.url, credentials }, { mode });
-  onTestFinished(() => clients.transport[Symbol.asyncDispose]());
+  const clients = await startClients(
+    (request, response) => {
+      const data = answers[new URL(request.url ?? '', 'http://x').pathname];
+      response.writeHead(200).end(`{"status":200,"message":"ok","data":${data}}`);
+    },
+    { mode },
+  );
   const store = await temporaryStore(systemClock());
   const aside = () => store.db.selectFrom('quarantine').select(['entity', 'path', 'raw']).execute();
   return { ...clients, store, aside, ...runsOn(runnerOf(store)) };

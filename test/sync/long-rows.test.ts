@@ -1,12 +1,11 @@
 /** A row of the stock that is longer than 1 MiB is put aside in short, and stops nothing. */
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { sha256 } from '../../src/lib/json.ts';
 import { retryQuarantine } from '../../src/sync/quarantine.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
-import { startFaulty } from '../client/support.ts';
 import { temporaryStore } from '../support/store.ts';
-import { clientsOf, FUSE, runnerOf, runsOn } from './support.ts';
+import { FUSE, runnerOf, runsOn, startClients } from './support.ts';
 
 const LEVEL = { detailed: false, detailedPricing: false, includeVariantsOnOrder: false };
 const row = (barcode: string) => JSON.stringify({ barcode, quantity: 1 });
@@ -14,17 +13,16 @@ const row = (barcode: string) => JSON.stringify({ barcode, quantity: 1 });
 /** The stock is these rows. */
 async function startStock(rows: readonly string[], mode: 'stream' | 'pages') {
   const list = { rows };
-  const server = await startFaulty((request, response) => {
-    const isLogin = request.url?.startsWith('/auth/login');
-    const { rows } = list;
-    const variants = `{"count":${rows.length},"variants":[${rows.join(' ,\n')}]}`;
-    const data = isLogin ? '{"token":"a"}' : variants;
-    response.writeHead(200).end(`{"status":200,"message":"ok","data":${data}}`);
-  });
-  onTestFinished(() => server[Symbol.asyncDispose]());
-  const credentials = { key: { clientId: 'a', clientSecret: 'b' } };
-  const clients = clientsOf({ v1Url: server.url, v2Url: server.url, credentials }, { mode });
-  onTestFinished(() => clients.transport[Symbol.asyncDispose]());
+  const clients = await startClients(
+    (request, response) => {
+      const isLogin = request.url?.startsWith('/auth/login');
+      const { rows } = list;
+      const variants = `{"count":${rows.length},"variants":[${rows.join(' ,\n')}]}`;
+      const data = isLogin ? '{"token":"a"}' : variants;
+      response.writeHead(200).end(`{"status":200,"message":"ok","data":${data}}`);
+    },
+    { mode },
+  );
   const store = await temporaryStore(systemClock());
   const stock = createStockStream(clients.v1, { level: LEVEL, mode, pageRows: 250, fuse: FUSE });
   const { run, ...runs } = runsOn(runnerOf(store));

@@ -1,42 +1,25 @@
 /** An order that says a number of another place: it is noticed, and hides no other order. */
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createOrderFinder } from '../../src/outbox/kinds/find-order.ts';
 import { createOrdersStream } from '../../src/sync/streams/orders.ts';
-import { answerJson, envelope, startFaulty } from '../client/support.ts';
 import { temporaryStore } from '../support/store.ts';
-import { clientsOf, FUSE, runnerOf, runsOn } from './support.ts';
+import { type Clients, FUSE, runnerOf, runsOn, startOrders } from './support.ts';
 
 const PAGE = 10;
 const NEWEST = 45;
 const closed = { status: 'fulfilled', completed: true, orderLineItems: [] };
 
-/** A service that lists what is said of each page. */
-async function startListing(listed: (before: number) => readonly object[]) {
-  const server = await startFaulty((request, response) => {
-    const { pathname, searchParams } = new URL(request.url ?? '', 'http://x');
-    const orders = listed(Number(searchParams.get('beforeOrderId') ?? NEWEST + 1));
-    const isLogin = pathname.endsWith('/auth/login');
-    answerJson(response, 200, envelope(200, isLogin ? { token: 'a' } : { orders }));
-  });
-  onTestFinished(() => server[Symbol.asyncDispose]());
-  const credentials = { key: { clientId: 'a', clientSecret: 'b' } };
-  const clients = clientsOf({ v1Url: server.url, v2Url: server.url, credentials });
-  onTestFinished(() => clients.transport[Symbol.asyncDispose]());
-  return clients;
-}
-
 /** Orders 45 to 1 in their pages; one says another number, wherever it is listed. */
 function startWrong(wrong: number, says: number, more: object = closed) {
-  return startListing((before) => {
-    const ids = Array.from({ length: before - 1 }, (_, at) => before - 1 - at).slice(0, PAGE);
+  return startOrders((before) => {
+    const from = Math.min(before - 1, NEWEST);
+    const ids = Array.from({ length: from }, (_, at) => from - at).slice(0, PAGE);
     return ids.map((id) =>
       id === wrong ? { orderId: says, ...more } : { orderId: id, ...closed },
     );
   });
 }
-
-type Clients = Awaited<ReturnType<typeof startListing>>;
 
 /** Runs the two walks; gives how they ended, and which of the orders are there then. */
 async function walked({ v1 }: Clients) {
@@ -84,7 +67,7 @@ it('is all seen where most orders are listed by something else than their number
   const all = Array.from({ length: NEWEST / 3 }, (_, at) => NEWEST - 2 - 3 * at).flatMap((id) =>
     [id, id + 1, id + 2].map((orderId) => ({ orderId, ...closed })),
   );
-  const clients = await startListing((before) =>
+  const clients = await startOrders((before) =>
     all.filter(({ orderId }) => orderId < before).slice(0, PAGE),
   );
   const { ended, missing } = await walked(clients);

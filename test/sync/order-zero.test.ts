@@ -1,30 +1,21 @@
 /** An order whose number is none: it is put aside, and the walk sees all orders below it. */
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createOrderFinder } from '../../src/outbox/kinds/find-order.ts';
 import { createOrdersStream } from '../../src/sync/streams/orders.ts';
-import { answerJson, envelope, startFaulty } from '../client/support.ts';
 import { temporaryStore } from '../support/store.ts';
-import { clientsOf, FUSE, runnerOf, runsOn } from './support.ts';
+import { FUSE, runnerOf, runsOn, startOrders } from './support.ts';
 
 const PAGE = 10;
 const closed = { status: 'fulfilled', completed: true, orderLineItems: [] };
 
 /** Orders 30 to 1; on the first page one says 0 instead. */
-async function startZero(odd: object) {
-  const server = await startFaulty((request, response) => {
-    const { pathname, searchParams } = new URL(request.url ?? '', 'http://x');
-    const before = Number(searchParams.get('beforeOrderId') ?? 31);
-    const ids = Array.from({ length: before - 1 }, (_, at) => before - 1 - at).slice(0, PAGE);
-    const orders = ids.map((orderId) => (orderId === 25 ? odd : { orderId, ...closed }));
-    const isLogin = pathname.endsWith('/auth/login');
-    answerJson(response, 200, envelope(200, isLogin ? { token: 'a' } : { orders }));
+function startZero(odd: object) {
+  return startOrders((before) => {
+    const from = Math.min(before - 1, 30);
+    const ids = Array.from({ length: from }, (_, at) => from - at).slice(0, PAGE);
+    return ids.map((orderId) => (orderId === 25 ? odd : { orderId, ...closed }));
   });
-  onTestFinished(() => server[Symbol.asyncDispose]());
-  const credentials = { key: { clientId: 'a', clientSecret: 'b' } };
-  const clients = clientsOf({ v1Url: server.url, v2Url: server.url, credentials });
-  onTestFinished(() => clients.transport[Symbol.asyncDispose]());
-  return clients;
 }
 
 it.each([

@@ -1,4 +1,6 @@
 /** Streams on a real store against a reference service, run by hand. */
+import type { RequestListener } from 'node:http';
+import { onTestFinished } from 'vitest';
 import { createLoginGate, createSession } from '../../src/client/session.ts';
 import { createTransport, TRANSPORT_DEFAULTS } from '../../src/client/transport.ts';
 import { createV1Client } from '../../src/client/v1/client.ts';
@@ -15,6 +17,7 @@ import { createSyncOperations } from '../../src/sync/operations.ts';
 import { createOutages } from '../../src/sync/run/outages.ts';
 import { type RunnerDeps, runStream } from '../../src/sync/run/run-stream.ts';
 import type { Stream } from '../../src/sync/stream.ts';
+import { answerJson, envelope, startFaulty } from '../client/support.ts';
 import { startTestReference, testLogger } from '../support/house.ts';
 import { temporaryStore } from '../support/store.ts';
 
@@ -86,6 +89,26 @@ export function clientsOf(reference: ServiceAddress, options: SourceOptions = {}
 }
 
 export type Clients = ReturnType<typeof clientsOf>;
+
+/** The clients of a service that answers as the test says. */
+export async function startClients(answer: RequestListener, options: SourceOptions = {}) {
+  const server = await startFaulty(answer);
+  onTestFinished(() => server[Symbol.asyncDispose]());
+  const credentials = { key: { clientId: 'a', clientSecret: 'b' } };
+  const clients = clientsOf({ v1Url: server.url, v2Url: server.url, credentials }, options);
+  onTestFinished(() => clients.transport[Symbol.asyncDispose]());
+  return clients;
+}
+
+/** The two clients of one that answers the log-in, and else with the orders below the cursor. */
+export function startOrders(below: (before: number) => readonly object[]) {
+  return startClients((request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? '', 'http://x');
+    const orders = below(Number(searchParams.get('beforeOrderId') ?? Number.MAX_SAFE_INTEGER));
+    const isLogin = pathname.endsWith('/auth/login');
+    answerJson(response, 200, envelope(200, isLogin ? { token: 'a' } : { orders }));
+  });
+}
 
 export function runnerOf(store: SqliteStore): RunnerDeps {
   const clock = systemClock();
