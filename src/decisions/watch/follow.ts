@@ -122,8 +122,19 @@ async function movedIn(tx: Tx, { after, last }: Stretch) {
   return moved.rows;
 }
 
+/** All that is left, while there are no deliveries: a first pull concerns nobody. */
+async function restForNobody(tx: Tx, after: number): Promise<Slice | undefined> {
+  const one = tx.selectFrom('delivery').select('order_delivery_id').limit(1);
+  if (await one.executeTakeFirst()) return undefined;
+  const end = tx.selectFrom('change').select((eb) => eb.fn.max('seq').as('last'));
+  const { last } = await end.executeTakeFirstOrThrow();
+  return { after, last: Math.max(after, last ?? 0), isLast: true, entities: new Set() };
+}
+
 /** As much as can be handled at once without keeping others waiting. */
 async function nextSlice(tx: Tx, after: number): Promise<Slice> {
+  const rest = await restForNobody(tx, after);
+  if (rest) return rest;
   const slice = await boundsOf(tx, after, SLICE_ROWS);
   if (!slice.entities.has('delivery')) return slice;
   const tooMany = (await movedIn(tx, slice))[AUTHORS];

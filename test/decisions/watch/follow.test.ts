@@ -103,6 +103,21 @@ it('writes nothing for changes that concern nobody, but now and then how far it 
   expect(count.transactions).toBe(1);
 });
 
+it('is at the end of a feed at once while there are no deliveries, and heeds a first', async () => {
+  const house = await createHouse();
+  await pullStock(house, 30_000);
+  const { follow, toTheEnd, count } = followerOf(house);
+  expect(await follow()).toBe(true);
+  expect(count.transactions).toBe(0);
+  await house.stock({ a: 0 });
+  await house.delivery({ id: 1, lines: [['a', 2]] });
+  await house.decide({ rules: () => RULES });
+  await pullStock(house, 100);
+  await pullOne(house, 'stock_variant', 'a');
+  await toTheEnd();
+  expect(await due(house)).toEqual([1]);
+});
+
 it('looks twice at what was not written down before a kill, and decides nothing anew', async () => {
   const house = await waiting();
   await pullStock(house, 100);
