@@ -65,6 +65,7 @@ function endOfInteger(text: string, from: number): number {
 
 const MEMBERS = { barcode: endOfText, quantity: endOfInteger, size: endOfText };
 const NAMES = ['barcode', 'quantity', 'size'] as const;
+const NAMES_WITHOUT_SIZE = NAMES.filter((name) => name !== 'size');
 type Name = (typeof NAMES)[number];
 
 interface Slot {
@@ -79,32 +80,45 @@ interface Pattern {
   readonly after: string;
 }
 
-/** Where the only member of this name has its value; undefined: that cannot be said. */
-function placeOf(text: string, name: Name): { name: Name; start: number; end: number } | undefined {
-  const quoted = `"${name}"`;
-  let start = -1;
-  for (let at = text.indexOf(quoted); at >= 0; at = text.indexOf(quoted, at + 1)) {
-    const behind = at + quoted.length;
-    // As a value it stands before one of these; else it is a name, if perhaps an odd one.
-    if (text[behind] === ',' || text[behind] === '}' || text[behind] === ']') continue;
-    if (text[behind] !== ':' || start >= 0) return undefined;
-    start = behind + 1;
+interface Place {
+  readonly name: Name;
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * A name of ours, or an escape of one letter. As a value the same text stands before `,`, `}` or
+ * `]`; else it is a name, if perhaps an odd one.
+ */
+const NAME = /\\u|"(barcode|quantity|size)"(?![,}\]])/g;
+
+/** Where members of these names, each the only one, have their values; undefined: hard to say. */
+function placesOf(text: string, names: readonly Name[]): readonly Place[] | undefined {
+  const places: Place[] = [];
+  NAME.lastIndex = 0;
+  for (let found = NAME.exec(text); found; found = NAME.exec(text)) {
+    // Whose names are spelled with escapes could be any of ours.
+    if (found[1] === undefined) return undefined;
+    const name = names.find((one) => one === found?.[1]);
+    if (!name) continue;
+    if (text[NAME.lastIndex] !== ':' || places.some((one) => one.name === name)) return undefined;
+    const start = NAME.lastIndex + 1;
+    const end = MEMBERS[name](text, start);
+    if (end < 0) return undefined;
+    places.push({ name, start, end });
   }
-  const end = start < 0 ? -1 : MEMBERS[name](text, start);
-  return end < 0 ? undefined : { name, start, end };
+  return places.length === names.length ? places : undefined;
 }
 
 function patternOf(text: string, variant: Variant): Pattern | undefined {
-  // Whose names are spelled with escapes could be any of ours.
-  if (text.includes('\\u')) return undefined;
   const hasSize = typeof variant.details?.size === 'string';
-  const places = NAMES.filter((name) => hasSize || name !== 'size').map((n) => placeOf(text, n));
+  const places = placesOf(text, hasSize ? NAMES : NAMES_WITHOUT_SIZE);
+  if (!places) return undefined;
   const slots: Slot[] = [];
   let from = 0;
-  for (const place of places.sort((a, b) => (a?.start ?? 0) - (b?.start ?? 0))) {
-    if (!place) return undefined;
-    slots.push({ name: place.name, before: text.slice(from, place.start) });
-    from = place.end;
+  for (const { name, start, end } of places) {
+    slots.push({ name, before: text.slice(from, start) });
+    from = end;
   }
   return { slots, after: text.slice(from) };
 }
