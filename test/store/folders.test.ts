@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { EXIT } from '../../src/lib/errors.ts';
 import { ENV, MINIMAL, writeConfig } from '../config/support.ts';
 import { LAUNCHER, launcherEnv } from '../support/launcher.ts';
-import { temporaryFolder } from '../support/store.ts';
+import { placeDatabase, temporaryFolder } from '../support/store.ts';
 
 /** Nobody can make a folder here, not even root, and the system says that there is no such file. */
 const NOWHERE = '/proc/selvedge';
@@ -19,6 +19,7 @@ const CALLS = [
 describe('a folder that nobody can make', () => {
   it.for(CALLS)('is told at once: $args', ({ args, said }) => {
     const dataDir = args[0] === 'backup' ? temporaryFolder() : NOWHERE;
+    if (dataDir !== NOWHERE) placeDatabase(join(dataDir, 'mirror.db'));
     const file = writeConfig(`dataDir: ${dataDir}\n${MINIMAL}`);
     // In a process of its own: a call that does not end can only be killed.
     const { status, stderr } = spawnSync(process.execPath, [LAUNCHER, '--config', file, ...args], {

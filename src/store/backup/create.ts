@@ -22,6 +22,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { ConfigError, StoreError, toError } from '../../lib/errors.ts';
 import { isJsonObject } from '../../lib/json.ts';
 import { makeFolder } from '../folders.ts';
+import { requireDatabase } from '../store.ts';
 import { copyDatabase, isThere } from './copy.ts';
 import { type Contents, databaseMadeAt, inspectCopy } from './inspect.ts';
 import {
@@ -163,6 +164,8 @@ export async function createBackup(
   clock: Clock,
 ): Promise<{ readonly backup: Backup; readonly removed: readonly string[] }> {
   const { directory } = plan;
+  // First of all: a wrong dataDir must not become a folder of backups.
+  requireDatabase(plan.dataDir);
   const now = clock.now();
   const base = join(directory, backupName(now));
   let isOurs: boolean;

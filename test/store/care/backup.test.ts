@@ -193,14 +193,6 @@ describe('a backup', () => {
     expect(existsSync(backup.path)).toBe(true);
   });
 
-  it('has another hint where there is nothing to copy yet', async () => {
-    const failed = createBackup(planIn(temporaryFolder()), clock);
-    await expect(failed).rejects.toMatchObject({
-      code: 'backup.failed',
-      hint: expect.stringContaining('start the daemon once'),
-    });
-  });
-
   it('that fails at its second part leaves nothing of the first', async () => {
     const dataDir = temporaryFolder();
     await (await openMirror(dataDir)).close();
