@@ -1,11 +1,14 @@
 /** `selvedge rules explain <delivery>`: what the rules say of a delivery now, and why. */
 import { Command } from 'commander';
+import { type DecisionRecord, decisionsOf } from '../../decisions/desk.ts';
 import { lapsedRules, readHolds } from '../../decisions/holds/holds.ts';
 import { armedRuleIds } from '../../decisions/reject/arming.ts';
 import { presentFacts } from '../../decisions/trial/present.ts';
 import { systemClock } from '../../lib/clock.ts';
+import { visible } from '../../lib/log.ts';
 import { evaluate } from '../../rules/evaluate.ts';
 import { explain } from '../../rules/explain.ts';
+import type { Facts } from '../../rules/facts/plain.ts';
 import { type CliContext, configOf, examples } from '../command.ts';
 import { withMirror } from '../reading.ts';
 import { namedRuleSet } from './rule-sets.ts';
@@ -15,25 +18,67 @@ interface ExplainOptions {
   readonly json?: boolean;
 }
 
+type Delivery = Facts['delivery'];
+
+/** The outcome that leads to a state. */
+const OUTCOMES: Readonly<Record<string, string>> = { accepted: 'accept', rejected: 'reject' };
+
+/** What brought the delivery where it is: a decision that was sent, or made at the service. */
+function endedBy({ status }: Delivery, decisions: readonly DecisionRecord[]) {
+  return decisions.find(
+    ({ outcome, push, actor }) =>
+      outcome === OUTCOMES[status ?? ''] && (push !== null || actor === 'external'),
+  );
+}
+
+/** Why most rules say nothing about a delivery that is no longer pending. */
+function statusLines({ id, number, status }: Delivery, by: DecisionRecord | undefined): string[] {
+  if (status === 'pending') return [];
+  const asked =
+    status === 'accepted'
+      ? 'only hold rules with "applies_to: [pending, accepted]" are asked about it now'
+      : 'no rule is asked about it now';
+  if (!by) return [`${number} is ${status}, by no decision in the journal; ${asked}`];
+  const { decisionId, at, actor, evaluation, reason } = by;
+  const rules = actor === 'daemon' ? ` (${evaluation.live.rules.join(' ')})` : '';
+  return [
+    visible(`${number} is ${status}: decision ${decisionId} by ${actor}${rules}, ${reason}`),
+    `  decided ${new Date(at).toISOString()}; selvedge deliveries explain ${id}`,
+    `  ${asked}`,
+  ];
+}
+
 async function explainNow(
   context: CliContext,
-  delivery: string,
+  asked: string,
   options: ExplainOptions,
   command: Command,
 ): Promise<void> {
   const { directory, mode } = configOf(command, context).config.rules;
   const now = systemClock().now();
-  const evaluation = await withMirror(command, context, async (db, store) => {
+  const { evaluation, delivery, by } = await withMirror(command, context, async (db, store) => {
     const ruleSet = await namedRuleSet(db, options.rules ?? directory);
-    const facts = await presentFacts(store, delivery, ruleSet, now);
+    const facts = await presentFacts(store, asked, ruleSet, now);
     const { armed, lapsed } = await store.snapshot(async (tx) => ({
       armed: await armedRuleIds(tx, ruleSet, now),
       lapsed: lapsedRules(await readHolds(tx, facts.delivery.id), now),
     }));
-    return evaluate(ruleSet, facts, { mode: mode === 'shadow' ? 'shadow' : 'live', armed, lapsed });
+    const most = mode === 'shadow' ? 'shadow' : 'live';
+    const { delivery } = facts;
+    return {
+      evaluation: evaluate(ruleSet, facts, { mode: most, armed, lapsed }),
+      delivery,
+      by: endedBy(delivery, await decisionsOf(db, delivery.id)),
+    };
   });
-  if (options.json === true) context.output.json(evaluation);
-  else context.output.line(explain(evaluation));
+  const { output } = context;
+  if (options.json === true) {
+    const { status } = delivery;
+    output.json({ ...evaluation, status, decisionId: by?.decisionId ?? null });
+    return;
+  }
+  for (const line of statusLines(delivery, by)) output.line(line);
+  output.line(explain(evaluation));
 }
 
 export function rulesExplain(context: CliContext): Command {
@@ -41,7 +86,8 @@ export function rulesExplain(context: CliContext): Command {
     .summary('show what the rules say of a delivery now, and why')
     .description(
       'Asks the rules about the present facts of the delivery, decides nothing and writes\n' +
-        'nothing. What was decided before is shown by "selvedge deliveries explain".',
+        'nothing. What was decided before is shown by "selvedge deliveries explain"; of a\n' +
+        'delivery that is no longer pending, this tells which decision ended that.',
     )
     .argument('<delivery>', 'the id or the number of the delivery')
     .option('--rules <dir|hash>', 'other rules than the configured ones')

@@ -8,7 +8,7 @@ let house: Installation;
 let delivery: { readonly orderDeliveryId: number; readonly deliveryNo: string };
 
 beforeAll(async () => {
-  house = await installation();
+  house = await installation(undefined, 1);
   const { stdout } = await house.run('deliveries', 'list', '--pending', '--json');
   delivery = JSON.parse(stdout)[0];
 });
@@ -55,6 +55,23 @@ describe('rules explain', () => {
     expect(stdout.startsWith(`${delivery.deliveryNo} => `)).toBe(true);
     expect(stdout).toMatch(/ {2}(ok|no|\?\?) {2}line \d+ /);
     expect((await house.run('deliveries', 'list', '--json')).stdout).toBe(before);
+  });
+
+  it('tells which decision ended what is no longer pending', async () => {
+    const listed = await house.run('deliveries', 'list', '--status', 'accepted', '--json');
+    const { orderDeliveryId, deliveryNo, rules, reason } = JSON.parse(listed.stdout)[0];
+    const id = String(orderDeliveryId);
+    const [decision] = JSON.parse((await house.run('deliveries', 'explain', id, '--json')).stdout);
+    const { stdout } = await house.run('rules', 'explain', id);
+    const { decisionId } = decision;
+    const how = `decision ${decisionId} by daemon (${rules}), ${reason}`;
+    expect(stdout).toContain(`${deliveryNo} is accepted: ${how}\n`);
+    expect(stdout).toContain('only hold rules with "applies_to: [pending, accepted]" are asked');
+    expect(stdout).toContain(`\n${deliveryNo} => NOTHING`);
+    const told = JSON.parse((await house.run('rules', 'explain', id, '--json')).stdout);
+    expect(told).toMatchObject({ status: 'accepted', decisionId });
+    const pending = await house.run('rules', 'explain', delivery.deliveryNo, '--json');
+    expect(JSON.parse(pending.stdout)).toMatchObject({ status: 'pending', decisionId: null });
   });
 
   it('knows a hold whose time is up and that then says accept', async () => {
