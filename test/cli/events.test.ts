@@ -169,7 +169,7 @@ describe('selvedge events', () => {
     expect(audit).toMatchObject([{ action: 'events.replay', reason: 'trying' }]);
     const wrong = await house.call('events', 'replay', eventId, 'msg_none');
     expect(wrong).toMatchObject({ code: 1 });
-    expect((await house.call('events', 'replay')).stderr).toMatch(/name events, or a time/);
+    expect((await house.call('events', 'replay')).stderr).toMatch(/which events\?/);
 
     const links = [await openPortal(house)];
     await daemon.stop();

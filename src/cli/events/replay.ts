@@ -27,7 +27,8 @@ const answer: z.ZodType<ReplayResult> = z.object({
 function selectionOf(ids: readonly string[], since: string | undefined, now: number) {
   if ((ids.length === 0) === (since === undefined)) {
     const hint = 'selvedge events replay msg_…, or selvedge events replay --since 2h';
-    throw new UsageError('cli.no_selection', 'name events, or a time, not both', { hint });
+    const message = ids.length === 0 ? 'which events?' : 'name events, or a time, not both';
+    throw new UsageError('cli.no_selection', message, { hint });
   }
   return since === undefined ? { ids } : { since: parseMoment(since, now) };
 }
