@@ -58,8 +58,8 @@ export function lockFolder(path: string): FolderLock {
       const message = `cannot lock ${path}: ${toError(cause).message}`;
       throw new ConfigError('store.cannot_lock', message, { hint: FOLDER_HINT, cause });
     }
-    throw new StoreError('store.locked', `another daemon runs on this data folder (${path})`, {
-      hint: 'stop it first, or give this one a dataDir of its own',
+    throw new StoreError('store.locked', `a daemon runs on this data folder (${path})`, {
+      hint: 'stop it first; a second daemon needs a dataDir of its own',
       cause,
     });
   }

@@ -16,7 +16,7 @@ describe('the folder of the demo', () => {
     const lock = lockFolder(join(dir, 'data', 'daemon.lock'));
     const database = join(dir, 'data', 'mirror.db');
     writeFileSync(database, '');
-    expect(prepare).toThrow(/another daemon runs on this data folder/);
+    expect(prepare).toThrow(/a daemon runs on this data folder/);
     expect(existsSync(database)).toBe(true);
     lock.release();
     prepare();

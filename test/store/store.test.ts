@@ -205,7 +205,7 @@ describe('the instance lock', () => {
   it('lets one daemon in, tells the other why, and is free after a release', () => {
     const path = join(temporaryFolder(), 'daemon.lock');
     const lock = lockFolder(path);
-    expect(() => lockFolder(path)).toThrow(/another daemon runs on this data folder/);
+    expect(() => lockFolder(path)).toThrow(/a daemon runs on this data folder/);
     lock.release();
     lockFolder(path).release();
   });
