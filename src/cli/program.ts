@@ -31,9 +31,11 @@ function exitCodeTable(): string {
   return `\nExit codes:\n${rows.join('\n')}\n\n${json}\n\n${more}`;
 }
 
-/** An empty default says nothing to whoever reads the help. */
+/** An empty default says nothing to whoever reads the help; what must be given looks optional. */
 function optionDescription(option: Option): string {
-  return new Help().optionDescription(option).replace(/ \(default: (""|\[\]|\{\})\)$/, '');
+  const text = new Help().optionDescription(option);
+  if (option.mandatory) return `${text} (required)`;
+  return text.replace(/ \(default: (""|\[\]|\{\})\)$/, '');
 }
 
 /** Applies the frame to a command and everything below it. */

@@ -33,6 +33,13 @@ describe('the command line', () => {
     expect((await selvedge(['rules', 'stop', '--help'])).stdout).not.toMatch(/# +$/m);
   });
 
+  it('says which options must be given', async () => {
+    const { stdout } = await selvedge(['deliveries', 'release', '--help']);
+    expect(stdout).toMatch(/--reason <text> .*\(required\)$/m);
+    expect(stdout.match(/\(required\)/g)).toHaveLength(2);
+    expect((await selvedge(['sync', 'pause', '--help'])).stdout).not.toContain('(required)');
+  });
+
   it.each([[], ['status'], ['sync'], ['sync', 'run'], ['backup', 'restore']])(
     'shows the same by "help %s %s" as by --help',
     async (...words) => {
