@@ -1,4 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runCli } from '../../src/cli/program.ts';
@@ -52,7 +53,12 @@ describe('selvedge sync', () => {
     });
     expect(guess.status).toBe(401);
     await daemon.stop();
-    expect(await call('resume', 'brands')).toMatchObject({ code: 0 });
+    expect(await call('resume', 'brands', '--reason', 'looked')).toMatchObject({ code: 0 });
+    const { stdout: audit } = await selvedge('audit', 'list', '--subject', 'brands', '--json');
+    expect(JSON.parse(audit)).toMatchObject([
+      { action: 'sync.resume', actor: userInfo().username, reason: 'looked' },
+      { action: 'sync.pause', actor: userInfo().username, reason: 'looking' },
+    ]);
     expect((await call('run', 'brands')).stdout).toBe('brands is due when the daemon starts\n');
     const shown = await call('list', '--json');
     const brands = JSON.parse(shown.stdout).find(
