@@ -250,6 +250,30 @@ describe('the values behind a condition', () => {
     const [rule] = rulesOf(ruleText(['delivery.lines.size() > 0'])).rules;
     expect(rule?.reads).toEqual(['delivery.lines']);
   });
+
+  const behind = (condition: string) =>
+    decide(ruleText([condition]), {}).rules[0]?.clauses[0]?.operands;
+
+  it('keep the parentheses of the condition', () => {
+    expect(behind('order.quantity - (order.other_pending + 3) > 5')).toEqual([
+      { text: 'order.quantity - (order.other_pending + 3)', value: 7 },
+    ]);
+    const left = '((order.quantity - 1)) * (order.quantity + 2) > 5';
+    expect(behind(left)).toEqual([
+      { text: '((order.quantity - 1)) * (order.quantity + 2)', value: 108 },
+    ]);
+    const text = `'("a)\\")(" + order.reference).size() > 0'`;
+    expect(behind(text)).toEqual([{ text: '"a)\\")(" + order.reference', value: 'a)")(PO-1' }]);
+    const share = 'delivery.amount * 0.0000000001 > 0';
+    expect(behind(share)).toEqual([{ text: 'delivery.amount * 0.0000000001', value: '0.0000002' }]);
+    const lines = 'delivery.lines.exists(line, line.quantity - (line.ordered - 3) == 3)';
+    expect(behind(lines)).toMatchObject([{ which: 'match', of: 2, count: 2 }]);
+  });
+
+  it('stand on one line, however many the condition has', () => {
+    const condition = '|\n          order.quantity - // whole order\n          3 > 5';
+    expect(behind(condition)).toEqual([{ text: 'order.quantity - // whole order 3', value: 7 }]);
+  });
 });
 
 describe('hashes', () => {

@@ -4,14 +4,13 @@
  * match. This is what "why was it held?" is answered with.
  */
 import type { ASTNode } from '@marcbachmann/cel-js';
-import { serialize } from '@marcbachmann/cel-js';
 import type { Json } from '../../lib/json.ts';
 import { fieldsOf } from '../facts/table.ts';
 import { celTypeOf } from './environment.ts';
 import { LOOPS } from './lint.ts';
 import { type CelContext, compileExpression, type Language, type Program } from './program.ts';
 import { createResolver } from './shape.ts';
-import { childrenOf, isLiteral } from './tree.ts';
+import { childrenOf, isLiteral, sourceOf } from './tree.ts';
 import { readable } from './values.ts';
 
 /** Lines shown of those that decided a loop. */
@@ -41,9 +40,14 @@ function countText(value: unknown, record: string): string {
   return `${count} ${record}${count === 1 ? '' : 's'}`;
 }
 
+/** The text of a node on one line. */
+function textFor(node: ASTNode): string {
+  return sourceOf(node).replaceAll(/\s*\n\s*/g, ' ');
+}
+
 function valueOperand(node: ASTNode, language: Language): OperandProgram | undefined {
-  const text = serialize(node);
-  const compiled = compileExpression(text, language, 'any');
+  const text = textFor(node);
+  const compiled = compileExpression(sourceOf(node), language, 'any');
   if (!('program' in compiled)) return undefined;
   const shape = createResolver(language.types, () => undefined).shapeOf(node, new Map());
   const shown = (value: unknown): Json =>
@@ -94,15 +98,15 @@ function loopOperand(node: ASTNode, language: Language): OperandProgram | undefi
   const shape = createResolver(language.types, () => undefined).shapeOf(receiver, new Map());
   if (shape.kind !== 'records' || variable?.op !== 'id' || !bodyNode) return undefined;
   const env = language.env.clone().registerVariable(variable.args, celTypeOf(shape.record));
-  const list = compileExpression(serialize(receiver), language, 'any');
+  const list = compileExpression(sourceOf(receiver), language, 'any');
   // The body is known to be sound: it was checked with its loop around it.
   const scope = new Map([[variable.args, { ...shape, kind: 'record' as const }]]);
-  const body = compileExpression(serialize(bodyNode), { ...language, env, scope }, 'any');
+  const body = compileExpression(sourceOf(bodyNode), { ...language, env, scope }, 'any');
   if (!('program' in list) || !('program' in body)) return undefined;
   const read = new Set(body.program.reads.map((path) => path.slice(shape.path.length + 1)));
   const known = Object.keys(fieldsOf(shape.record));
   const loop: Loop = {
-    text: serialize(receiver),
+    text: textFor(receiver),
     which: name === 'all' ? 'fail' : 'match',
     variable: variable.args,
     list: list.program,
@@ -126,7 +130,7 @@ export function operandsOf(program: Program, language: Language): readonly Opera
   const seen = new Set<string>();
   const programs: OperandProgram[] = [];
   for (const node of operandNodes(program.ast)) {
-    const text = serialize(node);
+    const text = textFor(node);
     if (seen.has(text)) continue;
     seen.add(text);
     const made = loopOperand(node, language) ?? valueOperand(node, language);

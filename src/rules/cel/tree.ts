@@ -32,6 +32,26 @@ export function isLiteral(node: ASTNode): boolean {
   return node.op === 'value' || (node.op === 'list' && node.args.every(isLiteral));
 }
 
+const QUOTED = /"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'/g;
+
+/**
+ * The author's text of a node. The range of a node leaves out the parentheses around its first and
+ * its last part, and the library's own `serialize` those of `a - (b - c)`.
+ */
+export function sourceOf({ input, start, end }: ASTNode): string {
+  const code = input.replaceAll(QUOTED, (text) => ' '.repeat(text.length));
+  let [open, closed] = [0, 0];
+  for (const sign of code.slice(start, end)) {
+    if (sign === '(') open += 1;
+    else if (sign === ')' && open > 0) open -= 1;
+    else if (sign === ')') closed += 1;
+  }
+  let [from, to] = [start, end];
+  for (; closed > 0 && from > 0; from -= 1) if (code[from - 1] === '(') closed -= 1;
+  for (; open > 0 && to < code.length; to += 1) if (code[to] === ')') open -= 1;
+  return input.slice(from, to);
+}
+
 /** The text of a literal such as "DKK". */
 export function textOf(node: ASTNode | undefined): string | undefined {
   return node?.op === 'value' && typeof node.args === 'string' ? node.args : undefined;
