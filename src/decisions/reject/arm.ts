@@ -14,6 +14,7 @@ import { type Breaker, resetBreaker } from './breaker.ts';
 import { markSeen, seenCount } from './matches.ts';
 import { endEntries, reconsiderAll } from './queue.ts';
 import { latestReport, type ReportInput, storeReport } from './reports.ts';
+import { recallPushed } from './settle.ts';
 
 interface Who {
   readonly actor: string;
@@ -139,6 +140,7 @@ async function disarm(tx: Tx, ruleSet: RuleSet, ruleId: string, who: Who, at: nu
   const detail = `disarmed by ${who.actor}: ${who.reason}`;
   const end = { state: 'withdrawn', by: who.actor, rail: 'arming', detail, at } as const;
   const withdrawn = await endEntries(tx, ruleId, end);
+  await recallPushed(tx, ruleSet, at);
   await audit(tx, who, at, 'rules.disarm', ruleId, { withdrawn });
   await reconsiderAll(tx, at);
   return { withdrawn };

@@ -34,7 +34,7 @@ import {
   waitingEntries,
 } from './queue.ts';
 import { firstStop, LOOK_AGAIN_MS, type Stop } from './rails.ts';
-import { hasPushed, settlePushed } from './settle.ts';
+import { hasPushed, recallPushed, settlePushed } from './settle.ts';
 
 export interface RejectDeps {
   readonly store: Store;
@@ -81,8 +81,10 @@ async function judge(deps: RejectDeps, tx: Tx, entry: RejectEntry, at: number) {
   return { rules, mode, subject, evaluation, at };
 }
 
+type Judged = Omit<Judgement, 'outcome' | 'dueAt'>;
+
 /** What the rail leads to, besides the journal entry. */
-async function follow(tx: Tx, entry: RejectEntry, stop: Stop, at: number): Promise<void> {
+async function follow(tx: Tx, entry: RejectEntry, stop: Stop, { at, rules }: Judged) {
   const { rail, detail, next, until = at + LOOK_AGAIN_MS } = stop;
   if (next === 'wait') {
     await putOff(tx, entry.entryId, { rail, detail, until });
@@ -95,10 +97,9 @@ async function follow(tx: Tx, entry: RejectEntry, stop: Stop, at: number): Promi
   await tripBreaker(tx, { at, rail, detail });
   const tripped = { rail: 'breaker', detail: `it tripped: ${rail}, ${detail}` };
   await endEntries(tx, undefined, { ...end, ...tripped, state: 'held' });
+  await recallPushed(tx, rules.ruleSet, at);
   await reconsiderAll(tx, at);
 }
-
-type Judged = Omit<Judgement, 'outcome' | 'dueAt'>;
 
 /** A rail stands in the way: the hold with its name, once for each change of the reason. */
 async function stopAt(tx: Tx, entry: RejectEntry, judged: Judged, stop: Stop): Promise<Step> {
@@ -109,7 +110,7 @@ async function stopAt(tx: Tx, entry: RejectEntry, judged: Judged, stop: Stop): P
     const by = { actor: 'daemon', trigger: 'grace' };
     await recordDecision(tx, { ...judged, outcome, dueAt }, by);
   }
-  await follow(tx, entry, stop, at);
+  await follow(tx, entry, stop, judged);
   return { pushed: false, stop };
 }
 
@@ -235,7 +236,10 @@ export function createRejectExecutor(deps: RejectDeps): RejectExecutor {
         wake = new AbortController();
         // Mostly there is none, and a transaction would keep other writers waiting.
         if (await hasPushed(store.db)) {
-          await store.transaction((tx) => settlePushed(tx, clock.now()));
+          await store.transaction(async (tx) => {
+            await settlePushed(tx, clock.now());
+            await recallPushed(tx, deps.rules().ruleSet, clock.now());
+          });
         }
         const waiting = await waitingEntries(store.db);
         const now = clock.now();

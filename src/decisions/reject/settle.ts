@@ -1,15 +1,18 @@
 /** What became of the pushes of rejects, and whether too many of them failed. */
-import { pushReference } from '../../outbox/enqueue.ts';
+import { sql } from 'kysely';
+import { DELIVERY_STATUS_KIND, pushReference } from '../../outbox/enqueue.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import { isPushOf, MAY_HAVE_ARRIVED } from '../push.ts';
+import { cancelUnsent } from '../stop/kill-switch.ts';
+import { armedRuleIds } from './arming.ts';
 
 const DAY_MS = 86_400_000;
 
 async function pushed(db: Db | Tx) {
   const rows = await db
     .selectFrom('reject_entry')
-    .select(['entry_id', 'order_delivery_id', 'intent_decision_id'])
+    .select(['entry_id', 'order_delivery_id', 'intent_decision_id', 'rule_id', 'rule_hash'])
     .where('ended_at', 'is', null)
     .where('state', '=', 'pushing')
     .execute();
@@ -44,6 +47,28 @@ export async function settlePushed(tx: Tx, at: number): Promise<void> {
       })
       .where('entry_id', '=', entryId)
       .execute();
+  }
+}
+
+/**
+ * Calls off the pushes of rules that may not reject any more: disarmed, with another text, only
+ * watching, or behind the breaker. What was not sent is canceled, and what was is not sent again.
+ */
+export async function recallPushed(tx: Tx, ruleSet: RuleSet, at: number): Promise<void> {
+  const armed = await armedRuleIds(tx, ruleSet, at);
+  const may = new Map(
+    ruleSet.rules
+      .filter(
+        ({ id, mode }) => armed.has(id) && mode === 'live' && ruleSet.settings.mode === 'live',
+      )
+      .map(({ id, hash }) => [id, hash]),
+  );
+  for (const { rule_id: rule, rule_hash: hash, ...push } of await pushed(tx)) {
+    if (may.get(rule) === hash) continue;
+    const reference = pushReference(push.order_delivery_id, push.decisionId);
+    const which = sql<boolean>`(outbox.kind = ${DELIVERY_STATUS_KIND}
+      and outbox.reference = ${reference})`;
+    await cancelUnsent(tx, `rule ${rule} may not reject any more`, at, which);
   }
 }
 

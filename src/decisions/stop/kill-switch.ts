@@ -11,7 +11,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
@@ -106,19 +106,26 @@ function decisionOf({ cause }: { readonly cause: string }): number {
 /**
  * What the rules decided and was not sent yet; gives how many there were. What is on its way may
  * have arrived, which is confirmed; it is not sent a second time.
+ *
+ * @param which of the pushes that the rules decided on; all of them when left out.
  */
-export async function cancelUnsent(tx: Tx, reason: string, at: number): Promise<number> {
+export async function cancelUnsent(
+  tx: Tx,
+  reason: string,
+  at: number,
+  which: RawBuilder<boolean> = OF_RULES,
+): Promise<number> {
   const calledOff = await tx
     .updateTable('outbox')
     .set({ body: sql<string>`json_set(body, '$.calledOff', ${reason})` })
-    .where(OF_RULES)
+    .where(which)
     .where(UNDER_WAY)
     .returning('cause')
     .execute();
   const rows = await tx
     .updateTable('outbox')
     .set({ state: 'canceled', ended_at: at, last_error: reason })
-    .where(OF_RULES)
+    .where(which)
     .where(UNSENT)
     .returning(['cause', 'expected_from'])
     .execute();

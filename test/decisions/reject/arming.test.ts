@@ -1,8 +1,22 @@
 import { describe, expect, it } from 'vitest';
 import { unseenMatches } from '../../../src/decisions/reject/matches.ts';
-import { createCourt, DAY, settingsWith, UNLUCKY } from './support.ts';
+import { type Court, createCourt, DAY, settingsWith, UNLUCKY } from './support.ts';
 
 const WHO = { actor: 'ada', reason: 'agreed' };
+const NOT_ARMED = 'rule reject-unlucky may not reject any more';
+
+/** What is to be set, where it stands, why it ended, and why it is not sent again. */
+async function pushes({ store }: Court) {
+  const rows = await store.db
+    .selectFrom('outbox')
+    .select(['body', 'state', 'last_error'])
+    .orderBy('lane')
+    .execute();
+  return rows.map(({ body, state, last_error: error }) => {
+    const { orderDeliveryId, status, calledOff = null } = JSON.parse(body);
+    return [`${orderDeliveryId} ${status}`, state, error, calledOff];
+  });
+}
 
 describe('arming a reject rule', () => {
   it('asks for tests, a backtest and matches that somebody saw, all at once', async () => {
@@ -115,5 +129,38 @@ describe('disarming a reject rule', () => {
     await expect(court.operations.disarm('reject-unlukky', WHO)).rejects.toMatchObject({
       ...{ code: 'rules.no_reject_rule', hint: 'did you mean reject-unlucky?' },
     });
+  });
+
+  it('calls off what was not sent yet, and does not send again what was', async () => {
+    const court = await createCourt();
+    await court.unlucky(2);
+    await court.waiting();
+    await court.afterGrace();
+    await court.store.db
+      .updateTable('outbox')
+      .set({ state: 'in_doubt' })
+      .where('lane', 'like', '%2')
+      .execute();
+    await court.operations.disarm('reject-unlucky', WHO);
+    expect(await pushes(court)).toEqual([
+      ['1 rejected', 'canceled', NOT_ARMED, null],
+      ['2 rejected', 'in_doubt', null, NOT_ARMED],
+    ]);
+    expect(await court.decide()).toEqual(['1 hold']);
+    expect(await court.latest()).toMatchObject({
+      reason: `rail push: the push is canceled: ${NOT_ARMED}`,
+    });
+  });
+
+  it.each([
+    ['by another text', UNLUCKY.replace('[13, 14]', '[13]')],
+    ['by the mode of the rule', UNLUCKY.replace('mode: live', 'mode: shadow')],
+  ])('calls off what was not sent yet: %s', async (_what, text) => {
+    const court = await createCourt();
+    await court.waiting();
+    await court.afterGrace();
+    court.useRules(text);
+    await court.execute();
+    expect(await pushes(court)).toEqual([['1 rejected', 'canceled', NOT_ARMED, null]]);
   });
 });
