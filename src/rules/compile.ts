@@ -143,6 +143,18 @@ function checkBlocks({ action, hold, reject }: RawRule, reporter: Reporter): voi
   }
 }
 
+/** A rule that is asked about no delivery at any time would look enforced and enforce nothing. */
+function checkReach(raw: RawRule, reporter: Reporter): void {
+  const [from, until] = [timeOf(raw.effective_from), timeOf(raw.effective_until)];
+  if (from !== undefined && until !== undefined && from >= until) {
+    const message = 'the rule ends before it begins: effective_until must be after effective_from';
+    reporter.at(['effective_until'], { message });
+  }
+  if (raw.action === 'hold' || raw.applies_to.includes('pending')) return;
+  const message = `only hold rules look at accepted deliveries, this one is ${raw.action}`;
+  reporter.at(['applies_to'], { message, hint: 'leave it out, or add pending' });
+}
+
 const SPAN_DEFAULT = { kind: 'business-days', days: 3 } as const;
 
 function holdTiming({ action, hold }: RawRule): HoldTiming | undefined {
@@ -215,6 +227,7 @@ export function compileRule(
   const clauses = compileClauses(from, reporter, language);
   const complete = clauses.length === raw.when.length + raw.unless.length;
   if (complete && !wasInForce) checkCurrencies(clauses, reporter);
+  if (!wasInForce) checkReach(raw, reporter);
   warnEmptyAll(from, clauses, reporter);
   checkBlocks(raw, reporter);
   const record: Record<string, Program> = {};

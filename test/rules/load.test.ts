@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { loadRules } from '../../src/rules/load.ts';
 import { complaints, problemsOf, rulesOf, ruleText } from './support.ts';
 
 const DKK = 'order.currency == "DKK"';
@@ -183,6 +184,27 @@ describe('the loader', () => {
     expect(hint('delivery.lines.missing == 0')).toContain('delivery.lines.exists(line, …)');
     expect(hint('delivery.lines.exsts(line, true)')).toContain('did you mean: exists?');
     expect(hint('order.country in lists.nordic')).toContain('settings.yaml has none');
+  });
+
+  it('refuses a rule that would never be asked', () => {
+    const told = (rest: string, action = 'hold') =>
+      problemsOf(ruleText(['order.preorder'], rest, action))[0]?.split('\n')[0];
+    const times = (from: string, until: string) =>
+      told(`    effective_from: ${from}\n    effective_until: ${until}\n`);
+    expect(times('2026-12-24', '2026-12-01T08:00:00Z')).toBe(
+      'r.yaml:9:22 a: the rule ends before it begins: effective_until must be after effective_from',
+    );
+    expect(times('2026-12-01T08:00:00+01:00', '2026-12-01T07:00:00Z')).toContain(
+      'before it begins',
+    );
+    expect(times('2026-12-01', '2026-12-24')).toBeUndefined();
+    for (const action of ['accept', 'reject']) {
+      expect(told('    applies_to: [accepted]\n', action)).toContain('only hold rules look at');
+      expect(told('    applies_to: [pending, accepted]\n', action)).toBeUndefined();
+    }
+    expect(told('    applies_to: [accepted]\n')).toBeUndefined();
+    const text = ruleText(['order.preorder'], '    applies_to: [accepted]\n', 'accept');
+    expect('ruleSet' in loadRules([{ path: 'r.yaml', text }], true)).toBe(true);
   });
 
   it('knows the lists and tables of the settings', () => {
