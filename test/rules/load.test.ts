@@ -218,6 +218,13 @@ describe('the loader', () => {
     expect(complaints(['order.preorder'], mixed)[0]).toContain('mixes texts, numbers');
   });
 
+  it('lets texts be joined into the key of a table', () => {
+    const settings = 'version: 1\ntables: { limits: { DK-DKK: 5 } }\n';
+    const key = '(order.country + "-" + order.currency)';
+    expect(complaints([`${key} in tables.limits`], settings)).toEqual([]);
+    expect(complaints(['order.country == "-"'])[0]).toContain('is never a value of');
+  });
+
   it('asks in which currency a bare number is meant', () => {
     expect(complaints(['delivery.amount > 5000'])[0]).toContain('in which currency?');
     expect(complaints([DKK, 'delivery.amount > 5000'])).toEqual([]);

@@ -248,8 +248,10 @@ function visitBinary(
   if (ARITHMETIC.has(node.op) && isLiteral(left) && isLiteral(right)) {
     walk.problems.push({ ...at(node), message: 'write the result instead of a calculation' });
   }
-  checkLiteral(walk, left, right, scope);
-  checkLiteral(walk, right, left, scope);
+  if (!ARITHMETIC.has(node.op)) {
+    checkLiteral(walk, left, right, scope);
+    checkLiteral(walk, right, left, scope);
+  }
   if (node.op === 'in') checkIn(walk, right, scope);
   if (node.op === 'in' || node.op === '*') return;
   const shapeOf = (inner: ASTNode): Shape => walk.quiet.shapeOf(inner, scope);
