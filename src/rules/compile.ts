@@ -12,8 +12,8 @@ import type { RawRule } from './text/schema.ts';
 import type { Settings } from './text/settings-schema.ts';
 import { parseSpan, parseUntil } from './text/timing.ts';
 import {
+  cutAt,
   expressionProblem,
-  isCutByComment,
   offsetInFile,
   type ProblemDetail,
   type YamlPath,
@@ -60,7 +60,9 @@ function createReporter({ raw, source, path: rulePath }: RuleSource): Reporter {
   };
 }
 
-const CUT_HINT = 'YAML cut the text at " #": put the whole condition in single quotes';
+function cutHint(sign: string): string {
+  return `YAML cut the text at "${sign}": put the whole condition in single quotes`;
+}
 
 function compileAt(
   from: RuleSource,
@@ -80,9 +82,9 @@ function compileAt(
   const compiled = compileExpression(text, language, expected);
   const found: readonly CelProblem[] =
     'problems' in compiled ? compiled.problems : compiled.program.warnings;
-  const cut = node !== undefined && isCutByComment(node, fileText);
+  const cut = node && cutAt(node, fileText);
   for (const { start, end, message, hint, warning } of found) {
-    reporter.at(path, { message, hint: cut ? CUT_HINT : hint, warning }, { start, end });
+    reporter.at(path, { message, hint: cut ? cutHint(cut) : hint, warning }, { start, end });
   }
   return 'program' in compiled ? compiled.program : undefined;
 }

@@ -93,13 +93,21 @@ function cellValue(cell: Cell): unknown {
   return typeof cell === 'number' ? (parseDecimal(String(cell)) ?? new Decimal(0n, 0)) : cell;
 }
 
-/** Numbers with more digits than can be told apart; two of them would share a hash. */
+/**
+ * Numbers with more digits than can be told apart, of which two would share a hash, and such as
+ * look like a thousand and are one.
+ */
 function checkDigits(source: YamlSource, path: YamlPath, cell: Cell, problems: Problem[]): void {
   const node = source.nodeAt(path);
   if (typeof cell !== 'number' || !isScalar(node) || typeof node.source !== 'string') return;
   const [written, read] = [parseDecimal(node.source), parseDecimal(String(cell))];
-  if (written && read && compareExact(written, read) === 0) return;
   const [start = 0, end = 0] = node.range ?? [];
+  if (/^\d{1,3}\.000$/.test(node.source)) {
+    const hint = `write ${node.source.replace('.', '')} without a thousands separator, or ${cell}`;
+    const message = `${node.source} means ${cell}`;
+    problems.push(source.problem(start, end, { message, hint, warning: true }));
+  }
+  if (written && read && compareExact(written, read) === 0) return;
   const message = 'a number of at most 15 digits, such as 30000.01, is needed here';
   problems.push(source.problem(start, end, { message }));
 }

@@ -174,6 +174,12 @@ describe('the loader', () => {
     expect(hint('delivery.quantity > 5%')).toContain('write 5 without %');
     expect(hint('delivery.quantity > 50,000')).toContain('write 50000 without');
     expect(hint('delivery.quantity > 50.000')).toContain('write 50000 without');
+    const diff = 'delivery.lines.exists(line, line.price_diff_pct > 2,5)';
+    expect(hint(diff)).toBe(
+      'r.yaml:7:61 a: exists() takes a name and one condition - ' +
+        'did you mean: write 2.5 with a decimal point?',
+    );
+    expect(hint('delivery.lines.all(line)')).toContain('write all(line, …)');
     expect(hint('order.country == “DK”')).toContain('use plain quotes');
     expect(hint('order.season == null')).toContain('has(order.season)');
     expect(hint('order.age > 3')).toContain('write days(3)');

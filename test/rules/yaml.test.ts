@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { complaints, problemsOf, rulesOf, ruleText } from './support.ts';
 
 describe('the strict YAML subset', () => {
@@ -26,6 +26,46 @@ describe('the strict YAML subset', () => {
     expect(complaints(['order.reference == "PO #12"'])[0]).toContain('YAML cut the text at " #"');
     expect(complaints(['\'order.reference == "PO #12"\''])).toEqual([]);
     expect(complaints(['order.preorder # only pre-orders'])).toEqual([]);
+  });
+
+  it('explains a condition that was cut at a comma in brackets', () => {
+    const cut = (when: string) =>
+      problemsOf(ruleText(['x']).replace('    when:\n      - x\n', `    when: [ ${when} ]\n`))[0];
+    expect(cut('delivery.lines.all(line, line.missing == 0)')).toContain(
+      'YAML cut the text at ","',
+    );
+    expect(cut('order.country in ["DK", "SE"], order.preorder')).toContain('single quotes');
+    expect(cut('order.preorder, has(order.season)')).toBeUndefined();
+  });
+
+  it('blames the quotes only where quotes help', () => {
+    const rule = ruleText(['order.preorder']);
+    expect(problemsOf(rule.replace('when:', 'wen:')).map((text) => text.split('\n')[0])).toEqual([
+      'r.yaml:2:5 a: when is missing',
+      'r.yaml:6:5 a: there is no key "wen" - did you mean: when?',
+    ]);
+    const further = rule.replace('    when:', '      when:');
+    expect(problemsOf(further).join()).toContain('indent the lines alike');
+  });
+
+  it('says nothing past the log', () => {
+    const warn = vi.spyOn(process, 'emitWarning').mockReturnValue();
+    onTestFinished(() => warn.mockRestore());
+    const text = ruleText(['order.preorder'], '    message: {{order.country}}\n');
+    expect(problemsOf(text)[0]).toContain('message: Invalid input');
+    expect(warn).not.toHaveBeenCalled();
+  });
+
+  it('warns of keys that are other numbers than they look', () => {
+    const warnings = (settings: string) =>
+      rulesOf(ruleText(['order.preorder']), `version: 1\n${settings}`).warnings;
+    expect(warnings('tables: { t: { 0123: 1, "0124": 1, 7: 1 } }\n')).toMatchObject([
+      { message: 'YAML takes the key 0123 for the number 123', hint: 'write "0123" in quotes' },
+    ]);
+    expect(warnings('tables: { t: { DKK: 1.000 } }\nlists: { l: [2.000, 1.5] }\n')).toMatchObject([
+      { message: '1.000 means 1', line: 2 },
+      { message: '2.000 means 2', line: 3 },
+    ]);
   });
 
   it('refuses folded and broken lines, and keeps the columns of literal blocks', () => {

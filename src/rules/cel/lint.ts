@@ -9,6 +9,7 @@ import { parseDuration, parseExactTime } from '../../lib/units.ts';
 import type { FieldSpec } from '../facts/table.ts';
 import { amountOwner, type CurrencyOwner, fieldOwner, type Side } from './currency.ts';
 import { FAR_MS, type SetTypes } from './environment.ts';
+import { syntaxHint } from './hints.ts';
 import {
   createResolver,
   itemShape,
@@ -232,6 +233,13 @@ function visitMethod(walk: Walk, call: MethodArgs, node: ASTNode, place: Place):
     const hint = `write ${name}(line, …)`;
     const message = `"${variable.args}" is a fact; the item of a loop needs its own name`;
     walk.problems.push({ ...at(variable), message, hint });
+    return;
+  }
+  const tooMuch = bodies[name === 'map' ? 2 : 1];
+  if (bodies.length === 0 || tooMuch) {
+    const hint = (tooMuch && syntaxHint(node.input, tooMuch.start)) ?? `write ${name}(line, …)`;
+    const message = `${name}() takes a name and one condition`;
+    walk.problems.push({ ...at(tooMuch ?? node), message, hint });
     return;
   }
   const shape = itemShape(walk.quiet.shapeOf(receiver, place.scope));

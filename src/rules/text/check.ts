@@ -44,8 +44,12 @@ function ruleIdAt(source: YamlSource, path: YamlPath): string | undefined {
   return typeof found === 'string' ? found : undefined;
 }
 
+function isInCondition({ path }: z.core.$ZodIssue): boolean {
+  return path.some((step) => CONDITION_KEYS.has(step));
+}
+
 function hintOf(issue: z.core.$ZodIssue, value: unknown): string | undefined {
-  if (issue.path.some((step) => CONDITION_KEYS.has(step)) && typeof value !== 'string') {
+  if (value !== undefined && isInCondition(issue) && typeof value !== 'string') {
     return 'put the whole condition in single quotes';
   }
   if (issue.code !== 'invalid_value') return undefined;

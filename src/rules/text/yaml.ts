@@ -13,6 +13,7 @@ import {
   parseDocument,
   Scalar,
   visit,
+  type YAMLError,
 } from 'yaml';
 import type { Problem } from './problem.ts';
 
@@ -90,21 +91,22 @@ function createSource(file: RuleFile, doc: Document.Parsed, lines: LineCounter):
 const SCALAR_CODES: ReadonlySet<string> = new Set([
   'UNEXPECTED_TOKEN',
   'BLOCK_AS_IMPLICIT_KEY',
-  'MULTILINE_IMPLICIT_KEY',
   'BAD_SCALAR_START',
 ]);
 
-function parserHint(code: string, text: string): string | undefined {
+function parserHint({ code, message }: YAMLError, text: string): string | undefined {
   if (code === 'TAG_RESOLVE_FAILED') return `${QUOTE_HINT}, or use unless:`;
   if (code === 'TAB_AS_INDENT') return 'indent with spaces';
   if (code === 'DUPLICATE_KEY') return 'remove or rename one of them';
+  if (code === 'MULTILINE_IMPLICIT_KEY') return `indent the lines alike, or ${QUOTE_HINT}`;
+  if (code === 'MISSING_CHAR' && message.includes('flow')) return QUOTE_HINT;
   return SCALAR_CODES.has(code) || /[?{}&*!|>%@`]/.test(text) ? QUOTE_HINT : undefined;
 }
 
 function parserProblems(source: YamlSource, doc: Document.Parsed): Problem[] {
   return [...doc.errors, ...doc.warnings].map((error) => {
     const [start, end] = error.pos;
-    const hint = parserHint(error.code, source.file.text.slice(start, end));
+    const hint = parserHint(error, source.file.text.slice(start, end));
     const message =
       error.code === 'TAG_RESOLVE_FAILED'
         ? 'YAML takes a leading ! for a tag and drops the text'
@@ -125,9 +127,13 @@ function subsetProblems(source: YamlSource, doc: Document.Parsed): Problem[] {
   visit(doc, {
     Alias: (_, node) => add(node, { message: 'aliases (*) cannot be used', hint: QUOTE_HINT }),
     Pair: (_, pair) => {
-      if (isScalar(pair.key) && pair.key.value === '<<') {
-        add(pair.key, { message: 'merge keys (<<) cannot be used' });
-      }
+      if (!isScalar(pair.key)) return;
+      const { value, source: written } = pair.key;
+      if (value === '<<') add(pair.key, { message: 'merge keys (<<) cannot be used' });
+      // An account number would lose its zeros.
+      if (typeof value !== 'number' || written === String(value)) return;
+      const message = `YAML takes the key ${written} for the number ${value}`;
+      add(pair.key, { message, hint: `write "${written}" in quotes`, warning: true });
     },
     Node: (_, node) => {
       if (node.anchor) add(node, { message: 'anchors (&) cannot be used', hint: QUOTE_HINT });
@@ -156,6 +162,8 @@ export function readYaml(file: RuleFile): {
     uniqueKeys: true,
     merge: false,
     prettyErrors: false,
+    // Its words about keys that are no texts would go past the log; the shape is checked here.
+    logLevel: 'error',
     lineCounter: lines,
   });
   const source = createSource(file, doc, lines);
@@ -180,11 +188,12 @@ export function expressionProblem(node: Node, text: string): ProblemDetail | und
   return undefined;
 }
 
-/** True when YAML took the rest of the line, from ` #` on, for a comment. */
-export function isCutByComment(node: Node, text: string): boolean {
-  return (
-    isScalar(node) && node.type === Scalar.PLAIN && /^[ \t]+#/.test(text.slice(rangeOf(node)[1]))
-  );
+/** Where YAML took a part of the condition for something else: at ` #`, or at `,` in brackets. */
+export function cutAt(node: Node, text: string): ' #' | ',' | undefined {
+  if (!isScalar(node) || node.type !== Scalar.PLAIN) return undefined;
+  const rest = text.slice(rangeOf(node)[1]);
+  if (/^[ \t]+#/.test(rest)) return ' #';
+  return /^\s*,/.test(rest) ? ',' : undefined;
 }
 
 function literalOffset(source: string, value: string, offset: number): number {
