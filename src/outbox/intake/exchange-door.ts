@@ -8,14 +8,16 @@
  * programs may hold the lock; then everything waits here and nothing is lost.
  */
 import { existsSync } from 'node:fs';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import { RetryLaterError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
+import { inKeys } from '../../store/bulk.ts';
 import { type Exchange, openExchange } from '../../store/exchange/exchange.ts';
 import type { HandedIn, ReceiptRow } from '../../store/exchange/rows.ts';
 import { readRestored, writeRestored, writeState } from '../../store/state.ts';
-import type { Db, Store, Tx } from '../../store/store.ts';
+import type { Store, Tx } from '../../store/store.ts';
 import { importCustomers } from './customers.ts';
 import { type Delivered, type Handed, type Intake, invalid } from './hand-in.ts';
 import { isoTime, type Receipt, readReceipt, refusalReceipt } from './receipt.ts';
@@ -48,6 +50,8 @@ const CHARS_PER_ROUND = 4_000_000;
 const ANSWERS_MAX = 5_000;
 const CUSTOMERS_PER_ROUND = 200;
 const RECEIPTS_PER_ROUND = 200;
+/** Open documents of a start: each commit waits for the disk, and nobody else runs meanwhile. */
+const DUE_PER_COMMIT = 500;
 const FORGET_EVERY_MS = 3_600_000;
 const FORGET_PER_ROUND = 500;
 
@@ -201,14 +205,17 @@ async function catchUp({ store, clock, log }: ExchangeDoorDeps, exchange: Exchan
   if (cutOff > 0) {
     log.error({ receipts: cutOff }, 'the database was restored and does not know these documents');
   }
-  const again = (db: Db | Tx) =>
-    db.updateTable('intake').set((eb) => ({ receipt_due: eb('receipt_due', '+', 1) }));
+  const again = (tx: Tx) =>
+    tx.updateTable('intake').set((eb) => ({ receipt_due: eb('receipt_due', '+', 1) }));
   await store.transaction(async (tx) => {
     const mark = tx.deleteFrom('daemon_state').where('key', '=', NEW_FILE_KEY);
     if ((await mark.returning('key').execute()).length > 0) await again(tx).execute();
   });
-  for (const documentId of exchange.openDocuments()) {
-    await again(store.db).where('outbox_id', '=', documentId).execute();
+  const open = exchange.openDocuments();
+  for (let start = 0; start < open.length; start += DUE_PER_COMMIT) {
+    const some = open.slice(start, start + DUE_PER_COMMIT);
+    await store.transaction((tx) => again(tx).where(inKeys('outbox_id', some)).execute());
+    await nextTurn();
   }
 }
 

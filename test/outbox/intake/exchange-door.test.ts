@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, rmSync, statSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -224,6 +224,23 @@ describe('the SQL door', () => {
     expect(await receiptOf(doors, 2)).toMatchObject({ state: 'queued' });
     await until('the end', () => doors.sql('SELECT 1 FROM receipt WHERE final') || undefined);
     expect(await receiptOf(doors, 1)).toMatchObject({ state: 'confirmed', orderId: 5 });
+  });
+
+  it('starts without a commit for each of a thousand open documents', async () => {
+    const { store, intake, sql: client, stop, start } = await openDoors();
+    const count = 1_000;
+    await intake.handIn(Array.from({ length: count }, (_, at) => delivered(`SO-${at + 1}`)));
+    const shownAfter = (time: string) => () =>
+      client(`SELECT count(*) FROM receipt WHERE changed_at > '${time}'`) === `${count}` ||
+      undefined;
+    await until('all receipts', shownAfter(''));
+    await stop();
+    const last = client('SELECT max(changed_at) FROM receipt');
+    await sql`pragma wal_checkpoint(truncate)`.execute(store.db);
+    start();
+    await until('all of them again', shownAfter(last));
+    // Each commit writes at least one page into the log.
+    expect(statSync(`${store.path}-wal`).size).toBeLessThan(count * 2_048);
   });
 
   it('cuts off receipts of documents that a restored database does not know', async () => {
