@@ -21,10 +21,14 @@ import { DAMAGED, isDamaged } from './submission.ts';
 const AMOUNT_MAX = 1_000_000_000_000;
 const DAYS_MAX = 100_000;
 
+const AMOUNT_WANTED = `must be a number from -${AMOUNT_MAX} to ${AMOUNT_MAX}`;
+const DAYS_WANTED = `must be a whole number from 0 to ${DAYS_MAX}`;
+const TIME_WANTED = 'must be a time such as 2026-11-21T08:00:00Z or, in UTC, 2026-11-21 08:00:00';
+
 const money = z
-  .number()
-  .min(-AMOUNT_MAX)
-  .max(AMOUNT_MAX)
+  .number(AMOUNT_WANTED)
+  .min(-AMOUNT_MAX, AMOUNT_WANTED)
+  .max(AMOUNT_MAX, AMOUNT_WANTED)
   .nullable()
   .transform((amount) => minorUnits(amount));
 
@@ -34,7 +38,7 @@ const text = z.string().refine((written) => !isDamaged(written), DAMAGED);
 const time = z
   .string()
   .transform((written) => written.trim().replace(/^(\d{4}-\d\d-\d\d) (\d\d:.*[^Zz])$/, '$1T$2Z'))
-  .pipe(z.union([z.iso.datetime({ offset: true }), z.iso.date()]))
+  .pipe(z.union([z.iso.datetime({ offset: true }), z.iso.date()], TIME_WANTED))
   .transform((iso) => Date.parse(iso))
   .nullable();
 
@@ -52,7 +56,7 @@ const rowSchema = z
       .string()
       .regex(/^[A-Z]{3}$/, 'must be three capital letters')
       .nullable(),
-    overdue_days: z.int().min(0).max(DAYS_MAX).nullable(),
+    overdue_days: z.int(DAYS_WANTED).min(0, DAYS_WANTED).max(DAYS_MAX, DAYS_WANTED).nullable(),
     blocked: z.int().min(0).max(1).nullable(),
     as_of: time,
     extra,

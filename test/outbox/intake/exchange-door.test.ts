@@ -305,6 +305,7 @@ describe('the SQL door', () => {
     const problem = 'SELECT account_no, path FROM erp_customer_problem';
     await until('the problem', () => doors.sql(problem) || undefined);
     expect(doors.sql(problem)).toBe('C1|as_of');
+    expect(doors.sql('SELECT message FROM erp_customer_problem')).toContain('must be a time such');
     expect((await rows())[0]).toMatchObject({ as_of: at, deleted_at: null });
     const kept = await doors.store.db.selectFrom('quarantine').selectAll().execute();
     expect(kept).toMatchObject([{ entity: 'erp_customer', path: 'as_of' }]);
