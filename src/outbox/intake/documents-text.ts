@@ -37,9 +37,11 @@ export function readDocuments(text: string): TextDocument[] {
     .filter(({ content }) => content !== '' && content !== '\uFEFF');
   const [first] = lines;
   if (!first) return [{ line: 1, problems: [{ path: '', message: 'is empty' }] }];
-  // A first line that is no JSON by itself: one broken document, not one a line.
-  const head = documentOf(first.line, first.content);
-  if (lines.length === 1 || head.problems.length > 0) return [{ ...whole, line: first.line }];
+  // One broken document over many lines has lines that are none by themselves.
+  const isOneEach =
+    documentOf(first.line, first.content).problems.length === 0 ||
+    lines.every(({ content }) => content.startsWith('{'));
+  if (lines.length === 1 || !isOneEach) return [{ ...whole, line: first.line }];
   if (lines.length > DOCUMENTS_MAX) {
     const message = `holds ${lines.length} documents; ${DOCUMENTS_MAX} are the most at once`;
     return [{ line: 1, problems: [{ path: '', message }] }];

@@ -1,0 +1,27 @@
+import { describe, expect, it } from 'vitest';
+import { readEntries } from '../../../src/outbox/intake/folder/drop-file.ts';
+import { order } from './support.ts';
+
+function line(reference: string): string {
+  return JSON.stringify({ kind: 'order', reference, payload: order() });
+}
+
+function told(text: string) {
+  return readEntries(text).map(({ line: at, reference, problems }) => {
+    return `${at} ${reference ?? problems.map(({ message }) => message).join()}`;
+  });
+}
+
+describe('a text with many documents', () => {
+  it('keeps those behind a first line that is cut off or mistyped', () => {
+    const [cutOff] = line('SO-1').split('"payload"');
+    const [first, ...others] = told(`${cutOff}\n${line('SO-2')}\r\n\n${line('SO-3')}\n`);
+    expect(first).toMatch(/^1 is no JSON: /);
+    expect(others).toEqual(['2 SO-2', '4 SO-3']);
+  });
+
+  it('is one document when its lines are none by themselves', () => {
+    const pretty = JSON.stringify({ kind: 'order', payload: order() }, null, 2);
+    expect(told(pretty.replace('[', ''))).toMatchObject([expect.stringMatching(/^1 is no JSON/)]);
+  });
+});
