@@ -202,7 +202,7 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /** Where a schema has no words of its own. */
-function wording(issue: z.core.$ZodRawIssue): string | undefined {
+export function wording(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code === 'invalid_type') {
     if (issue.input === undefined) return 'is missing';
     const type = TYPES[issue.expected];

@@ -102,7 +102,9 @@ export function parsePayload(
   try {
     return { payload: JSON.parse(text.replace(/^\uFEFF/, '')) };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const said = error instanceof Error ? error.message : String(error);
+    // Of a document that is a line of many, which line that is must not be told otherwise.
+    const reason = said.replace(/ at position \d+ \(line 1 column (\d+)\)$/, ' at column $1');
     return { problems: [{ path: '', message: `is no JSON: ${reason}` }] };
   }
 }

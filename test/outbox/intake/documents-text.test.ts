@@ -24,4 +24,15 @@ describe('a text with many documents', () => {
     const pretty = JSON.stringify({ kind: 'order', payload: order() }, null, 2);
     expect(told(pretty.replace('[', ''))).toMatchObject([expect.stringMatching(/^1 is no JSON/)]);
   });
+
+  it('names the column in the line, and not line 1 of it', () => {
+    const [, second] = told(`${line('SO-1')}\n{kind: "order"}`);
+    expect(second).toMatch(/^2 is no JSON: .* at column 2$/);
+    const [whole] = told('{"kind": "order",\n"payload": {,}}');
+    expect(whole).toMatch(/^1 is no JSON: .*\(line 2 column 13\)$/);
+  });
+
+  it('says of a list that it is no document', () => {
+    expect(told(`[${line('SO-1')}]`)).toEqual(['1 must be a JSON object']);
+  });
 });

@@ -3,7 +3,7 @@
  * SQL; the reference may stand in the payload instead.
  */
 import { z } from 'zod';
-import type { Problem } from '../../documents.ts';
+import { type Problem, wording } from '../../documents.ts';
 import { readDocuments } from '../documents-text.ts';
 import type { Submission } from '../submission.ts';
 
@@ -40,10 +40,7 @@ function broken(line: number, problems: readonly Problem[], value?: unknown): Fi
 export function readEnvelope(
   value: unknown,
 ): { readonly submission: Submission } | { readonly problems: readonly Problem[] } {
-  const parsed = envelopeSchema.safeParse(value, {
-    error: (issue) =>
-      issue.code === 'invalid_type' && issue.input === undefined ? 'is missing' : undefined,
-  });
+  const parsed = envelopeSchema.safeParse(value, { error: wording });
   if (!parsed.success) {
     const problems = parsed.error.issues.map(({ path, message }) => {
       return { path: path.join('.'), message };
