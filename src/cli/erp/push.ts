@@ -24,6 +24,8 @@ interface Noun {
 }
 
 const FILE_BYTES_MAX = 67_108_864;
+/** Of a path: its end says more. */
+const SOURCE_CHARS_MAX = 500;
 /** In one request to the daemon, whichever is reached first. */
 const DOCUMENTS_PER_REQUEST = 100;
 const CHARS_PER_REQUEST = 1_000_000;
@@ -234,7 +236,7 @@ function pushCommand(context: CliContext, { kind, plural, example }: Noun): Comm
       const lines = broken.map((document) => brokenLine(document, kind, options));
       const sound = documents.filter(({ problems }) => problems.length === 0);
       for (const batch of batches(sound)) {
-        const source = file === '-' ? 'standard input' : file;
+        const source = file === '-' ? 'standard input' : file.slice(-SOURCE_CHARS_MAX);
         lines.push(...(await send(self, context, kind, batch, { ...options, source })));
       }
       const ended =

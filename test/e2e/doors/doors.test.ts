@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
@@ -181,6 +181,16 @@ describe('selvedge orders push', () => {
     expect(stdout).toMatch(/^SO-1: fit.*\nSO-2: refused: lines\[0\]\.barcode /);
     expect(code).toBe(3);
     expect(await house.daemon.store.db.selectFrom('outbox').selectAll().execute()).toEqual([]);
+  });
+
+  it('takes a file however long its path is', async () => {
+    const house = await openDoors({ 'outbox.stop': true });
+    const folder = join(house.folder, ...['a', 'b', 'c'].map((letter) => letter.repeat(200)));
+    mkdirSync(folder, { recursive: true });
+    const file = join(folder, 'order.json');
+    writeFileSync(file, JSON.stringify({ reference: 'SO-1', ...house.order() }));
+    const { code, stdout } = await house.call('orders', 'push', file);
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^SO-1: queued, document 1/)]);
   });
 
   it('does not take a refund for wrong whose order is still on its way', async () => {
