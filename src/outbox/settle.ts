@@ -196,7 +196,9 @@ async function verdictOf(
     case 'unfit': {
       const problems = JSON.stringify(finding.problems);
       const errors = finding.problems.filter(({ severity }) => severity === 'error');
-      const reason = errors.map(({ path, message }) => `${path}: ${message}`).join('; ');
+      const reason = errors
+        .map(({ path, message }) => (path === '' ? message : `${path}: ${message}`))
+        .join('; ');
       return ended('refused', now, { problems }, reason);
     }
     case 'unclear':
