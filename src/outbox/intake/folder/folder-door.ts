@@ -24,7 +24,6 @@ import {
   type FolderLook,
   isAsRead,
   isMissing,
-  obstacleIn,
   orMissing,
   readContent,
   readyFiles,
@@ -331,9 +330,9 @@ async function takeFiles(
   const { clock, log } = deps;
   const now = clock.monotonic();
   for (const [name, until] of leftAlone) if (until <= now) leftAlone.delete(name);
-  for (const name of await readyFiles(deps, sightings, (one) => leftAlone.has(one))) {
+  const ready = await readyFiles(deps, sightings, (name) => leftAlone.has(name));
+  for (const { name, obstacle } of ready) {
     if (signal.aborted) return;
-    const obstacle = obstacleIn(name);
     try {
       if (obstacle === undefined) {
         await takeFile(deps, name);

@@ -3,7 +3,7 @@
  * dot or do not end in `.json` are left alone, so is a file that still grows. Links are not
  * followed: who may write the folder must not read other files through us.
  */
-import { constants, type Stats } from 'node:fs';
+import { constants, type Dirent, type Stats } from 'node:fs';
 import { open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../../lib/clock.ts';
@@ -32,8 +32,11 @@ const FILES_PER_ROUND = 100;
 /** Of a file system, and what names of receipts and of older files have more. */
 const NAME_BYTES_MAX = 255 - '.'.length - '.0123456789ab'.length - '.receipt.json.tmp'.length;
 
-/** Why a file is never taken under this name; undefined: it may be. */
-export function obstacleIn(name: string): string | undefined {
+/** Why this is never taken; undefined: it may be. */
+function obstacleIn(found: Dirent): string | undefined {
+  const { name } = found;
+  if (found.isDirectory()) return 'it is a folder';
+  if (!found.isFile()) return 'it is no file (a link counts as such)';
   const bytes = Buffer.byteLength(name);
   if (bytes > NAME_BYTES_MAX) {
     return `its name has ${bytes} bytes; ${NAME_BYTES_MAX} are the most`;
@@ -67,28 +70,31 @@ export async function isAsRead(path: string, { mark }: FileContent): Promise<boo
   return info !== undefined && markOf(info) === mark;
 }
 
-/**
- * Names of files that nobody writes any more, in order, but those that are left alone; also those
- * that are never taken, which need not even be found under their names.
- */
+/** What may be read; or, with an obstacle, what is never taken and need not even be found. */
+interface Ready {
+  readonly name: string;
+  readonly obstacle?: string;
+}
+
+/** Files that nobody writes any more, in order, but those that are left alone. */
 export async function readyFiles(
   look: FolderLook,
   sightings: Sightings,
   isLeftAlone: (name: string) => boolean,
-): Promise<string[]> {
+): Promise<Ready[]> {
   const { clock, folder, settleMs } = look;
   const found = await readdir(folder, { withFileTypes: true });
-  const names = found
-    .filter((one) => one.isFile() && one.name.endsWith('.json') && !one.name.startsWith('.'))
-    .map(({ name }) => name)
-    .filter((name) => !isLeftAlone(name))
-    .sort();
-  const present = new Set(names);
+  const looked = found
+    .filter(({ name }) => name.endsWith('.json') && !name.startsWith('.') && !isLeftAlone(name))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+  const present = new Set(looked.map(({ name }) => name));
   for (const name of sightings.keys()) if (!present.has(name)) sightings.delete(name);
-  const ready: string[] = [];
-  for (const name of names.slice(0, FILES_PER_ROUND)) {
-    if (obstacleIn(name) !== undefined) {
-      ready.push(name);
+  const ready: Ready[] = [];
+  for (const one of looked.slice(0, FILES_PER_ROUND)) {
+    const { name } = one;
+    const obstacle = obstacleIn(one);
+    if (obstacle !== undefined) {
+      ready.push({ name, obstacle });
       continue;
     }
     const info = await orMissing(stat(join(folder, name)));
@@ -99,7 +105,7 @@ export async function readyFiles(
     sightings.set(name, { mark, since });
     // A renamed file is older than our first sight of it; a clock that is ahead says nothing.
     const restedMs = Math.max(clock.monotonic() - since, clock.now() - info.mtimeMs);
-    if (restedMs >= settleMs) ready.push(name);
+    if (restedMs >= settleMs) ready.push({ name });
   }
   return ready;
 }
