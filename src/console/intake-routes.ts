@@ -19,7 +19,7 @@ import type { Secret } from '../lib/secret.ts';
 import { readEnvelope } from '../outbox/intake/folder/drop-file.ts';
 import { type Handed, type Intake, invalid } from '../outbox/intake/hand-in.ts';
 import { findDocument, readReceipt, refusalReceipt } from '../outbox/intake/receipt.ts';
-import type { Submission } from '../outbox/intake/submission.ts';
+import { parsePayload, type Submission } from '../outbox/intake/submission.ts';
 import type { Store } from '../store/store.ts';
 import type { RouteGroup } from './api.ts';
 
@@ -139,6 +139,13 @@ function installReading(app: FastifyInstance, deps: IntakeRouteDeps): void {
   });
 }
 
+function jsonOf(text: string): unknown {
+  const read = parsePayload(text);
+  if ('payload' in read) return read.payload;
+  const message = read.problems.map((problem) => `the body ${problem.message}`).join('; ');
+  throw Object.assign(new Error(message), { statusCode: 400 });
+}
+
 /** Errors of the request itself; what is not the client's fault goes to the log. */
 function onError({ log }: IntakeRouteDeps) {
   return (error: unknown, _request: FastifyRequest, reply: FastifyReply): FastifyReply => {
@@ -159,7 +166,13 @@ export function intakeRoutes(deps: IntakeRouteDeps): RouteGroup {
     access: 'open',
     install(app) {
       app.setErrorHandler(onError(deps));
-      app.removeContentTypeParser('text/plain');
+      // None for text/plain; and the framework's own does not say where a body is no JSON.
+      app.removeAllContentTypeParsers();
+      app.addContentTypeParser<string>(
+        'application/json',
+        { parseAs: 'string' },
+        async (_: FastifyRequest, body: string) => jsonOf(body),
+      );
       app.addHook('onRequest', async (request, reply) => {
         if (clientOf(deps, request) !== undefined) return undefined;
         const message = 'no token of intake.clients came with it';

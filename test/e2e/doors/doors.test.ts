@@ -128,7 +128,11 @@ describe('the HTTP door', () => {
     ]);
     const nameless = await house.post('/api/orders', house.order());
     expect(nameless.body.problems).toMatchObject([{ path: 'reference' }]);
-    expect((await house.post('/api/orders', '{"lines": ')).status).toBe(400);
+    const broken = await house.post('/api/orders', '{"lines": 1,}');
+    expect([broken.status, broken.body.message]).toEqual([
+      400,
+      expect.stringMatching(/^the body is no JSON: .* at column 13$/),
+    ]);
     expect((await house.post('/api/orders', payload, key('not visible'))).status).toBe(400);
     const text = { 'content-type': 'text/plain' };
     expect((await house.post('/api/orders', 'x', text)).status).toBe(415);
