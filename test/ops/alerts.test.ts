@@ -65,6 +65,7 @@ async function anHourOf(
   const inbox = { accepted: 0, duplicates: 0, unknownType: 0, commits: 0, failedCommits: 0 };
   const service = { requests: 0, retries: 0, waitMs: 0, bytesReceived: 0, active: 0 };
   const metrics = createMetrics({
+    clock,
     build: { version: '1' },
     readDatabase: () => Promise.reject(new Error('not asked')),
     readLive: () => ({

@@ -30,9 +30,6 @@ export interface HealthDeps {
   readonly isOpen: () => boolean;
 }
 
-/** Fewer scrapes than this are no more exact; more would only cost. */
-const SAME_MS = 2_000;
-
 function bytesOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
@@ -76,17 +73,6 @@ function liveReadings(deps: HealthDeps & { readonly config: Config }): LiveReadi
   };
 }
 
-/** Remembers the last result for a moment, so that many who ask cost no more than one. */
-function remembered<T>(clock: Clock, read: () => Promise<T>): () => Promise<T> {
-  let last: { readonly at: number; readonly result: Promise<T> } | undefined;
-  return () => {
-    if (last === undefined || clock.monotonic() - last.at > SAME_MS) {
-      last = { at: clock.monotonic(), result: read() };
-    }
-    return last.result;
-  };
-}
-
 export function createHealth(config: Config, deps: HealthDeps): Health {
   const { store, clock, space } = deps;
   const freshness = freshnessOf(config);
@@ -99,7 +85,8 @@ export function createHealth(config: Config, deps: HealthDeps): Health {
     const { createMetrics } = await import('../../ops/metrics/metrics.ts');
     return createMetrics({
       build: { version: version(), node: process.version, instance: config.instance },
-      readDatabase: remembered(clock, readStored),
+      clock,
+      readDatabase: readStored,
       readLive: () => liveReadings({ ...deps, config }),
     });
   };

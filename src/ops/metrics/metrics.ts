@@ -1,16 +1,18 @@
 /** The metrics as Prometheus reads them, with those of the process (memory, CPU, loop delay). */
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import type { Clock } from '../../lib/clock.ts';
 import type { DatabaseReadings } from './readings.ts';
 import type { LiveReadings } from './sources.ts';
 import { DATABASE_MEASURES, LIVE_MEASURES, type Measure } from './table.ts';
 
 export interface Metrics {
   readonly contentType: string;
-  /** Reads everything and gives the text. */
+  /** Reads everything and gives the text; for a moment the same to all who ask. */
   text(): Promise<string>;
 }
 
 export interface MetricsDeps {
+  readonly clock: Clock;
   /** The name of this daemon and of what it runs on: labels of `selvedge_build_info`. */
   readonly build: Readonly<Record<string, string>>;
   readonly readDatabase: () => Promise<DatabaseReadings>;
@@ -18,6 +20,8 @@ export interface MetricsDeps {
 }
 
 const PREFIX = 'selvedge_';
+/** More scrapes than one in this time are no more exact, and anybody on this machine may ask. */
+const SAME_MS = 2_000;
 /** How finely the delay of the event loop is sampled; finer would cost an idle process CPU. */
 const LOOP_SAMPLE_MS = 100;
 
@@ -42,7 +46,18 @@ function install<T>(registry: Registry, measure: Measure<T>): (readings?: T) => 
   };
 }
 
-export function createMetrics({ build, readDatabase, readLive }: MetricsDeps): Metrics {
+/** Remembers the last result for a moment, so that many who ask cost no more than one. */
+function remembered<T>(clock: Clock, read: () => Promise<T>): () => Promise<T> {
+  let last: { readonly at: number; readonly result: Promise<T> } | undefined;
+  return () => {
+    if (last === undefined || clock.monotonic() - last.at > SAME_MS) {
+      last = { at: clock.monotonic(), result: read() };
+    }
+    return last.result;
+  };
+}
+
+export function createMetrics({ clock, build, readDatabase, readLive }: MetricsDeps): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_SAMPLE_MS });
   const info = { name: `${PREFIX}build_info`, help: 'Versions', labelNames: Object.keys(build) };
@@ -56,13 +71,13 @@ export function createMetrics({ build, readDatabase, readLive }: MetricsDeps): M
   const fromMemory = LIVE_MEASURES.map((measure) => install(registry, measure));
   return {
     contentType: registry.contentType,
-    async text() {
+    text: remembered(clock, async () => {
       const live = readLive();
       for (const update of fromMemory) update(live);
       const readings = await readDatabase().catch(() => undefined);
       up.set(Number(readings !== undefined));
       for (const update of fromDatabase) update(readings);
       return registry.metrics();
-    },
+    }),
   };
 }
