@@ -26,6 +26,8 @@ const QUANTITY_MAX = 1_000_000;
 const REFERENCE_CHARS_MAX = 200;
 
 const AMOUNT = /^\d{1,9}(?:\.\d{1,2})?$/;
+/** Only the first "@" that can part it is tried: a text may be of nothing else, and long. */
+const EMAIL = /^\S[^\s@]*@\S+$/;
 const AMOUNT_WANTED = 'must be an amount with at most two decimals, such as "19.95" or 19.95';
 
 /** Text with two decimals, whatever way it was written. */
@@ -58,7 +60,7 @@ const addressSchema = z.strictObject({
   zip: needed,
   countryCode: text.regex(/^[A-Z]{2}$/, 'must be two capital letters'),
   phone: needed,
-  email: text.regex(/^\S+@\S+$/, 'must be an e-mail address'),
+  email: text.regex(EMAIL, 'must be an e-mail address'),
   address2: text.optional(),
   company: text.optional(),
   provinceCode: text.optional(),

@@ -171,3 +171,18 @@ it('says what became of it and what to do next', async () => {
   });
   expect(await documentState(store.db, 99)).toBeUndefined();
 });
+
+it('says at once that an endless text is no e-mail address', () => {
+  const email = (text: string) => {
+    const shippingAddress = { email: text };
+    const found = problems('order', { ...ORDER, shippingAddress });
+    return found.filter((one) => one.startsWith('shippingAddress.email'));
+  };
+  const wrong = 'shippingAddress.email must be an e-mail address';
+  // A pattern that tries every "@" against every other would not come to an end.
+  expect(email(`${'@'.repeat(1_000_000)} x`)).toContain(wrong);
+  for (const text of ['@a', 'a@', 'a b@c', '@', ''])
+    expect([text, email(text)]).toEqual([text, [wrong]]);
+  for (const text of ['a@b', '@@b', 'a@@', 'a@b@c'])
+    expect([text, email(text)]).toEqual([text, []]);
+});
