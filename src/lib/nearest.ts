@@ -27,6 +27,8 @@ export function nearestName(word: string, known: Iterable<string>): string | und
   const limit = Math.min(3, Math.max(1, Math.ceil(word.length / 3)));
   let best: { name: string; edits: number } | undefined;
   for (const name of known) {
+    // Each letter more is an edit; a word from outside may have a million.
+    if (Math.abs(word.length - name.length) > limit) continue;
     const edits = distance(word.toLowerCase(), name.toLowerCase());
     if (edits <= limit && (!best || edits < best.edits)) best = { name, edits };
   }

@@ -12,4 +12,13 @@ describe('the nearest name', () => {
     expect(nearestName('accept', ['hold', 'reject'])).toBeUndefined();
     expect(nearestName('x', ['y'])).toBe('y');
   });
+
+  it('is not looked for letter by letter where the lengths are too far apart', () => {
+    const names = {
+      *[Symbol.iterator]() {
+        for (let at = 0; at < 2_000; at += 1) yield 'reference';
+      },
+    };
+    expect(nearestName('x'.repeat(1_000_000), names)).toBeUndefined();
+  });
 });
