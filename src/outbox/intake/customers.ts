@@ -4,7 +4,7 @@
  * and what is known of that customer stays as it was.
  */
 import { z } from 'zod';
-import { isJsonObject, tryParseJson } from '../../lib/json.ts';
+import { isJsonObject, isTooDeep, tryParseJson } from '../../lib/json.ts';
 import { minorUnits } from '../../lib/money.ts';
 import {
   type ErpCustomerRow,
@@ -45,6 +45,7 @@ const time = z
 const extra = text
   .transform((written) => tryParseJson(written))
   .refine(isJsonObject, 'must be a JSON object')
+  .refine((value) => !isTooDeep(value), 'is nested too deep')
   .pipe(z.record(z.string(), z.json()));
 
 const rowSchema = z

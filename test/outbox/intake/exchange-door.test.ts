@@ -334,4 +334,15 @@ describe('the SQL door', () => {
       UPDATE erp_customer SET extra = '{"group":"Gr\u00f6\u00dfe"}' WHERE account_no = 'C1'`);
     await until('no problem', () => (doors.sql(problem) === '' ? true : undefined));
   });
+
+  it('of which one is nested without end is named, and keeps no other', async () => {
+    const doors = await openDoors();
+    const deep = `{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
+    doors.sql(`INSERT INTO erp_customer(account_no, extra) VALUES ('C1', '${deep}'), ('C2', '{}')`);
+    const problem = 'SELECT account_no, path, message FROM erp_customer_problem';
+    const named = await until('the problem', () => doors.sql(problem) || undefined);
+    expect(named).toBe('C1|extra|is nested too deep');
+    const known = await doors.store.db.selectFrom('erp_customer').select('account_no').execute();
+    expect(known).toEqual([{ account_no: 'C2' }]);
+  });
 });
