@@ -10,7 +10,8 @@ import { tryParseJson } from '../../lib/json.ts';
 import { databaseMadeAt } from './inspect.ts';
 
 const part = z.object({
-  file: z.string(),
+  /** In the folder of the slip: whoever may put one there must not name files elsewhere. */
+  file: z.string().regex(/^[^/]+\.db$/),
   bytes: z.number(),
   sha256: z.string(),
   schema: z.number(),

@@ -123,6 +123,20 @@ describe('a backup', () => {
     expect(names.map((name) => modeOf(join(dirname(backup.path), name)))).toEqual([0o600, 0o600]);
   });
 
+  it('removes nothing outside of its folder, whatever a slip there says', async () => {
+    const dataDir = temporaryFolder();
+    await (await openMirror(dataDir)).close();
+    const plan = planIn(dataDir, 1);
+    const { backup } = await createBackup(plan, clock);
+    const mirror = { ...backup.manifest.mirror, file: '../mirror.db' };
+    const forged = join(plan.directory, 'backup-20000101T000000Z.json');
+    writeFileSync(forged, JSON.stringify({ ...backup.manifest, mirror }));
+    await clock.advance(1_000);
+    await createBackup(plan, clock);
+    expect(filesIn(dataDir)).toContain('mirror.db');
+    await expect(verifyBackup(forged)).rejects.toThrow(/is no backup/);
+  });
+
   it('takes the exchange along, and keeps as many as asked for', async () => {
     const dataDir = temporaryFolder();
     await (await openMirror(dataDir)).close();
