@@ -129,6 +129,22 @@ describe('selvedge events', () => {
     expect(JSON.parse((await tail).stdout)).toMatchObject({ orderId: orderOf(house) });
   }
 
+  it('shows a body that is nested without end as the text that it is', async () => {
+    const house = await startHouse();
+    const daemon = await house.start();
+    const text = '['.repeat(50_000) + ']'.repeat(50_000);
+    const row = { event_id: 'msg_deep', received_at: 0, sent_at: 0, secret_name: 'one' };
+    const rest = { type: null, order_id: null, duplicates: 0, outcome: 'stored' as const };
+    const body = Buffer.from(text);
+    await daemon.store.db
+      .insertInto('webhook_event')
+      .values({ ...row, ...rest, last_duplicate_at: null, body })
+      .execute();
+    const shown = await house.call('events', 'show', 'msg_deep', '--json');
+    expect(JSON.parse(shown.stdout)).toMatchObject({ form: 'text', body: text });
+    expect((await house.call('events', 'show', 'msg_deep')).stdout).toContain(text);
+  });
+
   it('lists, shows and replays what has come (R14), and prints links into the portal', async () => {
     const house = await startHouse();
     const daemon = await house.start();

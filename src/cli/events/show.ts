@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import { Command } from 'commander';
 import { type EventTrace, traceEvent } from '../../inbox/overview.ts';
 import { RefusedError } from '../../lib/errors.ts';
-import { tryParseJson } from '../../lib/json.ts';
+import { isTooDeep, tryParseJson } from '../../lib/json.ts';
 import { type CliContext, examples } from '../command.ts';
 import type { Output } from '../output.ts';
 import { withMirror } from '../reading.ts';
@@ -12,12 +12,13 @@ function iso(at: number): string {
   return new Date(at).toISOString();
 }
 
-/** The body as JSON where it is some, else as text, else in base64. */
+/** The body as JSON where it is some that can be written again, else as text, else in base64. */
 function readableBody(body: Buffer): { readonly form: string; readonly body: unknown } {
   if (!isUtf8(body)) return { form: 'base64', body: body.toString('base64') };
   const text = body.toString('utf8');
   const json = tryParseJson(text);
-  return json === undefined ? { form: 'text', body: text } : { form: 'json', body: json };
+  const isText = json === undefined || isTooDeep(json);
+  return isText ? { form: 'text', body: text } : { form: 'json', body: json };
 }
 
 function print(output: Output, trace: EventTrace): void {
