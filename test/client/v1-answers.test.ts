@@ -55,6 +55,31 @@ describe('V1 answers', () => {
     });
   });
 
+  it.each([1_767_225_600, { date: '2026-01-01' }, true])(
+    'puts nothing aside for members whose form nobody knows: %j',
+    async (odd) => {
+      const [line] = ORDER.orderLineItems;
+      const ids = { orderId: 7, orderDeliveryId: 8, orderRefundId: 9, pendingRefundId: 10 };
+      const one = { ...ids, status: 'pending', createdAt: odd };
+      const order = { ...ORDER, createdAt: odd, currency: odd, SeasonName: odd };
+      const delivery = { ...one, fulfilledLineItems: [{ ...line, fulfilledQuantity: 1 }] };
+      const refund = { ...one, refundedLineItems: [{ ...line, refundedQuantity: 1 }] };
+      const pending = { ...one, comment: odd, refundLineItems: [line] };
+      const lists = {
+        orders: [order],
+        deliveries: [delivery],
+        refunds: [refund],
+        pendingRefunds: [pending],
+      };
+      await answeredWith(envelope(200, lists), async (client) => {
+        expect((await client.orders()).rows).toEqual([order]);
+        expect((await client.deliveries(7)).rows).toMatchObject([delivery]);
+        expect((await client.refunds(7)).rows).toEqual([refund]);
+        expect((await client.pendingRefunds(7)).rows).toEqual([pending]);
+      });
+    },
+  );
+
   it('puts bad rows of a list aside with path and reason', async () => {
     const rows = [ORDER, { ...ORDER, orderId: 'seven' }, null, { ...ORDER, orderLineItems: null }];
     await answeredWith(envelope(200, { orders: rows }), async (client) => {

@@ -12,6 +12,8 @@ const text = z.string().nullish();
 const amount = z.number().nullish();
 const whole = z.int().nullish();
 const flag = z.boolean().nullish();
+/** Nobody knows what it looks like: it comes as it is, and is never a reason to put a row aside. */
+const loose = z.unknown().optional();
 
 /** A list that may be absent or null reads as empty. */
 function listOf<T extends z.ZodType>(row: T) {
@@ -132,9 +134,9 @@ export const salesOrderSchema = z.looseObject({
   orderLineItems: z.array(orderLineSchema),
   shippingAddress: addressSchema.nullish(),
   freight: freightSchema.nullish(),
-  createdAt: text,
-  currency: text,
-  SeasonName: text,
+  createdAt: loose,
+  currency: loose,
+  SeasonName: loose,
 });
 export type SalesOrder = z.infer<typeof salesOrderSchema>;
 
@@ -162,7 +164,7 @@ export const deliverySchema = z.looseObject({
   status: z.string(),
   fulfilledLineItems: z.array(fulfilledLineSchema),
   trackAndTrace: trackAndTraceSchema.nullish(),
-  createdAt: text,
+  createdAt: loose,
 });
 export type SalesOrderDelivery = z.infer<typeof deliverySchema>;
 
@@ -187,7 +189,7 @@ export const refundSchema = z.looseObject({
   refundedLineItems: z.array(refundedLineSchema),
   /** Only when it came from a pending refund. */
   pendingRefundId: whole,
-  createdAt: text,
+  createdAt: loose,
 });
 export type SalesOrderRefund = z.infer<typeof refundSchema>;
 
@@ -205,8 +207,8 @@ export const pendingRefundSchema = z.looseObject({
   reference: text,
   /** pending, confirmed or canceled. */
   status: z.string(),
-  comment: text,
-  createdAt: text,
+  comment: loose,
+  createdAt: loose,
   refundLineItems: z.array(pendingRefundLineSchema),
 });
 export type PendingRefund = z.infer<typeof pendingRefundSchema>;
