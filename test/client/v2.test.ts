@@ -2,7 +2,11 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Transport } from '../../src/client/transport.ts';
 import { createV2Client, type V2Client } from '../../src/client/v2/client.ts';
 import type { V2Page, V2Paging, V2Pull } from '../../src/client/v2/pages.ts';
-import { modelledFields, type ResourceType } from '../../src/client/v2/resources.ts';
+import {
+  isResourceType,
+  modelledFields,
+  type ResourceType,
+} from '../../src/client/v2/resources.ts';
 import { type Rig, startRig } from '../reference/support.ts';
 import { answerJson, impatient, rejection, startFaulty } from './support.ts';
 import { loggedIn } from './v1-support.ts';
@@ -330,6 +334,21 @@ describe('V2 answers', () => {
         expect(seen).toHaveLength(2);
       },
     );
+  });
+
+  it('puts nothing aside for attributes whose form nobody knows', async () => {
+    const odd = { a: 1 };
+    const style = { styleNo: 'S', description: 1, designer: odd, active: 'yes', updatedAt: 7 };
+    const named = { name: odd, code: 45 };
+    for (const [type, attributes] of Object.entries({ style, gender: named, country: named })) {
+      await serve(
+        () => ({ data: [{ type, id: '1', attributes }], links: { next: null } }),
+        async (client) => {
+          const [page] = await pagesOf(client.collection(isResourceType(type) ? type : 'color'));
+          expect(page?.rows).toMatchObject([{ attributes }]);
+        },
+      );
+    }
   });
 
   it('takes a list that is none for a failed read', async () => {

@@ -11,6 +11,8 @@ export type ResourceId = z.infer<typeof identitySchema>;
 
 const text = z.string().nullish();
 const flag = z.boolean().nullish();
+/** Nobody knows what it looks like: it comes as it is, and is never a reason to put a row aside. */
+const loose = z.unknown().optional();
 const toOne = z.looseObject({ data: identitySchema.nullish() }).nullish();
 const id = keyText;
 const toMany = z.looseObject({ data: z.array(identitySchema).nullish() }).nullish();
@@ -23,10 +25,10 @@ const schemas = {
       .looseObject({
         styleNo: text,
         styleName: text,
-        description: text,
-        designer: text,
-        active: flag,
-        updatedAt: text,
+        description: loose,
+        designer: loose,
+        active: loose,
+        updatedAt: loose,
       })
       .prefault({}),
     relationships: z
@@ -67,13 +69,13 @@ const schemas = {
   gender: z.looseObject({
     type: z.literal('gender'),
     id,
-    attributes: z.looseObject({ name: text }).prefault({}),
+    attributes: z.looseObject({ name: loose }).prefault({}),
     relationships: z.looseObject({}).prefault({}),
   }),
   country: z.looseObject({
     type: z.literal('country'),
     id,
-    attributes: z.looseObject({ name: text, code: text }).prefault({}),
+    attributes: z.looseObject({ name: loose, code: loose }).prefault({}),
     relationships: z.looseObject({}).prefault({}),
   }),
 } as const;
