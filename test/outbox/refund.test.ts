@@ -203,4 +203,26 @@ describe('a style', () => {
     expect(changed).toMatchObject({ styleName: 'Parka long', active: false });
     expect(await mirrored()).toMatchObject([{ style_name: 'Parka long', active: 0 }]);
   });
+
+  it('is not made again while the one that was made cannot be read', async () => {
+    const faults = [
+      { kind: 'reset', moment: 'after', count: 1, path: '*/pdm/styles', method: 'POST' },
+    ];
+    const quick = { 'outbox.quietTime': '10s', 'outbox.lookEvery': '2s' };
+    const knobs = { faults };
+    const house = await startHouse({ knobs, settings: quick, settingsOf: settings });
+    const { pdm } = house.reference;
+    const posts = vi.spyOn(pdm, 'addStyle');
+    const get = pdm.get.bind(pdm);
+    let shownOddly = 0;
+    vi.spyOn(pdm, 'get').mockImplementation((type, id) => {
+      const shown = get(type, id);
+      if (type !== 'style' || !shown || shownOddly === 9) return shown;
+      shownOddly += 1;
+      return { ...shown, attributes: { ...shown.attributes, styleName: ['Parka'] } };
+    });
+    const id = await house.put('style', 'N-1', body);
+    expect(await house.until(id, 'confirmed', 'refused')).toMatchObject({ state: 'confirmed' });
+    expect([posts.mock.calls.length, shownOddly]).toEqual([1, 9]);
+  });
 });

@@ -7,8 +7,8 @@
 import type { V2Client } from '../../client/v2/client.ts';
 import { modelledFields, type ResourceOf } from '../../client/v2/resources.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { RefusedError } from '../../lib/errors.ts';
-import type { JsonObject } from '../../lib/json.ts';
+import { RefusedError, RetryLaterError } from '../../lib/errors.ts';
+import { isJsonObject, type JsonObject } from '../../lib/json.ts';
 import { writeStyle } from '../../mirror/catalog/pdm.ts';
 import type { ReadSequence } from '../../store/state.ts';
 import type { Store } from '../../store/store.ts';
@@ -74,7 +74,17 @@ function judge(document: StyleDocument, shown: Style, mayDiffer: boolean): Findi
   return { found: 'unclear', reason, detail };
 }
 
-/** Every style with this number; the whole collection where the service has no such filter. */
+/** Of a row that cannot be read: whether it is another style is all that matters of it. */
+function mayHaveNumber(raw: unknown, styleNo: string): boolean {
+  const attributes = isJsonObject(raw) ? raw.attributes : undefined;
+  const given = isJsonObject(attributes) ? attributes.styleNo : undefined;
+  return !(typeof given === 'string' || typeof given === 'number') || String(given) === styleNo;
+}
+
+/**
+ * Every style with this number; the whole collection where the service has no such filter. Throws
+ * when one of them may be among the rows that cannot be read.
+ */
 async function withNumber(
   v2: NonNullable<StyleKindDeps['v2']>,
   styleNo: string,
@@ -83,7 +93,11 @@ async function withNumber(
   const search = async (filter: Readonly<Record<string, string>>): Promise<Style[]> => {
     const found: Style[] = [];
     const pull = v2.collection('style', { filter, fields: FIELDS }, { priority: 'push', signal });
-    for await (const { rows } of pull.pages) {
+    for await (const { rows, rejects } of pull.pages) {
+      if (rejects.some(({ raw }) => mayHaveNumber(raw, styleNo))) {
+        const text = `a style that may have the number ${styleNo} cannot be read`;
+        throw new RetryLaterError('outbox.style_unreadable', text);
+      }
       found.push(...rows.filter(({ attributes }) => attributes.styleNo === styleNo));
     }
     return found;
