@@ -59,9 +59,10 @@ const DRAIN_MS = 5_000;
 async function recordRefused(
   { store, clock }: InboxDeps,
   orderId: number,
-  { code, message }: RefusedError,
+  { code, message, hint }: RefusedError,
 ): Promise<void> {
-  const incident = { ...ORDER_UNREADABLE, key: String(orderId), detail: { code, message } };
+  const detail = { code, message, ...(hint === undefined ? {} : { hint }) };
+  const incident = { ...ORDER_UNREADABLE, key: String(orderId), detail };
   await openIncident(store.db, incident, clock.now());
 }
 

@@ -1,5 +1,6 @@
 /** An event may come before the service shows the order that it is about. */
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
+import { notFound } from '../../src/reference/v1/answer.ts';
 import { placeOrders } from '../e2e/support.ts';
 import { startTestDaemon, startTestReference, testConfig, until } from '../support/house.ts';
 
@@ -41,4 +42,23 @@ it('ends the incident about an order that could not be read when it can be read'
     return left.length === 0 || undefined;
   });
   expect((await incident())?.resolved_at).not.toBeNull();
+});
+
+it('says which setting leaves out a list that the account does not have', async () => {
+  const reference = await startTestReference({
+    world: { styles: 6, orders: 1 },
+    life: { ordersPerMinute: 0, packAfter: '1h' },
+  });
+  vi.spyOn(reference.world.book.pendingRefunds, 'ofOrder').mockImplementation(() => {
+    throw notFound('The endpoint was');
+  });
+  const daemon = await startTestDaemon(reference, testConfig(reference));
+  const incident = await until('the incident', () =>
+    daemon.store.db
+      .selectFrom('incident')
+      .select('detail')
+      .where('kind', '=', 'order_unreadable')
+      .executeTakeFirst(),
+  );
+  expect(incident.detail).toContain('set streams.orders.pendingRefunds: false');
 });
