@@ -215,9 +215,9 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
       if (provisional) await reconsiderAll(tx, clock.now());
       return disarmedBy(tx, before, next);
     });
+    onInForce?.();
     inForce = next;
     provisional = false;
-    onInForce?.();
     tellReloaded(log, diff, disarmed);
     return { diff, disarmed };
   };

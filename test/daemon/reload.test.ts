@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Config } from '../../src/config/schema.ts';
@@ -101,11 +101,13 @@ describe('a reload', () => {
     expect((await daemon.reload(WHO)).disarmed).toEqual(['hold-large']);
   });
 
-  it('reads the configuration too, and tells what needs a restart', async () => {
+  it('reads the configuration too, and tells what acts now and what needs a restart', async () => {
     const config = testConfig(reference, { folder });
+    const directory = join(folder, 'elsewhere');
+    cpSync(config.rules.directory, directory, { recursive: true });
     let read: () => Config = () => ({
       ...config,
-      rules: { ...config.rules, mode: 'shadow' },
+      rules: { ...config.rules, mode: 'shadow', directory },
       outbox: { ...config.outbox, stop: true },
     });
     let told = '';
@@ -116,8 +118,12 @@ describe('a reload', () => {
       },
     });
     const daemon = await open(config, () => read(), log);
-    expect((await daemon.reload(WHO)).restart).toEqual(['outbox.stop']);
+    const { diff, mode, ...reloaded } = await daemon.reload(WHO);
+    expect([diff.from === diff.to, mode]).toEqual([true, { from: 'live', to: 'shadow' }]);
+    expect(reloaded.directory).toEqual({ from: config.rules.directory, to: directory });
+    expect(reloaded.restart).toEqual(['outbox.stop']);
     expect(told).toContain('the rules act in another mode');
+    expect(told).toContain('the rules are read from another folder');
     read = () => {
       throw new ConfigError('config.invalid', 'the configuration has a mistake');
     };
@@ -218,8 +224,9 @@ describe('a start without good rules', () => {
     const daemon = await open(config);
     expect((await daemon.incidents())[0]).toContain('delivry');
     daemon.write(SIMPLE_RULES);
-    const { diff } = await daemon.reload(WHO);
+    const { diff, mode } = await daemon.reload(WHO);
     expect([diff.from, diff.to]).toEqual([good.diff.to, good.diff.to]);
+    expect(mode).toEqual({ from: 'observe', to: 'live' });
     expect(await daemon.incidents()).toEqual([]);
   });
 

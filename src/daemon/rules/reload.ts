@@ -29,7 +29,15 @@ interface Who {
   readonly reason: string;
 }
 
+interface Change<T> {
+  readonly from: T;
+  readonly to: T;
+}
+
 interface RulesReloaded extends Reloaded {
+  /** As they act: without good rules they only observe, whatever the setting says. */
+  readonly mode: Change<DecisionMode>;
+  readonly directory: Change<string>;
   /** Settings that have changed and act from the next start on. */
   readonly restart: readonly string[];
 }
@@ -49,6 +57,10 @@ const LISTS_EVERY_MS = 60_000;
 const AT_ONCE = ['rules.directory', 'rules.mode'];
 
 const INCIDENT = { kind: 'config_invalid', entity: 'configuration', key: 'file' } as const;
+
+function isChange({ from, to }: Change<string>): boolean {
+  return from !== to;
+}
 
 async function readAgain(config: Config, deps: RulesInForceDeps): Promise<Config> {
   const { store, clock, readConfig } = deps;
@@ -72,6 +84,7 @@ export async function openRules(config: Config, deps: RulesInForceDeps): Promise
   if (keeper.isProvisional()) {
     log.error({ rules: keeper.current().ruleSet.hash.slice(0, 12) }, 'no good rules: observing');
   }
+  const mode = () => (keeper.isProvisional() ? 'observe' : rules.mode);
   return {
     current: keeper.current,
     listReader: (onChanged) => ({
@@ -83,22 +96,26 @@ export async function openRules(config: Config, deps: RulesInForceDeps): Promise
         }
       },
     }),
-    mode: () => (keeper.isProvisional() ? 'observe' : rules.mode),
+    mode,
     async reload(who) {
       const fresh = await readAgain(config, deps);
       // Whatever is wrong with the rules has an incident of its own.
       await nowSound();
-      let from = rules.mode;
+      const inForce = () => ({ mode: mode(), directory: rules.directory });
+      let before = inForce();
       const onInForce = (): void => {
-        from = rules.mode;
+        before = inForce();
         rules = fresh.rules;
       };
-      const { directory, mode: to } = fresh.rules;
+      const { directory } = fresh.rules;
       const reloaded = await keeper.reload(who, { directory, onInForce });
-      if (from !== to) log.info({ from, to }, 'the rules act in another mode');
+      const modes = { from: before.mode, to: fresh.rules.mode };
+      const directories = { from: before.directory, to: directory };
+      if (isChange(modes)) log.info(modes, 'the rules act in another mode');
+      if (isChange(directories)) log.info(directories, 'the rules are read from another folder');
       const restart = changedSettings(config, fresh).filter((path) => !AT_ONCE.includes(path));
       if (restart.length > 0) log.warn({ restart }, 'these settings act from the next start on');
-      return { ...reloaded, restart };
+      return { ...reloaded, mode: modes, directory: directories, restart };
     },
   };
 }

@@ -6,6 +6,8 @@ import { type CliContext, examples } from '../../command.ts';
 import { askRunningDaemon } from '../../daemon-call.ts';
 import type { Output } from '../../output.ts';
 
+const change = z.object({ from: z.string(), to: z.string() });
+
 const answer = z.object({
   diff: z.object({
     from: z.string(),
@@ -15,15 +17,22 @@ const answer = z.object({
     changed: z.array(z.looseObject({ id: z.string() })),
     settings: z.array(z.looseObject({ path: z.string() })),
   }),
+  mode: change,
+  directory: change,
   disarmed: z.array(z.string()),
   restart: z.array(z.string()),
 });
 
 const HASH_CHARS = 12;
 
-function print(output: Output, { diff, disarmed, restart }: z.output<typeof answer>): void {
+function print(output: Output, reloaded: z.output<typeof answer>): void {
+  const { diff, mode, directory, disarmed, restart } = reloaded;
   const [from, to] = [diff.from, diff.to].map((hash) => hash.slice(0, HASH_CHARS));
   output.line(from === to ? `rules ${to}, as they were` : `rules ${from} -> ${to}`);
+  if (mode.from !== mode.to) output.line(`mode ${mode.from} -> ${mode.to}`);
+  if (directory.from !== directory.to) {
+    output.line(`directory ${directory.from} -> ${directory.to}`);
+  }
   for (const id of diff.added) output.line(`+ rule ${id}`);
   for (const id of diff.removed) output.line(`- rule ${id}`);
   for (const { id } of diff.changed) output.line(`~ rule ${id}`);
