@@ -72,7 +72,7 @@ export function api(context: CliContext): Command {
     .argument('<method>', 'GET, POST or PATCH')
     .argument('<path>', 'below the address of the API, such as /orders/17')
     .option('--v2', 'of V2 (style and product data) instead of V1')
-    .option('--data <json>', 'the body')
+    .option('--data <json>', 'the body; POST and PATCH need one')
     .option('--reason <text>', 'why; goes into the audit', remark, '')
     .addHelpText(
       'after',
