@@ -77,7 +77,8 @@ function report(deps: DeciderDeps, trigger: string, decided: Decided): void {
   if (rejectAt !== undefined) {
     const at = new Date(rejectAt).toISOString();
     const text = `delivery ${orderDeliveryId} will be rejected at ${at}`;
-    deps.log.warn({ delivery: orderDeliveryId, rules, stop: 'selvedge rules stop' }, text);
+    const stop = `selvedge rules stop ${orderDeliveryId} --reason "…"`;
+    deps.log.warn({ delivery: orderDeliveryId, rules, stop }, text);
   }
   deps.onDecided(decided);
 }

@@ -32,8 +32,8 @@ function inDoubt({ outboxId, kind, deskReason }: Situation): string {
   const made = MADE[kind];
   const confirmed = made === undefined ? 'confirmed' : `confirmed:${made}`;
   return (
-    `decide: compare both sides with "selvedge outbox show ${outboxId}", then "selvedge outbox ` +
-    `resolve ${outboxId} --as ${confirmed}" or "--as absent", with --reason`
+    `decide: compare both sides with "selvedge outbox show ${outboxId}", then: selvedge outbox ` +
+    `resolve ${outboxId} --as ${confirmed} --reason "…", or the same with --as absent`
   );
 }
 
@@ -104,7 +104,7 @@ export function nextAction(situation: Situation): string {
   if (state === 'refused') return refused(situation);
   if (state === 'canceled') return 'hand it in under a new reference if it is wanted after all';
   return (
-    `it is provably not at the service: remove the cause of its error, then "selvedge outbox ` +
-    `retry ${outboxId}", or "selvedge outbox cancel ${outboxId}", with --reason`
+    'it is provably not at the service: remove the cause of its error, then: selvedge outbox ' +
+    `retry ${outboxId} --reason "…", or: selvedge outbox cancel ${outboxId} --reason "…"`
   );
 }

@@ -113,7 +113,8 @@ async function tellDifferences(
   now: number,
 ): Promise<void> {
   if (differences.length === 0) return;
-  const hint = `compare: outbox show ${outboxId}; then: outbox resolve ${outboxId} --as noted`;
+  const resolve = `selvedge outbox resolve ${outboxId} --as noted --reason "…"`;
+  const hint = `compare: selvedge outbox show ${outboxId}; then: ${resolve}`;
   const detail = { kind, reference, differences, hint };
   const incident = { ...DIFFERENCE, key: String(outboxId), detail };
   await openIncident(tx, incident, now);

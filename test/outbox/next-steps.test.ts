@@ -44,10 +44,10 @@ describe('the next step', () => {
       const doubt = { ...PLAIN, kind, state: 'in_doubt' } as const;
       expect(nextAction(doubt)).toMatch(/^wait: .*do not hand it in again/);
       expect(nextAction({ ...doubt, deskReason: 'two have this reference' })).toMatch(
-        /^decide: .*selvedge outbox show 17.*selvedge outbox resolve 17 --as confirmed/,
+        /^decide: .*selvedge outbox show 17.*outbox resolve 17 --as confirmed\S* --reason "…"/,
       );
       const dead = nextAction({ ...PLAIN, kind, state: 'dead' });
-      expect(dead).toMatch(/selvedge outbox retry 17.* with --reason$/);
+      expect(dead).toMatch(/selvedge outbox retry 17 --reason "…".* cancel 17 --reason "…"$/);
     }
   });
 

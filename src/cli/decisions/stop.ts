@@ -38,7 +38,7 @@ export function decisionsStop(context: CliContext): Command {
     .description(
       'From the next decision on nothing about a delivery is sent. What the rules accepted and\n' +
         'was not sent yet is canceled; the journal goes on in the mode "stopped". Lasts until\n' +
-        '"selvedge decisions resume", also over restarts. Where no daemon answers, make a file\n' +
+        '"decisions resume", also over restarts. Where no daemon answers, make a file\n' +
         '"decisions.stop" in the data folder: it does the same.',
     )
     .requiredOption('--reason <text>', 'why, for the audit', statedReason)

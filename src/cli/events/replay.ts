@@ -26,7 +26,7 @@ const answer: z.ZodType<ReplayResult> = z.object({
 
 function selectionOf(ids: readonly string[], since: string | undefined, now: number) {
   if ((ids.length === 0) === (since === undefined)) {
-    const hint = 'selvedge events replay msg_…, or selvedge events replay --since 2h';
+    const hint = 'selvedge events replay <id>, or selvedge events replay --since 2h';
     const message = ids.length === 0 ? 'which events?' : 'name events, or a time, not both';
     throw new UsageError('cli.no_selection', message, { hint });
   }

@@ -48,7 +48,7 @@ export function outboxStop(context: CliContext): Command {
     .description(
       'From the next push on. What was sent is still looked up and confirmed, documents are\n' +
         'still taken, and everything waits in its place. Lasts until "outbox resume", also over\n' +
-        'restarts. Where no daemon answers, "selvedge pause" stops everything without one.',
+        'restarts. Where no daemon answers, "selvedge pause <reason>" stops everything.',
     )
     .addHelpText(
       'after',

@@ -86,7 +86,7 @@ export function rulesExplain(context: CliContext): Command {
     .summary('show what the rules say of a delivery now, and why')
     .description(
       'Asks the rules about the present facts of the delivery, decides nothing and writes\n' +
-        'nothing. What was decided before is shown by "selvedge deliveries explain"; of a\n' +
+        'nothing. What was decided before is shown by "deliveries explain"; of a\n' +
         'delivery that is no longer pending, this tells which decision ended that.',
     )
     .argument('<delivery>', 'the id or the number of the delivery')

@@ -30,7 +30,7 @@ function checkStreams(streams: Installation['streams']): Finding {
     .filter((one) => one.stale)
     .map(({ stream, paused }) => (paused ? `${stream} (paused)` : stream));
   if (stale.length === 0) return fine('freshness', 'every stream is fresh');
-  return odd('freshness', `stale: ${stale.join(', ')}`, 'selvedge sync status says why');
+  return odd('freshness', `stale: ${stale.join(', ')}`, 'selvedge sync list says why');
 }
 
 /** What people have stopped and the database remembers. */

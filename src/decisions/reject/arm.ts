@@ -82,7 +82,9 @@ async function missing(tx: Tx, ruleSet: RuleSet, rule: Rule): Promise<readonly s
   return [
     ...(isLive ? [] : ['its mode, or that of the set, is not live: armed it would only watch']),
     ...untested(ruleSet, rule),
-    ...(report ? [] : [`no backtest of this text is kept (selvedge rules backtest … --save)`]),
+    ...(report
+      ? []
+      : ['no backtest of this text is kept (selvedge rules backtest --since 30d --save)']),
     ...(seen >= needed
       ? []
       : [`${seen} of ${needed} matches looked at (selvedge rules matches ${rule.id} --seen)`]),

@@ -107,12 +107,13 @@ function refuse(code: string, message: string, hint?: string): never {
   throw new RefusedError(`review.${code}`, message, { hint });
 }
 
-function checkStatus({ action }: ReviewRequest, { status, changed_at }: Subject['delivery']) {
+function checkStatus({ action }: ReviewRequest, delivery: Subject['delivery']) {
+  const { order_delivery_id: id, status, changed_at } = delivery;
   if (status === 'pending' || (action === 'hold' && status === 'accepted')) return;
   const final = status === 'rejected' || status === 'canceled';
   const hint = final
     ? 'that is final; a new delivery comes when the order is packed again'
-    : 'selvedge deliveries hold takes an accepted delivery back, as long as it has not shipped';
+    : `selvedge deliveries hold ${id} --reason "…" takes it back, as long as it has not shipped`;
   const since = new Date(changed_at).toISOString();
   refuse('status', `it is ${status} already, unchanged since ${since}`, hint);
 }

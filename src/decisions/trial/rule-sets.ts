@@ -28,7 +28,7 @@ async function hashBeginning(db: Db, prefix: string): Promise<string> {
   if (first === undefined || second !== undefined) {
     const what = first === undefined ? 'no rule set' : 'more than one rule set';
     throw new SelvedgeError('rules.unknown_set', `${what} in the journal begins with ${prefix}`, {
-      hint: 'name a directory, or more of the hash (selvedge deliveries explain shows it)',
+      hint: 'name a directory, or more of the hash (see: selvedge deliveries explain <delivery>)',
     });
   }
   return first.hash;

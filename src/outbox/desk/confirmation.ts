@@ -27,9 +27,9 @@ function wholeId(id: string | null, what: string): number {
   });
 }
 
-function missing(what: string): never {
+function missing({ outboxId }: DeskRow, what: string): never {
   throw new RefusedError('outbox.not_there', `the service has no ${what}`, {
-    hint: 'see what it has: selvedge outbox show; if it is none of these: --as absent',
+    hint: `see what it has: selvedge outbox show ${outboxId}; if it is none of these: --as absent`,
   });
 }
 
@@ -74,7 +74,7 @@ export function createConfirmation({ store, v1, v2, readOrder }: ConfirmationDep
     const orderId = wholeId(id, 'order');
     const request = { cause: `outbox:${row.outboxId}`, priority: 'push', signal } as const;
     const read = await unlessGone(readOrder(orderId, request));
-    if (!read) return missing(`order ${orderId}`);
+    if (!read) return missing(row, `order ${orderId}`);
     requireReference(row, read.order.reference, `order ${orderId}`);
     const deliveries = read.deliveries.map(({ orderDeliveryId, deliveryNo, status }) => ({
       ...{ orderDeliveryId, deliveryNo: deliveryNo ?? null, status },
@@ -89,9 +89,9 @@ export function createConfirmation({ store, v1, v2, readOrder }: ConfirmationDep
       .where('outbox_id', '=', row.outboxId)
       .executeTakeFirst();
     const orderId = known?.order_id;
-    if (!orderId) return missing('order that this refund is known to belong to');
+    if (!orderId) return missing(row, 'order that this refund is known to belong to');
     const read = await unlessGone(v1.pendingRefund(orderId, pendingRefundId));
-    if (!read) return missing(`pending refund ${pendingRefundId} of order ${orderId}`);
+    if (!read) return missing(row, `pending refund ${pendingRefundId} of order ${orderId}`);
     requireReference(row, read.value.reference, `pending refund ${pendingRefundId}`);
     const cause = `outbox:${row.outboxId}`;
     await readOrder(orderId, { cause, priority: 'read', refunds: true, signal });
@@ -107,6 +107,6 @@ export function createConfirmation({ store, v1, v2, readOrder }: ConfirmationDep
       });
     }
     const style = v2 && (await unlessGone(v2.resource('style', id)));
-    return style ? { styleId: style.value.id } : missing(`style ${id}`);
+    return style ? { styleId: style.value.id } : missing(row, `style ${id}`);
   };
 }

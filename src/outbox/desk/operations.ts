@@ -218,7 +218,8 @@ async function sayNoted(tx: Tx, deps: DeskDeps, row: DeskRow, asker: Asker): Pro
   const now = deps.clock.now();
   if ((await endIncidents(tx, DIFFERENCE, [String(row.outboxId)], now)) === 0) {
     const text = `outbox ${row.outboxId} has no difference that waits for a person`;
-    throw new RefusedError('outbox.nothing_to_note', text, { hint: 'see: selvedge outbox show' });
+    const hint = `see: selvedge outbox show ${row.outboxId}`;
+    throw new RefusedError('outbox.nothing_to_note', text, { hint });
   }
   await audit(tx, now, asker, 'outbox.noted', [row]);
   return row.state;
@@ -238,8 +239,10 @@ async function sayConfirmed(
   await deps.store.transaction(async (tx) => {
     const [present] = await select(tx, { outboxId: row.outboxId });
     // A try that came while this was read has a doubt of its own, and maybe made another one.
-    if (present?.attempts !== row.attempts)
-      refuse(row, 'resolved', 'it was sent once more meanwhile: selvedge outbox show tells');
+    if (present?.attempts !== row.attempts) {
+      const hint = `it was sent once more meanwhile; see: selvedge outbox show ${row.outboxId}`;
+      refuse(row, 'resolved', hint);
+    }
     await requireUnclaimed(tx, row, made);
     await personSays(tx, [row], now, 'yes', () => ({ ...asker, ...made }));
     const { orderId } = made;

@@ -1,4 +1,4 @@
-/** Every command line that the documents show is one that the program knows. */
+/** Every command line that the documents show, or the program hints at, is one that it knows. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, type Option } from 'commander';
@@ -49,23 +49,31 @@ function shownIn(text: string): Shown[] {
   return [...typed(lines, true), ...typed(spans, false)];
 }
 
-/** In the alerts, which have neither: words of the tree, places to fill in, options. */
-function shownInAlerts(program: Command): Shown[] {
-  const text = readFileSync(join(repositoryRoot, 'docs/operating/alerts.yaml'), 'utf8');
-  return [...text.matchAll(/(?<=\bselvedge )[a-z][^;,.\n]*/g)].map(([sentence]) => {
+/** In prose, where a call ends with its quotes; else with a word that is neither name nor place. */
+function shownInProse(program: Command, text: string): Shown[] {
+  const prose = text.replaceAll(/\{\{.*?\}\}|"…"/g, '<>');
+  const calls = prose.matchAll(/("?)(?<!-)\bselvedge ([a-z][^;,.\n'`")]*)/g);
+  return [...calls].map(([, quote, sentence = '']) => {
     const line: string[] = [];
     let command = program;
-    let operands = 0;
-    for (const word of words(sentence.replaceAll(/\{\{.*?\}\}/g, '<>'))) {
+    let isValue = false;
+    for (const word of words(sentence)) {
       const next = command.commands.find((one) => one.name() === word);
-      const needed = command.registeredArguments.filter(({ required }) => required).length;
-      if (!next && !/^(?:<|-|")/.test(word) && needed <= operands) break;
-      operands += next ? 0 : 1;
+      const isOpen = quote !== '' || isValue || command.commands.length > 0;
+      if (!next && !isOpen && !/^(?:<|-)/.test(word)) break;
+      isValue = command.options.some(({ long, required }) => required && long === word);
       command = next ?? command;
       line.push(word);
     }
     return { line: line.join(' '), isWhole: true };
   });
+}
+
+/** The strings of a source file, each in one line, with their variables as places to fill in. */
+function stringsIn(source: string): string {
+  const lines = source.split('\n').filter((line) => !/^\s*(?:\/?\*|\/\/)/.test(line));
+  const joined = lines.join('\n').replaceAll(/(?:\\n)?['`] \+\n\s*['`]/g, ' ');
+  return joined.replaceAll(/ ?\$\{[^{}`]*(?:`[^`]*`[^{}`]*)*\}/g, ' <>');
 }
 
 /** The words up to where the shell goes on with something else; a quoted text is one word. */
@@ -124,7 +132,7 @@ function mistakeIn(program: Command, { line, isWhole }: Shown): string | undefin
   return isCall && !line.includes('…') ? lackOf(command, operands, given) : undefined;
 }
 
-it('does what the documents show: commands, options, and what they cannot go without', () => {
+it('does what documents and hints show: commands, options, and what they cannot go without', () => {
   const documents = [
     ...filesBelow('docs', ['.md']).map(({ path }) => path),
     ...readdirSync(repositoryRoot).filter((name) => name.endsWith('.md')),
@@ -134,7 +142,12 @@ it('does what the documents show: commands, options, and what they cannot go wit
     shownIn(readFileSync(join(repositoryRoot, path), 'utf8')).map((one) => ({ path, one })),
   );
   expect(shown.length).toBeGreaterThan(100);
-  shown.push(...shownInAlerts(program).map((one) => ({ path: 'alerts.yaml', one })));
+  const sources = filesBelow('src', ['.ts']).filter(({ path }) => !/reference|shells/.test(path));
+  for (const path of ['docs/operating/alerts.yaml', ...sources.map((source) => source.path)]) {
+    const text = readFileSync(join(repositoryRoot, path), 'utf8');
+    const prose = path.endsWith('.ts') ? stringsIn(text) : text;
+    shown.push(...shownInProse(program, prose).map((one) => ({ path, one })));
+  }
   const wrong = shown.flatMap(({ path, one }) => {
     const mistake = mistakeIn(program, one);
     return mistake === undefined ? [] : [`${path}: selvedge ${one.line} — ${mistake}`];
