@@ -65,7 +65,8 @@ function createThrottledLog(
 
 export function createMeter(clock: Clock, log: Logger): Meter {
   const say = createThrottledLog(clock, log);
-  const refused: Record<string, number> = {};
+  // What an alert looks for is there from the start: a first one is no increase of nothing.
+  const refused: Record<string, number> = { forged: 0, retired: 0 };
   const secrets: Record<string, SecretUse> = {};
   const offsets: number[] = [];
   const sum = { accepted: 0, duplicates: 0, unknownType: 0, notJson: 0 };
