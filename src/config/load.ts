@@ -8,13 +8,13 @@
  * itself. All of it is reported at once, each with its place; an invalid value is never taken for
  * "not set", and nothing is corrected silently.
  */
-import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ConfigError } from '../lib/errors.ts';
 import { isJsonObject } from '../lib/json.ts';
 import type { Scrubber, Secret } from '../lib/secret.ts';
+import { notUtf8At } from '../lib/text/utf8.ts';
 import { byPlace, type ConfigProblem, problemsOf, showProblem } from './problems.ts';
 import { metaOf, schemaAt } from './schema/shape.ts';
 import { type Config, createSchema } from './schema.ts';
@@ -83,11 +83,10 @@ function fileProblem(at: Place, message: string, hint: string): ConfigProblem {
 }
 
 /** What was decoded from bytes of another encoding would name other files than the bytes do. */
-function encodingProblems(bytes: Buffer, text: string, place: Place): readonly ConfigProblem[] {
-  if (isUtf8(bytes)) return [];
-  const before = text.slice(0, text.indexOf('\ufffd')).split('\n');
-  const at = { ...place, line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
-  return [fileProblem(at, 'is not UTF-8 text', 'save it in this encoding')];
+function encodingProblems(bytes: Buffer, place: Place): readonly ConfigProblem[] {
+  const at = notUtf8At(bytes);
+  if (!at) return [];
+  return [fileProblem({ ...place, ...at }, 'is not UTF-8 text', 'save it in this encoding')];
 }
 
 function readTree(place: { readonly source: 'default' | 'file'; readonly file: string }): {
@@ -109,7 +108,7 @@ function readTree(place: { readonly source: 'default' | 'file'; readonly file: s
     return { tree: nothing, problems: [problem] };
   }
   const { tree, problems } = parseTree(text, place);
-  const encoding = encodingProblems(bytes, text, place);
+  const encoding = encodingProblems(bytes, place);
   if (tree.kind !== 'map') {
     const problem = fileProblem(tree.at, 'must hold settings', 'write name: value');
     return { tree: nothing, problems: [...encoding, problem] };

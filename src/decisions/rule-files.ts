@@ -1,8 +1,8 @@
 /** The rules directory: its texts, and the loaded set of them. */
-import { isUtf8 } from 'node:buffer';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError, toError } from '../lib/errors.ts';
+import { notUtf8At } from '../lib/text/utf8.ts';
 import { loadRules } from '../rules/load.ts';
 import type { RuleSet } from '../rules/rule.ts';
 import { formatProblem } from '../rules/text/problem.ts';
@@ -28,10 +28,10 @@ function refuseOtherEnding(names: readonly string[]): void {
 }
 
 /** A text decoded from bytes of another encoding is never what a fact says: no rule would match. */
-function refuseOtherEncoding(files: readonly { path: string; bytes: Buffer; text: string }[]) {
-  const places = files.flatMap(({ path, bytes, text }) => {
-    if (isUtf8(bytes)) return [];
-    return `${path}:${text.slice(0, text.indexOf('\ufffd')).split('\n').length}`;
+function refuseOtherEncoding(files: readonly { path: string; bytes: Buffer }[]) {
+  const places = files.flatMap(({ path, bytes }) => {
+    const at = notUtf8At(bytes);
+    return at ? [`${path}:${at.line}`] : [];
   });
   if (places.length === 0) return;
   const message = places.map((place) => `${place} is not UTF-8 text`).join('\n');
@@ -45,12 +45,9 @@ export function readRuleFiles(directory: string): RuleFile[] {
     refuseOtherEnding(names);
     const files = names
       .filter((name) => name.endsWith('.yaml'))
-      .map((path) => {
-        const bytes = readFileSync(join(directory, path));
-        return { path, bytes, text: bytes.toString('utf8') };
-      });
+      .map((path) => ({ path, bytes: readFileSync(join(directory, path)) }));
     refuseOtherEncoding(files);
-    return files.map(({ path, text }) => ({ path, text }));
+    return files.map(({ path, bytes }) => ({ path, text: bytes.toString('utf8') }));
   } catch (thrown) {
     if (thrown instanceof ConfigError) throw thrown;
     throw new ConfigError(

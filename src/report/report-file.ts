@@ -18,6 +18,7 @@ import { type Document, isNode, LineCounter, parseDocument, visit, YAMLParseErro
 import { z } from 'zod';
 import { ConfigError, RefusedError, toError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest.ts';
+import { notUtf8At } from '../lib/text/utf8.ts';
 
 const SHIPPED = fileURLToPath(new URL('../../config/reports/', import.meta.url));
 
@@ -116,12 +117,19 @@ function readReport(folder: string, name: string): Report {
     const message = `${file}: the name of a report has small letters, digits and hyphens only`;
     throw new ConfigError('report.bad_name', message, { hint: 'rename the file' });
   }
-  let text: string;
+  let bytes: Buffer;
   try {
-    text = readFileSync(file, 'utf8');
+    bytes = readFileSync(file);
   } catch (thrown) {
     throw unreadable(file, thrown);
   }
+  const at = notUtf8At(bytes);
+  if (at) {
+    // A text that it compares with would be none that the mirror has.
+    const message = `${file}:${at.line}: it is not UTF-8 text`;
+    throw new ConfigError('report.encoding', message, { hint: 'save it in this encoding' });
+  }
+  const text = bytes.toString('utf8');
   return { ...headOf(file, text), name, file, sql: text.replace(HEAD, '').trim() };
 }
 

@@ -158,6 +158,17 @@ describe('selvedge report', () => {
     }
   });
 
+  it('refuses one that is not UTF-8, which would look for other words than it shows', async () => {
+    const { report, own } = house();
+    const sql = "/*\ntitle: Gr\u00f6\u00dfen\n*/\nSELECT 'Gr\u00f6\u00dfe' AS text";
+    writeFileSync(join(own, 'latin.sql'), Buffer.from(sql, 'latin1'));
+    const { code, stderr } = await report('run', 'latin');
+    const wanted = `selvedge: ${join(own, 'latin.sql')}:2: it is not UTF-8 text\nhint: save it`;
+    expect([code, stderr]).toEqual([78, expect.stringContaining(wanted)]);
+    writeFileSync(join(own, 'latin.sql'), sql);
+    expect((await report('run', 'latin')).stdout).toContain('Gr\u00f6\u00dfe');
+  });
+
   it('writes CSV, JSON and a JSON line a row', async () => {
     const { report, own } = house();
     const sql = `SELECT 'a "b", c' AS text, 1.5 AS number, NULL AS missing`;
