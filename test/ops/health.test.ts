@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
@@ -10,6 +10,7 @@ import { Secret } from '../../src/lib/secret.ts';
 import { headline } from '../../src/ops/headline.ts';
 import { DATABASE_MEASURES, LIVE_MEASURES } from '../../src/ops/metrics/table.ts';
 import { freshnessOf } from '../../src/ops/status.ts';
+import { databaseMadeAt } from '../../src/store/backup/inspect.ts';
 import {
   type ConfigParts,
   type RunningDaemon,
@@ -156,6 +157,26 @@ describe('health', () => {
     const found = await samples();
     expect(found.get('selvedge_database_readable')).toBe(1);
     expect(found.get('selvedge_backup_age_seconds')).toBe(Infinity);
+  });
+
+  it('opens the database once to know its backups, however often it is asked', async () => {
+    const { config, samples } = await startWatched();
+    const directory = join(config.dataDir, 'backups');
+    mkdirSync(directory);
+    const place = (name: string, databaseMadeAt: string | undefined, bytes: number): void => {
+      const mirror = { file: 'm.db', bytes, sha256: '', schema: 1, rows: {} };
+      const slip = { createdAt: new Date(0), program: '1', databaseMadeAt, mirror, exchange: null };
+      writeFileSync(join(directory, `backup-${name}.json`), JSON.stringify(slip));
+    };
+    const path = join(config.dataDir, 'mirror.db');
+    place('20260105T080000Z', databaseMadeAt(path), 17);
+    place('20260106T080000Z', '2020-01-01T00:00:00.000Z', 99);
+    const bytes = async () => (await samples()).get('selvedge_backup_bytes');
+    expect(await bytes()).toBe(17);
+    renameSync(path, `${path}.away`);
+    const again = await bytes();
+    renameSync(`${path}.away`, path);
+    expect(again).toBe(17);
   });
 
   it('wakes somebody when events come with a wrong signature', async () => {

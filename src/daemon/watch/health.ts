@@ -10,6 +10,7 @@ import { type DatabaseReadings, readDatabase } from '../../ops/metrics/readings.
 import type { LiveReadings } from '../../ops/metrics/sources.ts';
 import { freshnessOf } from '../../ops/status.ts';
 import { version } from '../../ops/version.ts';
+import { databaseMadeAt } from '../../store/backup/inspect.ts';
 import { newestBackup } from '../../store/backup/manifest.ts';
 import type { Checkpoints } from '../../store/care/checkpoints.ts';
 import type { SpaceWatch } from '../../store/space.ts';
@@ -34,23 +35,28 @@ function bytesOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-function backupReading(config: Config, clock: Clock): LiveReadings['backup'] {
-  try {
-    const newest = newestBackup(config);
-    if (!newest) return undefined;
-    const { createdAt, mirror, exchange } = newest.manifest;
-    return {
-      ageMs: clock.now() - Date.parse(createdAt),
-      bytes: mirror.bytes + (exchange?.bytes ?? 0),
-    };
-  } catch {
-    // A folder that this user may not read must not hide all other numbers.
-    return undefined;
-  }
+function backupReader(config: Config, { store, clock }: HealthDeps): () => LiveReadings['backup'] {
+  // As long as we run it is the same one.
+  let madeAt: string | undefined;
+  return () => {
+    try {
+      madeAt ??= databaseMadeAt(store.path);
+      const newest = newestBackup(config, madeAt);
+      if (!newest) return undefined;
+      const { createdAt, mirror, exchange } = newest.manifest;
+      return {
+        ageMs: clock.now() - Date.parse(createdAt),
+        bytes: mirror.bytes + (exchange?.bytes ?? 0),
+      };
+    } catch {
+      // A folder that this user may not read must not hide all other numbers.
+      return undefined;
+    }
+  };
 }
 
-function liveReadings(deps: HealthDeps & { readonly config: Config }): LiveReadings {
-  const { store, clock, service, meter, space } = deps;
+function liveReadings(deps: HealthDeps, backup: LiveReadings['backup']): LiveReadings {
+  const { store, service, meter, space } = deps;
   const { transport } = service;
   const { walBytes, pinnedMs } = deps.checkpoints.figures();
   return {
@@ -69,13 +75,14 @@ function liveReadings(deps: HealthDeps & { readonly config: Config }): LiveReadi
       walBytes,
       walPinnedMs: pinnedMs,
     },
-    backup: backupReading(deps.config, clock),
+    backup,
   };
 }
 
 export function createHealth(config: Config, deps: HealthDeps): Health {
   const { store, clock, space } = deps;
   const freshness = freshnessOf(config);
+  const readBackup = backupReader(config, deps);
   const readStored = async (): Promise<DatabaseReadings> => {
     const found = await readDatabase(store.db, clock.now(), freshness);
     return { ...found, outboxStops: [...found.outboxStops, ...heldBack(config)] };
@@ -87,7 +94,7 @@ export function createHealth(config: Config, deps: HealthDeps): Health {
       build: { version: version(), node: process.version, instance: config.instance },
       clock,
       readDatabase: readStored,
-      readLive: () => liveReadings({ ...deps, config }),
+      readLive: () => liveReadings(deps, readBackup()),
     });
   };
   let metrics: Promise<Metrics> | undefined;

@@ -100,9 +100,9 @@ function configuredMadeAt({ dataDir }: Place): string | undefined {
   return databaseMadeAt(join(dataDir, 'mirror.db'));
 }
 
-/** Of the configured database. */
-export function newestBackup(config: Place): Backup | undefined {
-  return listBackups(backupDirectory(config), 1, configuredMadeAt(config))[0];
+/** Of the configured database; who asks often says when it was made. */
+export function newestBackup(config: Place, madeAt = configuredMadeAt(config)): Backup | undefined {
+  return listBackups(backupDirectory(config), 1, madeAt)[0];
 }
 
 /**
