@@ -67,11 +67,13 @@ async function runDemo(context: CliContext, options: DemoOptions): Promise<void>
     try {
       const folder = prepareDemoFolder(options.dir, reference, webhookSecret, options.rules);
       for (const line of introduction(folder, reference)) output.line(line);
-      const { config } = requireConfig({ file: folder.configFile, env: context.env, scrubber });
+      const written = { file: folder.configFile, env: context.env, scrubber };
+      const readConfig = () => requireConfig(written).config;
+      const config = readConfig();
       // The daemon would go on without them; who tries out rules wants to see the mistake.
       loadRuleSet(config.rules.directory);
-      const events = view?.events ?? {};
-      const daemon = await openDaemon(config, { clock, random, log, scrubber, events });
+      const deps = { clock, random, log, scrubber, events: view?.events ?? {} };
+      const daemon = await openDaemon(config, { ...deps, readConfig });
       const failed = new AbortController();
       const stop = AbortSignal.any([signal, failed.signal]);
       stop.addEventListener('abort', () => view?.say('stopping; Ctrl-C once more forces it'));
