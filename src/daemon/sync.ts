@@ -51,7 +51,8 @@ function withThreads(planner: Worker, threads: AsyncDisposable): Worker {
 export function createSync(config: Config, deps: SyncDeps): Sync {
   const { store, clock, service } = deps;
   const log = deps.log.child({ room: 'sync' });
-  const threads = createBulkThreads({ ...storeOptions(config), turns: store.turns });
+  const { turns, files } = store;
+  const threads = createBulkThreads({ ...storeOptions(config), turns, files });
   const variants = createVariantPages({ store, clock, ...threads });
   const streams = plannedStreams(config, { ...service, ...deps });
   const planner = createPlanner({ ...deps, log, variants, streams });

@@ -17,6 +17,7 @@ import { type MigrationReport, migrate, pendingMigrations } from './migrate.ts';
 import { toldFull } from './space.ts';
 import type { Tables } from './tables.ts';
 import { ImmediateSqliteDialect, type InTurn, toldDamage } from './transaction/dialect.ts';
+import { type FileIds, filesOf, requireInPlace } from './writers/in-place.ts';
 import {
   isLogTaken,
   isTakenLogPinned,
@@ -61,10 +62,14 @@ interface CheckpointResult {
   readonly checkpointed: number;
 }
 
+type OfFirstWriter = Pick<SqliteStore, 'turns' | 'files'>;
+
 export class SqliteStore implements Store {
   readonly path: string;
   /** For a second writer: whose turn it is to write. */
   readonly turns: SharedArrayBuffer;
+  /** For a second writer: which files it must find. */
+  readonly files: FileIds;
   /** Pages of the log after which a commit writes it back, unless the other writer does. */
   readonly #autoCheckpoint: number;
   #leavesLog = false;
@@ -79,9 +84,11 @@ export class SqliteStore implements Store {
   #makeRoom: () => boolean = () => false;
   readonly #damage = new AbortController();
 
-  /** `turns` are those of the first writer, when this is the second one. */
-  constructor(database: Database.Database, turns?: SharedArrayBuffer, writeBackEvery = 0) {
+  /** `first` is what the first writer says, when this is the second one. */
+  constructor(database: Database.Database, first?: OfFirstWriter, writeBackEvery = 0) {
+    const turns = first?.turns;
     this.path = database.name;
+    this.files = first?.files ?? filesOf(this.path);
     this.#autoCheckpoint = Number(database.pragma('wal_autocheckpoint', { simple: true }));
     this.#writeBackEvery = writeBackEvery;
     this.turns = turns ?? shareTurns();
@@ -98,7 +105,10 @@ export class SqliteStore implements Store {
     this.#makeRoom = makeRoom;
   }
 
-  /** Aborted, for the reason that it is, once damage was found: whoever found it may go on. */
+  /**
+   * Aborted, for the reason that it is, once damage was found, or that the database was taken away:
+   * whoever found it may go on.
+   */
   get damaged(): AbortSignal {
     return this.#damage.signal;
   }
@@ -144,12 +154,22 @@ export class SqliteStore implements Store {
   async #inTurn<T>(work: () => Promise<T>): Promise<T> {
     await this.#turns.enter();
     try {
+      this.#requireInPlace();
       this.#heedLog();
       return await work();
     } catch (thrown) {
       throw this.#told(thrown);
     } finally {
       this.#turns.leave();
+    }
+  }
+
+  #requireInPlace(): void {
+    try {
+      requireInPlace(this.path, this.files);
+    } catch (thrown) {
+      this.#damage.abort(thrown);
+      throw thrown;
     }
   }
 
@@ -314,11 +334,12 @@ const WRITE_BACK_EVERY = 4;
  * connection must be proved to be durable by itself.
  */
 export async function openSecondWriter(
-  asked: StoreOptions & Pick<SqliteStore, 'turns'>,
+  asked: StoreOptions & OfFirstWriter,
   clock: Clock,
 ): Promise<SqliteStore> {
   const options = { cacheKib: SECOND_CACHE_KIB, ...asked };
   const byHand = { ...options, checkpoint: 'external' as const, mustExist: true };
+  requireInPlace(options.path, options.files);
   const database = openWriter(options.path, byHand);
   try {
     const { pending } = pendingMigrations(database);
@@ -331,7 +352,7 @@ export async function openSecondWriter(
       .run(String(clock.now()), clock.now());
     verifyPragmas(database, byHand);
     const writeBackEvery = options.checkpoint === 'external' ? 0 : WRITE_BACK_EVERY;
-    const store = new SqliteStore(database, options.turns, writeBackEvery);
+    const store = new SqliteStore(database, options, writeBackEvery);
     if (writeBackEvery > 0) store.takeLog();
     return store;
   } catch (error) {

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -102,6 +102,24 @@ it('ends for good too when only an event finds the damage, which the relay keeps
   expect(await ended).toMatchObject({ code: 'store.damaged' });
   await expectFree(folder);
 });
+
+it.each(['', '-wal', '-shm'])(
+  'ends for good when somebody takes mirror.db%s away, and writes nothing more',
+  async (ending) => {
+    const folder = temporaryFolder();
+    const reference = await startTestReference();
+    const daemon = await open(testConfig(reference, { folder }));
+    const ended = daemon.run(AbortSignal.timeout(20_000)).catch((thrown) => thrown);
+    await daemon.listenerUrl;
+    const path = join(folder, 'data', `mirror.db${ending}`);
+    renameSync(path, `${path}.away`);
+    const error = await ended;
+    expect(error).toMatchObject({ code: 'store.taken_away' });
+    expect(error.message).toContain(path);
+    expect(exitCodeOf(error)).toBe(EXIT.store.code);
+    expect(existsSync(path)).toBe(false);
+  },
+);
 
 describe('a daemon that cannot start', () => {
   it.each(['listener.port', 'local.port'])(

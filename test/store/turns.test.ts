@@ -1,10 +1,10 @@
-import { existsSync, renameSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openSecondWriter, type SqliteStore } from '../../src/store/store.ts';
 import { shareTurns, turnsOfMain, turnsOfThread } from '../../src/store/writers/turns.ts';
-import { temporaryStore } from '../support/store.ts';
+import { placeDatabase, temporaryStore } from '../support/store.ts';
 
 function setState(store: SqliteStore, key: string, inside: () => Promise<void> = async () => {}) {
   return store.transaction(async (tx) => {
@@ -17,11 +17,22 @@ function setState(store: SqliteStore, key: string, inside: () => Promise<void> =
 describe('a second writer', () => {
   it('makes no database where somebody has taken it away', async () => {
     const clock = systemClock();
-    const { path, turns } = await temporaryStore(clock);
+    const { path, turns, files } = await temporaryStore(clock);
     renameSync(path, `${path}.away`);
-    const second = openSecondWriter({ path, turns, busyTimeoutMs: 100 }, clock);
-    await expect(second).rejects.toMatchObject({ code: 'store.cannot_open' });
+    const second = openSecondWriter({ path, turns, files, busyTimeoutMs: 100 }, clock);
+    await expect(second).rejects.toMatchObject({ code: 'store.taken_away' });
     expect(existsSync(path)).toBe(false);
+  });
+
+  it('does not write the log into another database that lies in its place', async () => {
+    const clock = systemClock();
+    const { path, turns, files } = await temporaryStore(clock);
+    renameSync(path, `${path}.away`);
+    placeDatabase(path);
+    const before = readFileSync(path);
+    const second = openSecondWriter({ path, turns, files, busyTimeoutMs: 100 }, clock);
+    await expect(second).rejects.toMatchObject({ code: 'store.taken_away' });
+    expect(readFileSync(path).equals(before)).toBe(true);
   });
 });
 
@@ -30,8 +41,8 @@ describe('the turns of two writers', () => {
     const clock = systemClock();
     const first = await temporaryStore(clock);
     // In one thread with the first: were that to wait by sleeping, both would wait for ever.
-    const { path, turns } = first;
-    const second = await openSecondWriter({ path, turns, busyTimeoutMs: 100 }, clock);
+    const { path, turns, files } = first;
+    const second = await openSecondWriter({ path, turns, files, busyTimeoutMs: 100 }, clock);
     let release = (): void => undefined;
     const held = new Promise<void>((resolve) => {
       release = resolve;
@@ -67,7 +78,7 @@ describe('the turns of two writers', () => {
   it('leave it to the second writer to write the log back, as long as it is there', async () => {
     const clock = systemClock();
     const first = await temporaryStore(clock);
-    const { path, turns } = first;
+    const { path, turns, files } = first;
     const valuesInFile = () => Math.round(statSync(path).size / 6_000_000);
     const write = (store: SqliteStore, key: string) =>
       store.transaction(async (tx) => {
@@ -76,7 +87,7 @@ describe('the turns of two writers', () => {
       });
     await write(first, 'alone');
     expect(valuesInFile()).toBe(1);
-    const second = await openSecondWriter({ path, turns, busyTimeoutMs: 100 }, clock);
+    const second = await openSecondWriter({ path, turns, files, busyTimeoutMs: 100 }, clock);
     await write(first, 'beside');
     expect(valuesInFile()).toBe(1);
     for (let n = 0; n < 8; n += 1) await setState(second, `second ${n}`);
@@ -88,8 +99,8 @@ describe('the turns of two writers', () => {
 
   it('are taken by two transactions of the second writer one after the other', async () => {
     const clock = systemClock();
-    const { path, turns } = await temporaryStore(clock);
-    const second = await openSecondWriter({ path, turns, busyTimeoutMs: 100 }, clock);
+    const { path, turns, files } = await temporaryStore(clock);
+    const second = await openSecondWriter({ path, turns, files, busyTimeoutMs: 100 }, clock);
     const isTaken: boolean[] = [];
     const look = async (): Promise<void> => {
       for (let turn = 0; turn < 5; turn += 1) await sleep(1);
@@ -103,8 +114,8 @@ describe('the turns of two writers', () => {
 
   it('do not make a failure of what is committed when the log cannot be written back', async () => {
     const clock = systemClock();
-    const { path, turns, db } = await temporaryStore(clock);
-    const second = await openSecondWriter({ path, turns, busyTimeoutMs: 100 }, clock);
+    const { path, turns, files, db } = await temporaryStore(clock);
+    const second = await openSecondWriter({ path, turns, files, busyTimeoutMs: 100 }, clock);
     let failures = 0;
     Object.assign(second, {
       checkpoint() {

@@ -20,10 +20,10 @@ const LEVEL = { detailed: true, detailedPricing: false, includeVariantsOnOrder: 
 
 /** Threads on a store, which end with the test. */
 function startThreads(
-  { path, turns }: Pick<SqliteStore, 'path' | 'turns'>,
+  { path, turns, files }: Pick<SqliteStore, 'path' | 'turns' | 'files'>,
   { busyTimeoutMs = 5_000, clock }: { busyTimeoutMs?: number; clock?: Clock } = {},
 ): BulkThreads {
-  const threads = createBulkThreads({ path, turns, busyTimeoutMs }, clock);
+  const threads = createBulkThreads({ path, turns, files, busyTimeoutMs }, clock);
   onTestFinished(() => threads[Symbol.asyncDispose]());
   return threads;
 }
@@ -184,6 +184,7 @@ describe('the threads of the bulk streams', () => {
     const threads = createBulkThreads({
       path: '/nowhere/mirror.db',
       turns: shareTurns(),
+      files: ['', '', ''],
       busyTimeoutMs: 10,
     });
     await expect(threads.writer.census(STOCK, 'stock', 'run:1')).rejects.toThrow(/cannot open/);

@@ -57,7 +57,10 @@ function createReader(clock: Clock | undefined, onRead: () => void) {
   return { thread, reader };
 }
 
-function createWriter(data: StoreOptions & Pick<SqliteStore, 'turns'>, clock: Clock | undefined) {
+function createWriter(
+  data: StoreOptions & Pick<SqliteStore, 'turns' | 'files'>,
+  clock: Clock | undefined,
+) {
   const name = 'the thread that writes lists';
   const onEnd = (): void => {
     // It may have died inside a transaction.
@@ -90,7 +93,7 @@ function createWriter(data: StoreOptions & Pick<SqliteStore, 'turns'>, clock: Cl
 
 /** `options` and turns are those of the database that the daemon has open. */
 export function createBulkThreads(
-  options: StoreOptions & Pick<SqliteStore, 'turns'>,
+  options: StoreOptions & Pick<SqliteStore, 'turns' | 'files'>,
   clock?: Clock,
 ): BulkThreads {
   const { thread: writing, writer } = createWriter(options, clock);

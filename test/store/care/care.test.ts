@@ -67,8 +67,8 @@ describe('the write-ahead log', () => {
     await clock.advance(1_000);
     expect(checkpoints.figures().pinnedMs).toBe(1_000);
     reader.exec('commit');
-    const { path, turns } = store;
-    const second = await openSecondWriter({ path, turns, busyTimeoutMs: 100 }, clock);
+    const { path, turns, files } = store;
+    const second = await openSecondWriter({ path, turns, files, busyTimeoutMs: 100 }, clock);
     const before = checkpoints.figures().walBytes;
     expect(before).toBeGreaterThan(2_000_000);
     checkpoints.look();
@@ -81,7 +81,7 @@ describe('the write-ahead log', () => {
   it('is told of by the second writer: a reader who stays through pulls, or goes', async () => {
     const clock = manualClock();
     const store = await temporaryStore(clock);
-    const { path, turns } = store;
+    const { path, turns, files } = store;
     const checkpoints = createCheckpoints({ store, clock, log: silentLogger() }, true);
     const pinnedMs = () => {
       checkpoints.look();
@@ -91,7 +91,7 @@ describe('the write-ahead log', () => {
     reader.exec('begin; select * from change');
     fill(foreign(store), 10, 0);
     expect(pinnedMs()).toBe(0);
-    const second = await openSecondWriter({ path, turns, busyTimeoutMs: 100 }, clock);
+    const second = await openSecondWriter({ path, turns, files, busyTimeoutMs: 100 }, clock);
     await clock.advance(1_000);
     expect(pinnedMs()).toBe(1_000);
     reader.exec('commit');

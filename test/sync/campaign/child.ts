@@ -21,7 +21,8 @@ const { store } = await openStore({ path, busyTimeoutMs: 5_000 }, systemClock())
 const pageRows = PAGE_ROWS / 2;
 const batchRows = mode === 'pages' ? PAGE_ROWS : PAGE_ROWS - (PAGE_ROWS % 16);
 const clients = clientsOf(JSON.parse(service), { mode, pageRows, batchRows });
-const threads = createBulkThreads({ path, turns: store.turns, busyTimeoutMs: 5_000 });
+const { turns, files } = store;
+const threads = createBulkThreads({ path, turns, files, busyTimeoutMs: 5_000 });
 const deps = runnerOf(store);
 const pages = createVariantPages({ ...deps, ...threads });
 // An input that has ended lets every page pass.
