@@ -11,7 +11,14 @@ import type Database from 'better-sqlite3';
 import { Kysely, type Transaction, type TransactionBuilder } from 'kysely';
 import type { Config } from '../config/schema.ts';
 import type { Clock } from '../lib/clock.ts';
-import { BugError, invariant, isDiskFull, StoreError, toError } from '../lib/errors.ts';
+import {
+  BugError,
+  invariant,
+  isDiskFull,
+  isStoreUnusable,
+  StoreError,
+  toError,
+} from '../lib/errors.ts';
 import { type ConnectionOptions, openReader, openWriter, verifyPragmas } from './connection.ts';
 import { type MigrationReport, migrate, pendingMigrations } from './migrate.ts';
 import { toldFull } from './space.ts';
@@ -147,7 +154,9 @@ export class SqliteStore implements Store {
     });
     for (const effect of effects) effect();
     // What is committed has not failed. A log that cannot be written back grows, which is watched.
-    await this.#writeBack().catch(() => undefined);
+    await this.#writeBack().catch((error: unknown) => {
+      if (isStoreUnusable(error)) throw error;
+    });
     return result;
   }
 
@@ -357,7 +366,7 @@ export async function openSecondWriter(
     return store;
   } catch (error) {
     database.close();
-    throw error;
+    throw toldDamage(error, options.path);
   }
 }
 

@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Clock, manualClock, systemClock } from '../../src/lib/clock.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
+import { filesOf } from '../../src/store/writers/in-place.ts';
 import { isLogTaken, shareTurns } from '../../src/store/writers/turns.ts';
 import { type BulkThreads, createBulkThreads } from '../../src/sync/bulk/threads.ts';
 import { createVariantPages } from '../../src/sync/bulk/variant-pages.ts';
@@ -11,7 +12,7 @@ import { createPdmStream } from '../../src/sync/streams/pdm.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
 import { until } from '../support/house.ts';
 import { notePlans } from '../support/plans.ts';
-import { temporaryStore } from '../support/store.ts';
+import { damage, temporaryStore } from '../support/store.ts';
 import { byBarcode, manyRows, startList, stockIn } from './list-server.ts';
 import { FUSE, runsOn, startPull } from './support.ts';
 
@@ -178,6 +179,16 @@ describe('the threads of the bulk streams', () => {
     const gone = store.db.selectFrom('change').select('key').where('op', '=', 'delete');
     expect((await gone.execute()).map(({ key }) => key)).toEqual(['gone']);
     expect(planned.times(/segment\.keys/)).toBe(0);
+  });
+
+  it('tell damage that only they meet, when they open the database', async () => {
+    const store = await temporaryStore();
+    const { path, turns } = store;
+    await store.close();
+    await damage(path, 'daemon_state');
+    const threads = startThreads({ path, turns, files: filesOf(path) });
+    const census = threads.writer.census(STOCK, 'stock', 'run:1');
+    await expect(census).rejects.toMatchObject({ code: 'store.damaged' });
   });
 
   it('say so when they cannot open the database, and keep nothing alive', async () => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
+import { StoreError } from '../../src/lib/errors.ts';
 import type { Store } from '../../src/store/store.ts';
 import { createVariantPages } from '../../src/sync/bulk/variant-pages.ts';
 import { openRun, type PageCounts, type Run } from '../../src/sync/run/ledger.ts';
@@ -130,4 +131,31 @@ describe('pages that share a commit', () => {
     expect(rows.map(({ quantity }) => quantity)).toEqual([7]);
     expect(changes.map(({ op }) => op)).toContain('insert');
   });
+});
+
+it('do not hide that the database is damaged by trying one of them alone', async () => {
+  const clock = manualClock();
+  const own = await temporaryStore(clock);
+  const damaged = new StoreError('store.damaged', 'the database is damaged');
+  let tries = 0;
+  const transaction: Store['transaction'] = (work) => {
+    tries += 1;
+    return tries === 1 ? Promise.reject(damaged) : own.transaction(work);
+  };
+  const store: Store = {
+    ...{ db: own.db, path: own.path, transaction },
+    ...{ snapshot: own.snapshot, close: own.close },
+  };
+  const pages = createVariantPages({ store, clock });
+  const asked = { stream: 'stock', cause: 'test', options: {}, readSeq: 1, now: 0, full: false };
+  const run = await openRun(own, asked);
+  await pages.begin(run);
+  const wire = { retries: 0, waits: 0, waitMs: 0 };
+  const list = [0, 1, 2].map((number) => {
+    const batch = batchOf([[number, 1]], number);
+    return pages.write({ run, list: LIST, checkpoint: { next: number + 1 }, wire, batch });
+  });
+  const [first] = await Promise.allSettled(list);
+  expect(first).toMatchObject({ status: 'rejected', reason: damaged });
+  expect(tries).toBe(1);
 });

@@ -4,6 +4,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
+import { isStoreUnusable } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { distrustApart } from '../../mirror/catalog/apart.ts';
 import { distrustTwice } from '../../mirror/catalog/twice.ts';
@@ -124,7 +125,7 @@ export function createPageWriter(deps: {
       return counts.length;
     } catch (error) {
       // Alone: those before a bad one can be written.
-      if (pages.length > 1) return writeTogether([first]);
+      if (pages.length > 1 && !isStoreUnusable(error)) return writeTogether([first]);
       failedAttempts.add(first.page.attempt);
       first.written.reject(error);
       return 1;

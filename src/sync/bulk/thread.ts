@@ -53,6 +53,10 @@ export interface Thread<Q, A> extends AsyncDisposable {
 
 const IDLE_MS = 5_000;
 
+/** Of all that keeps a thread from its database only these are for a person. */
+const FINAL = ['store.damaged', 'store.taken_away'];
+const FINAL_HINT = 'keep the files, and restore a backup ("selvedge backup restore")';
+
 /** `.ts` in a checkout, `.js` in the package. */
 function urlOf(program: string): URL {
   const suffix = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
@@ -81,6 +85,7 @@ class RunningThread<Q, A> {
       env: environment(),
     });
     let reason = 'it stopped';
+    let code: string | undefined;
     this.#worker.on('message', (answer: ThreadAnswer<A>) => {
       const resolve = this.#waiting.get(answer.id);
       this.#waiting.delete(answer.id);
@@ -90,15 +95,17 @@ class RunningThread<Q, A> {
       this.#worker.unref();
       onIdle();
     });
-    this.#worker.on('error', (error: Error) => {
+    this.#worker.on('error', (error: Error & { readonly code?: unknown }) => {
       reason = error.message;
+      code = FINAL.find((known) => known === error.code);
     });
     this.ended = new Promise((resolve) => {
       this.#worker.on('exit', () => {
         this.hasEnded = true;
         onEnd?.();
         const failed = `${name} ended: ${reason}`;
-        for (const [id, give] of this.#waiting) give({ id, failed });
+        const answer = code === undefined ? { failed } : { failed, code, hint: FINAL_HINT };
+        for (const [id, give] of this.#waiting) give({ id, ...answer });
         this.#waiting.clear();
         resolve();
       });
