@@ -102,6 +102,31 @@ describe('a hold', () => {
     expect(await openIncidents(house)).toEqual(['hold_expired 1']);
   });
 
+  it('that began while the clock was ahead begins when it has been set back', async () => {
+    const { house, set } = await houseWithHold('{ at_most: 24h }');
+    house.clock.step(30 * 24 * HOUR);
+    await house.delivery({ id: 2, lines: [['a', 30]] });
+    expect(await house.decide(set)).toContain('2 hold');
+    house.clock.step(-30 * 24 * HOUR);
+    await house.decide(set);
+    await house.clock.advance(24 * HOUR);
+    await house.decide(set);
+    expect(await openIncidents(house)).toEqual(['hold_expired 1', 'hold_expired 2']);
+  });
+
+  it('whose time was up only while the clock was ahead ends at its own time', async () => {
+    const { house, set } = await houseWithHold('{ at_most: 24h }');
+    house.clock.step(30 * 24 * HOUR);
+    await house.decide(set);
+    expect(await openIncidents(house)).toEqual(['hold_expired 1']);
+    house.clock.step(-30 * 24 * HOUR);
+    await house.decide(set);
+    expect(await openIncidents(house)).toEqual([]);
+    await house.clock.advance(24 * HOUR);
+    await house.decide(set);
+    expect(await openIncidents(house)).toEqual(['hold_expired 1']);
+  });
+
   it('begins anew with another text of its rule', async () => {
     const { house } = await houseWithHold('{ at_most: 24h }');
     await house.clock.advance(20 * HOUR);
