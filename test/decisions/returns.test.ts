@@ -79,6 +79,18 @@ describe('what the rules accepted', () => {
     expect(await house.decide(set)).toEqual(['1 accept']);
   });
 
+  it('waits no longer where it was taken back while the clock was ahead', async () => {
+    const house = await accepted();
+    house.clock.step(24 * HOUR);
+    await house.customer({ blocked: true });
+    expect(await house.decide(set)).toEqual(['1 hold']);
+    await confirm(house, 'pending');
+    await house.decide(set);
+    house.clock.step(-24 * HOUR);
+    await house.customer({ blocked: false });
+    expect(await house.decide(set)).toEqual(['1 accept']);
+  });
+
   it('is not taken back by the hold whose time was up and that then said accept', async () => {
     const house = await createHouse();
     const text = `

@@ -133,7 +133,8 @@ async function coolsUntil(
 ): Promise<number | undefined> {
   const cooldown = parseDuration(rails.returns.cooldown) ?? COOLDOWN_MS_DEFAULT;
   const { lastAt } = await returnsSince(tx, orderDeliveryId, now - cooldown);
-  return lastAt === null ? undefined : lastAt + cooldown;
+  // One in a time to come was before the clock was set back: to wait for it would have no end.
+  return lastAt === null || lastAt > now ? undefined : lastAt + cooldown;
 }
 
 /** The outcome of a pending delivery, which waits a while after it was taken back. */
