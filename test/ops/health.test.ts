@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
@@ -159,7 +159,7 @@ describe('health', () => {
     expect(found.get('selvedge_backup_age_seconds')).toBe(Infinity);
   });
 
-  it('opens the database once to know its backups, however often it is asked', async () => {
+  it('tells of the last backup of its own database, whatever others lie beside it', async () => {
     const { config, samples } = await startWatched();
     const directory = join(config.dataDir, 'backups');
     mkdirSync(directory);
@@ -171,12 +171,7 @@ describe('health', () => {
     const path = join(config.dataDir, 'mirror.db');
     place('20260105T080000Z', databaseMadeAt(path), 17);
     place('20260106T080000Z', '2020-01-01T00:00:00.000Z', 99);
-    const bytes = async () => (await samples()).get('selvedge_backup_bytes');
-    expect(await bytes()).toBe(17);
-    renameSync(path, `${path}.away`);
-    const again = await bytes();
-    renameSync(`${path}.away`, path);
-    expect(again).toBe(17);
+    expect((await samples()).get('selvedge_backup_bytes')).toBe(17);
   });
 
   it('wakes somebody when events come with a wrong signature', async () => {
