@@ -285,17 +285,23 @@ const SECOND_CACHE_KIB = 4_096;
 export const RESTORING = '.restoring';
 
 /** An empty database in its place would have forgotten what was sent. */
-function refuseHalfRestored(path: string): void {
-  if (existsSync(path) || !existsSync(path + RESTORING)) return;
-  throw new StoreError('store.half_restored', `${path} is not there: a restore was cut off`, {
-    hint: 'restore again; what was there before is beside it (.before-restore-…)',
+function refuseToForget(path: string): void {
+  if (existsSync(path)) return;
+  if (existsSync(path + RESTORING)) {
+    throw new StoreError('store.half_restored', `${path} is not there: a restore was cut off`, {
+      hint: 'restore again; what was there before is beside it (.before-restore-…)',
+    });
+  }
+  if (!existsSync(`${path}-wal`)) return;
+  throw new StoreError('store.log_alone', `${path} is not there, but ${path}-wal is`, {
+    hint: 'put back the database of that log, or restore a backup ("selvedge backup restore")',
   });
 }
 
 /** For whoever changes something in a database: an empty one in a wrong place would hide that. */
 export function requireDatabase(dataDir: string): void {
   const path = join(dataDir, 'mirror.db');
-  refuseHalfRestored(path);
+  refuseToForget(path);
   try {
     statSync(path);
   } catch (cause) {
@@ -313,7 +319,7 @@ export async function openStore(
   clock: Clock,
 ): Promise<{ readonly store: SqliteStore; readonly migrated: MigrationReport }> {
   const options = { cacheKib: MAIN_CACHE_KIB, ...asked };
-  refuseHalfRestored(options.path);
+  refuseToForget(options.path);
   let database: Database.Database | undefined;
   try {
     database = openWriter(options.path, options);

@@ -5,6 +5,7 @@ import fs, {
   existsSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   renameSync,
   statSync,
   symlinkSync,
@@ -311,6 +312,24 @@ describe('a restored database', () => {
     await restoreBackup(plan, clock);
     await (await openMirror(dataDir)).close();
     expect(existsSync(`${path}.restoring`)).toBe(false);
+  });
+
+  it('is not replaced by an empty one where somebody has taken it away from its log', async () => {
+    const dataDir = temporaryFolder();
+    const store = await openMirror(dataDir);
+    const { backup } = await createBackup(planIn(dataDir), clock);
+    await addPush(store, 'later', 'queued');
+    const path = join(dataDir, 'mirror.db');
+    const log = readFileSync(`${path}-wal`);
+    await store.close();
+    renameSync(path, `${path}.away`);
+    // As a kill leaves it.
+    writeFileSync(`${path}-wal`, log);
+    const failure = { code: 'store.log_alone', message: expect.stringContaining('mirror.db-wal') };
+    await expect(openMirror(dataDir)).rejects.toMatchObject(failure);
+    expect(existsSync(path)).toBe(false);
+    await restoreBackup(restorePlan(dataDir, backup.path), clock);
+    await (await openMirror(dataDir)).close();
   });
 
   it('starts with all that was open in doubt, sends nothing, keeps what was there', async () => {
