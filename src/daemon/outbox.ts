@@ -144,8 +144,9 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
   const { detailed, detailedPricing, includeVariantsOnOrder } = config.streams.stock;
   const level = { detailed, detailedPricing, includeVariantsOnOrder };
   const stock = createOrderedStock({ store, clock, log, v1: service.v1, sequence, level });
+  const pausedBy = (): string | undefined => pauseReason(config.dataDir);
   const watch = createWatch({
-    ...{ store, clock, log },
+    ...{ store, clock, log, pauseReason: pausedBy },
     limits: {
       alertAfterMs: outbox.alertAfter,
       refundAlertAfterMs: outbox.refundAlertAfter,
@@ -172,7 +173,7 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
     },
     brake(kind) {
       if (!deps.space.allows('send')) return 'the disk is too full to send';
-      const reason = pauseReason(config.dataDir);
+      const reason = pausedBy();
       if (reason !== undefined) return `sending is paused: ${reason}`;
       return brakeOf(outbox, kind) ?? stops.brake(kind) ?? deps.killSwitch.brake(kind);
     },

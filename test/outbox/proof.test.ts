@@ -405,7 +405,8 @@ describe('the watch over the outbox', () => {
     const stop = new AbortController();
     const limits = { alertAfterMs: MINUTE, refundAlertAfterMs: MINUTE };
     const watch = createWatch({
-      ...{ store, clock, log: silentLogger(), onLateness: () => undefined },
+      ...{ store, clock, log: silentLogger() },
+      ...{ onLateness: () => undefined, pauseReason: () => undefined },
       limits: { ...limits, auditEveryMs: 60 * MINUTE, quietMs: 12 * MINUTE },
     });
     const done = watch.run(stop.signal);

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import { sql } from 'kysely';
 import { expect, it, onTestFinished } from 'vitest';
 import { createV1Client } from '../../src/client/v1/client.ts';
@@ -6,6 +7,8 @@ import { createV2Client } from '../../src/client/v2/client.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { openOutboxStops } from '../../src/outbox/stops.ts';
+import { createWatch } from '../../src/outbox/watch/watch.ts';
+import { pausePushes, pauseReason, resumePushes } from '../../src/store/care/pause.ts';
 import { turnsOfThread } from '../../src/store/writers/turns.ts';
 import { answerJson, envelope, impatient, startFaulty } from '../client/support.ts';
 import { temporaryStore } from '../support/store.ts';
@@ -206,4 +209,33 @@ it('checks anew what was being checked through a whole stop', async () => {
   answered.resolve(NO);
   await bench.clock.advance(0);
   expect([bench.sends, bench.looks]).toEqual([[], [outboxId, outboxId]]);
+});
+
+it('leaves a pause and its end in the audit, also where a restart lies between them', async () => {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  const dataDir = dirname(store.path);
+  const limits = { alertAfterMs: 60_000, refundAlertAfterMs: 60_000, quietMs: 60_000 };
+  const round = async (): Promise<void> => {
+    const stop = new AbortController();
+    const watch = createWatch({
+      ...{ store, clock, log: silentLogger(), onLateness: () => undefined },
+      ...{ limits: { ...limits, auditEveryMs: 60_000 }, pauseReason: () => pauseReason(dataDir) },
+    });
+    const done = watch.run(stop.signal);
+    await clock.advance(61_000);
+    stop.abort();
+    await done;
+  };
+  await round();
+  pausePushes(dataDir, 'wrong prices (ada)');
+  await round();
+  await round();
+  resumePushes(dataDir);
+  await round();
+  const rows = await store.db.selectFrom('audit').select(['action', 'actor', 'reason']).execute();
+  expect(rows).toEqual([
+    { action: 'sending.pause', actor: 'file', reason: 'wrong prices (ada)' },
+    { action: 'sending.resume', actor: 'file', reason: 'it was paused: wrong prices (ada)' },
+  ]);
 });

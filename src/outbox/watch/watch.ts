@@ -14,6 +14,7 @@ import { readState, writeState } from '../../store/state.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import { worstLateness } from '../settle.ts';
 import { DIFFERENCE, endedDifferences } from './differences.ts';
+import { notePause } from './pause-log.ts';
 
 export interface WatchDeps {
   readonly store: Store;
@@ -26,6 +27,8 @@ export interface WatchDeps {
     /** As configured. */
     readonly quietMs: number;
   };
+  /** Why a person has paused everything; undefined: nobody has. */
+  readonly pauseReason: () => string | undefined;
   /** How late effects have been seen to come, at the worst. */
   readonly onLateness: (ms: number) => void;
 }
@@ -167,6 +170,7 @@ async function auditDuplicates(
 async function round(deps: WatchDeps, signal: AbortSignal): Promise<void> {
   const { store, clock, log, limits } = deps;
   const now = clock.now();
+  await notePause(deps);
   const lateness = await worstLateness(store.db);
   deps.onLateness(lateness);
   const agreed = await endedDifferences(store.db);
