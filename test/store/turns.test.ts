@@ -1,4 +1,5 @@
-import { existsSync, readFileSync, renameSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -34,6 +35,20 @@ describe('a second writer', () => {
     await expect(second).rejects.toMatchObject({ code: 'store.taken_away' });
     expect(readFileSync(path).equals(before)).toBe(true);
   });
+});
+
+it('a writer goes on while nobody can look at the files, which says nothing of them', async () => {
+  const store = await temporaryStore();
+  const folder = dirname(store.path);
+  renameSync(folder, `${folder}.away`);
+  symlinkSync(folder, folder);
+  expect(() => statSync(store.path)).toThrow('ELOOP');
+  await setState(store, 'unseen').finally(() => {
+    rmSync(folder);
+    renameSync(`${folder}.away`, folder);
+  });
+  await setState(store, 'seen again');
+  expect(store.damaged.aborted).toBe(false);
 });
 
 describe('the turns of two writers', () => {
