@@ -137,6 +137,11 @@ function openFile(path: string, options: Database.Options): Database.Database {
   }
 }
 
+/** The file is not, or no longer, what it must be: no later try makes that better. */
+export function isDamage(thrown: unknown): thrown is Error {
+  return thrown instanceof Database.SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(thrown.code);
+}
+
 /** Runs the first statements on a fresh connection; a failure closes it and names the file. */
 function prepared(database: Database.Database, prepare: () => void): Database.Database {
   try {
@@ -146,8 +151,8 @@ function prepared(database: Database.Database, prepare: () => void): Database.Da
     database.close();
     if (!(cause instanceof Database.SqliteError)) throw cause;
     const isBusy = cause.code.startsWith('SQLITE_BUSY');
-    const code = isBusy ? 'store.busy' : 'store.unusable';
-    throw new StoreError(code, `${database.name}: ${cause.message}`, {
+    const unusable = isDamage(cause) ? 'store.damaged' : 'store.unusable';
+    throw new StoreError(isBusy ? 'store.busy' : unusable, `${database.name}: ${cause.message}`, {
       hint: isBusy
         ? 'another program holds it; end that first'
         : 'check dataDir in the configuration, and the disk; else restore a backup',

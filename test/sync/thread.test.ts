@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -188,6 +189,14 @@ describe('the threads of the bulk streams', () => {
     await damage(path, 'daemon_state');
     const threads = startThreads({ path, turns, files: filesOf(path) });
     const census = threads.writer.census(STOCK, 'stock', 'run:1');
+    await expect(census).rejects.toMatchObject({ code: 'store.damaged' });
+  });
+
+  it('tell that the head of the file is damaged, which nobody else reads anew', async () => {
+    const store = await temporaryStore();
+    store.checkpoint('truncate');
+    writeFileSync(store.path, Buffer.alloc(100, 0x5a), { flag: 'r+' });
+    const census = startThreads(store).writer.census(STOCK, 'stock', 'run:1');
     await expect(census).rejects.toMatchObject({ code: 'store.damaged' });
   });
 

@@ -4,7 +4,7 @@
  * written since its first read; no timeout helps), statements are prepared once, and one that
  * writes outside of a transaction waits for its turn, too.
  */
-import Database from 'better-sqlite3';
+import type Database from 'better-sqlite3';
 import {
   type CompiledQuery,
   type DatabaseConnection,
@@ -15,6 +15,7 @@ import {
   type TransactionSettings,
 } from 'kysely';
 import { StoreError } from '../../lib/errors.ts';
+import { isDamage } from '../connection.ts';
 
 /** More distinct statements than the program has; a query built from data would push others out. */
 const STATEMENTS_MAX = 512;
@@ -34,8 +35,7 @@ interface CachedDatabase {
 
 /** Damage is for a person: whoever goes on writing into the file may make it worse. */
 export function toldDamage(thrown: unknown, path: string): unknown {
-  if (!(thrown instanceof Database.SqliteError)) return thrown;
-  if (!/^SQLITE_(CORRUPT|NOTADB)/.test(thrown.code)) return thrown;
+  if (!isDamage(thrown)) return thrown;
   return new StoreError('store.damaged', `${path} is damaged: ${thrown.message}`, {
     hint: 'keep the file, and restore a backup ("selvedge backup restore")',
     cause: thrown,
