@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { statSync } from 'node:fs';
+import { copyFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -61,6 +61,18 @@ describe('the exchange database', () => {
     ]);
     const receipt = shell(exchange.path, 'SELECT state, final, next_step FROM receipt');
     expect(receipt).toMatch(/^waiting\|0\|Nothing: the daemon takes/);
+  });
+
+  it('says that another file lies in its place, into which rows are handed in now', () => {
+    const exchange = open();
+    exchange.hasNews();
+    copyFileSync(exchange.path, `${exchange.path}.copy`);
+    rmSync(exchange.path);
+    expect(exchange.hasNews()).toBe(false);
+    renameSync(`${exchange.path}.copy`, exchange.path);
+    shell(exchange.path, INSERT);
+    expect(() => exchange.hasNews()).toThrow('somebody has put another file there');
+    expect(open(exchange.path).waiting(0, 10, CHARS)).toMatchObject([{ reference: 'SO-1' }]);
   });
 
   it('does not take its own writing for news', () => {

@@ -17,6 +17,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { RetryLaterError, SelvedgeError, toError } from '../../lib/errors.ts';
 import { withMode } from '../folders.ts';
 import { migrate, readMigrations } from '../migrate.ts';
+import { idOf } from '../writers/in-place.ts';
 import type { CustomerChange, CustomerProblem, HandedIn, ReceiptRow } from './rows.ts';
 import {
   customerPart,
@@ -196,12 +197,23 @@ function repair(database: Database.Database): void {
   );
 }
 
+/** What the ERP hands in stands in the file of this name, which need not be ours any more. */
+function requireSameFile(path: string, opened: string | undefined): void {
+  const id = idOf(path);
+  // While there is none, nobody can hand anything in.
+  if (!id || id === opened) return;
+  throw new RetryLaterError('exchange.replaced', `${path}: somebody has put another file there`, {
+    hint: 'it is opened anew in a moment',
+  });
+}
+
 /**
  * Opens the file, making it when it is not there. Throws a RetryLaterError that says what is wrong:
  * the rest of the daemon goes on without it.
  */
 export function openExchange(path: string, clock: Clock): Exchange {
   const database = openFile(path, clock);
+  const opened = idOf(path);
   try {
     repair(database);
   } catch (cause) {
@@ -219,6 +231,7 @@ export function openExchange(path: string, clock: Clock): Exchange {
     path,
     hasNews: () =>
       run(() => {
+        requireSameFile(path, opened);
         const found = Number(database.pragma('data_version', { simple: true }));
         if (found === version) return false;
         if (database.pragma('journal_mode = delete', { simple: true }) !== 'delete') {

@@ -12,7 +12,8 @@ const ENDINGS = ['', '-wal', '-shm'];
 /** Undefined: of that one nothing is known. */
 export type FileIds = readonly (string | undefined)[];
 
-function idOf(file: string): string | undefined {
+/** Empty: it is not there. */
+export function idOf(file: string): string | undefined {
   try {
     const found = statSync(file, { bigint: true, throwIfNoEntry: false });
     return found ? `${found.dev}:${found.ino}` : '';
