@@ -107,10 +107,9 @@ function goOn(row: HoldRow, holder: Holder, now: number, settings: Settings): Ho
   if ((row.lapsed_at ?? 0) > now) return goOn({ ...row, lapsed_at: null }, holder, now, settings);
   const isUp = row.expires_at <= now && row.lapsed_at === null;
   if (isUp && row.afterwards === 're-evaluate') return begin(holder, now, now, settings);
-  const isNext = row.until_at === null || row.until_at <= now;
   return {
     ...row,
-    until_at: isNext ? untilAt(holder.timing, row.since, now, settings) : row.until_at,
+    until_at: untilAt(holder.timing, row.since, now, settings),
     lapsed_at: isUp ? now : row.lapsed_at,
   };
 }

@@ -127,6 +127,16 @@ describe('a hold', () => {
     expect(await openIncidents(house)).toEqual(['hold_expired 1']);
   });
 
+  it('is asked again at the next opening, not at one of while the clock was ahead', async () => {
+    const { house, set } = await houseWithHold('{ until: next business open, at_most: 500h }');
+    house.clock.step(10 * 24 * HOUR);
+    await house.decide(set);
+    house.clock.step(-10 * 24 * HOUR);
+    await house.decide(set);
+    const [hold] = await holdsOf(house);
+    expect(hold?.until_at).toBe(Date.parse('2026-11-23T07:00:00Z'));
+  });
+
   it('begins anew with another text of its rule', async () => {
     const { house } = await houseWithHold('{ at_most: 24h }');
     await house.clock.advance(20 * HOUR);
