@@ -91,6 +91,23 @@ describe('what the rules accepted', () => {
     expect(await house.decide(set)).toEqual(['1 accept']);
   });
 
+  it('is taken back as often as ever once a clock that was ahead has been set back', async () => {
+    const house = await accepted();
+    for (const step of [24 * HOUR, HOUR, -25 * HOUR]) {
+      house.clock.step(step);
+      await house.customer({ blocked: true, overdueDays: step });
+      expect(await house.decide(set)).toEqual(['1 hold']);
+      await confirm(house, 'pending');
+      await house.decide(set);
+      await house.customer({ blocked: false });
+      await house.clock.advance(HOUR);
+      expect(await house.decide(set)).toEqual(['1 accept']);
+      await confirm(house, 'accepted');
+      await house.decide(set);
+    }
+    expect(await incidents(house)).toEqual([]);
+  });
+
   it('is not taken back by the hold whose time was up and that then said accept', async () => {
     const house = await createHouse();
     const text = `

@@ -30,15 +30,24 @@ interface Returns {
   readonly lastAt: number | null;
 }
 
-/** How often the rules took this delivery back since a moment, and when last. */
-async function returnsSince(tx: Tx, orderDeliveryId: number, since: number): Promise<Returns> {
+/**
+ * How often the rules took this delivery back in the last while, and when last. What they took back
+ * in a time to come was before the clock was set back: to wait for that would have no end.
+ */
+async function returnsWithin(
+  tx: Tx,
+  orderDeliveryId: number,
+  ms: number,
+  now: number,
+): Promise<Returns> {
   const row = await tx
     .selectFrom('decision as n')
     .innerJoin('outbox', (join) => join.on(isPushOf('n.order_delivery_id', 'n.decision_id')))
     .select((eb) => [eb.fn.countAll<number>().as('count'), eb.fn.max('n.at').as('last_at')])
     .where('n.order_delivery_id', '=', orderDeliveryId)
     .where('n.actor', '=', 'daemon')
-    .where('n.at', '>', since)
+    .where('n.at', '>', now - ms)
+    .where('n.at', '<=', now)
     .where(sql<string>`outbox.body->>'$.status'`, '=', 'pending')
     .where('outbox.state', 'not in', ['canceled', 'refused'])
     .executeTakeFirstOrThrow();
@@ -110,7 +119,7 @@ export async function reconsiderAccepted(
     return undefined;
   }
   if (mode !== 'live') return undefined;
-  const { count } = await returnsSince(tx, orderDeliveryId, now - DAY_MS);
+  const { count } = await returnsWithin(tx, orderDeliveryId, DAY_MS, now);
   const { max_per_day: max } = ruleSet.settings.rails.returns;
   if (count >= max) {
     await tellReturned(tx, orderDeliveryId, { times: count, reason: outcome.reason }, now);
@@ -132,9 +141,8 @@ async function coolsUntil(
   now: number,
 ): Promise<number | undefined> {
   const cooldown = parseDuration(rails.returns.cooldown) ?? COOLDOWN_MS_DEFAULT;
-  const { lastAt } = await returnsSince(tx, orderDeliveryId, now - cooldown);
-  // One in a time to come was before the clock was set back: to wait for it would have no end.
-  return lastAt === null || lastAt > now ? undefined : lastAt + cooldown;
+  const { lastAt } = await returnsWithin(tx, orderDeliveryId, cooldown, now);
+  return lastAt === null ? undefined : lastAt + cooldown;
 }
 
 /** The outcome of a pending delivery, which waits a while after it was taken back. */
