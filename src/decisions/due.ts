@@ -68,6 +68,11 @@ function candidates(db: Db, aside: readonly number[], { after, upTo }: Span) {
     .where((eb) => eb.not(hasOpenPush('d.order_delivery_id')));
 }
 
+/** What was looked at in a time to come was looked at before the clock was set back. */
+function isLookDue(now: number): RawBuilder<boolean> {
+  return sql<boolean>`(e.due_at <= ${now} or e.evaluated_at > ${now})`;
+}
+
 /** Accepted deliveries whose time has come; only what has not shipped still has one. */
 async function dueAccepted(
   db: Db,
@@ -79,7 +84,8 @@ async function dueAccepted(
     .selectFrom('evaluation as e')
     .innerJoin('delivery as d', 'd.order_delivery_id', 'e.order_delivery_id')
     .select(['e.order_delivery_id', 'e.due_why'])
-    .where('e.due_at', '<=', now)
+    .where('e.due_at', 'is not', null)
+    .where(isLookDue(now))
     // The plus keeps SQLite from going through every accepted delivery there ever was.
     .where(sql<boolean>`+d.status = 'accepted'`)
     .where('d.deleted_at', 'is', null)
@@ -181,9 +187,7 @@ export async function dueDeliveries(
 ): Promise<DueDelivery[]> {
   const fresh = await pendingThat(db, isFresh(query), query, aside, limit);
   const places = fresh.length > 0 ? AGAIN_BESIDE_FRESH : limit;
-  // What was looked at in a time to come was looked at before the clock was set back.
-  const isDue = sql<boolean>`(e.due_at <= ${query.now} or e.evaluated_at > ${query.now})`;
-  const again = await pendingThat(db, isDue, query, aside, places);
+  const again = await pendingThat(db, isLookDue(query.now), query, aside, places);
   const rows = new Map([...fresh, ...again].map((row) => [row.order_delivery_id, row]));
   const pending = [...rows.values()].map((row) => ({
     orderDeliveryId: row.order_delivery_id,
