@@ -72,8 +72,10 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
   const review = createReview({ ...{ store, clock, rules, onPush }, onReviewed: nudge });
   const reload: RulesInForce['reload'] = async (who) => {
     const reloaded = await deps.rules.reload(who);
-    // Who is told that the rules only watch by now must see nothing of theirs leave after that.
+    // Who is told that the rules only watch by now, or which are disarmed, must see nothing of
+    // theirs leave after that.
     await decider.recall();
+    await rejects.recall();
     nudge();
     return reloaded;
   };

@@ -16,6 +16,7 @@ import { createLogger } from '../../src/lib/log.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
 import type { Reference } from '../../src/reference/reference.ts';
 import { turnsOfThread } from '../../src/store/writers/turns.ts';
+import { createCourt, settingsWith, UNLUCKY } from '../decisions/reject/support.ts';
 import { createHouse } from '../decisions/support.ts';
 import { SIMPLE_RULES, startTestReference, testConfig, testLogger } from '../support/house.ts';
 import { placeDatabase, temporaryFolder } from '../support/store.ts';
@@ -211,6 +212,32 @@ describe('a reload', () => {
     await decisions.reload(WHO);
     const push = await store.db.selectFrom('outbox').select('state').executeTakeFirstOrThrow();
     expect(push.state).toBe('canceled');
+  });
+
+  it('of another text has called off the pushes of a reject when it is answered', async () => {
+    const { store, clock, ...court } = await createCourt();
+    await court.waiting();
+    await court.afterGrace();
+    const config = testConfig(reference, { folder });
+    const write = (name: string, text: string) =>
+      writeFileSync(join(config.rules.directory, name), text);
+    write('rules.yaml', UNLUCKY);
+    write('settings.yaml', settingsWith({}));
+    const log = testLogger();
+    const rules = await openRules(config, { store, clock, log });
+    const killSwitch = await openKillSwitch({ store, clock, log, dataDir: folder });
+    const decisions = createDecisions(config, {
+      ...{ store, log, rules, killSwitch, pulse: createPulse(clock) },
+      readOrder: () => Promise.reject(new Error('nothing is read')),
+      onDecided: () => undefined,
+      onPush: () => undefined,
+    });
+    const push = () => store.db.selectFrom('outbox').select('state').executeTakeFirstOrThrow();
+    await decisions.reload(WHO);
+    expect(await push()).toEqual({ state: 'queued' });
+    write('rules.yaml', UNLUCKY.replace('[13, 14]', '[13]'));
+    await decisions.reload(WHO);
+    expect(await push()).toEqual({ state: 'canceled' });
   });
 });
 

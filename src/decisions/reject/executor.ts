@@ -59,6 +59,8 @@ export interface RejectExecutor {
   run(signal: AbortSignal): Promise<void>;
   /** The queue has changed. */
   nudge(): void;
+  /** Calls off what was not sent of rules that may not reject any more. */
+  recall(): Promise<void>;
 }
 
 const SLEEP_MS_MAX = 30_000;
@@ -203,6 +205,15 @@ async function carryOut(deps: RejectDeps, entry: RejectEntry, signal: AbortSigna
   deps.onDecided();
 }
 
+async function recall({ store, clock, rules }: RejectDeps): Promise<void> {
+  // Mostly there is none, and a transaction would keep other writers waiting.
+  if (!(await hasPushed(store.db))) return;
+  await store.transaction(async (tx) => {
+    await settlePushed(tx, clock.now());
+    await recallPushed(tx, rules().ruleSet, clock.now());
+  });
+}
+
 export function createRejectExecutor(deps: RejectDeps): RejectExecutor {
   const { store, clock, log } = deps;
   const watched = watchSteps(clock);
@@ -231,16 +242,11 @@ export function createRejectExecutor(deps: RejectDeps): RejectExecutor {
   return {
     name: 'rejects',
     nudge: () => wake.abort(),
+    recall: () => recall(deps),
     async run(signal) {
       while (!signal.aborted) {
         wake = new AbortController();
-        // Mostly there is none, and a transaction would keep other writers waiting.
-        if (await hasPushed(store.db)) {
-          await store.transaction(async (tx) => {
-            await settlePushed(tx, clock.now());
-            await recallPushed(tx, deps.rules().ruleSet, clock.now());
-          });
-        }
+        await recall(deps);
         const waiting = await waitingEntries(store.db);
         const now = clock.now();
         if (await followClock()) continue;
