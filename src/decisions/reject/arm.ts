@@ -36,11 +36,17 @@ export interface RejectOperationsDeps {
   readonly onChanged: () => void;
 }
 
+interface Disarmed {
+  /** Rejects that waited for it. */
+  readonly withdrawn: number;
+  /** Pushes that were not sent yet. */
+  readonly canceled: number;
+}
+
 export interface RejectOperations {
   /** @param lastsMs how long it stays armed. */
   arm(ruleId: string, lastsMs: number, who: Who): Promise<Armed>;
-  /** Gives how many rejects that waited for it were withdrawn. */
-  disarm(ruleId: string, who: Who): Promise<{ readonly withdrawn: number }>;
+  disarm(ruleId: string, who: Who): Promise<Disarmed>;
   /** Gives how many deliveries somebody has looked at by now. */
   seen(ruleId: string, decisions: readonly number[], actor: string): Promise<number>;
   /** Keeps a backtest; gives its id. */
@@ -142,10 +148,10 @@ async function disarm(tx: Tx, ruleSet: RuleSet, ruleId: string, who: Who, at: nu
   const detail = `disarmed by ${who.actor}: ${who.reason}`;
   const end = { state: 'withdrawn', by: who.actor, rail: 'arming', detail, at } as const;
   const withdrawn = await endEntries(tx, ruleId, end);
-  await recallPushed(tx, ruleSet, at);
-  await audit(tx, who, at, 'rules.disarm', ruleId, { withdrawn });
+  const disarmed: Disarmed = { withdrawn, canceled: await recallPushed(tx, ruleSet, at) };
+  await audit(tx, who, at, 'rules.disarm', ruleId, disarmed);
   await reconsiderAll(tx, at);
-  return { withdrawn };
+  return disarmed;
 }
 
 export function createRejectOperations(deps: RejectOperationsDeps): RejectOperations {

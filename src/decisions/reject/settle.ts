@@ -53,8 +53,10 @@ export async function settlePushed(tx: Tx, at: number): Promise<void> {
 /**
  * Calls off the pushes of rules that may not reject any more: disarmed, with another text, only
  * watching, or behind the breaker. What was not sent is canceled, and what was is not sent again.
+ * Gives how many were canceled.
  */
-export async function recallPushed(tx: Tx, ruleSet: RuleSet, at: number): Promise<void> {
+export async function recallPushed(tx: Tx, ruleSet: RuleSet, at: number): Promise<number> {
+  let canceled = 0;
   const armed = await armedRuleIds(tx, ruleSet, at);
   const may = new Map(
     ruleSet.rules
@@ -68,8 +70,9 @@ export async function recallPushed(tx: Tx, ruleSet: RuleSet, at: number): Promis
     const reference = pushReference(push.order_delivery_id, push.decisionId);
     const which = sql<boolean>`(outbox.kind = ${DELIVERY_STATUS_KIND}
       and outbox.reference = ${reference})`;
-    await cancelUnsent(tx, `rule ${rule} may not reject any more`, at, which);
+    canceled += await cancelUnsent(tx, `rule ${rule} may not reject any more`, at, which);
   }
+  return canceled;
 }
 
 /**

@@ -118,7 +118,9 @@ describe('disarming a reject rule', () => {
     const court = await createCourt();
     await court.waiting();
     expect(await court.overview()).toMatchObject({ waiting: [{ ruleId: 'reject-unlucky' }] });
-    expect(await court.operations.disarm('reject-unlucky', WHO)).toEqual({ withdrawn: 1 });
+    expect(await court.operations.disarm('reject-unlucky', WHO)).toEqual({
+      ...{ withdrawn: 1, canceled: 0 },
+    });
     expect(await court.entry()).toMatchObject({ state: 'withdrawn', ended_by: 'ada' });
     expect(await court.decide()).toEqual(['1 nothing']);
     await court.afterGrace();
@@ -141,7 +143,8 @@ describe('disarming a reject rule', () => {
       .set({ state: 'in_doubt' })
       .where('lane', 'like', '%2')
       .execute();
-    await court.operations.disarm('reject-unlucky', WHO);
+    const ended = { withdrawn: 0, canceled: 1 };
+    expect(await court.operations.disarm('reject-unlucky', WHO)).toEqual(ended);
     expect(await pushes(court)).toEqual([
       ['1 rejected', 'canceled', NOT_ARMED, null],
       ['2 rejected', 'in_doubt', null, NOT_ARMED],

@@ -21,7 +21,7 @@ const armed = z.object({
   reportId: z.int(),
   expiresAt: z.int(),
 });
-const disarmed = z.object({ withdrawn: z.int() });
+const disarmed = z.object({ withdrawn: z.int(), canceled: z.int() });
 const breaker = z.object({ at: z.number(), rail: z.string(), detail: z.string() });
 
 function command(name: string, summary: string): Command {
@@ -66,7 +66,10 @@ export function rulesArm(context: CliContext): Command {
 
 export function rulesDisarm(context: CliContext): Command {
   return command('disarm', 'let a reject rule only watch again')
-    .description('What waits to be rejected by it is withdrawn. Asks the running daemon.')
+    .description(
+      'What waits to be rejected by it is withdrawn, and what was not sent yet is canceled.\n' +
+        'Asks the running daemon.',
+    )
     .argument('<rule>', 'the id of a reject rule')
     .addHelpText(
       'after',
@@ -79,7 +82,11 @@ export function rulesDisarm(context: CliContext): Command {
         answer: disarmed,
       });
       if (json === true) context.output.json(answer);
-      else context.output.line(`${rule} is disarmed, ${answer.withdrawn} rejects withdrawn`);
+      else {
+        const { withdrawn, canceled } = answer;
+        const ended = `${withdrawn} rejects withdrawn, ${canceled} canceled`;
+        context.output.line(`${rule} is disarmed, ${ended}`);
+      }
     });
 }
 
