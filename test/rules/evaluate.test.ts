@@ -274,6 +274,15 @@ describe('the values behind a condition', () => {
     const condition = '|\n          order.quantity - // whole order\n          3 > 5';
     expect(behind(condition)).toEqual([{ text: 'order.quantity - // whole order 3', value: 7 }]);
   });
+
+  it('are shown whatever a comment within them says', () => {
+    const value = (comment: string) =>
+      behind(
+        `|\n          (order.quantity - 1) * // ${comment}\n          (3 + order.quantity) > 5`,
+      );
+    expect(value("don't :)")).toMatchObject([{ value: 117 }]);
+    expect(value('(')).toMatchObject([{ value: 117 }]);
+  });
 });
 
 describe('hashes', () => {

@@ -32,14 +32,14 @@ export function isLiteral(node: ASTNode): boolean {
   return node.op === 'value' || (node.op === 'list' && node.args.every(isLiteral));
 }
 
-const QUOTED = /"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'/g;
+const TEXTS_AND_COMMENTS = /"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\/\/.*/g;
 
 /**
  * The author's text of a node. The range of a node leaves out the parentheses around its first and
  * its last part, and the library's own `serialize` those of `a - (b - c)`.
  */
 export function sourceOf({ input, start, end }: ASTNode): string {
-  const code = input.replaceAll(QUOTED, (text) => ' '.repeat(text.length));
+  const code = input.replaceAll(TEXTS_AND_COMMENTS, (text) => ' '.repeat(text.length));
   let [open, closed] = [0, 0];
   for (const sign of code.slice(start, end)) {
     if (sign === '(') open += 1;
