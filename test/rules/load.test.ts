@@ -229,6 +229,11 @@ describe('the loader', () => {
     const key = '(order.country + "-" + order.currency)';
     expect(complaints([`${key} in tables.limits`], settings)).toEqual([]);
     expect(complaints(['order.country == "-"'])[0]).toContain('is never a value of');
+    const limit = (joined: string) =>
+      complaints([`delivery.amount <= tables.limits[${joined}]`], settings);
+    expect(limit('order.country + "-" + order.currency')).toEqual([]);
+    expect(limit('order.country + "-DKK"')[0]).toContain('in which currency?');
+    expect(limit('order.country + customer.credit.currency')[0]).toContain('in which currency?');
   });
 
   it('asks in which currency a bare number is meant', () => {

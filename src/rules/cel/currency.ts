@@ -89,9 +89,15 @@ function currencyPath(node: ASTNode): CurrencyOwner | undefined {
   return inner.op === 'id' ? CURRENCY_PATHS[[inner.args, ...names].join('.')] : undefined;
 }
 
+/** `order.currency`, also joined with other texts. */
+function namesCurrency(node: ASTNode, owner: CurrencyOwner): boolean {
+  if (node.op === '+') return node.args.some((part) => namesCurrency(part, owner));
+  return currencyPath(node) === owner;
+}
+
 /** `tables.limits[order.currency]` holds one number per currency. */
 function isTableByCurrency(node: ASTNode, owner: CurrencyOwner): boolean {
-  return node.op === '[]' && currencyPath(node.args[1]) === owner;
+  return node.op === '[]' && namesCurrency(node.args[1], owner);
 }
 
 /** Currencies that a condition fixes: `order.currency == "DKK"`, alone or joined with `&&`. */
