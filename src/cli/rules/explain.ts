@@ -23,21 +23,30 @@ type Delivery = Facts['delivery'];
 /** The outcome that leads to a state. */
 const OUTCOMES: Readonly<Record<string, string>> = { accepted: 'accept', rejected: 'reject' };
 
+/** States of a push that may have set the state of its delivery. */
+const MAY_HAVE_SET = ['sending', 'sent', 'in_doubt', 'confirmed'];
+
 /** What brought the delivery where it is: a decision that was sent, or made at the service. */
 function endedBy({ status }: Delivery, decisions: readonly DecisionRecord[]) {
   return decisions.find(
     ({ outcome, push, actor }) =>
-      outcome === OUTCOMES[status ?? ''] && (push !== null || actor === 'external'),
+      outcome === OUTCOMES[status ?? ''] &&
+      (actor === 'external' || MAY_HAVE_SET.includes(push?.state ?? '')),
   );
 }
 
+/** Which rules are asked about what is no longer pending. */
+function askedNow({ status }: Delivery, by: DecisionRecord | undefined): string {
+  if (status !== 'accepted') return 'no rule is asked about it now';
+  if (by?.actor !== 'daemon') return 'no rule takes it back';
+  return 'only hold rules with "applies_to: [pending, accepted]" are asked about it now';
+}
+
 /** Why most rules say nothing about a delivery that is no longer pending. */
-function statusLines({ id, number, status }: Delivery, by: DecisionRecord | undefined): string[] {
+function statusLines(delivery: Delivery, by: DecisionRecord | undefined): string[] {
+  const { id, number, status } = delivery;
   if (status === 'pending') return [];
-  const asked =
-    status === 'accepted'
-      ? 'only hold rules with "applies_to: [pending, accepted]" are asked about it now'
-      : 'no rule is asked about it now';
+  const asked = askedNow(delivery, by);
   if (!by) return [`${number} is ${status}, by no decision in the journal; ${asked}`];
   const { decisionId, at, actor, evaluation, reason } = by;
   const rules = actor === 'daemon' ? ` (${evaluation.live.rules.join(' ')})` : '';

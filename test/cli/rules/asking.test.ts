@@ -74,6 +74,18 @@ describe('rules explain', () => {
     expect(JSON.parse(pending.stdout)).toMatchObject({ status: 'pending', decisionId: null });
   });
 
+  it('names no decision that was not carried out', async () => {
+    const listed = await house.run('deliveries', 'list', '--status', 'accepted', '--json');
+    const { orderDeliveryId: id, deliveryNo } = JSON.parse(listed.stdout)[0];
+    const mirror = new Database(join(house.folder, 'demo', 'data', 'mirror.db'));
+    mirror.exec('drop trigger outbox_moves_along');
+    mirror.prepare(`update outbox set state = 'canceled' where lane = ?`).run(`delivery/${id}`);
+    mirror.close();
+    const { stdout } = await house.run('rules', 'explain', String(id));
+    const nobody = 'accepted, by no decision in the journal; no rule takes it back';
+    expect(stdout).toContain(`${deliveryNo} is ${nobody}\n`);
+  });
+
   it('knows a hold whose time is up and that then says accept', async () => {
     const rules = join(house.folder, 'hold-for-a-day');
     mkdirSync(rules, { recursive: true });
