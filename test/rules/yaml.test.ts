@@ -35,7 +35,18 @@ describe('the strict YAML subset', () => {
       'YAML cut the text at ","',
     );
     expect(cut('order.country in ["DK", "SE"], order.preorder')).toContain('single quotes');
+    expect(cut('order.country == "D,K", order.preorder')).toContain('single quotes');
     expect(cut('order.preorder, has(order.season)')).toBeUndefined();
+  });
+
+  it('keeps the hint of a mistake in a condition that is whole before a comma or a comment', () => {
+    const list = ruleText(['x']).replace(
+      '    when:\n      - x\n',
+      '    when: [ x, has(order.season) ]\n',
+    );
+    const mistake = 'has(order.season) && order.contry == "DK"';
+    expect(problemsOf(list.replace('x', mistake)).join()).toContain('did you mean: country?');
+    expect(complaints([`${mistake} # at home`])[0]).toContain('did you mean: country?');
   });
 
   it('blames the quotes only where quotes help', () => {

@@ -188,9 +188,16 @@ export function expressionProblem(node: Node, text: string): ProblemDetail | und
   return undefined;
 }
 
+/** Whether a quote or a bracket is open at its end. */
+function isCutShort(condition: string): boolean {
+  const code = condition.replaceAll(/"[^"]*"|'[^']*'/g, '');
+  return /["']/.test(code) || code.split(/[([]/).length > code.split(/[)\]]/).length;
+}
+
 /** Where YAML took a part of the condition for something else: at ` #`, or at `,` in brackets. */
 export function cutAt(node: Node, text: string): ' #' | ',' | undefined {
   if (!isScalar(node) || node.type !== Scalar.PLAIN) return undefined;
+  if (!isCutShort(String(node.value))) return undefined;
   const rest = text.slice(rangeOf(node)[1]);
   if (/^[ \t]+#/.test(rest)) return ' #';
   return /^\s*,/.test(rest) ? ',' : undefined;
