@@ -91,6 +91,7 @@ export async function failuresExceeded(
     .select((eb) => eb.fn.countAll<number>().as('count'))
     .where('r.state', '=', 'failed')
     .where(MAY_HAVE_ARRIVED)
+    .where(sql<boolean>`coalesce(outbox.last_error <> outbox.body->>'$.calledOff', 1)`)
     .where('r.ended_at', '>', Math.max(after, now - DAY_MS))
     .executeTakeFirstOrThrow();
   const count = Number(row.count);

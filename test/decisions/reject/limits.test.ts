@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { capExceeded } from '../../../src/decisions/reject/caps.ts';
 import { openKillSwitch } from '../../../src/decisions/stop/kill-switch.ts';
@@ -134,6 +135,21 @@ describe('the breaker', () => {
     await endGrace(court);
     expect(await court.meant()).toHaveLength(3);
     await expectTripped(court, 'failures', /3 pushes of rejects failed in a day/);
+  });
+
+  it('does not trip over pushes that it called off while their answer was out', async () => {
+    const court = await manyAfterGrace(3, { write_failures: 3 }, customer);
+    const { db } = court.store;
+    await db.updateTable('outbox').set({ attempts: 1, state: 'sending' }).execute();
+    await court.operations.disarm('reject-unlucky', { actor: 'ada', reason: 'wrong' });
+    const last_error = sql<string>`body->>'$.calledOff'`;
+    await db.updateTable('outbox').set({ last_error }).execute();
+    await court.endPush('refused', { answered: false });
+    await court.arm();
+    await court.unlucky(4);
+    await court.decide();
+    await endGrace(court);
+    expect(await court.meant()).toHaveLength(4);
   });
 
   it('does not trip over pushes that were called off before the service took them', async () => {
