@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Secret } from '../../src/lib/secret.ts';
 import type { Reference } from '../../src/reference/reference.ts';
+import { until } from '../support/house.ts';
 import { type House, startHouse } from './house.ts';
 
 const POST = { path: '*/pending-refunds', method: 'POST' } as const;
@@ -45,6 +46,22 @@ describe('a pending refund', () => {
     const state = await house.until(id, 'confirmed');
     expect(askedWith(house, 'R-1')).toBe(1);
     expect(state.attempts).toBe(moment === 'before' ? 2 : 1);
+  });
+
+  it('is for a person when the list that it may stand in can never be read', async () => {
+    const faults = [{ kind: 'reset', moment: 'after', count: 1, ...POST }];
+    const house = await startHouse({ knobs: { faults }, settings: { 'outbox.deskAfter': '1m' } });
+    const barcode = await ordered(house);
+    const { pendingRefunds } = house.reference.world.book;
+    const ofOrder = pendingRefunds.ofOrder.bind(pendingRefunds);
+    vi.spyOn(pendingRefunds, 'ofOrder').mockImplementation((id) =>
+      ofOrder(id).map((one) => Object.assign({ ...one }, { reference: ['R-1'] })),
+    );
+    const lines = [{ barcode, quantity: 1 }];
+    const id = await house.put('pending_refund', 'R-1', { orderReference: 'A-1', lines });
+    await house.settled();
+    expect((await house.until(id, 'in_doubt')).deskReason).toMatch(/neither found nor proved/);
+    expect(askedWith(house, 'R-1')).toBe(1);
   });
 
   it('stays with its order, whatever has its reference by then', async () => {
@@ -204,25 +221,55 @@ describe('a style', () => {
     expect(await mirrored()).toMatchObject([{ style_name: 'Parka long', active: 0 }]);
   });
 
-  it('is not made again while the one that was made cannot be read', async () => {
+  /** The answer to the first style is lost, and each look up to the `count`th shows it oddly. */
+  async function shownOddly(count: number, more: object = {}) {
     const faults = [
       { kind: 'reset', moment: 'after', count: 1, path: '*/pdm/styles', method: 'POST' },
     ];
-    const quick = { 'outbox.quietTime': '10s', 'outbox.lookEvery': '2s' };
-    const knobs = { faults };
-    const house = await startHouse({ knobs, settings: quick, settingsOf: settings });
+    const quick = { 'outbox.quietTime': '10s', 'outbox.lookEvery': '2s', ...more };
+    const house = await startHouse({ knobs: { faults }, settings: quick, settingsOf: settings });
     const { pdm } = house.reference;
     const posts = vi.spyOn(pdm, 'addStyle');
     const get = pdm.get.bind(pdm);
-    let shownOddly = 0;
+    let shown = 0;
     vi.spyOn(pdm, 'get').mockImplementation((type, id) => {
-      const shown = get(type, id);
-      if (type !== 'style' || !shown || shownOddly === 9) return shown;
-      shownOddly += 1;
-      return { ...shown, attributes: { ...shown.attributes, styleName: ['Parka'] } };
+      const found = get(type, id);
+      if (type !== 'style' || !found || shown === count) return found;
+      shown += 1;
+      return { ...found, attributes: { ...found.attributes, styleName: ['Parka'] } };
     });
+    return { house, madeAndShown: () => [posts.mock.calls.length, shown] };
+  }
+
+  it('is not made again while the one that was made cannot be read', async () => {
+    const { house, madeAndShown } = await shownOddly(9);
     const id = await house.put('style', 'N-1', body);
     expect(await house.until(id, 'confirmed', 'refused')).toMatchObject({ state: 'confirmed' });
-    expect([posts.mock.calls.length, shownOddly]).toEqual([1, 9]);
+    expect(madeAndShown()).toEqual([1, 9]);
+  });
+
+  it('is for a person when the one that was made can never be read', async () => {
+    const { house, madeAndShown } = await shownOddly(Infinity, { 'outbox.deskAfter': '1m' });
+    const id = await house.put('style', 'N-1', body);
+    await house.settled();
+    const doubt = await house.until(id, 'in_doubt');
+    expect(doubt.nextAction).toMatch(/^decide: /);
+    expect(doubt.deskReason).toMatch(/neither found nor proved absent/);
+    expect(madeAndShown()[0]).toBe(1);
+  });
+
+  it('waits, and says for which one, while another may have its number', async () => {
+    const { house, madeAndShown } = await shownOddly(Infinity);
+    const { pdm } = house.reference;
+    const [other = ''] = pdm.list('style', []);
+    const styleNo = String(pdm.get('style', other)?.attributes.styleNo);
+    const id = await house.put('style', 'N-1', { ...body, styleNo });
+    const said = await until('the reason', async () => {
+      const { lastError } = await house.until(id, 'queued');
+      return lastError ?? undefined;
+    });
+    const which = `${styleNo} cannot be read: ${other} (attributes.styleName)`;
+    expect(said).toBe(`a style that may have the number ${which}`);
+    expect(madeAndShown()[0]).toBe(0);
   });
 });

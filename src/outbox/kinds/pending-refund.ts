@@ -48,13 +48,15 @@ async function orderOf({ db }: Store, item: OutboxItem): Promise<number | undefi
 }
 
 interface Listed {
+  /** Whether a row of them cannot be read: what is not there may be that one. */
+  readonly isPartial: boolean;
   readonly pending: readonly PendingRefund[];
   readonly refunds: readonly SalesOrderRefund[];
 }
 
 /**
- * Both lists of the order, whole; throws when a row of them cannot be read. One after the other:
- * what the service confirms between them must stand in one of them, and may in both.
+ * Both lists of the order. One after the other: what the service confirms between them must stand
+ * in one of them, and may in both.
  */
 async function listed(
   { v1 }: PendingRefundKindDeps,
@@ -65,11 +67,8 @@ async function listed(
   const pending = await unlessGone(v1.pendingRefunds(orderId, call));
   const refunds = pending && (await unlessGone(v1.refunds(orderId, call)));
   if (!refunds) return undefined;
-  if (pending.rejects.length + refunds.rejects.length > 0) {
-    const text = `the refunds of order ${orderId} cannot all be read`;
-    throw new RetryLaterError('outbox.refunds_unreadable', text);
-  }
-  return { pending: pending.rows, refunds: refunds.rows };
+  const isPartial = pending.rejects.length + refunds.rejects.length > 0;
+  return { pending: pending.rows, refunds: refunds.rows, isPartial };
 }
 
 /** Without those of which a person has said that they are not ours. */
@@ -149,6 +148,8 @@ async function look(
     }
     const lists = await listed(deps, orderId, signal);
     if (!lists) return { found: 'no', complete: false, detail: { orderId, shown: false } };
+    if (lists.isPartial)
+      return { found: 'no', complete: false, detail: { orderId, partial: true } };
     const { count } = await knownBefore(deps.store.db, item);
     return findIn(item, await candidates(deps, item, lists), count);
   })();
@@ -178,6 +179,10 @@ async function clear(
   if (!order) return unfit(path, `the service has no order ${orderId}`);
   const lists = await listed(deps, orderId, signal);
   if (!lists) return unfit(path, `the service has no order ${orderId}`);
+  if (lists.isPartial) {
+    const text = `the refunds of order ${orderId} cannot all be read`;
+    throw new RetryLaterError('outbox.refunds_unreadable', text);
+  }
   const pending = await candidates(deps, item, lists);
   const named = byReference(pending, item) ?? [];
   if (named.length > 0) return { send: false, finding: findIn(item, pending, undefined) };

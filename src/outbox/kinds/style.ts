@@ -74,33 +74,42 @@ function judge(document: StyleDocument, shown: Style, mayDiffer: boolean): Findi
   return { found: 'unclear', reason, detail };
 }
 
-/** Of a row that cannot be read: whether it is another style is all that matters of it. */
+/** More of those that cannot be read tell a person nothing more. */
+const SHOWN_MAX = 5;
+
+/** Of a row that cannot be read: whether it may be the style with this number. */
 function mayHaveNumber(raw: unknown, styleNo: string): boolean {
   const attributes = isJsonObject(raw) ? raw.attributes : undefined;
-  const given = isJsonObject(attributes) ? attributes.styleNo : undefined;
-  return !(typeof given === 'string' || typeof given === 'number') || String(given) === styleNo;
+  if (!isJsonObject(attributes)) return true;
+  const { styleNo: given } = attributes;
+  return typeof given === 'object' ? given !== null : String(given) === styleNo;
 }
 
-/**
- * Every style with this number; the whole collection where the service has no such filter. Throws
- * when one of them may be among the rows that cannot be read.
- */
+interface Search {
+  readonly styles: readonly Style[];
+  /** Those that may be it and cannot be read, by what they say of themselves. */
+  readonly unreadable: readonly string[];
+}
+
+/** Every style with this number; the whole collection where the service has no such filter. */
 async function withNumber(
   v2: NonNullable<StyleKindDeps['v2']>,
   styleNo: string,
   signal: AbortSignal,
-): Promise<Style[]> {
-  const search = async (filter: Readonly<Record<string, string>>): Promise<Style[]> => {
-    const found: Style[] = [];
+): Promise<Search> {
+  const search = async (filter: Readonly<Record<string, string>>): Promise<Search> => {
+    const styles: Style[] = [];
+    const unreadable: string[] = [];
     const pull = v2.collection('style', { filter, fields: FIELDS }, { priority: 'push', signal });
     for await (const { rows, rejects } of pull.pages) {
-      if (rejects.some(({ raw }) => mayHaveNumber(raw, styleNo))) {
-        const text = `a style that may have the number ${styleNo} cannot be read`;
-        throw new RetryLaterError('outbox.style_unreadable', text);
+      styles.push(...rows.filter(({ attributes }) => attributes.styleNo === styleNo));
+      for (const { raw, path } of rejects) {
+        if (!mayHaveNumber(raw, styleNo)) continue;
+        const id = isJsonObject(raw) && typeof raw.id === 'string' ? raw.id : '(without id)';
+        unreadable.push(path === '' ? id : `${id} (${path})`);
       }
-      found.push(...rows.filter(({ attributes }) => attributes.styleNo === styleNo));
     }
-    return found;
+    return { styles, unreadable };
   };
   try {
     return await search({ styleNo });
@@ -130,9 +139,12 @@ async function find(
     const reason = `the service has no style ${styleId}`;
     return { finding: { found: 'overtaken', reason, detail: { styleId } } };
   }
-  const styles = await withNumber(v2, styleNo ?? '', signal);
+  const { styles, unreadable } = await withNumber(v2, styleNo ?? '', signal);
   const [first] = styles;
-  if (!first) return { finding: { found: 'no', detail: { styleNo: styleNo ?? null } } };
+  if (!first) {
+    const detail = { styleNo: styleNo ?? null, unreadable: unreadable.slice(0, SHOWN_MAX) };
+    return { finding: { found: 'no', complete: unreadable.length === 0, detail } };
+  }
   if (styles.length === 1) return { finding: judge(document, first, false), style: first };
   const ids = styles.map(({ id }) => id);
   const reason = `${ids.length} styles have the number ${styleNo}: ${ids.join(', ')}`;
@@ -184,6 +196,11 @@ export function createStyleKind(deps: StyleKindDeps): OutboxKind {
     async clear(item, signal): Promise<Clearance> {
       if (!enabled || !v2) return OFF;
       const finding = await look(deps, v2, item, signal);
+      if (finding.found === 'no' && finding.complete === false) {
+        const { styleNo, unreadable } = finding.detail;
+        const text = `a style that may have the number ${styleNo} cannot be read: ${unreadable}`;
+        throw new RetryLaterError('outbox.style_unreadable', text);
+      }
       if (finding.found === 'no') return { send: true, baseline: {}, warnings: [] };
       return { send: false, finding };
     },
