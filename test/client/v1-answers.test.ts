@@ -61,7 +61,9 @@ describe('V1 answers', () => {
       const [line] = ORDER.orderLineItems;
       const ids = { orderId: 7, orderDeliveryId: 8, orderRefundId: 9, pendingRefundId: 10 };
       const one = { ...ids, status: 'pending', createdAt: odd };
-      const order = { ...ORDER, createdAt: odd, currency: odd, SeasonName: odd };
+      const shippingAddress = { zip: odd, phone: odd, email: odd, name: odd, city: odd };
+      const freight = { parcelShopId: odd, warehouseCode: odd };
+      const order = { ...ORDER, createdAt: odd, currency: odd, shippingAddress, freight };
       const delivery = { ...one, fulfilledLineItems: [{ ...line, fulfilledQuantity: 1 }] };
       const refund = { ...one, refundedLineItems: [{ ...line, refundedQuantity: 1 }] };
       const pending = { ...one, comment: odd, refundLineItems: [line] };
@@ -79,6 +81,40 @@ describe('V1 answers', () => {
       });
     },
   );
+
+  it('takes a whole number for the text that it stands for, and nothing else', async () => {
+    const order = (one: unknown) => ({
+      ...ORDER,
+      ...{ orderNo: one, comment: one, SeasonName: one, freight: { freightType: one } },
+      orderLineItems: [{ barcode: 'B', quantity: 1, season: one, delivery: one }],
+      shippingAddress: { accountNo: one, company: one },
+    });
+    const ids = { orderDeliveryId: 8, orderId: 7, status: 'pending', fulfilledLineItems: [] };
+    const delivery = (one: unknown) => ({ ...ids, deliveryNo: one, orderNo: one });
+    await answeredWith(
+      envelope(200, { orders: [order(1001)], deliveries: [delivery(1001)] }),
+      async (client) => {
+        expect((await client.orders()).rows).toEqual([order('1001')]);
+        expect((await client.deliveries(7)).rows).toMatchObject([delivery('1001')]);
+      },
+    );
+    // The last digits of the first are lost; rules ask whether the others are there at all.
+    const odd = [
+      { shippingAddress: { accountNo: 2 ** 60 } },
+      { shippingAddress: { accountNo: { id: 1 } } },
+      { SeasonName: { id: 1 } },
+      { shippingAddress: { countryCode: 45 } },
+    ];
+    const orders = odd.map((one) => ({ ...ORDER, ...one }));
+    await answeredWith(envelope(200, { orders }), async (client) => {
+      const { rows, rejects } = await client.orders();
+      expect(rows).toEqual([]);
+      expect(rejects[0]).toMatchObject({
+        path: 'shippingAddress.accountNo',
+        reason: 'neither a text nor a whole number',
+      });
+    });
+  });
 
   it('puts bad rows of a list aside with path and reason', async () => {
     const rows = [ORDER, { ...ORDER, orderId: 'seven' }, null, { ...ORDER, orderLineItems: null }];

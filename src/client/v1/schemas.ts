@@ -14,6 +14,13 @@ const whole = z.int().nullish();
 const flag = z.boolean().nullish();
 /** Nobody knows what it looks like: it comes as it is, and is never a reason to put a row aside. */
 const loose = z.unknown().optional();
+/**
+ * Text that some write as a number where it is one: 1001 is the account "1001". Of a number that
+ * is too long for JSON the last digits are lost, so that it would name another one.
+ */
+const label = z
+  .union([z.string(), z.int().transform(String)], 'neither a text nor a whole number')
+  .nullish();
 
 /** A list that may be absent or null reads as empty. */
 function listOf<T extends z.ZodType>(row: T) {
@@ -90,25 +97,26 @@ export const variantSchema = z.looseObject({
 });
 export type Variant = z.infer<typeof variantSchema>;
 
+/** Rules go by three of them: what is odd there must not count as absent. */
 const addressSchema = z.looseObject({
-  address: text,
-  address2: text,
-  city: text,
-  company: text,
+  address: loose,
+  address2: loose,
+  city: loose,
+  company: label,
   countryCode: text,
-  name: text,
-  phone: text,
-  email: text,
-  provinceCode: text,
-  zip: text,
-  accountNo: text,
+  name: loose,
+  phone: loose,
+  email: loose,
+  provinceCode: loose,
+  zip: loose,
+  accountNo: label,
 });
 
 const freightSchema = z.looseObject({
   freightAmount: amount,
-  freightType: text,
-  parcelShopId: text,
-  warehouseCode: text,
+  freightType: label,
+  parcelShopId: loose,
+  warehouseCode: loose,
 });
 
 const orderLineSchema = z.looseObject({
@@ -118,25 +126,26 @@ const orderLineSchema = z.looseObject({
   sizeQuantity: whole,
   fulfilledSizeQuantity: whole,
   price: amount,
-  season: text,
-  delivery: text,
+  season: label,
+  delivery: label,
 });
 
 export const salesOrderSchema = z.looseObject({
   // The list is walked by it: 0 would be taken for the end of all orders.
   orderId: z.int().positive(),
   reference: text,
-  orderNo: text,
+  orderNo: label,
   /** pending, fulfilled, partially_fulfilled or canceled. */
   status: z.string(),
   completed: flag,
-  comment: text,
+  comment: label,
   orderLineItems: z.array(orderLineSchema),
   shippingAddress: addressSchema.nullish(),
   freight: freightSchema.nullish(),
   createdAt: loose,
   currency: loose,
-  SeasonName: loose,
+  // Not loose: an order that names a season is a pre-order, in whatever form it does.
+  SeasonName: label,
 });
 export type SalesOrder = z.infer<typeof salesOrderSchema>;
 
@@ -145,8 +154,8 @@ const fulfilledLineSchema = z.looseObject({
   fulfilledQuantity: z.int(),
   fulfilledSizeQuantity: whole,
   price: amount,
-  season: text,
-  delivery: text,
+  season: label,
+  delivery: label,
 });
 
 const trackAndTraceSchema = z.looseObject({
@@ -156,10 +165,10 @@ const trackAndTraceSchema = z.looseObject({
 
 export const deliverySchema = z.looseObject({
   orderDeliveryId: z.int(),
-  deliveryNo: text,
+  deliveryNo: label,
   orderId: z.int(),
   reference: text,
-  orderNo: text,
+  orderNo: label,
   /** pending, accepted, rejected or canceled. */
   status: z.string(),
   fulfilledLineItems: z.array(fulfilledLineSchema),
@@ -180,10 +189,10 @@ const refundedLineSchema = z.looseObject({
 
 export const refundSchema = z.looseObject({
   orderRefundId: z.int(),
-  refundNo: text,
+  refundNo: label,
   orderId: z.int(),
   reference: text,
-  orderNo: text,
+  orderNo: label,
   /** pending, accepted, rejected or canceled. */
   status: z.string(),
   refundedLineItems: z.array(refundedLineSchema),
@@ -215,7 +224,7 @@ export type PendingRefund = z.infer<typeof pendingRefundSchema>;
 
 const createdDeliverySchema = z.looseObject({
   orderDeliveryId: z.int(),
-  deliveryNo: text,
+  deliveryNo: label,
   status: text,
 });
 

@@ -50,8 +50,7 @@ interface ShownLine {
 /** What is compared of an order that the service shows. */
 export interface ShownOrder {
   readonly freight?: { readonly freightAmount?: number | null | undefined } | null | undefined;
-  /** Compared where it is text. */
-  readonly SeasonName?: unknown;
+  readonly SeasonName?: string | null | undefined;
   readonly orderLineItems: readonly (ShownLine & {
     readonly delivery?: string | null | undefined;
   })[];
@@ -78,8 +77,8 @@ export function compareOrder(sent: NewOrder, shown: ShownOrder): OrderDifference
     const own = formatMinorUnits(sent.freight.freightAmountMinor);
     rest.push(`freight: sent ${own}, shown ${formatMinorUnits(freight)}`);
   }
-  const { SeasonName: season } = shown;
-  if (sent.seasonName !== undefined && typeof season === 'string' && season !== sent.seasonName) {
+  const season = shown.SeasonName ?? undefined;
+  if (sent.seasonName !== undefined && season !== undefined && season !== sent.seasonName) {
     rest.push(`season: sent ${sent.seasonName}, shown ${season}`);
   }
   const lines = lineDifferences(
