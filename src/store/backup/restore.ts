@@ -5,7 +5,7 @@
  * database that was there is kept beside it.
  */
 import { chmodSync, existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
@@ -185,6 +185,8 @@ export async function restoreBackup(plan: RestorePlan, clock: Clock): Promise<Re
     }
     // Before anything is replaced: a stop in between must not leave a past that sends.
     pausePushes(dataDir, `restored from the backup of ${createdAt}`);
+    // First: a stop between the names of a database and of its log would part them for good.
+    for (const name of replacedIn(dataDir)) sealAside(join(dataDir, name));
     // From here on it may be all there is: without it the next start would make an empty one.
     isReady = true;
     const suffix = `.before-restore-${clock.now()}`;
@@ -193,10 +195,7 @@ export async function restoreBackup(plan: RestorePlan, clock: Clock): Promise<Re
       move(file + RESTORING, file);
       return aside;
     });
-    for (const name of replacedIn(dataDir)) {
-      if (name !== basename(path)) sealAside(join(dataDir, name));
-    }
-    return { createdAt, inDoubt, kept: kept.filter((file) => existsSync(file)) };
+    return { createdAt, inDoubt, kept };
   } finally {
     if (!isReady) discardAll();
     folder.release();

@@ -29,7 +29,7 @@ function isSound(path: string): boolean {
 }
 
 /**
- * Of what was put aside: its log may hold what came last, or be what a reader left. A damaged one
+ * Of what is put aside: its log may hold what came last, or be what a reader left. A damaged one
  * stays as it is with all that lies beside it, for whoever wants to save some of it.
  */
 export function sealAside(path: string): void {

@@ -380,6 +380,22 @@ describe('a restored database', () => {
     database.close();
   });
 
+  it('keeps what a killed daemon had in its log, also where it was cut off itself', async () => {
+    const dataDir = temporaryFolder();
+    await (await openMirror(dataDir)).close();
+    const { backup } = await createBackup(planIn(dataDir), clock);
+    await leaveKilled(dataDir);
+    const plan = restorePlan(dataDir, backup.path);
+    failToName(join(dataDir, `mirror.db.before-restore-${clock.now()}-wal`));
+    await restoreBackup(plan, clock).catch(() => undefined);
+    await clock.advance(60_000);
+    await restoreBackup(plan, clock);
+    const aside = filesIn(dataDir).find((name) => /before-restore-\d+$/.test(name)) ?? '';
+    const database = new Database(join(dataDir, aside), { readonly: true });
+    expect(database.prepare('select reference from outbox').pluck().all()).toEqual(['last']);
+    database.close();
+  });
+
   it('keeps a damaged one with all that lay beside it, for whoever wants some of it', async () => {
     const dataDir = temporaryFolder();
     await (await openMirror(dataDir)).close();
