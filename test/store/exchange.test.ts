@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { copyFileSync, existsSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -49,6 +49,14 @@ function refused(intakeId: number): ReceiptRow {
 }
 
 describe('the exchange database', () => {
+  it('is not replaced by an empty one where a restore was killed between two names', () => {
+    const path = join(temporaryFolder(), 'exchange.db');
+    writeFileSync(`${path}.restoring`, 'ready');
+    const refused = expect.objectContaining({ code: 'exchange.half_restored' });
+    expect(() => openExchange(path, manualClock())).toThrow(refused);
+    expect(existsSync(path)).toBe(false);
+  });
+
   it('takes a row from a foreign client and tells that there is one', () => {
     const exchange = open();
     expect(exchange.hasNews()).toBe(true);

@@ -167,9 +167,8 @@ export async function restoreBackup(plan: RestorePlan, clock: Clock): Promise<Re
   const folder = lockFolder(join(dataDir, 'daemon.lock'));
   const discardAll = (): void => {
     discard(path + RESTORING);
-    // Where it stays as it is, this user need not get to it.
-    if (plan.withExchange || existsSync(exchangeFile + RESTORING))
-      discard(exchangeFile + RESTORING);
+    // Where it stays as it is, this user need not get to it. Where it is gone, that tells why.
+    if (plan.withExchange || existsSync(exchangeFile)) discard(exchangeFile + RESTORING);
   };
   let isReady = false;
   try {

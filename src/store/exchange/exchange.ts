@@ -17,6 +17,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { RetryLaterError, SelvedgeError, toError } from '../../lib/errors.ts';
 import { withMode } from '../folders.ts';
 import { migrate, readMigrations } from '../migrate.ts';
+import { RESTORING } from '../store.ts';
 import { idOf } from '../writers/in-place.ts';
 import type { CustomerChange, CustomerProblem, HandedIn, ReceiptRow } from './rows.ts';
 import {
@@ -162,10 +163,20 @@ function useRollbackJournal(database: Database.Database): void {
   );
 }
 
+/** The ERP would hand in to an empty one, beside which lies what it had handed in before. */
+function refuseToForget(path: string): void {
+  if (!existsSync(path + RESTORING)) return;
+  const message = `${path} is not there: a restore was cut off`;
+  throw new RetryLaterError('exchange.half_restored', message, {
+    hint: 'stop the daemon, and "selvedge backup restore --with-exchange" again',
+  });
+}
+
 function openFile(path: string, clock: Clock): Database.Database {
   let database: Database.Database | undefined;
   try {
     if (!existsSync(path)) {
+      refuseToForget(path);
       withMode(EXCHANGE_MODE, (mode) => writeFileSync(path, '', { mode, flag: 'wx' }));
     }
     database = new Database(path, { timeout: LOCK_MS });

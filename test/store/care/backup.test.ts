@@ -23,6 +23,7 @@ import { backupName, listBackups } from '../../../src/store/backup/manifest.ts';
 import { type RestorePlan, restoreBackup } from '../../../src/store/backup/restore.ts';
 import { verifyBackup } from '../../../src/store/backup/verify.ts';
 import { arePushesPaused, pauseReason, resumePushes } from '../../../src/store/care/pause.ts';
+import { openExchange } from '../../../src/store/exchange/exchange.ts';
 import { lockFolder } from '../../../src/store/lock.ts';
 import { openStore, type SqliteStore } from '../../../src/store/store.ts';
 import { LAUNCHER, launcherEnv } from '../../support/launcher.ts';
@@ -539,5 +540,22 @@ describe('a restored database', () => {
     const plan = { ...restorePlan(dataDir, backup.path), withExchange: true };
     await restoreBackup(plan, clock);
     expect(modeOf(exchangeFile)).toBe(0o660);
+  });
+
+  it('leaves an exchange that is cut off to a restore that brings it', async () => {
+    const dataDir = temporaryFolder();
+    await (await openMirror(dataDir)).close();
+    const { exchangeFile } = planIn(dataDir);
+    openExchange(exchangeFile, clock)[Symbol.dispose]();
+    const { backup } = await createBackup(planIn(dataDir), clock);
+    const plan = { ...restorePlan(dataDir, backup.path), withExchange: true };
+    failToName(exchangeFile);
+    await expect(restoreBackup(plan, clock)).rejects.toThrow('does not answer');
+    await clock.advance(60_000);
+    await restoreBackup({ ...plan, withExchange: false }, clock);
+    expect(() => openExchange(exchangeFile, clock)).toThrow('a restore was cut off');
+    await clock.advance(60_000);
+    await restoreBackup(plan, clock);
+    openExchange(exchangeFile, clock)[Symbol.dispose]();
   });
 });
