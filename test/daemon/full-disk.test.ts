@@ -5,6 +5,7 @@ import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { EXIT, exitCodeOf } from '../../src/lib/errors.ts';
+import { arePushesPaused } from '../../src/store/care/pause.ts';
 import { APPLICATION_ID } from '../../src/store/connection.ts';
 import { type Migration, migrate, readMigrations } from '../../src/store/migrate.ts';
 import { freeBytesAt } from '../../src/store/space.ts';
@@ -83,6 +84,17 @@ describe('a full disk', () => {
     expect(stderr).toMatch(TOO_SMALL);
     expect(code).toBe(EXIT.temporary.code);
     expect(readdirSync(directory)).toEqual([]);
+  });
+
+  it('does not keep a person from pausing all sending, and from knowing it', async (context) => {
+    const disk = fullDisk(context, 0);
+    placeDatabase(join(disk.dataDir, 'mirror.db'));
+    await disk.fill();
+    const { code, stdout } = await selvedge(['--config', disk.file, 'pause', 'why'], ENV);
+    expect(stdout).toContain('paused: nothing is sent');
+    expect(code).toBe(EXIT.ok.code);
+    expect(arePushesPaused(disk.dataDir)).toBe(true);
+    disk.makeRoom();
   });
 
   it('is told before a database is copied that lacks a migration', async (context) => {

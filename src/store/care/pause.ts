@@ -3,9 +3,9 @@
  * is there, nothing is sent; what was sent is still looked up. A file, because it works while the
  * daemon runs and while it does not, and because `touch` is enough in an emergency.
  */
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ConfigError, toError } from '../../lib/errors.ts';
+import { ConfigError, isDiskFull, toError } from '../../lib/errors.ts';
 import { isFolderLocked } from '../lock.ts';
 import { RESTORING, requireDatabase } from '../store.ts';
 
@@ -46,7 +46,15 @@ function changed(dataDir: string, change: (file: string) => void): void {
 }
 
 export function pausePushes(dataDir: string, reason: string): void {
-  changed(dataDir, (file) => writeFileSync(file, `${reason}\n`, { mode: 0o640 }));
+  changed(dataDir, (file) => {
+    // On a full disk the file is made and stays empty: a pause all the same, without its reason.
+    closeSync(openSync(file, 'a', 0o640));
+    try {
+      writeFileSync(file, `${reason}\n`);
+    } catch (cause) {
+      if (!isDiskFull(cause)) throw cause;
+    }
+  });
 }
 
 /** Whether there was a pause to end. */
