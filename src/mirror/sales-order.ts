@@ -78,7 +78,8 @@ function toRow(record: OrderRecord): MirrorRow {
     season_name: order.text('SeasonName'),
     country_code: address.text('countryCode'),
     company: address.text('company'),
-    account_no: address.text('accountNo'),
+    // Spaces around it make no other account, here and in what the ERP tells of its customers.
+    account_no: address.text('accountNo')?.trim() ?? null,
     shipping_address: order.json('shippingAddress', '{}'),
     freight_type: freight.text('freightType'),
     freight_amount: freight.money('freightAmount'),

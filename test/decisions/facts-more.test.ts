@@ -119,6 +119,16 @@ describe('the credit of a customer', () => {
     await house.delivery({ id: 2, order: 2 });
     expect((await subjectOf(house, 2)).facts.customer).toBeNull();
   });
+
+  it('is found for an account that the service shows with spaces around it', async () => {
+    const house = await createHouse();
+    await house.customer({ blocked: true });
+    await house.order(1, { shippingAddress: { accountNo: ' C-1   ' } });
+    await house.delivery({ id: 1, order: 1 });
+    const { facts } = await subjectOf(house, 1);
+    expect(facts.order.account_no).toBe('C-1');
+    expect(facts.customer).toMatchObject({ account_no: 'C-1', blocked: true });
+  });
 });
 
 describe('fields that the ERP adds', () => {

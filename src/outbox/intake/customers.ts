@@ -50,7 +50,7 @@ const extra = text
 
 const rowSchema = z
   .object({
-    account_no: text.min(1),
+    account_no: text.trim().min(1, 'must not be empty'),
     credit_limit: money,
     balance: money,
     currency: z
@@ -82,12 +82,33 @@ interface Judged {
 }
 
 function judge(change: CustomerChange): Judged {
-  if (change.row === null) return { change, customer: undefined, problem: null };
   const parsed = rowSchema.safeParse(change.row);
   if (parsed.success) return { change, customer: parsed.data, problem: null };
   const [issue] = parsed.error.issues;
   const path = issue?.path.join('.') ?? '';
   return { change, customer: undefined, problem: { path, message: issue?.message ?? '' } };
+}
+
+/**
+ * All rows of the account, since a column of a fixed width has spaces behind the number, and an
+ * order has none. Where there are several, the one without counts, else the first.
+ */
+function judgeAll(change: CustomerChange): Judged[] {
+  const rows = [change.row ?? [], change.others].flat().map((row) => {
+    return { ...change, accountNo: String(row.account_no), row };
+  });
+  const isPlain = ({ accountNo }: CustomerChange): boolean => accountNo === accountNo.trim();
+  const [first, ...others] = rows.toSorted((a, b) => {
+    if (isPlain(a) !== isPlain(b)) return isPlain(a) ? -1 : 1;
+    return a.accountNo < b.accountNo ? -1 : 1;
+  });
+  const gone = { change, customer: undefined, problem: null };
+  if (!first) return [gone];
+  const message = `is ${JSON.stringify(first.accountNo)} but for spaces, and that row counts`;
+  const doubles = others.map((double): Judged => {
+    return { change: double, customer: undefined, problem: { path: 'account_no', message } };
+  });
+  return [...(change.row === null ? [gone] : []), judge(first), ...doubles];
 }
 
 /** Takes at most `rows` changed customers over; gives how many there were. */
@@ -97,17 +118,21 @@ export async function importCustomers(
   rows: number,
   now: number,
 ): Promise<number> {
-  const judged = exchange.changedCustomers(rows).map(judge);
-  if (judged.length === 0) return 0;
-  const gone = judged.filter(({ change }) => change.row === null);
+  const changes = exchange.changedCustomers(rows);
+  if (changes.length === 0) return 0;
+  const judged = changes.flatMap(judgeAll);
   const rejected = judged.flatMap(({ change, problem }) =>
     problem === null ? [] : [{ raw: change.row, path: problem.path, reason: problem.message }],
   );
   await store.transaction(async (tx) => {
     const known = judged.flatMap(({ customer }) => customer ?? []);
     await writeErpCustomers(tx, known, now);
-    const accounts = gone.map(({ change }) => change.accountNo);
-    await removeErpCustomers(tx, accounts, now);
+    const gone = changes.filter(({ row, others }) => row === null && others.length === 0);
+    const accounts = gone.map(({ accountNo }) => accountNo.trim());
+    // Under the number as it was written an earlier release may have kept it.
+    const written = changes.map(({ accountNo }) => accountNo);
+    const outdated = written.filter((accountNo) => accountNo !== accountNo.trim());
+    await removeErpCustomers(tx, [...accounts, ...outdated], now);
     const sound = judged.filter(({ problem }) => problem === null);
     const released = sound.map(({ change }) => change.accountNo);
     await releaseRows(tx, 'erp_customer', 'account_no', released);
@@ -115,5 +140,5 @@ export async function importCustomers(
     await quarantineRows(tx, 'erp_customer', rejected, provenance);
   });
   exchange.customersDone(judged, isoTime(now));
-  return judged.length;
+  return changes.length;
 }

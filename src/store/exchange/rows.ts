@@ -32,11 +32,15 @@ export interface ReceiptRow {
   readonly endedAt: string | null;
 }
 
+export type CustomerRow = Readonly<Record<string, unknown>>;
+
 /** A changed customer: its row as the ERP wrote it, or null when the ERP deleted it. */
 export interface CustomerChange {
   readonly seq: number;
   readonly accountNo: string;
-  readonly row: Readonly<Record<string, unknown>> | null;
+  readonly row: CustomerRow | null;
+  /** The other rows of this account, which differ from it by the space around the number only. */
+  readonly others: readonly CustomerRow[];
 }
 
 export interface CustomerProblem {

@@ -1,7 +1,7 @@
 /** The statements of the exchange database, prepared once; each call may find it locked. */
 import type Database from 'better-sqlite3';
 import type { Exchange } from './exchange.ts';
-import type { CustomerChange, HandedIn, ReceiptRow } from './rows.ts';
+import type { CustomerChange, CustomerRow, HandedIn, ReceiptRow } from './rows.ts';
 
 const UNKNOWN =
   'The daemon works on a restored database that does not know this document: look for it at the ' +
@@ -59,6 +59,23 @@ export function waitingReader(database: Database.Database): Exchange['waiting'] 
   };
 }
 
+/**
+ * Reads the other rows of an account: the number itself, and with space behind it, which sorts
+ * before "!". Space before it would need a look at all rows: such a one is found by its own change.
+ */
+function namesakesOf(database: Database.Database): (accountNo: string) => CustomerRow[] {
+  const near = database.prepare<[string, string], CustomerRow>(
+    'select * from erp_customer where account_no >= ? and account_no < ? order by account_no',
+  );
+  return (accountNo) => {
+    const own = accountNo.trim();
+    if (own === '') return [];
+    return near.all(own, `${own}!`).filter(({ account_no: found }) => {
+      return found !== accountNo && String(found).trim() === own;
+    });
+  };
+}
+
 export function customerPart(
   database: Database.Database,
 ): Pick<Exchange, 'changedCustomers' | 'customersDone'> {
@@ -66,7 +83,7 @@ export function customerPart(
     'select seq, account_no as accountNo from erp_customer_change order by seq limit ?',
   );
   // By the bytes that the ERP wrote: an account that is not UTF-8 is another one once it was read.
-  const customer = database.prepare<[number], Record<string, unknown>>(
+  const customer = database.prepare<[number], CustomerRow>(
     `select e.* from erp_customer_change c join erp_customer e on e.account_no = c.account_no
      where c.seq = ?`,
   );
@@ -77,10 +94,11 @@ export function customerPart(
      on conflict (account_no) do update set path = excluded.path, message = excluded.message,
        found_at = excluded.found_at`,
   );
+  const namesakes = namesakesOf(database);
   const read = database.transaction((rows: number): CustomerChange[] =>
-    changes
-      .all(rows)
-      .map(({ seq, accountNo }) => ({ seq, accountNo, row: customer.get(seq) ?? null })),
+    changes.all(rows).map(({ seq, accountNo }) => {
+      return { seq, accountNo, row: customer.get(seq) ?? null, others: namesakes(accountNo) };
+    }),
   );
   const finish = database.transaction((...[done, at]: Parameters<Exchange['customersDone']>) => {
     for (const { change, problem } of done) {

@@ -345,4 +345,34 @@ describe('the SQL door', () => {
     const known = await doors.store.db.selectFrom('erp_customer').select('account_no').execute();
     expect(known).toEqual([{ account_no: 'C2' }]);
   });
+
+  it('of which a number has spaces around it are found, and two of one account named', async () => {
+    const doors = await openDoors();
+    doors.sql(`INSERT INTO erp_customer(account_no, blocked) VALUES
+      ('12345   ', 1), ('  777', 1), ('8 ', 0), ('8', 1), ('   ', 1)`);
+    const known = (blocked: string) =>
+      until(`customers ${blocked}`, async () => {
+        const rows = await doors.store.db
+          .selectFrom('erp_customer')
+          .select(['account_no', 'blocked'])
+          .where('deleted_at', 'is', null)
+          .orderBy('account_no')
+          .execute();
+        const found = rows.map((row) => `${row.account_no}=${row.blocked}`).join(' ');
+        return found === blocked ? true : undefined;
+      });
+    const problems = () => doors.sql('SELECT account_no, message FROM erp_customer_problem');
+    await known('12345=1 777=1 8=1');
+    await until('problems', () => (problems().includes('8 |') ? true : undefined));
+    expect(problems()).toBe('|must not be empty\n8 |is "8" but for spaces, and that row counts');
+    // The one that counted is gone; then all are handed in anew without the spaces.
+    doors.sql("DELETE FROM erp_customer WHERE account_no IN ('8', '   ')");
+    await known('12345=1 777=1 8=0');
+    await until('no problem', () => (problems() === '' ? true : undefined));
+    doors.sql(`BEGIN; DELETE FROM erp_customer;
+      INSERT INTO erp_customer(account_no, blocked) VALUES ('12345', 0), ('777', 1); COMMIT`);
+    await known('12345=0 777=1');
+    const feed = await doors.store.db.selectFrom('change').select(['op', 'key']).execute();
+    expect(feed.filter(({ op }) => op === 'delete')).toEqual([{ op: 'delete', key: '8' }]);
+  });
 });
