@@ -15,72 +15,11 @@ import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { z } from 'zod';
 import { systemClock } from '../../../src/lib/clock.ts';
-import { silentLogger } from '../../../src/lib/log.ts';
-import { createFolderDoor } from '../../../src/outbox/intake/folder/folder-door.ts';
-import { createIntake, type Intake } from '../../../src/outbox/intake/hand-in.ts';
-import type { SqliteStore } from '../../../src/store/store.ts';
 import { until } from '../../support/house.ts';
-import { temporaryFolder, temporaryStore } from '../../support/store.ts';
-import { DAY_MS, delivered, endDocument, order, runWorker } from './support.ts';
-
-interface Dropped {
-  readonly store: SqliteStore;
-  readonly intake: Intake;
-  readonly folder: string;
-  readonly start: () => ReturnType<typeof runWorker>;
-  /** Renames a file in, as the documentation says. */
-  drop(name: string, content: string): void;
-  receipt(path: string): Promise<z.output<typeof receiptSchema>>;
-}
-
-const receiptSchema = z.object({
-  file: z.string(),
-  sha256: z.string(),
-  final: z.boolean(),
-  documents: z.array(
-    z.looseObject({
-      line: z.int(),
-      documentId: z.int().nullable(),
-      state: z.string(),
-      problems: z.array(z.object({ path: z.string(), message: z.string() })),
-    }),
-  ),
-});
-
-async function openFolder(
-  fileBytesMax = 100_000,
-  beforeTaking: () => void = () => undefined,
-): Promise<Dropped> {
-  const store = await temporaryStore(systemClock());
-  const folder = temporaryFolder();
-  const intake = createIntake({ store, onTaken: () => undefined, hasRoom: () => true });
-  const clock = systemClock();
-  const handIn: Intake['handIn'] = (delivered) => {
-    beforeTaking();
-    return intake.handIn(delivered);
-  };
-  const deps = { store, intake: { handIn }, clock, log: silentLogger(), folder };
-  const start = () =>
-    runWorker(createFolderDoor({ ...deps, settleMs: 0, fileBytesMax, keepMs: DAY_MS }));
-  return {
-    ...{ store, intake, folder, start },
-    drop(name, content) {
-      writeFileSync(join(folder, `.${name}.tmp`), content);
-      renameSync(join(folder, `.${name}.tmp`), join(folder, name));
-    },
-    async receipt(path) {
-      const whole = join(folder, `${path}.receipt.json`);
-      await until(path, () => existsSync(join(folder, path)) || undefined);
-      return receiptSchema.parse(JSON.parse(readFileSync(whole, 'utf8')));
-    },
-  };
-}
-
-function envelope(reference: string, quantity = 1, kind = 'order'): string {
-  return JSON.stringify({ kind, reference, payload: order(quantity) });
-}
+import { temporaryFolder } from '../../support/store.ts';
+import { type Dropped, envelope, openFolder } from './folder-support.ts';
+import { delivered, endDocument, order } from './support.ts';
 
 /** Both files of the name `orders.json` were taken, the second one's receipt is there. */
 async function secondIsTaken({ store, receipt }: Dropped): Promise<void> {
@@ -324,36 +263,6 @@ describe('the drop folder', () => {
       'orders.json.tmp',
       'refused',
     ]);
-  });
-
-  it.each([
-    ['too long for its receipt', (no: number) => `${'a'.repeat(230)}${no}.json`],
-    ['that of a receipt', (no: number) => `a${no}.json.receipt.json`],
-  ])('leaves files alone whose name is %s, and takes all others', async (_, nameOf) => {
-    const { store, folder, start, receipt } = await openFolder();
-    // More than are looked at in one round.
-    for (let no = 0; no < 150; no += 1) {
-      writeFileSync(join(folder, nameOf(no)), envelope(`SO-${no}`));
-    }
-    writeFileSync(join(folder, 'last.json'), envelope('SO-LAST'));
-    start();
-    await receipt('done/last.json');
-    const taken = await store.db.selectFrom('outbox').select('reference').execute();
-    expect(taken).toEqual([{ reference: 'SO-LAST' }]);
-    expect(existsSync(join(folder, nameOf(7)))).toBe(true);
-  });
-
-  it('leaves files alone whose name is not UTF-8, and takes all others', async () => {
-    const { store, folder, start, receipt } = await openFolder();
-    for (let no = 0; no < 150; no += 1) {
-      const path = Buffer.from(`${folder}/M\u{fc}ller-${no}.json`, 'latin1');
-      writeFileSync(path, envelope(`SO-${no}`));
-    }
-    writeFileSync(join(folder, 'last.json'), envelope('SO-LAST'));
-    start();
-    await receipt('done/last.json');
-    const taken = await store.db.selectFrom('outbox').select('reference').execute();
-    expect(taken).toEqual([{ reference: 'SO-LAST' }]);
   });
 
   it('refuses a file that is too large or no text, by a receipt that says so', async () => {

@@ -51,6 +51,23 @@ export function ownFolder(root: string, name: TakenFile['folder']): string {
   throw new RetryLaterError('intake.no_folder', `${path} is no folder`, { hint });
 }
 
+const FOLDER_CODES = ['EISDIR', 'ENOTDIR', 'ENOTEMPTY', 'EEXIST', 'ERR_FS_EISDIR'];
+
+/** Somebody has made a folder where a file of ours belongs. */
+export function isFolderInTheWay(error: unknown): boolean {
+  return isJsonObject(error) && FOLDER_CODES.includes(String(error.code));
+}
+
+/** Deletes a file and its receipt; a folder that lies there is not ours. */
+export async function removeStored(root: string, { folder, storedAs }: TakenFile): Promise<void> {
+  const path = join(ownFolder(root, folder), storedAs);
+  for (const one of [path, `${path}.receipt.json`]) {
+    await rm(one, { force: true }).catch((error: unknown) => {
+      if (!isFolderInTheWay(error)) throw error;
+    });
+  }
+}
+
 /** As a new file: a link that lies there is removed, and not followed. */
 async function writeAnew(path: string, text: string): Promise<void> {
   await rm(path, { force: true });

@@ -18,7 +18,13 @@ import { makeFolder, withMode } from '../../../store/folders.ts';
 import type { Store } from '../../../store/store.ts';
 import { type Delivered, type Handed, type Intake, invalid } from '../hand-in.ts';
 import { refusalReceipt } from '../receipt.ts';
-import { ownFolder, type TakenFile, writeFileReceipt } from './file-receipt.ts';
+import {
+  isFolderInTheWay,
+  ownFolder,
+  removeStored,
+  type TakenFile,
+  writeFileReceipt,
+} from './file-receipt.ts';
 import {
   type FileContent,
   type FolderLook,
@@ -141,12 +147,6 @@ async function noteFile(
   });
 }
 
-async function removeStored(root: string, { folder, storedAs }: TakenFile): Promise<void> {
-  const path = join(ownFolder(root, folder), storedAs);
-  await rm(path, { force: true });
-  await rm(`${path}.receipt.json`, { force: true });
-}
-
 /** Whatever lies under this name in `done` or `refused` makes room. */
 async function makeRoom({ store, folder }: FolderDoorDeps, name: string, sha256: string) {
   const rows = await store.db
@@ -241,8 +241,13 @@ async function moveAway(
   if (!(await isAsRead(path, content))) return;
   const moved = await orMissing(rename(path, aside).then(() => true));
   if (!moved) return;
-  if (await isAsRead(aside, content)) await rename(aside, target);
-  else await putBack(deps, name);
+  if (!(await isAsRead(aside, content))) return putBack(deps, name);
+  try {
+    await rename(aside, target);
+  } catch (error) {
+    await putBack(deps, name);
+    throw error;
+  }
 }
 
 async function takeFile(deps: FolderDoorDeps, name: string): Promise<void> {
@@ -272,9 +277,22 @@ async function hasOpenDocuments({ store }: FolderDoorDeps, fileId: number): Prom
   return open !== undefined;
 }
 
+/** What stands in the way of one file does not keep the others; any other error goes on. */
+function leaveAlone(
+  { clock, log }: FolderDoorDeps,
+  { leftAlone }: Progress,
+  name: string,
+  error: unknown,
+): void {
+  if (!isFolderInTheWay(error)) throw error;
+  log.error({ file: name, err: error }, 'a folder lies where the file or its receipt belongs');
+  leftAlone.set(name, clock.monotonic() + LEFT_ALONE_MS);
+}
+
 /** Writes receipts again whose documents have moved on; an end is shown at once. */
-async function refreshReceipts(deps: FolderDoorDeps, { written }: Progress): Promise<void> {
+async function refreshReceipts(deps: FolderDoorDeps, progress: Progress): Promise<void> {
   const { store, clock } = deps;
+  const { written, leftAlone } = progress;
   const due = await store.db
     .selectFrom('intake_file')
     .select(FILE_COLUMNS)
@@ -284,9 +302,10 @@ async function refreshReceipts(deps: FolderDoorDeps, { written }: Progress): Pro
   const now = clock.monotonic();
   for (const [fileId, at] of written) if (now - at >= RECEIPT_EVERY_MS) written.delete(fileId);
   for (const file of due.map(takenFile)) {
+    if (leftAlone.has(file.name)) continue;
     if (written.has(file.fileId) && (await hasOpenDocuments(deps, file.fileId))) continue;
     written.set(file.fileId, now);
-    await tellFile(deps, file);
+    await tellFile(deps, file).catch((error) => leaveAlone(deps, progress, file.name, error));
   }
 }
 
@@ -324,10 +343,11 @@ async function forgetOld({ store, clock, folder, keepMs }: FolderDoorDeps): Prom
 /** One round: every file that is ready; one that cannot be taken does not keep the others. */
 async function takeFiles(
   deps: FolderDoorDeps,
-  { sightings, leftAlone }: Progress,
+  progress: Progress,
   signal: AbortSignal,
 ): Promise<void> {
   const { clock, log } = deps;
+  const { sightings, leftAlone } = progress;
   const now = clock.monotonic();
   for (const [name, until] of leftAlone) if (until <= now) leftAlone.delete(name);
   const ready = await readyFiles(deps, sightings, (name) => leftAlone.has(name));
@@ -341,7 +361,10 @@ async function takeFiles(
       log.error({ file: name }, `a file is left alone: ${obstacle}`);
     } catch (error) {
       const code = isJsonObject(error) ? error.code : undefined;
-      if (code !== 'EACCES' && code !== 'EPERM') throw error;
+      if (code !== 'EACCES' && code !== 'EPERM') {
+        leaveAlone(deps, progress, name, error);
+        continue;
+      }
       log.error({ file: name, err: error }, 'this user may not read or move the file');
     }
     leftAlone.set(name, clock.monotonic() + LEFT_ALONE_MS);

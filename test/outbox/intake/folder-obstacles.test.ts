@@ -1,0 +1,58 @@
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { until } from '../../support/house.ts';
+import { envelope, openFolder } from './folder-support.ts';
+
+describe('the drop folder', () => {
+  it.each([
+    ['too long for its receipt', (no: number) => `${'a'.repeat(230)}${no}.json`],
+    ['that of a receipt', (no: number) => `a${no}.json.receipt.json`],
+  ])('leaves files alone whose name is %s, and takes all others', async (_, nameOf) => {
+    const { store, folder, start, receipt } = await openFolder();
+    // More than are looked at in one round.
+    for (let no = 0; no < 150; no += 1) {
+      writeFileSync(join(folder, nameOf(no)), envelope(`SO-${no}`));
+    }
+    writeFileSync(join(folder, 'last.json'), envelope('SO-LAST'));
+    start();
+    await receipt('done/last.json');
+    const taken = await store.db.selectFrom('outbox').select('reference').execute();
+    expect(taken).toEqual([{ reference: 'SO-LAST' }]);
+    expect(existsSync(join(folder, nameOf(7)))).toBe(true);
+  });
+
+  it.each(['done/a.json', 'done/a.json.receipt.json', 'refused/a.json'])(
+    'takes all others while a folder lies at %s, and this one after it',
+    async (path) => {
+      const { folder, start, drop, receipt } = await openFolder();
+      mkdirSync(join(folder, path, 'inside'), { recursive: true });
+      const first = start();
+      drop('a.json', path.startsWith('done') ? envelope('SO-1') : '{}');
+      drop('b.json', envelope('SO-2'));
+      await receipt('done/b.json');
+      expect([existsSync(join(folder, 'a.json')), readdirSync(join(folder, path))]).toEqual([
+        true,
+        ['inside'],
+      ]);
+      await first.stop();
+      rmSync(join(folder, path), { recursive: true });
+      start();
+      await receipt(path.replace('.receipt.json', ''));
+      await until('the move', () => !existsSync(join(folder, 'a.json')) || undefined);
+    },
+  );
+
+  it('leaves files alone whose name is not UTF-8, and takes all others', async () => {
+    const { store, folder, start, receipt } = await openFolder();
+    for (let no = 0; no < 150; no += 1) {
+      const path = Buffer.from(`${folder}/M\u{fc}ller-${no}.json`, 'latin1');
+      writeFileSync(path, envelope(`SO-${no}`));
+    }
+    writeFileSync(join(folder, 'last.json'), envelope('SO-LAST'));
+    start();
+    await receipt('done/last.json');
+    const taken = await store.db.selectFrom('outbox').select('reference').execute();
+    expect(taken).toEqual([{ reference: 'SO-LAST' }]);
+  });
+});
