@@ -35,12 +35,13 @@ export function readDocuments(text: string): TextDocument[] {
     .split('\n')
     .map((content, index) => ({ content: content.trim(), line: index + 1 }))
     .filter(({ content }) => content !== '' && content !== '\uFEFF');
-  const [first] = lines;
+  const [first, ...others] = lines;
   if (!first) return [{ line: 1, problems: [{ path: '', message: 'is empty' }] }];
-  // One broken document over many lines has lines that are none by themselves.
+  // One broken document over many lines has lines that are none by themselves; of the first one the
+  // beginning may be cut off.
   const isOneEach =
     documentOf(first.line, first.content).problems.length === 0 ||
-    lines.every(({ content }) => content.startsWith('{'));
+    others.every(({ content }) => content.startsWith('{'));
   if (lines.length === 1 || !isOneEach) return [{ ...whole, line: first.line }];
   if (lines.length > DOCUMENTS_MAX) {
     const message = `holds ${lines.length} documents; ${DOCUMENTS_MAX} are the most at once`;

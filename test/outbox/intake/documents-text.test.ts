@@ -20,6 +20,14 @@ describe('a text with many documents', () => {
     expect(others).toEqual(['2 SO-2', '4 SO-3']);
   });
 
+  it('keeps those behind a first line whose beginning is cut off, or that is a title', () => {
+    for (const begin of [line('SO-1').slice(30), '# orders of today']) {
+      const [first, ...others] = told(`${begin}\n${line('SO-2')}\n${line('SO-3')}\n`);
+      expect(first).toMatch(/^1 is no JSON: /);
+      expect(others).toEqual(['2 SO-2', '3 SO-3']);
+    }
+  });
+
   it('is one document when its lines are none by themselves', () => {
     const pretty = JSON.stringify({ kind: 'order', payload: order() }, null, 2);
     expect(told(pretty.replace('[', ''))).toMatchObject([expect.stringMatching(/^1 is no JSON/)]);
