@@ -8,17 +8,21 @@ import type { Store } from '../../store/store.ts';
 import { type Problem, referenceKey } from '../documents.ts';
 import type { Clearance, FlightProblem, OutboxItem, OutboxKind } from '../item.ts';
 import { clashOf } from './clash.ts';
+import { readReceipt } from './receipt.ts';
 import { checkSubmission, type Submission } from './submission.ts';
 
 interface Checkup {
   readonly reference: string | null;
   /**
-   * `fit`: it would be sent. `repeated`: it was handed in before. `unclear`: could not be told now.
+   * `fit`: it would be sent. `repeated`: it was handed in before; where that came to a bad end,
+   * `refused`, as a hand-in would show. `unclear`: could not be told now.
    */
   readonly verdict: 'fit' | 'repeated' | 'refused' | 'unclear';
   readonly documentId: number | null;
   readonly problems: readonly (Problem & Partial<Pick<FlightProblem, 'severity'>>)[];
 }
+
+const BAD_ENDS: ReadonlySet<string> = new Set(['refused', 'canceled', 'dead']);
 
 export type Preflight = (submission: Submission, signal: AbortSignal) => Promise<Checkup>;
 
@@ -65,6 +69,18 @@ async function orderAhead(store: Store, kind: string, document: JsonObject) {
   return `its order, document ${order.outbox_id}, is on its way (${order.state}) and goes first`;
 }
 
+/** Handed in before; what then became of it counts now, too. */
+async function repeated({ db }: Store, reference: string, documentId: number): Promise<Checkup> {
+  const receipt = await readReceipt(db, documentId);
+  if (!receipt || !BAD_ENDS.has(receipt.state)) {
+    return { reference, verdict: 'repeated', documentId, problems: [] };
+  }
+  const { state, nextStep, problems } = receipt;
+  const message = `belongs to document ${documentId}, this very one (${state}): ${nextStep}`;
+  const told = [{ path: 'reference', message }, ...problems];
+  return { reference, verdict: 'refused', documentId, problems: told };
+}
+
 export function createPreflight(store: Store, kinds: readonly OutboxKind[]): Preflight {
   return async (submission, signal) => {
     const checked = checkSubmission(submission);
@@ -72,7 +88,7 @@ export function createPreflight(store: Store, kinds: readonly OutboxKind[]): Pre
     const { kind, reference, document } = checked;
     const row = await onFile(store, kind, reference);
     if (row?.body_hash === sha256(canonicalJson(document))) {
-      return { reference, verdict: 'repeated', documentId: row.outbox_id, problems: [] };
+      return repeated(store, reference, row.outbox_id);
     }
     if (row) {
       const body: JsonObject = JSON.parse(row.body);
