@@ -9,12 +9,12 @@
 import { timingSafeEqual } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Random } from '../lib/chance.ts';
 import { SelvedgeError } from '../lib/errors.ts';
 import { guardBrowser } from '../lib/http-server/browser-guard.ts';
-import { createHttpServer, listenOn } from '../lib/http-server.ts';
+import { createHttpServer, listenOn, requestProblem } from '../lib/http-server.ts';
 import { sha256 } from '../lib/json.ts';
 import type { Logger } from '../lib/log.ts';
 
@@ -63,11 +63,14 @@ function installGroup(app: FastifyInstance, group: RouteGroup, token: string): v
 }
 
 /** Fastify's refusal of a body: no JSON, too large, or of another type; told without the body. */
-function bodyRefusal(error: unknown): { status: number; message: string } | undefined {
+function bodyRefusal(
+  error: unknown,
+  request: FastifyRequest,
+): { status: number; message: string } | undefined {
   if (!(error instanceof Error) || !('code' in error) || !('statusCode' in error)) return undefined;
   const isOfBody = String(error.code).startsWith('FST_ERR_CTP_');
   const status = Number(error.statusCode);
-  return isOfBody && status < 500 ? { status, message: error.message } : undefined;
+  return isOfBody && status < 500 ? { status, message: requestProblem(error, request) } : undefined;
 }
 
 function createApp({ log, groups }: LocalApiDeps, token: string): FastifyInstance {
@@ -77,7 +80,7 @@ function createApp({ log, groups }: LocalApiDeps, token: string): FastifyInstanc
   app.setNotFoundHandler((_request, reply) =>
     reply.code(404).send({ code: 'local.not_found', message: 'there is no such path' }),
   );
-  app.setErrorHandler((error, _request, reply) => {
+  app.setErrorHandler((error, request, reply) => {
     if (error instanceof SelvedgeError) {
       const { code, message, hint } = error;
       return reply.code(409).send({ code, message, ...(hint === undefined ? {} : { hint }) });
@@ -86,7 +89,7 @@ function createApp({ log, groups }: LocalApiDeps, token: string): FastifyInstanc
       const message = z.prettifyError(error);
       return reply.code(400).send({ code: 'local.bad_request', message });
     }
-    const refusal = bodyRefusal(error);
+    const refusal = bodyRefusal(error, request);
     if (refusal) {
       const { status, message } = refusal;
       return reply.code(status).send({ code: 'local.bad_request', message });

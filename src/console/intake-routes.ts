@@ -13,6 +13,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Clock } from '../lib/clock.ts';
 import { SelvedgeError } from '../lib/errors.ts';
+import { requestProblem } from '../lib/http-server.ts';
 import { isJsonObject, sha256 } from '../lib/json.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Secret } from '../lib/secret.ts';
@@ -148,11 +149,12 @@ function jsonOf(text: string): unknown {
 
 /** Errors of the request itself; what is not the client's fault goes to the log. */
 function onError({ log }: IntakeRouteDeps) {
-  return (error: unknown, _request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+  return (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const status = isJsonObject(error) ? Number(error.statusCode) : 500;
     const isOurs = error instanceof SelvedgeError || !(status >= 400 && status < 500);
     if (!isOurs) {
-      return refuse(reply, status, 'bad_request', error instanceof Error ? error.message : '');
+      const message = error instanceof Error ? requestProblem(error, request) : '';
+      return refuse(reply, status, 'bad_request', message);
     }
     log.error({ err: error }, 'HTTP door');
     // It may have been taken, and only its receipt could not be read.

@@ -124,3 +124,9 @@ export async function listenOn(
 export function urlOf({ family, address, port }: AddressInfo): string {
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 }
+
+/** What is wrong with a request; the framework's own words do not name the limit. */
+export function requestProblem(error: Error, { routeOptions }: FastifyRequest): string {
+  const isTooLarge = 'code' in error && error.code === 'FST_ERR_CTP_BODY_TOO_LARGE';
+  return isTooLarge ? `the body is larger than ${routeOptions.bodyLimit} bytes` : error.message;
+}
