@@ -95,7 +95,8 @@ export function nextAction(situation: Situation): string {
   if (state === 'queued') {
     return lastError === null
       ? 'nothing: it is sent as soon as its turn has come'
-      : 'nothing: it was not sent yet and is tried again by itself';
+      : 'nothing, unless its error names what is to be put right: it was not sent yet and is ' +
+          'tried again by itself';
   }
   if (state === 'sending') return 'nothing: it is on its way';
   if (state === 'sent') return 'nothing: the service took it, and it is read back';

@@ -32,6 +32,11 @@ describe('the next step', () => {
     }
   });
 
+  it('of what waits because of an error is not nothing, whatever the error', () => {
+    const lastError = 'a style that may have the number S-1 cannot be read: 7';
+    expect(nextAction({ ...PLAIN, kind: 'style', lastError })).toContain('put right');
+  });
+
   it('of a refusal that is no mistake in the document does not ask to correct it', () => {
     const step = (refusedWith: string) => nextAction({ ...PLAIN, state: 'refused', refusedWith });
     expect(step('service.invalid')).toContain('correct what its problems name');
