@@ -1,7 +1,7 @@
 /** Rows that could not be understood are kept with the reason, and stop nothing. */
 import { sql } from 'kysely';
 import { isJsonObject, sha256, tryParseJson } from '../lib/json.ts';
-import type { Tx } from '../store/store.ts';
+import type { Db, Tx } from '../store/store.ts';
 import type { Provenance } from './entity.ts';
 
 export interface RejectedRow {
@@ -68,6 +68,23 @@ export async function releaseRows(
     if (!isJsonObject(row) || !good.has(String(row[member]))) continue;
     await tx.deleteFrom('quarantine').where('id', '=', id).execute();
   }
+}
+
+/** Whether the service has a row with this member, in a form that could not be understood. */
+export async function isPutAside(
+  db: Db | Tx,
+  entity: string,
+  member: string,
+  value: string,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('quarantine')
+    .select('id')
+    .where('entity', '=', entity)
+    .where(sql<boolean>`case when json_valid(raw) then raw->>${member} end = ${value}`)
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
 }
 
 /** A read that has seen everything of an entity, or everything of it that belongs to one order. */

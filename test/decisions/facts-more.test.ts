@@ -5,6 +5,7 @@ import { PDM } from '../../src/mirror/catalog/pdm.ts';
 import { seasonVariants } from '../../src/mirror/catalog/variant.ts';
 import { writeRows } from '../../src/mirror/entity.ts';
 import type { EntityDefinition } from '../../src/mirror/prepared.ts';
+import { quarantineRows } from '../../src/mirror/quarantine.ts';
 import { enqueueDeliveryStatus } from '../../src/outbox/enqueue.ts';
 import { completeFacts } from '../../src/rules/facts/derive.ts';
 import { rulesOf } from '../rules/support.ts';
@@ -263,6 +264,11 @@ describe('a pre-order', () => {
       .values({ stream: 'seasons', due_at: 0, complete_at: 1, last_run_id: null })
       .execute();
     expect(await seasonOf()).toMatchObject({ listed: false, delivery_names: null });
+    // It may be listed after all, in a row that could not be read.
+    const rejected = [{ raw: { seasonName: 'AW26' }, path: 'deliveryNames.0', reason: 'no text' }];
+    const from = { source: 'run:1', readSeq: 1, at: 0 };
+    await house.store.transaction((tx) => quarantineRows(tx, 'season', rejected, from));
+    expect(await seasonOf()).toMatchObject({ listed: null, delivery_names: null });
   });
 });
 

@@ -1,5 +1,6 @@
 /** The facts of the order that a delivery belongs to, and of its season. */
 import { type RawBuilder, sql } from 'kysely';
+import { isPutAside } from '../../mirror/quarantine.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
 import type { Tx } from '../../store/store.ts';
 import type { OrderLine } from './lines.ts';
@@ -111,7 +112,9 @@ export async function seasonFacts(tx: Tx, name: string): Promise<Facts['season']
     .orderBy('line_no')
     .execute();
   const listed = row?.deleted_at === null;
-  const known = row !== undefined || typeof read?.complete_at === 'number';
+  const isRead = typeof read?.complete_at === 'number';
+  const known =
+    row !== undefined || (isRead && !(await isPutAside(tx, 'season', 'seasonName', name)));
   return {
     name,
     listed: known ? listed : null,

@@ -5,6 +5,7 @@
 import { missingAtLevel } from '../../client/v1/level.ts';
 import { formatMinorUnits, minorUnits } from '../../lib/money.ts';
 import { nearestName } from '../../lib/nearest.ts';
+import { isPutAside } from '../../mirror/quarantine.ts';
 import { inKeys } from '../../store/bulk.ts';
 import { readState } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
@@ -190,6 +191,10 @@ async function seasonProblems(
     .execute();
   const names = seasons.map((row) => row.season_name);
   if (!names.includes(seasonName)) {
+    if (await isPutAside(db, 'season', 'seasonName', seasonName)) {
+      const message = `not checked: the service lists ${seasonName}, but that row cannot be read`;
+      return [...missing, warning('seasonName', message)];
+    }
     const near = suggestion(seasonName, names);
     return [error('seasonName', `there is no season ${seasonName}${near}`), ...missing];
   }

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { quarantineRows } from '../../../src/mirror/quarantine.ts';
 import { checkOrder } from '../../../src/outbox/preflight/order.ts';
 import { temporaryStore } from '../../support/store.ts';
 import { type House, startHouse } from '../house.ts';
@@ -76,4 +77,22 @@ it('does not refuse what is in stock because only the seasons were pulled comple
   const unknown = { lines: [{ barcode: '1', quantity: 1, price: '12.50' }] };
   const refused = await house.until(await house.put('order', 'A-2', unknown), 'refused');
   expect(refused.problems).toMatchObject([{ path: 'lines[0].barcode', severity: 'error' }]);
+});
+
+it('does not refuse a pre-order for a season that is listed and cannot be read', async () => {
+  const store = await temporaryStore();
+  await pulled({ store }, 'seasons');
+  const raw = { seasonName: 'AW27', deliveryNames: [{ name: 'Drop 1' }] };
+  const rejected = [{ raw, path: 'deliveryNames.0', reason: 'no text' }];
+  const provenance = { source: 'run:1', readSeq: 1, at: 0 };
+  await store.transaction((tx) => quarantineRows(tx, 'season', rejected, provenance));
+  const lines = [{ barcode: 'b-1', quantity: 1, price: '12.50', deliveryName: 'Drop 1' }];
+  const check = (seasonName: string) =>
+    checkOrder(store.db, { lines, seasonName }, { freight: 'learned', level: '1.4.14' });
+  expect(await check('AW27')).toContainEqual(
+    expect.objectContaining({ path: 'seasonName', severity: 'warning' }),
+  );
+  expect(await check('SS99')).toContainEqual(
+    expect.objectContaining({ path: 'seasonName', severity: 'error' }),
+  );
 });
