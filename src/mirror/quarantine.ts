@@ -70,21 +70,22 @@ export async function releaseRows(
   }
 }
 
-/** Whether the service has a row with this member, in a form that could not be understood. */
-export async function isPutAside(
+/** Those of the values that the service has in rows which could not be understood, as text. */
+export async function putAside(
   db: Db | Tx,
-  entity: string,
+  entities: readonly string[],
   member: string,
-  value: string,
-): Promise<boolean> {
-  const row = await db
+  values: readonly string[],
+): Promise<ReadonlySet<string>> {
+  if (values.length === 0) return new Set();
+  const value = sql<string>`cast(case when json_valid(raw) then raw ->> ${member} end as text)`;
+  const rows = await db
     .selectFrom('quarantine')
-    .select('id')
-    .where('entity', '=', entity)
-    .where(sql<boolean>`case when json_valid(raw) then raw->>${member} end = ${value}`)
-    .limit(1)
-    .executeTakeFirst();
-  return row !== undefined;
+    .select(value.as('value'))
+    .where('entity', 'in', entities)
+    .where(sql<boolean>`${value} in (select value from json_each(${JSON.stringify(values)}))`)
+    .execute();
+  return new Set(rows.map((row) => row.value));
 }
 
 /** A read that has seen everything of an entity, or everything of it that belongs to one order. */

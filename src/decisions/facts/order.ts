@@ -1,6 +1,6 @@
 /** The facts of the order that a delivery belongs to, and of its season. */
 import { type RawBuilder, sql } from 'kysely';
-import { isPutAside } from '../../mirror/quarantine.ts';
+import { putAside } from '../../mirror/quarantine.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
 import type { Tx } from '../../store/store.ts';
 import type { OrderLine } from './lines.ts';
@@ -114,7 +114,8 @@ export async function seasonFacts(tx: Tx, name: string): Promise<Facts['season']
   const listed = row?.deleted_at === null;
   const isRead = typeof read?.complete_at === 'number';
   const known =
-    row !== undefined || (isRead && !(await isPutAside(tx, 'season', 'seasonName', name)));
+    row !== undefined ||
+    (isRead && !(await putAside(tx, ['season'], 'seasonName', [name])).has(name));
   return {
     name,
     listed: known ? listed : null,

@@ -5,7 +5,7 @@
 import { missingAtLevel } from '../../client/v1/level.ts';
 import { formatMinorUnits, minorUnits } from '../../lib/money.ts';
 import { nearestName } from '../../lib/nearest.ts';
-import { isPutAside } from '../../mirror/quarantine.ts';
+import { putAside } from '../../mirror/quarantine.ts';
 import { inKeys } from '../../store/bulk.ts';
 import { readState } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
@@ -41,6 +41,8 @@ async function knownStreams(db: Db): Promise<ReadonlySet<string>> {
     .execute();
   return new Set(rows.map(({ stream }) => stream));
 }
+
+const UNREADABLE = 'the service has it in a row that cannot be read ("selvedge sync show")';
 
 interface Variant {
   readonly deleted: boolean;
@@ -112,6 +114,7 @@ function lineProblems(
   document: OrderDocument,
   variants: ReadonlyMap<string, Variant>,
   known: ReadonlySet<string>,
+  unreadable: ReadonlySet<string>,
 ): FlightProblem[] {
   const isKnown = isOffered(document, known);
   const wanted = new Map<string, number>();
@@ -120,6 +123,9 @@ function lineProblems(
     const variant = variants.get(line.barcode);
     const before = wanted.get(line.barcode) ?? 0;
     wanted.set(line.barcode, before + line.quantity);
+    if ((!variant || variant.deleted) && unreadable.has(line.barcode)) {
+      return [warning(`${at}.barcode`, `not checked: ${UNREADABLE}`)];
+    }
     if (!variant) {
       return isKnown ? [error(`${at}.barcode`, 'is not known at the service')] : [];
     }
@@ -191,9 +197,8 @@ async function seasonProblems(
     .execute();
   const names = seasons.map((row) => row.season_name);
   if (!names.includes(seasonName)) {
-    if (await isPutAside(db, 'season', 'seasonName', seasonName)) {
-      const message = `not checked: the service lists ${seasonName}, but that row cannot be read`;
-      return [...missing, warning('seasonName', message)];
+    if ((await putAside(db, ['season'], 'seasonName', [seasonName])).has(seasonName)) {
+      return [...missing, warning('seasonName', `not checked: ${UNREADABLE}`)];
     }
     const near = suggestion(seasonName, names);
     return [error('seasonName', `there is no season ${seasonName}${near}`), ...missing];
@@ -256,8 +261,12 @@ export async function checkOrder(
     db,
     document.lines.map(({ barcode }) => barcode),
   );
+  const unsold = document.lines
+    .map(({ barcode }) => barcode)
+    .filter((barcode) => variants.get(barcode)?.deleted ?? true);
+  const unreadable = await putAside(db, ['stock_variant', 'season_variant'], 'barcode', unsold);
   const problems = [
-    ...lineProblems(document, variants, known),
+    ...lineProblems(document, variants, known, unreadable),
     ...currencyProblems(document, variants),
     ...(await seasonProblems(db, document, known)),
     ...(await freightProblems(db, document, known, rules)),

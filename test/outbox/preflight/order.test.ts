@@ -96,3 +96,22 @@ it('does not refuse a pre-order for a season that is listed and cannot be read',
     expect.objectContaining({ path: 'seasonName', severity: 'error' }),
   );
 });
+
+it('does not refuse a variant that the service has in a row that cannot be read', async () => {
+  const store = await temporaryStore();
+  await pulled({ store }, 'stock');
+  // A number where a text belongs is what makes it unreadable.
+  const rejected = [{ raw: { barcode: 5712345000012 }, path: 'barcode', reason: 'no text' }];
+  const provenance = { source: 'run:1', readSeq: 1, at: 0 };
+  await store.transaction((tx) => quarantineRows(tx, 'stock_variant', rejected, provenance));
+  const check = (barcode: string) => {
+    const lines = [{ barcode, quantity: 1, price: '12.50' }];
+    return checkOrder(store.db, { lines }, { freight: 'learned', level: '1.4.14' });
+  };
+  expect(await check('5712345000012')).toContainEqual(
+    expect.objectContaining({ path: 'lines[0].barcode', severity: 'warning' }),
+  );
+  expect(await check('5712345000029')).toContainEqual(
+    expect.objectContaining({ path: 'lines[0].barcode', severity: 'error' }),
+  );
+});
