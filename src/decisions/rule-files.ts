@@ -1,5 +1,5 @@
 /** The rules directory: its texts, and the loaded set of them. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError, toError } from '../lib/errors.ts';
 import { notUtf8At } from '../lib/text/utf8.ts';
@@ -18,13 +18,51 @@ export interface LoadedRuleSet {
   readonly files: readonly RuleFile[];
 }
 
+/** Names that begin with a dot are those of tools, as `.gitlab-ci.yml`. */
+function isOfTools(name: string): boolean {
+  return name.startsWith('.');
+}
+
+/** Not so the locks of editors and the like, which have the ending of the file they stand for. */
+function isRuleFile(name: string): boolean {
+  return name.endsWith('.yaml') && !name.startsWith('.#') && !name.startsWith('._');
+}
+
 /** A rule in a file that is not read would look enforced and enforce nothing. */
 function refuseOtherEnding(names: readonly string[]): void {
-  const other = names.find((name) => name.endsWith('.yml'));
+  const ending = /\.ya?ml\s*$/i;
+  const isOther = (name: string) => ending.test(name) && !name.endsWith('.yaml');
+  const other = names.find((name) => isOther(name) && !isOfTools(name));
   if (other === undefined) return;
-  throw new ConfigError('rules.file_ending', `${other} would not be read as a rule file`, {
-    hint: `rename it to ${other.slice(0, -4)}.yaml`,
+  throw new ConfigError('rules.file_ending', `"${other}" would not be read as a rule file`, {
+    hint: `rename it to ${other.replace(ending, '')}.yaml`,
   });
+}
+
+/** Folders in folders that are looked into for what somebody may take for rules. */
+const FOLDERS_DEEP = 3;
+
+function namesIn(path: string): readonly string[] {
+  try {
+    return readdirSync(path).sort();
+  } catch {
+    // No folder, or one that is closed to us.
+    return [];
+  }
+}
+
+function unreadIn(directory: string, below: string, deep: number): readonly string[] {
+  return namesIn(join(directory, below)).flatMap((name) => {
+    if (isOfTools(name) || name === 'node_modules') return [];
+    const path = join(below, name);
+    if (/\.ya?ml\.txt$/i.test(name) || (deep > 0 && /\.ya?ml$/i.test(name))) return [path];
+    return deep < FOLDERS_DEEP ? unreadIn(directory, path, deep + 1) : [];
+  });
+}
+
+/** What looks like rules and is not read: in a folder below, or with `.txt` at its end. */
+export function unreadRuleFiles(directory: string): readonly string[] {
+  return unreadIn(directory, '', 0);
 }
 
 /** A text decoded from bytes of another encoding is never what a fact says: no rule would match. */
@@ -38,14 +76,27 @@ function refuseOtherEncoding(files: readonly { path: string; bytes: Buffer }[]) 
   throw new ConfigError('rules.encoding', message, { hint: 'save it in this encoding' });
 }
 
+function readRuleFile(directory: string, path: string): Buffer {
+  const file = join(directory, path);
+  try {
+    if (!statSync(file).isFile()) throw new Error('it is no file');
+    return readFileSync(file);
+  } catch (thrown) {
+    const message = `${path} cannot be read: ${toError(thrown).message}`;
+    throw new ConfigError('rules.unreadable', message, {
+      hint: 'what ends in .yaml is read as rules: mend it, or move it to another folder',
+    });
+  }
+}
+
 /** The texts of the directory's rule files, by name. */
 export function readRuleFiles(directory: string): RuleFile[] {
   try {
     const names = readdirSync(directory).sort();
     refuseOtherEnding(names);
     const files = names
-      .filter((name) => name.endsWith('.yaml'))
-      .map((path) => ({ path, bytes: readFileSync(join(directory, path)) }));
+      .filter(isRuleFile)
+      .map((path) => ({ path, bytes: readRuleFile(directory, path) }));
     refuseOtherEncoding(files);
     return files.map(({ path, bytes }) => ({ path, text: bytes.toString('utf8') }));
   } catch (thrown) {

@@ -31,6 +31,6 @@ describe('the rules directory', () => {
     const folder = join(temporaryFolder(), 'rules');
     mkdirSync(folder);
     writeFileSync(join(folder, 'more.yml'), 'rules: []\n');
-    expect(() => loadRuleSet(folder)).toThrow(/more\.yml would not be read/);
+    expect(() => loadRuleSet(folder)).toThrow(/"more\.yml" would not be read/);
   });
 });

@@ -1,11 +1,11 @@
 /** `selvedge rules check`: every mistake of a rule set at once. */
 import { Command } from 'commander';
-import { readRuleFiles } from '../../decisions/rule-files.ts';
+import { readRuleFiles, unreadRuleFiles } from '../../decisions/rule-files.ts';
 import { EXIT } from '../../lib/errors.ts';
 import { loadRules } from '../../rules/load.ts';
 import { formatProblem, type Problem } from '../../rules/text/problem.ts';
 import { type CliContext, examples } from '../command.ts';
-import { rulesDirectory } from './rule-sets.ts';
+import { noteUnread, rulesDirectory } from './rule-sets.ts';
 
 function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`;
@@ -18,6 +18,7 @@ function asJson({ source: _source, ...problem }: Problem): Readonly<Record<strin
 function check(context: CliContext, directory: string, json: boolean): void {
   const { output } = context;
   const files = readRuleFiles(directory);
+  const unread = unreadRuleFiles(directory);
   const loaded = loadRules(files);
   const ruleSet = 'ruleSet' in loaded ? loaded.ruleSet : undefined;
   const problems = 'ruleSet' in loaded ? loaded.ruleSet.warnings : loaded.problems;
@@ -26,7 +27,7 @@ function check(context: CliContext, directory: string, json: boolean): void {
     const hash = ruleSet?.hash ?? null;
     const rules = ruleSet?.rules.map(({ id, action, mode }) => ({ id, action, mode })) ?? [];
     const ok = ruleSet !== undefined;
-    output.json({ directory, ok, hash, rules, problems: problems.map(asJson) });
+    output.json({ directory, ok, hash, rules, problems: problems.map(asJson), unread });
     return;
   }
   for (const problem of problems) output.line(formatProblem(problem));
@@ -38,6 +39,7 @@ function check(context: CliContext, directory: string, json: boolean): void {
     const set = `rule set ${hash.slice(0, 16)}`;
     output.line(`${directory}: ${counted(rules.length, 'rule')} can be used, ${counts}, ${set}`);
   }
+  noteUnread(output, unread);
   if (files.length === 0) output.note(`${directory} has no file that ends in .yaml`);
 }
 

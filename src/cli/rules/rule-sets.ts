@@ -6,6 +6,7 @@ import { isRuleSetHash, storedRuleSet } from '../../decisions/trial/rule-sets.ts
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db } from '../../store/store.ts';
 import { type CliContext, configOf } from '../command.ts';
+import type { Output } from '../output.ts';
 
 /** The directory that was named, else the configured one; only then is a configuration needed. */
 export function rulesDirectory(
@@ -14,6 +15,12 @@ export function rulesDirectory(
   named: string | undefined,
 ): string {
   return named ?? configOf(command, context).config.rules.directory;
+}
+
+/** Says of each file that somebody may take for rules that it is none. */
+export function noteUnread(output: Output, unread: readonly string[]): void {
+  const where = 'rules are what ends in .yaml in the folder itself';
+  for (const path of unread) output.note(`warning: ${path} is not read; ${where}`);
 }
 
 function isDirectory(path: string): boolean {

@@ -1,10 +1,10 @@
 /** `selvedge rules test`: runs the tests that stand beside the rules. */
 import { Command } from 'commander';
-import { loadRuleSet } from '../../decisions/rule-files.ts';
+import { loadRuleSet, unreadRuleFiles } from '../../decisions/rule-files.ts';
 import { EXIT } from '../../lib/errors.ts';
 import { formatTestReport, runRuleTests } from '../../rules/testing.ts';
 import { type CliContext, examples } from '../command.ts';
-import { rulesDirectory } from './rule-sets.ts';
+import { noteUnread, rulesDirectory } from './rule-sets.ts';
 
 export function rulesTest(context: CliContext): Command {
   return new Command('test')
@@ -18,7 +18,9 @@ export function rulesTest(context: CliContext): Command {
     .option('--json', 'the report as JSON')
     .addHelpText('after', examples([['rules test my-rules', 'rules that are being written']]))
     .action((dir: string | undefined, options: { json?: boolean }, command: Command) => {
-      const { ruleSet } = loadRuleSet(rulesDirectory(command, context, dir));
+      const directory = rulesDirectory(command, context, dir);
+      const { ruleSet } = loadRuleSet(directory);
+      noteUnread(context.output, unreadRuleFiles(directory));
       const report = runRuleTests(ruleSet);
       if (!report.ok) context.setExitCode(EXIT.failure.code);
       if (options.json === true) context.output.json(report);

@@ -8,6 +8,7 @@
 import { changedSettings } from '../../config/changes.ts';
 import type { Config } from '../../config/schema.ts';
 import type { DecisionMode } from '../../decisions/record.ts';
+import { unreadRuleFiles } from '../../decisions/rule-files.ts';
 import { openRuleKeeper, type Reloaded, type RuleKeeper } from '../../decisions/rule-keeper.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ConfigError } from '../../lib/errors.ts';
@@ -40,6 +41,8 @@ interface RulesReloaded extends Reloaded {
   readonly directory: Change<string>;
   /** Settings that have changed and act from the next start on. */
   readonly restart: readonly string[];
+  /** Files that somebody may take for rules, and that are not read. */
+  readonly unread: readonly string[];
 }
 
 export interface RulesInForce {
@@ -60,6 +63,12 @@ const INCIDENT = { kind: 'config_invalid', entity: 'configuration', key: 'file' 
 
 function isChange({ from, to }: Change<string>): boolean {
   return from !== to;
+}
+
+function tellUnread(log: Logger, directory: string): readonly string[] {
+  const unread = unreadRuleFiles(directory);
+  if (unread.length > 0) log.warn({ unread }, 'these files look like rules, and are not read');
+  return unread;
 }
 
 async function readAgain(config: Config, deps: RulesInForceDeps): Promise<Config> {
@@ -84,6 +93,7 @@ export async function openRules(config: Config, deps: RulesInForceDeps): Promise
   if (keeper.isProvisional()) {
     log.error({ rules: keeper.current().ruleSet.hash.slice(0, 12) }, 'no good rules: observing');
   }
+  tellUnread(log, rules.directory);
   const mode = () => (keeper.isProvisional() ? 'observe' : rules.mode);
   return {
     current: keeper.current,
@@ -115,7 +125,8 @@ export async function openRules(config: Config, deps: RulesInForceDeps): Promise
       if (isChange(directories)) log.info(directories, 'the rules are read from another folder');
       const restart = changedSettings(config, fresh).filter((path) => !AT_ONCE.includes(path));
       if (restart.length > 0) log.warn({ restart }, 'these settings act from the next start on');
-      return { ...reloaded, mode: modes, directory: directories, restart };
+      const unread = tellUnread(log, directory);
+      return { ...reloaded, mode: modes, directory: directories, restart, unread };
     },
   };
 }

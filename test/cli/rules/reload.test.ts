@@ -10,4 +10,6 @@ it('tells in which mode the rules act by now', async () => {
   const { stdout } = await call('rules', 'reload');
   expect(stdout).toMatch(/^rules \w+ -> \w+\nmode observe -> live\n\+ rule accept-small\n/);
   expect((await call('rules', 'reload')).stdout).toMatch(/^rules \w+, as they were\n$/);
+  writeFileSync(join(rulesFolder, 'hold.yaml.txt'), SIMPLE_RULES);
+  expect((await call('rules', 'reload')).stderr).toMatch(/^warning: hold\.yaml\.txt is not read; /);
 });

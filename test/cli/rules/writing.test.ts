@@ -1,4 +1,4 @@
-import { cpSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { repositoryRoot } from '../../support/source.ts';
@@ -52,6 +52,37 @@ describe('rules check', () => {
     const { code, stdout, stderr } = await selvedge(['rules', 'check', folder]);
     expect([code, stdout]).toEqual([78, '']);
     expect(stderr).toContain('settings.yaml:2 is not UTF-8 text');
+  });
+
+  it('names what looks like rules and is not read, and no clutter', async () => {
+    const folder = rulesWith(RULE);
+    const clutter = ['.#rules.yaml', '._rules.yaml', '.gitlab-ci.yml', 'rules.yaml~', 'README.md'];
+    mkdirSync(join(folder, 'holds', 'old'), { recursive: true });
+    mkdirSync(join(folder, '.git'));
+    const lost = ['hold.yaml.txt', 'holds/a.yaml', 'holds/old/b.yml'];
+    for (const path of [...clutter, '.git/a.yaml', ...lost]) writeFileSync(join(folder, path), '?');
+    for (const command of ['check', 'test']) {
+      const { code, stderr } = await selvedge(['rules', command, folder]);
+      const named = [...stderr.matchAll(/^warning: (\S+) is not read; /gm)].map(([, path]) => path);
+      expect([code, named]).toEqual([0, lost]);
+    }
+  });
+
+  it.each(['more.YAML', 'more.Yml', 'more.yaml '])('refuses the file "%s"', async (name) => {
+    const folder = rulesWith(RULE);
+    writeFileSync(join(folder, name), RULE);
+    const { code, stderr } = await selvedge(['rules', 'check', folder]);
+    expect(code).toBe(78);
+    expect(stderr).toContain(
+      `"${name}" would not be read as a rule file\nhint: rename it to more.`,
+    );
+  });
+
+  it('names a rule file that cannot be read', async () => {
+    const folder = rulesWith(RULE);
+    mkdirSync(join(folder, 'more.yaml'));
+    const { code, stderr } = await selvedge(['rules', 'check', folder]);
+    expect([code, stderr]).toEqual([78, expect.stringContaining('more.yaml cannot be read: ')]);
   });
 
   it('shows warnings of rules that can be used', async () => {

@@ -5,6 +5,7 @@ import { remark } from '../../arguments.ts';
 import { type CliContext, examples } from '../../command.ts';
 import { askRunningDaemon } from '../../daemon-call.ts';
 import type { Output } from '../../output.ts';
+import { noteUnread } from '../rule-sets.ts';
 
 const change = z.object({ from: z.string(), to: z.string() });
 
@@ -21,12 +22,13 @@ const answer = z.object({
   directory: change,
   disarmed: z.array(z.string()),
   restart: z.array(z.string()),
+  unread: z.array(z.string()),
 });
 
 const HASH_CHARS = 12;
 
 function print(output: Output, reloaded: z.output<typeof answer>): void {
-  const { diff, mode, directory, disarmed, restart } = reloaded;
+  const { diff, mode, directory, disarmed, restart, unread } = reloaded;
   const [from, to] = [diff.from, diff.to].map((hash) => hash.slice(0, HASH_CHARS));
   output.line(from === to ? `rules ${to}, as they were` : `rules ${from} -> ${to}`);
   if (mode.from !== mode.to) output.line(`mode ${mode.from} -> ${mode.to}`);
@@ -38,6 +40,7 @@ function print(output: Output, reloaded: z.output<typeof answer>): void {
   for (const { id } of diff.changed) output.line(`~ rule ${id}`);
   for (const { path } of diff.settings) output.line(`~ ${path}`);
   for (const id of disarmed) output.line(`disarmed: ${id} (it has another text now)`);
+  noteUnread(output, unread);
   if (restart.length > 0) output.line(`acts from the next start on: ${restart.join(', ')}`);
 }
 
