@@ -112,6 +112,13 @@ describe('the strict YAML subset', () => {
     expect(rulesOf(ruleText(['order.preorder']), settings).warnings).toHaveLength(4);
   });
 
+  it('takes mode: off as the manual writes it', () => {
+    const off = ruleText(['order.preorder']).replace('mode: live', 'mode: off');
+    const { rules, warnings } = rulesOf(off, 'version: 1\ndefaults: { mode: off }\n');
+    expect([rules[0]?.mode, warnings]).toEqual(['off', []]);
+    expect(problemsOf(off.replace('off', 'no')).join()).toContain('mode is "no"; possible: off, ');
+  });
+
   it('refuses anchors, aliases, merge keys, tags and duplicate keys', () => {
     const problem = (rest: string): string => problemsOf(ruleText(['order.preorder'], rest)).join();
     expect(problem('    owner: &x y\n')).toContain('anchors (&) cannot be used');

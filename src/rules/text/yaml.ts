@@ -119,6 +119,11 @@ function rangeOf(node: Node): readonly [number, number] {
   return [node.range?.[0] ?? 0, node.range?.[1] ?? 0];
 }
 
+/** `mode: off`, as the manual writes it; the mode has no other meaning that it could get. */
+function isModeOff(pair: unknown, value: string): boolean {
+  return isPair(pair) && isScalar(pair.key) && pair.key.value === 'mode' && value === 'off';
+}
+
 function subsetProblems(source: YamlSource, doc: Document.Parsed): Problem[] {
   const problems: Problem[] = [];
   const add = (node: Node, detail: ProblemDetail): void => {
@@ -135,13 +140,14 @@ function subsetProblems(source: YamlSource, doc: Document.Parsed): Problem[] {
       const message = `YAML takes the key ${written} for the number ${value}`;
       add(pair.key, { message, hint: `write "${written}" in quotes`, warning: true });
     },
-    Node: (_, node) => {
+    Node: (role, node, above) => {
       if (node.anchor) add(node, { message: 'anchors (&) cannot be used', hint: QUOTE_HINT });
       if (node.tag && doc.warnings.length === 0 && doc.errors.length === 0) {
         add(node, { message: 'tags (!) cannot be used', hint: `${QUOTE_HINT}, or use unless:` });
       }
       if (!isScalar(node) || node.type !== Scalar.PLAIN) return;
       if (typeof node.value !== 'string' || !BOOLEAN_WORDS.test(node.value)) return;
+      if (role === 'value' && isModeOff(above.at(-1), node.value)) return;
       const message = `${node.value} is true or false to older YAML tools`;
       add(node, { message, hint: `write "${node.value}" in quotes`, warning: true });
     },
