@@ -51,6 +51,8 @@ export interface RuleKeeper {
 
 interface From {
   readonly directory: string;
+  /** What else goes into the audit, as it is when the set is put in force. */
+  readonly detail?: () => object;
   /** Called in the step that puts the set in force: what goes with it must not act without it. */
   readonly onInForce?: () => void;
 }
@@ -139,10 +141,12 @@ async function tellLists(
   }
 }
 
-async function auditReload(tx: Tx, who: Who, { from, to }: RuleSetDiff, clock: Clock) {
-  const detail = JSON.stringify({ from, to });
-  const row = { at: clock.now(), ...who, action: 'rules.reload', subject: 'rules', detail };
-  await tx.insertInto('audit').values(row).execute();
+async function auditReload(tx: Tx, who: Who, detail: object, at: number): Promise<void> {
+  const row = { at, ...who, action: 'rules.reload', subject: 'rules' };
+  await tx
+    .insertInto('audit')
+    .values({ ...row, detail: JSON.stringify(detail) })
+    .execute();
 }
 
 function tellReloaded(log: Logger, diff: RuleSetDiff, disarmed: readonly string[]): void {
@@ -199,7 +203,7 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
     log.info({ rules, lists, disarmed }, 'a list of the rules has another content');
     return true;
   };
-  const reload = async (who: Who, { directory, onInForce }: From): Promise<Reloaded> => {
+  const reload = async (who: Who, { directory, detail, onInForce }: From): Promise<Reloaded> => {
     const before = inForce;
     let next: LoadedRuleSet;
     try {
@@ -211,7 +215,8 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
     const diff = diffRuleSets(before.ruleSet, next.ruleSet);
     const disarmed = await store.transaction(async (tx) => {
       await putFilesInForce(tx, next, clock);
-      await auditReload(tx, who, diff, clock);
+      const { from, to } = diff;
+      await auditReload(tx, who, { from, to, ...detail?.() }, clock.now());
       if (provisional) await reconsiderAll(tx, clock.now());
       return disarmedBy(tx, before, next);
     });

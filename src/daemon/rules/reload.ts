@@ -111,22 +111,24 @@ export async function openRules(config: Config, deps: RulesInForceDeps): Promise
       const fresh = await readAgain(config, deps);
       // Whatever is wrong with the rules has an incident of its own.
       await nowSound();
-      const inForce = () => ({ mode: mode(), directory: rules.directory });
-      let before = inForce();
+      const { directory } = fresh.rules;
+      const changes = () => ({
+        mode: { from: mode(), to: fresh.rules.mode },
+        directory: { from: rules.directory, to: directory },
+      });
+      let changed = changes();
       const onInForce = (): void => {
-        before = inForce();
+        changed = changes();
         rules = fresh.rules;
       };
-      const { directory } = fresh.rules;
-      const reloaded = await keeper.reload(who, { directory, onInForce });
-      const modes = { from: before.mode, to: fresh.rules.mode };
-      const directories = { from: before.directory, to: directory };
+      const reloaded = await keeper.reload(who, { directory, detail: changes, onInForce });
+      const { mode: modes, directory: directories } = changed;
       if (isChange(modes)) log.info(modes, 'the rules act in another mode');
       if (isChange(directories)) log.info(directories, 'the rules are read from another folder');
       const restart = changedSettings(config, fresh).filter((path) => !AT_ONCE.includes(path));
       if (restart.length > 0) log.warn({ restart }, 'these settings act from the next start on');
       const unread = tellUnread(log, directory);
-      return { ...reloaded, mode: modes, directory: directories, restart, unread };
+      return { ...reloaded, ...changed, restart, unread };
     },
   };
 }
