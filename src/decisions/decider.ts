@@ -12,6 +12,7 @@ import type { Clock } from '../lib/clock.ts';
 import { isStoreUnusable, toError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Store } from '../store/store.ts';
+import { NOT_ACTING, recallAccepts } from './accept/recall.ts';
 import { type Decided, decide } from './decide.ts';
 import { type DueDelivery, dueDeliveries, nextDueDelivery } from './due.ts';
 import { tellUndecidable } from './incidents.ts';
@@ -43,7 +44,7 @@ export interface Decider {
   run(signal: AbortSignal): Promise<void>;
   /** A delivery may have become due. */
   nudge(): void;
-  /** Cancels what was decided while the rules acted and was not sent, if they do not any more. */
+  /** Cancels what was decided by rules that acted and was not sent, if they do not any more. */
   recall(): Promise<void>;
 }
 
@@ -85,12 +86,29 @@ function report(deps: DeciderDeps, trigger: string, decided: Decided): void {
 
 /** What was accepted while the rules acted and was not sent since stays here when they do not. */
 async function recallUnsent(deps: DeciderDeps): Promise<void> {
-  const { mode, now } = contextOf(deps);
-  if (mode !== 'observe' && mode !== 'shadow') return;
-  if (!(await hasUnsent(deps.store.db))) return;
-  const why = `the rules are in the mode ${mode} by now`;
-  const canceled = await deps.store.transaction((tx) => cancelUnsent(tx, why, now));
+  const { mode, rules, now } = contextOf(deps);
+  if (mode === 'stopped' || !(await hasUnsent(deps.store.db))) return;
+  const isLive = mode === 'live';
+  const why = isLive ? NOT_ACTING : `the rules are in the mode ${mode} by now`;
+  const canceled = await deps.store.transaction((tx) =>
+    isLive ? recallAccepts(tx, rules.ruleSet, now) : cancelUnsent(tx, why, now),
+  );
   if (canceled > 0) deps.log.warn({ canceled }, `canceled what was not sent yet: ${why}`);
+}
+
+/**
+ * The same between two looks, when nothing is just being decided: once is enough for rules that
+ * act, because while they are those nothing else comes of it.
+ */
+function createRecall(deps: DeciderDeps): () => Promise<void> {
+  let recalledFor: string | undefined;
+  return async () => {
+    const { mode, rules } = contextOf(deps);
+    const key = rulesKey(mode, rules);
+    if (mode === 'live' && key === recalledFor) return;
+    await recallUnsent(deps);
+    recalledFor = key;
+  };
 }
 
 function isAgain({ trigger }: DueDelivery): boolean {
@@ -141,11 +159,12 @@ export function createDecider(deps: DeciderDeps): Decider {
     recall: () => recallUnsent(deps),
     async run(signal) {
       const aside = new Map<number, number>();
+      const recall = createRecall(deps);
       const follower = createFollower(deps.store, () => contextOf(deps));
       while (!signal.aborted) {
         wake = new AbortController();
         await deps.killSwitch?.followFile();
-        await recallUnsent(deps);
+        await recall();
         const followed = await follower.follow();
         const decided = await decideDue(deps, aside, signal, wake.signal);
         if (decided > 0 || !followed || wake.signal.aborted) continue;

@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest';
+import { ACCEPT_SMALL, createHouse, loadedRules } from '../support.ts';
+
+const ACCEPT_ANY = '  - id: accept-any\n    title: Any\n    action: accept\n    mode: live\n';
+const BOTH = `${ACCEPT_SMALL}${ACCEPT_ANY}    when: [ delivery.quantity < 1000 ]\n`;
+const SHADOW = ACCEPT_SMALL.replace('mode: live', 'mode: shadow');
+
+const WAYS: readonly (readonly [string, string, string | undefined])[] = [
+  ['only watches', SHADOW, undefined],
+  ['is off', ACCEPT_SMALL.replace('mode: live', 'mode: off'), undefined],
+  ['is gone', 'rules: []\n', undefined],
+  ['only watches with its set', ACCEPT_SMALL, 'version: 1\nmode: shadow\n'],
+];
+
+async function accepted(rules = ACCEPT_SMALL) {
+  const house = await createHouse();
+  await house.delivery({ id: 1 });
+  expect(await house.decide({ rules: () => loadedRules(rules) })).toEqual(['1 accept']);
+  const outbox = async () => {
+    const rows = await house.store.db
+      .selectFrom('outbox')
+      .select(['state', 'last_error'])
+      .execute();
+    return rows.map(({ state, last_error: error }) => `${state} ${error ?? ''}`.trim());
+  };
+  return { house, outbox };
+}
+
+describe('an accept that was not sent yet', () => {
+  it.each(WAYS)('is canceled and decided anew when its rule %s', async (_, text, settings) => {
+    const { house, outbox } = await accepted();
+    const rules = () => loadedRules(text, settings);
+    expect(await house.decide({ rules })).toEqual(['1 nothing']);
+    expect(await outbox()).toEqual(['canceled its rules do not act any more']);
+    // Nothing is lost: it leaves as a decision of its own once the rule acts again.
+    expect(await house.decide()).toEqual(['1 accept']);
+    expect(await outbox()).toEqual(['canceled its rules do not act any more', 'queued']);
+  });
+
+  it('leaves where another rule that accepted it still acts', async () => {
+    const { house, outbox } = await accepted(BOTH);
+    const rules = () => loadedRules(BOTH.replace('mode: live', 'mode: off'));
+    expect(await house.decide({ rules })).toEqual([]);
+    expect(await outbox()).toEqual(['queued']);
+  });
+
+  it('leaves where its rule was only edited', async () => {
+    const { house, outbox } = await accepted();
+    const rules = () => loadedRules(ACCEPT_SMALL.replaceAll('20', '30'));
+    expect(await house.decide({ rules })).toEqual([]);
+    expect(await outbox()).toEqual(['queued']);
+  });
+
+  it('is not sent again where it was on its way', async () => {
+    const { house } = await accepted();
+    await house.store.db.updateTable('outbox').set({ state: 'in_doubt' }).execute();
+    await house.decide({ rules: () => loadedRules(SHADOW) });
+    const { body } = await house.store.db
+      .selectFrom('outbox')
+      .select('body')
+      .executeTakeFirstOrThrow();
+    expect(JSON.parse(body)).toMatchObject({ calledOff: 'its rules do not act any more' });
+  });
+});
