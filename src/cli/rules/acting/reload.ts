@@ -49,7 +49,8 @@ export function rulesReload(context: CliContext): Command {
     .summary('let the daemon load its rules again')
     .description(
       'All of the new rules and the configuration are checked first; with a mistake in them\n' +
-        'nothing changes and the mistakes are shown. SIGHUP does the same.',
+        'nothing changes and the mistakes are shown. SIGHUP does the same\n' +
+        'for a daemon that has no terminal; it ends one that has, and the demo.',
     )
     .option('--reason <text>', 'why; goes into the audit', remark, '')
     .option('--json', 'as JSON')
