@@ -170,6 +170,8 @@ describe('the loader', () => {
     expect(hint('order.preorder or true')).toContain('write || instead of "or"');
     expect(hint('not order.preorder')).toContain('write ! instead of "not"');
     expect(hint('order.country = "DK"')).toContain('write == to compare');
+    expect(hint('delivery.quantity => 20')).toContain('write >= for "at least"');
+    expect(hint('delivery.quantity =< 20')).toContain('write <= for "at most"');
     expect(hint('order.country <> "DK"')).toContain('write != for "is not"');
     expect(hint('delivery.quantity > 5%')).toContain('write 5 without %');
     expect(hint('delivery.quantity > 50,000')).toContain('write 50000 without');
