@@ -41,6 +41,8 @@ export interface SpaceWatch {
   /** Looks again and again until the signal aborts. */
   run(signal: AbortSignal): Promise<void>;
   allows(activity: Activity): boolean;
+  /** Whether so much may be taken: it stops nothing, and as much again stays free. */
+  canSpare(bytes: number): boolean;
   figures(): SpaceFigures;
 }
 
@@ -147,6 +149,10 @@ export function createSpaceWatch(deps: SpaceDeps, limits: SpaceLimits): SpaceWat
       }
     },
     allows: (activity) => !stopped.has(activity),
+    canSpare(bytes) {
+      const left = (freeBytes ?? 0) - bytes;
+      return stopped.size === 0 && left >= Math.max(bytes, ...Object.values(limits.floors));
+    },
     figures: () => ({ freeBytes, stopped: ACTIVITIES.filter((one) => stopped.has(one)) }),
   };
 }

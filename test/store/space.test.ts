@@ -53,6 +53,18 @@ describe('the floors of free space', () => {
     expect(space.allows('send')).toBe(true);
   });
 
+  it('spare nothing that would stop anything, or that leaves less than it takes', async () => {
+    const { at, space } = disk();
+    expect(space.canSpare(0)).toBe(false);
+    await at(700);
+    expect([350, 351, 400].map(space.canSpare)).toEqual([true, false, false]);
+    await at(349);
+    expect([49, 50].map(space.canSpare)).toEqual([true, false]);
+    await at(299);
+    await at(349);
+    expect(space.canSpare(1)).toBe(false);
+  });
+
   it('do not flicker: one line for each stop and each going on', async () => {
     const { at, lines } = disk();
     for (const free of [310, 290, 310, 290, 340, 360, 360]) await at(free);

@@ -7,6 +7,8 @@ import { rmSync, statSync, truncateSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 
 export interface Ballast {
+  /** What it takes. */
+  readonly bytes: number;
   /** Whether there was anything to give up. The room is there at once. */
   release(): boolean;
   /** Makes it, if it is not there, until `signal` stops it. Nobody else has to wait meanwhile. */
@@ -19,25 +21,33 @@ export function createBallast(path: string, bytes: number): Ballast {
   const size = (): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   let isWanted = true;
   let making: Promise<void> | undefined;
+  const release = (): boolean => {
+    const held = size() > 0;
+    isWanted = false;
+    // While it is being made, its room would stay taken until it is closed.
+    if (held) truncateSync(path);
+    rmSync(path, { force: true });
+    return held;
+  };
   const make = async (signal: AbortSignal | undefined): Promise<void> => {
     isWanted = true;
     await using file = await open(path, 'w', 0o600);
-    // Written out: a file with a hole would take no room.
-    const chunk = Buffer.alloc(CHUNK_BYTES);
-    for (let left = bytes; left > 0 && isWanted && !signal?.aborted; ) {
-      const { bytesWritten } = await file.write(chunk, 0, Math.min(left, CHUNK_BYTES));
-      left -= bytesWritten;
+    try {
+      // Written out: a file with a hole would take no room.
+      const chunk = Buffer.alloc(CHUNK_BYTES);
+      for (let left = bytes; left > 0 && isWanted && !signal?.aborted; ) {
+        const { bytesWritten } = await file.write(chunk, 0, Math.min(left, CHUNK_BYTES));
+        left -= bytesWritten;
+      }
+    } catch (error) {
+      // Of no use to anybody, it would hold the last of the room.
+      release();
+      throw error;
     }
   };
   return {
-    release() {
-      const held = size() > 0;
-      isWanted = false;
-      // While it is being made, its room would stay taken until it is closed.
-      if (held) truncateSync(path);
-      rmSync(path, { force: true });
-      return held;
-    },
+    bytes,
+    release,
     async restore(signal) {
       if (!making && (bytes === 0 || size() >= bytes)) return;
       making ??= make(signal).finally(() => {

@@ -20,7 +20,7 @@ export interface KeeperDeps {
   readonly checkpoints: Checkpoints;
   readonly retention: Retention;
   readonly ballast: Ballast;
-  readonly space: Pick<SpaceWatch, 'allows'>;
+  readonly space: Pick<SpaceWatch, 'allows' | 'canSpare'>;
 }
 
 const EVERY_MS = 60_000;
@@ -64,7 +64,7 @@ export function createKeeper(deps: KeeperDeps) {
 
   let restoring: Promise<void> | undefined;
   const keep = async (signal: AbortSignal): Promise<void> => {
-    if (space.allows('pull')) restoring = ballast.restore(signal).catch(warn);
+    if (space.canSpare(ballast.bytes)) restoring = ballast.restore(signal).catch(warn);
     else if (!space.allows('send') && ballast.release()) log.warn('the ballast was given up');
     checkpoints.look();
     await forget(signal);

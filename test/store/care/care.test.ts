@@ -1,4 +1,12 @@
-import { chmodSync, closeSync, existsSync, fstatSync, openSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fstatSync,
+  openSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import Database from 'better-sqlite3';
@@ -184,7 +192,7 @@ describe('old rows', () => {
     const pages = (): number => Number(database.pragma('page_count', { simple: true }));
     const before = pages();
     const keeper = createKeeper({
-      ...{ store, clock, log: silentLogger(), space: { allows: () => true } },
+      ...{ store, clock, log: silentLogger(), space: { allows: () => true, canSpare: () => true } },
       checkpoints: createCheckpoints({ store, clock, log: silentLogger() }, true),
       retention: createRetention({ store, clock }, LIMITS),
       ballast: createBallast(join(temporaryFolder(), 'ballast'), 1_000),
@@ -209,7 +217,7 @@ describe('old rows', () => {
     database.exec('delete from change');
     const pages = (): number => Number(database.pragma('page_count', { simple: true }));
     const keeper = createKeeper({
-      ...{ store, clock, log: silentLogger(), space: { allows: () => true } },
+      ...{ store, clock, log: silentLogger(), space: { allows: () => true, canSpare: () => true } },
       checkpoints: createCheckpoints({ store, clock, log: silentLogger() }, true),
       retention: createRetention({ store, clock }, LIMITS),
       ballast: createBallast(join(temporaryFolder(), 'ballast'), 0),
@@ -253,6 +261,14 @@ describe('old rows', () => {
 });
 
 describe('a full disk', () => {
+  it('keeps no piece of a ballast for which there is no room', async () => {
+    const path = join(temporaryFolder(), 'ballast');
+    symlinkSync('/dev/full', path);
+    const ballast = createBallast(path, 3_000_000);
+    await expect(ballast.restore()).rejects.toMatchObject({ code: 'ENOSPC' });
+    expect(existsSync(path)).toBe(false);
+  });
+
   it('takes the ballast also while it is being made', async () => {
     const path = join(temporaryFolder(), 'ballast');
     const ballast = createBallast(path, 30_000_000);
