@@ -5,26 +5,18 @@
  * when the commit fails are given to `onCommit`.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type Database from 'better-sqlite3';
 import { Kysely, type Transaction, type TransactionBuilder } from 'kysely';
 import type { Config } from '../config/schema.ts';
 import type { Clock } from '../lib/clock.ts';
-import {
-  BugError,
-  invariant,
-  isDiskFull,
-  isStoreUnusable,
-  StoreError,
-  toError,
-} from '../lib/errors.ts';
+import { BugError, invariant, isDiskFull, isStoreUnusable, StoreError } from '../lib/errors.ts';
 import { type ConnectionOptions, openReader, openWriter, verifyPragmas } from './connection.ts';
 import { type MigrationReport, migrate, pendingMigrations } from './migrate.ts';
 import { toldFull } from './space.ts';
 import type { Tables } from './tables.ts';
 import { ImmediateSqliteDialect, type InTurn, toldDamage } from './transaction/dialect.ts';
-import { type FileIds, filesOf, requireInPlace } from './writers/in-place.ts';
+import { type FileIds, filesOf, refuseToForget, requireInPlace } from './writers/in-place.ts';
 import {
   isLogTaken,
   isTakenLogPinned,
@@ -149,15 +141,34 @@ export class SqliteStore implements Store {
     };
     const result = await attempt().catch((error: unknown) => {
       // Nothing of it was written; with some room made it may be.
-      if (isDiskFull(error) && this.#makeRoom()) return attempt();
+      if (isDiskFull(error) && this.#makesRoom()) return attempt();
       throw error;
     });
     for (const effect of effects) effect();
     // What is committed has not failed. A log that cannot be written back grows, which is watched.
     await this.#writeBack().catch((error: unknown) => {
       if (isStoreUnusable(error)) throw error;
+      leaveLog(this.turns);
     });
     return result;
+  }
+
+  /**
+   * Whether there may be room now. The log is not left to the other writer then, who may be idle or
+   * have no room either: it would take all of what is made, and a database that cannot grow by the
+   * few pages that are new keeps the whole log from beginning anew.
+   */
+  #makesRoom(): boolean {
+    const isOurs = this.#autoCheckpoint > 0;
+    const wasLeft = isOurs && this.isLogTaken;
+    leaveLog(this.turns);
+    const isMade = this.#makeRoom() || wasLeft;
+    try {
+      if (isMade && isOurs) this.checkpoint('passive');
+    } catch (error) {
+      if (isStoreUnusable(error)) throw error;
+    }
+    return isMade;
   }
 
   async #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -280,38 +291,6 @@ export class SqliteStore implements Store {
  */
 const MAIN_CACHE_KIB = 2_048;
 const SECOND_CACHE_KIB = 4_096;
-
-/** What takes the place of a database is made ready beside it (backup/restore.ts). */
-export const RESTORING = '.restoring';
-
-/** An empty database in its place would have forgotten what was sent. */
-function refuseToForget(path: string): void {
-  if (existsSync(path)) return;
-  if (existsSync(path + RESTORING)) {
-    throw new StoreError('store.half_restored', `${path} is not there: a restore was cut off`, {
-      hint: 'restore again; what was there before is beside it (.before-restore-…)',
-    });
-  }
-  if (!existsSync(`${path}-wal`)) return;
-  throw new StoreError('store.log_alone', `${path} is not there, but ${path}-wal is`, {
-    hint: 'put back the database of that log, or restore a backup ("selvedge backup restore")',
-  });
-}
-
-/** For whoever changes something in a database: an empty one in a wrong place would hide that. */
-export function requireDatabase(dataDir: string): void {
-  const path = join(dataDir, 'mirror.db');
-  refuseToForget(path);
-  try {
-    statSync(path);
-  } catch (cause) {
-    const message = `there is no database in ${dataDir} (${toError(cause).message})`;
-    throw new StoreError('store.cannot_open', message, {
-      hint: 'start the daemon once, or check dataDir and the permissions',
-      cause,
-    });
-  }
-}
 
 /** Opens for writing, migrates, and proves that the durability settings hold. */
 export async function openStore(

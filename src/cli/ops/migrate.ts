@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import { systemClock } from '../../lib/clock.ts';
 import { lockFolder } from '../../store/lock.ts';
-import { openStore, requireDatabase, storeOptions } from '../../store/store.ts';
+import { openStore, storeOptions } from '../../store/store.ts';
+import { requireDatabase } from '../../store/writers/in-place.ts';
 import { type CliContext, configOf, examples } from '../command.ts';
 
 export function migrate(context: CliContext): Command {

@@ -5,7 +5,8 @@ import type { Random } from '../../lib/chance.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Scrubber } from '../../lib/secret.ts';
 import { lockFolder, makeDataFolder } from '../../store/lock.ts';
-import { openStore, requireDatabase, type Store, storeOptions } from '../../store/store.ts';
+import { openStore, type Store, storeOptions } from '../../store/store.ts';
+import { requireDatabase } from '../../store/writers/in-place.ts';
 import { createService, type Service } from '../service.ts';
 
 /** What such a command works with. */

@@ -24,7 +24,8 @@ export function createStoreCare(
 ): { readonly keeper: Worker; readonly checkpoints: Checkpoints } {
   const { store } = deps;
   const log = deps.log.child({ room: 'store' });
-  const checkpoints = createCheckpoints({ ...deps, log }, config.checkpoint === 'own');
+  const freeBytes = (): number | undefined => deps.space.figures().freeBytes;
+  const checkpoints = createCheckpoints({ ...deps, log, freeBytes }, config.checkpoint === 'own');
   const ballast = createBallast(join(dataDir, 'ballast'), config.ballast);
   store.onFull(() => ballast.release());
   const retention = createRetention(deps, config.retention);

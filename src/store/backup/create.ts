@@ -22,7 +22,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { ConfigError, StoreError, toError } from '../../lib/errors.ts';
 import { isJsonObject } from '../../lib/json.ts';
 import { makeFolder } from '../folders.ts';
-import { requireDatabase } from '../store.ts';
+import { requireDatabase } from '../writers/in-place.ts';
 import { copyDatabase, isThere } from './copy.ts';
 import { type Contents, databaseMadeAt, inspectCopy } from './inspect.ts';
 import {

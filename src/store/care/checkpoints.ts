@@ -13,6 +13,8 @@ export interface CheckpointDeps {
   readonly store: SqliteStore;
   readonly clock: Clock;
   readonly log: Logger;
+  /** What is free on the disk, as far as that is known. */
+  readonly freeBytes?: () => number | undefined;
 }
 
 export interface Checkpoints {
@@ -64,7 +66,9 @@ export function createCheckpoints(
     if (!found) return;
     const isPinned = found.checkpointed < found.log;
     note(isPinned);
-    if (!isPinned && walBytes() > truncateBytes) store.checkpoint('truncate');
+    // On a short disk the database needs that room, to grow by what the log brings.
+    const most = Math.min(truncateBytes, deps.freeBytes?.() ?? truncateBytes);
+    if (!isPinned && walBytes() > most) store.checkpoint('truncate');
   };
 
   const warn = (): void => {

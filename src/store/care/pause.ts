@@ -7,7 +7,7 @@ import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } 
 import { join } from 'node:path';
 import { ConfigError, isDiskFull, toError } from '../../lib/errors.ts';
 import { isFolderLocked } from '../lock.ts';
-import { RESTORING, requireDatabase } from '../store.ts';
+import { RESTORING, requireDatabase } from '../writers/in-place.ts';
 
 function pauseFile(dataDir: string): string {
   return join(dataDir, 'pushes.stop');

@@ -17,8 +17,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { RetryLaterError, SelvedgeError, toError } from '../../lib/errors.ts';
 import { withMode } from '../folders.ts';
 import { migrate, readMigrations } from '../migrate.ts';
-import { RESTORING } from '../store.ts';
-import { idOf } from '../writers/in-place.ts';
+import { idOf, RESTORING } from '../writers/in-place.ts';
 import type { CustomerChange, CustomerProblem, HandedIn, ReceiptRow } from './rows.ts';
 import {
   customerPart,

@@ -3,8 +3,9 @@
  * in its place, or removes its log. Whoever has it open writes on into files that nobody finds
  * again, and whoever opens it anew mixes the two. So nothing is written before this was looked at.
  */
-import { statSync } from 'node:fs';
-import { StoreError } from '../../lib/errors.ts';
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { StoreError, toError } from '../../lib/errors.ts';
 
 /** They belong together, and stay as long as somebody has the database open. */
 const ENDINGS = ['', '-wal', '-shm'];
@@ -38,4 +39,36 @@ export function requireInPlace(path: string, files: FileIds): void {
   throw new StoreError('store.taken_away', message, {
     hint: 'put back what was there, or restore a backup ("selvedge backup restore")',
   });
+}
+
+/** What takes the place of a database is made ready beside it (backup/restore.ts). */
+export const RESTORING = '.restoring';
+
+/** An empty database in its place would have forgotten what was sent. */
+export function refuseToForget(path: string): void {
+  if (existsSync(path)) return;
+  if (existsSync(path + RESTORING)) {
+    throw new StoreError('store.half_restored', `${path} is not there: a restore was cut off`, {
+      hint: 'restore again; what was there before is beside it (.before-restore-…)',
+    });
+  }
+  if (!existsSync(`${path}-wal`)) return;
+  throw new StoreError('store.log_alone', `${path} is not there, but ${path}-wal is`, {
+    hint: 'put back the database of that log, or restore a backup ("selvedge backup restore")',
+  });
+}
+
+/** For whoever changes something in a database: an empty one in a wrong place would hide that. */
+export function requireDatabase(dataDir: string): void {
+  const path = join(dataDir, 'mirror.db');
+  refuseToForget(path);
+  try {
+    statSync(path);
+  } catch (cause) {
+    const message = `there is no database in ${dataDir} (${toError(cause).message})`;
+    throw new StoreError('store.cannot_open', message, {
+      hint: 'start the daemon once, or check dataDir and the permissions',
+      cause,
+    });
+  }
 }

@@ -86,6 +86,30 @@ describe('the write-ahead log', () => {
     expect(checkpoints.figures().walBytes).toBe(0);
   });
 
+  it('is left to nobody on a full disk: what room there is goes to the database', async () => {
+    const clock = manualClock();
+    const store = await temporaryStore(clock);
+    const { path, turns, files } = store;
+    const database = foreign(store);
+    const second = await openSecondWriter({ path, turns, files, busyTimeoutMs: 100 }, clock);
+    onTestFinished(() => second.close());
+    fill(database, 1_000, 0);
+    const left = (): number => {
+      const [found] = database.pragma('wal_checkpoint(noop)') as [Record<string, number>];
+      return (found.log ?? 0) - (found.checkpointed ?? 0);
+    };
+    expect(left()).toBeGreaterThan(0);
+    const limit = Number(database.pragma('page_count', { simple: true }));
+    // Stands for the disk: the connection may not grow the file.
+    await sql`pragma max_page_count = ${sql.lit(limit)}`.execute(store.db);
+    const write = store.transaction((tx) =>
+      sql`insert into daemon_state values ('k', ${'x'.repeat(100_000)}, 0)`.execute(tx),
+    );
+    await expect(write).rejects.toMatchObject({ code: 'SQLITE_FULL' });
+    expect(left()).toBe(0);
+    expect(store.isLogTaken).toBe(false);
+  });
+
   it('is told of by the second writer: a reader who stays through pulls, or goes', async () => {
     const clock = manualClock();
     const store = await temporaryStore(clock);
@@ -143,6 +167,22 @@ describe('the write-ahead log', () => {
     reader.exec('commit');
     checkpoints.look();
     expect(checkpoints.figures()).toEqual({ walBytes: 0, pinnedMs: 0 });
+  });
+
+  it('is emptied as well when less is free on the disk than it takes', async () => {
+    const clock = manualClock();
+    const store = await temporaryStore(clock);
+    let free = 5_000_000;
+    const deps = { store, clock, log: silentLogger(), freeBytes: () => free };
+    const checkpoints = createCheckpoints(deps, true);
+    fill(foreign(store), 6_000, 0);
+    const { walBytes } = checkpoints.figures();
+    expect(walBytes).toBeGreaterThan(1_000_000);
+    checkpoints.look();
+    expect(checkpoints.figures().walBytes).toBe(walBytes);
+    free = walBytes - 1;
+    checkpoints.look();
+    expect(checkpoints.figures().walBytes).toBe(0);
   });
 
   it('is left to the other program that empties it', async () => {
