@@ -94,7 +94,6 @@ function createApp({ log, groups }: LocalApiDeps, token: string): FastifyInstanc
       const { status, message } = refusal;
       return reply.code(status).send({ code: 'local.bad_request', message });
     }
-    log.error({ err: error }, 'local API');
     return reply.code(500).send({ code: 'local.failed', message: 'see the log of the daemon' });
   });
   for (const group of groups) installGroup(app, group, token);

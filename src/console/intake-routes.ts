@@ -12,10 +12,9 @@ import { timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Clock } from '../lib/clock.ts';
-import { SelvedgeError } from '../lib/errors.ts';
+import { RetryLaterError, SelvedgeError } from '../lib/errors.ts';
 import { requestProblem } from '../lib/http-server.ts';
 import { isJsonObject, sha256 } from '../lib/json.ts';
-import type { Logger } from '../lib/log.ts';
 import type { Secret } from '../lib/secret.ts';
 import { readEnvelope } from '../outbox/intake/folder/drop-file.ts';
 import { type Handed, type Intake, invalid } from '../outbox/intake/hand-in.ts';
@@ -28,7 +27,6 @@ export interface IntakeRouteDeps {
   readonly store: Store;
   readonly intake: Intake;
   readonly clock: Clock;
-  readonly log: Logger;
   readonly clients: readonly { readonly name: string; readonly token: Secret }[];
 }
 
@@ -62,6 +60,7 @@ const NEXT_STEPS = {
   bad_request: 'correct the request and send it again; nothing was taken',
   failed: 'send the same request again; the log of the daemon says more',
   later: 'send the same request again later: it is never taken twice',
+  no_room: 'send the same request again later; nothing was taken',
   no_token: 'send "Authorization: Bearer" with the token that intake.clients names for you',
   unknown: 'check the number or the reference; what was never taken is to be handed in again',
 } as const;
@@ -107,12 +106,22 @@ async function handIn(
     return refuse(reply, 400, 'bad_key', message);
   }
   const idempotencyKey = key.data === undefined ? undefined : { client, key: key.data };
-  const [handed] = await deps.intake.handIn([
-    {
-      ...submission,
-      ...{ door: 'http', source: client, receivedAt: deps.clock.now(), idempotencyKey },
-    },
-  ]);
+  const receivedAt = deps.clock.now();
+  const delivered = {
+    ...submission,
+    door: 'http' as const,
+    source: client,
+    receivedAt,
+    idempotencyKey,
+  };
+  let handed: Handed | undefined;
+  try {
+    [handed] = await deps.intake.handIn([delivered]);
+  } catch (error) {
+    // Not thrown on: the log tells once that the disk is short, and not at each request.
+    if (!(error instanceof RetryLaterError)) throw error;
+    return refuse(reply, 503, 'no_room', error.message);
+  }
   return handed
     ? answer(deps, reply, submission.kind, handed)
     : refuse(reply, 500, 'failed', 'see the log of the daemon');
@@ -148,18 +157,15 @@ function jsonOf(text: string): unknown {
 }
 
 /** Errors of the request itself; what is not the client's fault goes to the log. */
-function onError({ log }: IntakeRouteDeps) {
-  return (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
-    const status = isJsonObject(error) ? Number(error.statusCode) : 500;
-    const isOurs = error instanceof SelvedgeError || !(status >= 400 && status < 500);
-    if (!isOurs) {
-      const message = error instanceof Error ? requestProblem(error, request) : '';
-      return refuse(reply, status, 'bad_request', message);
-    }
-    log.error({ err: error }, 'HTTP door');
-    // It may have been taken, and only its receipt could not be read.
-    return refuse(reply, 503, 'later', 'it is not known whether anything was taken');
-  };
+function onError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const status = isJsonObject(error) ? Number(error.statusCode) : 500;
+  const isOurs = error instanceof SelvedgeError || !(status >= 400 && status < 500);
+  if (!isOurs) {
+    const message = error instanceof Error ? requestProblem(error, request) : '';
+    return refuse(reply, status, 'bad_request', message);
+  }
+  // It may have been taken, and only its receipt could not be read.
+  return refuse(reply, 503, 'later', 'it is not known whether anything was taken');
 }
 
 export function intakeRoutes(deps: IntakeRouteDeps): RouteGroup {
@@ -167,7 +173,7 @@ export function intakeRoutes(deps: IntakeRouteDeps): RouteGroup {
   return {
     access: 'open',
     install(app) {
-      app.setErrorHandler(onError(deps));
+      app.setErrorHandler(onError);
       // None for text/plain; and the framework's own does not say where a body is no JSON.
       app.removeAllContentTypeParsers();
       app.addContentTypeParser<string>(

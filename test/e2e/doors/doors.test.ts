@@ -102,6 +102,17 @@ describe('the HTTP door', () => {
     expect((await house.post('/api/orders', payload)).status).toBe(200);
   });
 
+  it('says that nothing was taken while the disk is too full', async () => {
+    const house = await openDoors({ 'store.space.receiveFloor': '1000000GiB' });
+    const { status, body } = await house.post('/api/orders', { reference: 'A', ...house.order() });
+    expect(status).toBe(503);
+    expect(body).toMatchObject({
+      ...{ code: 'intake.no_room', message: 'the disk is too full to take documents' },
+      nextStep: 'send the same request again later; nothing was taken',
+    });
+    expect(house.ordersWith('A')).toBe(0);
+  });
+
   it('answers by the code what came of a request, and names every mistake', async () => {
     const house = await openDoors({ 'outbox.stop': true });
     const payload = { reference: 'SO-1', ...house.order(1) };
