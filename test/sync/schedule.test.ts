@@ -1,4 +1,5 @@
-import { expect, it } from 'vitest';
+import { createTask } from 'node-cron';
+import { expect, it, vi } from 'vitest';
 import { nextRunAfter } from '../../src/sync/schedule.ts';
 
 const AFTER = Date.UTC(2026, 10, 22, 3, 4, 5, 678);
@@ -18,6 +19,8 @@ it.each([
   ['0 6 * feb,mar mon', '2027-02-01T06:00:00.000Z'],
   // Day of month and day of week must both fit.
   ['0 0 1 * fri', '2027-01-01T00:00:00.000Z'],
+  ['0 0 * * sun#2', '2026-12-13T00:00:00.000Z'],
+  ['0 0 * * 5L', '2026-11-27T00:00:00.000Z'],
   ['0 0 29 2 *', '2028-02-29T00:00:00.000Z'],
   ['* * 29 2 *', '2028-02-29T00:00:00.000Z'],
   ['0 0 29 2 sun', '2032-02-29T00:00:00.000Z'],
@@ -35,4 +38,19 @@ it('takes a time that is later within the very minute, and none that is now', ()
 
 it('finds the 29th of February behind a year of a century that has none', () => {
   expect(next('0 0 29 2 *', Date.UTC(2096, 1, 29))).toBe('2104-02-29T00:00:00.000Z');
+});
+
+it.each([
+  ['* * * * * 6', '2026-11-28T00:00:00.000Z'],
+  ['* * L 2 *', '2027-02-28T00:00:00.000Z'],
+])('asks no more than once about a day that %s does not name', (pattern, expected) => {
+  const task = createTask('* * * * *', () => undefined);
+  const match = vi.spyOn(Object.getPrototypeOf(task), 'match');
+  try {
+    expect(next(pattern)).toBe(expected);
+    expect(match.mock.calls.length).toBeLessThan(32);
+  } finally {
+    match.mockRestore();
+    void task.destroy();
+  }
 });
