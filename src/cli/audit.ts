@@ -5,7 +5,7 @@ import { tryParseJson } from '../lib/json.ts';
 import type { Db } from '../store/store.ts';
 import { wholeNumber } from './arguments.ts';
 import { type CliContext, examples } from './command.ts';
-import { withMirror } from './reading.ts';
+import { firstRows, withMirror } from './reading.ts';
 import { parseMoment } from './rules/moment.ts';
 
 interface Options {
@@ -24,7 +24,7 @@ async function rowsOf(db: Db, { since, action, subject, limit }: Options) {
     .selectAll()
     .where('at', '>=', parseMoment(since, systemClock().now()))
     .orderBy('id', 'desc')
-    .limit(limit);
+    .limit(limit + 1);
   if (action !== undefined) query = query.where('action', 'like', `${action}%`);
   if (subject !== undefined) query = query.where('subject', '=', subject);
   const rows = await query.execute();
@@ -45,7 +45,8 @@ export function auditList(context: CliContext): Command {
       examples([['audit list --action rules. --since 7d', 'armed, reloaded …']]),
     )
     .action(async (options: Options, command: Command) => {
-      const rows = await withMirror(command, context, (db) => rowsOf(db, options));
+      const found = await withMirror(command, context, (db) => rowsOf(db, options));
+      const rows = firstRows(context.output, found, options.limit);
       if (options.json === true) {
         context.output.json(rows);
         return;

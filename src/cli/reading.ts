@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import type { Config } from '../config/schema.ts';
 import { type Db, openReadOnlyStore, type Store } from '../store/store.ts';
 import { type CliContext, configOf } from './command.ts';
+import type { Output } from './output.ts';
 
 export async function withMirror<T>(
   command: Command,
@@ -20,4 +21,13 @@ export async function withMirror<T>(
   } finally {
     await store.close();
   }
+}
+
+/**
+ * The rows to show of those that were read, which are one more than `limit` when there are more:
+ * who counts on having seen all of them must hear of it.
+ */
+export function firstRows<T>(output: Output, rows: readonly T[], limit: number): readonly T[] {
+  if (rows.length > limit) output.note(`there are more than ${limit} rows; --limit shows more`);
+  return rows.slice(0, limit);
 }

@@ -5,7 +5,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { formatDuration } from '../../lib/units.ts';
 import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
-import { withMirror } from '../reading.ts';
+import { firstRows, withMirror } from '../reading.ts';
 
 interface ListOptions {
   readonly held?: boolean;
@@ -55,12 +55,13 @@ export function deliveriesList(context: CliContext): Command {
     .action(async (options: ListOptions, command: Command) => {
       const asked = STATUSES.find((status) => options[status] === true) ?? options.status;
       const wanted = {
-        limit: options.limit,
+        limit: options.limit + 1,
         status: options.held === true ? 'pending' : asked,
         outcome: options.held === true ? ('hold' as const) : undefined,
         refused: options.refused,
       };
-      const rows = await withMirror(command, context, (db) => listDeliveries(db, wanted));
+      const found = await withMirror(command, context, (db) => listDeliveries(db, wanted));
+      const rows = firstRows(context.output, found, options.limit);
       if (options.json === true) {
         context.output.json(rows);
         return;

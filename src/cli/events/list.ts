@@ -4,7 +4,7 @@ import { type EventRow, listEvents } from '../../inbox/overview.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
-import { withMirror } from '../reading.ts';
+import { firstRows, withMirror } from '../reading.ts';
 import { parseMoment } from '../rules/moment.ts';
 
 interface Options {
@@ -56,9 +56,10 @@ export function eventsList(context: CliContext): Command {
         type: options.type,
         orderId: options.order,
         since: options.since === undefined ? undefined : parseMoment(options.since, now),
-        limit: options.limit,
+        limit: options.limit + 1,
       };
-      const events = await withMirror(command, context, (db) => listEvents(db, filter));
+      const found = await withMirror(command, context, (db) => listEvents(db, filter));
+      const events = firstRows(context.output, found, options.limit);
       if (options.json === true) context.output.json(events);
       else
         context.output.table(

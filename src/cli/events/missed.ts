@@ -5,7 +5,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { formatDuration } from '../../lib/units.ts';
 import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
-import { withMirror } from '../reading.ts';
+import { firstRows, withMirror } from '../reading.ts';
 import { parseMoment } from '../rules/moment.ts';
 
 interface Options {
@@ -30,9 +30,10 @@ export function eventsMissed(context: CliContext): Command {
     .action(async (options: Options, command: Command) => {
       const since = parseMoment(options.since, systemClock().now());
       const { limit } = options;
-      const missed = await withMirror(command, context, (db, _store, { lossMeter }) =>
-        listMissed(db, { since, limit, lateAfterMs: lossMeter.lateAfter }),
+      const found = await withMirror(command, context, (db, _store, { lossMeter }) =>
+        listMissed(db, { since, limit: limit + 1, lateAfterMs: lossMeter.lateAfter }),
       );
+      const missed = firstRows(context.output, found, limit);
       if (options.json === true) {
         context.output.json(missed);
         return;

@@ -6,7 +6,7 @@ import { listOutbox } from '../../outbox/desk/listing.ts';
 import { readOutboxStops } from '../../store/state.ts';
 import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
-import { withMirror } from '../reading.ts';
+import { firstRows, withMirror } from '../reading.ts';
 import { type FilterOptions, filterOptions } from './options.ts';
 
 interface ListOptions extends FilterOptions {
@@ -35,11 +35,12 @@ export function outboxList(context: CliContext): Command {
       ]),
     )
     .action(async (options: ListOptions, self: Command) => {
-      const { json, ...filter } = options;
-      const [rows, stops] = await withMirror(self, context, async (db) => [
-        await listOutbox(db, filter),
+      const { json, limit, ...filter } = options;
+      const [found, stops] = await withMirror(self, context, async (db) => [
+        await listOutbox(db, { ...filter, limit: limit + 1 }),
         await readOutboxStops(db),
       ]);
+      const rows = firstRows(context.output, found, limit);
       if (json === true) {
         context.output.json(rows);
         return;
