@@ -50,4 +50,12 @@ describe('a list that is cut', () => {
     expect(whole.stderr).toBe('');
     expect(await house.run(...ask, String(length))).toEqual(whole);
   });
+
+  it('does not pass for all that a rule matched', async () => {
+    const ask = ['rules', 'matches', 'watch-all', '--limit'];
+    const cut = await house.run(...ask, '2');
+    expect(cut.stdout).toContain('\nmore than 2 that nobody has looked at yet, 0 were looked at\n');
+    const whole = await house.run(...ask, '500');
+    expect(whole.stdout).toMatch(/\n\d+ that nobody has looked at yet, 0 were looked at\n/);
+  });
 });

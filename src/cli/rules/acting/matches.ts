@@ -8,7 +8,7 @@ import { wholeNumber } from '../../arguments.ts';
 import { type CliContext, examples } from '../../command.ts';
 import { askRunningDaemon } from '../../daemon-call.ts';
 import type { Output } from '../../output.ts';
-import { withMirror } from '../../reading.ts';
+import { firstRows, withMirror } from '../../reading.ts';
 import { namedRuleSet, rulesDirectory } from '../rule-sets.ts';
 
 interface Options {
@@ -37,18 +37,20 @@ async function run(
   command: Command,
 ): Promise<void> {
   const directory = rulesDirectory(command, context, options.rules);
-  const { matches, seen } = await withMirror(command, context, async (db) => {
+  const { limit } = options;
+  const { found, seen } = await withMirror(command, context, async (db) => {
     const { rules } = await namedRuleSet(db, directory);
-    const found = rules.find(({ id }) => id === rule);
-    if (!found) throw new RefusedError('rules.unknown', `there is no rule ${rule}`);
-    const unseen = await unseenMatches(db, found.hash, options.limit);
-    return { matches: unseen, seen: await seenCount(db, found.hash) };
+    const named = rules.find(({ id }) => id === rule);
+    if (!named) throw new RefusedError('rules.unknown', `there is no rule ${rule}`);
+    const unseen = await unseenMatches(db, named.hash, limit + 1);
+    return { found: unseen, seen: await seenCount(db, named.hash) };
   });
+  const matches = firstRows(context.output, found, limit);
   if (options.json === true) context.output.json({ seen, matches });
   else {
     print(context.output, rule, matches);
-    const { length } = matches;
-    context.output.line(`${length} that nobody has looked at yet, ${seen} were looked at`);
+    const count = found.length > limit ? `more than ${limit}` : String(found.length);
+    context.output.line(`${count} that nobody has looked at yet, ${seen} were looked at`);
   }
   if (options.seen !== true || matches.length === 0) return;
   const decisions = matches.map(({ decisionId }) => decisionId);
