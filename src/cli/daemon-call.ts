@@ -6,7 +6,7 @@ import { request } from 'undici';
 import { z } from 'zod';
 import { localFile } from '../console/api.ts';
 import { RefusedError, RetryLaterError, toError, UsageError } from '../lib/errors.ts';
-import { tryParseJson } from '../lib/json.ts';
+import { isJsonObject, tryParseJson } from '../lib/json.ts';
 import { type CliContext, configOf } from './command.ts';
 
 const localSchema = z.object({ url: z.string(), token: z.string() });
@@ -14,6 +14,9 @@ const refusal = z.object({ code: z.string(), message: z.string(), hint: z.string
 
 /** An answer of the daemon that takes longer than this was never coming. */
 const ANSWER_MS = 600_000;
+
+/** No connection came about, so nothing was asked. */
+const NOT_ASKED = new Set<unknown>(['ECONNREFUSED', 'UND_ERR_CONNECT_TIMEOUT']);
 
 function readLocal(dataDir: string): z.output<typeof localSchema> {
   try {
@@ -33,6 +36,17 @@ export interface DaemonCall<T> {
   readonly answer: z.ZodType<T>;
 }
 
+function brokenOff(cause: unknown): never {
+  const { message } = toError(cause);
+  if (isJsonObject(cause) && NOT_ASKED.has(cause.code)) {
+    const words = `the daemon does not answer: ${message}`;
+    throw new RetryLaterError('local.unreachable', words, { cause });
+  }
+  const hint = 'what was asked for may have been done: look before you ask again';
+  const words = `the daemon broke off its answer: ${message}`;
+  throw new RetryLaterError('local.broken_off', words, { hint, cause });
+}
+
 /**
  * Asks the daemon of this data folder. Throws RetryLaterError when none answers, RefusedError with
  * the daemon's own words when it will not.
@@ -44,15 +58,8 @@ export async function askDaemon<T>(dataDir: string, call: DaemonCall<T>): Promis
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
     body: JSON.stringify(call.body),
     headersTimeout: ANSWER_MS,
-  }).catch((error: unknown) => {
-    const message = `the daemon does not answer: ${toError(error).message}`;
-    throw new RetryLaterError('local.unreachable', message);
-  });
-  const body = await answer.body.text().then(tryParseJson, (error: unknown) => {
-    const message = `the daemon broke off its answer: ${toError(error).message}`;
-    const hint = 'what was asked for may have been done: look before you ask again';
-    throw new RetryLaterError('local.broken_off', message, { hint, cause: error });
-  });
+  }).catch(brokenOff);
+  const body = await answer.body.text().then(tryParseJson, brokenOff);
   if (answer.statusCode === 200) return call.answer.parse(body);
   const { code, message, hint } = refusal.parse(body);
   // It cannot be so, whatever the state of things: the command line is wrong.

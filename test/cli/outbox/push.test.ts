@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { localFile } from '../../../src/console/api.ts';
 import { openDoors } from '../../e2e/doors/house.ts';
 import { until } from '../../support/house.ts';
 import { temporaryFolder } from '../../support/store.ts';
-import { selvedge } from '../support.ts';
+import { type CliRun, selvedge } from '../support.ts';
 
 it('waits for each of many documents, however many before it stay open', async () => {
   const house = await openDoors({ 'outbox.stop': true });
@@ -30,13 +30,10 @@ it('waits for each of many documents, however many before it stay open', async (
   expect(code).toBe(3);
 });
 
-it('says what a broken answer of the daemon means, instead of showing a stack', async () => {
+/** The command line against a daemon that ends so, in the middle of what it was asked for. */
+async function pushAgainst(end: (response: ServerResponse) => void): Promise<CliRun> {
   const dataDir = temporaryFolder();
-  const server = createServer((_request, response) => {
-    response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
-    response.write('{"answers": [');
-    setImmediate(() => response.destroy());
-  });
+  const server = createServer((_request, response) => end(response));
   server.listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());
   await once(server, 'listening');
@@ -52,7 +49,22 @@ it('says what a broken answer of the daemon means, instead of showing a stack', 
   writeFileSync(config, JSON.stringify(written));
   const file = join(dataDir, 'order.json');
   writeFileSync(file, '{"reference": "SO-1", "lines": []}');
-  const { code, stderr } = await selvedge(['--config', config, 'orders', 'push', file]);
+  return selvedge(['--config', config, 'orders', 'push', file]);
+}
+
+it.each<[string, (response: ServerResponse) => void]>([
+  ['before', (response) => response.destroy()],
+  [
+    'in the middle of',
+    (response) => {
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
+      response.write('{"answers": [');
+      setImmediate(() => response.destroy());
+    },
+  ],
+])('says what it means that the daemon ends %s its answer', async (_when, end) => {
+  const { code, stderr } = await pushAgainst(end);
   expect(stderr).toMatch(/^selvedge: the daemon broke off its answer: .+\nhint: .+\n$/);
+  expect(stderr).toContain('what was asked for may have been done: look before you ask again');
   expect(code).toBe(1);
 });
