@@ -183,6 +183,25 @@ describe('the portal in a browser', () => {
     expect(bench.complaints).toEqual([]);
   });
 
+  it('is no wider than a narrow screen, whatever a person writes', async () => {
+    const bench = await visit();
+    const { page, relay, receiver } = bench;
+    const description = 'w'.repeat(200);
+    const { id } = relay.createEndpoint({ url: receiver.url, description });
+    relay.publish('sales_order.delivery_created', DELIVERY);
+    await relay.idle();
+    const [message] = relay.messages({ limit: 1 }).data;
+    await page.setViewportSize({ width: 360, height: 740 });
+    const widths: [string, unknown][] = [];
+    const paths = ['', `endpoints/${id}`, `endpoints/${id}/delete`, 'messages', 'attempts'];
+    for (const path of [...paths, `messages/${message?.id}`, 'event-types']) {
+      await page.goto(`${bench.url}/portal/${path}`);
+      widths.push([path, await page.evaluate('document.documentElement.scrollWidth')]);
+    }
+    expect(widths.filter(([, width]) => width !== 360)).toEqual([]);
+    expect(bench.complaints).toEqual([]);
+  });
+
   it('can be used with the keyboard alone', async () => {
     const bench = await visit();
     const { page, relay, receiver } = bench;
