@@ -99,13 +99,19 @@ function checkLedger(
   }
 }
 
-function applyOne(database: Database.Database, migration: Migration, clock: Clock): void {
+function applyOne(
+  database: Database.Database,
+  migration: Migration,
+  clock: Clock,
+  beforeCommit: () => void,
+): void {
   const apply = database.transaction(() => {
     database
       .prepare('insert into schema_migration values (?, ?, ?, ?)')
       .run(migration.version, migration.name, migration.checksum, clock.now());
     database.exec(migration.sql);
     database.pragma(`user_version = ${migration.version}`);
+    beforeCommit();
   });
   try {
     apply.immediate();
@@ -146,19 +152,15 @@ function removePartials(path: string): void {
 }
 
 /** Whoever may open the database may open the copy, and nobody else; a half one does not stay. */
-function copyBefore(database: Database.Database, ending: string): string {
-  const copy = `${database.name}.${ending}`;
-  const partial = copy + PARTIAL;
+function copyBefore(database: Database.Database, partial: string): void {
   removePartials(database.name);
-  requireRoom(copy, copyBytes(database) * ROOM_TO_MIGRATE);
+  requireRoom(partial, copyBytes(database) * ROOM_TO_MIGRATE);
   try {
     // From the first byte on; then whatever the umask took.
     const mode = statSync(database.name).mode & 0o777;
     writeFileSync(partial, '', { mode, flag: 'wx' });
     database.prepare('vacuum into ?').run(partial);
     chmodSync(partial, mode);
-    renameSync(partial, copy);
-    return copy;
   } catch (cause) {
     rmSync(partial, { force: true });
     throw cause;
@@ -171,23 +173,32 @@ export function migrate(
   clock: Clock,
   migrations: readonly Migration[] = readMigrations(),
 ): MigrationReport {
-  const before = pendingMigrations(database, migrations);
-  let backup: string | undefined;
-  if (before.version > 0 && before.pending.length > 0) {
-    backup = copyBefore(database, `before-${before.version + 1}-${clock.now()}`);
-  }
+  const { version, pending } = pendingMigrations(database, migrations);
+  const backup =
+    version > 0 && pending.length > 0
+      ? `${database.name}.before-${version + 1}-${clock.now()}`
+      : undefined;
+  if (backup !== undefined) copyBefore(database, backup + PARTIAL);
+  // With the first step, and not before: where all is still as it was, a program that is killed or
+  // fails again and again would leave one more copy each time.
+  const keepCopy = (): void => {
+    if (backup !== undefined) renameSync(backup + PARTIAL, backup);
+  };
   try {
     database.exec(LEDGER);
-    for (const migration of before.pending) applyOne(database, migration, clock);
+    for (const migration of pending) {
+      applyOne(database, migration, clock, migration === pending[0] ? keepCopy : () => undefined);
+    }
   } catch (error) {
-    // Where all is still as it was, each further try would leave one more copy.
-    if (backup !== undefined && readLedger(database).length === before.version) rmSync(backup);
+    if (backup !== undefined && readLedger(database).length === version) {
+      for (const copy of [backup, backup + PARTIAL]) rmSync(copy, { force: true });
+    }
     throw error;
   }
   return {
-    from: before.version,
-    to: before.version + before.pending.length,
-    applied: before.pending.map((migration) => migration.name),
+    from: version,
+    to: version + pending.length,
+    applied: pending.map((migration) => migration.name),
     backup,
   };
 }

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
@@ -87,7 +87,7 @@ describe('migrations', () => {
     await expect(dump).toMatchFileSnapshot('../schema.sql');
   });
 
-  it('leaves nothing behind when one fails half-way, and keeps a copy of the old database', () => {
+  it('leaves nothing behind when one fails half-way, nor a copy of what is as it was', () => {
     const path = join(temporaryFolder(), 'mirror.db');
     const database = openWriter(path, options);
     const clock = manualClock();
@@ -99,9 +99,7 @@ describe('migrations', () => {
     const half = database.prepare("select 1 from sqlite_schema where name = 'half'").get();
     expect(half).toBeUndefined();
     database.close();
-    const copy = new Database(`${path}.before-${broken.version}-${clock.now()}`);
-    expect(copy.pragma('integrity_check', { simple: true })).toBe('ok');
-    copy.close();
+    expect(readdirSync(dirname(path))).toEqual(['mirror.db']);
   });
 
   it('refuses a database that a newer program has written', async () => {
