@@ -7,14 +7,13 @@
  * written then, so that a stop in between repeats the hand-in, which changes nothing. Foreign
  * programs may hold the lock; then everything waits here and nothing is lost.
  */
-import { existsSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import { RetryLaterError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { inKeys } from '../../store/bulk.ts';
-import { type Exchange, openExchange } from '../../store/exchange/exchange.ts';
+import { type Exchange, isWithoutContent, openExchange } from '../../store/exchange/exchange.ts';
 import type { HandedIn, ReceiptRow } from '../../store/exchange/rows.ts';
 import { readRestored, writeRestored, writeState } from '../../store/state.ts';
 import type { Store, Tx } from '../../store/store.ts';
@@ -269,7 +268,7 @@ export function createExchangeDoor(deps: ExchangeDoorDeps) {
 
   const open = async (): Promise<Opened> => {
     // Before it is there: a try that fails behind that would find it, and take it for an old one.
-    if (!existsSync(path)) await writeState(store.db, NEW_FILE_KEY, 'yes', clock);
+    if (isWithoutContent(path)) await writeState(store.db, NEW_FILE_KEY, 'yes', clock);
     const exchange = openExchange(path, clock);
     try {
       await catchUp(deps, exchange);

@@ -8,7 +8,7 @@
  * (`LOCK_MS`, for waiting blocks this thread) and then throws `exchange.busy`, to be tried again
  * later. Nothing here is atomic with the mirror, so that each step may be done twice.
  */
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import Database from 'better-sqlite3';
@@ -160,6 +160,11 @@ function useRollbackJournal(database: Database.Database): void {
       hint: 'no client may set journal_mode; close the one that did',
     },
   );
+}
+
+/** Not there, or as a client leaves it that opens what is not there: nothing is shown in it. */
+export function isWithoutContent(path: string): boolean {
+  return !existsSync(path) || statSync(path).size === 0;
 }
 
 /** The ERP would hand in to an empty one, beside which lies what it had handed in before. */

@@ -1,4 +1,4 @@
-import { existsSync, rmSync, statSync } from 'node:fs';
+import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -160,6 +160,15 @@ describe('the SQL door', () => {
     const doors = await doorsWithoutFile();
     doors.start();
     await until('a new file', () => (existsSync(doors.path) ? true : undefined));
+    await bothShown(doors);
+  });
+
+  it('shows all of them again also where somebody has emptied the file', async () => {
+    const doors = await doorsWithoutFile();
+    // As a client that opens what is not there, or `cp /dev/null`, leaves it.
+    writeFileSync(doors.path, '');
+    doors.start();
+    await until('a new file', () => statSync(doors.path).size > 0 || undefined);
     await bothShown(doors);
   });
 
