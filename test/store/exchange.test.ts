@@ -11,8 +11,8 @@ import { temporaryFolder } from '../support/store.ts';
 
 const CHARS = 1_000_000;
 
-function open(path = join(temporaryFolder(), 'exchange.db')): Exchange {
-  const exchange = openExchange(path, manualClock());
+function open(path = join(temporaryFolder(), 'exchange.db'), clock = manualClock()): Exchange {
+  const exchange = openExchange(path, clock);
   onTestFinished(() => exchange[Symbol.dispose]());
   return exchange;
 }
@@ -81,6 +81,22 @@ describe('the exchange database', () => {
     shell(exchange.path, INSERT);
     expect(() => exchange.hasNews()).toThrow('somebody has put another file there');
     expect(open(exchange.path).waiting(0, 10, CHARS)).toMatchObject([{ reference: 'SO-1' }]);
+  });
+
+  it('says that it is gone, once nobody has put anything in its place for a while', async () => {
+    const clock = manualClock();
+    const exchange = open(undefined, clock);
+    renameSync(exchange.path, `${exchange.path}.aside`);
+    exchange.hasNews();
+    await clock.advance(9_000);
+    expect(exchange.hasNews()).toBe(false);
+    renameSync(`${exchange.path}.aside`, exchange.path);
+    exchange.hasNews();
+    rmSync(exchange.path);
+    await clock.advance(9_000);
+    expect(exchange.hasNews()).toBe(false);
+    await clock.advance(10_000);
+    expect(() => exchange.hasNews()).toThrow('somebody has moved or removed it');
   });
 
   it('does not take its own writing for news', () => {

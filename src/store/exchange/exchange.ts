@@ -212,14 +212,26 @@ function repair(database: Database.Database): void {
   );
 }
 
+/** Whoever puts another file in its place needs a moment; for longer, the ERP has no door. */
+const GONE_MS = 10_000;
+
 /** What the ERP hands in stands in the file of this name, which need not be ours any more. */
-function requireSameFile(path: string, opened: string | undefined): void {
-  const id = idOf(path);
-  // While there is none, nobody can hand anything in.
-  if (!id || id === opened) return;
-  throw new RetryLaterError('exchange.replaced', `${path}: somebody has put another file there`, {
-    hint: 'it is opened anew in a moment',
-  });
+function createPlaceCheck(path: string, { monotonic }: Clock): () => void {
+  const opened = idOf(path);
+  let goneAt: number | undefined;
+  return () => {
+    const id = idOf(path);
+    if (id !== '') goneAt = undefined;
+    if (id === undefined || id === opened) return;
+    if (id === '') {
+      goneAt ??= monotonic();
+      if (monotonic() - goneAt < GONE_MS) return;
+    }
+    const done = id === '' ? 'moved or removed it' : 'put another file there';
+    throw new RetryLaterError('exchange.replaced', `${path}: somebody has ${done}`, {
+      hint: 'it is opened anew in a moment',
+    });
+  };
 }
 
 /**
@@ -228,7 +240,7 @@ function requireSameFile(path: string, opened: string | undefined): void {
  */
 export function openExchange(path: string, clock: Clock): Exchange {
   const database = openFile(path, clock);
-  const opened = idOf(path);
+  const requireSameFile = createPlaceCheck(path, clock);
   try {
     repair(database);
   } catch (cause) {
@@ -246,7 +258,7 @@ export function openExchange(path: string, clock: Clock): Exchange {
     path,
     hasNews: () =>
       run(() => {
-        requireSameFile(path, opened);
+        requireSameFile();
         const found = Number(database.pragma('data_version', { simple: true }));
         if (found === version) return false;
         if (database.pragma('journal_mode = delete', { simple: true }) !== 'delete') {
