@@ -4,7 +4,7 @@
  * again, and whoever opens it anew mixes the two. So nothing is written before this was looked at.
  */
 import { existsSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { StoreError, toError } from '../../lib/errors.ts';
 
 /** They belong together, and stay as long as somebody has the database open. */
@@ -44,9 +44,26 @@ export function requireInPlace(path: string, files: FileIds): void {
 /** What takes the place of a database is made ready beside it (backup/restore.ts). */
 export const RESTORING = '.restoring';
 
+/** A file of fewer bytes is no database; SQLite takes it for a new one (its file format, 1.3). */
+const HEADER_BYTES = 100;
+
+/** Where one of them is, there was a database: they come after it. */
+function besideOf(path: string): readonly string[] {
+  const folder = dirname(path);
+  return [`${path}-wal`, join(folder, 'exchange.db'), join(folder, 'ballast')];
+}
+
 /** An empty database in its place would have forgotten what was sent. */
 export function refuseToForget(path: string): void {
-  if (existsSync(path)) return;
+  const size = statSync(path, { throwIfNoEntry: false })?.size;
+  // A first start that was cut off leaves it as well, but alone.
+  const beside = size !== undefined && size < HEADER_BYTES && besideOf(path).find(existsSync);
+  if (beside) {
+    throw new StoreError('store.emptied', `${path} is empty, but it was not: ${beside} is there`, {
+      hint: 'restore a backup ("selvedge backup restore"); to begin with nothing, remove both',
+    });
+  }
+  if (size !== undefined) return;
   if (existsSync(path + RESTORING)) {
     throw new StoreError('store.half_restored', `${path} is not there: a restore was cut off`, {
       hint: 'restore again; what was there before is beside it (.before-restore-…)',

@@ -7,6 +7,7 @@ import fs, {
   readdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
   symlinkSync,
   truncateSync,
@@ -330,6 +331,30 @@ describe('a restored database', () => {
     await expect(openMirror(dataDir)).rejects.toMatchObject(failure);
     expect(existsSync(path)).toBe(false);
     await restoreBackup(restorePlan(dataDir, backup.path), clock);
+    await (await openMirror(dataDir)).close();
+  });
+
+  it.each(['mirror.db-wal', 'exchange.db', 'ballast'])(
+    'is not taken for a new one where somebody has emptied it, and left its %s',
+    async (beside) => {
+      const dataDir = temporaryFolder();
+      await (await openMirror(dataDir)).close();
+      const { backup } = await createBackup(planIn(dataDir), clock);
+      const path = join(dataDir, 'mirror.db');
+      truncateSync(path);
+      for (const ending of ['-wal', '-shm']) rmSync(path + ending, { force: true });
+      writeFileSync(join(dataDir, beside), 'of the database that was');
+      const failure = { code: 'store.emptied', message: expect.stringContaining(beside) };
+      await expect(openMirror(dataDir)).rejects.toMatchObject(failure);
+      expect(statSync(path).size).toBe(0);
+      await restoreBackup(restorePlan(dataDir, backup.path), clock);
+      await (await openMirror(dataDir)).close();
+    },
+  );
+
+  it('is made where a first start was cut off before it wrote anything', async () => {
+    const dataDir = temporaryFolder();
+    writeFileSync(join(dataDir, 'mirror.db'), '');
     await (await openMirror(dataDir)).close();
   });
 
