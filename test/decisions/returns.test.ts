@@ -23,6 +23,10 @@ rules:
   'version: 1\nrails: { returns: { cooldown: 1h, max_per_day: 2 } }\n',
 );
 const set = { rules: () => RULES };
+const ACCEPTING = loadedRules(`
+rules:
+  - { id: accept-all, title: All, action: accept, mode: live, when: [delivery.quantity > 0] }
+`);
 const HOUR = 3_600_000;
 const C1 = { shippingAddress: { accountNo: 'C-1' } };
 
@@ -77,6 +81,20 @@ describe('what the rules accepted', () => {
     expect(latest?.reason).toContain('not accepted again until');
     await house.clock.advance(HOUR);
     expect(await house.decide(set)).toEqual(['1 accept']);
+  });
+
+  it('is asked about by a rule that came later once something changes', async () => {
+    const house = await createHouse();
+    const first = { rules: () => ACCEPTING };
+    await house.customer({ blocked: true });
+    await house.order(1, C1);
+    await house.delivery({ id: 1 });
+    expect(await house.decide(first)).toEqual(['1 accept']);
+    await confirm(house, 'accepted');
+    await house.decide(first);
+    expect(await house.decide(set)).toEqual([]);
+    await house.customer({ blocked: true, overdueDays: 1 });
+    expect(await house.decide(set)).toEqual(['1 hold']);
   });
 
   it('waits no longer where it was taken back while the clock was ahead', async () => {
