@@ -159,7 +159,7 @@ export function createPlanner(deps: PlannerDeps): Planner {
     name: 'sync',
     nudge: () => wake.abort(),
     async run(signal) {
-      const openedAt = clock.now();
+      let openedAt = clock.now();
       for (const { stream } of deps.streams) {
         await ensureState(deps.store.db, stream.name, openedAt);
       }
@@ -175,7 +175,11 @@ export function createPlanner(deps: PlannerDeps): Planner {
       try {
         while (!signal.aborted && !failure) {
           wake = new AbortController();
-          if (clockMoved() < 0) await planAgain(deps);
+          if (clockMoved() < 0) {
+            // What begins from now on begins after the start, whatever the clock says.
+            openedAt = Math.min(openedAt, clock.now());
+            await planAgain(deps);
+          }
           const idle = deps.mayPull() ? await idleStreams(deps, running) : [];
           for (const { planned } of idle.filter(({ dueAt }) => dueAt <= clock.now())) {
             const { name } = planned.stream;
