@@ -110,6 +110,26 @@ describe('the write-ahead log', () => {
     expect(store.isLogTaken).toBe(false);
   });
 
+  it('is left again by a second writer that cannot write it back', async () => {
+    const clock = manualClock();
+    const store = await temporaryStore(clock);
+    const { path, turns, files } = store;
+    const second = await openSecondWriter({ path, turns, files, busyTimeoutMs: 100 }, clock);
+    onTestFinished(() => second.close());
+    const { checkpoint } = second;
+    const write = async (): Promise<void> => {
+      for (let i = 0; i < 4; i += 1) await second.transaction((tx) => sql`select 1`.execute(tx));
+    };
+    second.checkpoint = () => {
+      throw Object.assign(new Error('no room'), { code: 'SQLITE_FULL' });
+    };
+    await write();
+    expect(store.isLogTaken).toBe(false);
+    second.checkpoint = checkpoint;
+    await write();
+    expect(store.isLogTaken).toBe(true);
+  });
+
   it('is told of by the second writer: a reader who stays through pulls, or goes', async () => {
     const clock = manualClock();
     const store = await temporaryStore(clock);
