@@ -60,7 +60,7 @@ const NEXT_STEPS = {
   bad_request: 'correct the request and send it again; nothing was taken',
   failed: 'send the same request again; the log of the daemon says more',
   later: 'send the same request again later: it is never taken twice',
-  no_room: 'send the same request again later; nothing was taken',
+  no_room: 'send the same request again later; this one took nothing',
   no_token: 'send "Authorization: Bearer" with the token that intake.clients names for you',
   unknown: 'check the number or the reference; what was never taken is to be handed in again',
 } as const;

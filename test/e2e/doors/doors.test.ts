@@ -102,13 +102,13 @@ describe('the HTTP door', () => {
     expect((await house.post('/api/orders', payload)).status).toBe(200);
   });
 
-  it('says that nothing was taken while the disk is too full', async () => {
+  it('says that this request took nothing while the disk is too full', async () => {
     const house = await openDoors({ 'store.space.receiveFloor': '1000000GiB' });
     const { status, body } = await house.post('/api/orders', { reference: 'A', ...house.order() });
     expect(status).toBe(503);
     expect(body).toMatchObject({
       ...{ code: 'intake.no_room', message: 'the disk is too full to take documents' },
-      nextStep: 'send the same request again later; nothing was taken',
+      nextStep: 'send the same request again later; this one took nothing',
     });
     expect(house.ordersWith('A')).toBe(0);
   });
