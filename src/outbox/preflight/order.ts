@@ -42,7 +42,7 @@ async function knownStreams(db: Db): Promise<ReadonlySet<string>> {
   return new Set(rows.map(({ stream }) => stream));
 }
 
-const UNREADABLE = 'the service has it in a row that cannot be read ("selvedge sync show")';
+const UNREADABLE = 'the service has it in a row that cannot be read';
 
 interface Variant {
   readonly deleted: boolean;

@@ -149,8 +149,11 @@ describe('the drop folder', () => {
     renameSync(join(folder, 'done/orders.json'), join(folder, '.orders.json.under-way'));
     drop('orders.json', envelope('SO-2'));
     start();
-    await until('the second', () => (existsSync(join(folder, 'orders.json')) ? undefined : true));
-    expect(readdirSync(join(folder, 'done'))).toHaveLength(4);
+    // The last receipt comes after its file has gone.
+    await until('both with their receipts', () =>
+      readdirSync(join(folder, 'done')).length === 4 ? true : undefined,
+    );
+    expect(existsSync(join(folder, 'orders.json'))).toBe(false);
     const aside = `done/orders.${first.sha256.slice(0, 12)}.json`;
     expect((await receipt(aside)).documents).toMatchObject([{ reference: 'SO-1' }]);
   });
