@@ -59,20 +59,32 @@ export function waitingReader(database: Database.Database): Exchange['waiting'] 
   };
 }
 
+/** The most characters that `erp_customer` lets a number have. */
+const ACCOUNT_CHARS_MAX = 100;
+
 /**
  * Reads the other rows of an account: the number itself, and with space behind it, which sorts
- * before "!". Space before it would need a look at all rows: such a one is found by its own change.
+ * before "!". Space before it is looked for where the row is gone: else the row without counts.
  */
-function namesakesOf(database: Database.Database): (accountNo: string) => CustomerRow[] {
+function namesakesOf(
+  database: Database.Database,
+): (accountNo: string, isGone: boolean) => CustomerRow[] {
   const near = database.prepare<[string, string], CustomerRow>(
     'select * from erp_customer where account_no >= ? and account_no < ? order by account_no',
   );
-  return (accountNo) => {
+  const among = database.prepare<[string], CustomerRow>(
+    'select * from erp_customer where account_no in (select value from json_each(?))',
+  );
+  return (accountNo, isGone) => {
     const own = accountNo.trim();
     if (own === '') return [];
-    return near.all(own, `${own}!`).filter(({ account_no: found }) => {
-      return found !== accountNo && String(found).trim() === own;
+    const found = near.all(own, `${own}!`).filter((row) => {
+      return row.account_no !== accountNo && String(row.account_no).trim() === own;
     });
+    if (!isGone || found.length > 0) return found;
+    const widths = Math.max(0, ACCOUNT_CHARS_MAX - own.length);
+    const padded = Array.from({ length: widths }, (_, more) => ' '.repeat(more + 1) + own);
+    return among.all(JSON.stringify(padded.filter((one) => one !== accountNo)));
   };
 }
 
@@ -97,7 +109,8 @@ export function customerPart(
   const namesakes = namesakesOf(database);
   const read = database.transaction((rows: number): CustomerChange[] =>
     changes.all(rows).map(({ seq, accountNo }) => {
-      return { seq, accountNo, row: customer.get(seq) ?? null, others: namesakes(accountNo) };
+      const row = customer.get(seq) ?? null;
+      return { seq, accountNo, row, others: namesakes(accountNo, row === null) };
     }),
   );
   const finish = database.transaction((...[done, at]: Parameters<Exchange['customersDone']>) => {

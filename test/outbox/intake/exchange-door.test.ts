@@ -381,6 +381,13 @@ describe('the SQL door', () => {
     doors.sql(`BEGIN; DELETE FROM erp_customer;
       INSERT INTO erp_customer(account_no, blocked) VALUES ('12345', 0), ('777', 1); COMMIT`);
     await known('12345=0 777=1');
+    // Handed in with spaces before it from now on.
+    doors.sql("UPDATE erp_customer SET account_no = '  777', blocked = 0 WHERE account_no = '777'");
+    await known('12345=0 777=0');
+    doors.sql("INSERT INTO erp_customer(account_no, blocked) VALUES ('777', 1)");
+    await known('12345=0 777=1');
+    doors.sql("DELETE FROM erp_customer WHERE account_no = '777'");
+    await known('12345=0 777=0');
     const feed = await doors.store.db.selectFrom('change').select(['op', 'key']).execute();
     expect(feed.filter(({ op }) => op === 'delete')).toEqual([{ op: 'delete', key: '8' }]);
   });
