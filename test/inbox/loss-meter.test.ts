@@ -273,6 +273,17 @@ describe('what does not count', () => {
     expect(figures).toMatchObject({ changes: 0, excused: 1, missedShare: 0 });
   });
 
+  it('and not what was missed since the clock, ahead at the start, was set right', async () => {
+    const day = await shop();
+    await day.clock.step(-600 * MINUTE);
+    await day.sweep();
+    await day.lossMeter.look();
+    await wait(day, 30);
+    await day.sweep(7);
+    await day.lossMeter.look();
+    expect(await day.sightings()).toMatchObject([{ verdict: null }]);
+  });
+
   it.each([
     ['sales_order', 'update', '{"completed":[0,1]}', 'sales_order.order_completed'],
     ['sales_order', 'update', '{"lines":[[],[]]}', undefined],

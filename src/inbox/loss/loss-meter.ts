@@ -72,9 +72,8 @@ function silentSinceIn(figures: string): number | undefined {
 
 export function createLossMeter(deps: LossMeterDeps, limits: LossMeterLimits): LossMeter {
   const { store, clock, meter } = deps;
-  const listeningSince = clock.now();
+  let listeningSince = clock.now();
   const typesSent = createTypesSent(() => store.db, clock);
-  const sightings = { store, clock, listeningSince, typesSent, graceMs: limits.graceMs };
   let latest: LossFigures | undefined;
   let written: string | undefined;
   let heardAt = listeningSince;
@@ -99,6 +98,10 @@ export function createLossMeter(deps: LossMeterDeps, limits: LossMeterLimits): L
       // While nobody listened no silence could be heard; one from before goes on.
       heardAt = silentSinceIn(written) ?? listeningSince;
     }
+    // By a clock that was ahead we would begin to listen only once it has caught up.
+    listeningSince = Math.min(listeningSince, now);
+    const { graceMs } = limits;
+    const sightings = { store, clock, listeningSince, typesSent, graceMs };
     await recordSightings(sightings);
     await settleSightings(sightings);
     await store.db
