@@ -146,6 +146,7 @@ describe('secrets', () => {
     const [problem] = problemsIn(text, { env: { ...ENV, HOOK } });
     expect(problem?.message).toBe('does not hold a signing secret (whsec_… or whpk_…)');
     expect(problem?.path).toBe('listener.secrets[0].secret');
+    expect(problem?.hint).toBe('what it names must hold it alone: no quotes, no second line');
   });
 
   it.each([

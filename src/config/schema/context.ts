@@ -138,6 +138,9 @@ function isSigningSecret(secret: Secret): boolean {
   return length >= SIGNING_KEY_BYTES_MIN && length <= SIGNING_KEY_BYTES_MAX;
 }
 
+/** The reference is right, so an example of one would mislead. */
+const UNFIT_SECRET = { hint: 'what it names must hold it alone: no quotes, no second line' };
+
 export function contextFields(context: SchemaContext): ContextFields {
   return {
     path: (example) => pathField(example, context),
@@ -153,18 +156,23 @@ export function contextFields(context: SchemaContext): ContextFields {
       secretField(name, context)
         .refine((secret) => secret instanceof AbsentSecret || HEADER_VALUE.test(secret.reveal()), {
           error: 'holds a line break or a letter that no HTTP header can carry',
+          params: UNFIT_SECRET,
         })
         .meta(SECRET_META),
     textOrSecret: (name, expected, example) =>
       textOrSecretField(name, { expected, example }, context),
     signingSecret: (name) =>
       secretField(name, context)
-        .refine(isSigningSecret, { error: 'does not hold a signing secret (whsec_… or whpk_…)' })
+        .refine(isSigningSecret, {
+          error: 'does not hold a signing secret (whsec_… or whpk_…)',
+          params: UNFIT_SECRET,
+        })
         .meta(SECRET_META),
     token: (name) =>
       secretField(name, context)
         .refine((secret) => secret instanceof AbsentSecret || TOKEN.test(secret.reveal()), {
           error: 'does not hold a token of 16 to 256 characters (A-Z, a-z, 0-9, -, _)',
+          params: UNFIT_SECRET,
         })
         .meta(SECRET_META),
   };
