@@ -112,6 +112,29 @@ describe('loading a configuration', () => {
     expect(messages).toContain(message);
   });
 
+  it('tells where a quote was opened that is never closed', () => {
+    const problems = problemsIn(`${MINIMAL}instance: "main\nlog: { level: info }\n`);
+    const quote = problems.find(({ message }) => message === 'a closing quote is missing');
+    expect(quote?.at).toMatchObject({ line: 6, column: 11 });
+  });
+
+  it.each(['rules:\n  directory: r\n  mode:live\n', 'log: { level: info }\ninstance = main\n'])(
+    'names no quote where a colon or a space is missing: %j',
+    (text) => {
+      const problems = problemsIn(text).map(({ message }) => message);
+      expect(problems).toContain('a colon, a bracket or a space is missing');
+      expect(problems).not.toContain('a closing quote is missing');
+    },
+  );
+
+  it('tells what does not fit once, and not again for each word behind it', () => {
+    const shifted = problemsIn(` instance: main\n${MINIMAL}`);
+    expect(shifted.filter(({ message }) => message === 'this is not valid YAML')).toHaveLength(1);
+    const twice = problemsIn('a: "b" c\nd: "e" f\n');
+    const lines = twice.filter(({ message }) => message === 'this is not valid YAML');
+    expect(lines.map(({ at }) => at.line)).toEqual([1, 2]);
+  });
+
   it('reports a file that cannot be read', () => {
     const file = join(temporaryFolder(), 'missing.yaml');
     const loaded = loadConfig({ file, env: {} });

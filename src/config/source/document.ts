@@ -5,6 +5,7 @@
  * Nothing of the file's text enters a message: a broken line may hold a secret.
  */
 import {
+  type Document,
   isAlias,
   isCollection,
   isMap,
@@ -13,6 +14,7 @@ import {
   LineCounter,
   type Pair,
   parseDocument,
+  visit,
 } from 'yaml';
 import type { Place, Tree } from './tree.ts';
 
@@ -32,8 +34,9 @@ const ADVICE: Readonly<Record<string, Advice>> = {
     'settings of one section start in one column',
   ],
   MULTIPLE_DOCS: ['the file holds more than one document', 'remove the line ---'],
-  MISSING_CHAR: ['a closing quote is missing', 'close what was opened'],
+  MISSING_CHAR: ['a colon, a bracket or a space is missing', 'write name: value, with the space'],
 };
+const OPEN_QUOTE: Advice = ['a closing quote is missing', 'close what is opened here'];
 const NO_ALIAS: Advice = [
   'anchors and aliases are not supported',
   'a text that begins with * or & stands in quotes: "*/15 * * * *"',
@@ -98,6 +101,33 @@ function treeOf(node: unknown, nameOffset: number, reading: Reading): Tree {
   return { ...placed, kind: 'leaf', value: node.value, isUnclear };
 }
 
+/** Where a quote was opened of which the parser noticed at `end` that nothing closes it. */
+function openQuote(document: Document, text: string, end: number): number | undefined {
+  let opened: number | undefined;
+  visit(document, {
+    Scalar: (_, { range }) => {
+      const [start, until] = range ?? [0, 0];
+      const isQuoted = text[start] === '"' || text[start] === "'";
+      const isClosed = until - start > 1 && text[until - 1] === text[start];
+      if (isQuoted && !isClosed && until === end) opened = start;
+    },
+  });
+  return opened;
+}
+
+function refuseErrors(document: Document, text: string, reading: Reading): void {
+  // Behind one that does not fit, each further word would be told again.
+  let unfitEnd: number | undefined;
+  for (const { code, pos } of [...document.errors, ...document.warnings]) {
+    const quote = code === 'MISSING_CHAR' ? openQuote(document, text, pos[0]) : undefined;
+    const isUnfit = code === 'UNEXPECTED_TOKEN';
+    const follows = isUnfit && unfitEnd !== undefined && text.slice(unfitEnd, pos[0]).trim() === '';
+    if (isUnfit) unfitEnd = pos[1];
+    if (quote !== undefined) refuse(reading, quote, OPEN_QUOTE);
+    else if (!follows) refuse(reading, pos[0], adviceFor(code));
+  }
+}
+
 /** The tree of a file; an empty file is an empty map. All problems, not only the first. */
 export function parseTree(
   text: string,
@@ -114,9 +144,7 @@ export function parseTree(
     lineCounter: reading.lines,
     logLevel: 'error',
   });
-  for (const error of [...document.errors, ...document.warnings]) {
-    refuse(reading, error.pos[0], adviceFor(error.code));
-  }
+  refuseErrors(document, text, reading);
   const root: unknown = document.contents;
   const start = placeOf(0, reading);
   const nothing: Tree = { kind: 'map', members: new Map(), at: start, nameAt: start };
