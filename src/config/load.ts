@@ -68,6 +68,8 @@ export interface WrittenConfig {
   readonly defaults: Tree;
   readonly schema: ReturnType<typeof createSchema>;
   readonly problems: readonly ConfigProblem[];
+  /** Nothing of the user's file was had: what is missing then says nothing. */
+  readonly isLost: boolean;
 }
 
 /** Larger files are not configurations. */
@@ -92,6 +94,7 @@ function encodingProblems(bytes: Buffer, place: Place): readonly ConfigProblem[]
 function readTree(place: { readonly source: 'default' | 'file'; readonly file: string }): {
   readonly tree: Tree;
   readonly problems: readonly ConfigProblem[];
+  readonly isLost: boolean;
 } {
   const nothing: Tree = { kind: 'map', members: new Map(), at: place, nameAt: place };
   let bytes: Buffer;
@@ -100,22 +103,24 @@ function readTree(place: { readonly source: 'default' | 'file'; readonly file: s
   } catch (thrown) {
     const code = isJsonObject(thrown) ? String(thrown.code) : String(thrown);
     const hint = 'is the name right, and may this user read it?';
-    return { tree: nothing, problems: [fileProblem(place, `cannot be read (${code})`, hint)] };
+    const problem = fileProblem(place, `cannot be read (${code})`, hint);
+    return { tree: nothing, problems: [problem], isLost: true };
   }
   const text = bytes.toString('utf8');
   if (text.length > FILE_CHARS_MAX) {
     const problem = fileProblem(place, 'is too large for a configuration', 'limit: 1 MiB');
-    return { tree: nothing, problems: [problem] };
+    return { tree: nothing, problems: [problem], isLost: true };
   }
   const { tree, problems } = parseTree(text, place);
   const encoding = encodingProblems(bytes, place);
   if (tree.kind !== 'map') {
     const problem = fileProblem(tree.at, 'must hold settings', 'write name: value');
-    return { tree: nothing, problems: [...encoding, problem] };
+    return { tree: nothing, problems: [...encoding, problem], isLost: true };
   }
   return {
     tree,
     problems: [...encoding, ...problems.map((p) => ({ ...p, path: '', value: undefined }))],
+    isLost: false,
   };
 }
 
@@ -153,18 +158,15 @@ export function readConfig(options: LoadOptions): WrittenConfig {
     return at !== undefined && metaOf(at) !== undefined;
   };
   const base = readTree({ source: 'default', file: DEFAULT_FILE });
-  const layers: Tree[] = [];
-  const problems = [...base.problems];
-  if (options.file !== undefined) {
-    const own = readTree({ source: 'file', file: options.file });
-    problems.push(...own.problems);
-    layers.push(own.tree);
-  }
+  const own =
+    options.file === undefined ? undefined : readTree({ source: 'file', file: options.file });
+  const layers = own ? [own.tree] : [];
   for (const { path, value } of options.overrides ?? []) {
     layers.push(treeAtPath(parsePath(path), value, COMMAND_LINE));
   }
   const tree = layers.reduce((below, over) => layOver(below, over, isWhole), base.tree);
-  return { tree, defaults: base.tree, schema, problems };
+  const problems = [...base.problems, ...(own?.problems ?? [])];
+  return { tree, defaults: base.tree, schema, problems, isLost: own?.isLost === true };
 }
 
 /** The configuration ready for use, or everything that is wrong with it. */
@@ -180,7 +182,8 @@ export function loadConfig(options: LoadOptions): LoadResult {
       warnings: warningsOf(tree, hasCredentials(options)),
     };
   }
-  const found = (parsed.error?.issues ?? []).flatMap((issue) => problemsOf(written, issue));
+  const issues = written.isLost ? [] : (parsed.error?.issues ?? []);
+  const found = issues.flatMap((issue) => problemsOf(written, issue));
   const all = [...problems, ...found].sort(byPlace);
   return { problems: [...new Map(all.map((problem) => [showProblem(problem), problem])).values()] };
 }

@@ -135,11 +135,12 @@ describe('loading a configuration', () => {
     expect(lines.map(({ at }) => at.line)).toEqual([1, 2]);
   });
 
-  it('reports a file that cannot be read', () => {
+  it('reports of a file that cannot be read, or holds no settings, only that', () => {
     const file = join(temporaryFolder(), 'missing.yaml');
     const loaded = loadConfig({ file, env: {} });
-    const first = 'problems' in loaded ? loaded.problems[0] : undefined;
-    expect(first).toMatchObject({ at: { file }, message: 'cannot be read (ENOENT)' });
+    const problems = 'problems' in loaded ? loaded.problems : [];
+    expect(problems).toMatchObject([{ at: { file }, message: 'cannot be read (ENOENT)' }]);
+    expect(problemsIn('- a\n')).toMatchObject([{ message: 'must hold settings' }]);
   });
 
   it('refuses a file that is not UTF-8, where that begins', () => {
