@@ -82,9 +82,10 @@ function checkLedger(
   for (const row of ledger) {
     const known = migrations[row.version - 1];
     if (!known) {
+      const newest = ledger.at(-1) ?? row;
       throw new StoreError(
         'store.newer_schema',
-        `${database.name} has schema ${row.version} (${row.name}); this program knows ` +
+        `${database.name} has schema ${newest.version} (${newest.name}); this program knows ` +
           `${migrations.length}`,
         { hint: 'run the newer program, or restore the backup taken before the upgrade' },
       );
@@ -93,7 +94,11 @@ function checkLedger(
       throw new StoreError(
         'store.migration_edited',
         `migration ${row.version} (${row.name}) differs from the one this database ran`,
-        { hint: 'reinstall the program; applied migrations are never edited' },
+        {
+          hint:
+            'reinstall the program; if it says so again, one that was never released ran it: ' +
+            `go on with that one, or restore a backup of a schema below ${row.version}`,
+        },
       );
     }
   }

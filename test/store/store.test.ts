@@ -122,7 +122,22 @@ describe('migrations', () => {
     const database = openWriter(join(temporaryFolder(), 'mirror.db'), options);
     migrate(database, manualClock());
     const edited = readMigrations().map((m) => ({ ...m, checksum: 'other' }));
-    expect(() => migrate(database, manualClock(), edited)).toThrow(/differs from the one/);
+    expect(() => migrate(database, manualClock(), edited)).toThrow(
+      expect.objectContaining({
+        message: expect.stringContaining('differs from the one'),
+        hint: expect.stringContaining('restore a backup of a schema below 1'),
+      }),
+    );
+    database.close();
+  });
+
+  it('names the schema that a newer database has, and not the first that is unknown', () => {
+    const database = openWriter(join(temporaryFolder(), 'mirror.db'), options);
+    const all = readMigrations();
+    migrate(database, manualClock(), all);
+    expect(() => migrate(database, manualClock(), all.slice(0, -2))).toThrow(
+      `has schema ${all.length} (${all.at(-1)?.name}); this program knows ${all.length - 2}`,
+    );
     database.close();
   });
 
