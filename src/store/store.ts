@@ -357,6 +357,7 @@ export async function openSecondWriter(
 
 /** Opens for reading beside a running daemon. Refuses any schema but this program's. */
 export async function openReadOnlyStore(options: StoreOptions): Promise<SqliteStore> {
+  refuseToForget(options.path);
   const database = openReader(options.path, options);
   try {
     const { version, pending } = pendingMigrations(database);

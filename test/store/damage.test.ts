@@ -88,6 +88,13 @@ describe('a start that cannot go on', () => {
     expect(exit).toBe(EXIT.store.code);
   });
 
+  it('does not send a reader of an emptied database to "migrate", which refuses it', async () => {
+    const path = join(temporaryFolder(), 'mirror.db');
+    for (const name of [path, `${path}-wal`]) writeFileSync(name, '');
+    const { hint } = await failureOf(() => openReadOnlyStore({ path, busyTimeoutMs }));
+    expect(hint).toContain('selvedge backup restore');
+  });
+
   it('says that the data folder cannot be made, and which it is', async () => {
     const path = join(temporaryFolder(), 'taken');
     writeFileSync(path, '');
