@@ -99,6 +99,18 @@ describe('the exchange database', () => {
     expect(() => exchange.hasNews()).toThrow('somebody has moved or removed it');
   });
 
+  it('waits with what it has to write while somebody has it moved away', () => {
+    const exchange = open();
+    shell(exchange.path, INSERT);
+    renameSync(exchange.path, `${exchange.path}.aside`);
+    const receipts = [refused(1)];
+    expect(() => exchange.writeReceipts(receipts)).toThrow(
+      expect.objectContaining({ code: 'exchange.busy' }),
+    );
+    renameSync(`${exchange.path}.aside`, exchange.path);
+    exchange.writeReceipts(receipts);
+  });
+
   it('does not take its own writing for news', () => {
     const exchange = open();
     shell(exchange.path, INSERT);

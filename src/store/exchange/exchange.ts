@@ -90,9 +90,19 @@ function isBusy(error: unknown): boolean {
   return error instanceof Database.SqliteError && /^SQLITE_(BUSY|LOCKED)/.test(error.code);
 }
 
+/** SQLite writes nothing into a file that has lost its name, which it may get back in a moment. */
+function isAway(error: unknown, path: string): boolean {
+  const isMoved = error instanceof Database.SqliteError && /_DBMOVED$/.test(error.code);
+  return isMoved && idOf(path) === '';
+}
+
 /** A lock that somebody else holds is not our failure, and nor is anything else final. */
 function failure(path: string, code: string, cause: unknown): RetryLaterError {
   const inner = cause instanceof SelvedgeError ? cause.cause : cause;
+  if (isAway(inner, path)) {
+    const message = `${path}: somebody has moved or removed it`;
+    return new RetryLaterError('exchange.busy', message, { cause });
+  }
   if (isBusy(inner)) {
     const hint = 'end long transactions in the ERP';
     return new RetryLaterError('exchange.busy', `${path}: another program holds it`, {
