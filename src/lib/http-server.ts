@@ -82,7 +82,7 @@ export function createHttpServer(
   return app;
 }
 
-/** Why an address cannot be listened on; trying it again would not help. */
+/** Why an address cannot be listened on; trying it again at once would not help. */
 const ADDRESS_ERRORS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'another program listens there',
   EADDRNOTAVAIL: 'this machine has no such address',
@@ -94,8 +94,11 @@ function cannotListen(host: string, port: number, setting: string, thrown: unkno
   const why = ADDRESS_ERRORS[code];
   if (why === undefined) return toError(thrown);
   const message = `cannot listen on ${host} port ${port}: ${why} (${code})`;
-  const hint = `end the other program, or change ${setting}`;
-  return new ConfigError('http.address', message, { hint, cause: thrown });
+  const isTaken = code === 'EADDRINUSE';
+  const hint = isTaken ? `end the other program, or change ${setting}` : `change ${setting}`;
+  // A program ends, and the address of a network that is late at boot comes up: nobody need look.
+  const name = code === 'EACCES' ? 'http.address' : 'http.address_taken';
+  return new ConfigError(name, message, { hint, cause: thrown });
 }
 
 /**
