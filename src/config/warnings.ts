@@ -59,6 +59,26 @@ function deskBeforeProof(tree: Tree): ConfigProblem[] {
   return [{ at, path, value: undefined, message, hint }];
 }
 
+const ANY_ADDRESS = ['0.0.0.0', '::'];
+
+/** No mistake where the service manager opens the listener's socket: then that is elsewhere. */
+function onePortForBoth(tree: Tree): ConfigProblem[] {
+  const settingAt = (section: string, name: string) => {
+    const { tree: written } = nearestTree(tree, [section, name]);
+    return { at: written.at, value: plainValue(written) };
+  };
+  const [listener, local] = [settingAt('listener', 'port'), settingAt('local', 'port')];
+  if (local.value === 0 || local.value !== listener.value) return [];
+  const hosts = [settingAt('listener', 'host').value, settingAt('local', 'host').value];
+  if (hosts[0] !== hosts[1] && !hosts.some((one) => ANY_ADDRESS.includes(String(one)))) return [];
+  const isOfListener = local.at.source === 'default';
+  const [path, other] = isOfListener ? ['listener', 'local'] : ['local', 'listener'];
+  const { at } = isOfListener ? listener : local;
+  const message = `is the same as ${other}.port: only one of them can listen there`;
+  const hint = 'give each a port of its own';
+  return [{ at, path: `${path}.port`, value: undefined, message, hint }];
+}
+
 /** The warnings of a configuration that is right; `hasCredentials`: whether they can be read. */
 export function warningsOf(tree: Tree, hasCredentials: boolean): ConfigProblem[] {
   return [
@@ -66,5 +86,6 @@ export function warningsOf(tree: Tree, hasCredentials: boolean): ConfigProblem[]
     ...(hasCredentials ? [] : secretsOfKind(tree, [], OUT_OF_SIGHT)),
     ...listenerWithoutSecret(tree),
     ...deskBeforeProof(tree),
+    ...onePortForBoth(tree),
   ];
 }

@@ -293,6 +293,19 @@ describe('settings that depend on each other', () => {
     for (const { message } of found) expect(message).toContain('nothing is ever proved absent');
   });
 
+  it.each([
+    ['local: { port: 8790 }', 'local.port 6:16'],
+    ['listener: { port: 8791 }', 'listener.port 6:19'],
+    ["local: { host: '::1', port: 8790 }", undefined],
+    ['listener: { port: 0 }\nlocal: { port: 0 }', undefined],
+    ['local: { port: 8792 }', undefined],
+  ])('warns of one port for both listeners: %s', (settings, place) => {
+    const { warnings } = configIn(`${MINIMAL}${settings}\n`);
+    const found = warnings.filter(({ path }) => path.endsWith('.port'));
+    const places = found.map(({ path, at }) => `${path} ${at.line}:${at.column}`);
+    expect(places).toEqual(place ? [place] : []);
+  });
+
   it('wants a token of its own for each program that hands in', () => {
     const client = (name: string, key: string) => `{ name: ${name}, token: { env: ${key} } }`;
     const problemOf = (key: string) => {
