@@ -196,6 +196,10 @@ describe('what a person did in the service', () => {
     await house.delivery({ id: 1, lines: [['a', 3]] });
     expect(await house.decide()).toEqual(['1 accept']);
     expect(await journal(house)).toHaveLength(3);
+    await house.clock.advance(1_000);
+    await house.endPush('refused', { answered: true });
+    await house.decide();
+    expect((await journal(house)).at(-1)).toBe('external hold');
   });
 
   it('is journaled although the daemon was about to do the same', async () => {

@@ -4,10 +4,9 @@ import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { openKillSwitch, stopFile } from '../../src/decisions/stop/kill-switch.ts';
 import { silentLogger } from '../../src/lib/log.ts';
-import { enqueueDeliveryStatus } from '../../src/outbox/enqueue.ts';
 import { readDecisionsStop } from '../../src/store/state.ts';
 import { turnsOfThread } from '../../src/store/writers/turns.ts';
-import { createHouse, type House, sendInVain } from './support.ts';
+import { acceptByHand, createHouse, type House, sendInVain } from './support.ts';
 
 const WHO = { actor: 'anna', reason: 'prices look wrong' };
 
@@ -85,10 +84,8 @@ describe('the kill switch', () => {
     const killSwitch = await switchOf(house);
     await house.delivery({ id: 1 });
     await house.decide({ killSwitch });
-    const byHand = { orderId: 1, orderDeliveryId: 2, from: 'pending', to: 'accepted' } as const;
-    await house.store.transaction((tx) =>
-      enqueueDeliveryStatus(tx, { ...byHand, decisionId: 99 }, house.clock.now()),
-    );
+    await house.delivery({ id: 2 });
+    await acceptByHand(house, 2);
     await house.clock.advance(1_000);
     await killSwitch.stop(WHO);
     expect(await states(house)).toEqual(['canceled', 'queued']);

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { openKillSwitch } from '../../src/decisions/stop/kill-switch.ts';
 import { silentLogger } from '../../src/lib/log.ts';
-import { createHouse, type House, loadedRules } from './support.ts';
+import { acceptByHand, createHouse, type House, loadedRules } from './support.ts';
 
 const RULES = loadedRules(
   `
@@ -243,6 +243,19 @@ rules:
     expect(rows.map(({ state }) => state)).toEqual(['confirmed', 'canceled', 'queued']);
   });
 
+  it('is not called off by a stop while that is on its way: pending harms nobody', async () => {
+    const house = await accepted();
+    await house.customer({ blocked: true });
+    expect(await house.decide(set)).toEqual(['1 hold']);
+    const { db } = house.store;
+    await db.updateTable('outbox').set({ state: 'in_doubt' }).where('ended_at', 'is', null).execute();
+    const dataDir = dirname(house.store.path);
+    const killSwitch = await openKillSwitch({ ...house, log: silentLogger(), dataDir });
+    await killSwitch.stop({ actor: 'anna', reason: 'a look at the rules' });
+    const open = db.selectFrom('outbox').select('body').where('ended_at', 'is', null);
+    expect(JSON.parse((await open.executeTakeFirstOrThrow()).body)).not.toHaveProperty('calledOff');
+  });
+
   it('is taken back soon after the decisions go on', async () => {
     const house = await accepted();
     await house.customer({ blocked: true });
@@ -265,6 +278,27 @@ rules:
     expect(await house.decide(set)).toEqual([]);
   });
 
+  it('stays accepted where a rule cannot be evaluated, and after a fortnight', async () => {
+    const owing = loadedRules(`
+rules:
+  - { id: accept-all, title: All, action: accept, mode: live, when: [delivery.quantity > 0] }
+  - id: hold-owing
+    title: Owes
+    action: hold
+    mode: live
+    applies_to: [accepted]
+    when: [ customer.credit.overdue_days > 14 ]
+`);
+    const house = await accepted();
+    await house.customer({ overdueDays: null });
+    expect(await house.decide({ rules: () => owing })).toEqual([]);
+    await house.clock.advance(14 * 24 * HOUR);
+    await house.customer({ overdueDays: 20, blocked: true });
+    expect(await house.decide({ rules: () => owing })).toEqual([]);
+    expect(await house.decide(set)).toEqual([]);
+    expect(await wanted(house)).toEqual(['accepted']);
+  });
+
   it('stays accepted once it has shipped', async () => {
     const house = await accepted();
     const more = { trackAndTrace: { trackingNumbers: ['T-1'], trackingLinks: [] } };
@@ -276,6 +310,20 @@ rules:
 });
 
 describe('what somebody else accepted', () => {
+  it('is not taken back either when its lines have changed since', async () => {
+    const house = await createHouse();
+    await house.customer({ blocked: true });
+    await house.order(1, C1);
+    await house.delivery({ id: 1 });
+    expect(await house.decide(set)).toEqual(['1 hold']);
+    await acceptByHand(house, 1);
+    await confirm(house, 'accepted');
+    await house.delivery({ id: 1, status: 'accepted', lines: [['a', 3]] });
+    await house.customer({ blocked: true, overdueDays: 5 });
+    expect(await house.decide(set)).toEqual([]);
+    expect(await wanted(house)).toEqual(['accepted']);
+  });
+
   it('is never taken back', async () => {
     const house = await createHouse();
     await house.customer({ blocked: true });

@@ -6,10 +6,9 @@ import { seededRandom } from '../../src/lib/chance.ts';
 import { InDoubtError, RetryLaterError } from '../../src/lib/errors.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { createDispatcher } from '../../src/outbox/dispatcher.ts';
-import { enqueueDeliveryStatus } from '../../src/outbox/enqueue.ts';
 import { createDeliveryStatusKind } from '../../src/outbox/kinds/delivery-status.ts';
 import { createCourt } from './reject/support.ts';
-import { ACCEPT_SMALL, createHouse, type House, loadedRules } from './support.ts';
+import { ACCEPT_SMALL, acceptByHand, createHouse, type House, loadedRules } from './support.ts';
 
 const WHO = { actor: 'anna', reason: 'prices look wrong' };
 const STOPPED = 'anna stopped the decisions: prices look wrong';
@@ -26,6 +25,8 @@ async function outboxOf(house: Pick<House, 'store' | 'clock'>) {
   const log = silentLogger();
   const killSwitch = await openKillSwitch({ store, clock, log, dataDir: dirname(store.path) });
   const answer = Promise.withResolvers<never>();
+  // Nobody waits for it where nothing is sent.
+  answer.promise.catch(() => undefined);
   const service = { status: 'pending', sent: 0 };
   const shown = async () => {
     const row = store.db.selectFrom('delivery').select('content_hash as contentHash');
@@ -124,10 +125,7 @@ describe.each(WAYS)('what was sent before a stop and %s', (_, error) => {
   it('is sent again where a person decided it', async () => {
     const house = await createHouse();
     await house.delivery({ id: 1 });
-    const byHand = { orderId: 1, orderDeliveryId: 1, from: 'pending', to: 'accepted' } as const;
-    await house.store.transaction((tx) =>
-      enqueueDeliveryStatus(tx, { ...byHand, decisionId: 99 }, house.clock.now()),
-    );
+    await acceptByHand(house, 1);
     const { killSwitch, service, fail } = await outboxOf(house);
     await killSwitch.stop(WHO);
     fail(error);
@@ -177,4 +175,13 @@ it('what was sent before a stop and has arrived is confirmed', async () => {
   fail(new InDoubtError('transport.cut', 'cut off'));
   await house.clock.advance(5 * MINUTE);
   expect(await rows(house)).toEqual(['confirmed']);
+});
+
+it('an accept does not leave for other lines than it was decided on', async () => {
+  const house = await accepted();
+  await house.delivery({ id: 1, lines: [['a', 3]] });
+  const { service } = await outboxOf(house);
+  expect(service.sent).toBe(0);
+  const why = 'the lines of the delivery have changed since it was decided';
+  expect(await rows(house)).toEqual([`refused ${why}`]);
 });

@@ -1,6 +1,7 @@
 /** A decider on a real database and a stepped clock; tests write the mirror as the pulls do. */
 import { onTestFinished } from 'vitest';
 import { createDecider, type DeciderDeps } from '../../src/decisions/decider.ts';
+import { createReview } from '../../src/decisions/review/review.ts';
 import type { LoadedRuleSet } from '../../src/decisions/rule-files.ts';
 import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
@@ -211,4 +212,14 @@ export async function sendInVain({ store, clock }: House): Promise<() => Promise
     const end = { attempt: 1, class: 'not_processed', ...answer } as const;
     await endAttempt(store, item, end, clock.now(), clock.now());
   };
+}
+
+/** A person accepts this delivery, which is not decided yet or held. */
+export async function acceptByHand({ store, clock }: Pick<House, 'store' | 'clock'>, id: number) {
+  const rules = loadedRules(ACCEPT_SMALL);
+  const nothing = () => undefined;
+  const told = { onPush: nothing, onReviewed: nothing };
+  const review = createReview({ store, clock, rules: () => rules, ...told });
+  const said = { actor: 'ada', reason: 'agreed by phone' };
+  return review.act({ ...said, action: 'accept', delivery: String(id) });
 }

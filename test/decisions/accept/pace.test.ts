@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { paceAccept } from '../../../src/decisions/accept/pace.ts';
 import { notePlans } from '../../support/plans.ts';
-import { ACCEPT_SMALL, createHouse, loadedRules } from '../support.ts';
+import { ACCEPT_SMALL, createHouse, type House, loadedRules } from '../support.ts';
 
 const HOUR = 3_600_000;
 
@@ -9,7 +9,7 @@ async function createPace(accept: object) {
   const house = await createHouse();
   const settings = JSON.stringify({ version: 1, rails: { accept } });
   const rules = loadedRules(ACCEPT_SMALL, settings);
-  const decide = () => house.decide({ rules: () => rules });
+  const decide: House['decide'] = (parts) => house.decide({ rules: () => rules, ...parts });
   const incidents = () =>
     house.store.db
       .selectFrom('incident')
@@ -49,6 +49,33 @@ describe('accepting pauses', () => {
       .executeTakeFirst();
     expect(latest?.reason).toMatch(/^rail accepts: the service did not take the last 2 pushes/);
     await house.clock.advance(HOUR);
+    expect(await house.decide()).toContain('3 accept');
+  });
+
+  it('not while the rules only observe', async () => {
+    const house = await createPace({ max_per_hour: 1 });
+    for (const id of [1, 2]) await house.delivery({ id });
+    expect(await house.decide({ mode: 'observe' })).toEqual(['1 accept', '2 accept']);
+    expect(await house.decide()).toEqual(['1 accept', '2 hold']);
+  });
+
+  it('when the service may have done none of the last pushes, which were given up', async () => {
+    const house = await createPace({ refused_in_a_row: 2 });
+    for (const id of [1, 2]) await house.delivery({ id });
+    await house.decide();
+    const ended = { state: 'dead', ended_at: house.clock.now() } as const;
+    await house.store.db.updateTable('outbox').set(ended).execute();
+    await house.delivery({ id: 3 });
+    expect(await house.decide()).toContain('3 hold');
+  });
+
+  it('not for what the service refused of documents', async () => {
+    const house = await createPace({ refused_in_a_row: 2 });
+    for (const id of [1, 2]) await house.delivery({ id });
+    await house.decide();
+    await house.store.db.updateTable('outbox').set({ kind: 'order' }).execute();
+    await house.endPush('refused', { answered: true });
+    await house.delivery({ id: 3 });
     expect(await house.decide()).toContain('3 accept');
   });
 

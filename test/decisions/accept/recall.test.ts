@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ACCEPT_SMALL, createHouse, loadedRules } from '../support.ts';
+import { ACCEPT_SMALL, acceptByHand, createHouse, loadedRules } from '../support.ts';
 
 const ACCEPT_ANY = '  - id: accept-any\n    title: Any\n    action: accept\n    mode: live\n';
 const BOTH = `${ACCEPT_SMALL}${ACCEPT_ANY}    when: [ delivery.quantity < 1000 ]\n`;
@@ -42,6 +42,18 @@ describe('an accept that was not sent yet', () => {
     const rules = () => loadedRules(BOTH.replace('mode: live', 'mode: off'));
     expect(await house.decide({ rules })).toEqual([]);
     expect(await outbox()).toEqual(['queued']);
+  });
+
+  it.each([
+    ['its rules do not act', { rules: () => loadedRules(SHADOW) }],
+    ['the daemon only observes', { mode: 'observe' as const }],
+  ])('leaves where a person accepted it, also when %s', async (_, parts) => {
+    const house = await createHouse();
+    await house.delivery({ id: 1 });
+    await acceptByHand(house, 1);
+    await house.decide(parts);
+    const push = await house.store.db.selectFrom('outbox').select('state').execute();
+    expect(push).toEqual([{ state: 'queued' }]);
   });
 
   it('leaves where its rule was only edited', async () => {

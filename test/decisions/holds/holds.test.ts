@@ -90,6 +90,17 @@ describe('a hold', () => {
     expect(await holdsOf(house)).toEqual([]);
   });
 
+  it('is none of a rule that only watches', async () => {
+    const house = await createHouse();
+    const text = `
+rules:
+  - { id: hold-all, title: All, action: hold, mode: shadow, when: [delivery.quantity > 0] }
+`;
+    await house.delivery({ id: 1 });
+    expect(await house.decide({ rules: () => loadedRules(text) })).toEqual(['1 nothing']);
+    expect(await holdsOf(house)).toEqual([]);
+  });
+
   it('goes on from where it began, whatever else makes the rules look again', async () => {
     const { house, set } = await houseWithHold('{ at_most: 24h }');
     await house.clock.advance(20 * HOUR);
@@ -215,6 +226,22 @@ rules:
     expect(await house.decide({ rules: () => both })).toEqual(['1 hold']);
     await house.customer({ overdueDays: 0 });
     expect(await house.decide({ rules: () => both })).toEqual(['1 accept']);
+  });
+
+  it('has its time from when it is known to match', async () => {
+    const when = 'delivery.amount > 100 && order.currency == "DKK"';
+    const { house } = await houseWithHold('{ at_most: 3h, then: escalate }', when);
+    const set = rules('{ at_most: 3h, then: accept }', when);
+    const line = { barcode: 'a', fulfilledQuantity: 30, price: null };
+    await house.delivery({ id: 1, more: { fulfilledLineItems: [line] } });
+    expect(await house.decide(set)).toEqual(['1 hold']);
+    await house.clock.advance(2 * HOUR);
+    await house.delivery({ id: 1, lines: [['a', 30]] });
+    expect(await house.decide(set)).toEqual(['1 hold']);
+    await house.clock.advance(2 * HOUR);
+    expect(await house.decide(set)).toEqual([]);
+    await house.clock.advance(HOUR);
+    expect(await house.decide(set)).toEqual(['1 accept']);
   });
 
   it('goes on holding where its own condition can no longer be evaluated', async () => {

@@ -52,6 +52,34 @@ describe('arming a reject rule', () => {
   it('refuses a rule that would only watch, armed or not', async () => {
     const court = await createCourt(UNLUCKY.replace('mode: live', 'mode: shadow'));
     await expect(court.arm()).rejects.toThrow(/only watch/);
+    const set = JSON.stringify({ ...JSON.parse(settingsWith({})), mode: 'shadow' });
+    await expect((await createCourt(UNLUCKY, set)).arm()).rejects.toThrow(/only watch/);
+  });
+
+  it('refuses a rule whose tests fail', async () => {
+    const wrong = UNLUCKY.replace('quantity: 12 }', 'quantity: 14 }');
+    const court = await createCourt(wrong, settingsWith({ matches_seen: 0 }));
+    await expect(court.arm()).rejects.toThrow(/its test "twelve" fails/);
+  });
+
+  it('counts each delivery once, and no match of another text or rule', async () => {
+    const court = await createCourt(UNLUCKY, settingsWith({ matches_seen: 2 }));
+    for (const pieces of [13, 14]) {
+      await court.unlucky(1, {}, pieces);
+      expect(await court.decide()).toEqual(['1 nothing']);
+    }
+    await court.unlucky(2, { comment: 'keep' });
+    expect(await court.decide()).toEqual(['2 accept']);
+    const journal = court.store.db.selectFrom('decision').select('decision_id');
+    const ids = (await journal.orderBy('decision_id').execute()).map((row) => row.decision_id);
+    const [matches, [kept = 0]] = [ids.slice(0, 2), ids.slice(2)];
+    const seen = (decisions: readonly number[]) =>
+      court.operations.seen('reject-unlucky', decisions, 'ada');
+    await expect(seen([kept])).rejects.toMatchObject({ code: 'rules.no_match' });
+    expect(await seen(matches)).toBe(1);
+    await expect(court.arm()).rejects.toThrow(/1 of 2 matches looked at/);
+    court.useRules(UNLUCKY.replace('[13, 14]', '[12, 13, 14]'));
+    await expect(court.arm()).rejects.toThrow(/0 of 2 matches looked at/);
   });
 
   it('counts only matches of exactly this text that somebody saw', async () => {
@@ -133,6 +161,27 @@ describe('disarming a reject rule', () => {
     });
   });
 
+  it('leaves other rules armed, and what waits for them', async () => {
+    const rule = UNLUCKY.slice(UNLUCKY.indexOf('  - id'), UNLUCKY.indexOf('  - id: accept'));
+    const fifteen = rule.replace('unlucky', 'large').replace('[13, 14]', '[15]');
+    const other = fifteen.replaceAll('quantity: 13', 'quantity: 15');
+    const court = await createCourt(UNLUCKY + other, settingsWith({ matches_seen: 0 }));
+    await court.unlucky(1);
+    await court.unlucky(2, {}, 15);
+    await court.decide();
+    for (const id of ['reject-unlucky', 'reject-large']) await court.arm(90 * DAY, id);
+    expect(await court.decide()).toEqual(['1 reject', '2 reject']);
+    await court.operations.disarm('reject-unlucky', WHO);
+    const overview = await court.overview();
+    expect(overview.armed).toMatchObject([{ ruleId: 'reject-large' }]);
+    expect(overview.waiting).toMatchObject([{ ruleId: 'reject-large' }]);
+    const last = court.store.db.selectFrom('audit').selectAll().orderBy('id', 'desc');
+    expect(await last.executeTakeFirst()).toMatchObject({
+      ...{ ...WHO, action: 'rules.disarm', subject: 'rule:reject-unlucky' },
+      detail: '{"withdrawn":1,"canceled":0}',
+    });
+  });
+
   it('calls off what was not sent yet, and does not send again what was', async () => {
     const court = await createCourt();
     await court.unlucky(2);
@@ -156,13 +205,14 @@ describe('disarming a reject rule', () => {
   });
 
   it.each([
-    ['by another text', UNLUCKY.replace('[13, 14]', '[13]')],
-    ['by the mode of the rule', UNLUCKY.replace('mode: live', 'mode: shadow')],
-  ])('calls off what was not sent yet: %s', async (_what, text) => {
+    ['by another text', UNLUCKY.replace('[13, 14]', '[13]'), 'live'],
+    ['by the mode of the rule', UNLUCKY.replace('mode: live', 'mode: shadow'), 'live'],
+    ['by the mode of the set', UNLUCKY, 'shadow'],
+  ])('calls off what was not sent yet: %s', async (_what, text, mode) => {
     const court = await createCourt();
     await court.waiting();
     await court.afterGrace();
-    court.useRules(text);
+    court.useRules(text, JSON.stringify({ ...JSON.parse(settingsWith({})), mode }));
     await court.execute();
     expect(await pushes(court)).toEqual([['1 rejected', 'canceled', NOT_ARMED, null]]);
   });

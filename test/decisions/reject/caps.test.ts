@@ -94,3 +94,41 @@ it('allows exactly the amount that is allowed, all rules together and each by it
   const words = 'amount a day by reject-unlucky: 3.01 DKK, allowed are 3';
   expect(await alone.exceeded({ amount: 201 })).toBe(words);
 });
+
+it.each([
+  { limit: 'max_per_hour', what: 'an hour', ms: HOUR },
+  { limit: 'max_per_day', what: 'a day', ms: DAY },
+])('counts what was meant within $what, by all rules or by one', async ({ limit, what, ms }) => {
+  const all = await houseOf({ [limit]: 2 });
+  await intend(all.court, [{ agoMs: ms }, { agoMs: ms - 1 }]);
+  expect(await all.exceeded()).toBeUndefined();
+  await intend(all.court, [{ agoMs: 0, rule: 'reject-other' }]);
+  expect(await all.exceeded()).toBe(`${what}: 3, allowed are 2`);
+  const own = await houseOf({}, UNLUCKY.replace('grace: 24h', `grace: 24h, ${limit}: 2`));
+  const other = { agoMs: 0, rule: 'reject-other' };
+  await intend(own.court, [{ agoMs: ms }, { agoMs: ms - 1 }, other]);
+  expect(await own.exceeded()).toBeUndefined();
+  await intend(own.court, [{ agoMs: 0 }]);
+  expect(await own.exceeded()).toBe(`${what} by reject-unlucky: 3, allowed are 2`);
+});
+
+it('allows exactly the share of what was decided in a day, and its floor in any case', async () => {
+  const { court, exceeded } = await houseOf({ max_share_of_day: 10, share_floor: 2 });
+  const decided = async (from: number, count: number, at: number) => {
+    const hashes = { delivery_hash: '', order_hash: '', rules_key: '', facts_digest: '' };
+    const rows = Array.from({ length: count }, (_, index) => ({
+      ...{ ...hashes, order_delivery_id: from + index, decision_id: 1 },
+      ...{ evaluated_at: at, due_at: null },
+    }));
+    await court.store.db.insertInto('evaluation').values(rows).execute();
+  };
+  await decided(100, 90, court.clock.now() - DAY);
+  await intend(court, today(1));
+  expect(await exceeded()).toBeUndefined();
+  await intend(court, today(1));
+  expect(await exceeded()).toBe('share of the day: 3 of 3 deliveries, allowed are 10 %');
+  await decided(200, 29, court.clock.now());
+  expect(await exceeded()).toBe('share of the day: 3 of 29 deliveries, allowed are 10 %');
+  await decided(300, 1, court.clock.now());
+  expect(await exceeded()).toBeUndefined();
+});

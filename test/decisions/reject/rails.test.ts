@@ -66,11 +66,11 @@ describe('a reject whose grace is over', () => {
 });
 
 describe('the rail', () => {
-  it('mode: nothing is rejected while the daemon only watches; later it goes on', async () => {
+  it.each(['observe', 'shadow', 'stopped'] as const)('mode: waits while it is %s', async (mode) => {
     const court = await createCourt();
     await court.waiting();
-    await court.afterGrace({ mode: () => 'observe' });
-    await expectStopped(court, 'mode', /observe/);
+    await court.afterGrace({ mode: () => mode });
+    await expectStopped(court, 'mode', new RegExp(mode));
     await court.clock.advance(HOUR);
     await court.fresh();
     await court.execute();
@@ -93,11 +93,24 @@ describe('the rail', () => {
     const silent = () => Promise.reject(new Error('no answer'));
     await court.afterGrace({ readDelivery: silent });
     await expectStopped(court, 're-read', /cannot be asked: no answer/);
+    expect(await court.entry()).toMatchObject({ due_at: court.clock.now() + 300_000 });
     expect(await court.decide()).toEqual([]);
     await court.clock.advance(HOUR);
     await court.fresh();
     await court.execute();
     expect(await court.meant()).toEqual(['1 rejected']);
+  });
+
+  it('re-read: what the service does not know any more is decided anew', async () => {
+    const court = await createCourt();
+    await court.waiting();
+    await court.afterGrace({ readDelivery: () => Promise.reject(new Error('no answer')) });
+    await court.clock.advance(10 * 60_000);
+    await court.fresh();
+    await court.execute({ readDelivery: async () => undefined });
+    await expectStopped(court, 're-read', /does not know it any more/);
+    expect(await court.decide()).toEqual(['1 reject']);
+    expect(await court.entry()).toMatchObject({ due_at: court.clock.now() + DAY });
   });
 
   it('person: who holds a delivery stops its reject', async () => {
@@ -119,6 +132,8 @@ describe('the rail', () => {
     await court.afterGrace({ readDelivery: () => court.review.act(request) });
     expect(await court.meant()).toEqual(['1 accepted']);
     expect(await court.entry()).toMatchObject({ state: 'stopped', ended_by: 'bo' });
+    // Another one behind it would keep the accept from leaving.
+    expect(await court.latest()).toMatchObject({ actor: 'person:bo', outcome: 'accept' });
   });
 
   it('arming: an arming that ran out rejects nothing', async () => {
@@ -150,6 +165,25 @@ describe('the rail', () => {
     });
     await expectStopped(court, 're-evaluation', /accept by accept-kept/);
     expect(await court.decide()).toEqual(['1 accept']);
+  });
+
+  it('re-evaluation: another rule that rejects it by then has a grace of its own', async () => {
+    const other = `    reject: { grace: 48h }
+    tests:
+      - { name: kept, given: { order: { comment: keep } }, expect: reject }
+      - { name: not kept, given: { order: { comment: "" } }, expect: none }
+`;
+    const text = UNLUCKY.replace('accept-kept', 'reject-kept').replace('accept', 'reject') + other;
+    const court = await createCourt(text, settingsWith({ matches_seen: 0 }));
+    await court.waiting();
+    await court.arm(90 * DAY, 'reject-kept');
+    await court.afterGrace({
+      readDelivery: () => court.order(1, { comment: 'keep' }).then(Object),
+    });
+    await expectStopped(court, 're-evaluation', /reject by reject-kept/);
+    expect(await court.decide()).toEqual(['1 reject']);
+    const due = court.clock.now() + 2 * DAY;
+    expect(await court.entry()).toMatchObject({ rule_id: 'reject-kept', due_at: due });
   });
 
   it('freshness: a mirror that lags, stock or credit that is old put it off', async () => {
@@ -300,6 +334,26 @@ describe('the rail', () => {
     await court.execute();
     expect(await court.meant()).toEqual(['1 rejected']);
   });
+
+  it('hours: at night it is rejected where the settings say so', async () => {
+    const court = await createCourt(UNLUCKY, settingsWith({ business_hours_only: false }));
+    await court.clock.advance(10 * HOUR);
+    await court.waiting();
+    await court.afterGrace();
+    expect(await court.meant()).toEqual(['1 rejected']);
+  });
+});
+
+it('a reject does not begin to wait while the rules only observe', async () => {
+  const court = await createCourt();
+  await court.unlucky(1);
+  await court.decide();
+  await court.arm();
+  expect(await court.decide({ mode: 'observe' })).toEqual(['1 reject']);
+  expect(await court.overview()).toMatchObject({ waiting: [] });
+  await court.clock.advance(HOUR);
+  expect(await court.decide()).toEqual(['1 reject']);
+  expect(await court.entry()).toMatchObject({ due_at: court.clock.now() + DAY });
 });
 
 describe('two reject rules that match the same delivery', () => {

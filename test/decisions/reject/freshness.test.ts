@@ -1,0 +1,93 @@
+/** How fresh must be what a reject rests on, where it is read from one row or many. */
+import { describe, expect, it } from 'vitest';
+import { type Court, createCourt, DAY, HOUR, UNLUCKY } from './support.ts';
+
+const MINUTE = 60_000;
+
+/** Delivery 1 waits, by a rule that asks this about its lines, too; its grace is over. */
+async function afterGraceOf(clause: string, stock: (court: Court) => Promise<void>) {
+  const [before, after] = UNLUCKY.split('      - order.country in');
+  const court = await createCourt(`${before}      - ${clause}\n      - order.country in${after}`);
+  const { clock, store } = court;
+  const [rule] = court.rules().ruleSet.rules;
+  const arming = { rule_id: rule?.id ?? '', rule_hash: rule?.hash ?? '', reason: '', actor: 'x' };
+  const open = { ended_at: null, ended_by: null, end_reason: null, report_id: 1 };
+  await store.db
+    .insertInto('arming')
+    .values({ ...arming, ...open, at: 0, expires_at: clock.now() + 9 * DAY })
+    .execute();
+  await stock(court);
+  await court.unlucky(1);
+  expect(await court.decide()).toEqual(['1 reject']);
+  await clock.advance(DAY);
+  await court.fresh();
+  await court.execute();
+  return court;
+}
+
+describe('a reject that rests on the stock', () => {
+  it.each([
+    'delivery.lines.exists(line, line.stock_free == 0)',
+    'delivery.lines.exists(line, line.missing > 0)',
+  ])('waits for a pull of it: %s', async (clause) => {
+    const court = await afterGraceOf(clause, (house) => house.stock({ a: 0 }));
+    expect((await court.entry()).detail).toBe('the stock is 1d old, allowed are 60m');
+    await court.stock({ a: 0 });
+    await court.clock.advance(10 * MINUTE);
+    await court.execute();
+    expect(await court.meant()).toEqual(['1 rejected']);
+  });
+
+  it('waits for one by a clock that is right', async () => {
+    const clause = 'delivery.lines.exists(line, line.stock_free == 0)';
+    const court = await afterGraceOf(clause, async ({ clock, stock }) => {
+      clock.step(30 * DAY);
+      await stock({ a: 0 });
+      clock.step(-30 * DAY);
+    });
+    expect((await court.entry()).detail).toBe('the stock: its age is not known');
+    expect(await court.meant()).toEqual([]);
+  });
+});
+
+describe('the mirror', () => {
+  it('is as fresh as the last event, whatever came while the clock was ahead', async () => {
+    const court = await createCourt();
+    await court.waiting();
+    await court.clock.advance(DAY);
+    const event = (event_id: string, received_at: number) =>
+      court.store.db
+        .insertInto('webhook_event')
+        .values({
+          ...{ event_id, received_at, sent_at: 0, type: null, order_id: null },
+          ...{ body: Buffer.of(), secret_name: '', last_duplicate_at: null, outcome: 'stored' },
+        })
+        .execute();
+    await event('ahead', court.clock.now() + HOUR);
+    await event('old', court.clock.now() - 16 * MINUTE);
+    await court.execute();
+    expect((await court.entry()).detail).toBe('the mirror is 16m old, allowed are 15m');
+    await event('new', court.clock.now());
+    await court.clock.advance(5 * MINUTE);
+    await court.execute();
+    expect(await court.meant()).toEqual(['1 rejected']);
+  });
+
+  it('is as old as the oldest order that is to be read', async () => {
+    const court = await createCourt();
+    await court.waiting();
+    await court.clock.advance(DAY);
+    const asked = { due_at: 0, cause: 'event:1' };
+    await court.store.db
+      .insertInto('refresh')
+      .values([
+        { ...asked, order_id: 77, requested_at: court.clock.now() - 16 * MINUTE },
+        { ...asked, order_id: 78, requested_at: court.clock.now() },
+      ])
+      .execute();
+    await court.fresh();
+    await court.execute();
+    expect((await court.entry()).detail).toMatch(/^an order to be read is 16m old/);
+    expect(await court.meant()).toEqual([]);
+  });
+});

@@ -1,0 +1,156 @@
+/** What becomes of a reject that waits when people, rules or the delivery say otherwise. */
+import { describe, expect, it } from 'vitest';
+import { createCourt, DAY, HOUR, settingsWith, UNLUCKY } from './support.ts';
+
+const WHO = { actor: 'ada', reason: 'agreed' };
+
+describe('a reject that waits', () => {
+  it.each([
+    ['of the delivery', UNLUCKY, 14],
+    ['of the rule', UNLUCKY.replace('[13, 14]', '[13]'), 13],
+  ])('has a new grace after another text %s', async (_, text, pieces) => {
+    const court = await createCourt(UNLUCKY, settingsWith({ matches_seen: 0 }));
+    await court.waiting();
+    await court.clock.advance(HOUR);
+    court.useRules(text);
+    await court.arm();
+    await court.unlucky(1, {}, pieces);
+    expect(await court.decide()).toEqual(['1 reject']);
+    const due = court.clock.now() + DAY;
+    const [rule] = court.rules().ruleSet.rules;
+    expect(await court.entry()).toMatchObject({ due_at: due, rule_hash: rule?.hash });
+  });
+
+  it('does not leave by the grace of another text, also where that is armed by now', async () => {
+    const court = await createCourt(UNLUCKY, settingsWith({ matches_seen: 0 }));
+    await court.waiting();
+    court.useRules(UNLUCKY.replace('[13, 14]', '[13]'));
+    await court.arm();
+    await court.afterGrace();
+    expect(await court.meant()).toEqual([]);
+    const detail = 'rule reject-unlucky has changed';
+    expect(await court.entry()).toMatchObject({ state: 'withdrawn', rail: 'arming', detail });
+  });
+
+  it('waits by a rule that matches, though one that does not has a longer grace', async () => {
+    const rule = UNLUCKY.slice(UNLUCKY.indexOf('  - id'), UNLUCKY.indexOf('  - id: accept'));
+    const longer = rule.replace('unlucky', 'large').replace('[13, 14]', '[15]');
+    const court = await createCourt(UNLUCKY + longer.replace('24h', '48h'));
+    await court.waiting();
+    expect(await court.entry()).toMatchObject({ rule_id: 'reject-unlucky' });
+  });
+
+  it('is withdrawn for an accept, also while a rail puts it off', async () => {
+    const court = await createCourt();
+    await court.waiting();
+    await court.afterGrace({ readDelivery: () => Promise.reject(new Error('no answer')) });
+    expect(await court.entry()).toMatchObject({ state: 'waiting', rail: 're-read' });
+    await court.order(1, { comment: 'keep' });
+    expect(await court.decide()).toEqual(['1 accept']);
+    expect(await court.entry()).toMatchObject({ state: 'withdrawn', rail: null });
+  });
+
+  it('is stopped when the lines are again those that a person has decided on', async () => {
+    const court = await createCourt();
+    await court.unlucky(1, {}, 14);
+    await court.decide();
+    await court.arm();
+    const said = { delivery: '1', actor: 'bo', reason: 'ask first' } as const;
+    await court.review.act({ ...said, action: 'hold' });
+    await court.unlucky(1);
+    expect(await court.decide()).toEqual(['1 reject']);
+    await court.unlucky(1, {}, 14);
+    expect(await court.decide()).toEqual([]);
+    expect(await court.entry()).toMatchObject({ state: 'stopped', ended_by: 'person' });
+  });
+
+  it('is as it was when the daemon stops while the service is asked', async () => {
+    const court = await createCourt();
+    await court.waiting();
+    const before = await court.latest();
+    await court.clock.advance(DAY);
+    await court.fresh();
+    const asked = Promise.withResolvers<void>();
+    const end = court.begin({
+      readDelivery: (_order, _delivery, signal) => {
+        asked.resolve();
+        return new Promise((_, reject) => {
+          signal.addEventListener('abort', () => reject(signal.reason));
+        });
+      },
+    });
+    await asked.promise;
+    await end().catch(() => undefined);
+    expect(await court.latest()).toEqual(before);
+    expect(await court.entry()).toMatchObject({ state: 'waiting', rail: null });
+  });
+});
+
+describe('what a limit stopped', () => {
+  /** Of deliveries 1 and 2 the second one is held; the breaker is reset. */
+  async function stopped(before: (court: Awaited<ReturnType<typeof createCourt>>) => unknown) {
+    const court = await createCourt(UNLUCKY, settingsWith({ max_per_hour: 1 }));
+    for (const id of [1, 2]) await court.unlucky(id);
+    await court.decide();
+    await court.arm();
+    await before(court);
+    await court.decide();
+    await court.afterGrace();
+    expect(await court.entry(2)).toMatchObject({ state: 'held', rail: 'cap' });
+    await court.operations.resetBreaker(WHO);
+    await court.clock.advance(2 * HOUR);
+    return court;
+  }
+
+  it('is for the rules again once it has changed', async () => {
+    const court = await stopped(() => undefined);
+    await court.unlucky(2, {}, 14);
+    expect(await court.decide()).toContain('2 reject');
+  });
+
+  it('stays held though a person had left it to the rules before', async () => {
+    const court = await stopped(async ({ review }) => {
+      const request = { delivery: '2', actor: 'bo', reason: 'seen', why: 'checked' } as const;
+      await review.act({ ...request, action: 'hold' });
+      await review.act({ ...request, action: 'release', toRules: true });
+    });
+    expect(await court.decide()).not.toContain('2 reject');
+    expect(await court.entry(2)).toMatchObject({ state: 'held' });
+  });
+});
+
+describe('the breaker', () => {
+  it('holds at once what still has its grace', async () => {
+    const court = await createCourt(UNLUCKY, settingsWith({ max_per_hour: 1 }));
+    for (const id of [1, 2]) await court.unlucky(id);
+    await court.decide();
+    await court.arm();
+    await court.decide();
+    await court.clock.advance(DAY / 2);
+    await court.unlucky(3);
+    expect(await court.decide()).toEqual(['3 reject']);
+    await court.clock.advance(DAY / 2);
+    await court.fresh();
+    await court.execute();
+    expect(await court.entry(3)).toMatchObject({ state: 'held', rail: 'breaker' });
+    expect(await court.decide()).toContain('3 hold');
+  });
+
+  it('trips over a push that fails while the next reject is looked up', async () => {
+    const court = await createCourt(UNLUCKY, settingsWith({ write_failures: 1 }));
+    for (const id of [1, 2]) await court.unlucky(id);
+    await court.decide();
+    await court.arm();
+    await court.decide();
+    await court.afterGrace({
+      async readDelivery(_order, id) {
+        if (id === 1) return {};
+        await court.store.db.updateTable('outbox').set({ attempts: 1 }).execute();
+        await court.endPush('refused', { answered: false });
+        return {};
+      },
+    });
+    expect(await court.meant()).toEqual(['1 rejected']);
+    expect((await court.overview()).breaker).toMatchObject({ rail: 'failures' });
+  });
+});
