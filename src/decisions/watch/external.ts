@@ -1,7 +1,7 @@
 /**
  * What people did to a delivery in the service itself. Every change of its status that was not
  * our push is journaled as a decision of `external`, and from then on the rules leave the delivery
- * alone until its lines change.
+ * alone until its lines change. A reject of it that waits is stopped.
  *
  * A change is ours when a push to that status had been sent and had not ended before the change
  * was seen. A push that found its status there before it was sent has confirmed somebody else's
@@ -14,6 +14,7 @@ import { UnknownStatus } from '../facts/status.ts';
 import { readSubject, type Subject } from '../facts.ts';
 import { isPushOf, MAY_HAVE_ARRIVED, undonePush } from '../push.ts';
 import { type DecisionMode, recordDecision } from '../record.ts';
+import { endEntry } from '../reject/queue.ts';
 import { linesHash } from '../review/touched.ts';
 import type { LoadedRuleSet } from '../rule-files.ts';
 
@@ -131,8 +132,11 @@ export async function noteExternal(
 ): Promise<void> {
   const change = await newChange(tx, orderDeliveryId);
   if (change) {
-    const external = isDone(change.to) && !(await isOurs(tx, orderDeliveryId, change));
-    if (external) await record(tx, context, orderDeliveryId, change.to);
+    if (!(await isOurs(tx, orderDeliveryId, change))) {
+      const end = { by: 'external', detail: `it was made ${change.to} in the service` };
+      await endEntry(tx, orderDeliveryId, { ...end, state: 'stopped', at: context.now });
+      if (isDone(change.to)) await record(tx, context, orderDeliveryId, change.to);
+    }
     await tx
       .updateTable('evaluation')
       .set({ feed_seq: change.seq })

@@ -64,6 +64,37 @@ describe('a reject that waits', () => {
     expect(await court.entry()).toMatchObject({ state: 'stopped', ended_by: 'person' });
   });
 
+  it('is left to a person who decided in the service while that was asked', async () => {
+    const court = await createCourt();
+    await court.waiting();
+    const shown = (status: string) =>
+      court.delivery({ id: 1, status, lines: [['a', 13]], more: { deliveryNo: 'DN-1' } });
+    const readDelivery = async () => {
+      await shown('accepted');
+      await court.decide();
+      return shown('pending').then(Object);
+    };
+    await court.afterGrace({ readDelivery });
+    expect(await court.meant()).toEqual([]);
+    expect(await court.entry()).toMatchObject({ state: 'stopped', ended_by: 'external' });
+  });
+
+  it.each([
+    [['accepted'], 'it was made accepted in the service'],
+    [['accepted', 'pending'], 'it was made pending in the service'],
+    [['canceled'], 'it was made canceled in the service'],
+  ])('is stopped once somebody made it %s in the service', async (statuses, detail) => {
+    const court = await createCourt();
+    await court.waiting();
+    for (const status of statuses) {
+      await court.clock.advance(HOUR);
+      await court.delivery({ id: 1, status, lines: [['a', 13]], more: { deliveryNo: 'DN-1' } });
+    }
+    await court.decide();
+    expect(await court.entry()).toMatchObject({ state: 'stopped', ended_by: 'external', detail });
+    expect(await court.overview()).toMatchObject({ waiting: [] });
+  });
+
   it('is as it was when the daemon stops while the service is asked', async () => {
     const court = await createCourt();
     await court.waiting();
