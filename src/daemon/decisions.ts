@@ -50,10 +50,7 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
     },
     settleMs: config.decisions.settle,
     reconsiderMs: config.decisions.reconsider,
-    onDecided(decided) {
-      if (decided.outcome.kind === 'reject') rejects.nudge();
-      deps.onDecided(decided);
-    },
+    onDecided: deps.onDecided,
   });
   const rejects = createRejectExecutor({
     ...{ store, log, rules, onPush, clock: pulse.clockOf('rejects') },

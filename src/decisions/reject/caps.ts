@@ -6,6 +6,7 @@
  */
 import { sql } from 'kysely';
 import { formatMinorUnits } from '../../lib/money.ts';
+import { completeFacts } from '../../rules/facts/derive.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 import type { Tx } from '../../store/store.ts';
@@ -23,14 +24,11 @@ export interface Candidate {
   readonly currency: string | null;
 }
 
-export function candidateOf(rule: Rule, { order, delivery }: Facts): Candidate {
+export function candidateOf(rule: Rule, facts: Facts): Candidate {
+  const { order, delivery } = completeFacts(facts);
   const { account_no: accountNo = null } = order;
-  const { currency = order.currency ?? null } = delivery;
-  let amount: number | null = 0;
-  for (const { price, quantity } of delivery.lines) {
-    amount = amount === null || typeof price !== 'number' ? null : amount + price * quantity;
-  }
-  return { rule, accountNo, amount: delivery.amount ?? amount, currency };
+  const { amount = null, currency = null } = delivery;
+  return { rule, accountNo, amount, currency };
 }
 
 interface Intent {

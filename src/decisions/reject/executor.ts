@@ -255,7 +255,6 @@ export function createRejectExecutor(deps: RejectDeps): RejectExecutor {
           await carryOut(deps, entry, signal);
           await nextTurn();
         }
-        if (wake.signal.aborted) continue;
         const [first] = await waitingEntries(store.db);
         const due = first?.dueAt ?? Number.POSITIVE_INFINITY;
         const wait = Math.max(1, Math.min(SLEEP_MS_MAX, due - clock.now()));
