@@ -51,9 +51,11 @@ describe('an accept that was not sent yet', () => {
     const house = await createHouse();
     await house.delivery({ id: 1 });
     await acceptByHand(house, 1);
+    await house.delivery({ id: 2, order: 2 });
+    expect(await house.decide()).toEqual(['2 accept']);
     await house.decide(parts);
-    const push = await house.store.db.selectFrom('outbox').select('state').execute();
-    expect(push).toEqual([{ state: 'queued' }]);
+    const push = house.store.db.selectFrom('outbox').select('state').orderBy('outbox_id');
+    expect(await push.execute()).toEqual([{ state: 'queued' }, { state: 'canceled' }]);
   });
 
   it('leaves where its rule was only edited', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { decisionsOf, listDeliveries } from '../../../src/decisions/desk.ts';
 import { readStatus } from '../../../src/ops/status.ts';
-import { createHouse, type House, loadedRules } from '../support.ts';
+import { acceptByHand, createHouse, type House, loadedRules } from '../support.ts';
 
 const HOUR = 3_600_000;
 
@@ -86,6 +86,16 @@ describe('a hold', () => {
     expect(await openIncidents(house)).toEqual(['hold_expired 1']);
     await house.delivery({ id: 1, lines: [['a', 3]] });
     expect(await house.decide(set)).toEqual(['1 accept']);
+    expect(await openIncidents(house)).toEqual([]);
+    expect(await holdsOf(house)).toEqual([]);
+  });
+
+  it('is over with its incident when a person has decided', async () => {
+    const { house, set } = await houseWithHold('{ at_most: 1h, then: escalate }');
+    await house.clock.advance(HOUR);
+    await house.decide(set);
+    expect(await openIncidents(house)).toEqual(['hold_expired 1']);
+    await acceptByHand(house, 1);
     expect(await openIncidents(house)).toEqual([]);
     expect(await holdsOf(house)).toEqual([]);
   });

@@ -167,6 +167,16 @@ describe('the breaker', () => {
     expect(await court.decide()).toContain('3 hold');
   });
 
+  it('counts a push that failed although a person was faster than who counts', async () => {
+    const court = await createCourt();
+    await court.waiting();
+    await court.afterGrace();
+    await court.endPush('refused', { answered: false });
+    await court.review.act({ ...WHO, action: 'hold', delivery: '1' });
+    await court.execute();
+    expect(await court.entry()).toMatchObject({ state: 'failed', rail: 'push' });
+  });
+
   it('trips over a push that fails while the next reject is looked up', async () => {
     const court = await createCourt(UNLUCKY, settingsWith({ write_failures: 1 }));
     for (const id of [1, 2]) await court.unlucky(id);
