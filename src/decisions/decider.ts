@@ -123,7 +123,8 @@ async function decideDue(
   wake: AbortSignal,
 ): Promise<number> {
   const now = deps.clock.now();
-  for (const [id, until] of aside) if (until <= now) aside.delete(id);
+  const at = deps.clock.monotonic();
+  for (const [id, until] of aside) if (until <= at) aside.delete(id);
   const { mode, rules } = contextOf(deps);
   const { accepted } = readsOf(rules.ruleSet);
   const query = { rulesKey: rulesKey(mode, rules), now, settleMs: deps.settleMs, accepted };
@@ -140,7 +141,7 @@ async function decideDue(
       if (decided) report(deps, delivery.trigger, decided);
     } catch (thrown) {
       if (isStoreUnusable(thrown)) throw thrown;
-      aside.set(delivery.orderDeliveryId, now + ASIDE_MS);
+      aside.set(delivery.orderDeliveryId, at + ASIDE_MS);
       const error = toError(thrown);
       await tellUndecidable(deps.store.db, delivery.orderDeliveryId, error, now);
       deps.log.error({ delivery: delivery.orderDeliveryId, err: error }, 'cannot decide');

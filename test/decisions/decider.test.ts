@@ -362,6 +362,27 @@ describe('many deliveries', () => {
     expect((await incidents())[0]?.resolved_at).not.toBeNull();
   });
 
+  it('are decided soon where they could not be before the clock was set back', async () => {
+    const house = await createHouse();
+    await house.order(1, { status: 'sleeping' });
+    await house.delivery({ id: 1 });
+    const decided: number[] = [];
+    const decider = createDecider({
+      ...{ store: house.store, clock: house.clock, log: silentLogger(), mode: 'live' },
+      ...{ rules: () => loadedRules(ACCEPT_SMALL), settleMs: 0, reconsiderMs: 900_000 },
+      ...{ onPush: () => undefined, onDecided: (one) => decided.push(one.orderDeliveryId) },
+    });
+    const stop = new AbortController();
+    const done = decider.run(stop.signal);
+    await house.clock.advance(1);
+    house.clock.step(-24 * 60 * MINUTE);
+    await house.order(1);
+    await house.clock.advance(2 * MINUTE);
+    stop.abort();
+    await done;
+    expect(decided).toEqual([1]);
+  });
+
   it('are told no more once somebody has decided what could not be', async () => {
     const house = await createHouse();
     await house.delivery({ id: 1 });
