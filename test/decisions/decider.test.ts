@@ -30,6 +30,25 @@ describe('a pending delivery', () => {
     expect(await house.decisions()).toEqual([{ id: 1, outcome: 'hold', trigger: 'new' }]);
   });
 
+  it('is decided once although the reason tells how old it is', async () => {
+    const house = await createHouse();
+    const text = ACCEPT_SMALL.replaceAll('20', '1').replace('pieces', 'for {{delivery.age}}');
+    const rules = loadedRules(text.replace('quantity > 1', 'age < days(9)'));
+    await house.delivery({ id: 1 });
+    expect(await house.decide({ rules: () => rules })).toEqual(['1 hold']);
+    await house.clock.advance(20 * MINUTE);
+    expect(await house.decide({ rules: () => rules })).toEqual([]);
+  });
+
+  it('is decided again when no rule does it and the reason is another', async () => {
+    const house = await createHouse();
+    await house.delivery({ id: 1, lines: [] });
+    expect(await house.decide()).toEqual(['1 hold']);
+    const gone = { deleted_at: house.clock.now() };
+    await house.store.db.updateTable('sales_order').set(gone).execute();
+    expect(await house.decide()).toEqual(['1 hold']);
+  });
+
   it('is decided again when it, its order or the rules have changed', async () => {
     const house = await createHouse();
     await house.delivery({ id: 1, lines: [['a', 30]] });

@@ -177,6 +177,11 @@ describe('the breaker', () => {
     await court.clock.advance(24 * HOUR);
     await reject(6);
     expect(await court.meant()).toContain('6 rejected');
+    await court.store.db.updateTable('outbox').set({ attempts: 1 }).execute();
+    await court.endPush('confirmed', { answered: true });
+    await court.execute();
+    await reject(7);
+    expect(await court.meant()).toContain('7 rejected');
   });
 
   it('does not trip over pushes that it called off while their answer was out', async () => {

@@ -328,8 +328,9 @@ describe('the rail', () => {
     await court.afterGrace();
     await expectStopped(court, 'hours', /nobody is at work/);
     expect(new Date((await court.entry()).due_at).toISOString()).toBe('2026-01-07T08:00:00.000Z');
+    await court.clock.advance(13 * HOUR);
     expect(await court.decide()).toEqual([]);
-    await court.clock.advance(14 * HOUR);
+    await court.clock.advance(HOUR);
     await court.fresh();
     await court.execute();
     expect(await court.meant()).toEqual(['1 rejected']);

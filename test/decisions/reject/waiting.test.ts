@@ -21,6 +21,16 @@ describe('a reject that waits', () => {
     expect(await court.entry()).toMatchObject({ due_at: due, rule_hash: rule?.hash });
   });
 
+  it('has a new grace after a change that no rule sees', async () => {
+    const court = await createCourt();
+    await court.waiting();
+    await court.clock.advance(HOUR);
+    const more = { deliveryNo: 'DN-1', packedBy: 'bo' };
+    await court.delivery({ id: 1, lines: [['a', 13]], more });
+    expect(await court.decide()).toEqual([]);
+    expect(await court.entry()).toMatchObject({ due_at: court.clock.now() + DAY });
+  });
+
   it('does not leave by the grace of another text, also where that is armed by now', async () => {
     const court = await createCourt(UNLUCKY, settingsWith({ matches_seen: 0 }));
     await court.waiting();
