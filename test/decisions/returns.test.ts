@@ -248,7 +248,11 @@ rules:
     await house.customer({ blocked: true });
     expect(await house.decide(set)).toEqual(['1 hold']);
     const { db } = house.store;
-    await db.updateTable('outbox').set({ state: 'in_doubt' }).where('ended_at', 'is', null).execute();
+    await db
+      .updateTable('outbox')
+      .set({ state: 'in_doubt' })
+      .where('ended_at', 'is', null)
+      .execute();
     const dataDir = dirname(house.store.path);
     const killSwitch = await openKillSwitch({ ...house, log: silentLogger(), dataDir });
     await killSwitch.stop({ actor: 'anna', reason: 'a look at the rules' });

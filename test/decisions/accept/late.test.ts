@@ -8,15 +8,18 @@ it.each([
   ['15m', 15 * MINUTE],
   // In less it might never leave.
   ['10s', MINUTE],
-])('may wait as long as the mirror may be old, %s, and a minute in any case', async (mirror, ms) => {
-  const house = await createHouse();
-  const settings = JSON.stringify({ version: 1, rails: { freshness: { mirror } } });
-  const rules = loadedRules(ACCEPT_SMALL, settings);
-  await house.delivery({ id: 1 });
-  expect(await house.decide({ rules: () => rules })).toEqual(['1 accept']);
-  const push = await house.store.db.selectFrom('outbox').select('body').executeTakeFirstOrThrow();
-  expect(JSON.parse(push.body)).toMatchObject({ sendBefore: house.clock.now() + ms });
-});
+])(
+  'may wait as long as the mirror may be old, %s, and a minute in any case',
+  async (mirror, ms) => {
+    const house = await createHouse();
+    const settings = JSON.stringify({ version: 1, rails: { freshness: { mirror } } });
+    const rules = loadedRules(ACCEPT_SMALL, settings);
+    await house.delivery({ id: 1 });
+    expect(await house.decide({ rules: () => rules })).toEqual(['1 accept']);
+    const push = await house.store.db.selectFrom('outbox').select('body').executeTakeFirstOrThrow();
+    expect(JSON.parse(push.body)).toMatchObject({ sendBefore: house.clock.now() + ms });
+  },
+);
 
 it.each([
   ['nobody had refused it', undefined, ['1 accept']],
