@@ -158,6 +158,13 @@ rules:
     expect(hold?.until_at).toBe(Date.parse('2026-11-23T07:00:00Z'));
   });
 
+  it('has the rules asked again before its time is up where it says so', async () => {
+    const { house } = await houseWithHold('{ until: 2h, at_most: 9h }');
+    const looks = house.store.db.selectFrom('evaluation').select(['due_at', 'due_why']);
+    const dueAt = house.clock.now() + 2 * HOUR;
+    expect(await looks.execute()).toEqual([{ due_at: dueAt, due_why: 'hold' }]);
+  });
+
   it('begins anew with another text of its rule', async () => {
     const { house } = await houseWithHold('{ at_most: 24h }');
     await house.clock.advance(20 * HOUR);
@@ -261,7 +268,11 @@ rules:
     await house.delivery({ id: 1, more: { fulfilledLineItems: [line] } });
     await house.clock.advance(3 * HOUR);
     expect(await house.decide(set)).toEqual(['1 hold']);
+    await house.clock.advance(3 * HOUR);
+    await house.decide(set);
     expect(await house.pushes()).toEqual([]);
+    // Nothing else would ever come of it.
+    expect(await openIncidents(house)).toEqual(['hold_expired 1']);
   });
 });
 
