@@ -68,6 +68,7 @@ describe('business days', () => {
 describe('business hours', () => {
   it('run only while somebody is at work', () => {
     expect(ends('2026-11-20T13:00:00Z', '1 business hour')).toBe('2026-11-20T14:00');
+    expect(ends('2026-11-20T13:00:00Z', '2 business hours')).toBe('2026-11-20T15:00');
     expect(ends('2026-11-20T13:00:00Z', '4 business hours')).toBe('2026-11-23T09:00');
     expect(ends('2026-11-21T10:00:00Z', '9 business hours')).toBe('2026-11-24T08:00');
   });
