@@ -166,6 +166,23 @@ describe('a pending delivery', () => {
     expect(await house.decide()).toEqual(['1 accept']);
   });
 
+  it('tells of a field of the ERP that is of another kind, until it is not', async () => {
+    const house = await createHouse();
+    const settings = 'version: 1\ncustomer_fields: { group: text }\n';
+    const rules = loadedRules(ACCEPT_COVERED, settings);
+    await house.order(1, { shippingAddress: { accountNo: 'C-1' } });
+    await house.delivery({ id: 1 });
+    const open = async (group: string | number) => {
+      await house.customer({ extra: { group } });
+      await house.order(1, { comment: String(group), shippingAddress: { accountNo: 'C-1' } });
+      expect(await house.decide({ rules: () => rules })).toEqual(['1 hold']);
+      const incidents = house.store.db.selectFrom('incident').where('resolved_at', 'is', null);
+      return incidents.select(['kind', 'key']).execute();
+    };
+    expect(await open(7)).toEqual([{ kind: 'customer_field', key: 'C-1' }]);
+    expect(await open('B')).toEqual([]);
+  });
+
   it('that no rule is about is journaled and left pending', async () => {
     const house = await createHouse();
     const rules = loadedRules(ACCEPT_SMALL.replaceAll('20', '-1').replaceAll('> -1', '< -1'));
