@@ -5,20 +5,14 @@
  * One log-in serves all waiters; it passes the gate, which keeps log-ins apart (also across
  * restarts, the last one is remembered by the store). A 401 means that the token died early: one
  * log-in, one repetition, then the caller is told; where a stream says it in its body, the caller
- * is told at once. Refused credentials are remembered for a
- * while, so that a wrong secret does not hammer the service.
+ * is told at once. Refused credentials are remembered for a while, so that a wrong secret does not
+ * hammer the service.
  *
  * What goes wrong here is always RetryLaterError: the caller's own request was not carried out,
  * and a wrong secret must never look like an order that the service refused.
  */
 import type { Clock } from '../lib/clock.ts';
-import {
-  InDoubtError,
-  LoginAgainError,
-  RefusedError,
-  RetryLaterError,
-  toError,
-} from '../lib/errors.ts';
+import { LoginAgainError, RefusedError, RetryLaterError, toError } from '../lib/errors.ts';
 import { isJsonObject } from '../lib/json.ts';
 import type { Scrubber, Secret } from '../lib/secret.ts';
 import { type HttpRequest, isSafe } from './http/request.ts';
@@ -121,8 +115,6 @@ export interface LoginCredential {
 
 export interface SessionOptions {
   readonly credential: KeyCredential | LoginCredential;
-  /** True: a 401 to a request with an effect is taken as in doubt, not as "not done". */
-  readonly unauthorizedIsInDoubt?: boolean | undefined;
 }
 
 /** `refused`: the service was there and gave no token. */
@@ -294,9 +286,6 @@ export function createSession(options: SessionOptions, deps: SessionDeps): Sessi
         if (!(error instanceof LoginAgainError)) throw error;
         const final = tokens.drop(token, error);
         if (final) throw final;
-        if (options.unauthorizedIsInDoubt && !isSafe(request)) {
-          throw new InDoubtError('session.in_doubt', error.message, { cause: error });
-        }
         if (repeated) throw tokenRefused(error);
         request.tally?.retried();
       }

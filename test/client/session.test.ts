@@ -9,7 +9,7 @@ import {
 } from '../../src/client/session.ts';
 import type { Transport } from '../../src/client/transport.ts';
 import { type Clock, manualClock, systemClock } from '../../src/lib/clock.ts';
-import { InDoubtError, RetryLaterError } from '../../src/lib/errors.ts';
+import { RetryLaterError } from '../../src/lib/errors.ts';
 import { createScrubber, Secret } from '../../src/lib/secret.ts';
 import { answerJson, envelope, impatient, rejection, startFaulty } from './support.ts';
 
@@ -93,7 +93,7 @@ interface House {
 
 async function house(
   use: (house: House) => Promise<void>,
-  options: { clock?: Clock; spacing?: LoginSpacing; inDoubt?: boolean } = {},
+  options: { clock?: Clock; spacing?: LoginSpacing } = {},
 ): Promise<void> {
   const clock = options.clock ?? systemClock();
   const service = await startService(clock);
@@ -103,10 +103,7 @@ async function house(
   const spacingMs = options.clock ? 6_000 : 1;
   const gate = createLoginGate(clock, options.spacing ?? inMemory(), spacingMs);
   const credential = loginAt(service.url);
-  const session = createSession(
-    { credential, unauthorizedIsInDoubt: options.inDoubt },
-    { transport, clock, scrubber, gate },
-  );
+  const session = createSession({ credential }, { transport, clock, scrubber, gate });
   try {
     await use({ session, service, transport, scrub: scrubber.scrub });
   } finally {
@@ -155,19 +152,6 @@ describe('session', () => {
       expect(error).toMatchObject({ name: 'RetryLaterError', code: 'session.token_refused' });
       expect(service.work).toEqual(['POST /p token-1', 'POST /p token-2']);
     });
-  });
-
-  it('takes a 401 to a write as in doubt when told to', async () => {
-    await house(
-      async ({ session, service }) => {
-        await session.request(read(service.url));
-        service.valid = 'revoked';
-        const error = await rejection(session.request(push(service.url)));
-        expect(error).toBeInstanceOf(InDoubtError);
-        expect(service.work.filter((line) => line.startsWith('POST'))).toHaveLength(1);
-      },
-      { inDoubt: true },
-    );
   });
 
   it('keeps log-ins six seconds apart, also after a restart', async () => {

@@ -1,6 +1,6 @@
 /** A token that died, told by the envelope of an answer whose own status is 200. */
 import { expect, it, onTestFinished } from 'vitest';
-import { createLoginGate, createSession, type SessionOptions } from '../../src/client/session.ts';
+import { createLoginGate, createSession } from '../../src/client/session.ts';
 import { createV1Client, type V1Client } from '../../src/client/v1/client.ts';
 import { VARIANT_LIST_DEFAULTS } from '../../src/client/v1/variants.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -19,11 +19,7 @@ const LOGIN = {
 } as const;
 
 /** A service that says 401 inside of a 200, and a client that is logged in there. */
-async function startService(
-  mode: 'stream' | 'pages',
-  also: Omit<SessionOptions, 'credential'> = {},
-  key?: Secret,
-) {
+async function startService(mode: 'stream' | 'pages', key?: Secret) {
   const service = { valid: '', logins: 0, acceptsNothing: false, refusal: 0 };
   const server = await startFaulty((request, response) => {
     if (request.url === '/auth/login') {
@@ -48,7 +44,6 @@ async function startService(
   const gate = createLoginGate(clock, { lastLoginAt: () => undefined, recordLogin() {} }, 1);
   const sender = createSession(
     {
-      ...also,
       credential: key
         ? { kind: 'key', header: 'x-token', key }
         : { ...LOGIN, url: `${server.url}/auth/login` },
@@ -103,17 +98,8 @@ it('is given up for now when the next one is refused as well', async () => {
   expect(service.logins).toBe(2);
 });
 
-it('puts a write in doubt when told to', async () => {
-  const { service, seen, client } = await startService('pages', { unauthorizedIsInDoubt: true });
-  await client.orders();
-  service.valid = 'revoked';
-  const error = await rejection(client.createOrder({ reference: 'R' }));
-  expect(error).toMatchObject({ name: 'InDoubtError', code: 'session.in_doubt' });
-  expect(seen.filter((line) => line === 'POST /orders')).toHaveLength(1);
-});
-
 it.each(['stream', 'pages'] as const)('is a key that was refused, mode %s', async (mode) => {
-  const { client } = await startService(mode, {}, new Secret('api key', 'dead'));
+  const { client } = await startService(mode, new Secret('api key', 'dead'));
   const refused = { name: 'RetryLaterError', code: 'session.key_refused' };
   expect(await rejection(client.orders())).toMatchObject(refused);
   expect(await rejection(stock(client))).toMatchObject(refused);
