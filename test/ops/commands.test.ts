@@ -150,7 +150,7 @@ describe('doctor', () => {
     expect(byName.get('freshness')).toMatchObject({ text: 'nothing was pulled yet' });
     expect(byName.get('data folder')).toMatchObject({ advice: expect.stringContaining('chmod') });
     expect(byName.get('schedules')).toMatchObject({
-      text: 'stock runs every 1d, but is stale after 45m',
+      text: 'stock has 1d between runs, but is stale after 45m',
     });
     expect(byName.get('sending')).toMatchObject({ advice: 'selvedge resume' });
     expect(byName.get('service V1')).toMatchObject({

@@ -17,6 +17,9 @@ import { bad, type Finding, fine, odd, skipped } from './finding.ts';
 
 const OTHERS = 0o007;
 const BACKUP_MS_MAX = 26 * 3_600_000;
+const DAY_MS = 86_400_000;
+/** One in each minute of a day: more are not looked at. */
+const RUNS_MAX = 1_440;
 
 export function checkVersions(): Finding[] {
   const memory = new Database(':memory:');
@@ -52,6 +55,18 @@ export async function checkDisk({ dataDir, store }: Config): Promise<Finding[]> 
   return [fine('disk', text)];
 }
 
+/** The first time between two runs, within a day of the schedule, that is longer than this. */
+function gapAbove(schedule: string, first: number, longestMs: number): number | undefined {
+  let at = first;
+  for (let runs = 0; runs < RUNS_MAX && at - first < DAY_MS; runs += 1) {
+    const next = nextRunAfter(schedule, at);
+    if (next === undefined) return undefined;
+    if (next - at > longestMs) return next - at;
+    at = next;
+  }
+  return undefined;
+}
+
 /** Gaps between runs, over a day of the schedule, against how old the data may get. */
 export function checkSchedules(config: Config, now: number): Finding[] {
   const streams = Object.entries(pulledStreams(config));
@@ -60,10 +75,10 @@ export function checkSchedules(config: Config, now: number): Finding[] {
     if (first === undefined) {
       return [bad('schedules', `${name} never runs (${schedule})`, `correct streams.${name}`)];
     }
-    const second = nextRunAfter(schedule, first) ?? first;
-    if (second - first <= freshness) return [];
-    const gap = formatDuration(second - first);
-    const text = `${name} runs every ${gap}, but is stale after ${formatDuration(freshness)}`;
+    const gapMs = gapAbove(schedule, first, freshness);
+    if (gapMs === undefined) return [];
+    const limit = formatDuration(freshness);
+    const text = `${name} has ${formatDuration(gapMs)} between runs, but is stale after ${limit}`;
     return [odd('schedules', text, `set streams.${name}.freshness above its schedule's gap`)];
   });
   return findings.length > 0 ? findings : [fine('schedules', 'each within its freshness')];

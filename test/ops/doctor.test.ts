@@ -1,0 +1,26 @@
+import { expect, it } from 'vitest';
+import { checkSchedules } from '../../src/daemon/doctor/machine.ts';
+import { checkV1 } from '../../src/daemon/doctor/network.ts';
+import { startTestReference, testConfig } from '../support/house.ts';
+
+it.each([
+  [30_000, 'ok'],
+  [-30_000, 'ok'],
+  [30_001, 'failed'],
+  [-30_001, 'failed'],
+  [null, 'skipped'],
+])('finds a clock that is %j ms off %s', async (clockOffsetMs, grade) => {
+  const findings = await checkV1(async () => ({ tookMs: 1, clockOffsetMs }));
+  expect(findings.find(({ check }) => check === 'clock')?.grade).toBe(grade);
+});
+
+it('sees the longest gap of a schedule, whatever the time of day', async () => {
+  const schedule = { path: 'streams.orders.schedule', value: '*/15 8-18 * * *' };
+  const config = testConfig(await startTestReference(), { overrides: [schedule] });
+  for (const hour of [10, 22]) {
+    const found = checkSchedules(config, Date.UTC(2026, 0, 5, hour, 50));
+    expect([hour, found.map(({ text }) => text).join()]).toEqual([
+      ...[hour, expect.stringContaining('orders has 13h 15m between runs, but is stale after ')],
+    ]);
+  }
+});
