@@ -115,6 +115,44 @@ describe('limiter', () => {
     expect(names()).toEqual(['push']);
   });
 
+  it('does not make up for the time in which nobody asked', async () => {
+    const clock = manualClock();
+    const limiter = createLimiter({ requestsPerSecond: 20, concurrencyMax: 1_000 }, clock);
+    const { started, ask } = starter(limiter, clock);
+    void ask('first', 'push');
+    await clock.advance(3_600_000);
+    for (let index = 0; index < 100; index += 1) void ask(`r${index}`, 'push');
+    await clock.advance(999);
+    expect(started.length).toBeLessThanOrEqual(23);
+  });
+
+  it('pauses for the longest time that was asked for, but never for minutes', async () => {
+    const clock = manualClock();
+    const limiter = createLimiter({ requestsPerSecond: undefined, concurrencyMax: 4 }, clock);
+    const { names, ask } = starter(limiter, clock);
+    limiter.pause(3_600_000);
+    limiter.pause(0);
+    void ask('push', 'push');
+    await clock.advance(9_999);
+    expect(names()).toEqual([]);
+    await clock.advance(1);
+    expect(names()).toEqual(['push']);
+  });
+
+  it('takes nobody out of the queue for one who has a place and gives up', async () => {
+    const clock = manualClock();
+    const limiter = createLimiter({ requestsPerSecond: 1, concurrencyMax: 4 }, clock);
+    const { names, ask } = starter(limiter, clock);
+    const stop = new AbortController();
+    void ask('at once', 'push', stop.signal);
+    void ask('in its turn', 'push', stop.signal);
+    void ask('last', 'push');
+    await clock.advance(1_000);
+    stop.abort(new Error('done'));
+    await clock.advance(1_000);
+    expect(names()).toEqual(['at once', 'in its turn', 'last']);
+  });
+
   it('forgets a waiter that has given up', async () => {
     const clock = manualClock();
     const limiter = createLimiter({ requestsPerSecond: 1, concurrencyMax: 4 }, clock);

@@ -247,6 +247,104 @@ describe('session', () => {
     );
   });
 
+  it('sends a log-in when its time is durable, and the next one in its own time', async () => {
+    const clock = manualClock();
+    const durable = Promise.withResolvers<void>();
+    const spacing = inMemory();
+    const recordLogin = async (): Promise<void> => {
+      await durable.promise;
+      spacing.last = clock.now();
+    };
+    const gate = createLoginGate(clock, { ...spacing, recordLogin }, 6_000);
+    const passed: number[] = [];
+    for (const _ of [1, 2]) void gate.pass().then(() => passed.push(clock.monotonic()));
+    await clock.advance(10_000);
+    expect(passed).toEqual([]);
+    durable.resolve();
+    await clock.advance(10_000);
+    expect(passed).toEqual([10_000, 16_000]);
+  });
+
+  it('holds log-ins for the longest of the waits that were asked for', async () => {
+    const clock = manualClock();
+    const gate = createLoginGate(clock, inMemory(), 6_000);
+    gate.hold(20_000);
+    gate.hold(0);
+    let hasPassed = false;
+    void gate.pass().then(() => {
+      hasPassed = true;
+    });
+    await clock.advance(19_000);
+    gate.hold(10_000);
+    await clock.advance(9_999);
+    expect(hasPassed).toBe(false);
+    await clock.advance(1);
+    expect(hasPassed).toBe(true);
+  });
+
+  it('tells its waiters after the third log-in that failed, each sent in its time', async () => {
+    const clock = manualClock();
+    const begin = clock.now();
+    await house(
+      async ({ session, service }) => {
+        service.refusals.push({ status: 503 }, { status: 503 }, { status: 503 });
+        const call = rejection(session.request(push(service.url)));
+        for (const nth of [1, 2, 3]) {
+          await expect.poll(() => service.logins.length).toBe(nth);
+          if (nth < 3) await clock.advance(6_000);
+        }
+        expect(await call).toMatchObject({ code: 'service.unavailable' });
+        expect(service.logins.map((at) => at - begin)).toEqual([0, 6_000, 12_000]);
+      },
+      { clock },
+    );
+  });
+
+  it('takes no empty token, and says where it looked and when to try again', async () => {
+    await using server = await startFaulty((_request, response) => {
+      answerJson(response, 200, envelope(200, { token: '' }));
+    });
+    await using transport = impatient();
+    const clock = systemClock();
+    const gate = createLoginGate(clock, inMemory(), 1);
+    const deps = { transport, clock, scrubber: createScrubber(), gate };
+    const session = createSession({ credential: loginAt(server.url) }, deps);
+    expect(await rejection(session.request(push(server.url)))).toMatchObject({
+      code: 'session.login_refused',
+      retryAfterMs: 60_000,
+      hint: expect.stringContaining('/token, /data/token'),
+    });
+  });
+
+  it('keeps the token that came after one that is refused late', async () => {
+    const late = Promise.withResolvers<void>();
+    let logins = 0;
+    const keys: unknown[] = [];
+    await using server = await startFaulty(async (request, response) => {
+      if (request.url === '/auth/login') {
+        logins += 1;
+        answerJson(response, 200, envelope(200, { token: `token-${logins}` }));
+        return;
+      }
+      keys.push(request.headers['idempotency-key']);
+      const isFirst = request.headers['x-service-authorization'] === 'token-1';
+      if (isFirst && request.method === 'POST') await late.promise;
+      answerJson(response, isFirst ? 401 : 200, envelope(isFirst ? 401 : 200, {}));
+    });
+    await using transport = impatient();
+    const clock = systemClock();
+    const gate = createLoginGate(clock, inMemory(), 1);
+    const deps = { transport, clock, scrubber: createScrubber(), gate };
+    const session = createSession({ credential: loginAt(server.url) }, deps);
+    const headers = { 'idempotency-key': 'k' };
+    const slow = session.request({ ...push(server.url), headers });
+    await expect.poll(() => keys.length).toBe(1);
+    await session.request(read(server.url));
+    late.resolve();
+    expect((await slow).status).toBe(200);
+    expect([logins, keys]).toEqual([2, ['k', undefined, undefined, 'k']]);
+  });
+
   it('stops waiting for a log-in when the process stops', async () => {
     const clock = manualClock();
     const stop = new AbortController();
@@ -265,8 +363,12 @@ describe('session', () => {
         const stop = new AbortController();
         const leaves = rejection(session.request({ ...read(service.url), signal: stop.signal }));
         const stays = session.request(read(service.url));
+        const write = rejection(session.request({ ...push(service.url), signal: stop.signal }));
         stop.abort(new Error('left'));
         expect(await leaves).toMatchObject({ message: 'left' });
+        expect(await write).toMatchObject({ code: 'transport.not_sent', message: 'left' });
+        const late = session.request({ ...read(service.url), signal: stop.signal });
+        expect(await rejection(late)).toMatchObject({ message: 'left' });
         await clock.advance(6_000);
         await stays;
         expect(service.logins).toHaveLength(1);
@@ -293,7 +395,7 @@ describe('session', () => {
       service.valid = 'key-2';
       const error = await rejection(session.request(push(service.url)));
       expect(error).toBeInstanceOf(RetryLaterError);
-      expect(error).toMatchObject({ code: 'session.key_refused' });
+      expect(error).toMatchObject({ code: 'session.key_refused', retryAfterMs: 60_000 });
       expect(service.logins).toHaveLength(0);
     });
   });

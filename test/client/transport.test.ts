@@ -138,6 +138,8 @@ describe('transport', () => {
     [503, HTML, InDoubtError, 'transport.in_doubt'],
     [429, HTML, InDoubtError, 'transport.in_doubt'],
     [404, HTML, InDoubtError, 'transport.in_doubt'],
+    [404, { message: 'no route' }, InDoubtError, 'transport.in_doubt'],
+    [409, { error: 'x', message: 'of a proxy' }, InDoubtError, 'transport.in_doubt'],
     [500, envelope(500, {}), InDoubtError, 'transport.in_doubt'],
     [504, '', InDoubtError, 'transport.in_doubt'],
     [302, envelope(302, {}), InDoubtError, 'transport.in_doubt'],
@@ -261,16 +263,24 @@ describe('transport', () => {
     expect((await answer).status).toBe(200);
   });
 
-  it('hands a long Retry-After on instead of sitting on it', async () => {
-    await using server = await startFaulty((_request, response) => {
-      response.setHeader('retry-after', '600');
-      answerJson(response, 503, envelope(503, {}));
-    });
-    await using transport = impatient();
-    const error = await rejection(transport.request(get(server.url)));
-    expect(error).toMatchObject({ code: 'service.unavailable', retryAfterMs: 600_000 });
-    expect(server.seen).toHaveLength(1);
-  });
+  it.each([
+    [503, '600', 'service.unavailable', 600_000],
+    [502, '600', 'service.fault', 600_000],
+    [408, '600', 'service.fault', 600_000],
+    [503, '31536000', 'service.unavailable', 3_600_000],
+  ])(
+    'hands a long Retry-After on instead of sitting on it: %i after %s s',
+    async (status, seconds, code, retryAfterMs) => {
+      await using server = await startFaulty((_request, response) => {
+        response.setHeader('retry-after', seconds);
+        answerJson(response, status, envelope(status, {}));
+      });
+      await using transport = impatient();
+      const error = await rejection(transport.request(get(server.url)));
+      expect(error).toMatchObject({ name: 'RetryLaterError', code, retryAfterMs });
+      expect(server.seen).toHaveLength(1);
+    },
+  );
 
   it('refuses an answer that is larger than allowed', async () => {
     await using server = await startFaulty((_request, response) => {

@@ -129,6 +129,31 @@ describe('V1 answers', () => {
     });
   });
 
+  it.each([[undefined], [null], [[{ barcode: 'B' }]]])(
+    'takes %j for lines that cannot be read, never for none or for a quantity of nothing',
+    async (lines) => {
+      const ids = { orderId: 7, orderDeliveryId: 8, orderRefundId: 9, pendingRefundId: 10 };
+      const one = { ...ids, status: 'pending' };
+      const lists = {
+        orders: [{ ...one, orderLineItems: lines }],
+        deliveries: [{ ...one, fulfilledLineItems: lines }],
+        refunds: [{ ...one, refundedLineItems: lines }],
+        pendingRefunds: [{ ...one, refundLineItems: lines }],
+      };
+      await answeredWith(envelope(200, lists), async (client) => {
+        for (const list of [
+          await client.orders(),
+          await client.deliveries(7),
+          await client.refunds(7),
+          await client.pendingRefunds(7),
+        ]) {
+          expect(list.rows).toEqual([]);
+          expect(list.rejects).toMatchObject([{ path: expect.stringContaining('LineItems') }]);
+        }
+      });
+    },
+  );
+
   it.each([
     ['a failure inside a 200', envelope(500, {})],
     ['no envelope', [1, 2]],

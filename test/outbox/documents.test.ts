@@ -98,20 +98,31 @@ it('names every mistake with its path', () => {
 });
 
 it('becomes the body of the wire with the amounts that were handed in', () => {
-  const { document } = parsed('order', { ...ORDER, freight: { amount: '7', type: 'dhl' } });
+  const more = { comment: 'by noon', freight: { amount: '7', type: 'dhl' } };
+  const { document } = parsed('order', { ...ORDER, ...more });
   expect(orderBody(newOrderOf('A-1', readBody.order(document)), ORDER_SPELLING_DEFAULTS)).toEqual({
     reference: 'A-1',
     orderLineItems: [{ barcode: '570001', quantity: 2, price: 19.9 }],
+    comment: 'by noon',
     freight: { freightAmount: 7, freightType: 'dhl' },
   });
   const refund = parsed('pending_refund', {
     orderId: 7,
-    lines: [{ barcode: 'b', quantity: 1, price: 0.29, restock: true }],
+    lines: [
+      { barcode: 'b', quantity: 1, price: 0.29, restock: true },
+      // Nothing is paid back, and nothing goes back on stock: not the same as not to say it.
+      { barcode: 'c', quantity: 1, price: 0, restock: false },
+      { barcode: 'd', quantity: 1 },
+    ],
   });
   const body = newPendingRefundOf('R-1', readBody.pendingRefund(refund.document));
   expect(pendingRefundBody(body)).toEqual({
     reference: 'R-1',
-    refundLineItems: [{ barcode: 'b', quantity: 1, price: 0.29, restock: true }],
+    refundLineItems: [
+      { barcode: 'b', quantity: 1, price: 0.29, restock: true },
+      { barcode: 'c', quantity: 1, price: 0, restock: false },
+      { barcode: 'd', quantity: 1 },
+    ],
   });
 });
 
