@@ -1,0 +1,145 @@
+/** What the configuration says of the service, as it arrives there. */
+import type { IncomingHttpHeaders } from 'node:http';
+import { expect, it, onTestFinished } from 'vitest';
+import type { VariantPull } from '../../src/client/v1/variants.ts';
+import { createService, type Service } from '../../src/daemon/service.ts';
+import { seededRandom } from '../../src/lib/chance.ts';
+import { type Clock, type ManualClock, manualClock, systemClock } from '../../src/lib/clock.ts';
+import { createScrubber, Secret } from '../../src/lib/secret.ts';
+import type { Store } from '../../src/store/store.ts';
+import { answerJson, envelope, type Handler, rejection, startFaulty } from '../client/support.ts';
+import { startTestReference, testConfig } from '../support/house.ts';
+import { temporaryStore } from '../support/store.ts';
+
+/** More than the longest wait here has milliseconds. */
+const TURNS_MAX = 20_000;
+
+type Settings = Readonly<Record<string, unknown>>;
+
+const ALL = { brands: [], variants: [], orders: [], count: 0, orderId: 7 };
+
+/** A service that answers everything, or as the handler does, and the way to it. */
+async function startWay(settings: Settings, clock: Clock = systemClock(), handler?: Handler) {
+  const headers: IncomingHttpHeaders[] = [];
+  let logins = 0;
+  const server = await startFaulty((request, response, nth) => {
+    if (request.url === '/api/v1/auth/login') {
+      logins += 1;
+      answerJson(response, 200, envelope(200, { token: `token-${logins}` }));
+      return;
+    }
+    headers.push(request.headers);
+    if (handler) handler(request, response, nth);
+    else answerJson(response, 200, envelope(200, ALL));
+  });
+  onTestFinished(() => server[Symbol.asyncDispose]());
+  const written = Object.entries({ ...settings, 'v1.baseUrl': `${server.url}/api/v1` });
+  const overrides = written.map(([name, value]) => ({ path: `service.${name}`, value }));
+  const { service: config } = testConfig(await startTestReference(), { overrides });
+  const start = async (store: Store): Promise<Service> => {
+    const stop = new AbortController();
+    const parts = { store, clock, random: seededRandom(1), scrubber: createScrubber() };
+    const service = await createService(config, { ...parts, stop: stop.signal });
+    onTestFinished(async () => {
+      stop.abort(new Error('the test has ended'));
+      await service.transport[Symbol.asyncDispose]();
+    });
+    return service;
+  };
+  const seen = (): string[] => server.seen.filter((line) => !line.includes('/auth/login'));
+  return { start, seen, headers, logins: () => logins };
+}
+
+async function readAll({ batches }: VariantPull): Promise<void> {
+  for await (const _ of batches);
+}
+
+/** Lets the clock go, as the pace of requests is by it too. */
+async function until(clock: ManualClock, isSo: () => boolean): Promise<void> {
+  for (let turns = 0; !isSo(); turns += 1) {
+    if (turns > TURNS_MAX) throw new Error('waited in vain');
+    await clock.advance(1);
+  }
+}
+
+it('is asked in the words of the account', async () => {
+  const { start, seen, headers } = await startWay({
+    ...{ 'v1.seasonParameter': 'season', 'v1.pageLimit': 7, 'v1.paging': 'pages' },
+    ...{ 'v1.readToken': new Secret('readToken', 'read-token'), 'v1.readTokenHeader': 'X-Read' },
+    ...{ 'v1.tokenHeader': 'X-Token', 'v1.idempotencyHeader': 'X-Once' },
+  });
+  const { v1 } = await start(await temporaryStore());
+  await readAll(v1.seasonVariants('AW27', {}));
+  await v1.createOrder({ reference: 'A-1' }, { idempotencyKey: 'key-1' });
+  expect(seen()).toEqual([
+    'GET /api/v1/variants/season?season=AW27&page=1&limit=7',
+    'POST /api/v1/orders',
+  ]);
+  expect(headers[0]).toMatchObject({ 'x-read': 'read-token' });
+  expect(headers[0]).not.toHaveProperty('x-token');
+  expect(headers[1]).toMatchObject({ 'x-token': 'token-1', 'x-once': 'key-1' });
+  expect(headers[1]).not.toHaveProperty('x-read');
+});
+
+it('is asked for lists without pages where that is set', async () => {
+  const { start, seen } = await startWay({ 'v1.paging': 'stream' });
+  const { v1 } = await start(await temporaryStore());
+  await readAll(v1.stock({}));
+  expect(seen()).toEqual(['GET /api/v1/variants/stock']);
+});
+
+it('is asked as often as is set, and waits no longer than that between', async () => {
+  const clock = manualClock();
+  const settings = { 'retry.attempts': 4, 'retry.delayMin': '2s', 'retry.delayMax': '3s' };
+  const way = await startWay(settings, clock, (_request, response) => {
+    answerJson(response, 502, envelope(502, {}));
+  });
+  const { v1, transport } = await way.start(await temporaryStore());
+  const asked = rejection(v1.order(1));
+  for (const retries of [1, 2, 3]) {
+    await until(clock, () => transport.stats().retries === retries);
+    await clock.advance(3_000);
+  }
+  await until(clock, () => transport.limiter.active() === 0);
+  expect(await asked).toMatchObject({ code: 'service.fault' });
+  expect(way.seen()).toHaveLength(4);
+});
+
+it('gets the time and the room that are set', async () => {
+  const clock = manualClock();
+  const settings = { 'timeouts.connect': '60s', 'timeouts.firstByte': '7s', 'retry.attempts': 1 };
+  const way = await startWay(
+    { ...settings, 'limits.bodyMax': '64KiB' },
+    clock,
+    (...[, response, nth]) => {
+      if (nth > 2) response.writeHead(200).end(' '.repeat(65_537));
+    },
+  );
+  const { v1, transport } = await way.start(await temporaryStore());
+  const silent = rejection(v1.order(1));
+  await until(clock, () => way.seen().length === 1);
+  await clock.advance(6_000);
+  expect(transport.limiter.active()).toBe(1);
+  await clock.advance(1_000);
+  expect(await silent).toMatchObject({ code: 'transport.first_byte_timeout' });
+  const large = rejection(v1.order(1));
+  await clock.advance(10);
+  expect(await large).toMatchObject({ code: 'transport.too_large' });
+});
+
+it('remembers its log-in over a restart', async () => {
+  const clock = manualClock();
+  const way = await startWay({ 'limits.loginSpacing': '6s' }, clock);
+  const store = await temporaryStore();
+  const first = rejection((await way.start(store)).v1.order(1));
+  await until(clock, () => way.seen().length === 1);
+  await first;
+  const { v1 } = await way.start(store);
+  const second = rejection(v1.order(1));
+  const begin = clock.monotonic();
+  await until(clock, () => way.logins() === 2);
+  await until(clock, () => way.seen().length === 2);
+  await second;
+  expect(clock.monotonic()).toBeGreaterThanOrEqual(6_000);
+  expect(begin).toBeLessThan(6_000);
+});
