@@ -33,11 +33,12 @@ interface Watched {
 async function startWatched(
   knobs: Record<string, unknown> = {},
   overrides: ConfigParts['overrides'] = [],
+  clock = systemClock(),
 ): Promise<Watched> {
   const folder = temporaryFolder();
   const reference = await startTestReference(knobs);
   const config = testConfig(reference, { folder, overrides });
-  const daemon = await startTestDaemon(reference, config);
+  const daemon = await startTestDaemon(reference, config, clock);
   const file = join(folder, 'data', 'local.json');
   const { url } = await until('the local API', () => {
     try {
@@ -71,6 +72,39 @@ describe('health', () => {
     expect(await (await fetch(`${url}/readyz`)).json()).toEqual({ ready: true, why: [] });
     expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ healthy: true, why: [] });
     expect((await fetch(`${url}/api/sync/run`, { method: 'POST' })).status).toBe(401);
+  });
+
+  it('is ill while a worker makes no progress, and well again', async () => {
+    const clock = systemClock();
+    let aheadMs = 0;
+    const monotonic = (): number => clock.monotonic() + aheadMs;
+    const { url, samples } = await startWatched({}, [], { ...clock, monotonic });
+    await until('ready', async () => ((await fetch(`${url}/readyz`)).ok ? true : undefined));
+    expect((await fetch(`${url}/healthz`)).status).toBe(200);
+    // Who sleeps now has slept for longer than he wanted.
+    aheadMs = 3_600_000;
+    const ill = await fetch(`${url}/healthz`);
+    expect(ill.status).toBe(503);
+    const why = expect.arrayContaining([expect.stringMatching(/^\w+ makes no progress$/)]);
+    expect(await ill.json()).toEqual({ healthy: false, why });
+    expect((await samples()).get('selvedge_workers_stuck')).toBeGreaterThan(0);
+    aheadMs = 0;
+    expect((await fetch(`${url}/healthz`)).status).toBe(200);
+  });
+
+  it('is not ready while the disk is too full for events', async () => {
+    const { url, samples } = await startWatched({}, [
+      { path: 'store.space.receiveFloor', value: '1000000GiB' },
+    ]);
+    await until('listeners', async () =>
+      /listeners/.test(await (await fetch(`${url}/readyz`)).text()) ? undefined : true,
+    );
+    const unready = await fetch(`${url}/readyz`);
+    expect(unready.status).toBe(503);
+    expect(await unready.json()).toEqual({ ready: false, why: ['the disk is nearly full'] });
+    const found = await samples();
+    expect(found.get('selvedge_disk_stopped{activity="receive"}')).toBe(1);
+    expect(found.get('selvedge_disk_stopped{activity="send"}')).toBe(0);
   });
 
   it('stays ready while a worker waits that receives no events', async () => {

@@ -2,6 +2,7 @@
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { readDatabase } from '../../src/ops/metrics/readings.ts';
+import { readStatus } from '../../src/ops/status.ts';
 import { notePlans } from '../support/plans.ts';
 import { temporaryStore } from '../support/store.ts';
 
@@ -37,4 +38,57 @@ it('tells of each kind and state how much there is, and since when', async () =>
     { name: 'order/in_doubt', count: 2, oldestMs: 5_000 },
   ]);
   expect({ dead, desk }).toEqual({ dead: 1, desk: 1 });
+});
+
+it('counts what is open, with the age of the oldest of it', async () => {
+  const { db } = await temporaryStore();
+  const incident = (key: string, end: number | null) =>
+    sql`insert into incident (at, kind, entity, key, detail, resolved_at)
+        values (1, 'fuse', 'stream', ${key}, '{}', ${end})`.execute(db);
+  await incident('a', null);
+  await incident('b', 2);
+  const reject = (state: string, end: number | null) =>
+    sql`insert into reject_entry (order_delivery_id, order_id, rule_id, rule_hash, delivery_hash,
+          decision_id, queued_at, due_at, state, ended_at)
+        values (1, 1, 'r', '', '', 1, 1, 1, ${state}, ${end})`.execute(db);
+  await reject('waiting', null);
+  await reject('stopped', 1);
+  const delivery = (id: number, status: string, seenAt: number, end: number | null) =>
+    sql`insert into delivery (order_delivery_id, order_id, status, tracking_numbers,
+          tracking_links, extra, content_hash, first_seen_at, changed_at, deleted_at, read_seq,
+          source)
+        values (${id}, 1, ${status}, '[]', '[]', '{}', '', ${seenAt}, 1, ${end}, 1, '')`.execute(
+      db,
+    );
+  await delivery(1, 'pending', 2_000, null);
+  await delivery(2, 'pending', 3_000, null);
+  await delivery(3, 'pending', 1_000, 1);
+  await delivery(4, 'accepted', 1_000, null);
+  for (const [orderId, at] of Object.entries({ 1: 6_000, 2: 5_000 })) {
+    await sql`insert into refresh (order_id, requested_at, due_at, cause)
+              values (${Number(orderId)}, ${at}, 1, '')`.execute(db);
+  }
+  await sql`insert into stream_state (stream, due_at) values ('orders', 0), ('off', 0)`.execute(db);
+  const readings = await readDatabase(db, 10_000, { orders: 60_000 });
+  expect(readings).toMatchObject({
+    incidents: [{ name: 'fuse', count: 1 }],
+    rejects: 1,
+    pending: [{ name: 'undecided', count: 2, oldestMs: 8_000 }],
+    toRead: { count: 2, oldestMs: 5_000 },
+    streams: [{ stream: 'orders', ageMs: Infinity, rows: undefined, limitMs: 60_000 }],
+    lastEventAt: undefined,
+  });
+  const status = await readStatus(db, 10_000, { orders: 60_000 });
+  expect(status).toMatchObject({
+    daemon: { running: false },
+    openIncidents: 1,
+    rejectsWaiting: 1,
+    deliveries: { pending: 2, accepted: 1 },
+    pending: { undecided: 2 },
+    streams: [
+      { stream: 'off', off: true, stale: false },
+      { stream: 'orders', ageMs: null, off: false, running: false },
+    ],
+    events: { count: 0, lastAgeMs: null },
+  });
 });

@@ -1,0 +1,71 @@
+/** What `status --check` makes of an installation: nothing that needs somebody may look fine. */
+import { mkdirSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import type { Config } from '../../src/config/schema.ts';
+import { type Installation, readInstallation } from '../../src/ops/installation.ts';
+import type { RelayFigures } from '../../src/ops/relay.ts';
+import { verdictOf } from '../../src/ops/verdict.ts';
+import { startTestReference, testConfig } from '../support/house.ts';
+import { temporaryStore } from '../support/store.ts';
+
+const HOUR_MS = 3_600_000;
+const STOP = { at: 0, actor: 'anna', reason: 'prices' };
+const RELAY: RelayFigures = {
+  ...{ state: 'silent', changes: 9, announced: 0, late: 0, lost: 9, waiting: 0, excused: 0 },
+  ...{ missedShare: 1, lateMsP50: null, lateMsP95: null, sweepMs: null, silentSince: 0 },
+};
+
+function stream(ageMs: number | null, more: object = {}) {
+  return {
+    ...{ stream: 'orders', ageMs, rows: 1, running: false, paused: false, off: false },
+    ...{ dueInMs: 0, stale: true, lastError: null, ...more },
+  };
+}
+
+async function wellInstalled(): Promise<{ readonly found: Installation; readonly config: Config }> {
+  const config = testConfig(await startTestReference());
+  mkdirSync(config.dataDir, { recursive: true });
+  const { db } = await temporaryStore();
+  const found = await readInstallation(db, config, 0);
+  const daemon = { ...found.daemon, running: true };
+  return { config, found: { ...found, daemon, streams: [], backupAgeMs: HOUR_MS } };
+}
+
+it('grades what is not fine, and puts the gravest first', async () => {
+  const { found, config } = await wellInstalled();
+  expect(verdictOf(found, config)).toEqual({ grade: 'ok', findings: [] });
+  const limitMs = config.streams.orders.freshness;
+  const told = (more: Partial<Installation>) => {
+    const { grade, findings } = verdictOf({ ...found, ...more }, config);
+    return [grade, ...findings];
+  };
+  expect(told({ daemon: { running: false, holder: null } })).toEqual([
+    ...['critical', 'the daemon does not run'],
+  ]);
+  expect(told({ relay: RELAY })).toEqual(['critical', 'no event comes while orders change']);
+  expect(told({ outbox: { in_doubt: 2, confirmed: 9 } })).toEqual(['warning', '2 pushes in doubt']);
+  expect(told({ outbox: { dead: 1 } })).toEqual(['warning', '1 pushes given up']);
+  expect(told({ openIncidents: 3 })).toEqual(['warning', '3 incidents open']);
+  expect(told({ quarantined: 4 })).toEqual(['warning', '4 rows in quarantine']);
+  expect(told({ backupAgeMs: null })).toEqual(['warning', 'there is no backup']);
+  expect(told({ backupAgeMs: 26 * HOUR_MS })).toEqual(['ok']);
+  expect(told({ backupAgeMs: 26 * HOUR_MS + 1 })).toEqual([
+    ...['warning', 'the newest backup is older than a day'],
+  ]);
+  expect(told({ sendingPaused: 'stocktaking' })).toEqual([
+    ...['warning', 'sending is paused: stocktaking'],
+  ]);
+  expect(told({ decisionsStop: STOP })).toEqual(['warning', 'the decisions are stopped']);
+  expect(told({ outboxStops: [{ ...STOP, kind: null }] })).toEqual([
+    ...['warning', 'sending is stopped: all'],
+  ]);
+  const grades = [stream(4 * limitMs), stream(4 * limitMs + 1), stream(null)];
+  expect(grades.map((one) => told({ streams: [one] })[0])).toEqual([
+    ...['warning', 'critical', 'warning'],
+  ]);
+  expect(told({ streams: [stream(9 * limitMs, { paused: true })] })[0]).toBe('warning');
+  expect(told({ openIncidents: 1, streams: [stream(9 * limitMs)], quarantined: 1 })).toEqual([
+    ...['critical', expect.stringContaining('orders is '), '1 incidents open'],
+    '1 rows in quarantine',
+  ]);
+});
