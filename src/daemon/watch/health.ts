@@ -27,7 +27,7 @@ export interface HealthDeps {
   readonly checkpoints: Pick<Checkpoints, 'figures'>;
   readonly workers: () => readonly WorkerHealth[];
   readonly stuck: () => readonly string[];
-  /** Whether both listeners accept and the daemon is not on its way out. */
+  /** Whether both listeners have begun to accept. */
   readonly isOpen: () => boolean;
 }
 
