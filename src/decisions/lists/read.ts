@@ -17,12 +17,17 @@ const ROWS_MAX = 50_000;
 
 const OWN_COLUMNS = ['account_no', 'currency'] as const;
 
+/** SQL: a field that the ERP adds. One that is not of its declared kind is not known. */
+function extraOfKind(column: string, kind: 'text' | 'true') {
+  const path = `$."${column}"`;
+  return sql`iif(json_type(extra, ${path}) = ${kind}, extra->>${path}, null)`;
+}
+
 /** SQL: the value of the column; fields that the ERP adds stand in `extra`. */
 function columnValue(column: string) {
   const own = OWN_COLUMNS.find((name) => name === column);
-  return own === undefined
-    ? sql<string | null>`extra->>${`$."${column}"`}`
-    : sql<string | null>`${sql.ref(own)}`;
+  const value = own === undefined ? extraOfKind(column, 'text') : sql.ref(own);
+  return sql<string | null>`${value}`;
 }
 
 /** SQL: whether the row is chosen. */
@@ -30,7 +35,7 @@ function chosenBy(column: string | undefined) {
   if (column === undefined) return sql<boolean>`true`;
   if (column === 'blocked') return sql<boolean>`blocked = 1`;
   if (column === 'overdue') return sql<boolean>`overdue_days > 0`;
-  return sql<boolean>`extra->>${`$."${column}"`} = 1`;
+  return sql<boolean>`${extraOfKind(column, 'true')} = 1`;
 }
 
 /** The ERP has told of no customers at all: nobody can be missing from a list yet. */

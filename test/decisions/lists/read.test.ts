@@ -226,6 +226,19 @@ describe('a list from what the ERP tells', () => {
     expect(filled.ruleSet.settings.lists.chains).toEqual(['North']);
   });
 
+  it('leaves out what is not of its declared kind, as the facts do', async () => {
+    const house = await createKeeper();
+    await house.customer({ accountNo: 'C-1', extra: { chain: 'North', vip: true } });
+    await house.customer({ accountNo: 'C-2', extra: { chain: 12, vip: true } });
+    await house.customer({ accountNo: 'C-3', extra: { chain: 'South', vip: 1 } });
+    house.write(
+      'settings.yaml',
+      SETTINGS.replace(LIST, `${LIST}, chains: { from: erp_customer.chain, where: vip }`),
+    );
+    const keeper = await house.open();
+    expect(keeper.current().ruleSet.settings.lists.chains).toEqual(['North']);
+  });
+
   it('names only columns that there are, of the right kind', () => {
     expect(problemsOf('a: { from: erp_customer.acount_no }')[0]).toMatch(/acount_no is no text/);
     expect(problemsOf('a: { from: erp_customer.risk }')[0]).toMatch(/risk is no text/);
