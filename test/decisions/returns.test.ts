@@ -83,6 +83,31 @@ describe('what the rules accepted', () => {
     expect(await house.decide(set)).toEqual(['1 accept']);
   });
 
+  it('is asked about again when its order or its lines change', async () => {
+    const rules = loadedRules(`
+rules:
+  - { id: accept-all, title: All, action: accept, mode: live, when: [ delivery.quantity > 0 ] }
+  - id: hold-stopped
+    title: The buyer says stop, or more was packed
+    action: hold
+    mode: live
+    applies_to: [pending, accepted]
+    when: [ order.comment == "stop" || delivery.quantity > 20 ]
+`);
+    const stopping = { rules: () => rules };
+    for (const changed of ['order', 'lines']) {
+      const house = await createHouse();
+      await house.order(1, { comment: '' });
+      await house.delivery({ id: 1 });
+      expect(await house.decide(stopping)).toEqual(['1 accept']);
+      await confirm(house, 'accepted');
+      expect(await house.decide(stopping)).toEqual([]);
+      if (changed === 'order') await house.order(1, { comment: 'stop' });
+      else await house.delivery({ id: 1, status: 'accepted', lines: [['a', 30]] });
+      expect(await house.decide(stopping), changed).toEqual(['1 hold']);
+    }
+  });
+
   it('is asked about by a rule that came later once something changes', async () => {
     const house = await createHouse();
     const first = { rules: () => ACCEPTING };

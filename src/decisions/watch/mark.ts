@@ -47,6 +47,9 @@ function ofStyles(styleNos: RawBuilder<unknown>): RawBuilder<unknown> {
 const STYLES_OF_COLORS = sql`select s.style_no from style s, json_each(s.style_color_ids) id
   where id.value in`;
 
+/** What is pending shows by its own rows that it changed, or its order did; see `due.ts`. */
+const ACCEPTED = sql`select d.order_delivery_id from delivery d where d.status = 'accepted' and`;
+
 /** Queries of delivery ids, by the entity whose rows changed. */
 const CONCERNED: Readonly<Record<WatchedEntity, (keys: Keys) => RawBuilder<unknown>>> = {
   stock_variant: (keys) =>
@@ -65,6 +68,9 @@ const CONCERNED: Readonly<Record<WatchedEntity, (keys: Keys) => RawBuilder<unkno
         select order_delivery_id from evaluation where due_at is not null))
       and (o.season_name in ${keys} or exists (select 1 from sales_order_line l
         where l.order_id = o.order_id and l.season_name in ${keys}))`,
+  delivery: (keys) =>
+    sql`${ACCEPTED} d.order_delivery_id in (select cast(key as integer) from ${keys})`,
+  sales_order: (keys) => sql`${ACCEPTED} d.order_id in (select cast(key as integer) from ${keys})`,
   erp_customer: (keys) =>
     sql`select d.order_delivery_id from sales_order o join delivery d
       on d.order_id = o.order_id where o.account_no in ${keys}`,

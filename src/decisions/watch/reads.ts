@@ -44,7 +44,10 @@ const BY_TIME = ['delivery.age', 'order.age', 'customer.credit.age', 'clock.now'
 /** Facts that the calendar of the business moves. */
 const BY_CALENDAR = ['clock.business_hours', 'clock.weekday'];
 
-export type WatchedEntity = keyof typeof MOVED_BY;
+/** Whatever rules read of them: an accepted delivery is asked about again when they change. */
+const OF_ACCEPTED = ['delivery', 'sales_order'] as const;
+
+export type WatchedEntity = keyof typeof MOVED_BY | (typeof OF_ACCEPTED)[number];
 
 export interface Reads {
   readonly entities: ReadonlySet<WatchedEntity>;
@@ -58,7 +61,7 @@ export interface Reads {
   readonly accepted: boolean;
 }
 
-function isEntity(name: string): name is WatchedEntity {
+function isEntity(name: string): name is keyof typeof MOVED_BY {
   return Object.hasOwn(MOVED_BY, name);
 }
 
@@ -83,19 +86,18 @@ export function readsOf(ruleSet: RuleSet): Reads {
   const paths = pathsOf(ruleSet);
   const reads = (moved: readonly string[]): boolean => moved.some((path) => paths.has(path));
   const entities = Object.entries(MOVED_BY).flatMap(([entity, moved]) =>
-    isEntity(entity) && (reads(moved) || (entity === 'erp_customer' && paths.has('customer')))
-      ? [entity]
-      : [],
+    isEntity(entity) && reads(moved) ? [entity] : [],
+  );
+  const accepted = ruleSet.rules.some(
+    ({ mode, appliesTo }) => mode !== 'off' && appliesTo.includes('accepted'),
   );
   return {
-    entities: new Set(entities),
+    entities: new Set([...entities, ...(accepted ? OF_ACCEPTED : [])]),
     siblings: reads(BY_SIBLINGS),
     pieces: reads(BY_PIECES),
     credit: reads(BY_CREDIT),
     time: reads(BY_TIME),
     calendar: reads(BY_CALENDAR),
-    accepted: ruleSet.rules.some(
-      ({ mode, appliesTo }) => mode !== 'off' && appliesTo.includes('accepted'),
-    ),
+    accepted,
   };
 }
