@@ -47,8 +47,11 @@ function ofStyles(styleNos: RawBuilder<unknown>): RawBuilder<unknown> {
 const STYLES_OF_COLORS = sql`select s.style_no from style s, json_each(s.style_color_ids) id
   where id.value in`;
 
-/** What is pending shows by its own rows that it changed, or its order did; see `due.ts`. */
-const ACCEPTED = sql`select d.order_delivery_id from delivery d where d.status = 'accepted' and`;
+/**
+ * What is pending shows by its own rows that it changed, or its order did; see `due.ts`. The plus
+ * keeps SQLite from going through every accepted delivery there ever was.
+ */
+const ACCEPTED = sql`select d.order_delivery_id from delivery d where +d.status = 'accepted' and`;
 
 /** Queries of delivery ids, by the entity whose rows changed. */
 const CONCERNED: Readonly<Record<WatchedEntity, (keys: Keys) => RawBuilder<unknown>>> = {

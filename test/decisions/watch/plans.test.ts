@@ -26,3 +26,18 @@ it('asks whose change of a status it was by the decisions about that delivery', 
     'SEARCH outbox USING INDEX sqlite_autoindex_outbox_1 (kind=? AND reference=?)',
   ]);
 });
+
+it('looks for accepted deliveries by the orders that changed, however many there are', async () => {
+  const rules = loadedRules(`
+rules:
+  - { id: h, title: H, action: hold, applies_to: [accepted], when: [ delivery.quantity > 99 ] }
+`);
+  const house = await createHouse();
+  await house.delivery({ id: 1, status: 'accepted' });
+  const context = () => ({ rules, mode: 'live', now: house.clock.now() }) as const;
+  const planned = notePlans(house.store);
+  await createFollower(planned.store, context).follow();
+  const steps = await planned.steps(/^update evaluation set due_at/);
+  expect(steps).toContain('SEARCH d USING INDEX delivery_order (order_id=?)');
+  expect(steps).not.toContain('SEARCH d USING INDEX delivery_status (status=?)');
+});
