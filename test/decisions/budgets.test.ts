@@ -184,6 +184,25 @@ describe('what is accepted', () => {
     expect(await house.decide(set)).toEqual(['2 accept']);
   });
 
+  it('hides what is left of the credit only while its order has another currency', async () => {
+    const house = await createHouse();
+    const C1 = { shippingAddress: { accountNo: 'C-1' } };
+    await house.customer();
+    await house.stock({ a: 100 });
+    await house.order(1, { ...C1, currency: 'EUR' });
+    for (const status of ['pending', 'accepted']) {
+      await house.delivery({ id: 1, order: 1, status });
+    }
+    await house.order(2, C1);
+    await house.delivery({ id: 2, order: 2 });
+    expect(await house.decide(set)).toEqual(['2 hold']);
+    await house.clock.advance(10_000);
+    await house.order(1, C1);
+    expect(await house.decide(set)).toEqual([]);
+    await house.clock.advance(2_000);
+    expect(await house.decide(set)).toEqual(['2 accept']);
+  });
+
   it('leaves the last pieces to the older delivery, also when the younger came first', async () => {
     const house = await createHouse();
     await house.stock({ a: 4 });
