@@ -2,6 +2,7 @@ import { dirname } from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { openKillSwitch } from '../../src/decisions/stop/kill-switch.ts';
+import { tryQueue } from '../../src/decisions/trial/queue.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { acceptByHand, createHouse, type House, loadedRules } from './support.ts';
 
@@ -71,6 +72,8 @@ describe('what the rules accepted', () => {
     await confirm(house, 'pending');
     await house.decide(set);
     await house.customer({ blocked: false });
+    const rules = RULES.ruleSet;
+    const [tried] = await tryQueue(house.store, house.clock.now(), { rules });
     expect(await house.decide(set)).toEqual(['1 hold']);
     const [latest] = await house.store.db
       .selectFrom('decision')
@@ -79,6 +82,7 @@ describe('what the rules accepted', () => {
       .limit(1)
       .execute();
     expect(latest?.reason).toContain('not accepted again until');
+    expect(tried).toMatchObject({ after: 'hold', ...latest });
     await house.clock.advance(HOUR);
     expect(await house.decide(set)).toEqual(['1 accept']);
   });

@@ -13,6 +13,7 @@ import type { DecisionOutcome } from '../../store/tables.ts';
 import { UnknownStatus } from '../facts/status.ts';
 import { readSubject } from '../facts.ts';
 import { lapsedRules, readHolds } from '../holds/holds.ts';
+import { outcomeAfterReturn } from '../holds/returns.ts';
 import { openPush } from '../push.ts';
 import { outcomeBehindRails } from '../reject/outcome.ts';
 import { isReviewed } from '../review/touched.ts';
@@ -108,7 +109,10 @@ async function answerFor(
     const lapsed = lapsedRules(await readHolds(tx, orderDeliveryId), now);
     const evaluation = evaluate(ruleSet, facts, { armed, lapsed, operands: false });
     const wanted = shadowAsLive ? evaluation.shadow : evaluation.live;
-    const { kind, rules, reason } = await outcomeBehindRails(tx, subject, wanted);
+    const railed = await outcomeBehindRails(tx, subject, wanted);
+    const { settings } = ruleSet;
+    const { outcome } = await outcomeAfterReturn(tx, orderDeliveryId, railed, settings, now);
+    const { kind, rules, reason } = outcome;
     if (kind === 'accept') take(facts, taken);
     return { after: kind, rules, reason };
   } catch (thrown) {
