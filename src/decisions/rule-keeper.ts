@@ -180,7 +180,7 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
   const inTurn = createTurns();
   try {
     const loaded = loadRuleSet(deps.directory);
-    inForce = readsLists(loaded) ? await fill(loaded, await lastGood(deps)) : loaded;
+    inForce = await fill(loaded, readsLists(loaded) ? await lastGood(deps) : loaded);
     await store.transaction((tx) => putFilesInForce(tx, inForce, clock));
   } catch (thrown) {
     if (!(thrown instanceof ConfigError)) throw thrown;

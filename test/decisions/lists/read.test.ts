@@ -111,6 +111,15 @@ describe('a list from what the ERP tells', () => {
     expect(await house.incidents()).toEqual([]);
   });
 
+  it('that cannot be read alarms no longer once it is not read any more', async () => {
+    const house = await createKeeper();
+    await house.open();
+    expect(await house.incidents()).toEqual(['blocked']);
+    house.write('settings.yaml', SETTINGS.replace(LIST, 'blocked: [C-9]'));
+    await house.open();
+    expect(await house.incidents()).toEqual([]);
+  });
+
   it('that is new and whose read fails lets no rule act without it', async () => {
     const house = await createKeeper();
     await house.customer({ accountNo: 'C-1', blocked: true });
