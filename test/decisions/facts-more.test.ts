@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { reservedPieces } from '../../src/decisions/facts/reserved.ts';
 import { readSubject } from '../../src/decisions/facts.ts';
-import { PDM } from '../../src/mirror/catalog/pdm.ts';
-import { seasonVariants } from '../../src/mirror/catalog/variant.ts';
+import { SEASON } from '../../src/mirror/catalog/names.ts';
 import { writeRows } from '../../src/mirror/entity.ts';
-import type { EntityDefinition } from '../../src/mirror/prepared.ts';
+import { removeErpCustomers } from '../../src/mirror/erp-customer.ts';
 import { quarantineRows } from '../../src/mirror/quarantine.ts';
 import { enqueueDeliveryStatus } from '../../src/outbox/enqueue.ts';
 import { completeFacts } from '../../src/rules/facts/derive.ts';
@@ -34,16 +33,6 @@ async function creditOf(house: House, id: number) {
 async function deliveryOfC1(house: House, id: number, pieces: number, status = 'pending') {
   await house.order(id, C1);
   await house.delivery({ id, order: id, lines: [['a', pieces]], status });
-}
-
-async function write(
-  house: House,
-  entity: EntityDefinition & { toRow: typeof PDM.styles.toRow },
-  records: readonly object[],
-) {
-  const provenance = { source: 'run:1', readSeq: 1, at: house.clock.now() };
-  const rows = records.map((record) => entity.toRow(structuredClone(record)));
-  await house.store.transaction((tx) => writeRows(tx, entity, rows, provenance));
 }
 
 describe('the credit of a customer', () => {
@@ -89,6 +78,55 @@ describe('the credit of a customer', () => {
     expect(await creditOf(house, 2)).toMatchObject({ reserved: 300_00, headroom: 700_00 });
   });
 
+  it('counts what was accepted before the figures came, and after they were taken', async () => {
+    const house = await createHouse();
+    await deliveryOfC1(house, 2, 2);
+    const at: number[] = [];
+    for (const id of [3, 1]) {
+      await deliveryOfC1(house, id, id);
+      await house.clock.advance(1_000);
+      at.push(house.clock.now());
+      await deliveryOfC1(house, id, id, 'accepted');
+      await house.clock.advance(1_000);
+    }
+    await house.customer({ asOf: at[1] ?? null });
+    expect(await creditOf(house, 2)).toMatchObject({ reserved: 100_00 });
+    // Whose figures name no time are as old as the day on which they came.
+    await house.customer({ asOf: null });
+    expect(await creditOf(house, 2)).toMatchObject({ reserved: 0 });
+  });
+
+  it('counts by the last time that a delivery was accepted', async () => {
+    const house = await createHouse();
+    await deliveryOfC1(house, 1, 3);
+    await deliveryOfC1(house, 2, 2);
+    for (const status of ['accepted', 'pending']) await deliveryOfC1(house, 1, 3, status);
+    await house.clock.advance(1_000);
+    await house.customer();
+    expect(await creditOf(house, 2)).toMatchObject({ reserved: 0 });
+    await house.clock.advance(1_000);
+    await deliveryOfC1(house, 1, 3, 'accepted');
+    expect(await creditOf(house, 2)).toMatchObject({ reserved: 300_00 });
+    await house.store.db
+      .updateTable('delivery')
+      .set({ deleted_at: 1 })
+      .where('order_delivery_id', '=', 1)
+      .execute();
+    expect(await creditOf(house, 2)).toMatchObject({ reserved: 0 });
+  });
+
+  it('is not claimed by a delivery that is being rejected', async () => {
+    const house = await createHouse();
+    await house.customer();
+    await deliveryOfC1(house, 1, 3);
+    await deliveryOfC1(house, 2, 2);
+    const change = { orderId: 1, orderDeliveryId: 1, from: 'pending', decisionId: 1 } as const;
+    await house.store.transaction((tx) =>
+      enqueueDeliveryStatus(tx, { ...change, to: 'rejected' }, house.clock.now()),
+    );
+    expect(await creditOf(house, 2)).toMatchObject({ reserved: 0 });
+  });
+
   it('does not count history that was accepted before we ever saw it pending', async () => {
     const house = await createHouse();
     await house.customer({ asOf: house.clock.now() - 1_000 });
@@ -107,7 +145,18 @@ describe('the credit of a customer', () => {
     await house.delivery({ id: 1, order: 1, status: 'accepted' });
     await deliveryOfC1(house, 2, 2);
     const credit = await creditOf(house, 2);
-    expect(credit).toMatchObject({ limit: 1_000_00, reserved: null, headroom: null });
+    const unknown = { limit: 1_000_00, reserved: null, headroom: null };
+    expect(credit).toMatchObject(unknown);
+    await house.order(1, { ...C1, currency: null });
+    await house.customer({ currency: null });
+    expect(await creditOf(house, 2)).toMatchObject(unknown);
+    await house.order(1, C1);
+    await house.customer();
+    expect(await creditOf(house, 2)).toMatchObject({ reserved: 200_00 });
+    const priced = { barcode: 'a', fulfilledQuantity: 1, price: 100 };
+    const fulfilledLineItems = [priced, { ...priced, price: null }];
+    await house.delivery({ id: 1, order: 1, status: 'accepted', more: { fulfilledLineItems } });
+    expect(await creditOf(house, 2)).toMatchObject(unknown);
   });
 
   it('is absent for a customer or an account that the ERP does not know', async () => {
@@ -119,6 +168,20 @@ describe('the credit of a customer', () => {
     await house.order(2, { shippingAddress: { accountNo: 'C-2' } });
     await house.delivery({ id: 2, order: 2 });
     expect((await subjectOf(house, 2)).facts.customer).toBeNull();
+  });
+
+  it('is known as far as the ERP tells it, and not at all of a customer that is gone', async () => {
+    const house = await createHouse();
+    await deliveryOfC1(house, 1, 1);
+    const told = { creditLimit: null, balance: null, overdueDays: 20, blocked: null };
+    await house.customer(told);
+    const customerOf = async () => (await subjectOf(house, 1)).facts.customer;
+    expect(await customerOf()).toMatchObject({
+      blocked: null,
+      credit: { limit: null, balance: null, overdue_days: 20, headroom: null },
+    });
+    await house.store.transaction((tx) => removeErpCustomers(tx, ['C-1'], house.clock.now()));
+    expect(await customerOf()).toBeNull();
   });
 
   it('is found for an account that the service shows with spaces around it', async () => {
@@ -144,94 +207,9 @@ describe('fields that the ERP adds', () => {
       'risk should be a whole number, it is 3.5',
       'vip should be a true/false, it is "yes"',
     ]);
-  });
-});
-
-describe('what the product data say of a line', () => {
-  const details = { styleNo: 'S-1', wspPrice: 90, currency: 'DKK' };
-
-  it('comes from the style and the color with the code of the variant', async () => {
-    const house = await createHouse();
-    await house.stock(
-      { a: 1, b: 1 },
-      { a: { colorCode: '010', details }, b: { colorCode: '020', details } },
-    );
-    const styleColors = {
-      data: [
-        { type: 'styleColor', id: '7' },
-        { type: 'styleColor', id: '8' },
-      ],
-    };
-    await write(house, PDM.styles, [
-      { id: '1', attributes: { styleNo: 'S-1', active: true }, relationships: { styleColors } },
-    ]);
-    const ofColor = (id: string) => ({ color: { data: { type: 'color', id } } });
-    await write(house, PDM.styleColors, [
-      { id: '7', attributes: { active: false, noosType: 'noos' }, relationships: ofColor('1') },
-      { id: '8', attributes: { active: true, noosType: 'none' }, relationships: ofColor('2') },
-    ]);
-    await write(house, PDM.colors, [
-      { id: '1', attributes: { code: '010' } },
-      { id: '2', attributes: { code: '020' } },
-    ]);
-    await house.delivery({
-      id: 1,
-      lines: [
-        ['a', 1],
-        ['b', 1],
-        ['c', 1],
-      ],
-    });
-    const { lines } = (await subjectOf(house, 1)).facts.delivery;
-    expect(lines).toMatchObject([
-      { noos: true, color_active: false, style_active: true },
-      { noos: false, color_active: true, style_active: true },
-      { noos: null, color_active: null, style_active: null },
-    ]);
-  });
-
-  it('has the price of the order line of its own window, and none where lines differ', async () => {
-    const house = await createHouse();
-    const first = { barcode: 'a', quantity: 5, price: 100, season: 'AW26', delivery: 'Drop 1' };
-    const second = { ...first, price: 50, delivery: 'Drop 2' };
-    await house.order(1, { orderLineItems: [first, second] });
-    const packed = { barcode: 'a', fulfilledQuantity: 1, price: 100 };
-    const lineOf = async (id: number, more: object) => {
-      const fulfilledLineItems = [{ ...packed, ...more }];
-      await house.delivery({ id, more: { fulfilledLineItems } });
-      return (await subjectOf(house, id)).facts.delivery.lines[0];
-    };
-    const names = { season: 'AW26', delivery: 'Drop 2' };
-    expect(await lineOf(1, names)).toMatchObject({
-      order_price: 50_00,
-      price_diff_pct: '100.0000',
-    });
-    const differs = { order_price: null, price_diff_pct: null, delivery_name: null, ordered: 10 };
-    expect(await lineOf(2, {})).toMatchObject(differs);
-    await house.order(1, { orderLineItems: [first, { ...second, price: 100 }] });
-    expect(await lineOf(3, {})).toMatchObject({ order_price: 100_00, delivery_name: null });
-  });
-
-  it('has the listed price: of the stock, or of the season for a pre-order', async () => {
-    const house = await createHouse();
-    await house.stock({ a: 1 }, { a: { details } });
-    await write(house, seasonVariants('AW26'), [
-      { barcode: 'a', quantity: 9, details: { ...details, wspPrice: 80 } },
-    ]);
-    await house.delivery({ id: 1, order: 1 });
-    await house.order(2, { SeasonName: 'AW26' });
-    await house.delivery({ id: 2, order: 2 });
-    await house.order(3, { currency: 'EUR' });
-    await house.delivery({ id: 3, order: 3 });
-    const lineOf = async (id: number) => (await subjectOf(house, id)).facts.delivery.lines[0];
-    const first = { list_price: 90_00, list_price_diff_pct: '11.1112' };
-    expect(await lineOf(1)).toMatchObject(first);
-    expect(await lineOf(2)).toMatchObject({ list_price: 80_00, list_price_diff_pct: '25.0000' });
-    // Ordered ahead only: what is known of it comes from the season.
-    await write(house, seasonVariants('AW26'), [{ barcode: 'z', quantity: 9, details }]);
-    await house.delivery({ id: 9, order: 2, lines: [['z', 1]] });
-    expect(await lineOf(9)).toMatchObject({ style_no: 'S-1', stock_free: null });
-    expect(await lineOf(3)).toMatchObject({ list_price: null, list_price_diff_pct: null });
+    const numbers = { share: 1e30 };
+    await house.customer({ extra: numbers });
+    expect((await subjectOf(house, 1)).misfits).toEqual(['share should be a decimal, it is 1e+30']);
   });
 });
 
@@ -251,6 +229,9 @@ describe('a pre-order', () => {
       order: { preorder: false, season: null },
       season: null,
     });
+    await house.order(3, { orderLineItems: [line, { ...line, season: 'SS27' }] });
+    await house.delivery({ id: 3, order: 3 });
+    expect((await subjectOf(house, 3)).facts.order).toMatchObject({ preorder: false });
   });
 
   it('tells whether its season is still listed, once the seasons were read', async () => {
@@ -259,16 +240,25 @@ describe('a pre-order', () => {
     await house.delivery({ id: 1, order: 1 });
     const seasonOf = async () => (await subjectOf(house, 1)).facts.season;
     expect(await seasonOf()).toMatchObject({ name: 'AW26', listed: null });
-    await house.store.db
+    const { db } = house.store;
+    await db
       .insertInto('stream_state')
-      .values({ stream: 'seasons', due_at: 0, complete_at: 1, last_run_id: null })
+      .values({ stream: 'seasons', due_at: 0, complete_at: null, last_run_id: null })
       .execute();
+    expect(await seasonOf()).toMatchObject({ listed: null, delivery_names: null });
+    await db.updateTable('stream_state').set({ complete_at: 1 }).execute();
     expect(await seasonOf()).toMatchObject({ listed: false, delivery_names: null });
     // It may be listed after all, in a row that could not be read.
     const rejected = [{ raw: { seasonName: 'AW26' }, path: 'deliveryNames.0', reason: 'no text' }];
     const from = { source: 'run:1', readSeq: 1, at: 0 };
     await house.store.transaction((tx) => quarantineRows(tx, 'season', rejected, from));
     expect(await seasonOf()).toMatchObject({ listed: null, delivery_names: null });
+    const row = SEASON.toRow({ seasonName: 'AW26', deliveryNames: ['Drop 1', 'Drop 2'] });
+    await house.store.transaction((tx) => writeRows(tx, SEASON, [row], from));
+    const delivery_names = ['Drop 1', 'Drop 2'];
+    expect(await seasonOf()).toMatchObject({ listed: true, delivery_names });
+    await db.updateTable('season').set({ deleted_at: 1 }).execute();
+    expect(await seasonOf()).toMatchObject({ listed: false, delivery_names: null });
   });
 });
 

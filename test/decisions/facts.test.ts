@@ -65,6 +65,26 @@ describe('free stock', () => {
     expect(await freeOf(house, 3)).toEqual([6]);
   });
 
+  it('is less what was accepted while the stock was read, or before it ever was', async () => {
+    const house = await createHouse();
+    const more = { trackAndTrace: { trackingNumbers: ['T-1'], trackingLinks: [] } };
+    await house.delivery({ id: 2, order: 2, status: 'accepted', lines: [['a', 4]], more });
+    await house.stock({ a: 10 });
+    await house.delivery({ id: 3, lines: [['a', 1]] });
+    expect(await freeOf(house, 3)).toEqual([6]);
+    await house.store.db.deleteFrom('stream_state').execute();
+    expect(await freeOf(house, 3)).toEqual([6]);
+    await house.clock.advance(1_000);
+    await house.stock({ a: 10 });
+    expect(await freeOf(house, 3)).toEqual([10]);
+    // Nor does it wait for an order that is not mirrored yet.
+    await house.delivery({ id: 2, order: 2, status: 'accepted', lines: [['a', 4]] });
+    await house.clock.advance(1_000);
+    await house.stock({ a: 10 });
+    await house.store.db.deleteFrom('sales_order').where('order_id', '=', 2).execute();
+    expect(await freeOf(house, 3)).toEqual([6]);
+  });
+
   it('is not kept for ever for what was accepted and never gets a tracking number', async () => {
     const house = await createHouse();
     await house.delivery({ id: 1, lines: [['a', 3]] });
@@ -101,6 +121,16 @@ describe('free stock', () => {
     await house.delivery({ id: 2, status: 'canceled', lines: [['a', 3]] });
     await house.delivery({ id: 3, lines: [['a', 1]] });
     expect(await freeOf(house, 3)).toEqual([10]);
+  });
+
+  it('leaves deliveries alone that the service no longer has', async () => {
+    const house = await createHouse();
+    await house.stock({ a: 10 });
+    await house.delivery({ id: 1, lines: [['a', 3]] });
+    await house.store.db.updateTable('delivery').set({ deleted_at: 1 }).execute();
+    await house.delivery({ id: 3, lines: [['a', 1]] });
+    expect(await freeOf(house, 3)).toEqual([10]);
+    expect((await factsOf(house, 3)).order).toMatchObject({ other_pending: 0 });
   });
 
   it('counts a younger delivery whose accept is on its way', async () => {
@@ -168,7 +198,28 @@ describe('the facts of an order', () => {
     await house.delivery({ id: 3, status: 'rejected' });
     await house.delivery({ id: 4, order: 2 });
     const { order } = await factsOf(house, 1);
-    expect(order).toMatchObject({ other_pending: 1, rejected_before: 1 });
+    expect(order).toMatchObject({ other_pending: 1, rejected_before: 1, accepted_before: 0 });
+    await house.delivery({ id: 2, status: 'accepted' });
+    const counts = { other_pending: 0, rejected_before: 1, accepted_before: 1 };
+    expect((await factsOf(house, 1)).order).toMatchObject(counts);
+  });
+
+  it('and of the delivery are as old as the service says, or as their row here', async () => {
+    const house = await createHouse();
+    const first = house.clock.now();
+    const at = '2026-01-05T08:00:00Z';
+    await house.delivery({ id: 1, more: { createdAt: at } });
+    await house.order(2, { createdAt: null });
+    await house.delivery({ id: 2, order: 2 });
+    await house.clock.advance(1_000);
+    await house.order(2, { createdAt: null, comment: 'hurry' });
+    await house.delivery({ id: 2, order: 2, lines: [['a', 3]] });
+    const ageOf = async (id: number) => {
+      const { delivery, order } = await factsOf(house, id);
+      return [delivery.created_at, order.created_at];
+    };
+    expect(await ageOf(1)).toEqual([Date.parse(at), Date.parse(at)]);
+    expect(await ageOf(2)).toEqual([first, first]);
   });
 });
 

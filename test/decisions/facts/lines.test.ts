@@ -1,0 +1,196 @@
+/** What is known of the lines of a delivery: prices, windows, and what the product data say. */
+import { describe, expect, it } from 'vitest';
+import { readSubject } from '../../../src/decisions/facts.ts';
+import { PDM } from '../../../src/mirror/catalog/pdm.ts';
+import { STOCK_VARIANT, seasonVariants } from '../../../src/mirror/catalog/variant.ts';
+import { writeRows } from '../../../src/mirror/entity.ts';
+import { type ListEntity, markDeleted } from '../../../src/mirror/list.ts';
+import { completeFacts } from '../../../src/rules/facts/derive.ts';
+import { rulesOf } from '../../rules/support.ts';
+import { ACCEPT_SMALL, createHouse, type House } from '../support.ts';
+
+const { settings } = rulesOf(ACCEPT_SMALL);
+
+async function linesOf(house: House, id: number) {
+  const at = { now: house.clock.now(), settings };
+  const subject = await house.store.transaction((tx) => readSubject(tx, id, at));
+  if (!subject) throw new Error(`no delivery ${id}`);
+  return completeFacts(subject.facts).delivery.lines;
+}
+
+async function write({ store, clock }: House, entity: ListEntity, records: readonly object[]) {
+  const rows = records.map((record) => entity.toRow(structuredClone(record)));
+  const provenance = { source: 'run:1', readSeq: 1, at: clock.now() };
+  await store.transaction((tx) => writeRows(tx, entity, rows, provenance));
+}
+
+/** The service no longer lists it. */
+async function remove({ store, clock }: House, entity: ListEntity, key: string) {
+  const provenance = { source: 'run:9', readSeq: 999, at: clock.now() };
+  expect(await store.transaction((tx) => markDeleted(tx, entity, [key], provenance))).toBe(1);
+}
+
+describe('what the product data say of a line', () => {
+  const details = { styleNo: 'S-1', wspPrice: 90, currency: 'DKK' };
+
+  it('comes from the style and the color with the code of the variant', async () => {
+    const house = await createHouse();
+    await house.stock(
+      { a: 1, b: 1 },
+      { a: { colorCode: '010', details }, b: { colorCode: '020', details } },
+    );
+    const styleColors = {
+      data: [
+        { type: 'styleColor', id: '7' },
+        { type: 'styleColor', id: '8' },
+      ],
+    };
+    await write(house, PDM.styles, [
+      { id: '1', attributes: { styleNo: 'S-1', active: true }, relationships: { styleColors } },
+    ]);
+    const ofColor = (id: string) => ({ color: { data: { type: 'color', id } } });
+    await write(house, PDM.styleColors, [
+      { id: '7', attributes: { active: false, noosType: 'noos' }, relationships: ofColor('1') },
+      { id: '8', attributes: { active: true, noosType: 'none' }, relationships: ofColor('2') },
+    ]);
+    await write(house, PDM.colors, [
+      { id: '1', attributes: { code: '010' } },
+      { id: '2', attributes: { code: '020' } },
+    ]);
+    await house.delivery({
+      id: 1,
+      lines: [
+        ['a', 1],
+        ['b', 1],
+        ['c', 1],
+      ],
+    });
+    expect(await linesOf(house, 1)).toMatchObject([
+      { noos: true, color_active: false, style_active: true },
+      { noos: false, color_active: true, style_active: true },
+      { noos: null, color_active: null, style_active: null },
+    ]);
+    await remove(house, PDM.colors, '1');
+    await remove(house, PDM.styleColors, '8');
+    // Of the color nothing is known any more, of the style all that was.
+    const unknown = { noos: null, color_active: null };
+    expect((await linesOf(house, 1)).slice(0, 2)).toMatchObject([
+      { ...unknown, style_active: true },
+      { ...unknown, style_active: true },
+    ]);
+    await remove(house, PDM.styles, '1');
+    expect((await linesOf(house, 1))[0]).toMatchObject({ ...unknown, style_active: null });
+  });
+
+  it('is of the style where it has no colors, and of the stock list before the color', async () => {
+    const house = await createHouse();
+    await house.stock(
+      { a: 1, b: 1 },
+      {
+        a: { colorCode: '010', details: { ...details, colorActive: true } },
+        b: { colorCode: '010', details: { ...details, styleNo: 'S-2' }, seasonName: 'AW26' },
+      },
+    );
+    const styleColors = { data: [{ type: 'styleColor', id: '7' }] };
+    await write(house, PDM.styles, [
+      { id: '1', attributes: { styleNo: 'S-1', active: true }, relationships: { styleColors } },
+      { id: '2', attributes: { styleNo: 'S-2', active: true } },
+    ]);
+    await write(house, PDM.styleColors, [
+      {
+        ...{ id: '7', attributes: { active: false, noosType: 'noos' } },
+        relationships: { color: { data: { type: 'color', id: '1' } } },
+      },
+    ]);
+    await write(house, PDM.colors, [{ id: '1', attributes: { code: '010' } }]);
+    await house.delivery({
+      id: 1,
+      lines: [
+        ['a', 1],
+        ['b', 1],
+      ],
+    });
+    expect(await linesOf(house, 1)).toMatchObject([
+      { noos: true, color_active: true, style_active: true, season: null, ordered: 10 },
+      { noos: null, color_active: null, style_active: true, season: 'AW26', ordered: null },
+    ]);
+  });
+
+  it('has the price of the order line of its own window, and none where lines differ', async () => {
+    const house = await createHouse();
+    const first = { barcode: 'a', quantity: 5, price: 100, season: 'AW26', delivery: 'Drop 1' };
+    const second = { ...first, price: 50, delivery: 'Drop 2' };
+    await house.order(1, { orderLineItems: [first, second] });
+    const packed = { barcode: 'a', fulfilledQuantity: 1, price: 100 };
+    const lineOf = async (id: number, more: object) => {
+      const fulfilledLineItems = [{ ...packed, ...more }];
+      await house.delivery({ id, more: { fulfilledLineItems } });
+      return (await linesOf(house, id))[0];
+    };
+    const names = { season: 'AW26', delivery: 'Drop 2' };
+    expect(await lineOf(1, names)).toMatchObject({
+      order_price: 50_00,
+      price_diff_pct: '100.0000',
+    });
+    const differs = { order_price: null, price_diff_pct: null, delivery_name: null, ordered: 10 };
+    expect(await lineOf(2, {})).toMatchObject(differs);
+    await house.order(1, { orderLineItems: [first, { ...second, price: 100 }] });
+    expect(await lineOf(3, {})).toMatchObject({ order_price: 100_00, delivery_name: null });
+    // A window that the order does not name tells nothing; neither does an order without windows.
+    const other = { season: 'AW26', delivery: 'Drop 9' };
+    expect(await lineOf(4, other)).toMatchObject({ order_price: 100_00, delivery_name: 'Drop 9' });
+    const { delivery: _delivery, ...bare } = { ...first, price: 70 };
+    await house.order(1, { orderLineItems: [bare, { ...second, delivery: 'Drop 9' }] });
+    expect(await lineOf(5, { ...other, delivery: 'Drop 1' })).toMatchObject({ order_price: 70_00 });
+    // The same window of another season is another one.
+    const spring = { ...second, season: 'SS27' };
+    await house.order(1, { orderLineItems: [second, { ...spring, price: 60 }] });
+    expect(await lineOf(6, { ...names, season: 'SS27' })).toMatchObject({ order_price: 60_00 });
+    await house.order(1, { orderLineItems: [second] });
+    expect(await lineOf(7, {})).toMatchObject({ delivery_name: 'Drop 2', order_price: 50_00 });
+  });
+
+  it('has the listed price: of the stock, or of the season for a pre-order', async () => {
+    const house = await createHouse();
+    await house.stock({ a: 1 }, { a: { details } });
+    await write(house, seasonVariants('AW26'), [
+      { barcode: 'a', quantity: 9, details: { ...details, wspPrice: 80 } },
+    ]);
+    await house.delivery({ id: 1, order: 1 });
+    await house.order(2, { SeasonName: 'AW26' });
+    await house.delivery({ id: 2, order: 2 });
+    await house.order(3, { currency: 'EUR' });
+    await house.delivery({ id: 3, order: 3 });
+    const lineOf = async (id: number) => (await linesOf(house, id))[0];
+    const first = { list_price: 90_00, list_price_diff_pct: '11.1112' };
+    expect(await lineOf(1)).toMatchObject(first);
+    expect(await lineOf(2)).toMatchObject({ list_price: 80_00, list_price_diff_pct: '25.0000' });
+    // Ordered ahead only: what is known of it comes from the season.
+    await write(house, seasonVariants('AW26'), [{ barcode: 'z', quantity: 9, details }]);
+    await house.delivery({ id: 9, order: 2, lines: [['z', 1]] });
+    expect(await lineOf(9)).toMatchObject({ style_no: 'S-1', stock_free: null });
+    expect(await lineOf(3)).toMatchObject({ list_price: null, list_price_diff_pct: null });
+  });
+
+  it('has no price of another season, of what is listed no more, or of no currency', async () => {
+    const house = await createHouse();
+    const listing = { barcode: 'a', quantity: 9, details: { ...details, wspPrice: 80 } };
+    for (const season of ['AW26', 'SS27']) await write(house, seasonVariants(season), [listing]);
+    await house.stock({ a: 1, b: 1 }, { a: { details }, b: { details: { wspPrice: 90 } } });
+    await house.order(1, { SeasonName: 'AW26' });
+    await house.delivery({ id: 1, order: 1 });
+    await house.order(2);
+    await house.delivery({ id: 2, order: 2 });
+    const other = { ...listing, details: { ...details, wspPrice: 70 } };
+    await write(house, seasonVariants('SS27'), [other]);
+    const priceOf = async (id: number) => (await linesOf(house, id))[0]?.list_price;
+    expect([await priceOf(1), await priceOf(2)]).toEqual([80_00, 90_00]);
+    await remove(house, seasonVariants('AW26'), 'AW26/a');
+    await remove(house, STOCK_VARIANT, 'a');
+    expect([await priceOf(1), await priceOf(2)]).toEqual([null, null]);
+    expect((await linesOf(house, 2))[0]).toMatchObject({ stock_free: null, style_no: null });
+    await house.order(3, { currency: null });
+    await house.delivery({ id: 3, order: 3, lines: [['b', 1]] });
+    expect(await priceOf(3)).toBeNull();
+  });
+});
