@@ -162,13 +162,12 @@ export async function markReleased(
 }
 
 /**
- * Queries the accounts that orders were moved away from: they have credit again. And those of orders
- * in another currency than before: what they have left is known again, or not any more.
+ * Queries the accounts that orders were moved away from: they have credit again. And those of
+ * orders in another currency than before: what they have left is known again, or not any more.
  */
 function accountsLeft({ after, last }: Stretch): RawBuilder<unknown> {
   return sql`(select coalesce(c.diff->>'$.account_no[0]', iif(c.diff->'$.currency' is null, null, (
-      select o.account_no from sales_order o where o.order_id = cast(c.key as integer)
-    ))) as account from change c
+      select o.account_no from sales_order o where o.order_id = c.key))) as account from change c
     where c.seq > ${after} and c.seq <= ${last} and +c.entity = 'sales_order'
       and c.op = 'update' and account is not null)`;
 }
