@@ -34,7 +34,7 @@ function extraOf(
   const misfits: string[] = [];
   for (const [name, kind] of Object.entries(fields)) {
     const value: unknown = Object.hasOwn(members, name) ? members[name] : null;
-    if (value === null || value === undefined) continue;
+    if (value === null) continue;
     if (fits(value, kind)) extra[name] = value;
     else misfits.push(`${name} should be a ${kind}, it is ${JSON.stringify(value).slice(0, 80)}`);
   }
