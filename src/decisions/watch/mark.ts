@@ -167,7 +167,7 @@ export async function markReleased(
  */
 function accountsLeft({ after, last }: Stretch): RawBuilder<unknown> {
   return sql`(select coalesce(c.diff->>'$.account_no[0]', iif(c.diff->'$.currency' is null, null, (
-      select o.account_no from sales_order o where o.order_id = c.key))) as account from change c
+      select o.account_no from sales_order o where o.order_id = c.key))) account from change c
     where c.seq > ${after} and c.seq <= ${last} and +c.entity = 'sales_order'
       and c.op = 'update' and account is not null)`;
 }
