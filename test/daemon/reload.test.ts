@@ -100,6 +100,14 @@ describe('a reload', () => {
     expect((await daemon.reload(WHO)).disarmed).toEqual([]);
     daemon.write(reject.replace('> 20', '> 21'));
     expect((await daemon.reload(WHO)).disarmed).toEqual(['hold-large']);
+    daemon.write(reject.replace('> 20', '> 22'));
+    expect((await daemon.reload(WHO)).disarmed).toEqual([]);
+    daemon.write(reject);
+    await daemon.reload(WHO);
+    const ended = { ended_at: 1, ended_by: 'ada', end_reason: 'wrong' };
+    await daemon.db.updateTable('arming').set(ended).execute();
+    daemon.write(reject.replace('> 20', '> 21'));
+    expect((await daemon.reload(WHO)).disarmed).toEqual([]);
   });
 
   it('reads the configuration too, and tells what acts now and what needs a restart', async () => {

@@ -90,6 +90,7 @@ describe('a list from what the ERP tells', () => {
     const after = keeper.current().ruleSet;
     expect(after.settings.lists.blocked).toEqual(['C-1', 'C-2']);
     expect(after.hash).not.toBe(before.hash);
+    expect(await readState(house.store.db, RULES_IN_FORCE)).toBe(after.hash);
     expect(after.rules[0]?.hash).not.toBe(before.rules[0]?.hash);
     expect(await house.decide({ rules: keeper.current, mode: 'observe' })).toEqual(['1 nothing']);
     // Years later each decision is still made with the list of its day.
@@ -152,6 +153,9 @@ describe('a list from what the ERP tells', () => {
     for (const { current } of [keeper, again]) {
       expect(current().ruleSet.settings.lists.blocked).toEqual(['C-9']);
     }
+    house.write('settings.yaml', SETTINGS.replace(LIST, 'blocked: [C-8]'));
+    await again.reload(WHO, house);
+    expect(again.isProvisional()).toBe(false);
   });
 
   it('that has another content does not make rules with mistakes good', async () => {
@@ -178,7 +182,9 @@ describe('a list from what the ERP tells', () => {
     // Both wait for the thread of a pull that writes.
     const thread = turnsOfThread(house.store.turns);
     await thread.enter();
-    const done = [keeper.reload(WHO, house), keeper.refreshLists()];
+    const reloading = keeper.reload(WHO, house);
+    await house.clock.advance(0);
+    const done = [reloading, keeper.refreshLists()];
     await house.clock.advance(0);
     thread.leave();
     await Promise.all(done);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { tryQueue } from '../../../src/decisions/trial/queue.ts';
+import { type QueueOptions, tryQueue } from '../../../src/decisions/trial/queue.ts';
 import { rulesOf } from '../../rules/support.ts';
 import { ACCEPT_COVERED, ACCEPT_SMALL, createHouse, loadedRules } from '../support.ts';
 
@@ -38,6 +38,37 @@ describe('the queue under other rules', () => {
       { before: 'hold', after: 'hold', reason: 'a person has decided, it is left to people' },
       { after: null, reason: 'unknown status "mislaid"' },
     ]);
+  });
+});
+
+describe('the queue under rules that are not live yet', () => {
+  const trial = async (text: string, more: Partial<QueueOptions> = {}) => {
+    const house = await createHouse();
+    await house.delivery({ id: 1, lines: [['a', 30]] });
+    const options = { rules: rulesOf(text), ...more };
+    const [one] = await tryQueue(house.store, house.clock.now(), options);
+    return one?.after;
+  };
+
+  it('takes rejects as armed, and what only watches as live when asked to', async () => {
+    const rejecting = ACCEPT_SMALL.replace('action: hold', 'action: reject');
+    expect(await trial(rejecting)).toBe('reject');
+    const watching = ACCEPT_SMALL.replaceAll('mode: live', 'mode: shadow');
+    expect(await trial(watching)).toBe('nothing');
+    expect(await trial(watching, { shadowAsLive: true })).toBe('hold');
+  });
+
+  it('knows of the holds that have lasted their time, and then say accept', async () => {
+    const text = ACCEPT_SMALL.replace(
+      'message:',
+      'hold: { at_most: 3h, then: accept }\n    message:',
+    );
+    const [house, rules] = [await createHouse(), loadedRules(text)];
+    await house.delivery({ id: 1, lines: [['a', 30]] });
+    expect(await house.decide({ rules: () => rules })).toEqual(['1 hold']);
+    await house.clock.advance(3 * 3_600_000);
+    const [one] = await tryQueue(house.store, house.clock.now(), { rules: rules.ruleSet });
+    expect(one).toMatchObject({ before: 'hold', after: 'accept' });
   });
 });
 
