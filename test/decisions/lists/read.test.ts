@@ -7,6 +7,7 @@ import { openRuleKeeper, RULES_IN_FORCE } from '../../../src/decisions/rule-keep
 import { verifyDecisions } from '../../../src/decisions/trial/replay.ts';
 import { manualClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
+import { removeErpCustomers } from '../../../src/mirror/erp-customer.ts';
 import { loadRules } from '../../../src/rules/load.ts';
 import { runRuleTests } from '../../../src/rules/testing.ts';
 import { readState } from '../../../src/store/state.ts';
@@ -110,6 +111,16 @@ describe('a list from what the ERP tells', () => {
     await house.store.db.updateTable('erp_customer').set({ deleted_at: null }).execute();
     await keeper.refreshLists();
     expect(await house.incidents()).toEqual([]);
+  });
+
+  it('whose read fails keeps what it had, and alarms', async () => {
+    const house = await createKeeper();
+    await house.customer({ accountNo: 'C-1', blocked: true });
+    const keeper = await house.open();
+    await sql`alter table erp_customer rename to away`.execute(house.store.db);
+    expect(await keeper.refreshLists()).toBe(false);
+    expect(keeper.current().ruleSet.settings.lists.blocked).toEqual(['C-1']);
+    expect(await house.incidents()).toEqual(['blocked']);
   });
 
   it('that cannot be read alarms no longer once it is not read any more', async () => {
@@ -239,6 +250,20 @@ describe('a list from what the ERP tells', () => {
     const loaded = settingsWith('chains: { from: erp_customer.chain, where: vip }');
     const filled = await fillLists(house.store.db, loaded, {});
     expect(filled.ruleSet.settings.lists.chains).toEqual(['North']);
+  });
+
+  it('has each value once, of the customers that are chosen and still there', async () => {
+    const house = await createKeeper();
+    for (const [at, overdueDays] of [9, 1, 0, null, 9].entries()) {
+      const currency = at === 0 ? 'SEK' : 'DKK';
+      await house.customer({ accountNo: `C-${at}`, overdueDays, currency });
+    }
+    await house.customer({ accountNo: 'C-9', overdueDays: 9, currency: 'EUR' });
+    await house.store.transaction((tx) => removeErpCustomers(tx, ['C-9'], house.clock.now()));
+    const late = 'late: { from: erp_customer.account_no, where: overdue }';
+    const loaded = settingsWith(`${late}, owed: { from: erp_customer.currency, where: overdue }`);
+    const { lists } = (await fillLists(house.store.db, loaded, {})).ruleSet.settings;
+    expect(lists).toEqual({ late: ['C-0', 'C-1', 'C-4'], owed: ['DKK', 'SEK'] });
   });
 
   it('leaves out what is not of its declared kind, as the facts do', async () => {

@@ -137,6 +137,17 @@ describe('a backtest', () => {
     expect(both).toMatchObject({ rejectCount: 1, newRejects: 0, changes: [] });
   });
 
+  it('lets a delivery end at the first facts on which it is rejected', async () => {
+    for (const pieces of [30, 10]) {
+      await pack(1, pieces);
+      await house.decide();
+      await house.clock.advance(1_000);
+    }
+    const report = await run({ rules: rulesOf(REJECT_LARGE) });
+    expect(report).toMatchObject({ decisions: 2, rejectCount: 1 });
+    expect(kinds(report)).toEqual(['accept -> reject 1']);
+  });
+
   it('counts rules that only watch as live when asked to', async () => {
     await pack(1, 10);
     await house.decide();
@@ -207,7 +218,18 @@ describe('a backtest', () => {
     expect(kinds(report)).toEqual(['accept -> hold 451']);
   });
 
-  it('leaves to people what was left to people', async () => {
+  it('leaves held what was held whatever the rules said', async () => {
+    await pack(1, 10);
+    await house.store.db.updateTable('sales_order').set({ deleted_at: 1 }).execute();
+    expect(await house.decide()).toEqual(['1 hold']);
+    for (const more of [{}, { against: rulesOf(ACCEPT_SMALL) }]) {
+      const report = await run({ rules: rulesOf(ACCEPT_SMALL), ...more });
+      expect(report).toMatchObject({ deliveries: 1, changes: [] });
+      expect(report.agreement).toMatchObject([{ outcome: 'hold', deliveries: 1 }]);
+    }
+  });
+
+  it('asks the rules about what they decided themselves, not about what people did', async () => {
     await pack(1, 10);
     await house.decide();
     await house.store.db.deleteFrom('outbox').execute();
@@ -216,6 +238,8 @@ describe('a backtest', () => {
     await house.clock.advance(1_000);
     await pack(1, 10);
     expect(await house.decide()).toEqual([]);
+    const last = (await house.decisions()).at(-1);
+    expect(last).toMatchObject({ id: 1, trigger: 'external' });
     const report = await run({ rules: rulesOf(ACCEPT_SMALL) }, { since: house.clock.now() });
     expect(report).toMatchObject({ deliveries: 0, changes: [] });
   });

@@ -107,6 +107,33 @@ describe('the queue under rules that read the credit', () => {
     expect(prospects.map(({ after }) => after)).toEqual(['accept', 'hold']);
   });
 
+  it('adds up what it accepts, and knows no sum behind one that is not known', async () => {
+    const house = await houseWithTwo({ currency: 'EUR' });
+    const rules = {
+      rules: rulesOf(
+        HOLD_CREDIT.replace('headroom ]', 'headroom ]\n    unless: [ delivery.id == 1 ]'),
+      ),
+    };
+    const ofC1 = { shippingAddress: { accountNo: 'C-1' } };
+    for (const id of [3, 4]) {
+      await house.order(id, ofC1);
+      await house.delivery({ id, order: id, lines: [['a', 3]] });
+    }
+    await house.delivery({ id: 5, order: 5, status: 'accepted' });
+    const outcomes = async () => {
+      const prospects = await tryQueue(house.store, house.clock.now(), rules);
+      return prospects.map((one) => `${one.orderDeliveryId} ${one.after}`);
+    };
+    expect(await outcomes()).toEqual(['1 accept', '2 hold', '3 hold', '4 hold']);
+    await house.order(1, ofC1);
+    await house.store.db
+      .updateTable('delivery')
+      .set({ deleted_at: 1 })
+      .where('order_delivery_id', '=', 2)
+      .execute();
+    expect(await outcomes()).toEqual(['1 accept', '3 accept', '4 hold']);
+  });
+
   it('counts an accept that is on its way once, and leaves it alone', async () => {
     const house = await createHouse();
     await house.customer({ creditLimit: 700_00 });
