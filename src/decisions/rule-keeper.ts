@@ -15,7 +15,6 @@ import { endIncidents, openIncident, reconcileIncidents } from '../store/inciden
 import { readState, writeState } from '../store/state.ts';
 import type { Store, Tx } from '../store/store.ts';
 import { fillLists, type ListFailure, listDigests, listsOf } from './lists/read.ts';
-import { reconsiderAll } from './reject/queue.ts';
 import { type LoadedRuleSet, loadRuleSet } from './rule-files.ts';
 import { diffRuleSets, type RuleSetDiff } from './trial/diff.ts';
 
@@ -217,7 +216,6 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
       await putFilesInForce(tx, next, clock);
       const { from, to } = diff;
       await auditReload(tx, who, { from, to, ...detail?.() }, clock.now());
-      if (provisional) await reconsiderAll(tx, clock.now());
       return disarmedBy(tx, before, next);
     });
     onInForce?.();
