@@ -143,6 +143,25 @@ describe('a reject by hand', () => {
     await expect(again).rejects.toMatchObject({ code: 'review.status' });
   });
 
+  it('or any word but "hold" on what is accepted is refused; that one takes it back', async () => {
+    const desk = await createDesk();
+    await desk.delivery({ id: 2, status: 'accepted', more: { deliveryNo: 'DN-2' } });
+    for (const action of ['accept', 'reject', 'release'] as const) {
+      const asked = desk.act(action, { delivery: '2', confirmed: ['DN-2'] });
+      await expect(asked, action).rejects.toMatchObject({
+        code: 'review.status',
+        hint: expect.stringContaining('deliveries hold 2'),
+      });
+    }
+    const stopping = desk.act('hold', { delivery: '2', ifRejectWaits: true });
+    await expect(stopping).rejects.toMatchObject({ code: 'review.no_reject' });
+    expect(await outbox(desk)).toEqual([]);
+    await desk.act('hold', { delivery: '2' });
+    const [push] = await outbox(desk);
+    expect(push).toMatchObject({ expected_from: 'accepted' });
+    expect(JSON.parse(push?.body ?? '')).toMatchObject({ orderDeliveryId: 2, status: 'pending' });
+  });
+
   it('or another word on what is final or gone tells since when', async () => {
     const desk = await createDesk();
     const since = new Date(desk.clock.now()).toISOString();

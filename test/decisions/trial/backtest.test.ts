@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { createReview } from '../../../src/decisions/review/review.ts';
 import {
   type Backtest,
   type BacktestOptions,
@@ -143,7 +144,8 @@ describe('a backtest', () => {
       await house.decide();
       await house.clock.advance(1_000);
     }
-    const report = await run({ rules: rulesOf(REJECT_LARGE) });
+    const since = house.clock.now() - 2_000;
+    const report = await run({ rules: rulesOf(REJECT_LARGE) }, { since });
     expect(report).toMatchObject({ decisions: 2, rejectCount: 1 });
     expect(kinds(report)).toEqual(['accept -> reject 1']);
   });
@@ -273,5 +275,51 @@ describe('a backtest', () => {
       'hold / accepted by the rules 1',
       'hold / pending 1',
     ]);
+  });
+
+  it('credits the rules with what they did themselves, and with nothing else', async () => {
+    const { db } = house.store;
+    const sent = async (id: number): Promise<void> => {
+      for (const state of ['sending', 'sent'] as const) {
+        const change = { state, attempts: 1 };
+        const ofOne = db.updateTable('outbox').set(change).where('lane', '=', `delivery/${id}`);
+        await ofOne.execute();
+      }
+    };
+    for (const id of [1, 2, 3]) await pack(id, 10);
+    await pack(4, 30);
+    expect(await house.decide()).toHaveLength(4);
+    const rules = () => loadedRules(ACCEPT_SMALL);
+    const nothing = () => undefined;
+    const parts = { store: house.store, clock: house.clock, onPush: nothing, onReviewed: nothing };
+    const who = { actor: 'ada', reason: 'agreed' };
+    await createReview({ ...parts, rules }).act({ ...who, action: 'accept', delivery: 'D-4' });
+    for (const id of [1, 2, 3, 4]) await sent(id);
+    await pack(1, 10, { status: 'accepted' });
+    await pack(2, 10, { status: 'rejected' });
+    const gone = db.updateTable('delivery').set({ deleted_at: 1 });
+    await gone.where('order_delivery_id', '=', 3).execute();
+    await pack(4, 30, { status: 'accepted' });
+    const { agreement } = await run({ rules: rulesOf(ACCEPT_SMALL) });
+    expect(agreement.map((row) => `${row.outcome} / ${row.ending}`).sort()).toEqual([
+      'accept / accepted by the rules',
+      'accept / gone',
+      'accept / rejected by people',
+      'hold / accepted by people',
+    ]);
+  });
+
+  it('sees the fields of the ERP that each of two sets declares', async () => {
+    const vip = `rules: [{ id: vip, title: V, action: accept, mode: live, when: [customer.extra.vip] }]`;
+    const settings = 'version: 1\ncustomer_fields: { vip: true/false }\n';
+    const [declares, small] = [loadedRules(vip, settings), rulesOf(ACCEPT_SMALL)];
+    await house.customer({ extra: { vip: true } });
+    await house.order(1, { shippingAddress: { accountNo: 'C-1' } });
+    await pack(1, 30);
+    expect(await house.decide({ rules: () => declares })).toEqual(['1 accept']);
+    const other = await run({ rules: declares.ruleSet, against: small });
+    expect(kinds(other)).toEqual(['hold -> accept 1']);
+    const back = await run({ rules: small, against: declares.ruleSet });
+    expect(kinds(back)).toEqual(['accept -> hold 1']);
   });
 });

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { createReview } from '../../../src/decisions/review/review.ts';
 import { nearestMisses } from '../../../src/decisions/trial/misses.ts';
 import { createHouse, loadedRules } from '../support.ts';
 
@@ -44,4 +45,26 @@ it('names the one condition in the way of an accept rule, with the value it had'
   ]);
   await expect(nearestMisses(db, 0, 'another-rule')).rejects.toThrow('no accept rule another-rule');
   expect(await nearestMisses(db, house.clock.now() + 1)).toEqual([]);
+});
+
+it('leaves out what a person or a rule that watches accepted, and what is gone', async () => {
+  const house = await createHouse();
+  const rules = loadedRules(`${RULES}
+  - { id: accept-huge, title: Huge, action: accept, when: [ delivery.quantity > 99 ] }
+`);
+  await house.order(1, { comment: '' });
+  const pieces = [30, 40, 100, 50] as const;
+  for (const [at, count] of pieces.entries()) {
+    await house.delivery({ id: at + 1, lines: [['a', count]] });
+  }
+  await house.decide({ rules: () => rules });
+  const nothing = () => undefined;
+  const { store, clock } = house;
+  const parts = { store, clock, rules: () => rules, onPush: nothing, onReviewed: nothing };
+  const who = { actor: 'ada', reason: 'agreed' };
+  await createReview(parts).act({ ...who, action: 'accept', delivery: '1' });
+  const gone = store.db.updateTable('delivery').set({ deleted_at: 1 });
+  await gone.where('order_delivery_id', '=', 2).execute();
+  const missed = await nearestMisses(store.db, 0, 'accept-small');
+  expect(missed.flatMap((one) => one.deliveries.map((d) => d.orderDeliveryId))).toEqual([4]);
 });

@@ -151,6 +151,18 @@ describe('a delivery is decided anew at once', () => {
   });
 });
 
+it('a delivery is not decided anew where only the time of the figures is another', async () => {
+  const house = await createHouse();
+  await house.customer();
+  await house.order(1, { shippingAddress: { accountNo: 'C-1' } });
+  await house.delivery({ id: 1 });
+  const set = acceptsIf('delivery.amount > customer.credit.headroom');
+  expect(await house.decide(set)).toEqual(['1 nothing']);
+  await house.clock.advance(60_000);
+  await house.customer();
+  expect(await house.decide(set)).toEqual([]);
+});
+
 describe('a delivery is decided anew as time goes by', () => {
   const START = Date.parse('2026-01-07T12:00:00Z');
   const at = (iso: string): number => Date.parse(iso);
