@@ -43,7 +43,9 @@ describe('a person who accepts a held delivery', () => {
     });
     const [push] = await outbox(desk);
     expect(push).toMatchObject({ expected_from: 'pending', state: 'queued' });
-    expect(JSON.parse(push?.body ?? '')).toMatchObject({ orderDeliveryId: 1, status: 'accepted' });
+    expect(JSON.parse(push?.body ?? '')).toMatchObject({
+      ...{ orderDeliveryId: 1, status: 'accepted', linesHash: expect.any(String) },
+    });
     const audit = await desk.store.db.selectFrom('audit').selectAll().executeTakeFirstOrThrow();
     expect(audit).toMatchObject({ actor: 'ada', action: 'delivery.accept', subject: 'delivery:1' });
     expect(audit.reason).toBe('agreed by phone');
@@ -93,6 +95,22 @@ describe('what a person has touched', () => {
     const generous = loadedRules(ACCEPT_SMALL.replaceAll('20', '100'));
     expect(await desk.decide({ rules: () => generous })).toEqual([]);
     await desk.delivery({ id: 1, lines: [['a', 31]], more: { deliveryNo: 'DN-1' } });
+    expect(await desk.decide({ rules: () => generous })).toEqual(['1 accept']);
+  });
+
+  it('is left alone again after another word, until a price of it changes', async () => {
+    const desk = await createDesk();
+    const packed = (price: number) => {
+      const fulfilledLineItems = [{ barcode: 'a', fulfilledQuantity: 40, price }];
+      return desk.delivery({ id: 1, more: { deliveryNo: 'DN-1', fulfilledLineItems } });
+    };
+    await desk.act('hold');
+    await packed(100);
+    expect(await desk.decide()).toEqual(['1 hold']);
+    await desk.act('hold', { reason: 'still asking' });
+    const generous = loadedRules(ACCEPT_SMALL.replaceAll('20', '100'));
+    expect(await desk.decide({ rules: () => generous })).toEqual([]);
+    await packed(90);
     expect(await desk.decide({ rules: () => generous })).toEqual(['1 accept']);
   });
 

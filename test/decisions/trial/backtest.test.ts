@@ -310,7 +310,10 @@ describe('a backtest', () => {
   });
 
   it('sees the fields of the ERP that each of two sets declares', async () => {
-    const vip = `rules: [{ id: vip, title: V, action: accept, mode: live, when: [customer.extra.vip] }]`;
+    const vip = `
+rules:
+  - { id: vip, title: V, action: accept, mode: live, when: [ customer.extra.vip ] }
+`;
     const settings = 'version: 1\ncustomer_fields: { vip: true/false }\n';
     const [declares, small] = [loadedRules(vip, settings), rulesOf(ACCEPT_SMALL)];
     await house.customer({ extra: { vip: true } });

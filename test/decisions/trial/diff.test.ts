@@ -38,6 +38,20 @@ describe('the difference of two rule sets', () => {
     ]);
   });
 
+  it('tells other times of a rule, and other states that it is asked about', () => {
+    const hold = (more: string) =>
+      rulesOf(`rules: [{ id: h, title: H, action: hold, when: [ order.preorder ], ${more} }]`);
+    const told = (more: string) =>
+      formatRuleSetDiff(diffRuleSets(hold('hold: { at_most: 3h }'), hold(more)))
+        .split('\n')
+        .slice(2);
+    expect(told('hold: { at_most: 4h }')).toHaveLength(2);
+    const same = 'hold: { at_most: 3h }';
+    expect(told(`${same}, applies_to: [pending, accepted]`)[0]).toContain('appliesTo');
+    expect(told(`${same}, effective_from: 2026-01-01`)[0]).toContain('effectiveFrom');
+    expect(told(`${same}, effective_until: 2026-01-01`)[0]).toContain('effectiveUntil');
+  });
+
   it('is none when titles, comments, tests or the order of rules differ', () => {
     const again = `# a comment\n${BEFORE.replace('title: Gone', 'title: Away')}`;
     const diff = diffRuleSets(rulesOf(BEFORE), rulesOf(again));

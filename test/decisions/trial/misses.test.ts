@@ -68,3 +68,14 @@ it('leaves out what a person or a rule that watches accepted, and what is gone',
   const missed = await nearestMisses(store.db, 0, 'accept-small');
   expect(missed.flatMap((one) => one.deliveries.map((d) => d.orderDeliveryId))).toEqual([4]);
 });
+
+it('is silent where a second condition could not be evaluated', async () => {
+  const house = await createHouse();
+  const blocked = 'unless:\n      - customer.blocked';
+  const rules = loadedRules(RULES.replace('unless:', blocked));
+  await house.order(1, { comment: '' });
+  await house.delivery({ id: 1, lines: [['a', 30]] });
+  await house.delivery({ id: 2, lines: [['a', 3]] });
+  await house.decide({ rules: () => rules });
+  expect(await nearestMisses(house.store.db, 0)).toEqual([]);
+});
