@@ -70,6 +70,8 @@ describe('once an accept of ours has ended', () => {
     await house.clock.advance(1_000);
     await seen(house, 'pending', 3);
     expect(await house.decide()).toEqual([]);
+    await house.order(1, { comment: 'please hurry' });
+    expect(await house.decide()).toEqual([]);
     expect(await house.pushes()).toHaveLength(2);
     expect((await journal(house)).slice(2)).toEqual(['daemon accept', 'external hold']);
   });
