@@ -82,23 +82,35 @@ export function createHttpServer(
   return app;
 }
 
+interface AddressError {
+  readonly why: string;
+  readonly hint: (setting: string) => string;
+}
+
 /** Why an address cannot be listened on; trying it again at once would not help. */
-const ADDRESS_ERRORS: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'another program listens there',
-  EADDRNOTAVAIL: 'this machine has no such address',
-  EACCES: 'this user may not use that port',
+const ADDRESS_ERRORS: Readonly<Record<string, AddressError>> = {
+  EADDRINUSE: {
+    why: 'another program listens there',
+    hint: (setting) => `end the other program, or change ${setting}`,
+  },
+  EADDRNOTAVAIL: {
+    why: 'this machine has no such address',
+    hint: (setting) => `change ${setting.replace(/port$/, 'host')}`,
+  },
+  EACCES: {
+    why: 'this user may not use that port',
+    hint: (setting) => `change ${setting}`,
+  },
 };
 
 function cannotListen(host: string, port: number, setting: string, thrown: unknown): Error {
   const code = isJsonObject(thrown) ? String(thrown.code) : '';
-  const why = ADDRESS_ERRORS[code];
-  if (why === undefined) return toError(thrown);
-  const message = `cannot listen on ${host} port ${port}: ${why} (${code})`;
-  const isTaken = code === 'EADDRINUSE';
-  const hint = isTaken ? `end the other program, or change ${setting}` : `change ${setting}`;
+  const known = ADDRESS_ERRORS[code];
+  if (known === undefined) return toError(thrown);
+  const message = `cannot listen on ${host} port ${port}: ${known.why} (${code})`;
   // A program ends, and the address of a network that is late at boot comes up: nobody need look.
   const name = code === 'EACCES' ? 'http.address' : 'http.address_taken';
-  return new ConfigError(name, message, { hint, cause: thrown });
+  return new ConfigError(name, message, { hint: known.hint(setting), cause: thrown });
 }
 
 /**

@@ -145,6 +145,20 @@ describe('a daemon that cannot start', () => {
     },
   );
 
+  it('names the address that this machine does not have, which may come up', async () => {
+    const folder = temporaryFolder();
+    const reference = await startTestReference();
+    const elsewhere = { path: 'listener.host', value: '192.0.2.1' };
+    const overrides = [elsewhere, { path: 'listener.public', value: true }];
+    const daemon = await open(testConfig(reference, { folder, overrides }));
+    const error = await daemon.run(new AbortController().signal).catch((thrown) => thrown);
+    expect(error).toMatchObject({
+      message: expect.stringContaining('this machine has no such address (EADDRNOTAVAIL)'),
+      hint: 'change listener.host',
+    });
+    expect(exitCodeOf(error)).toBe(EXIT.temporary.code);
+  });
+
   it('leaves neither lock nor lease behind when its last check fails', async () => {
     const folder = temporaryFolder();
     const reference = await startTestReference();
