@@ -104,6 +104,12 @@ async function doubtEverything(tx: Tx, plan: RestorePlan, createdAt: string, clo
     .set({ state: 'in_doubt', in_doubt_since: now, due_at: now })
     .where('state', 'in', ['queued', 'sending', 'sent'])
     .executeTakeFirst();
+  // Why a rule was disarmed since, or the breaker tripped, is forgotten: a person arms it anew.
+  await tx
+    .updateTable('arming')
+    .set({ ended_at: now, ended_by: plan.actor, end_reason: `restored, as of ${createdAt}` })
+    .where('ended_at', 'is', null)
+    .execute();
   // The mirror is old as well: every stream is read again, as a whole.
   await tx.updateTable('stream_state').set({ due_at: now, requested: 'full' }).execute();
   // Whatever was ordered since the backup has a higher number.

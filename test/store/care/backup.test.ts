@@ -388,6 +388,27 @@ describe('a restored database', () => {
     expect(arePushesPaused(dataDir)).toBe(false);
   });
 
+  it('has no rule armed, which somebody may have disarmed since the backup', async () => {
+    const dataDir = temporaryFolder();
+    const store = await openMirror(dataDir);
+    const database = new Database(store.path);
+    database.exec(`insert into arming (rule_id, rule_hash, at, actor, reason, report_id, expires_at,
+      ended_at) values ('one', 'h', 0, 'bob', 'agreed', 1, 9e15, null), ('two', 'h', 0, 'bob',
+      'agreed', 1, 9e15, 7)`);
+    const { backup } = await createBackup(planIn(dataDir), clock);
+    database.exec("update arming set ended_at = 1, end_reason = 'wrong'");
+    database.close();
+    await store.close();
+    await restoreBackup(restorePlan(dataDir, backup.path), clock);
+    const after = await openMirror(dataDir);
+    const rows = await after.db.selectFrom('arming').select(['ended_at', 'ended_by']).execute();
+    expect(rows).toEqual([
+      { ended_at: clock.now(), ended_by: 'ann' },
+      { ended_at: 7, ended_by: null },
+    ]);
+    await after.close();
+  });
+
   it('leaves what was there as one file, with what a killed daemon had in its log', async () => {
     const dataDir = temporaryFolder();
     await (await openMirror(dataDir)).close();
