@@ -114,12 +114,51 @@ describe('the journal', () => {
     expect(await events(b)).toMatchObject([{ order_id: orderId, outcome }]);
   });
 
+  it.each([
+    ['sales_order.order_created', 'salesOrder', false],
+    ['sales_order.order_completed', 'salesOrder', false],
+    ['sales_order.delivery_created', 'salesOrderDelivery', false],
+    ['sales_order.delivery_updated', 'salesOrderDelivery', false],
+    ['sales_order.delivery_canceled', 'salesOrderDelivery', false],
+    ['sales_order.refund_created', 'salesOrderRefund', true],
+    ['sales_order.refund_updated', 'salesOrderRefund', true],
+    ['sales_order.refund_canceled', 'salesOrderRefund', true],
+  ])('has the order of %s read again, with what it is about', async (type, subject, refunds) => {
+    const b = await bench();
+    const body = JSON.stringify({ type, data: { [subject]: { orderId: 5 } } });
+    await b.journal.accept(event('msg_1', body));
+    const [due] = await dueRefreshes(b.store.db, b.clock.now(), 10);
+    expect(due).toMatchObject({ orderId: 5, refunds });
+    // What one event wants is not forgotten for the next one.
+    await b.journal.accept(event('msg_2', deliveryCreated(5)));
+    const [again] = await dueRefreshes(b.store.db, b.clock.now(), 10);
+    expect(again).toMatchObject({ orderId: 5, refunds });
+  });
+
+  it('keeps the time of the relay beside its own, and when the event came again', async () => {
+    const b = await bench();
+    await b.clock.advance(1_000);
+    const came = b.clock.now();
+    const send = () => b.journal.accept(event('msg_1', '{}'));
+    await send();
+    const first = { received_at: came, sent_at: 1_767_600_000_000, last_duplicate_at: null };
+    expect(await events(b)).toMatchObject([first]);
+    await b.clock.advance(60_000);
+    await send();
+    expect(await events(b)).toMatchObject([{ ...first, last_duplicate_at: came + 60_000 }]);
+    const twice = () => b.journal.accept(event('msg_2', '{}'));
+    await Promise.all([twice(), twice()]);
+    expect((await events(b))[1]).toMatchObject({ last_duplicate_at: came + 60_000 });
+  });
+
   it('keeps bytes that are no UTF-8 exactly as they came (R5)', async () => {
     const b = await bench();
     const bytes = Buffer.from([0x22, 0xff, 0x00, 0xfe, 0x22]);
     expect(await b.journal.accept(event('msg_1', bytes))).toMatchObject({ json: false });
     expect((await events(b))[0]?.body).toEqual(bytes);
     expect(b.meter.stats()).toMatchObject({ notJson: 1, unknownType: 0 });
+    const almost = Buffer.from('{"type":"ping","data":"\xff"}', 'latin1');
+    expect(await b.journal.accept(event('msg_2', almost))).toMatchObject({ json: false });
   });
 
   it('refuses to hold more than its queue allows (R13)', async () => {
