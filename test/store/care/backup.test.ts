@@ -19,6 +19,7 @@ import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { manualClock } from '../../../src/lib/clock.ts';
 import { EXIT, exitCodeOf } from '../../../src/lib/errors.ts';
+import { writeOrders } from '../../../src/mirror/sales-order.ts';
 import { type BackupPlan, createBackup } from '../../../src/store/backup/create.ts';
 import { backupName, listBackups } from '../../../src/store/backup/manifest.ts';
 import { type RestorePlan, restoreBackup } from '../../../src/store/backup/restore.ts';
@@ -26,6 +27,7 @@ import { verifyBackup } from '../../../src/store/backup/verify.ts';
 import { arePushesPaused, pauseReason, resumePushes } from '../../../src/store/care/pause.ts';
 import { openExchange } from '../../../src/store/exchange/exchange.ts';
 import { lockFolder } from '../../../src/store/lock.ts';
+import { readRestored } from '../../../src/store/state.ts';
 import { openStore, type SqliteStore } from '../../../src/store/store.ts';
 import { LAUNCHER, launcherEnv } from '../../support/launcher.ts';
 import { damage, temporaryFolder } from '../../support/store.ts';
@@ -197,6 +199,40 @@ describe('a backup', () => {
     }
   });
 
+  it.each([
+    ['mirror', "update schema_migration set name = 'x' where version = 1", 'another digest'],
+    ['mirror', "delete from daemon_state where key = 'opened_at'", '0 rows in daemon_state'],
+    ['mirror', 'pragma user_version = 3', 'schema 3 instead of'],
+    ['mirror', 'drop table brand', 'no rows in brand'],
+    ['exchange', 'insert into intake values (1)', '1 rows in intake instead of 0'],
+  ])(
+    'is refused when somebody has changed its %s, which stays whole: %s',
+    async (name, sql, why) => {
+      const dataDir = temporaryFolder();
+      await (await openMirror(dataDir)).close();
+      new Database(join(dataDir, 'exchange.db')).exec('create table intake (id)').close();
+      const { backup } = await createBackup(planIn(dataDir), clock);
+      await verifyBackup(backup.path);
+      new Database(backup.path.replace('.json', `-${name}.db`)).exec(sql).close();
+      const failure = { code: 'backup.differs', message: expect.stringContaining(why) };
+      await expect(verifyBackup(backup.path)).rejects.toMatchObject(failure);
+    },
+  );
+
+  it('is none of a database with rows that belong to nothing', async () => {
+    const dataDir = temporaryFolder();
+    const store = await openMirror(dataDir);
+    await store.close();
+    const database = new Database(store.path);
+    database.pragma('foreign_keys = off');
+    database.exec(`create table of (id integer references brand) strict;
+      insert into of values ('7')`);
+    database.close();
+    const failure = { code: 'backup.damaged', message: expect.stringContaining('foreign keys') };
+    await expect(createBackup(planIn(dataDir), clock)).rejects.toMatchObject(failure);
+    expect(listBackups(planIn(dataDir).directory)).toEqual([]);
+  });
+
   it('that was cut off leaves nothing that counts, and is cleaned away by the next', async () => {
     const dataDir = temporaryFolder();
     await (await openMirror(dataDir)).close();
@@ -311,6 +347,7 @@ describe('a restored database', () => {
     const plan = restorePlan(dataDir, backup.path);
     await expect(restoreBackup(plan, clock)).rejects.toThrow('does not answer');
     await expect(openMirror(dataDir)).rejects.toMatchObject({ code: 'store.half_restored' });
+    expect(arePushesPaused(dataDir)).toBe(true);
     await restoreBackup(plan, clock);
     await (await openMirror(dataDir)).close();
     expect(existsSync(`${path}.restoring`)).toBe(false);
@@ -386,6 +423,33 @@ describe('a restored database', () => {
     expect(pauseReason(dataDir)).toMatch(/^restored from the backup of 2026/);
     expect(resumePushes(dataDir)).toBe(true);
     expect(arePushesPaused(dataDir)).toBe(false);
+  });
+
+  it('reads all anew, doubts from now on, and tells what orders it knows', async () => {
+    const dataDir = temporaryFolder();
+    const store = await openMirror(dataDir);
+    const order = { orderId: 41, status: 'pending', orderLineItems: [] };
+    const provenance = { source: 'run:1', readSeq: 1, at: clock.now() };
+    await store.transaction((tx) => writeOrders(tx, [order], provenance));
+    for (const reference of ['a', 'b']) await addPush(store, reference, 'sent');
+    const database = new Database(store.path);
+    database.exec(`insert into stream_state (stream, due_at) values ('orders', 9e15);
+      update outbox set due_at = 9e15`);
+    database.close();
+    const { backup } = await createBackup(planIn(dataDir), clock);
+    await store.close();
+    await clock.advance(60_000);
+    await restoreBackup(restorePlan(dataDir, backup.path), clock);
+    const at = clock.now();
+    const after = await openMirror(dataDir);
+    const { db } = after;
+    const { createdAt } = backup.manifest;
+    expect(await readRestored(db)).toEqual({ at, createdAt, maxOrderId: 41, maxDocumentId: 2 });
+    const streams = await db.selectFrom('stream_state').select(['due_at', 'requested']).execute();
+    expect(streams).toEqual([{ due_at: at, requested: 'full' }]);
+    const doubts = await db.selectFrom('outbox').select(['due_at', 'in_doubt_since']).execute();
+    expect(doubts).toEqual(['a', 'b'].map(() => ({ due_at: at, in_doubt_since: at })));
+    await after.close();
   });
 
   it('has no rule armed, which somebody may have disarmed since the backup', async () => {
@@ -498,6 +562,18 @@ describe('a restored database', () => {
     expect(numbers.size).toBe(6);
   });
 
+  it('gives none either where what was there is gone, and nothing of it can be asked', async () => {
+    const dataDir = temporaryFolder();
+    const store = await openMirror(dataDir);
+    await addPush(store, 'known', 'queued');
+    const { backup } = await createBackup(planIn(dataDir), clock);
+    for (const reference of ['a', 'b', 'c']) await addPush(store, reference, 'queued');
+    await store.close();
+    rmSync(store.path);
+    await restoreBackup(restorePlan(dataDir, backup.path), clock);
+    expect(await numberGiven(dataDir, 'later')).toBeGreaterThan(1_000_000);
+  });
+
   it.each([
     ['restored before', false],
     ['restored before, also where the second restore was cut off', true],
@@ -586,6 +662,30 @@ describe('a restored database', () => {
     const plan = { ...restorePlan(dataDir, backup.path), withExchange: true };
     await restoreBackup(plan, clock);
     expect(modeOf(exchangeFile)).toBe(0o660);
+  });
+
+  it.each([
+    ['leaves what the ERP has handed in since, unless it is asked', false, [1, 2]],
+    ['takes back what the ERP has handed in since where it is asked', true, [1]],
+  ])('%s', async (_, withExchange, rows) => {
+    const dataDir = temporaryFolder();
+    await (await openMirror(dataDir)).close();
+    const { exchangeFile } = planIn(dataDir);
+    const exchange = new Database(exchangeFile);
+    exchange.exec('create table intake (id); insert into intake values (1)');
+    const { backup } = await createBackup(planIn(dataDir), clock);
+    exchange.exec('insert into intake values (2)').close();
+    const plan = { ...restorePlan(dataDir, backup.path), withExchange };
+    const { kept } = await restoreBackup(plan, clock);
+    const idsIn = (path: string): unknown[] => {
+      const database = new Database(path, { readonly: true });
+      const ids = database.prepare('select id from intake').pluck().all();
+      database.close();
+      return ids;
+    };
+    expect(idsIn(exchangeFile)).toEqual(rows);
+    const aside = kept.filter((path) => path.includes('exchange'));
+    expect(aside.map(idsIn)).toEqual(withExchange ? [[1, 2]] : []);
   });
 
   it('leaves an exchange that is cut off to a restore that brings it', async () => {
