@@ -6,7 +6,7 @@ import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { openReader, openWriter, verifyPragmas } from '../../src/store/connection.ts';
-import { acquireLease, lockFolder } from '../../src/store/lock.ts';
+import { acquireLease, isFolderLocked, lockFolder } from '../../src/store/lock.ts';
 import { type Migration, migrate, readMigrations } from '../../src/store/migrate.ts';
 import { createReadSequence, readState, writeState } from '../../src/store/state.ts';
 import { openReadOnlyStore, openStore, type Tx } from '../../src/store/store.ts';
@@ -219,7 +219,9 @@ describe('the instance lock', () => {
     const path = join(temporaryFolder(), 'daemon.lock');
     const lock = lockFolder(path);
     expect(() => lockFolder(path)).toThrow(/a daemon runs on this data folder/);
+    expect(isFolderLocked(path)).toBe(true);
     lock.release();
+    expect(isFolderLocked(path)).toBe(false);
     lockFolder(path).release();
   });
 
@@ -244,6 +246,12 @@ describe('the instance lock', () => {
     expect(other.fencing).toBe(sleeper.fencing + 1);
     await expect(sleeper.renew()).rejects.toMatchObject({ code: 'store.lease_lost' });
     await sleeper.release();
+    const until = async () =>
+      (await store.db.selectFrom('lease').select('expires_at').executeTakeFirst())?.expires_at;
+    await clock.advance(10_000);
     await other.renew();
+    expect(await until()).toBe(clock.now() + 30_000);
+    await other.release();
+    expect(await until()).toBe(clock.now());
   });
 });

@@ -6,6 +6,7 @@ import {
   openSync,
   statSync,
   symlinkSync,
+  writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -56,6 +57,7 @@ describe('the files of the database', () => {
     expect(modes()).toEqual([0o600, 0o600, 0o600]);
     await first.store.close();
     chmodSync(path, 0o644);
+    for (const ending of ['-wal', '-shm']) writeFileSync(path + ending, '', { mode: 0o644 });
     const second = await open();
     expect(modes()).toEqual([0o640, 0o640, 0o640]);
     await second.store.close();
@@ -187,6 +189,9 @@ describe('the write-ahead log', () => {
     reader.exec('commit');
     checkpoints.look();
     expect(checkpoints.figures()).toEqual({ walBytes: 0, pinnedMs: 0 });
+    // Whoever writes waits again for others, as before.
+    const { rows } = await sql`pragma busy_timeout`.execute(store.db);
+    expect(rows).toEqual([{ timeout: 5_000 }]);
   });
 
   it('is emptied as well when less is free on the disk than it takes', async () => {
@@ -217,6 +222,8 @@ describe('the write-ahead log', () => {
     checkpoints.look();
     expect(walBytes).toBeGreaterThan(0);
     expect(checkpoints.figures().walBytes).toBe(walBytes);
+    const { rows } = await sql`pragma wal_autocheckpoint`.execute(store.db);
+    expect(rows).toEqual([{ wal_autocheckpoint: 0 }]);
     await store.close();
   });
 });
@@ -327,6 +334,41 @@ describe('a full disk', () => {
     const ballast = createBallast(path, 3_000_000);
     await expect(ballast.restore()).rejects.toMatchObject({ code: 'ENOSPC' });
     expect(existsSync(path)).toBe(false);
+  });
+
+  it('takes the ballast at the last floor, and makes it where there is room', async () => {
+    const clock = manualClock();
+    const store = await temporaryStore(clock);
+    const path = join(temporaryFolder(), 'ballast');
+    let stopped: readonly string[] = [];
+    let canSpare = false;
+    const keeper = createKeeper({
+      ...{ store, clock, log: silentLogger() },
+      space: { allows: (one) => !stopped.includes(one), canSpare: () => canSpare },
+      checkpoints: createCheckpoints({ store, clock, log: silentLogger() }, true),
+      retention: createRetention({ store, clock }, LIMITS),
+      ballast: createBallast(path, 1_000),
+    });
+    const stop = new AbortController();
+    const done = keeper.run(stop.signal);
+    const size = () => statSync(path, { throwIfNoEntry: false })?.size;
+    const seen: (number | undefined)[] = [];
+    const minute = async (now: readonly string[], spare: boolean): Promise<void> => {
+      [stopped, canSpare] = [now, spare];
+      await clock.advance(60_000);
+      // It sleeps again.
+      await expect.poll(() => clock.pending()).toBe(1);
+      if (spare) await expect.poll(size).toBe(1_000);
+      seen.push(size());
+    };
+    await minute([], false);
+    await minute([], true);
+    await minute(['pull', 'receive'], false);
+    await minute(['pull', 'receive', 'send'], false);
+    await minute([], false);
+    stop.abort();
+    await done;
+    expect(seen).toEqual([undefined, 1_000, 1_000, undefined, undefined]);
   });
 
   it('takes the ballast also while it is being made', async () => {

@@ -1,0 +1,46 @@
+/** What is deleted of each table, and when. */
+import Database from 'better-sqlite3';
+import { expect, it } from 'vitest';
+import { manualClock } from '../../../src/lib/clock.ts';
+import { createRetention } from '../../../src/store/care/retention.ts';
+import { temporaryStore } from '../../support/store.ts';
+
+const DAY = 86_400_000;
+
+it('keeps each table for its own time, and an incident for as long as it is open', async () => {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  const database = new Database(store.path);
+  const change = database.prepare(
+    `insert into change (at, entity, key, op, diff, cause)
+     values (?, 'b', 'k', 'insert', '{}', 'c')`,
+  );
+  const event = database.prepare(
+    `insert into webhook_event (event_id, received_at, sent_at, body, secret_name, outcome)
+     values (hex(randomblob(8)), ?, 0, x'', 's', 'stored')`,
+  );
+  const run = database.prepare(
+    `insert into sync_run (stream, cause, started_at, ended_at, read_seq, options, checkpoint,
+       outcome) values ('brands', 'test', 0, ?, 1, '{}', '{}', 'complete')`,
+  );
+  const incident = database.prepare(
+    `insert into incident (at, kind, entity, key, detail, resolved_at)
+     values (0, ?, 'e', 'k', '{}', ?)`,
+  );
+  for (const days of [9, 8, 7, 6, 5, 4, 3, 2, 1]) {
+    const at = clock.now() - days * DAY;
+    for (const table of [change, event, run]) table.run(at);
+    incident.run('over', at);
+  }
+  incident.run('open', null);
+  const limits = { changes: 2.5 * DAY, events: 4.5 * DAY, runs: 6.5 * DAY, incidents: 8.5 * DAY };
+  await createRetention({ store, clock }, limits).slice();
+  const left = (table: string) => database.prepare(`select count(*) from ${table}`).pluck().get();
+  expect(['change', 'webhook_event', 'sync_run'].map(left)).toEqual([2, 4, 6]);
+  const incidents = database.prepare('select kind, count(*) n from incident group by kind').all();
+  expect(incidents).toEqual([
+    { kind: 'open', n: 1 },
+    { kind: 'over', n: 8 },
+  ]);
+  database.close();
+});
