@@ -83,6 +83,8 @@ export async function readLossFigures(
     .selectFrom('sighting')
     .select(['at', 'seen_by', 'late_ms', 'verdict'])
     .where('at', '>', now - limits.windowMs)
+    // What is later than now was seen before the clock was set back.
+    .where('at', '<=', now)
     .orderBy('at', 'desc')
     .limit(CHANGES_MAX)
     .execute();
