@@ -71,7 +71,7 @@ async function shop() {
   return {
     ...{ clock, store, meter, lossMeter, restart, found },
     /** An event for the delivery (and order) of this number. */
-    async event(id: string, order: number, type = 'sales_order.delivery_created') {
+    async event(id: string, order: number | null, type = 'sales_order.delivery_created') {
       const at = clock.now();
       meter.committed({ accepted: 1, duplicates: 0, unknownType: 0, notJson: 0 });
       await store.db
@@ -140,6 +140,17 @@ describe('of each change it is recorded', () => {
     expect(await day.sightings()).toMatchObject([{ late_ms: 10 * MINUTE, verdict: 'announced' }]);
   });
 
+  it('how late its event was, and not how old the thing is that it changed', async () => {
+    const day = await shop();
+    await wait(day, 60);
+    const createdAt = new Date(day.clock.now() - 30 * MINUTE).toISOString();
+    await day.found('run:1', 7, { createdAt });
+    await day.event('msg_1', 7, 'sales_order.delivery_updated');
+    await day.found('refresh:event:msg_1', 7, { createdAt, status: 'accepted' });
+    await day.lossMeter.look();
+    expect(await day.sightings()).toMatchObject([{ late_ms: 200, verdict: 'announced' }]);
+  });
+
   it('that a sweep saw it first, since when at most, and that its event came late', async () => {
     const day = await shop();
     await day.sweep();
@@ -166,16 +177,75 @@ describe('of each change it is recorded', () => {
     await wait(day, 15);
     await day.lossMeter.look();
     expect(await day.sightings()).toMatchObject([{ verdict: null }, { verdict: null }]);
+    const all = { since: 0, limit: 10, lateAfterMs: MINUTE };
+    expect(await listMissed(day.store.db, all)).toHaveLength(2);
     await wait(day, 1);
     await day.lossMeter.look();
     expect(await day.sightings()).toMatchObject([{ verdict: 'lost' }, { verdict: 'lost' }]);
-    const all = { since: 0, limit: 10, lateAfterMs: MINUTE };
     const missed = await listMissed(day.store.db, all);
     expect(missed).toMatchObject([
       { orderId: 7, verdict: 'lost', type: 'sales_order.delivery_created', eventId: null },
       { orderId: 8, verdict: 'lost', lateMs: 10 * MINUTE },
     ]);
     expect(await listMissed(day.store.db, { ...all, since: day.clock.now() })).toEqual([]);
+  });
+
+  it('that its event came, but once: one event tells one change', async () => {
+    const day = await shop();
+    await day.sweep();
+    await wait(day, 10);
+    const run = await day.begin();
+    await day.end(run);
+    for (const delivery of [7, 8]) {
+      await day.found(`refresh:sweep:${run}`, delivery, { orderId: 7 });
+    }
+    await wait(day, 1);
+    await day.event('msg_1', 7);
+    await day.lossMeter.look();
+    expect(await day.sightings()).toMatchObject([
+      { event_id: 'msg_1', verdict: 'late' },
+      { event_id: null, verdict: null },
+    ]);
+  });
+
+  it('that its event came after the grace, which is too late', async () => {
+    const day = await shop();
+    await day.sweep();
+    await wait(day, 10);
+    await day.sweep(7);
+    await day.lossMeter.look();
+    await wait(day, 16);
+    await day.event('msg_1', 7);
+    await day.lossMeter.look();
+    expect(await day.sightings()).toMatchObject([{ event_id: null, verdict: 'lost' }]);
+  });
+
+  it('that an event of long before tells nothing of it', async () => {
+    const day = await shop();
+    await day.sweep();
+    await day.event('msg_1', 7);
+    await wait(day, 6);
+    await day.sweep(7);
+    await day.lossMeter.look();
+    expect(await day.sightings()).toMatchObject([{ event_id: null, verdict: null }]);
+  });
+
+  it('since the sweep before, where it is no birth, or one of long ago', async () => {
+    const day = await shop();
+    await wait(day, 60);
+    const hourAgo = { createdAt: new Date(day.clock.now() - 60 * MINUTE).toISOString() };
+    const sweep = async (change: object): Promise<void> => {
+      await day.sweep();
+      await wait(day, 3);
+      const run = await day.begin();
+      await day.end(run);
+      await day.found(`refresh:sweep:${run}`, 7, { ...hourAgo, ...change });
+    };
+    await sweep({});
+    await sweep({ status: 'accepted' });
+    await day.lossMeter.look();
+    const late = (await day.sightings()).map(({ late_ms }) => late_ms);
+    expect(late).toEqual([3 * MINUTE, 3 * MINUTE]);
   });
 
   it('that the event was there already when the sweep came by', async () => {
@@ -293,6 +363,7 @@ describe('what does not count', () => {
     ['refund', 'insert', '{}', 'sales_order.refund_created'],
     ['pending_refund', 'insert', '{}', undefined],
     ['delivery', 'delete', '{}', undefined],
+    ['delivery', 'restore', '{}', undefined],
   ])('is decided by the type that announces it: %s %s %s', (entity, op, diff, type) => {
     expect(announcedBy({ entity, op, diff })).toBe(type);
   });
@@ -313,6 +384,16 @@ describe('what does not count', () => {
     expect(await day.sightings()).toMatchObject([{ verdict: 'excused' }, { verdict: null }]);
   });
 
+  it('and not what is missed where nothing but a ping has come', async () => {
+    const day = await shop();
+    await day.sweep();
+    await day.event('msg_1', null, 'ping');
+    await wait(day, 10);
+    await day.sweep(7);
+    await day.lossMeter.look();
+    expect(await day.sightings()).toMatchObject([{ verdict: null }]);
+  });
+
   it.each([
     ['of a type whose changes no event has told for a month, though others came', [9], 'excused'],
     ['of a type that had nothing to tell for a month', [], null],
@@ -326,6 +407,7 @@ describe('what does not count', () => {
     await day.sweep(...(missed ?? []));
     await day.lossMeter.look();
     await wait(day, 31 * 24 * 60);
+    await day.lossMeter.look();
     if (missed) await day.event('msg_3', 3, 'sales_order.order_created');
     await day.sweep();
     await wait(day, 10);
@@ -428,6 +510,9 @@ describe('the pace of the sweep', () => {
     const figures = await day.lossMeter.look();
     expect(figures).toMatchObject({ announced: 10, missedShare: 1, lateMsP50: 5 * MINUTE });
     expect(day.lossMeter.pace()).toBe(2 * MINUTE);
+    const missed = { since: 0, limit: 99, lateAfterMs: MINUTE };
+    expect(await listMissed(day.store.db, missed)).toHaveLength(10);
+    expect(await listMissed(day.store.db, { ...missed, lateAfterMs: 5 * MINUTE })).toEqual([]);
   });
 
   it('stands in the database for whoever reads beside the daemon', async () => {
@@ -480,6 +565,26 @@ describe('silence (R12)', () => {
     await day.event('msg_1', 1);
     expect(await next.look()).toMatchObject({ silentSince: null });
     expect(await incidents(day)).toMatchObject([{ resolved_at: day.clock.now() }]);
+  });
+
+  it.each([
+    ['that came again, and is no new row', true],
+    ['that came right before the restart', false],
+  ])('ends with an event %s', async (_, isDuplicate) => {
+    const day = await shop();
+    await day.sweep();
+    await wait(day, 10);
+    await day.sweep(11, 12, 13);
+    await wait(day, 20);
+    expect(await day.lossMeter.look()).toMatchObject({ state: 'silent' });
+    if (isDuplicate) {
+      day.meter.committed({ accepted: 1, duplicates: 1, unknownType: 0, notJson: 0 });
+      expect(await day.lossMeter.look()).toMatchObject({ silentSince: null });
+    } else {
+      await day.event('msg_1', 1);
+      const next = day.restart(createMeter(day.clock, silentLogger()));
+      expect(await next.look()).toMatchObject({ silentSince: null });
+    }
   });
 
   it('is noticed though the last event came before the clock was set back', async () => {
