@@ -183,15 +183,29 @@ describe('selvedge report', () => {
 
   it('writes no text into CSV that a spreadsheet would run', async () => {
     const { report, own } = house();
-    const texts = ['=HYPERLINK("http://x")', '+1+2', '-1+2', '@sum', '-5', '+45', 'a=b'];
+    const texts = ['=HYPERLINK("http://x")', '+1+2', '-1+2', '@sum', '-5', '+45', 'a=b', '\t=1'];
     const cells = texts.map((text) => `('${text}', -5)`).join(', ');
     writeFileSync(join(own, 'odd.sql'), `/* title: Odd */ VALUES ${cells}`);
     const { stdout } = await report('run', 'odd', '--format', 'csv');
     const [, ...rows] = stdout.trimEnd().split('\n');
     expect(rows).toEqual([
       `"'=HYPERLINK(""http://x"")",-5`,
-      ...["'+1+2,-5", "'-1+2,-5", "'@sum,-5", '-5,-5', '+45,-5', 'a=b,-5'],
+      ...["'+1+2,-5", "'-1+2,-5", "'@sum,-5", '-5,-5', '+45,-5', 'a=b,-5', "'\t=1,-5"],
     ]);
+  });
+
+  it('changes no number, however large, and keeps each value within its cell', async () => {
+    const { report, own } = house();
+    const sql = `SELECT 9007199254740993 AS large, 9007199254740991 AS number, x'00ff' AS bytes,
+      'a' || char(13) || 'b' AS text`;
+    writeFileSync(join(own, 'odd.sql'), `/* title: Odd */ ${sql}`);
+    const json = await report('run', 'odd', '--format', 'json');
+    const number = 9_007_199_254_740_991;
+    expect(JSON.parse(json.stdout)).toEqual([
+      { large: '9007199254740993', number, bytes: "x'00ff'", text: 'a\rb' },
+    ]);
+    const csv = await report('run', 'odd', '--format', 'csv');
+    expect(csv.stdout.split('\n')[1]).toBe(`9007199254740993,${number},x'00ff',"a\rb"`);
   });
 
   it('shows what would steer a terminal, but gives programs what is there', async () => {
@@ -278,6 +292,11 @@ describe('selvedge report', () => {
     expect(await refused('stock-grid')).toContain('--param style=… (the number of the style)');
     expect(await refused('stock-grid', '--param', 'stile=1')).toContain('did you mean style?');
     expect(await refused('agreement', '--param', 'since=soon')).toContain('since must be a time');
+    const head = 'title: Odd\nparams: { n: { type: number, about: how many } }';
+    writeFileSync(join(own, 'odd.sql'), `/*\n${head}\n*/ SELECT :n AS n`);
+    for (const wrong of ['1.5', '1e400', '', 'ten']) {
+      expect(await refused('odd', '--param', `n=${wrong}`)).toContain('n must be a whole number');
+    }
     const file = (name: string): string => `selvedge: ${join(own, name)}: `;
     expect(await refused('writes')).toContain(`${file('writes.sql')}a report must be one SELECT`);
     expect(await refused('broken')).toContain(`${file('broken.sql')}no such table: nowhere`);
