@@ -4,6 +4,7 @@ import {
   existsSync,
   fstatSync,
   openSync,
+  readFileSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -55,9 +56,13 @@ describe('the files of the database', () => {
     const open = () => openStore({ path, busyTimeoutMs: 100 }, manualClock());
     const first = await open();
     expect(modes()).toEqual([0o600, 0o600, 0o600]);
+    // As a kill leaves them, and somebody who has opened them for all.
+    const left = ['-wal', '-shm'].map(
+      (ending) => [path + ending, readFileSync(path + ending)] as const,
+    );
     await first.store.close();
     chmodSync(path, 0o644);
-    for (const ending of ['-wal', '-shm']) writeFileSync(path + ending, '', { mode: 0o644 });
+    for (const [name, bytes] of left) writeFileSync(name, bytes, { mode: 0o644 });
     const second = await open();
     expect(modes()).toEqual([0o640, 0o640, 0o640]);
     await second.store.close();
