@@ -59,14 +59,13 @@ export function sweepPace(missedShare: number, limits: LossLimits): number {
   return Math.round(Math.min(Math.max(wanted, limits.sweepMsMin), limits.sweepMsMax));
 }
 
-/** How many changes only sweeps have told us of since then. */
+/** How many changes no event has told us of since then. */
 async function sweptSince(db: Db, since: number, until: number): Promise<number> {
   const row = await db
     .selectFrom('sighting')
     .select((eb) => eb.fn.countAll<number>().as('count'))
     .where('at', '>', since)
     .where('at', '<=', until)
-    .where('seen_by', '=', 'sweep')
     .where((eb) => eb.or([eb('verdict', 'is', null), eb('verdict', '=', 'lost')]))
     .executeTakeFirstOrThrow();
   return Number(row.count);

@@ -43,7 +43,7 @@ const EVENTS: Statement = (before) => sql`
 const RUNS: Statement = (before) => sql`
   delete from sync_run where run_id in (
     select run_id from (select * from sync_run order by run_id limit ${SLICE_ROWS})
-    where ended_at < ${before} and outcome != 'running'
+    where ended_at < ${before}
       and run_id not in (select last_run_id from stream_state where last_run_id is not null))`;
 
 const INCIDENTS: Statement = (before) => sql`
