@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { createAccess } from '../../src/inbox/access.ts';
 import { Secret } from '../../src/lib/secret.ts';
 import { deliveryCreated, type Inbox, type InboxOptions, sign, startInbox } from './support.ts';
 
@@ -31,6 +32,11 @@ describe('a token in the path (L9)', () => {
   });
 });
 
+it('a token follows the bare path without a second slash (L9)', () => {
+  const { path } = createAccess({ path: '/', pathToken: new Secret('path', TOKEN) });
+  expect(path).toBe(`/${TOKEN}`);
+});
+
 describe('a token in a header (L9)', () => {
   it('is asked for before anything is verified', async () => {
     const headerToken = new Secret('header', TOKEN);
@@ -50,6 +56,17 @@ describe('a list of addresses (L9)', () => {
     [['10.0.0.0/8', '::ffff:127.0.0.1'], 204],
   ])('of %j answers %i to a sender on this machine', async (addresses, expected) => {
     expect(await status(await start({ addresses }))).toBe(expected);
+  });
+
+  it.each([
+    ['2001:db8::9', 204],
+    ['2001:db8::8', 403],
+    ['192.0.2.9', 204],
+    ['192.0.2.8', 403],
+  ])('takes a single address for that one alone: %s', async (address, expected) => {
+    const proxy = { proxies: ['127.0.0.1'], proxyHeader: 'x-forwarded-for' };
+    const inbox = await start({ addresses: ['2001:db8::9', '192.0.2.9'], ...proxy });
+    expect(await status(inbox, { 'X-Forwarded-For': address })).toBe(expected);
   });
 
   it('replaces no signature', async () => {

@@ -84,6 +84,18 @@ describe('size', () => {
     await eventually(async () => expect((await inbox.post(body)).status).toBe(204));
   });
 
+  it('of a body that tells none counts as the largest (L6)', async () => {
+    const inbox = await startInbox({ limits: { inFlightBytesMax: 1_500, bodyBytesMax: 1_000 } });
+    const headers = Object.entries(sign('{}')).map(([name, value]) => `${name}: ${value}`);
+    const lines = ['POST /events HTTP/1.1', 'Host: a', ...headers, 'Transfer-Encoding: chunked'];
+    const slow = connect(inbox.port, '127.0.0.1');
+    slow.write([...lines, '', '1', '{', ''].join('\r\n'));
+    const body = JSON.stringify('x'.repeat(600));
+    await eventually(async () => expect((await inbox.post(body)).status).toBe(503));
+    slow.destroy();
+    await eventually(async () => expect((await inbox.post(body)).status).toBe(204));
+  });
+
   it('of a body that never ends is given back when the sender goes away', async () => {
     const inbox = await startInbox({ limits: { inFlightBytesMax: 1_500, bodyBytesMax: 1_000 } });
     const body = JSON.stringify('x'.repeat(900));

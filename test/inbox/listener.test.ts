@@ -42,6 +42,19 @@ describe('an event', () => {
     expect(inbox.meter.stats()).toMatchObject({ accepted: 3, duplicates: 2 });
   });
 
+  it('is taken with every way to write its media type, and with many headers', async () => {
+    const inbox = await startInbox();
+    const many = Array.from({ length: 50 }, (_, index) => [`x-${index}`, '1'] as const);
+    const status = async (mediaType: string): Promise<number> => {
+      const headers = { ...sign('{}'), ...Object.fromEntries(many), 'content-type': mediaType };
+      return (await inbox.post('{}', headers)).status;
+    };
+    for (const mediaType of ['application/json; charset=utf-8', 'Application/JSON']) {
+      expect(await status(mediaType), mediaType).toBe(204);
+    }
+    expect(await status('application/jsonp')).toBe(415);
+  });
+
   it('of an unknown type is stored and acknowledged (R5)', async () => {
     const inbox = await startInbox();
     const body = JSON.stringify({ type: 'inventory.changed', data: { anything: [1] } });

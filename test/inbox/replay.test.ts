@@ -90,6 +90,18 @@ describe('a replay', () => {
       { type: 'stock.moved', outcome: 'stored' },
     ]);
     expect(await replayAfterUpgrade(store, clock)).toBe(0);
+    // Once: a start with the same types looks at nothing.
+    await sql`update webhook_event set outcome = 'stored', order_id = null`.execute(store.db);
+    expect(await replayAfterUpgrade(store, clock)).toBe(0);
+  });
+
+  it('finds an order where an older program knew the type and not its place', async () => {
+    const { store, events, waiting } = await start([deliveryCreated(7)]);
+    await sql`update webhook_event set type = 'sales_order.delivery_created'`.execute(store.db);
+    expect(await events.replay({ since: 0 }, ASKER)).toMatchObject({ newlyUnderstood: 1 });
+    expect(await waiting()).toMatchObject([{ order_id: 7 }]);
+    const stored = store.db.selectFrom('webhook_event').select(['order_id', 'outcome']);
+    expect(await stored.execute()).toEqual([{ order_id: 7, outcome: 'refresh' }]);
   });
 
   it.each([

@@ -98,6 +98,13 @@ describe('one request', () => {
     }
   });
 
+  it('is stale sooner, or later, where the configuration says so', () => {
+    const early = createVerifier([secret('current', KEY)], 60_000);
+    expect(early.verify(sign(body, { at: NOW - 61_000 }), body, NOW).ok).toBe(false);
+    const late = createVerifier([secret('current', KEY)], 3_600_000);
+    expect(late.verify(sign(body, { at: NOW - 3_000_000 }), body, NOW).ok).toBe(true);
+  });
+
   it('is forged rather than stale when it is both, so that nobody probes our clock', () => {
     const other = `whsec_${Buffer.alloc(24, 8).toString('base64')}`;
     const headers = sign(body, { at: 1_700_000_000_000, key: other });
@@ -127,6 +134,10 @@ describe('several secrets', () => {
     const old = sign(body, { id: 'msg_1', at: NOW });
     const list = `${now['svix-signature']} ${old['svix-signature']}`;
     expect(verify({ ...old, 'svix-signature': list }).ok).toBe(true);
+    // The first of the list is told, whichever stands first in the header.
+    const both = createVerifier([secret('new', newKey), secret('old', KEY)]);
+    const headers = { ...old, 'svix-signature': list.split(' ').reverse().join(' ') };
+    expect(both.verify(headers, body, NOW)).toMatchObject({ ok: true, secretName: 'new' });
   });
 
   it('take an Ed25519 public key beside the symmetric ones', () => {
