@@ -49,6 +49,15 @@ it('commits what is asked for in one moment together, and undoes alone what thro
   expect(await keys(store)).toEqual(['k1', 'k3', 'k5']);
 });
 
+it('does all that is asked for in one moment, however much it is', async () => {
+  const store = await temporaryStore();
+  const grouped = groupCommits(store);
+  const write = (key: string) =>
+    grouped.transaction((tx) => writeState(tx, key, 'x', manualClock()));
+  await Promise.all(Array.from({ length: 150 }, (_, index) => write(`k${index}`)));
+  expect(await keys(store)).toHaveLength(150);
+});
+
 it('tells everybody when the common commit fails', async () => {
   const store = await temporaryStore();
   const broken: Store = {

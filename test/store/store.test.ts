@@ -42,6 +42,14 @@ describe('opening the database', () => {
     expect(() => openWriter(path, options)).toThrow(/not a Selvedge database/);
   });
 
+  it('refuses a file that another program has begun, and that has no table yet', () => {
+    const path = join(temporaryFolder(), 'other.db');
+    const other = new Database(path);
+    other.pragma('application_id = 7');
+    expect(() => openWriter(path, options)).toThrow(/not a Selvedge database/);
+    other.close();
+  });
+
   it('says which file cannot be opened', () => {
     expect(() => openReader('/nonexistent/mirror.db', options)).toThrow(
       /cannot open \/nonexistent\/mirror\.db/,

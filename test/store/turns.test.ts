@@ -51,6 +51,28 @@ it('a writer goes on while nobody can look at the files, which says nothing of t
   expect(store.damaged.aborted).toBe(false);
 });
 
+it.each(['', '-wal', '-shm'])(
+  'a writer writes nothing while its mirror.db%s is taken away, and tells everybody',
+  async (ending) => {
+    const store = await temporaryStore();
+    const file = store.path + ending;
+    renameSync(file, `${file}.away`);
+    const failure = { code: 'store.taken_away' };
+    await expect(setState(store, 'together')).rejects.toMatchObject(failure);
+    const row = { key: 'alone', value: '1', updated_at: 0 };
+    const alone = store.db.insertInto('daemon_state').values(row).execute();
+    await expect(alone).rejects.toMatchObject(failure);
+    expect(store.damaged.reason).toMatchObject(failure);
+    renameSync(`${file}.away`, file);
+    await setState(store, 'put back');
+    const states = await store.db.selectFrom('daemon_state').select('key').execute();
+    const keys = states.map(({ key }) => key);
+    expect(keys).toContain('put back');
+    expect(keys).not.toContain('alone');
+    expect(keys).not.toContain('together');
+  },
+);
+
 describe('the turns of two writers', () => {
   it('let the first writer wait for the second without standing still', async () => {
     const clock = systemClock();

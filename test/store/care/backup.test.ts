@@ -24,7 +24,12 @@ import { type BackupPlan, createBackup } from '../../../src/store/backup/create.
 import { backupName, listBackups } from '../../../src/store/backup/manifest.ts';
 import { type RestorePlan, restoreBackup } from '../../../src/store/backup/restore.ts';
 import { verifyBackup } from '../../../src/store/backup/verify.ts';
-import { arePushesPaused, pauseReason, resumePushes } from '../../../src/store/care/pause.ts';
+import {
+  arePushesPaused,
+  pausePushes,
+  pauseReason,
+  resumePushes,
+} from '../../../src/store/care/pause.ts';
 import { openExchange } from '../../../src/store/exchange/exchange.ts';
 import { lockFolder } from '../../../src/store/lock.ts';
 import { readRestored } from '../../../src/store/state.ts';
@@ -333,6 +338,9 @@ describe('a restored database', () => {
     const path = join(dataDir, 'mirror.db');
     renameSync(path, `${path}.before-restore-1`);
     writeFileSync(`${path}.restoring`, 'ready');
+    // The brake can be pulled all the same.
+    pausePushes(dataDir, 'wait');
+    expect(pauseReason(dataDir)).toBe('wait');
     await expect(openMirror(dataDir)).rejects.toMatchObject({ code: 'store.half_restored' });
     expect(existsSync(path)).toBe(false);
     await restoreBackup(restorePlan(dataDir, backup.path), clock);
