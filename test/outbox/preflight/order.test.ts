@@ -1,15 +1,23 @@
 import { expect, it } from 'vitest';
+import { systemClock } from '../../../src/lib/clock.ts';
 import { quarantineRows } from '../../../src/mirror/quarantine.ts';
-import { checkOrder } from '../../../src/outbox/preflight/order.ts';
+import { checkOrder, FREIGHT_REQUIRED_KEY } from '../../../src/outbox/preflight/order.ts';
+import { writeState } from '../../../src/store/state.ts';
 import { temporaryStore } from '../../support/store.ts';
 import { type House, startHouse } from '../house.ts';
 
-/** A stream that was pulled completely, and brought none of what is ordered. */
-async function pulled(house: Pick<House, 'store'>, stream: string): Promise<void> {
+const RULES = { freight: 'learned', level: '1.4.14' } as const;
+
+/** A stream that was pulled completely (or never), and brought none of what is ordered. */
+async function pulled(
+  house: Pick<House, 'store'>,
+  stream: string,
+  complete_at: number | null = 1,
+): Promise<void> {
   await house.store.db
     .insertInto('stream_state')
     .values({
-      ...{ stream, due_at: 0, last_run_id: null, complete_at: 1, complete_rows: 1 },
+      ...{ stream, due_at: 0, last_run_id: null, complete_at, complete_rows: 1 },
       ...{ last_error: null, requested: null },
     })
     .execute();
@@ -114,4 +122,153 @@ it('does not refuse a variant that the service has in a row that cannot be read'
   expect(await check('5712345000029')).toContainEqual(
     expect.objectContaining({ path: 'lines[0].barcode', severity: 'error' }),
   );
+});
+
+const ROW = {
+  ...{ extra: '{}', content_hash: '', first_seen_at: 0, changed_at: 0 },
+  ...{ deleted_at: null, read_seq: 0, source: 'test' },
+};
+
+async function inStock(house: Pick<House, 'store'>, barcode: string, more: object): Promise<void> {
+  const row = { ...variant(barcode, 'EUR', null), quantity: 5, season_name: null, ...more };
+  await house.store.db.insertInto('stock_variant').values(row).execute();
+}
+
+/** What a check says, in short. */
+async function told(
+  { store }: Pick<House, 'store'>,
+  order: Parameters<typeof checkOrder>[1],
+  rules: Parameters<typeof checkOrder>[2] = RULES,
+): Promise<string[]> {
+  const found = await checkOrder(store.db, order, rules);
+  return found.map(({ severity, path, message }) => `${severity} ${path} ${message}`);
+}
+
+const NOT_PULLED = 'warning lines not checked: the variants were never pulled completely';
+
+it('holds nothing against an order that was not pulled completely yet', async () => {
+  const house = { store: await temporaryStore() };
+  for (const stream of ['stock', 'season', 'seasons', 'freight']) await pulled(house, stream, null);
+  await inStock(house, 'b-1', { deleted_at: 1, currency: null });
+  const line = { quantity: 9, price: '12.50', deliveryName: 'Drop 1' };
+  const lines = ['b-1', 'b-9'].map((barcode) => ({ ...line, barcode }));
+  const freight = { amount: '5.00', type: 'dhl' };
+  const order = { lines, freight, currency: 'DKK', seasonName: 'AW27' };
+  expect(await told(house, order)).toEqual([NOT_PULLED]);
+  const nameless = lines.map(({ deliveryName: _, ...rest }) => rest);
+  expect(await told(house, { lines: nameless, seasonName: 'AW27' })).toEqual([
+    expect.stringMatching(/^error lines\[0\]\.deliveryName is missing/),
+    expect.stringMatching(/^error lines\[1\]\.deliveryName is missing/),
+    NOT_PULLED,
+  ]);
+});
+
+it('tells of a price of nothing and of one that is far from the wholesale price', async () => {
+  const house = { store: await temporaryStore() };
+  await pulled(house, 'stock');
+  await inStock(house, 'b-1', { wsp_price: 1_000 });
+  await inStock(house, 'b-2', { wsp_price: 0 });
+  await inStock(house, 'b-3', { wsp_price: null });
+  const priced = (price: string, barcode = 'b-1') =>
+    told(house, { lines: [{ barcode, quantity: 1, price }] });
+  const far = ['warning lines[0].price is far from the wholesale price of 10.00'];
+  expect(await priced('0.00')).toEqual([
+    'warning lines[0].price is 0: nothing will be charged for this line',
+  ]);
+  for (const price of ['5.00', '20.00']) expect(await priced(price)).toEqual([]);
+  for (const price of ['4.99', '20.01']) expect(await priced(price)).toEqual(far);
+  for (const barcode of ['b-2', 'b-3']) expect(await priced('99.00', barcode)).toEqual([]);
+});
+
+it('takes a pre-order of what its season offers, whatever the stock and others have', async () => {
+  const house = { store: await temporaryStore() };
+  const { db } = house.store;
+  await pulled(house, 'season');
+  await pulled(house, 'seasons');
+  await inStock(house, 'b-2', { deleted_at: 1, b2b_hidden: 1 });
+  const offers = [
+    ['b-1', 'AW26', 1],
+    ['b-1', 'AW27', null],
+    ['b-2', 'AW27', null],
+    ['b-2', 'AW28', 1],
+  ] as const;
+  for (const [barcode, season_name, gone] of offers) {
+    const row = { ...variant(barcode, 'EUR', gone), season_name, quantity: 0 };
+    const season_barcode = `${season_name} ${barcode}`;
+    await db
+      .insertInto('season_variant')
+      .values({ ...row, season_barcode })
+      .execute();
+  }
+  for (const [season_name, delivery_name] of [
+    ['AW26', 'Drop 2'],
+    ['AW27', 'Drop 1'],
+  ] as const) {
+    await db
+      .insertInto('season')
+      .values({ ...ROW, season_name })
+      .execute();
+    const delivery = { season_name, line_no: 1, delivery_name };
+    await db.insertInto('season_delivery').values(delivery).execute();
+  }
+  const lines = (deliveryName: string) =>
+    ['b-1', 'b-2'].map((barcode) => ({ barcode, quantity: 99, price: '12.50', deliveryName }));
+  const order = { lines: lines('Drop 1'), seasonName: 'AW27' };
+  expect(await told(house, order)).toEqual([]);
+  await pulled(house, 'stock');
+  expect(await told(house, order)).toEqual([]);
+  expect(await told(house, { lines: lines('Drop 2'), seasonName: 'AW27' })).toEqual([
+    expect.stringMatching(/^error lines\[0\]\.deliveryName AW27 has no delivery Drop 2/),
+    expect.stringMatching(/^error lines\[1\]\.deliveryName AW27 has no delivery Drop 2/),
+  ]);
+  expect(await told(house, { lines: lines('Drop 2'), seasonName: 'AW26' })).toEqual([
+    'warning lines[0].barcode is not among what AW26 offers',
+    'warning lines[1].barcode is not among what AW26 offers',
+  ]);
+  await db.updateTable('season').set({ deleted_at: 1 }).where('season_name', '=', 'AW27').execute();
+  expect(await told(house, order)).toEqual([
+    expect.stringMatching(/^error seasonName there is no season AW27/),
+  ]);
+});
+
+it('does not refuse a pre-order because only the stock was pulled completely', async () => {
+  const house = { store: await temporaryStore() };
+  await pulled(house, 'stock');
+  const line = { barcode: 'b-1', quantity: 1, price: '12.50', deliveryName: 'Drop 1' };
+  expect(await told(house, { lines: [line], seasonName: 'AW27' })).toEqual([NOT_PULLED]);
+});
+
+it('tells of what is hidden or out of stock, each line, but not without end', async () => {
+  const house = { store: await temporaryStore() };
+  await pulled(house, 'stock');
+  await inStock(house, 'b-1', { b2b_hidden: 1 });
+  const line = (quantity: number) => ({ barcode: 'b-1', quantity, price: '12.50' });
+  const hidden = (at: number) => `warning lines[${at}].barcode is hidden from b2b`;
+  expect(await told(house, { lines: [line(7), line(1)] })).toEqual([
+    'warning lines[0].quantity only 5 are in stock',
+    hidden(0),
+    'warning lines[1].quantity only 0 are in stock, after the lines above',
+    hidden(1),
+  ]);
+  const found = await told(house, { lines: Array.from({ length: 53 }, () => line(1)) });
+  // Each is hidden, and all but the first five are not in stock.
+  expect(found).toHaveLength(51);
+  expect(found.at(-1)).toBe('warning  and 51 more warnings');
+});
+
+it('wants freight where that was learned, unless optional; one that is there', async () => {
+  const house = { store: await temporaryStore() };
+  const { db } = house.store;
+  await writeState(db, FREIGHT_REQUIRED_KEY, '1', systemClock());
+  await pulled(house, 'freight');
+  const option = { ...ROW, freight_type: 'dhl', deleted_at: 1 };
+  await db.insertInto('freight_option').values(option).execute();
+  const lines = [{ barcode: 'b-1', quantity: 1, price: '12.50' }];
+  const missing = 'error freight is missing; this account requires it';
+  expect(await told(house, { lines })).toEqual([missing, NOT_PULLED]);
+  expect(await told(house, { lines }, { ...RULES, freight: 'optional' })).toEqual([NOT_PULLED]);
+  expect(await told(house, { lines, freight: { amount: '1.00', type: 'dhl' } })).toEqual([
+    'error freight.type there is no freight dhl',
+    NOT_PULLED,
+  ]);
 });
