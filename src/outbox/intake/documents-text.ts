@@ -34,7 +34,7 @@ export function readDocuments(text: string): TextDocument[] {
   const lines = text
     .split('\n')
     .map((content, index) => ({ content: content.trim(), line: index + 1 }))
-    .filter(({ content }) => content !== '' && content !== '\uFEFF');
+    .filter(({ content }) => content !== '');
   const [first, ...others] = lines;
   if (!first) return [{ line: 1, problems: [{ path: '', message: 'is empty' }] }];
   // One broken document over many lines has lines that are none by themselves; of the first one the

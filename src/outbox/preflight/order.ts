@@ -85,8 +85,8 @@ async function variantsOf(db: Db, barcodes: readonly string[]): Promise<Map<stri
     // What is gone from the stock says nothing about what a season has.
     if (!alive && ahead && !ahead.deleted) continue;
     variants.set(row.barcode, {
-      deleted: !alive && (ahead?.deleted ?? true),
-      quantity: alive ? row.quantity : null,
+      deleted: !alive,
+      quantity: row.quantity,
       wholesale: row.wsp_price,
       currency: row.currency,
       hidden: row.b2b_hidden === 1,
