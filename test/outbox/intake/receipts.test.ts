@@ -1,12 +1,23 @@
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
 import fastify from 'fastify';
+import { sql } from 'kysely';
 import { expect, it, onTestFinished } from 'vitest';
 import { pushRoutes } from '../../../src/console/push-routes.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
+import { silentLogger } from '../../../src/lib/log.ts';
+import {
+  createExchangeDoor,
+  type ExchangeDoorDeps,
+} from '../../../src/outbox/intake/exchange-door.ts';
 import { createIntake } from '../../../src/outbox/intake/hand-in.ts';
 import { createPreflight } from '../../../src/outbox/intake/preflight.ts';
-import { temporaryStore } from '../../support/store.ts';
+import { openExchange } from '../../../src/store/exchange/exchange.ts';
+import { until } from '../../support/house.ts';
+import { temporaryFolder, temporaryStore } from '../../support/store.ts';
 import { turnsDuring } from '../../support/turns.ts';
-import { delivered } from './support.ts';
+import { DAY_MS, delivered, endDocument, order, runWorker } from './support.ts';
 
 it('tells of a thousand documents at once without keeping anybody waiting', async () => {
   const clock = systemClock();
@@ -27,4 +38,148 @@ it('tells of a thousand documents at once without keeping anybody waiting', asyn
     expect(receipts[999]).toMatchObject({ documentId: 1_000, reference: 'SO-1000' });
   });
   expect(turns).toBeGreaterThan(40);
+});
+
+/** A store with its exchange database, whose door is opened as a test wants it. */
+async function closedDoors() {
+  const clock = systemClock();
+  const store = await temporaryStore(clock);
+  const path = join(temporaryFolder(), 'exchange.db');
+  openExchange(path, clock)[Symbol.dispose]();
+  const intake = createIntake({ store, onTaken: () => undefined, hasRoom: () => true });
+  const settings = { keepMs: DAY_MS, hasCallback: true };
+  const common = { store, intake, clock, path, log: silentLogger(), ...settings };
+  const client = (text: string): string =>
+    execFileSync('sqlite3', ['-cmd', '.timeout 5000', path], {
+      encoding: 'utf8',
+      input: text,
+    }).trim();
+  return {
+    ...{ store, intake, path, client },
+    open: (more: Partial<ExchangeDoorDeps> = {}) =>
+      runWorker(createExchangeDoor({ ...common, ...more })),
+    /** Waits until the file says this. */
+    told: (query: string, answer: string) =>
+      until(answer, () => client(query) === answer || undefined),
+  };
+}
+
+function handIn(reference: string, payload: unknown = order()): string {
+  const text = JSON.stringify(payload);
+  const values = `'order', '${reference}', '${text}'`;
+  return `insert into intake (kind, reference, payload) values (${values});`;
+}
+
+it('takes all documents that came at once, however large they are together', async () => {
+  const { client, open, told } = await closedDoors();
+  const large = { ...order(), comment: 'x'.repeat(1_000_000) };
+  const rows = Array.from({ length: 6 }, (_, at) => handIn(`SO-${at}`, large));
+  client(`begin immediate; ${rows.join('\n')} commit;`);
+  open();
+  await told('select count(*) from receipt where final', '6');
+});
+
+it('shows a change that came while the one before was shown', async () => {
+  const { store, intake, client, open, told } = await closedDoors();
+  await intake.handIn([delivered('SO-1')]);
+  let isFirst = true;
+  open({
+    store: {
+      get db() {
+        return store.db;
+      },
+      path: store.path,
+      snapshot: (read) => store.snapshot(read),
+      close: () => store.close(),
+      async transaction(work) {
+        // Between what is written in the file and what is noted about that.
+        if (isFirst && client('select count(*) from receipt') === '1') {
+          isFirst = false;
+          await endDocument(store, 1, 'refused', { last_error: 'sold out' });
+        }
+        return store.transaction(work);
+      },
+    },
+  });
+  await told('select state, final from receipt', 'refused|1');
+});
+
+it('shows an end once and for all, whatever is handed in after it', async () => {
+  const { store, client, open, told } = await closedDoors();
+  open();
+  client(handIn('SO-1'));
+  await told('select state from receipt', 'queued');
+  const result = JSON.stringify({
+    ...{ orderId: 7, orderNo: 'N-7', pendingRefundId: 8, orderRefundId: 9 },
+    deliveries: [{ orderDeliveryId: 5, deliveryNo: 'D-5', status: 'pending' }],
+  });
+  await endDocument(store, 1, 'confirmed', { result });
+  const columns = `order_id, order_no, pending_refund_id, refund_id, ended_at > '2020',
+    deliveries ->> '$[0].orderDeliveryId'`;
+  const shown = `select state, final, ${columns} from receipt where intake_id = 1`;
+  await told(shown, 'confirmed|1|7|N-7|8|9|1|5');
+  client(`${handIn('SO-2')} ${handIn('SO-1')}`);
+  await told('select count(document_id) from receipt', '3');
+  expect(client(shown)).toBe('confirmed|1|7|N-7|8|9|1|5');
+});
+
+it('forgets in the file what ended long ago, thousands at once, but no dead', async () => {
+  const { store, client, open, told } = await closedDoors();
+  const { stop } = open();
+  client(['old', 'young', 'dead'].map((reference) => handIn(reference)).join(''));
+  await told('select count(document_id) from receipt', '3');
+  await stop();
+  await endDocument(store, 2, 'confirmed', {});
+  const end = (id: number, state: 'canceled' | 'dead') =>
+    store.db
+      .updateTable('outbox')
+      .set({ state, ended_at: 1 })
+      .where('outbox_id', '=', id)
+      .execute();
+  await end(1, 'canceled');
+  await end(3, 'dead');
+  client(`with recursive n(i) as (select 1 union all select i + 1 from n where i < 1200)
+    insert into receipt (document_id, kind, reference, state, final, next_step, handed_in_at,
+      changed_at, ended_at)
+    select null, 'order', 'R' || i, 'refused', 1, '', '', '', '2020' from n;`);
+  const { failure } = open();
+  const left = told('select min(reference), max(reference), count(*) from receipt', 'dead|young|2');
+  expect(await Promise.race([failure, left])).toBe(true);
+  expect(client('select group_concat(reference) from intake')).toBe('young,dead');
+});
+
+it('keeps no end for a command that nobody has named', async () => {
+  const { store, intake, open } = await closedDoors();
+  await intake.handIn([delivered('SO-1')]);
+  await endDocument(store, 1, 'confirmed', {});
+  open({ hasCallback: false });
+  const row = () => store.db.selectFrom('intake').selectAll().executeTakeFirstOrThrow();
+  await until('the receipt', async () => (await row()).receipt_due === 0 || undefined);
+  expect((await row()).callback_due_at).toBe(null);
+});
+
+it('takes over all customers that came at once, and tells who rests on them', async () => {
+  const { store, client, open } = await closedDoors();
+  const calls: number[] = [];
+  open({ onCustomers: () => calls.push(1) });
+  client(`with recursive n(i) as (select 1 union all select i + 1 from n where i < 450)
+    insert into erp_customer (account_no) select 'C' || i from n;`);
+  await until('all of them', async () => {
+    const { rows } = await sql<{ n: number }>`select count(*) n from erp_customer`.execute(
+      store.db,
+    );
+    return rows[0]?.n === 450 || undefined;
+  });
+  expect(calls.length).toBeGreaterThanOrEqual(2);
+});
+
+it('ends where another file was put in the place of its own, to open that one', async () => {
+  const { path, client, open, told } = await closedDoors();
+  const { failure, stop } = open();
+  client(handIn('SO-1'));
+  await told('select state from receipt', 'queued');
+  copyFileSync(path, `${path}.copy`);
+  renameSync(`${path}.copy`, path);
+  expect(await failure).toMatchObject({ code: 'exchange.replaced' });
+  await stop();
 });

@@ -1,0 +1,181 @@
+/** What comes in by every door alike, and what is told about it. */
+import { expect, it } from 'vitest';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { readDocuments } from '../../../src/outbox/intake/documents-text.ts';
+import { readEntries } from '../../../src/outbox/intake/folder/drop-file.ts';
+import { createIntake, type Delivered, type Handed } from '../../../src/outbox/intake/hand-in.ts';
+import { findDocument, readReceipt } from '../../../src/outbox/intake/receipt.ts';
+import { parsePayload } from '../../../src/outbox/intake/submission.ts';
+import { temporaryStore } from '../../support/store.ts';
+import { delivered, endDocument, order } from './support.ts';
+
+async function openIntake(hasRoom: () => boolean = () => true) {
+  const store = await temporaryStore(systemClock());
+  const taken: string[] = [];
+  const intake = createIntake({ store, onTaken: () => taken.push('taken'), hasRoom });
+  const handIn = async (...all: Delivered[]): Promise<readonly Handed[]> => intake.handIn(all);
+  const receipt = async (id: number) => readReceipt(store.db, id);
+  return { store, taken, handIn, receipt };
+}
+
+function codeOf(handed: Handed | undefined): string {
+  return handed?.ok ? `document ${handed.documentId}` : `${handed?.code}`;
+}
+
+function problemsOf(handed: Handed | undefined): string[] {
+  if (!handed || handed.ok) return [];
+  return handed.problems.map(({ path, message }) => `${path} ${message}`);
+}
+
+const REFUND = { orderId: 7, lines: [{ barcode: '5700000000017', quantity: 1 }] };
+
+it('gives an Idempotency-Key to one document of one client', async () => {
+  const { handIn } = await openIntake();
+  const by = async (client: string, one: Delivered): Promise<string> => {
+    const [handed] = await handIn({ ...one, door: 'http', idempotencyKey: { client, key: 'a' } });
+    return codeOf(handed);
+  };
+  expect(await by('erp', delivered('SO-1'))).toBe('document 1');
+  expect(await by('erp', delivered('so-1'))).toBe('document 1');
+  expect(await by('shop', delivered('SO-2'))).toBe('document 2');
+  expect(await by('erp', delivered('SO-2'))).toBe('key_reused');
+  const refund = { ...delivered('SO-1', REFUND), kind: 'pending_refund' };
+  expect(await by('erp', refund)).toBe('key_reused');
+  expect((await handIn(refund)).map(codeOf)).toEqual(['document 3']);
+});
+
+it('finds a document by its reference among those of its kind', async () => {
+  const { store, handIn } = await openIntake();
+  await handIn(delivered('A'), { ...delivered('a', REFUND), kind: 'pending_refund' });
+  expect(await findDocument(store.db, 'order', ' a')).toBe(1);
+  expect(await findDocument(store.db, 'pending_refund', 'A ')).toBe(2);
+  expect(await findDocument(store.db, 'style', 'A')).toBe(undefined);
+});
+
+it('takes two spellings of one letter in a reference for one', async () => {
+  const { handIn } = await openIntake();
+  const all = await handIn(delivered('M\u00fc'), delivered('Mu\u0308'));
+  expect(all.map(codeOf)).toEqual(['document 1', 'document 1']);
+});
+
+it('refuses a reference by which nobody could find the document again', async () => {
+  const { handIn } = await openIntake();
+  const told = async (reference: string, payload: unknown = order()) =>
+    problemsOf((await handIn(delivered(reference, payload)))[0]);
+  const missing = 'reference is missing: it is what the document is known by, for ever';
+  expect(await told('  ')).toEqual([missing]);
+  expect(await told('A\nB')).toEqual(['reference must not hold control characters']);
+  const long = 'reference must not be longer than 200 characters';
+  expect(await told('x'.repeat(201))).toEqual([long]);
+  expect(await told(` ${'x'.repeat(200)} `)).toEqual([]);
+  expect(await told('A\ufffd')).toHaveLength(1);
+  // Beside other mistakes it is named as well.
+  expect(await told(' ', {})).toEqual([missing, 'lines is missing']);
+  const inside = { ...order(), reference: 'A', comment: 7 };
+  const [handed] = await handIn({ ...delivered('', inside), reference: undefined });
+  expect(handed).toMatchObject({ ok: false, reference: 'A' });
+});
+
+it('takes no notice of a mark at the beginning of a text', () => {
+  expect(parsePayload('\ufeff{"a": 1}')).toEqual({ payload: { a: 1 } });
+  expect(readDocuments('\ufeff\n')).toMatchObject([{ problems: [{ message: 'is empty' }] }]);
+});
+
+it('says of a text which line is wrong, and by what the ERP knows the document', () => {
+  expect(readDocuments('\n\n{"a": ')).toMatchObject([{ line: 3 }]);
+  const many = '{}\n'.repeat(10_001);
+  const limit = 'holds 10001 documents; 10000 are the most at once';
+  expect(readDocuments(many)).toEqual([{ line: 1, problems: [{ path: '', message: limit }] }]);
+  expect(readEntries('{"kind": 5, "reference": "SO-1"}')).toMatchObject([
+    { kind: null, reference: 'SO-1', submission: undefined },
+  ]);
+});
+
+it('wakes the outbox once for what is new, and not for what was there', async () => {
+  const { taken, handIn } = await openIntake();
+  await handIn(delivered('A'), delivered('B'));
+  expect(taken).toHaveLength(1);
+  await handIn(delivered('A'), delivered('C', {}));
+  expect(taken).toHaveLength(1);
+});
+
+it('takes nothing more once the disk is too full, and what it took only once', async () => {
+  const room = [true, false];
+  const { store, handIn } = await openIntake(() => room.shift() ?? true);
+  const all = Array.from({ length: 60 }, (_, at) => delivered(`SO-${at}`));
+  await expect(handIn(...all)).rejects.toMatchObject({ code: 'intake.no_room' });
+  const taken = async () => (await store.db.selectFrom('outbox').select('kind').execute()).length;
+  expect(await taken()).toBe(50);
+  const again = await handIn(...all);
+  expect(again.filter((one) => one.ok && one.repeated)).toHaveLength(50);
+  expect(await taken()).toBe(60);
+});
+
+it('shows where two documents of one reference differ, the first twenty places', async () => {
+  const { handIn } = await openIntake();
+  const lines = (count: number) =>
+    Array.from({ length: count }, (_, at) => ({ barcode: `b-${at}`, quantity: 1, price: '1.00' }));
+  await handIn(delivered('A', { lines: lines(1) }));
+  const [more] = await handIn(delivered('A', { lines: lines(1), comment: 'now' }));
+  expect(more).toMatchObject({ conflict: { differences: ['comment: nothing there, "now" here'] } });
+  const [many] = await handIn(delivered('A', { lines: lines(9) }));
+  const shown = many?.ok === false ? many.conflict?.differences : [];
+  expect(shown).toHaveLength(21);
+  expect(shown?.at(-1)).toBe('and 4 more');
+});
+
+it('of what is dead is not final; of what was canceled it is, with the time', async () => {
+  const { store, handIn, receipt } = await openIntake();
+  await handIn(delivered('A'), delivered('B'));
+  const end = (id: number, state: 'dead' | 'canceled') =>
+    store.db
+      .updateTable('outbox')
+      .set({ state, ended_at: 1 })
+      .where('outbox_id', '=', id)
+      .execute();
+  await end(1, 'dead');
+  await end(2, 'canceled');
+  expect(await receipt(1)).toMatchObject({ state: 'dead', final: false });
+  const endedAt = '1970-01-01T00:00:00.001Z';
+  expect(await receipt(2)).toMatchObject({ state: 'canceled', final: true, endedAt });
+});
+
+it('has the last words of the service beside warnings, but not once it is there', async () => {
+  const { store, handIn, receipt } = await openIntake();
+  await handIn(delivered('A'), delivered('B'));
+  const warning = { path: 'lines', message: 'not checked', severity: 'warning' };
+  await store.db
+    .updateTable('outbox')
+    .set({ problems: JSON.stringify([warning]) })
+    .execute();
+  await endDocument(store, 1, 'refused', { last_error: 'sold out' });
+  const said = { path: '', message: 'sold out', severity: 'error' };
+  expect((await receipt(1))?.problems).toEqual([warning, said]);
+  await endDocument(store, 2, 'confirmed', { last_error: 'timeout' });
+  expect((await receipt(2))?.problems).toEqual([warning]);
+});
+
+it('names what was made, and the status that a delivery has by now', async () => {
+  const { store, handIn, receipt } = await openIntake();
+  await handIn(delivered('A'));
+  const deliveries = [5, 6].map((orderDeliveryId) => ({ orderDeliveryId, status: 'pending' }));
+  const result = JSON.stringify({ orderRefundId: 8, styleId: 'S-1', deliveries });
+  await store.db.updateTable('outbox').set({ order_id: 7 }).execute();
+  await endDocument(store, 1, 'confirmed', { result });
+  await store.db
+    .insertInto('delivery')
+    .values({
+      ...{ order_delivery_id: 5, order_id: 7, delivery_no: null, status: 'accepted' },
+      ...{ extra: '{}', content_hash: '', first_seen_at: 0, changed_at: 0, deleted_at: null },
+      ...{ read_seq: 0, source: 'test', tracking_numbers: '[]', tracking_links: '[]' },
+      ...{ reference: null, order_no: null, created_at: null },
+    })
+    .execute();
+  expect(await receipt(1)).toMatchObject({
+    ...{ orderId: 7, refundId: 8, styleId: 'S-1' },
+    deliveries: [
+      { orderDeliveryId: 5, deliveryNo: null, status: 'accepted' },
+      { orderDeliveryId: 6, deliveryNo: null, status: 'pending' },
+    ],
+  });
+});
