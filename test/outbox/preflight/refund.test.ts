@@ -1,0 +1,67 @@
+import { expect, it } from 'vitest';
+import {
+  pendingRefundSchema,
+  refundSchema,
+  salesOrderSchema,
+} from '../../../src/client/v1/schemas.ts';
+import { refundableProblems } from '../../../src/outbox/preflight/refund.ts';
+
+const ORDER = salesOrderSchema.parse({
+  ...{ orderId: 7, reference: 'SO-1', status: 'pending' },
+  orderLineItems: [
+    { barcode: 'b-1', quantity: 3, price: 1 },
+    { barcode: 'b-1', quantity: 2, price: 1 },
+  ],
+});
+
+function refund(status: string, refundedQuantity: number, pendingRefundId?: number) {
+  const refundedLineItems = [{ barcode: 'b-1', refundedQuantity }];
+  const head = { orderRefundId: 1, orderId: 7, status, pendingRefundId };
+  return refundSchema.parse({ ...head, refundedLineItems });
+}
+
+function pending(status: string, quantity: number, pendingRefundId = 5) {
+  const refundLineItems = [{ barcode: 'b-1', quantity }];
+  return pendingRefundSchema.parse({ pendingRefundId, orderId: 7, status, refundLineItems });
+}
+
+/** What is said about lines that ask for so many. */
+function told(
+  quantities: readonly number[],
+  lists: Partial<Parameters<typeof refundableProblems>[2]>,
+): string[] {
+  const lines = quantities.map((quantity) => ({ barcode: 'b-1', quantity }));
+  const all = { pending: [], refunds: [], ...lists };
+  return refundableProblems({ orderId: 7, lines }, ORDER, all).map(
+    ({ path, message }) => `${path} ${message}`,
+  );
+}
+
+function only(left: number, line = 0): string[] {
+  return [`lines[${line}].quantity only ${left} are left to refund of what was ordered`];
+}
+
+it('counts what is refunded, and not what was rejected or canceled', () => {
+  expect(told([5], {})).toEqual([]);
+  expect(told([6], {})).toEqual(only(5));
+  for (const status of ['pending', 'accepted']) {
+    expect(told([4], { refunds: [refund(status, 2)] })).toEqual(only(3));
+  }
+  for (const status of ['rejected', 'canceled']) {
+    expect(told([5], { refunds: [refund(status, 2)] })).toEqual([]);
+  }
+  expect(told([1], { refunds: [refund('accepted', 9)] })).toEqual(only(0));
+});
+
+it('counts what is asked for, once, and not what was canceled', () => {
+  expect(told([4], { pending: [pending('pending', 2)] })).toEqual(only(3));
+  expect(told([5], { pending: [pending('canceled', 2)] })).toEqual([]);
+  const both = { pending: [pending('pending', 2)], refunds: [refund('pending', 2, 5)] };
+  expect(told([3], both)).toEqual([]);
+  expect(told([4], both)).toEqual(only(3));
+});
+
+it('counts what several lines of one document ask for together', () => {
+  expect(told([3, 2], {})).toEqual([]);
+  expect(told([3, 3], {})).toEqual(only(2, 1));
+});
