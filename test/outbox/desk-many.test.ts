@@ -119,3 +119,139 @@ it('tells how many are done where the rest failed', async () => {
   });
   expect(await states()).toContain('100 dead, 100 ended');
 });
+
+/** One row that waits for a person, or as it is said. */
+async function deskWith(row: object, quietMs = 0) {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  const add = async (more: object): Promise<void> => {
+    const base = { kind: 'order', lane: 'l', reference: 'R1', body: '{}', body_hash: '' };
+    const open = { due_at: 9e15, created_at: 0, ended_at: null, in_doubt_since: null, attempts: 1 };
+    const told = { last_error: 'x', desk_reason: 'two of them', result: null, order_id: null };
+    const none = { reference_key: null, expected_from: null, cause: 'test', ...open, ...told };
+    await store.db
+      .insertInto('outbox')
+      .values({ ...base, ...none, ...more })
+      .execute();
+  };
+  await add(row);
+  const heard: (number | string)[] = [];
+  const made = { orderId: 7, pendingRefundId: 8 };
+  const meanwhile: string[] = [];
+  const desk = createDesk({
+    ...{ store, clock, quietMs: () => quietMs },
+    async confirm() {
+      for (const text of meanwhile) await sql.raw(text).execute(store.db);
+      return made;
+    },
+    ...{ nudge: () => heard.push('nudge'), onMoved: (id: number) => heard.push(id) },
+  });
+  const now = clock.now();
+  const found = (id = 1) =>
+    store.db.selectFrom('outbox').selectAll().where('outbox_id', '=', id).executeTakeFirst();
+  const audit = async () =>
+    (await store.db.selectFrom('audit').selectAll().execute()).map(({ action }) => action);
+  return { store, clock, desk, add, heard, meanwhile, now, found, audit };
+}
+
+const CONFIRMED = { as: 'confirmed', id: '7' } as const;
+
+it.each(['dead', 'queued', 'in_doubt'] as const)(
+  'tries what is %s again at once',
+  async (state) => {
+    const ended_at = state === 'dead' ? 1 : null;
+    const { desk, heard, now, found } = await deskWith({ state, ended_at });
+    await desk.retry({ outboxId: 1 }, WHO);
+    const after =
+      state === 'in_doubt'
+        ? { state, desk_reason: null }
+        : { state: 'queued', last_error: null, ended_at: null };
+    expect(await found()).toMatchObject({ ...after, due_at: now });
+    expect(heard).toEqual(['nudge', 1]);
+  },
+);
+
+it('cancels what is in doubt only once it is left to a person', async () => {
+  const { desk, add, now, found } = await deskWith({ state: 'in_doubt' });
+  await add({ state: 'in_doubt', reference: 'R2', desk_reason: null });
+  await desk.cancel({ filter: { desk: true }, expect: 1 }, WHO);
+  expect(await found()).toMatchObject({ state: 'canceled', desk_reason: null, ended_at: now });
+  await expect(desk.cancel({ outboxId: 2 }, WHO)).rejects.toThrow('cannot be canceled');
+});
+
+it('says that one is absent once its quiet time is over, and nothing of the doubt stays', async () => {
+  const doubt = { state: 'in_doubt', result: '{}', in_doubt_since: manualClock().now() };
+  const { clock, desk, found } = await deskWith(doubt, 60_000);
+  await clock.advance(59_999);
+  const absent = () => desk.resolve(1, { as: 'absent' }, WHO);
+  await expect(absent()).rejects.toMatchObject({ code: 'outbox.too_early' });
+  await clock.advance(1);
+  expect(await absent()).toEqual({ outboxId: 1, state: 'queued' });
+  const gone = { desk_reason: null, in_doubt_since: null, ended_at: null, result: null };
+  expect(await found()).toMatchObject({ ...gone, state: 'queued', due_at: clock.now() });
+});
+
+it('remembers which refund is not ours, whatever was seen after it', async () => {
+  const { store, desk } = await deskWith({ kind: 'pending_refund', state: 'in_doubt' });
+  const look = (at: number, found: 'unclear' | 'no', detail: object) => {
+    const row = { outbox_id: 1, at, source: 'look-up', found, detail: JSON.stringify({ detail }) };
+    return store.db.insertInto('outbox_evidence').values(row).execute();
+  };
+  await look(1, 'unclear', { orderId: 7, pendingRefundId: 8 });
+  await look(2, 'no', { pendingRefundIds: [9] });
+  await desk.resolve(1, { as: 'absent' }, WHO);
+  const said = store.db.selectFrom('outbox_evidence').selectAll().where('source', '=', 'person');
+  expect(JSON.parse((await said.executeTakeFirst())?.detail ?? '')).toEqual({
+    ...WHO,
+    notOurs: [8],
+  });
+});
+
+it('keeps what a document has become, for what comes behind it, and who said so', async () => {
+  const { store, desk, heard, now, found, audit } = await deskWith({ state: 'in_doubt' });
+  await desk.resolve(1, CONFIRMED, WHO);
+  const open = { desk_reason: null, in_doubt_since: null, last_error: null };
+  const result = JSON.stringify({ orderId: 7, pendingRefundId: 8 });
+  const end = { state: 'confirmed', ended_at: now, order_id: 7, result };
+  expect(await found()).toMatchObject({ ...open, ...end });
+  expect(await audit()).toEqual(['outbox.confirmed']);
+  const evidence = await store.db.selectFrom('outbox_evidence').selectAll().execute();
+  expect(evidence).toMatchObject([{ source: 'person', found: 'yes' }]);
+  expect(heard).toEqual(['nudge', 1]);
+});
+
+it.each([
+  ['sent once more', 'update outbox set attempts = 2'],
+  ['canceled', "update outbox set state = 'canceled', ended_at = 1"],
+])('confirms nothing that was %s meanwhile', async (_, text) => {
+  const { store, desk, meanwhile, audit } = await deskWith({ state: 'in_doubt' });
+  meanwhile.push(text);
+  await expect(desk.resolve(1, CONFIRMED, WHO)).rejects.toMatchObject({
+    code: 'outbox.wrong_state',
+  });
+  expect(await store.db.selectFrom('outbox_evidence').selectAll().execute()).toEqual([]);
+  expect(await audit()).toEqual([]);
+});
+
+it('does not take one refund for two documents, but for one of which the other was called off', async () => {
+  const refund = { kind: 'pending_refund', state: 'in_doubt' };
+  const { desk, add } = await deskWith(refund);
+  const result = JSON.stringify({ orderId: 7, pendingRefundId: 8 });
+  await add({ reference: 'R2', state: 'confirmed', ended_at: 1, result });
+  await add({ ...refund, reference: 'R3', state: 'canceled', ended_at: 1, result });
+  await desk.resolve(1, CONFIRMED, WHO);
+  await add({ ...refund, reference: 'R4' });
+  await expect(desk.resolve(4, CONFIRMED, WHO)).rejects.toThrow(
+    'pending refund 8 is what outbox 1 (R1) has become',
+  );
+});
+
+it('leaves what was sent again since it was looked at', async () => {
+  const { store, desk, moved } = await deskWithRows();
+  moved.once('row', () => {
+    void sql`update outbox set in_doubt_since = 5 where outbox_id = 400`.execute(store.db);
+    void sql`update outbox set desk_reason = 'other' where outbox_id = 398`.execute(store.db);
+  });
+  const { rows, left } = await desk.resolveAbsent(IN_DOUBT, WHO);
+  expect([rows, left.map(({ outboxId }) => outboxId)]).toEqual([ROWS - 2, [398, 400]]);
+});
