@@ -197,3 +197,54 @@ it('says at once that an endless text is no e-mail address', () => {
   for (const text of ['a@b', '@@b', 'a@@', 'a@b@c'])
     expect([text, email(text)]).toEqual([text, []]);
 });
+
+it('refuses what nobody can mean, and takes what is at the limit', () => {
+  const [line] = ORDER.lines;
+  const priced = (price: unknown) => problems('order', { lines: [{ ...line, price }] });
+  for (const price of ['-1', -1, '19.955', '19.95 EUR', '', null]) {
+    expect([price, priced(price).length]).toEqual([price, 1]);
+  }
+  for (const price of [0, '0', 999_999_999.99]) expect(priced(price)).toEqual([]);
+  const many = (length: number) => problems('order', { lines: Array.from({ length }, () => line) });
+  expect([many(5_000), many(5_001)]).toEqual([[], ['lines must have at most 5000 lines']]);
+  expect(problems('order', { lines: [{ ...line, quantity: 1_000_000 }] })).toEqual([]);
+  expect(problems('order', { ...ORDER, currency: 'kr' })).toHaveLength(1);
+  expect(problems('order', { ...ORDER, seasonName: 'AW\u000027' })).toHaveLength(1);
+  expect(problems('order', { ...ORDER, reference: 'x'.repeat(201) })).toHaveLength(1);
+  const both = { orderId: 7, orderReference: 'A-1', lines: [{ barcode: 'b', quantity: 1 }] };
+  expect(problems('pending_refund', both)).toEqual([
+    'orderId needs either orderId or orderReference',
+  ]);
+  const status = { orderId: 7, orderRefundId: 8, status: 'pending' };
+  expect(problems('refund_status', status)).toEqual([]);
+});
+
+it('loses nothing of a document on its way to the wire', () => {
+  const address = {
+    ...{ firstName: 'Ada', lastName: 'Holm', address: 'Torvet 1', city: 'Viborg', zip: '8800' },
+    ...{ countryCode: 'DK', phone: '1', email: 'a@b', address2: 'left', company: 'Holm' },
+    ...{ provinceCode: 'M', accountNo: 'C-1' },
+  };
+  const freight = { type: 'dhl', parcelShopId: 'P-1', warehouseCode: 'W-1' };
+  const lines = [{ barcode: 'b', quantity: 2, price: '1.50', deliveryName: 'Drop 1' }];
+  const more = { comment: 'soon', seasonName: 'AW27', shippingAddress: address };
+  const { document } = parsed('order', { lines, ...more, freight: { amount: 7, ...freight } });
+  expect(newOrderOf('A-1', readBody.order(document))).toEqual({
+    ...{ reference: 'A-1', ...more },
+    lines: [{ barcode: 'b', quantity: 2, priceMinor: 150, deliveryName: 'Drop 1' }],
+    freight: {
+      ...{ freightAmountMinor: 700, freightType: 'dhl' },
+      ...{ parcelShopId: 'P-1', warehouseCode: 'W-1' },
+    },
+  });
+  expect(
+    problems('order', { ...ORDER, shippingAddress: { ...address, countryCode: 'dk' } }),
+  ).toEqual(['shippingAddress.countryCode must be two capital letters']);
+  const refund = { orderId: 7, comment: 'torn', lines: [{ barcode: 'b', quantity: 1 }] };
+  const asked = parsed('pending_refund', refund).document;
+  // A price that was not named is that of the order, and not 0.
+  expect(newPendingRefundOf('R-1', readBody.pendingRefund(asked))).toEqual({
+    ...{ reference: 'R-1', comment: 'torn' },
+    lines: [{ barcode: 'b', quantity: 1, priceMinor: undefined }],
+  });
+});

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
 import { systemClock } from '../../../src/lib/clock.ts';
-import { RefusedError } from '../../../src/lib/errors.ts';
+import { BugError, RefusedError } from '../../../src/lib/errors.ts';
 import { createIntake } from '../../../src/outbox/intake/hand-in.ts';
 import { createPreflight } from '../../../src/outbox/intake/preflight.ts';
-import type { OutboxKind } from '../../../src/outbox/item.ts';
+import type { Clearance, OutboxKind } from '../../../src/outbox/item.ts';
 import { temporaryStore } from '../../support/store.ts';
 import { delivered, endDocument, order } from './support.ts';
 
@@ -43,4 +43,63 @@ it('of a document that was refused before says so, and what to do', async () => 
       { message: 'lines[0].barcode: sold out' },
     ],
   });
+});
+
+/** A dry run in which the checks before the sending come to this. */
+async function checkedBy(clear: () => Promise<Clearance>) {
+  const store = await temporaryStore(systemClock());
+  const intake = createIntake({ store, onTaken: () => undefined, hasRoom: () => true });
+  const never = async (): Promise<never> => {
+    throw new Error('a dry run sends nothing');
+  };
+  const kinds = ['order', 'pending_refund'].map((kind) => {
+    return { kind, creates: () => true, clear, look: never, send: never };
+  });
+  const preflight = createPreflight(store, kinds);
+  const check = (kind = 'order', payload: unknown = order(), reference = 'SO-1') =>
+    preflight({ kind, reference, payload }, new AbortController().signal);
+  return { store, intake, check };
+}
+
+const warning = { path: 'lines', message: 'odd', severity: 'warning' } as const;
+const FIT: Clearance = { send: true, baseline: {}, warnings: [warning] };
+
+it.each<[string, Clearance, object]>([
+  ['fit, with its warnings', FIT, { verdict: 'fit', problems: [warning] }],
+  [
+    'refused for what is unfit',
+    { send: false, finding: { found: 'unfit', problems: [{ ...warning, severity: 'error' }] } },
+    { verdict: 'refused', problems: [{ path: 'lines', severity: 'error' }] },
+  ],
+  [
+    'unclear where only a person can tell',
+    { send: false, finding: { found: 'unclear', reason: 'two of them', detail: {} } },
+    { verdict: 'unclear', problems: [{ message: 'two of them' }] },
+  ],
+  [
+    'unclear where it is there already',
+    { send: false, finding: { found: 'yes', detail: {} } },
+    { verdict: 'unclear', problems: [{ message: 'the service has it already' }] },
+  ],
+])('of one document is %s', async (_, clearance, told) => {
+  const { check } = await checkedBy(async () => clearance);
+  expect(await check()).toMatchObject(told);
+});
+
+it('does not hide a mistake of ours', async () => {
+  const { check } = await checkedBy(() => Promise.reject(new BugError('bug.test', 'ours')));
+  await expect(check()).rejects.toThrow('ours');
+});
+
+it('waits with a refund for the order that it names, as long as that is on its way', async () => {
+  const { store, intake, check } = await checkedBy(async () => FIT);
+  const lines = [{ barcode: '5700000000017', quantity: 1 }];
+  const refund = () => check('pending_refund', { orderReference: 'so-1', lines });
+  // Of an order that came otherwise nothing is known here.
+  expect(await refund()).toMatchObject({ verdict: 'fit' });
+  await intake.handIn([delivered('SO-1')]);
+  expect(await refund()).toMatchObject({ verdict: 'unclear' });
+  await store.db.updateTable('outbox').set({ state: 'dead', ended_at: 1 }).execute();
+  expect(await refund()).toMatchObject({ verdict: 'fit' });
+  expect(await check()).toMatchObject({ verdict: 'refused', documentId: 1 });
 });
