@@ -222,6 +222,37 @@ describe('the exchange database', () => {
     expect(shell(exchange.path, 'SELECT intake_id FROM receipt')).toBe('2\n');
   });
 
+  it('leaves what was final as it is where it cuts receipts off, and names the rest', () => {
+    const exchange = open();
+    const ended = { ...refused(0), intakeId: null, state: 'confirmed', endedAt: '2026-01-04' };
+    const known = { ...ended, documentId: 1 };
+    const open1 = { ...ended, state: 'queued', final: false, endedAt: null };
+    exchange.writeReceipts([known, { ...ended, documentId: 2 }, { ...open1, documentId: 3 }]);
+    expect(exchange.cutOff(1)).toBe(2);
+    expect(exchange.cutOff(1)).toBe(0);
+    const columns = "ifnull(document_id, '-'), state, final, ended_at, problems <> '[]', next_step";
+    const told = shell(exchange.path, `SELECT ${columns} FROM receipt ORDER BY receipt_id`);
+    expect(told.split('\n')).toEqual([
+      '1|confirmed|1|2026-01-04|0|Correct it.',
+      '-|confirmed|1|2026-01-04|0|Correct it.',
+      expect.stringMatching(/^-\|in_doubt\|1\|2026-01-05.*\|1\|The daemon works on a restored/),
+      '',
+    ]);
+  });
+
+  it('has every customer compared once by whoever opens it', () => {
+    const exchange = open();
+    shell(exchange.path, "INSERT INTO erp_customer(account_no) VALUES ('C1')");
+    const done = () => {
+      const changes = exchange.changedCustomers(10);
+      const sound = changes.map((change) => ({ change, problem: null }));
+      exchange.customersDone(sound, '2026-01-05T08:00:00.000Z');
+      return changes.length;
+    };
+    expect([done(), done()]).toEqual([1, 0]);
+    expect(open(exchange.path).changedCustomers(10)).toMatchObject([{ accountNo: 'C1' }]);
+  });
+
   it('tells which customers have changed, each once, also those that are gone', () => {
     const exchange = open();
     const { path } = exchange;

@@ -55,7 +55,8 @@ describe('the drop folder', () => {
     start();
     const lines = [envelope('SO-1'), '', '{"kind":', envelope('SO-2', 0), envelope('SO-3')];
     drop('many.json', `${lines.join('\n')}\n`);
-    const { documents } = await receipt('refused/many.json');
+    const { documents, final } = await receipt('refused/many.json');
+    expect(final).toBe(false);
     expect(documents.map(({ line, state }) => `${line} ${state}`)).toEqual([
       '1 queued',
       '3 refused',
@@ -184,6 +185,8 @@ describe('the drop folder', () => {
       return files.length > 2 ? undefined : files.map(({ name }) => name);
     });
     expect(left).toEqual(['open.json', 'young.json']);
+    const lines = store.db.selectFrom('intake_file_document').select('line');
+    expect(await lines.execute()).toHaveLength(2);
     const done = readdirSync(join(folder, 'done')).filter((name) => !name.includes('receipt'));
     expect(done.sort()).toEqual(left);
   });

@@ -1,0 +1,94 @@
+/** What the ERP says of its customers, row by row. */
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { expect, it, onTestFinished } from 'vitest';
+import { manualClock } from '../../../src/lib/clock.ts';
+import { writeErpCustomers } from '../../../src/mirror/erp-customer.ts';
+import { importCustomers } from '../../../src/outbox/intake/customers.ts';
+import { openExchange } from '../../../src/store/exchange/exchange.ts';
+import { temporaryFolder, temporaryStore } from '../../support/store.ts';
+
+async function openBooks() {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  const path = join(temporaryFolder(), 'exchange.db');
+  const exchange = openExchange(path, clock);
+  const erp = new Database(path);
+  onTestFinished(() => {
+    exchange[Symbol.dispose]();
+    erp.close();
+  });
+  const customers = () =>
+    store.db
+      .selectFrom('erp_customer')
+      .selectAll()
+      .where('deleted_at', 'is', null)
+      .orderBy('account_no')
+      .execute();
+  return {
+    ...{ store, clock, customers },
+    /** Changes rows as the ERP, and takes them over. */
+    async change(text: string): Promise<void> {
+      erp.exec(text);
+      await importCustomers(store, exchange, 200, clock.now());
+    },
+    problems: () =>
+      erp
+        .prepare<[], string>(
+          "select account_no || ' ' || path || ' ' || message from erp_customer_problem order by 1",
+        )
+        .pluck()
+        .all(),
+    known: async () => (await customers()).map((row) => `${row.account_no}=${row.blocked}`),
+  };
+}
+
+it('takes nothing that is not known for zero, and a debt of ours for what it is', async () => {
+  const { change, customers } = await openBooks();
+  await change(`insert into erp_customer (account_no, balance, as_of) values
+    ('A', null, null), ('B', -12.5, '2026-01-05T09:00:00+01:00')`);
+  const [unknown, owed] = await customers();
+  expect(unknown).toMatchObject({
+    ...{ credit_limit: null, balance: null, currency: null, overdue_days: null },
+    ...{ blocked: null, as_of: null },
+  });
+  expect(owed).toMatchObject({ balance: -1_250, as_of: Date.UTC(2026, 0, 5, 8) });
+});
+
+it.each([
+  ['currency', "'kr.'", 'must be three capital letters'],
+  ['overdue_days', '-1', 'must be a whole number from 0 to 100000'],
+  ['overdue_days', '100001', 'must be a whole number from 0 to 100000'],
+  ['credit_limit', '1e13', 'must be a number from -1000000000000 to 1000000000000'],
+  ['extra', "'[]'", 'must be a JSON object'],
+])('names %s %s, and keeps what was known', async (column, value, message) => {
+  const { change, problems, known } = await openBooks();
+  await change("insert into erp_customer (account_no, blocked) values ('A', 1)");
+  await change(`update erp_customer set blocked = 0, ${column} = ${value}`);
+  expect(problems()).toEqual([`A ${column} ${message}`]);
+  expect(await known()).toEqual(['A=1']);
+});
+
+it('counts the row without spaces, else the first, and names the others', async () => {
+  const { change, problems, known } = await openBooks();
+  await change("insert into erp_customer (account_no, blocked) values ('7', 1), ('9 ', 1)");
+  await change("insert into erp_customer (account_no, blocked) values ('  7', 0), ('9  ', 0)");
+  expect(await known()).toEqual(['7=1', '9=1']);
+  expect(problems()).toEqual([
+    '  7 account_no is "7" but for spaces, and that row counts',
+    '9   account_no is "9 " but for spaces, and that row counts',
+  ]);
+  // Those that do not count are gone: nothing is left to be said about them.
+  await change("delete from erp_customer where account_no in ('  7', '9  ')");
+  expect(problems()).toEqual([]);
+  expect(await known()).toEqual(['7=1', '9=1']);
+});
+
+it('forgets under which number an earlier release has kept a customer', async () => {
+  const { store, clock, change, known } = await openBooks();
+  const kept = { accountNo: '5 ', creditLimit: null, balance: null, currency: null };
+  const row = { ...kept, overdueDays: null, blocked: true, asOf: null, extra: {} };
+  await store.transaction((tx) => writeErpCustomers(tx, [row], clock.now()));
+  await change("insert into erp_customer (account_no, blocked) values ('5 ', 0)");
+  expect(await known()).toEqual(['5=0']);
+});
