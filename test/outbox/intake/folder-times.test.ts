@@ -1,0 +1,143 @@
+/** The drop folder over minutes and hours: what is waited for, and for how long. */
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import fs from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
+import { join } from 'node:path';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { manualClock } from '../../../src/lib/clock.ts';
+import { silentLogger } from '../../../src/lib/log.ts';
+import { createFolderDoor } from '../../../src/outbox/intake/folder/folder-door.ts';
+import { createIntake } from '../../../src/outbox/intake/hand-in.ts';
+import { until } from '../../support/house.ts';
+import { temporaryFolder, temporaryStore } from '../../support/store.ts';
+import { envelope } from './folder-support.ts';
+import { DAY_MS, endDocument, runWorker } from './support.ts';
+
+const LOOK_MS = 500;
+const HOUR_MS = 3_600_000;
+
+async function timedFolder(settleMs = 0) {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  const folder = temporaryFolder();
+  const intake = createIntake({ store, onTaken: () => undefined, hasRoom: () => true });
+  const limits = { settleMs, fileBytesMax: 100_000, keepMs: DAY_MS };
+  runWorker(createFolderDoor({ store, intake, clock, log: silentLogger(), folder, ...limits }));
+  const rests = () => until('the end of a round', () => clock.pending() > 0 || undefined);
+  const path = (name: string): string => join(folder, name);
+  await rests();
+  return {
+    ...{ clock, store, path },
+    /** So many looks into the folder, each to its end. */
+    async looks(times: number, ms = LOOK_MS): Promise<void> {
+      for (let time = 0; time < times; time += 1) {
+        await clock.advance(ms);
+        await rests();
+      }
+    },
+    write(name: string, text: string, ageMs = 0): void {
+      writeFileSync(path(name), text);
+      const at = (clock.now() - ageMs) / 1_000;
+      utimesSync(path(name), at, at);
+    },
+    states(name: string): string[] {
+      const text = readFileSync(path(`${name}.receipt.json`), 'utf8');
+      const { documents }: { documents: { state: string; problems: unknown[] }[] } =
+        JSON.parse(text);
+      return documents.map(({ state, problems }) => `${state} ${problems.length}`);
+    },
+  };
+}
+
+it('reads no file while it grows, however long that takes', async () => {
+  const { clock, path, looks, write } = await timedFolder(2_000);
+  write('a.json', '');
+  for (const part of envelope('SO-1').match(/.{1,12}/g) ?? []) {
+    appendFileSync(path('a.json'), part);
+    utimesSync(path('a.json'), clock.now() / 1_000, clock.now() / 1_000);
+    await looks(2);
+    expect(existsSync(path('a.json'))).toBe(true);
+  }
+  await looks(4);
+  expect(existsSync(path('done/a.json'))).toBe(true);
+});
+
+it('reads at once what was finished before, and what is of a time to come later', async () => {
+  const { path, looks, write } = await timedFolder(2_000);
+  write('before.json', envelope('SO-1'), 60_000);
+  write('ahead.json', envelope('SO-2'), -DAY_MS);
+  await looks(2);
+  expect([existsSync(path('done/before.json')), existsSync(path('ahead.json'))]).toEqual([
+    true,
+    true,
+  ]);
+  await looks(4);
+  expect(existsSync(path('done/ahead.json'))).toBe(true);
+});
+
+it('shows how documents move also while others of their file are open', async () => {
+  const { store, looks, write, states } = await timedFolder();
+  write('a.json', `${envelope('SO-1')}\n${envelope('SO-2')}`);
+  await looks(2);
+  await endDocument(store, 1, 'refused', { last_error: 'sold out' });
+  await looks(1);
+  expect(states('done/a.json')).toEqual(['refused 1', 'queued 0']);
+  const second = store.db.updateTable('outbox').where('outbox_id', '=', 2);
+  await second.set({ last_error: 'the service is down' }).execute();
+  await looks(12);
+  expect(states('done/a.json')).toEqual(['refused 1', 'queued 1']);
+});
+
+it('shows an end that came while the receipt was written', async () => {
+  const { store, looks, write, states } = await timedFolder();
+  const { rename } = fs;
+  let isFirst = true;
+  vi.spyOn(fs, 'rename').mockImplementation(async (from, to) => {
+    if (isFirst && String(to).endsWith('.receipt.json')) {
+      isFirst = false;
+      await endDocument(store, 1, 'refused', { last_error: 'sold out' });
+    }
+    await rename(from, to);
+  });
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    vi.restoreAllMocks();
+    syncBuiltinESMExports();
+  });
+  write('a.json', envelope('SO-1'));
+  await looks(3);
+  expect(states('done/a.json')).toEqual(['refused 1']);
+});
+
+it('tries a file again a minute after something was in its way', async () => {
+  const { path, looks, write } = await timedFolder();
+  mkdirSync(path('done/a.json/inside'), { recursive: true });
+  write('a.json', envelope('SO-1'));
+  await looks(2);
+  rmSync(path('done/a.json'), { recursive: true });
+  await looks(2);
+  expect(existsSync(path('a.json'))).toBe(true);
+  await looks(2, 60_000);
+  expect(existsSync(path('done/a.json.receipt.json'))).toBe(true);
+  expect(existsSync(path('a.json'))).toBe(false);
+});
+
+it('keeps what was refused for as long as it is to be kept', async () => {
+  const { path, looks, write } = await timedFolder();
+  write('a.json', '{}');
+  await looks(2);
+  await looks(3, HOUR_MS);
+  expect(existsSync(path('refused/a.json'))).toBe(true);
+  await looks(1, DAY_MS);
+  await looks(2);
+  expect(existsSync(path('refused/a.json'))).toBe(false);
+  expect(existsSync(path('refused/a.json.receipt.json'))).toBe(false);
+});
