@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
 import { expect, it, onTestFinished } from 'vitest';
+import { z } from 'zod';
 import { localFile } from '../../../src/console/api.ts';
 import { openDoors } from '../../e2e/doors/house.ts';
 import { until } from '../../support/house.ts';
@@ -31,9 +33,13 @@ it('waits for each of many documents, however many before it stay open', async (
 });
 
 /** The command line against a daemon that ends so, in the middle of what it was asked for. */
-async function pushAgainst(end: (response: ServerResponse) => void): Promise<CliRun> {
+async function pushAgainst(
+  end: (response: ServerResponse, request: IncomingMessage) => void,
+  text = '{"reference": "SO-1", "lines": []}',
+  ...options: string[]
+): Promise<CliRun> {
   const dataDir = temporaryFolder();
-  const server = createServer((_request, response) => end(response));
+  const server = createServer((request, response) => end(response, request));
   server.listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());
   await once(server, 'listening');
@@ -48,8 +54,8 @@ async function pushAgainst(end: (response: ServerResponse) => void): Promise<Cli
   const written = { dataDir, rules: { directory: join(dataDir, 'rules') }, service: { v1 } };
   writeFileSync(config, JSON.stringify(written));
   const file = join(dataDir, 'order.json');
-  writeFileSync(file, '{"reference": "SO-1", "lines": []}');
-  return selvedge(['--config', config, 'orders', 'push', file]);
+  writeFileSync(file, text);
+  return selvedge(['--config', config, 'orders', 'push', file, ...options]);
 }
 
 it.each<[string, (response: ServerResponse) => void]>([
@@ -67,4 +73,58 @@ it.each<[string, (response: ServerResponse) => void]>([
   expect(stderr).toMatch(/^selvedge: the daemon broke off its answer: .+\nhint: .+\n$/);
   expect(stderr).toContain('what was asked for may have been done: look before you ask again');
   expect(code).toBe(1);
+});
+
+const asked = z.object({ payloads: z.array(z.object({ reference: z.string() })) });
+
+/** Pushes against a daemon that answers each document by its reference, and says how many came. */
+async function pushSaying(
+  references: readonly string[],
+  { comment = '', options = [] }: { comment?: string; options?: readonly string[] } = {},
+) {
+  const batches: number[] = [];
+  const text = references.map((reference) => JSON.stringify({ reference, comment })).join('\n');
+  const answer = async (response: ServerResponse, request: IncomingMessage): Promise<void> => {
+    const { payloads } = asked.parse(await json(request));
+    batches.push(payloads.length);
+    const none = { orderId: null, orderNo: null, pendingRefundId: null, problems: [] };
+    const answers = payloads.map(({ reference }) => {
+      const [state = ''] = reference.split('-');
+      const final = state !== 'queued' && state !== 'dead';
+      const receipt = { documentId: 1, reference, state, final, ...none, nextStep: 'look' };
+      const checked = { reference, verdict: state, documentId: null, problems: [] };
+      return options.includes('--dry-run') ? checked : { repeated: false, receipt };
+    });
+    response.end(JSON.stringify({ answers }));
+  };
+  const run = await pushAgainst(
+    (response, request) => void answer(response, request),
+    text,
+    ...options,
+  );
+  return { ...run, batches };
+}
+
+it.each<[string, readonly string[], number, readonly string[]]>([
+  ['all taken', ['confirmed-1', 'queued-2'], 0, []],
+  ['some refused', ['confirmed-1', 'refused-2', 'confirmed-3'], 3, []],
+  ['one canceled', ['confirmed-1', 'canceled-2'], 3, []],
+  ['one dead, which is not waited for', ['confirmed-1', 'dead-2'], 3, ['--wait', '1h']],
+  ['all fit or there already', ['fit-1', 'repeated-2'], 0, ['--dry-run']],
+  ['one of which nothing can be said', ['fit-1', 'unclear-2'], 3, ['--dry-run']],
+])('ends as its documents did: %s', async (_, references, code, options) => {
+  const run = await pushSaying(references, { options });
+  expect([run.code, run.stderr]).toEqual([code, '']);
+  expect(run.stdout.split('\n').slice(0, -1)).toHaveLength(references.length);
+});
+
+it('hands in every document of a file, in order, and never too many at once', async () => {
+  const many = Array.from({ length: 250 }, (_, at) => `queued-${at}`);
+  const { stdout, batches } = await pushSaying(many);
+  expect(batches).toEqual([100, 100, 50]);
+  expect(stdout.split('\n').slice(0, -1)).toEqual(
+    many.map((reference) => `${reference}: queued, document 1`),
+  );
+  const large = await pushSaying(many.slice(0, 7), { comment: '\u20ac'.repeat(340_000) });
+  expect(large.batches).toEqual([3, 3, 1]);
 });
