@@ -29,7 +29,7 @@ const SOURCE_CHARS_MAX = 500;
 /** In one request to the daemon, whichever is reached first. */
 const DOCUMENTS_PER_REQUEST = 100;
 const CHARS_PER_REQUEST = 1_000_000;
-/** Of each other's states between two looks. */
+/** Between two looks at what became of the documents. */
 const LOOK_MS = 500;
 const IDS_PER_REQUEST = 1_000;
 
