@@ -2,8 +2,13 @@
 import { EventEmitter } from 'node:events';
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
+import { pendingRefundSchema, salesOrderSchema } from '../../src/client/v1/schemas.ts';
 import { manualClock } from '../../src/lib/clock.ts';
+import { RefusedError } from '../../src/lib/errors.ts';
+import { createConfirmation } from '../../src/outbox/desk/confirmation.ts';
 import { createDesk } from '../../src/outbox/desk/operations.ts';
+import type { DeskRow } from '../../src/outbox/desk/selection.ts';
+import { openIncident } from '../../src/store/incidents.ts';
 import { notePlans } from '../support/plans.ts';
 import { temporaryStore } from '../support/store.ts';
 import { turnsDuring } from '../support/turns.ts';
@@ -179,7 +184,7 @@ it('cancels what is in doubt only once it is left to a person', async () => {
   await expect(desk.cancel({ outboxId: 2 }, WHO)).rejects.toThrow('cannot be canceled');
 });
 
-it('says that one is absent once its quiet time is over, and nothing of the doubt stays', async () => {
+it('says that one is absent once its quiet time is over, and no doubt stays', async () => {
   const doubt = { state: 'in_doubt', result: '{}', in_doubt_since: manualClock().now() };
   const { clock, desk, found } = await deskWith(doubt, 60_000);
   await clock.advance(59_999);
@@ -208,7 +213,9 @@ it('remembers which refund is not ours, whatever was seen after it', async () =>
 });
 
 it('keeps what a document has become, for what comes behind it, and who said so', async () => {
-  const { store, desk, heard, now, found, audit } = await deskWith({ state: 'in_doubt' });
+  // What it was answered with, and was not shown.
+  const answered = { state: 'in_doubt', result: '{"orderId":7}' };
+  const { store, desk, heard, now, found, audit } = await deskWith(answered);
   await desk.resolve(1, CONFIRMED, WHO);
   const open = { desk_reason: null, in_doubt_since: null, last_error: null };
   const result = JSON.stringify({ orderId: 7, pendingRefundId: 8 });
@@ -233,7 +240,7 @@ it.each([
   expect(await audit()).toEqual([]);
 });
 
-it('does not take one refund for two documents, but for one of which the other was called off', async () => {
+it('does not take one refund for two documents, unless one was called off', async () => {
   const refund = { kind: 'pending_refund', state: 'in_doubt' };
   const { desk, add } = await deskWith(refund);
   const result = JSON.stringify({ orderId: 7, pendingRefundId: 8 });
@@ -254,4 +261,71 @@ it('leaves what was sent again since it was looked at', async () => {
   });
   const { rows, left } = await desk.resolveAbsent(IN_DOUBT, WHO);
   expect([rows, left.map(({ outboxId }) => outboxId)]).toEqual([ROWS - 2, [398, 400]]);
+});
+
+it('takes for a document only what has its reference at the service, or none', async () => {
+  const { store } = await deskWith({ kind: 'pending_refund', state: 'in_doubt', order_id: 7 });
+  let shown: string | null = null;
+  const read: number[] = [];
+  const confirm = createConfirmation({
+    store,
+    v1: {
+      async pendingRefund(orderId, pendingRefundId) {
+        if (pendingRefundId !== 8) throw new RefusedError('service.not_found', 'none');
+        const row = { pendingRefundId, orderId, status: 'pending', reference: shown };
+        return { value: pendingRefundSchema.parse({ ...row, refundLineItems: [] }), startedAt: 0 };
+      },
+    },
+    v2: undefined,
+    async readOrder(orderId) {
+      read.push(orderId);
+      const row = { orderId, reference: shown, status: 'pending', orderLineItems: [] };
+      return { order: salesOrderSchema.parse(row), deliveries: [] };
+    },
+  });
+  const row: DeskRow = {
+    ...{ outboxId: 1, kind: 'pending_refund', reference: 'R1', state: 'in_doubt' as const },
+    ...{ attempts: 1, deskReason: null, inDoubtSince: null },
+  };
+  const order = { ...row, kind: 'order' };
+  const refused = (code: string) => expect.objectContaining({ code: `outbox.${code}` });
+  for (shown of [null, ' r1']) {
+    expect(await confirm(row, '8')).toEqual({ orderId: 7, pendingRefundId: 8 });
+    expect(await confirm(order, '9')).toEqual({ orderId: 9, orderNo: null, deliveries: [] });
+  }
+  // What it belongs to is brought into the mirror.
+  expect(read).toEqual([7, 9, 7, 9]);
+  shown = 'R2';
+  await expect(confirm(row, '8')).rejects.toEqual(refused('other_reference'));
+  await expect(confirm(order, '9')).rejects.toEqual(refused('other_reference'));
+  await expect(confirm(row, '9')).rejects.toEqual(refused('not_there'));
+  await store.db.updateTable('outbox').set({ order_id: null }).execute();
+  await expect(confirm(row, '8')).rejects.toEqual(refused('not_there'));
+  for (const id of [null, '0', '-1', 'x']) {
+    await expect(confirm(row, id)).rejects.toEqual(refused('no_id'));
+  }
+});
+
+it.each(['cancel', 'resolveAbsent'] as const)(
+  'does nothing to %s many where only the last of them cannot be',
+  async (act) => {
+    const { store, desk, states, audit } = await deskWithRows();
+    const others = sql`update outbox set state = 'dead'
+      where state = 'in_doubt' and outbox_id < 400`;
+    await others.execute(store.db);
+    const last = act === 'cancel' ? 'in_doubt' : 'queued';
+    await sql`update outbox set state = ${last} where outbox_id = 400`.execute(store.db);
+    const before = await states();
+    const all = { filter: {}, expect: 2 * ROWS };
+    await expect(desk[act](all, WHO)).rejects.toMatchObject({ code: 'outbox.wrong_state' });
+    expect([await states(), await audit()]).toEqual([before, []]);
+  },
+);
+
+it('notes in the audit who has noted a difference', async () => {
+  const { store, desk, now, audit } = await deskWith({ state: 'confirmed', ended_at: 1 });
+  const incident = { kind: 'push_differs', entity: 'outbox', key: '1', detail: {} };
+  await store.transaction((tx) => openIncident(tx, incident, now));
+  await desk.resolve(1, { as: 'noted' }, WHO);
+  expect(await audit()).toEqual(['outbox.noted']);
 });
