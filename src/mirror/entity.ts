@@ -45,8 +45,6 @@ export interface WriteCounts {
   readonly unchanged: number;
   /** Answers that were older than what the mirror has. */
   readonly stale: number;
-  /** Keys whose rows were written. */
-  readonly writtenKeys: readonly SqlValue[];
 }
 
 const NO_LINES: readonly SqlRow[] = [];
@@ -281,7 +279,6 @@ export async function writePrepared(
     changed,
     unchanged: compared.unchanged.length,
     stale: compared.stale,
-    writtenKeys: written.map((item) => item.key),
   };
 }
 
@@ -305,5 +302,5 @@ export async function writeNew(
   const { at, source } = provenance;
   const entry = { at, entity: definition.entity, cause: source, op: 'insert', diff: '{}' };
   await insertKeys(tx, 'change', 'key', keys.map(String), entry);
-  return { inserted, changed: 0, unchanged: 0, stale: 0, writtenKeys: keys };
+  return { inserted, changed: 0, unchanged: 0, stale: 0 };
 }

@@ -89,8 +89,6 @@ export interface ListCounts {
   readonly changed: number;
   readonly unchanged: number;
   readonly quarantined: number;
-  /** Quarantined for the first time. */
-  readonly newlyQuarantined: number;
   /** Rows whose key cannot be read: with one of them nothing can be said to be gone. */
   readonly keyless: number;
   /** Rows of segments that hold other keys than the last time. */
@@ -222,7 +220,7 @@ async function replaceSegments(
 
 /** Of a page in which nothing was found to write. */
 export function unchangedCounts({ rows }: Pick<OpenPage, 'rows'>): ListCounts {
-  const none = { changed: 0, quarantined: 0, newlyQuarantined: 0, keyless: 0, rekeyed: 0 };
+  const none = { changed: 0, quarantined: 0, keyless: 0, rekeyed: 0 };
   return { rows, unchanged: rows, ...none };
 }
 
@@ -241,7 +239,7 @@ export async function writePage(
     (isNew ? await writeNew(tx, entity, prepared, provenance) : undefined) ??
     (await writePrepared(tx, entity, prepared.each(), provenance));
   const rejects = page.segments.flatMap((segment) => segment.rejects);
-  const newlyQuarantined = await quarantineRows(tx, entity.entity, rejects, provenance);
+  await quarantineRows(tx, entity.entity, rejects, provenance);
   const badKeys = rejects.map((reject) => keyOfReject(entity, reject));
   const segments = page.segments.map((segment) => ({
     firstRow: segment.firstRow,
@@ -262,7 +260,6 @@ export async function writePage(
     changed: counts.inserted + counts.changed,
     unchanged: page.sameRows + counts.unchanged,
     quarantined: rejects.length,
-    newlyQuarantined,
     keyless: badKeys.filter((key) => key === null).length,
     rekeyed: rekeyed.reduce((sum, { rowCount }) => sum + rowCount, 0),
   };

@@ -12,17 +12,16 @@ export interface RejectedRow {
   readonly reason: string;
 }
 
-/** Keeps the rows; gives how many of them were never seen before. */
+/** Keeps the rows, each once, with how often it came. */
 export async function quarantineRows(
   tx: Tx,
   entity: string,
   rejected: readonly RejectedRow[],
   provenance: Provenance,
-): Promise<number> {
-  let added = 0;
+): Promise<void> {
   for (const row of rejected) {
     const raw = typeof row.raw === 'string' ? row.raw : JSON.stringify(row.raw);
-    const stored = await tx
+    await tx
       .insertInto('quarantine')
       .values({
         entity,
@@ -43,11 +42,8 @@ export async function quarantineRows(
           times: eb('quarantine.times', '+', 1),
         })),
       )
-      .returning('times')
-      .executeTakeFirstOrThrow();
-    if (stored.times === 1) added += 1;
+      .execute();
   }
-  return added;
 }
 
 /** Drops what was kept of a row, by one of its members, once the row could be understood. */

@@ -209,20 +209,18 @@ export async function recordWire(store: Store, runId: number, wire: WireCounts):
 export interface RunTotals {
   readonly rows: number;
   readonly changed: number;
-  readonly quarantined: number;
   readonly pages: number;
 }
 
 export async function runTotals(db: Db | Tx, runId: number): Promise<RunTotals> {
   const row = await db
     .selectFrom('sync_run')
-    .select(['rows_seen', 'rows_changed', 'rows_quarantined', 'pages'])
+    .select(['rows_seen', 'rows_changed', 'pages'])
     .where('run_id', '=', runId)
     .executeTakeFirstOrThrow();
   return {
     rows: row.rows_seen,
     changed: row.rows_changed,
-    quarantined: row.rows_quarantined,
     pages: row.pages,
   };
 }

@@ -172,7 +172,6 @@ async function readRunState(store: Store, run: Run): Promise<RunState> {
     .executeTakeFirstOrThrow();
   const sums: RunSums = {
     rows: before.rows_seen,
-    quarantined: before.rows_quarantined,
     // Of the pages before a stop it is no longer known which rows had no key.
     keyless: before.rows_quarantined,
     rekeyed: before.rows_seen,
@@ -234,7 +233,6 @@ async function pullAndSettle(
   const onPage = (counts: PageCounts): void => {
     progress();
     sums.rows += counts.rows;
-    sums.quarantined += counts.quarantined;
     sums.keyless += counts.keyless ?? 0;
     sums.rekeyed += counts.rekeyed ?? counts.rows;
   };

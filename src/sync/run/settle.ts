@@ -24,7 +24,6 @@ export interface SettleDeps {
 /** What was counted while the pages came. */
 export interface RunSums {
   rows: number;
-  quarantined: number;
   keyless: number;
   rekeyed: number;
 }
