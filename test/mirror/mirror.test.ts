@@ -13,6 +13,7 @@ import {
   postponeRefresh,
   requestRefreshes,
 } from '../../src/mirror/refresh.ts';
+import { writeRefunds } from '../../src/mirror/refund.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { temporaryStore } from '../support/store.ts';
@@ -22,6 +23,8 @@ const read = (readSeq: number) => ({ source: `run:${readSeq}`, readSeq, at: 1_00
 function changes(store: SqliteStore) {
   return store.db.selectFrom('change').select(['seq', 'entity', 'key', 'op', 'diff']).execute();
 }
+
+const refund = { orderRefundId: 7, orderId: 3, refundedLineItems: [] };
 
 const delivery = {
   orderDeliveryId: 7,
@@ -128,20 +131,34 @@ describe('the mirror', () => {
     expect(diff.lines[1]).toMatchObject([{ barcode: 'b', price: 150 }]);
   });
 
-  it('records an answer that contradicts a final status once, and changes nothing', async () => {
-    const store = await temporaryStore();
-    const write = (status: string, seq: number) =>
-      store.transaction((tx) => writeDeliveries(tx, [{ ...delivery, status }], read(seq)));
-    await write('rejected', 1);
-    await write('accepted', 2);
-    await write('accepted', 3);
-    const row = await store.db.selectFrom('delivery').select('status').executeTakeFirstOrThrow();
-    expect(row.status).toBe('rejected');
-    const incidents = await store.db.selectFrom('incident').selectAll().execute();
-    expect(incidents).toMatchObject([
-      { kind: 'contradiction', entity: 'delivery', key: '7', resolved_at: null },
-    ]);
-  });
+  it.each([
+    ['delivery', 'rejected', 'accepted'],
+    ['delivery', 'canceled', 'pending'],
+    ['refund', 'rejected', 'accepted'],
+    ['refund', 'canceled', 'pending'],
+  ] as const)(
+    'records once that a %s that was %s is %s now, and changes nothing',
+    async (...of) => {
+      const [entity, final, later] = of;
+      const store = await temporaryStore();
+      const write = (status: string, seq: number) =>
+        store.transaction((tx) =>
+          entity === 'delivery'
+            ? writeDeliveries(tx, [{ ...delivery, status }], read(seq))
+            : writeRefunds(tx, [{ ...refund, status }], read(seq)),
+        );
+      await write(final, 1);
+      await write(later, 2);
+      await write(later, 3);
+      const row = await store.db.selectFrom(entity).select('status').executeTakeFirstOrThrow();
+      expect(row.status).toBe(final);
+      expect((await changes(store)).map(({ op }) => op)).toEqual(['insert']);
+      const incidents = await store.db.selectFrom('incident').selectAll().execute();
+      expect(incidents).toMatchObject([
+        { kind: 'contradiction', entity, key: '7', resolved_at: null },
+      ]);
+    },
+  );
 
   it('ends the incident once an answer agrees with the final status again', async () => {
     const store = await temporaryStore();

@@ -1,0 +1,134 @@
+/** Deliveries and refunds that are read with their order: bad ones, and those that are missing. */
+import { describe, expect, it } from 'vitest';
+import type { OrderMethods } from '../../src/client/v1/orders.ts';
+import { manualClock } from '../../src/lib/clock.ts';
+import { writeDeliveries } from '../../src/mirror/delivery.ts';
+import { quarantineRows, type RejectedRow } from '../../src/mirror/quarantine.ts';
+import { noteDetailsRead, writeOrders } from '../../src/mirror/sales-order.ts';
+import { createReadSequence } from '../../src/store/state.ts';
+import { createOrderReader, type OrderReaderDeps } from '../../src/sync/read-order.ts';
+import { createOrdersStream } from '../../src/sync/streams/orders.ts';
+import { temporaryStore } from '../support/store.ts';
+import { FUSE, runnerOf, runsOn } from './support.ts';
+
+const order = (orderId: number) => ({ orderId, status: 'pending', orderLineItems: [] });
+const badRow = (orderId: number): RejectedRow => ({
+  ...{ raw: { orderId, status: 7 }, path: 'status', reason: 'no text' },
+});
+
+/** Reads of order 3, whose lists hold nothing but what the test puts into them. */
+async function startReads() {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  const rejects: Record<'deliveries' | 'refunds' | 'pendingRefunds', readonly RejectedRow[]> = {
+    ...{ deliveries: [], refunds: [], pendingRefunds: [] },
+  };
+  const listOf = (name: keyof typeof rejects) => async () => ({
+    ...{ rows: [], rejects: rejects[name], count: undefined, startedAt: 0 },
+  });
+  const v1: OrderReaderDeps['v1'] = {
+    order: async (orderId) => ({ value: order(orderId), startedAt: 0 }),
+    deliveries: listOf('deliveries'),
+    refunds: listOf('refunds'),
+    pendingRefunds: listOf('pendingRefunds'),
+  };
+  const also = { refunds: true, pendingRefunds: true };
+  const sequence = createReadSequence(store, clock);
+  const readOrder = createOrderReader({ store, v1, also, sequence, clock });
+  const { signal } = new AbortController();
+  const read = async (refunds: boolean): Promise<void> => {
+    await clock.advance(1_000);
+    await readOrder(3, { cause: 'event:msg_1', priority: 'read', refunds, signal });
+  };
+  const aside = async (): Promise<string[]> => {
+    const rows = await store.db.selectFrom('quarantine').select('entity').orderBy('id').execute();
+    return rows.map(({ entity }) => entity);
+  };
+  return { clock, store, rejects, read, aside };
+}
+
+describe('the read of an order', () => {
+  it('puts bad rows of each list aside, until that list is read without them', async () => {
+    const { rejects, read, aside } = await startReads();
+    rejects.deliveries = [badRow(3)];
+    rejects.refunds = [badRow(3)];
+    rejects.pendingRefunds = [badRow(3)];
+    await read(true);
+    expect(await aside()).toEqual(['delivery', 'refund', 'pending_refund']);
+    Object.assign(rejects, { deliveries: [], refunds: [], pendingRefunds: [] });
+    // After an event about a delivery the refunds are not asked for.
+    await read(false);
+    expect(await aside()).toEqual(['refund', 'pending_refund']);
+    await read(true);
+    expect(await aside()).toEqual([]);
+  });
+
+  it('lets go of the order itself, and of no other', async () => {
+    const { store, read, aside } = await startReads();
+    const walk = { source: 'run:1', readSeq: 1, at: 1 };
+    const rows = [badRow(3), badRow(4)];
+    await store.transaction((tx) => quarantineRows(tx, 'sales_order', rows, walk));
+    await read(false);
+    expect(await aside()).toEqual(['sales_order']);
+  });
+
+  it('counts as a look at all of it only when its refunds were asked for', async () => {
+    const { clock, store, read } = await startReads();
+    const readAt = async () => {
+      const row = store.db.selectFrom('sales_order').select('details_read_at');
+      return (await row.executeTakeFirstOrThrow()).details_read_at;
+    };
+    await read(false);
+    expect(await readAt()).toBeNull();
+    await read(true);
+    expect(await readAt()).toBe(clock.now());
+  });
+});
+
+describe('the release of a run that missed deliveries', () => {
+  const WALK = { readSeq: 5, startedAt: 1_000 };
+
+  it('marks none that is closed, was met, cannot be understood or was not looked for', async () => {
+    const store = await temporaryStore();
+    const from = (readSeq: number) => ({ source: 'test', readSeq, at: readSeq });
+    const delivery = (orderDeliveryId: number, orderId: number, status: string) => ({
+      ...{ orderDeliveryId, orderId, status, fulfilledLineItems: [] },
+    });
+    await store.transaction(async (tx) => {
+      await writeOrders(tx, [order(1), order(2)], from(5));
+      const known = [
+        delivery(11, 1, 'pending'),
+        delivery(12, 1, 'accepted'),
+        delivery(13, 1, 'rejected'),
+        delivery(14, 1, 'pending'),
+        delivery(15, 1, 'pending'),
+        delivery(21, 2, 'pending'),
+      ];
+      await writeDeliveries(tx, known, from(4));
+      await writeDeliveries(tx, [delivery(14, 1, 'pending')], from(6));
+      const raw = { orderDeliveryId: 15, orderId: 1, status: 7 };
+      const aside = [{ raw, path: 'status', reason: 'no text' }];
+      await quarantineRows(tx, 'delivery', aside, { ...from(6), at: WALK.startedAt });
+      await noteDetailsRead(tx, 1, WALK.startedAt + 1);
+      // Of the second order nobody has seen the deliveries since.
+      await noteDetailsRead(tx, 2, WALK.startedAt - 1);
+    });
+    const v1: Pick<OrderMethods, 'orders'> = { orders: () => Promise.reject(new Error('asked')) };
+    const deps = { v1, db: () => store.db, clock: manualClock(), onRefreshRequested() {} };
+    const also = { refunds: true, pendingRefunds: true };
+    const options = { name: 'orders', fuse: FUSE, closedOrders: 0, also } as const;
+    const { run_id } = await store.db
+      .insertInto('sync_run')
+      .values({
+        ...{ stream: 'orders', cause: 'test', options: '{}', checkpoint: '{}' },
+        ...{ started_at: WALK.startedAt, read_seq: WALK.readSeq, outcome: 'suspicious' },
+      })
+      .returning('run_id')
+      .executeTakeFirstOrThrow();
+    const { release } = runsOn(runnerOf(store)).operations([createOrdersStream(deps, options)]);
+    await release(run_id, { actor: 'anna', reason: 'they are gone' });
+    const gone = store.db.selectFrom('delivery').select('order_delivery_id').orderBy('created_at');
+    const rows = await gone.where('deleted_at', 'is not', null).execute();
+    expect(rows.map((row) => row.order_delivery_id).sort()).toEqual([11, 12]);
+  });
+});
