@@ -15,6 +15,7 @@ import { createOutages } from '../../src/sync/run/outages.ts';
 import { runStream } from '../../src/sync/run/run-stream.ts';
 import type { Stream, StreamRun } from '../../src/sync/stream.ts';
 import { temporaryStore } from '../support/store.ts';
+import { manyRows, startList } from './list-server.ts';
 
 const MINUTE = 60_000;
 const ASKER = { actor: 'anna', reason: 'looking' };
@@ -149,6 +150,19 @@ describe('a run that fails', () => {
     const broken = new RetryLaterError('transport.broken_answer', 'no list');
     expect(await attempts(broken)).toEqual(failed(3));
     expect(await attempts(new RefusedError('service.forbidden', 'no'))).toEqual(failed(1));
+  });
+
+  it('is tried again as often where the runs before it were partial: none of them failed', async () => {
+    const { list, run, state } = await startList('pages');
+    list.rows = manyRows(40);
+    list.counts = (page) => page === 1;
+    for (let times = 0; times < 6; times += 1) {
+      expect(await run()).toMatchObject({ outcome: 'partial' });
+    }
+    expect(await state('stock')).toMatchObject({ failures: 0 });
+    list.beforePage = () => false;
+    expect(await run()).toMatchObject({ outcome: 'interrupted' });
+    expect(await state('stock')).toMatchObject({ failures: 1 });
   });
 
   it('waits as long as the service asks, and says what to do', async () => {

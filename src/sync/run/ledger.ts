@@ -278,7 +278,7 @@ export async function endRun(
         // A wish that came meanwhile is not put off to the stream's next time.
         due_at: eb.case().when('requested', 'is', null).then(dueAt).else(now).end(),
         last_run_id: run.runId,
-        failures: complete || end.outcome === 'skipped' ? 0 : eb('failures', '+', 1),
+        failures: end.outcome === 'failed' ? eb('failures', '+', 1) : 0,
         last_error: complete ? null : end.reason,
         ...(complete ? { complete_at: run.startedAt, complete_rows: totals.rows } : {}),
       }))
