@@ -195,10 +195,12 @@ describe('the mirror', () => {
     const store = await temporaryStore();
     const bad = { raw: '{"barcode":1}', path: 'barcode', reason: 'expected string' };
     for (const seq of [1, 2]) {
-      await store.transaction((tx) => quarantineRows(tx, 'stock_variant', [bad], read(seq)));
+      const row = { ...bad, reason: `reason ${seq}` };
+      await store.transaction((tx) => quarantineRows(tx, 'stock_variant', [row], read(seq)));
     }
     const rows = await store.db.selectFrom('quarantine').selectAll().execute();
     expect(rows).toMatchObject([{ times: 2, first_seen_at: 1_000, last_seen_at: 2_000 }]);
+    expect(rows).toMatchObject([{ source: 'run:2', reason: 'reason 2' }]);
   });
 });
 

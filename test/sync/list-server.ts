@@ -42,8 +42,10 @@ export async function startList(mode: 'stream' | 'pages', fuse = FUSE) {
     seasons: {} as Readonly<Record<string, readonly Row[]>>,
     /** Of which the service says nothing but their number. */
     seasonsCutOff: 0,
-    counts: (_page: number): boolean => true,
-    beforePage: (_page: number): boolean => true,
+    /** Beside those, as they come. */
+    oddSeasons: [] as readonly object[],
+    counts: (_page: number, _season?: string): boolean => true,
+    beforePage: (_page: number, _season?: string): boolean => true,
   };
   const server = await startFaulty((request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://x');
@@ -53,19 +55,21 @@ export async function startList(mode: 'stream' | 'pages', fuse = FUSE) {
     }
     if (pathname.endsWith('/seasons')) {
       const seasons = Object.keys(list.seasons).map((seasonName) => ({ seasonName }));
-      const count = seasons.length + list.seasonsCutOff;
-      answerJson(response, 200, envelope(200, { count, seasons }));
+      const all = [...seasons, ...list.oddSeasons];
+      const count = all.length + list.seasonsCutOff;
+      answerJson(response, 200, envelope(200, { count, seasons: all }));
       return;
     }
     const page = Number(searchParams.get('page') ?? 1);
-    if (!list.beforePage(page)) {
+    const season = searchParams.get('seasonName') ?? undefined;
+    if (!list.beforePage(page, season)) {
       answerJson(response, 503, {});
       return;
     }
-    const rows = list.seasons[searchParams.get('seasonName') ?? ''] ?? list.rows;
+    const rows = list.seasons[season ?? ''] ?? list.rows;
     const limit = Number(searchParams.get('limit') ?? rows.length);
     const variants = rows.slice((page - 1) * limit, page * limit);
-    const count = list.counts(page) ? { count: rows.length } : {};
+    const count = list.counts(page, season) ? { count: rows.length } : {};
     answerJson(response, 200, envelope(200, { ...count, variants }));
   });
   onTestFinished(() => server[Symbol.asyncDispose]());

@@ -70,11 +70,17 @@ describe('the stock stream', () => {
     expect(await run(stock)).toMatchObject({ outcome: 'complete' });
     expect(await lastRun('stock')).toMatchObject({ rows_deleted: 1, rows_changed: 0 });
     expect(sorted(await mirrored(store))).toEqual(sorted(stockAt(reference)));
+    const row = store.db.selectFrom('stock_variant').select(['changed_at', 'deleted_at']);
+    const gone = await row.where('barcode', '=', barcode).executeTakeFirst();
     reference.world.stock.set(at, 9);
     await run(stock);
     expect(sorted(await mirrored(store))).toEqual(sorted(stockAt(reference)));
-    const told = (await changes(store)).filter(({ key }) => key === barcode);
-    expect(told.map(({ op }) => op)).toEqual(['insert', 'delete', 'restore']);
+    const change = store.db.selectFrom('change').select(['op', 'cause', 'at']);
+    const told = await change.where('key', '=', barcode).orderBy('seq').execute();
+    expect(told.map(({ op, cause }) => `${op} by ${cause}`)).toEqual([
+      ...['insert by run:1', 'delete by run:2', 'restore by run:3'],
+    ]);
+    expect(gone).toMatchObject({ changed_at: told[1]?.at, deleted_at: told[1]?.at });
   });
 
   it('writes exactly the changed rows to the change feed', async () => {
@@ -125,7 +131,7 @@ describe('the stock stream', () => {
     expect(released).toMatchObject({ stream: 'stock', rowsDeleted: rows_held });
     expect(sorted(await mirrored(store))).toEqual(sorted(stockAt(reference)));
     expect(await state('stock')).toMatchObject({
-      failures: 0,
+      last_error: null,
       complete_rows: own.stockedIn(0, catalog.variantCount),
     });
     expect(await run(stock)).toMatchObject({ outcome: 'complete', changed: 0 });

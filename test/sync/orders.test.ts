@@ -319,6 +319,8 @@ it('goes on only while refunds are read as when it began', async () => {
   const { run_id: before } = await lastRun('orders');
   expect(await runOrders()).toMatchObject({ outcome: 'complete' });
   expect((await lastRun('orders')).run_id).toBeGreaterThan(before);
+  const left = store.db.selectFrom('sync_run').select('run_id').where('outcome', '=', 'running');
+  expect(await left.execute()).toEqual([]);
 });
 
 describe('a walk to the first order', () => {

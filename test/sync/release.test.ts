@@ -50,6 +50,15 @@ describe('a release', () => {
     expect(await lastRun('stock')).toMatchObject({ outcome: 'complete', rows_seen: rows });
   });
 
+  it('is refused while another run goes on, which may have seen the rows', async () => {
+    const { store, stock, held, rows, live, operations } = await startHeld();
+    const begun = { stream: 'stock', cause: 'schedule', started_at: 1, read_seq: 9 };
+    const open = { ...begun, options: '{}', checkpoint: '{}' };
+    await store.db.insertInto('sync_run').values(open).execute();
+    await expect(operations([stock]).release(held, ASKER)).rejects.toThrow(/is newer/);
+    expect(await live()).toBe(rows);
+  });
+
   it('happens once when two ask for it', async () => {
     const { store, stock, held, rows, live, operations } = await startHeld();
     const { release } = operations([stock]);

@@ -78,7 +78,8 @@ describe('a wish of the operator', () => {
     const seen: unknown[] = [];
     const { run, runs, operations } = await startRuns(async (context) => {
       seen.push(context.run.checkpoint);
-      await context.page({ next: 1 }, async () => ONE_ROW);
+      const page = { ...ONE_ROW, changed: 1, quarantined: 1 };
+      await context.page({ next: 1 }, async () => page);
       if (seen.length === 1) signal.abort(new Error('stopped'));
       context.call.signal.throwIfAborted();
     });
@@ -87,7 +88,8 @@ describe('a wish of the operator', () => {
     await operations.runNow('stock', true, ASKER);
     expect(await run(signal.signal)).toMatchObject({ outcome: 'complete' });
     expect(seen).toEqual([{}, {}]);
-    expect(await runs()).toMatchObject([{ pages: 1, rows_seen: 1 }]);
+    const counted = { pages: 1, rows_seen: 1, rows_changed: 1, rows_quarantined: 1 };
+    expect(await runs()).toMatchObject([counted]);
   });
 
   it('that comes while a run goes on is not put off to the next time', async () => {
@@ -112,6 +114,15 @@ describe('a wish of the operator', () => {
     retryAfterMs = 45_000;
     await run();
     expect(await state()).toMatchObject({ requested: 'run', due_at: clock.now() + 45_000 });
+  });
+
+  it('gives a run that has failed often as many tries as a new one', async () => {
+    const { run, operations } = await startRuns(async () => {
+      throw new RetryLaterError('transport.reset', 'cut');
+    });
+    for (let attempt = 1; attempt <= 5; attempt += 1) await run();
+    await operations.runNow('stock', false, ASKER);
+    expect(await run()).toMatchObject({ outcome: 'interrupted' });
   });
 
   it('is refused for a stream that is paused', async () => {

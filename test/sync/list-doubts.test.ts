@@ -1,0 +1,194 @@
+/** What keeps a list from being complete, over stops and beside other streams. */
+import { describe, expect, it } from 'vitest';
+import { BRAND } from '../../src/mirror/catalog/names.ts';
+import { forgetUnmet, quarantineRows } from '../../src/mirror/quarantine.ts';
+import type { SqliteStore } from '../../src/store/store.ts';
+import { createShortListStream } from '../../src/sync/streams/short-list.ts';
+import { temporaryStore } from '../support/store.ts';
+import { byBarcode, manyRows, startList, stockIn } from './list-server.ts';
+import { FUSE } from './support.ts';
+
+const ROWS = manyRows(64);
+/** Bad rows: one that lost its key, and one that has a key but half a character in it. */
+const KEYLESS = { barcode: '', quantity: 1 };
+const BAD = { barcode: 'x\ud800', quantity: 1 };
+
+async function aside(store: SqliteStore): Promise<number> {
+  return (await store.db.selectFrom('quarantine').select('id').execute()).length;
+}
+
+/** Brands as the service tells them, in one answer. */
+function brandsOf(names: readonly string[], count: number) {
+  const rows = names.map((brandName) => ({ brandName }));
+  const read = async () => ({ rows, rejects: [], count, startedAt: 0 });
+  return createShortListStream({ name: 'brands', entity: BRAND, fuse: FUSE, read });
+}
+
+describe('a row without a key', () => {
+  it('could be any of those that are missing: none is gone as long as it comes', async () => {
+    const { list, store, run } = await startList('stream');
+    list.rows = ROWS;
+    await run();
+    list.rows = ROWS.with(7, KEYLESS);
+    expect(await run()).toMatchObject({ outcome: 'partial', reason: '1 rows were quarantined' });
+    const reason = '1 rows have no key that can be read';
+    expect(await run()).toMatchObject({ outcome: 'partial', reason });
+    expect(await stockIn(store)).toEqual(byBarcode(ROWS));
+    list.rows = ROWS.toSpliced(7, 1);
+    expect(await run()).toMatchObject({ outcome: 'complete' });
+    expect(await stockIn(store)).toEqual(byBarcode(list.rows));
+    expect(await aside(store)).toBe(0);
+  });
+
+  it('is not forgotten by a run that was cut off behind it', async () => {
+    const { list, run } = await startList('pages');
+    list.rows = ROWS.with(7, KEYLESS);
+    await run();
+    list.beforePage = (page) => page < 2;
+    expect(await run()).toMatchObject({ outcome: 'interrupted' });
+    list.beforePage = () => true;
+    expect(await run()).toMatchObject({ outcome: 'partial' });
+  });
+});
+
+it('a row that cannot be understood any more is not gone, of a season neither', async () => {
+  const { list, store, season, run, runOf } = await startList('stream');
+  const odd = ROWS.with(7, { barcode: 'b0007', quantity: 1.5 });
+  list.rows = ROWS;
+  list.seasons = { A: ROWS };
+  await run();
+  await runOf(season);
+  list.rows = odd;
+  list.seasons = { A: odd };
+  for (const outcome of ['partial', 'complete']) {
+    expect(await run()).toMatchObject({ outcome });
+    expect(await runOf(season)).toMatchObject({ outcome });
+  }
+  const gone = store.db.selectFrom('change').select(['entity', 'key']).where('op', '=', 'delete');
+  expect(await gone.execute()).toEqual([]);
+});
+
+describe('a run that is not complete', () => {
+  it('forgets no bad row that it has not met', async () => {
+    const { list, store, run } = await startList('pages');
+    list.rows = ROWS.with(7, BAD);
+    await run();
+    expect(await run()).toMatchObject({ outcome: 'complete' });
+    list.rows = ROWS;
+    list.counts = (page) => page === 1;
+    expect(await run()).toMatchObject({ outcome: 'partial' });
+    expect(await aside(store)).toBe(1);
+    list.counts = () => true;
+    expect(await run()).toMatchObject({ outcome: 'complete' });
+    expect(await aside(store)).toBe(0);
+  });
+
+  it('is no proof that the same list has lost nothing, whatever another stream said', async () => {
+    const { list, store, season, run, runOf } = await startList('stream');
+    list.seasons = { A: manyRows(3) };
+    list.rows = ROWS;
+    await run();
+    list.rows = ROWS.with(7, BAD);
+    expect(await run()).toMatchObject({ outcome: 'partial' });
+    expect(await runOf(season)).toMatchObject({ outcome: 'complete' });
+    expect(await run()).toMatchObject({ outcome: 'complete' });
+    expect(await stockIn(store)).toEqual(byBarcode(ROWS.toSpliced(7, 1)));
+  });
+});
+
+it('a bad row of another list is not let go', async () => {
+  const store = await temporaryStore();
+  const at = (source: string, time: number) => ({ source, readSeq: 1, at: time });
+  const bad = [{ raw: '{}', path: 'barcode', reason: 'no text' }];
+  await store.transaction(async (tx) => {
+    for (const entity of ['stock_variant', 'brand', 'season']) {
+      await quarantineRows(tx, entity, bad, at('run:1', 10));
+    }
+    // It was met, before the clock was set back.
+    await quarantineRows(tx, 'season', bad, at('run:2', 20));
+    await forgetUnmet(tx, 'brand', { source: 'run:2', startedAt: 30 });
+    await forgetUnmet(tx, 'season', { source: 'run:2', startedAt: 30 });
+  });
+  const left = await store.db.selectFrom('quarantine').select('entity').orderBy('id').execute();
+  expect(left.map(({ entity }) => entity)).toEqual(['stock_variant', 'season']);
+});
+
+it('a list that is longer than the service counts is doubted as one that is shorter', async () => {
+  const { runOf } = await startList('stream');
+  for (const count of [1, 3]) {
+    const reason = `the service counts ${count} rows, 2 came`;
+    expect(await runOf(brandsOf(['a', 'b'], count))).toMatchObject({ outcome: 'partial', reason });
+  }
+  expect(await runOf(brandsOf(['a', 'b'], 2))).toMatchObject({ outcome: 'complete' });
+});
+
+it('the fuse counts no rows that are gone already', async () => {
+  const { list, run, lastRun } = await startList('stream', { absolute: 29, share: 0.4 });
+  list.rows = manyRows(100);
+  await run();
+  for (const rows of [80, 65]) {
+    list.rows = list.rows.slice(0, rows);
+    expect(await run()).toMatchObject({ outcome: 'complete' });
+  }
+  expect(await lastRun('stock')).toMatchObject({ rows_deleted: 15 });
+});
+
+it('two runs agree that a row is gone, whatever other streams do between them', async () => {
+  const { list, store, season, run, runOf } = await startList('pages');
+  list.rows = ROWS;
+  list.seasons = { A: ROWS };
+  await run();
+  await runOf(season);
+  list.rows = ROWS.slice(1);
+  const brands: string[] = [];
+  for (const left of [63, 62]) {
+    expect(await run()).toMatchObject({ outcome: 'complete' });
+    // Each of them misses rows of its own, or none.
+    list.seasons = { A: ROWS.slice(0, left) };
+    expect(await runOf(season)).toMatchObject({ outcome: 'complete' });
+    brands.push(`brand ${left}`);
+    expect(await runOf(brandsOf(brands, brands.length))).toMatchObject({ outcome: 'complete' });
+  }
+  expect(await stockIn(store)).toEqual(byBarcode(ROWS.slice(1)));
+});
+
+describe('a run of the seasons that goes on', () => {
+  const SEASONS = { A: manyRows(40), B: manyRows(64), C: manyRows(70) };
+
+  async function startCut(isDoubtful: boolean) {
+    const started = await startList('pages');
+    const { list, season, runOf, lastRun } = started;
+    list.seasons = SEASONS;
+    list.counts = (page, name) => !(isDoubtful && name === 'A' && page > 1);
+    list.beforePage = (page, name) => name !== 'B' || page < 2;
+    expect(await runOf(season)).toMatchObject({ outcome: 'interrupted' });
+    expect((await lastRun('season')).rows_seen).toBe(40 + 32);
+    list.beforePage = () => true;
+    return started;
+  }
+
+  it('reads each season once, from where it was cut off', async () => {
+    const { store, season, runOf } = await startCut(false);
+    expect(await runOf(season)).toMatchObject({ outcome: 'complete', rows: 40 + 64 + 70 });
+    const rows = store.db.selectFrom('season_variant').select(['season_name', 'barcode']);
+    expect(await rows.where('deleted_at', 'is', null).execute()).toHaveLength(40 + 64 + 70);
+  });
+
+  it('knows what spoke against a season that was read before', async () => {
+    const { season, runOf } = await startCut(true);
+    const reason = expect.stringContaining('A went from 40 to an unknown number of rows');
+    expect(await runOf(season)).toMatchObject({ outcome: 'partial', reason });
+  });
+});
+
+it('a season whose name cannot be read takes no other one away', async () => {
+  const { list, store, season, runOf } = await startList('stream');
+  list.seasons = { first: ROWS, second: ROWS };
+  await runOf(season);
+  list.seasons = { first: ROWS };
+  list.oddSeasons = [{ seasonName: 7 }];
+  const reason = 'a season has no name that can be read';
+  expect(await runOf(season)).toMatchObject({ outcome: 'partial', reason });
+  const gone = store.db.selectFrom('change').select('key').where('op', '=', 'delete');
+  expect(await gone.execute()).toEqual([]);
+});
