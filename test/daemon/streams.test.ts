@@ -1,0 +1,69 @@
+/** The streams are what the configuration says of each, and not of its neighbour. */
+import { expect, it, onTestFinished } from 'vitest';
+import { requireConfig } from '../../src/config/load.ts';
+import { plannedStreams } from '../../src/daemon/streams.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { Secret } from '../../src/lib/secret.ts';
+import { temporaryStore } from '../support/store.ts';
+import { clientsOf } from '../sync/support.ts';
+
+const V1 = [
+  { path: 'service.v1.baseUrl', value: 'https://key.example.com/api/v1' },
+  { path: 'service.v1.apiKey', value: new Secret('apiKey', 'k') },
+];
+
+async function planned(said: Readonly<Record<string, unknown>>) {
+  const overrides = Object.entries(said).map(([path, value]) => ({ path, value }));
+  const { config } = requireConfig({ env: {}, overrides: [...V1, ...overrides] });
+  const url = 'http://127.0.0.1:1';
+  const credentials = { key: { clientId: 'a', clientSecret: 'b' } };
+  const { transport, v1, v2 } = clientsOf({ v1Url: url, v2Url: url, credentials });
+  onTestFinished(() => transport[Symbol.asyncDispose]());
+  const store = await temporaryStore();
+  const sources = { store, clock: systemClock(), v1, v2, onRefreshRequested: () => undefined };
+  const streams = plannedStreams(config, { ...sources, sweepPace: () => 7 });
+  return { config, streams, of: (name: string) => streams.find((one) => one.stream.name === name) };
+}
+
+it('each has its own schedule, jitter and fuse, and none that is switched off is there', async () => {
+  const names = Object.keys((await planned({})).config.streams);
+  const said = names.flatMap((name, at): (readonly [string, unknown])[] => [
+    [`streams.${name}.schedule`, `${at} 3 * * *`],
+    [`streams.${name}.jitter`, `${at + 1}s`],
+    ...(name === 'orders' ? [] : [[`streams.${name}.fuse.absolute`, 100 + at] as const]),
+  ]);
+  const { of } = await planned({ ...Object.fromEntries(said), 'streams.types.enabled': false });
+  const found = names.map((name) => {
+    const { schedule, jitterMs, stream } = of(name) ?? {};
+    return [name, schedule, jitterMs, stream?.list?.fuse.absolute];
+  });
+  const wanted = names.map((name, at) => {
+    if (name === 'types') return [name, undefined, undefined, undefined];
+    return [name, `${at} 3 * * *`, (at + 1) * 1_000, name === 'orders' ? undefined : 100 + at];
+  });
+  expect(found).toEqual(wanted);
+});
+
+it('asks as it is told, and only the short walk over the orders at each start and in time', async () => {
+  const { streams, of } = await planned({
+    'service.v1.paging': 'pages',
+    'service.v1.pageLimit': 123,
+    'streams.orders.refunds': true,
+    'streams.orders.pendingRefunds': false,
+    'streams.stock.detailed': false,
+    'streams.stock.detailedPricing': true,
+    'streams.stock.includeVariantsOnOrder': true,
+    'streams.season.detailed': true,
+    'streams.season.detailedPricing': false,
+  });
+  const paging = { mode: 'pages', pageRows: 123 };
+  const level = { detailed: false, detailedPricing: true, includeVariantsOnOrder: true };
+  expect(of('stock')?.stream.options).toEqual({ ...level, ...paging });
+  const ahead = { detailed: true, detailedPricing: false };
+  expect(of('season')?.stream.options).toEqual({ ...ahead, ...paging });
+  for (const name of ['orders', 'ordersFull']) {
+    expect(of(name)?.stream.options).toEqual({ refunds: true, pendingRefunds: false });
+  }
+  const urgent = streams.filter(({ atStart, pace }) => atStart || pace);
+  expect(urgent.map(({ stream, pace }) => [stream.name, pace?.()])).toEqual([['orders', 7]]);
+});
