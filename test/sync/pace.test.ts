@@ -3,10 +3,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { seededRandom } from '../../src/lib/chance.ts';
 import { manualClock } from '../../src/lib/clock.ts';
+import { RetryLaterError } from '../../src/lib/errors.ts';
 import { silentLogger } from '../../src/lib/log.ts';
+import { quarantineRows } from '../../src/mirror/quarantine.ts';
 import { createReadSequence } from '../../src/store/state.ts';
 import { createVariantPages } from '../../src/sync/bulk/variant-pages.ts';
 import { createPlanner } from '../../src/sync/planner.ts';
+import type { StreamRun } from '../../src/sync/stream.ts';
 import { temporaryStore } from '../support/store.ts';
 
 const MINUTE = 60_000;
@@ -17,13 +20,18 @@ async function startPlanner() {
   const store = await temporaryStore(clock);
   const start = clock.now();
   const runs: number[] = [];
-  const asked: { pace: number | undefined; mayPull: boolean } = { pace: undefined, mayPull: true };
+  const asked = {
+    pace: undefined as number | undefined,
+    mayPull: true,
+    pull: async (_signal: AbortSignal): Promise<void> => undefined,
+  };
   const stream = {
     ...{ name: 'orders', options: {} },
-    async pull() {
+    async pull({ call }: StreamRun) {
       runs.push((clock.now() - start) / MINUTE);
       // As one that asks the service: who runs without end must not keep the test from its turn.
       await nextTurn();
+      await asked.pull(call.signal);
       return { expectedRows: undefined, doubts: [] };
     },
   };
@@ -105,4 +113,37 @@ it('keeps to its times when the clock is set back behind the start', async () =>
   expect(await minutes(12)).toEqual([0, 10]);
   clock.step(-60 * MINUTE);
   expect(await minutes(21)).toEqual([-40, -30]);
+});
+
+it('does not let a pace hurry a stream that waits behind a failure', async () => {
+  const { asked, run, minutes } = await startPlanner();
+  onTestFinished(run());
+  expect(await minutes(1)).toEqual([0]);
+  asked.pace = 3 * MINUTE;
+  const refused = new RetryLaterError('test', 'not before', { retryAfterMs: 8 * MINUTE });
+  asked.pull = () => Promise.reject(refused);
+  expect(await minutes(20)).toEqual([3, 11, 19]);
+});
+
+it('takes a stop in the middle of a run for no failure', async () => {
+  const { clock, store, asked, run, minutes } = await startPlanner();
+  asked.pull = (signal) => clock.sleep(60 * MINUTE, signal);
+  const stop = run();
+  await minutes(1);
+  await stop();
+  const state = store.db.selectFrom('stream_state').select(['failures', 'last_error']);
+  expect(await state.executeTakeFirst()).toEqual({ failures: 0, last_error: null });
+  const runs = store.db.selectFrom('sync_run').select('outcome');
+  expect(await runs.execute()).toEqual([{ outcome: 'running' }]);
+});
+
+it('looks at its start at what an older program could not understand', async () => {
+  const { store, run, minutes } = await startPlanner();
+  const old = { raw: { brandName: 'B' }, path: '', reason: 'an older program' };
+  await store.transaction((tx) =>
+    quarantineRows(tx, 'brand', [old], { source: 'run:1', readSeq: 1, at: 1 }),
+  );
+  onTestFinished(run());
+  await minutes(1);
+  expect(await store.db.selectFrom('quarantine').select('id').execute()).toEqual([]);
 });

@@ -349,6 +349,9 @@ describe('a run that breaks', () => {
     const running = planOf(runs, '37 2 * * *')(stop.signal);
     await clock.advance(0);
     expect((await runs.state()).last_error).toBe('the disk is full');
+    await clock.advance(2_000);
+    // Ever later: what is broken for long is not tried without end.
+    expect(await runs.state()).toMatchObject({ failures: 2, due_at: clock.now() + 10_000 });
     await sql`drop trigger full`.execute(store.db);
     await clock.advance(MINUTE);
     expect(await runs.state()).toMatchObject({ failures: 0, last_error: null, complete_rows: 0 });
