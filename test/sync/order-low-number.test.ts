@@ -1,6 +1,7 @@
 /** An order that says a number of another place: it is noticed, and hides no other order. */
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
+import { RetryLaterError } from '../../src/lib/errors.ts';
 import { createOrderFinder } from '../../src/outbox/kinds/find-order.ts';
 import { createOrdersStream } from '../../src/sync/streams/orders.ts';
 import { temporaryStore } from '../support/store.ts';
@@ -51,6 +52,33 @@ it.each([
   const noticed = expect.objectContaining({ outcome: 'partial', reason });
   expect(ended).toEqual([noticed, noticed]);
   expect(missing).toEqual([wrong]);
+});
+
+it.each(['walk', 'sweep'])('is not forgotten by a run that is cut off in its %s', async (where) => {
+  const { v1 } = await startWrong(40, 3);
+  const store = await temporaryStore(systemClock());
+  let isCut = false;
+  const cut = (): void => {
+    if (isCut) return;
+    isCut = true;
+    throw new RetryLaterError('transport.reset', 'cut');
+  };
+  const orders: typeof v1.orders = async (before, call) => {
+    if (where === 'walk' && before !== undefined && before < 20) cut();
+    return v1.orders(before, call);
+  };
+  const onRefreshRequested = (): void => {
+    if (where === 'sweep') cut();
+    void store.db.deleteFrom('refresh').execute();
+  };
+  const deps = { v1: { orders }, db: () => store.db, clock: systemClock(), onRefreshRequested };
+  const also = { refunds: false, pendingRefunds: false };
+  const options = { name: 'ordersFull', fuse: FUSE, closedOrders: 500, also } as const;
+  const { run } = runsOn(runnerOf(store));
+  const stream = createOrdersStream(deps, options);
+  expect(await run(stream)).toMatchObject({ outcome: 'interrupted' });
+  const reason = expect.stringContaining('orders are listed out of their order, near 3');
+  expect(await run(stream)).toMatchObject({ outcome: 'partial', reason });
 });
 
 it.each([
