@@ -8,9 +8,12 @@ import { prepareRow, rowsInOrder } from '../../src/mirror/prepared.ts';
 import { quarantineRows } from '../../src/mirror/quarantine.ts';
 import {
   completeRefresh,
+  type DueRefresh,
   dueRefreshes,
   nextRefreshAt,
   postponeRefresh,
+  type RefreshRequest,
+  refreshBacklog,
   requestRefreshes,
 } from '../../src/mirror/refresh.ts';
 import { writeRefunds } from '../../src/mirror/refund.ts';
@@ -252,5 +255,63 @@ describe('the refresh queue', () => {
       [3, 'event:a'],
       [1, 'sweep:7'],
     ]);
+  });
+
+  const startQueue = async () => {
+    const clock = manualClock();
+    const store = await temporaryStore(clock);
+    const now = clock.now();
+    const ask = (...requests: readonly RefreshRequest[]) =>
+      store.transaction((tx) => requestRefreshes(tx, requests, clock.now()));
+    const due = () => dueRefreshes(store.db, clock.now(), 10);
+    const fail = (one: DueRefresh | undefined, waitMs: number) =>
+      store.transaction(async (tx) => {
+        if (one) await postponeRefresh(tx, one, clock.now() + waitMs, 'timeout');
+      });
+    return { clock, store, now, ask, due, fail };
+  };
+
+  it('forgets of none of several hints that refunds are wanted, or how urgent it was', async () => {
+    const { now, ask, due } = await startQueue();
+    const event = { orderId: 3, cause: 'event:1' };
+    await ask({ ...event, refunds: true, headStartMs: 500 }, { ...event, refunds: false });
+    expect(await due()).toMatchObject([{ refunds: true, requestedAt: now - 500 }]);
+    await ask({ ...event, refunds: false });
+    expect(await due()).toMatchObject([{ refunds: true, requestedAt: now - 500 }]);
+    await ask({ orderId: 4, cause: 'event:2', refunds: false });
+    expect((await due()).map(({ refunds }) => refunds)).toEqual([true, false]);
+  });
+
+  it('does not put a hint off that came while a read before it failed', async () => {
+    const { ask, due, fail } = await startQueue();
+    await ask({ orderId: 3, cause: 'event:1' });
+    const [first] = await due();
+    await ask({ orderId: 3, cause: 'event:2' });
+    await fail(first, 60_000);
+    expect(await due()).toMatchObject([{ generation: 2, attempts: 0 }]);
+  });
+
+  it('gives what has failed behind what was never tried, and then the oldest', async () => {
+    const { clock, ask, due, fail } = await startQueue();
+    for (const orderId of [9, 7, 8]) {
+      await ask({ orderId, cause: 'event:1' });
+      await clock.advance(10);
+    }
+    const order = async () => (await due()).map(({ orderId }) => orderId);
+    expect(await order()).toEqual([9, 7, 8]);
+    const [nine] = await due();
+    await fail(nine, 0);
+    expect(await order()).toEqual([7, 8, 9]);
+  });
+
+  it('waits for a try of its own when a sweep asks for what has failed', async () => {
+    const { store, now, ask, due, fail } = await startQueue();
+    await ask({ orderId: 3, cause: 'event:1' });
+    const [first] = await due();
+    await fail(first, 0);
+    expect(await refreshBacklog(store.db, now)).toMatchObject({ untried: 0, failed: 1 });
+    await ask({ orderId: 3, cause: 'sweep:7' });
+    expect(await refreshBacklog(store.db, now)).toMatchObject({ untried: 1, failed: 0 });
+    expect(await refreshBacklog(store.db, now - 1)).toMatchObject({ untried: 0, failed: 0 });
   });
 });
