@@ -113,6 +113,24 @@ describe('a token that pins nothing', () => {
   });
 });
 
+it('a resource that came twice is what its place says once the other one is gone', async () => {
+  const color = (id: string, name = 'red') => ({ type: 'color', id, attributes: { name } });
+  let rows = ['1', '2', '3', '4'].map((id) => color(id));
+  const { store, run, colors } = await startPages({ resourceRows: 2 }, (query) => {
+    const offset = Number(query.get('page[offset]'));
+    const next = offset + 2 < rows.length ? `?page[offset]=${offset + 2}` : null;
+    return { data: rows.slice(offset, offset + 2), links: { next }, meta: { pageToken: 't' } };
+  });
+  await run(colors);
+  const before = rows;
+  rows = rows.with(3, color('1', 'blue'));
+  expect(await run(colors)).toMatchObject({ outcome: 'partial' });
+  rows = before;
+  expect(await run(colors)).toMatchObject({ outcome: 'complete' });
+  const names = await store.db.selectFrom('color').select('name').execute();
+  expect(names.map(({ name }) => name)).toEqual(['red', 'red', 'red', 'red']);
+});
+
 describe('a list without links', () => {
   const red = (id: string) => ({ type: 'color', id, attributes: { name: 'red' } });
 
