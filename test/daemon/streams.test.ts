@@ -65,5 +65,6 @@ it('asks as it is told, and only the short walk over the orders at each start an
     expect(of(name)?.stream.options).toEqual({ refunds: true, pendingRefunds: false });
   }
   const urgent = streams.filter(({ atStart, pace }) => atStart || pace);
-  expect(urgent.map(({ stream, pace }) => [stream.name, pace?.()])).toEqual([['orders', 7]]);
+  const told = urgent.map(({ stream, atStart, pace }) => [stream.name, atStart, pace?.()]);
+  expect(told).toEqual([['orders', true, 7]]);
 });

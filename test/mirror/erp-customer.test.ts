@@ -43,6 +43,8 @@ it('forgets a customer that the ERP no longer has until it comes back', async ()
   const remove = (at: number) => store.transaction((tx) => removeErpCustomers(tx, ['C-1'], at));
   expect(await remove(2)).toBe(1);
   expect(await remove(3)).toBe(0);
+  const gone = store.db.selectFrom('erp_customer').select(['deleted_at', 'changed_at']);
+  expect(await gone.execute()).toEqual([{ deleted_at: 2, changed_at: 2 }]);
   await store.transaction((tx) => writeErpCustomers(tx, [HANSEN], 4));
   const { deleted_at } = await store.db
     .selectFrom('erp_customer')

@@ -114,7 +114,13 @@ it('a bad row of another list is not let go', async () => {
 });
 
 it('a list that is longer than the service counts is doubted as one that is shorter', async () => {
-  const { runOf } = await startList('stream');
+  const { list, run, runOf } = await startList('stream');
+  list.rows = ROWS;
+  for (const count of [63, 65]) {
+    list.counts = () => count;
+    const reason = `the service counts ${count} rows of the stock, 64 came`;
+    expect(await run()).toMatchObject({ outcome: 'partial', reason });
+  }
   for (const count of [1, 3]) {
     const reason = `the service counts ${count} rows, 2 came`;
     expect(await runOf(brandsOf(['a', 'b'], count))).toMatchObject({ outcome: 'partial', reason });

@@ -44,7 +44,8 @@ export async function startList(mode: 'stream' | 'pages', fuse = FUSE) {
     seasonsCutOff: 0,
     /** Beside those, as they come. */
     oddSeasons: [] as readonly object[],
-    counts: (_page: number, _season?: string): boolean => true,
+    /** Whether the rows are counted, or how many there are said to be. */
+    counts: (_page: number, _season?: string): boolean | number => true,
     beforePage: (_page: number, _season?: string): boolean => true,
   };
   const server = await startFaulty((request, response) => {
@@ -69,7 +70,8 @@ export async function startList(mode: 'stream' | 'pages', fuse = FUSE) {
     const rows = list.seasons[season ?? ''] ?? list.rows;
     const limit = Number(searchParams.get('limit') ?? rows.length);
     const variants = rows.slice((page - 1) * limit, page * limit);
-    const count = list.counts(page, season) ? { count: rows.length } : {};
+    const told = list.counts(page, season);
+    const count = told === false ? {} : { count: told === true ? rows.length : told };
     answerJson(response, 200, envelope(200, { ...count, variants }));
   });
   onTestFinished(() => server[Symbol.asyncDispose]());

@@ -237,6 +237,22 @@ describe('the log of an outage', () => {
   });
 });
 
+it('an outage is over with the first run that comes through', async () => {
+  const told: string[] = [];
+  const outages = { note: () => void told.push('note'), over: () => void told.push('over') };
+  const failures = [new RefusedError('test', 'no'), new RetryLaterError('test', 'busy')];
+  const { run: _, ...runs } = await startRuns(async () => {
+    const failure = failures.shift();
+    if (failure) throw failure;
+  });
+  const ask = { cause: 'schedule', dueAt: () => 0 };
+  const { signal } = new AbortController();
+  for (let times = 0; times < 3; times += 1) {
+    await runStream({ ...runs, outages }, runs.stream, ask, signal);
+  }
+  expect(told).toEqual(['note', 'note', 'over']);
+});
+
 describe('who follows a run', () => {
   it('hears why it was put off, and not what the run before it died of', async () => {
     const heard: (string | null | undefined)[] = [];

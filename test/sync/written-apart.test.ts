@@ -1,8 +1,13 @@
 /** Rows that are written apart from their list while a run of it is under way. */
 import { describe, expect, it } from 'vitest';
-import { ORDERED_SOURCE, writeStockVariants } from '../../src/mirror/catalog/apart.ts';
-import { writeStyle } from '../../src/mirror/catalog/pdm.ts';
-import type { SqliteStore } from '../../src/store/store.ts';
+import {
+  distrustApart,
+  ORDERED_SOURCE,
+  writeStockVariants,
+} from '../../src/mirror/catalog/apart.ts';
+import { PDM, writeStyle } from '../../src/mirror/catalog/pdm.ts';
+import { markDeleted } from '../../src/mirror/list.ts';
+import type { SqliteStore, Store } from '../../src/store/store.ts';
 import { createPdmStream } from '../../src/sync/streams/pdm.ts';
 import { byBarcode, manyRows, startList, stockIn } from './list-server.ts';
 import { startPull } from './support.ts';
@@ -54,6 +59,36 @@ describe('a variant that was read apart', () => {
     expect(await run()).toMatchObject({ outcome: 'complete' });
     expect(await keysAbsent(store)).toEqual(['new']);
   });
+});
+
+it('a variant that is read apart while a run begins is for the next one to see', async () => {
+  const { list, store, run } = await startList('stream');
+  list.rows = manyRows(40);
+  await run();
+  await readApart(store, 100, 'b0001', 5);
+  let isFirst = true;
+  const slow: Store = {
+    ...{ db: store.db, path: store.path, snapshot: store.snapshot, close: store.close },
+    async transaction(work) {
+      if (isFirst) await readApart(store, 101, 'b0030', 6);
+      isFirst = false;
+      return store.transaction(work);
+    },
+  };
+  await distrustApart(slow);
+  const noted = store.db.selectFrom('stock_apart').select('barcode');
+  expect(await noted.execute()).toEqual([{ barcode: 'b0030' }]);
+});
+
+it('a style that was read as it is known is not taken away by an older list', async () => {
+  const { store } = await startList('stream');
+  const provenance = (readSeq: number) => ({ source: 'test', readSeq, at: readSeq });
+  const style = { type: 'style', id: 'one', attributes: { styleName: 'one' } };
+  const marked = await store.transaction(async (tx) => {
+    for (const readSeq of [1, 5]) await writeStyle(tx, style, provenance(readSeq));
+    return markDeleted(tx, PDM.styles, ['one'], provenance(3));
+  });
+  expect(marked).toBe(0);
 });
 
 it('a style that was written apart lets no other style count as missing', async () => {
