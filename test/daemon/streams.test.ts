@@ -25,7 +25,7 @@ async function planned(said: Readonly<Record<string, unknown>>) {
   return { config, streams, of: (name: string) => streams.find((one) => one.stream.name === name) };
 }
 
-it('each has its own schedule, jitter and fuse, and none that is switched off is there', async () => {
+it('each has its own schedule, jitter and fuse; none that is switched off is there', async () => {
   const names = Object.keys((await planned({})).config.streams);
   const said = names.flatMap((name, at): (readonly [string, unknown])[] => [
     [`streams.${name}.schedule`, `${at} 3 * * *`],
@@ -44,7 +44,7 @@ it('each has its own schedule, jitter and fuse, and none that is switched off is
   expect(found).toEqual(wanted);
 });
 
-it('asks as it is told, and only the short walk over the orders at each start and in time', async () => {
+it('asks as it is told; only the short walk over the orders is due at each start', async () => {
   const { streams, of } = await planned({
     'service.v1.paging': 'pages',
     'service.v1.pageLimit': 123,

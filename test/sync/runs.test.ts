@@ -163,7 +163,7 @@ describe('a run that fails', () => {
     expect(await attempts(new RefusedError('service.forbidden', 'no'))).toEqual(failed(1));
   });
 
-  it('is tried again as often where the runs before it were partial: none of them failed', async () => {
+  it('is tried again as often behind runs that were partial: none of them failed', async () => {
     const { list, run, state } = await startList('pages');
     list.rows = manyRows(40);
     list.counts = (page) => page === 1;
