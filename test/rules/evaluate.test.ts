@@ -126,6 +126,18 @@ describe('fields that the ERP adds', () => {
     expect(value('customer.extra.vip', { vip: 1 })).toBe('unknown');
   });
 
+  it('are not absent when they are of another type', () => {
+    const guarded = (name: string, limit: string, given: unknown) =>
+      value(`has(customer.extra.${name}) && customer.extra.${name} ${limit}`, { [name]: given });
+    for (const share of ['0,8', '', true]) {
+      expect(guarded('share', '> 0.5', share)).toBe('unknown');
+    }
+    expect(guarded('level', '> 2', '3')).toBe('unknown');
+    expect(guarded('level', '> 2', 3.5)).toBe('unknown');
+    expect(guarded('share', '> 0.5', null)).toBe(false);
+    expect(guarded('level', '> 2', null)).toBe(false);
+  });
+
   it('must be declared', () => {
     expect(complaints(['customer.extra.grup == "A"'], settings)).toEqual([
       'r.yaml:7:24 a: customer.extra has no field "grup" - did you mean: group?',

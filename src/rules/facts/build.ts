@@ -58,7 +58,8 @@ function celExtra(value: unknown, types: SetTypes['extra']): ExtraRecord {
   const values: Record<string, unknown> = {};
   for (const [name, member] of Object.entries(isJsonObject(value) ? value : {})) {
     if (member === null || !Object.hasOwn(types, name)) continue;
-    if (types[name] === 'Decimal') values[name] = parseDecimal(String(member));
+    // What is no number stays a text, which the engine refuses: it is not absent.
+    if (types[name] === 'Decimal') values[name] = parseDecimal(String(member)) ?? String(member);
     else values[name] = Number.isSafeInteger(member) ? BigInt(String(member)) : member;
   }
   return new ExtraRecord(values);
