@@ -41,14 +41,14 @@ function wholeFile(file: RuleFile, message: string): Problem {
   return { severity: 'error', ...place, message };
 }
 
-/** One problem per place, and one cause per line that YAML itself could not read as meant. */
+/** One error and one warning per place; one cause per line that YAML could not read as meant. */
 function distinct(problems: readonly Problem[], yaml: readonly Problem[]): readonly Problem[] {
   const broken = new Set(
     yaml.flatMap(({ severity, file, line }) => (severity === 'error' ? [`${file}:${line}`] : [])),
   );
   const seen = new Set<string>();
-  const later = problems.filter(({ file, line, column }) => {
-    const place = `${file}:${line}:${column}`;
+  const later = problems.filter(({ severity, file, line, column }) => {
+    const place = `${severity} ${file}:${line}:${column}`;
     return !broken.has(`${file}:${line}`) && !seen.has(place) && seen.add(place);
   });
   return sortProblems([...yaml, ...later]);

@@ -224,6 +224,11 @@ describe('the loader', () => {
     expect(complaints(['order.quantity in lists.nordic'], settings)).toHaveLength(1);
     const mixed = 'version: 1\nlists: { odd: [DK, 5] }\n';
     expect(complaints(['order.preorder'], mixed)[0]).toContain('mixes texts, numbers');
+    const warned = 'version: 1\nlists: { odd: [AW24, 1.000] }\n';
+    expect(complaints(['order.season in lists.odd'], warned)).toEqual([
+      expect.stringContaining('1.000 means 1'),
+      expect.stringContaining('mixes texts, numbers'),
+    ]);
   });
 
   it('lets texts be joined into the key of a table', () => {
