@@ -90,6 +90,10 @@ describe('rule tests', () => {
     expect(problem('{ delivery: { age: 3 days } }')).toContain('write a duration');
     expect(problem('{ clock: { now: yesterday } }')).toContain('write a time');
     expect(problem('{ delivery: { id: null } }')).toContain('id');
+    for (const always of ['delivery', 'order', 'clock']) {
+      expect(problem(`{ ${always}: null }`)).toContain(`${always}: Invalid input`);
+    }
+    for (const maybe of ['customer', 'season']) expect(problem(`{ ${maybe}: null }`)).toBe('');
   });
 });
 

@@ -12,6 +12,7 @@ import {
   isRecordName,
   type RecordName,
   ROOT_NAMES,
+  ROOTS,
 } from '../facts/table.ts';
 
 const MONEY = z
@@ -71,7 +72,10 @@ function recordSchema(record: RecordName): z.ZodType {
 /** `given:` of a test: any part of the facts; null takes a fact away. */
 export function givenSchema(): z.ZodObject<Record<string, z.ZodType>> {
   const shape: Record<string, z.ZodType> = {};
-  for (const root of ROOT_NAMES) shape[root] = recordSchema(root).nullable().optional();
+  for (const root of ROOT_NAMES) {
+    const schema = recordSchema(root);
+    shape[root] = (ROOTS[root].optional ? schema.nullable() : schema).optional();
+  }
   return z.strictObject(shape);
 }
 
