@@ -15,6 +15,12 @@ function unitOf<T extends Record<string, number>>(table: T, name: string): numbe
   return Object.hasOwn(table, name) ? table[name] : undefined;
 }
 
+/**
+ * A million days. Longer ones count as this: "never" is written with a row of nines, and a time
+ * beyond the calendar cannot be stored, shown or compared.
+ */
+export const DURATION_MS_MAX = 1_000_000 * DURATION_MS.d;
+
 /** Milliseconds, or undefined when the text is no duration. A number without a unit is none. */
 export function parseDuration(text: string): number | undefined {
   if (!/^(\d+(\.\d+)?(ms|s|m|h|d))+$/.test(text)) return undefined;
@@ -22,7 +28,7 @@ export function parseDuration(text: string): number | undefined {
   for (const part of text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g)) {
     total += Number(part[1]) * (unitOf(DURATION_MS, part[2] ?? '') ?? Number.NaN);
   }
-  return Number.isFinite(total) ? Math.round(total) : undefined;
+  return Math.round(Math.min(total, DURATION_MS_MAX));
 }
 
 const MOMENT = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d\d:?\d\d)?)?$/;

@@ -5,6 +5,7 @@
  */
 import { Environment } from '@marcbachmann/cel-js';
 import type { Duration } from '@marcbachmann/cel-js/evaluator';
+import { DURATION_MS_MAX } from '../../lib/units.ts';
 import { celDuration, ExtraRecord, RECORD_CLASSES } from '../facts/build.ts';
 import {
   type FieldSpec,
@@ -120,17 +121,11 @@ function registerArithmetic(env: Environment): void {
 /** Milliseconds of the units of the helper functions. */
 const HELPERS = { days: 86_400_000, hours: 3_600_000, minutes: 60_000 } as const;
 
-/**
- * A million days. Longer ones count as this: an ERP says "never" with a row of nines, and a time
- * beyond the calendar is one that every comparison calls false.
- */
-export const FAR_MS = 1_000_000 * HELPERS.days;
-
 function registerHelpers(env: Environment): void {
   for (const [name, ms] of Object.entries(HELPERS)) {
     env.registerFunction(`${name}(int): ${DURATION}`, (count: bigint): Duration => {
       const length = globalThis.Number(count) * ms;
-      return celDuration(Math.max(-FAR_MS, Math.min(FAR_MS, length)));
+      return celDuration(Math.max(-DURATION_MS_MAX, Math.min(DURATION_MS_MAX, length)));
     });
   }
 }

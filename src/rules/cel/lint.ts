@@ -5,10 +5,10 @@
  */
 import type { ASTNode } from '@marcbachmann/cel-js';
 import { nearestName } from '../../lib/nearest.ts';
-import { parseDuration, parseExactTime } from '../../lib/units.ts';
+import { DURATION_MS_MAX, parseDuration, parseExactTime } from '../../lib/units.ts';
 import type { FieldSpec } from '../facts/table.ts';
 import { amountOwner, type CurrencyOwner, fieldOwner, type Side } from './currency.ts';
-import { FAR_MS, type SetTypes } from './environment.ts';
+import type { SetTypes } from './environment.ts';
 import { syntaxHint } from './hints.ts';
 import {
   createResolver,
@@ -88,7 +88,7 @@ function literalProblem(name: string, argument: ASTNode | undefined): string | u
     return isRealTimestamp(text) ? undefined : `"${text}" is not a point in time`;
   }
   const isDuration = /^-?(\d+(\.\d+)?(h|m|s|ms))+$/.test(text);
-  const isFar = (parseDuration(text.replace('-', '')) ?? 0) > FAR_MS;
+  const isFar = (parseDuration(text.replace('-', '')) ?? 0) === DURATION_MS_MAX;
   return isDuration && !isFar ? undefined : `"${text}" is not a duration`;
 }
 

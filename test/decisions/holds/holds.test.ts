@@ -276,6 +276,16 @@ rules:
   });
 });
 
+describe('a hold that is meant to last for ever', () => {
+  it.each(['99999999d', '999999999999999d'])('lasts for a million days: %s', async (never) => {
+    const { house } = await houseWithHold(`{ until: ${never}, at_most: ${never} }`);
+    const [row] = await holdsOf(house);
+    const end = (row?.since ?? 0) + 1_000_000 * 24 * HOUR;
+    expect(row).toMatchObject({ until_at: end, expires_at: end });
+    expect(new Date(end).getUTCFullYear()).toBe(4764);
+  });
+});
+
 describe('a delivery that no rule of its own holds', () => {
   it('waits three business days for people, then they are told', async () => {
     const house = await createHouse();
