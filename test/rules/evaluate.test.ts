@@ -17,7 +17,7 @@ describe('a rule', () => {
   it('is false as soon as one clause decides so, although another is unknown', () => {
     const text = ruleText(['customer.credit.overdue_days > 14', 'order.preorder'], '', 'hold');
     const given = { customer: { credit: null } };
-    expect(decide(text, given).rules[0]?.value).toBe(false);
+    expect(decide(text, given).rules[0]).toMatchObject({ value: false, missing: [] });
     expect(decide(text, { ...given, order: { preorder: true } }).rules[0]?.value).toBe('unknown');
   });
 
@@ -102,51 +102,6 @@ describe('a rule', () => {
   });
 });
 
-describe('fields that the ERP adds', () => {
-  const settings =
-    'version: 1\ncustomer_fields: ' +
-    '{ group: text, level: whole number, share: decimal, vip: true/false }\n';
-  const value = (condition: string, extra: unknown): unknown => {
-    const set = rulesOf(ruleText([condition]), settings);
-    return evaluate(set, factsOfTest({ customer: { extra } })).rules[0]?.value;
-  };
-
-  it('have the types that the settings declare', () => {
-    const extra = { group: 'A', level: 3, share: '0.1', vip: true, other: 1 };
-    expect(value('\'customer.extra.group == "A"\'', extra)).toBe(true);
-    expect(value('customer.extra.level > 2', extra)).toBe(true);
-    expect(value('customer.extra.share == 0.1', extra)).toBe(true);
-    expect(value('customer.extra.vip', extra)).toBe(true);
-  });
-
-  it('are unknown when they are missing or of another type', () => {
-    expect(value('customer.extra.level > 2', {})).toBe('unknown');
-    expect(value('customer.extra.level > 2', null)).toBe('unknown');
-    expect(value('customer.extra.level > 2', { level: 'three' })).toBe('unknown');
-    expect(value('customer.extra.vip', { vip: 1 })).toBe('unknown');
-  });
-
-  it('are not absent when they are of another type', () => {
-    const guarded = (name: string, limit: string, given: unknown) =>
-      value(`has(customer.extra.${name}) && customer.extra.${name} ${limit}`, { [name]: given });
-    for (const share of ['0,8', '', true]) {
-      expect(guarded('share', '> 0.5', share)).toBe('unknown');
-    }
-    expect(guarded('level', '> 2', '3')).toBe('unknown');
-    expect(guarded('level', '> 2', 3.5)).toBe('unknown');
-    expect(guarded('share', '> 0.5', null)).toBe(false);
-    expect(guarded('level', '> 2', null)).toBe(false);
-  });
-
-  it('must be declared', () => {
-    expect(complaints(['customer.extra.grup == "A"'], settings)).toEqual([
-      'r.yaml:7:24 a: customer.extra has no field "grup" - did you mean: group?',
-    ]);
-    expect(complaints(['customer.extra.group == "A"'])[0]).toContain('declare it under');
-    expect(complaints(['has(customer.extra.grup)'], settings)).toHaveLength(1);
-  });
-});
-
 describe('modes', () => {
   it('lets the weakest of rule, set and global mode win', () => {
     const text = (mode: string): string => HOLD.replace('mode: live', `mode: ${mode}`);
@@ -157,6 +112,11 @@ describe('modes', () => {
     expect(decide(text('shadow'), given).live.kind).toBe('nothing');
     expect(decide(text('shadow'), given).shadow.kind).toBe('hold');
     expect(decide(text('off'), given).rules).toEqual([]);
+    const set = (mode: string) =>
+      evaluate(rulesOf(HOLD, `version: 1\nmode: ${mode}\n`), factsOfTest(given));
+    expect(set('live').live.kind).toBe('hold');
+    expect([set('shadow').live.kind, set('shadow').shadow.kind]).toEqual(['nothing', 'hold']);
+    expect(set('off').rules).toEqual([]);
     expect(rulesOf(HOLD.replace('    mode: live\n', '')).rules[0]?.mode).toBe('shadow');
   });
 
@@ -181,6 +141,9 @@ describe('modes', () => {
     expect(decide(dated).live.kind).toBe('nothing');
     const before = { clock: { now: '2026-03-03T09:59:59Z' } };
     expect(decide(dated, before).live.kind).toBe('accept');
+    const late = decide(dated.replace('_until', '_from'), before);
+    expect([late.live.kind, late.rules]).toEqual(['nothing', []]);
+    expect(decide(dated.replace('_until', '_from')).live.kind).toBe('accept');
     const accepted = { delivery: { status: 'accepted' } };
     expect(decide(HOLD, { ...accepted, customer: { credit: null } }).rules).toEqual([]);
   });
@@ -193,15 +156,43 @@ describe('an evaluation', () => {
       kind: 'hold',
       code: 'empty_delivery',
     });
+    const none = decide(text.replace('mode: live', 'mode: off'), { delivery: { lines: [] } });
+    expect([none.rules, none.live.code]).toEqual([[], 'empty_delivery']);
+    const observing = decide(text, { delivery: { lines: [] } }, { mode: 'shadow' });
+    expect([observing.live.code, observing.shadow.code]).toEqual(['no_rule', 'empty_delivery']);
+  });
+
+  it('takes a hold that has lasted its time for an accept only where it still matches', () => {
+    const lapsed = new Set([rulesOf(HOLD).rules[0]?.hash ?? '']);
+    const live = (credit: unknown) => decide(HOLD, { customer: { credit } }, { lapsed }).live;
+    expect(live({ overdue_days: 15 })).toMatchObject({
+      kind: 'accept',
+      rules: ['a'],
+      reason: 'held for its time: A',
+    });
+    expect(live({ overdue_days: null })).toMatchObject({
+      kind: 'hold',
+      code: 'could_not_evaluate',
+    });
+    expect(live({ overdue_days: 14 }).kind).toBe('nothing');
+  });
+
+  it('names the row that a table has not', () => {
+    const text = ruleText(['delivery.amount <= tables.limits[order.currency]'], '', 'hold');
+    const set = rulesOf(text, 'version: 1\ntables: { limits: { EUR: 5 } }\n');
+    const { live } = evaluate(set, factsOfTest({}));
+    expect(live.reason).toBe('could not evaluate: tables.limits has no row "DKK"');
   });
 
   it('renders messages and records extras', () => {
     const rest =
       "    message: '{{delivery.quantity}} pcs, {{delivery.amount}} {{delivery.currency}}, " +
-      "{{order.season}}, {{order.age}}'\n    record: { worst: 'order.rejected_before' }\n";
+      "{{order.season}}, {{order.age}}'\n" +
+      "    record: { worst: 'order.rejected_before', none: 'order.season' }\n";
     const [rule] = decide(ruleText(['order.country == "DK"'], rest)).rules;
     expect(rule?.message).toBe('10 pcs, 2000.00 DKK, ?, 2d');
-    expect(rule?.record).toEqual({ worst: 0 });
+    expect(rule?.record).toEqual({ worst: 0, none: null });
+    expect(decide(ruleText(['order.country == "DK"'])).rules[0]?.message).toBe('A');
   });
 
   it('explains each clause with the values behind it', () => {
@@ -244,6 +235,18 @@ describe('an evaluation', () => {
       'delivery.lines',
       'delivery.lines.missing',
       'order.season',
+    ]);
+    const keyed = ruleText([
+      'delivery.amount <= tables.limits[order.currency]',
+      'order.reference.contains(order.comment)',
+    ]);
+    const settings = 'version: 1\ntables: { limits: { DKK: 5 } }\n';
+    expect(rulesOf(keyed, settings).rules[0]?.reads).toEqual([
+      'delivery.amount',
+      'order.comment',
+      'order.currency',
+      'order.reference',
+      'tables.limits',
     ]);
   });
 });
@@ -311,6 +314,36 @@ describe('hashes', () => {
     const [edited, editedSet] = hashes(base, settings.replace('[DK]', '[DK, SE]'));
     expect(edited).not.toBe(rule);
     expect(editedSet).not.toBe(set);
+  });
+
+  it('change with all that says when and how the rule acts', () => {
+    const rests = [
+      '',
+      'unless: [order.preorder]',
+      'unless: [season.listed]',
+      'applies_to: [pending, accepted]',
+      'effective_from: 2026-01-01',
+      'effective_until: 2026-01-01',
+      'effective_until: 2026-01-02',
+      'hold: { at_most: 1h }',
+      'hold: { at_most: 1h, then: accept }',
+    ];
+    const when = ['clock.business_hours'];
+    const texts = rests.map((rest) => ruleText(when, rest && `    ${rest}\n`, 'hold'));
+    const all = [...texts, ruleText(when), ruleText(when, '', 'reject')];
+    expect(new Set(all.map((text) => hashes(text)[0])).size).toBe(all.length);
+    const table = ruleText(['delivery.amount <= tables.t[order.currency]'], '', 'reject');
+    const limits = ['5', '5.01'].map((limit) => `version: 1\ntables: { t: { DKK: ${limit} } }\n`);
+    expect(new Set(limits.map((data) => hashes(table, data)[0])).size).toBe(2);
+  });
+
+  it('do not depend on the order of the rules, but on rails and the calendar', () => {
+    const other = base.replace('id: a', 'id: b').slice('rules:\n'.length);
+    const swapped = `rules:\n${other}${base.slice('rules:\n'.length)}`;
+    expect(hashes(`${base}${other}`)[1]).toBe(hashes(swapped)[1]);
+    const more = ['rails: { returns: { max_per_day: 1 } }', 'calendar: { holidays: [2026-12-24] }'];
+    const sets = ['', ...more].map((line) => hashes(base, `${settings}${line}\n`)[1]);
+    expect(new Set(sets).size).toBe(3);
   });
 
   it('stay with a comment, a title, a test, and a list that the rule does not read', () => {

@@ -1,10 +1,11 @@
 import { describe, expect, expectTypeOf, it } from 'vitest';
+import { evaluate } from '../../src/rules/evaluate.ts';
 import type { Facts } from '../../src/rules/facts/plain.ts';
 import { factRows } from '../../src/rules/facts/show.ts';
 import { fieldsOf, ROOT_NAMES } from '../../src/rules/facts/table.ts';
 import { factsOfTest, typicalFacts } from '../../src/rules/facts/typical.ts';
 import { factPaths } from '../../src/rules/text/timing.ts';
-import { complaints } from './support.ts';
+import { complaints, rulesOf, ruleText } from './support.ts';
 
 describe('the fact table', () => {
   it('gives the plain facts their type', () => {
@@ -52,5 +53,50 @@ describe('the facts of one delivery', () => {
     expect(value(facts, 'customer.credit.headroom')).toBeUndefined();
     expect(factRows(facts).map(({ path }) => path)).toContain('customer.credit.headroom');
     expect(value(facts, 'order.season')).toBeUndefined();
+  });
+});
+
+describe('fields that the ERP adds', () => {
+  const settings =
+    'version: 1\ncustomer_fields: ' +
+    '{ group: text, level: whole number, share: decimal, vip: true/false }\n';
+  const value = (condition: string, extra: unknown): unknown => {
+    const set = rulesOf(ruleText([condition]), settings);
+    return evaluate(set, factsOfTest({ customer: { extra } })).rules[0]?.value;
+  };
+
+  it('have the types that the settings declare', () => {
+    const extra = { group: 'A', level: 3, share: '0.1', vip: true, other: 1 };
+    expect(value('\'customer.extra.group == "A"\'', extra)).toBe(true);
+    expect(value('customer.extra.level > 2', extra)).toBe(true);
+    expect(value('customer.extra.share == 0.1', extra)).toBe(true);
+    expect(value('customer.extra.vip', extra)).toBe(true);
+  });
+
+  it('are unknown when they are missing or of another type', () => {
+    expect(value('customer.extra.level > 2', {})).toBe('unknown');
+    expect(value('customer.extra.level > 2', null)).toBe('unknown');
+    expect(value('customer.extra.level > 2', { level: 'three' })).toBe('unknown');
+    expect(value('customer.extra.vip', { vip: 1 })).toBe('unknown');
+  });
+
+  it('are not absent when they are of another type', () => {
+    const guarded = (name: string, limit: string, given: unknown) =>
+      value(`has(customer.extra.${name}) && customer.extra.${name} ${limit}`, { [name]: given });
+    for (const share of ['0,8', '', true]) {
+      expect(guarded('share', '> 0.5', share)).toBe('unknown');
+    }
+    expect(guarded('level', '> 2', '3')).toBe('unknown');
+    expect(guarded('level', '> 2', 3.5)).toBe('unknown');
+    expect(guarded('share', '> 0.5', null)).toBe(false);
+    expect(guarded('level', '> 2', null)).toBe(false);
+  });
+
+  it('must be declared', () => {
+    expect(complaints(['customer.extra.grup == "A"'], settings)).toEqual([
+      'r.yaml:7:24 a: customer.extra has no field "grup" - did you mean: group?',
+    ]);
+    expect(complaints(['customer.extra.group == "A"'])[0]).toContain('declare it under');
+    expect(complaints(['has(customer.extra.grup)'], settings)).toHaveLength(1);
   });
 });

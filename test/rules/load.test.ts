@@ -87,6 +87,8 @@ describe('the loader', () => {
         'a country is two capital letters such as "DK"',
     ]);
     expect(complaints(['order.currency in ["DKK", "Euro"]'])).toHaveLength(1);
+    expect(complaints(['order.country == "DNK"'])).toHaveLength(1);
+    expect(complaints(['order.currency == "EURO"'])).toHaveLength(1);
   });
 
   it('does not search in a text where a list was meant', () => {
@@ -120,7 +122,8 @@ describe('the loader', () => {
     expect(complaints(['clock.now > timestamp("2026-13-01T00:00:00Z")'])).toHaveLength(1);
     expect(complaints(['clock.now > timestamp("2026-02-30T00:00:00Z")'])).toHaveLength(1);
     expect(complaints(['clock.now > timestamp(order.reference)'])).toHaveLength(1);
-    for (const never of ['2026-03-03T10:00:00', '2026-03-03T10:00Z', '2026-03-03']) {
+    const tooLong = '2026-03-03T10:00:00.12345678901Z';
+    for (const never of ['2026-03-03T10:00:00', '2026-03-03T10:00Z', '2026-03-03', tooLong]) {
       expect(complaints([`clock.now > timestamp("${never}")`])).toEqual([
         expect.stringContaining(`"${never}" is not a point in time`),
       ]);
@@ -163,6 +166,12 @@ describe('the loader', () => {
     const nested = 'delivery.lines.all(l, delivery.lines.exists(m, m.barcode == l.barcode))';
     expect(complaints([nested])[0]).toContain('exists() inside another loop');
     expect(complaints(['delivery.lines.all(order, true)'])[0]).toContain('needs its own name');
+    expect(complaints(['delivery.lines.all()'])[0]).toContain('needs a name for the item');
+    // Its result would be that of binary fractions: 0.30000000000000004.
+    const sum = 'delivery.lines.all(line, line.price_diff_pct <= 0.1 + 0.2)';
+    expect(complaints([sum])[0]).toContain('write the result instead of a calculation');
+    const picked = 'delivery.lines.map(line, line.quantity > 2, line.season).size() > 0';
+    expect(complaints([picked])).toEqual([]);
   });
 
   it('explains the habits of people who are no programmers', () => {
@@ -205,6 +214,7 @@ describe('the loader', () => {
     expect(times('2026-12-01T08:00:00+01:00', '2026-12-01T07:00:00Z')).toContain(
       'before it begins',
     );
+    expect(times('2026-12-01', '2026-12-01T00:00:00Z')).toContain('before it begins');
     expect(times('2026-12-01', '2026-12-24')).toBeUndefined();
     for (const action of ['accept', 'reject']) {
       expect(told('    applies_to: [accepted]\n', action)).toContain('only hold rules look at');
@@ -258,6 +268,34 @@ describe('the loader', () => {
     expect(complaints([sometimes, 'delivery.amount > 5000'])).toHaveLength(1);
   });
 
+  it('takes for a currency only what says which one it is', () => {
+    const bare = 'delivery.amount > 5000';
+    for (const vague of [
+      'order.currency != "DKK"',
+      'order.currency == customer.credit.currency',
+      'customer.credit.currency == "DKK"',
+    ]) {
+      expect(complaints([vague, bare])[0]).toContain('in which currency?');
+    }
+    const unless = problemsOf(ruleText([bare], `    unless: ['${DKK}']\n`));
+    expect(unless[0]).toContain('r.yaml:7:9 a: an amount is compared with a number');
+    const both = ruleText([DKK], `    unless: [has(order.season), customer.credit.limit > 5]\n`);
+    expect(problemsOf(both)[0]).toContain('r.yaml:8:33 a: an amount is compared');
+    expect(complaints([`'"DKK" == order.currency && order.preorder'`, bare])).toEqual([]);
+    expect(complaints(['delivery.amount > 0.0'])).toEqual([]);
+    expect(complaints(["'delivery.amount in [order.amount]'"])).toEqual([]);
+    const twice = '2 * (delivery.amount + order.amount) > 5000';
+    const mixed = `${twice} && customer.credit.headroom > delivery.amount`;
+    expect(complaints([DKK, mixed])).toEqual([]);
+    expect(complaints([mixed])).toHaveLength(1);
+  });
+
+  it('does not ask a set that was in force for its currencies', () => {
+    const files = [{ path: 'r.yaml', text: ruleText(['delivery.amount > 5000']) }];
+    expect('problems' in loadRules(files)).toBe(true);
+    expect('ruleSet' in loadRules(files, true)).toBe(true);
+  });
+
   it('asks for the currency also where an amount came by way of a list', () => {
     const made = [
       'delivery.lines.map(line, line.price).exists(price, price > 500)',
@@ -293,6 +331,8 @@ describe('the loader', () => {
     expect(problemsOf(twice)[0]).toContain('the id "a" is used twice');
     const hold = ruleText(['order.preorder'], '    hold: { at_most: 24h }\n');
     expect(problemsOf(hold)[0]).toContain('hold: belongs to hold rules');
+    const reject = ruleText(['order.preorder'], '    reject: { grace: 2h }\n');
+    expect(problemsOf(reject)[0]).toContain('reject: belongs to reject rules');
   });
 
   it('checks the expressions of messages and records', () => {

@@ -59,6 +59,16 @@ describe('the rails of a reject', () => {
     expect(rule?.reject?.graceMs).toBe(24 * HOUR_MS);
     const text = ruleText(['order.preorder'], rest('{ grace: 2h, max_per_day: 3 }'), 'reject');
     expect(rulesOf(text).rules[0]?.reject).toMatchObject({ graceMs: 2 * HOUR_MS, maxPerDay: 3 });
+    const all =
+      'max_per_hour: 1, max_per_day: 2, max_per_customer_per_day: 3, max_amount_per_day: 4.5';
+    const limited = ruleText(['order.preorder'], rest(`{ grace: 1h, ${all} }`), 'reject');
+    expect(rulesOf(limited).rules[0]?.reject).toEqual({
+      graceMs: HOUR_MS,
+      maxPerHour: 1,
+      maxPerDay: 2,
+      maxPerCustomerPerDay: 3,
+      maxAmountPerDay: 4.5,
+    });
   });
 
   it('never wait less than an hour', () => {
