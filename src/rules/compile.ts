@@ -1,7 +1,6 @@
 /** One rule of a file: its conditions compiled, its timing parsed, its hash taken. */
 import { canonicalJson, sha256 } from '../lib/json.ts';
 import { parseDuration, parseExactTime } from '../lib/units.ts';
-import type { CelProblem } from './cel/lint.ts';
 import { operandsOf } from './cel/operands.ts';
 import { compileExpression, type Language, type Program } from './cel/program.ts';
 import { compileTemplate } from './cel/template.ts';
@@ -80,13 +79,12 @@ function compileAt(
     return undefined;
   }
   const compiled = compileExpression(text, language, expected);
-  const found: readonly CelProblem[] =
-    'problems' in compiled ? compiled.problems : compiled.program.warnings;
+  if ('program' in compiled) return compiled.program;
   const cut = node && cutAt(node, fileText);
-  for (const { start, end, message, hint, warning } of found) {
-    reporter.at(path, { message, hint: cut ? cutHint(cut) : hint, warning }, { start, end });
+  for (const { start, end, message, hint } of compiled.problems) {
+    reporter.at(path, { message, hint: cut ? cutHint(cut) : hint }, { start, end });
   }
-  return 'program' in compiled ? compiled.program : undefined;
+  return undefined;
 }
 
 function compileClauses(

@@ -11,18 +11,14 @@ import { amountOwner, type CurrencyOwner, fieldOwner, type Side } from './curren
 import type { SetTypes } from './environment.ts';
 import { syntaxHint } from './hints.ts';
 import {
+  type CelProblem,
   createResolver,
   itemShape,
-  type PathProblem,
   type Resolver,
   type Scope,
   type Shape,
 } from './shape.ts';
 import { childrenOf, isLiteral, textOf } from './tree.ts';
-
-export interface CelProblem extends PathProblem {
-  readonly warning?: true;
-}
 
 export interface Read {
   readonly path: string;

@@ -7,8 +7,8 @@ import { type ASTNode, type Environment, EvaluationError } from '@marcbachmann/c
 import { type BareAmount, bareAmounts, type CurrencyOwner, pinnedCurrencies } from './currency.ts';
 import type { SetTypes } from './environment.ts';
 import { syntaxHint, typeProblem, typeWord } from './hints.ts';
-import { type CelProblem, lintExpression, type Read } from './lint.ts';
-import type { Scope } from './shape.ts';
+import { lintExpression, type Read } from './lint.ts';
+import type { CelProblem, Scope } from './shape.ts';
 
 export type Truth = boolean | 'unknown';
 
@@ -27,7 +27,6 @@ export interface Program {
   readonly bareAmounts: readonly BareAmount[];
   readonly pins: readonly CurrencyOwner[];
   readonly usesAll: boolean;
-  readonly warnings: readonly CelProblem[];
   run(context: CelContext): Result;
 }
 
@@ -79,8 +78,9 @@ function wrongType(text: string, type: string | undefined): CelProblem {
 /** What prevented the evaluation, in the words of the fact table where a fact is missing. */
 function explainFailure(thrown: unknown, reads: readonly Read[]): string {
   const error = libraryError(thrown);
-  if (!(thrown instanceof EvaluationError)) return error.message;
-  if (thrown.code !== 'no_such_key') return error.summary ?? error.message;
+  if (!(thrown instanceof EvaluationError) || thrown.code !== 'no_such_key') {
+    return error.summary ?? error.message;
+  }
   if (thrown.node?.op === '[]') {
     const table = reads.find((read) => read.path.startsWith('tables.'))?.path ?? 'the table';
     const key = (error.summary ?? '').replace('No such key: ', '');
@@ -104,8 +104,7 @@ export function compileExpression(
     return { problems: [syntaxProblem(text, thrown)] };
   }
   const lint = lintExpression(parsed.ast, types, scope);
-  const errors = lint.problems.filter((problem) => !problem.warning);
-  if (errors.length > 0) return { problems: errors };
+  if (lint.problems.length > 0) return { problems: lint.problems };
   const checked = parsed.check();
   if (!checked.valid) {
     const { start, end } = syntaxProblem(text, checked.error);
@@ -122,7 +121,6 @@ export function compileExpression(
       bareAmounts: bareAmounts(lint.meetings, lint.amountOwners),
       pins: pinnedCurrencies(parsed.ast),
       usesAll: lint.usesAll,
-      warnings: lint.problems.filter((problem) => problem.warning),
       run(context) {
         try {
           return { ok: true, value: parsed(context) };

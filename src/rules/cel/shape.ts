@@ -28,7 +28,7 @@ export type Shape =
 /** Names bound by the loops around a node. */
 export type Scope = ReadonlyMap<string, Shape>;
 
-export interface PathProblem {
+export interface CelProblem {
   readonly start: number;
   readonly end: number;
   readonly message: string;
@@ -65,7 +65,7 @@ export function itemShape(list: Shape): Shape {
 }
 
 /** Why something has no fields; undefined where that was reported before. */
-function noFields(base: Shape, name: string): Omit<PathProblem, 'start' | 'end'> | undefined {
+function noFields(base: Shape, name: string): Omit<CelProblem, 'start' | 'end'> | undefined {
   if (base.kind === 'made') {
     // Nobody would notice that it changed, how old it is, or that the name is none.
     const message = `it cannot be told where "${name}" comes from`;
@@ -93,7 +93,7 @@ function names(types: Readonly<Record<string, unknown>>): string {
 /** A name in brackets would hide from the walk what is read. */
 const HAVE_NAMES: ReadonlySet<string> = new Set(['record', 'lists', 'tables', 'extra']);
 
-export function createResolver(types: SetTypes, report: (p: PathProblem) => void): Resolver {
+export function createResolver(types: SetTypes, report: (p: CelProblem) => void): Resolver {
   function member(base: Shape, name: string, node: ASTNode): Shape {
     const at = { start: node.pos, end: node.end };
     if (base.kind === 'record') {

@@ -1,6 +1,7 @@
 /** Messages with facts in them: `Pre-order {{order.season}}: {{delivery.quantity}} pcs`. */
-import type { CelProblem } from './lint.ts';
+
 import { type CelContext, compileExpression, type Language, type Program } from './program.ts';
+import type { CelProblem } from './shape.ts';
 import { readableText } from './values.ts';
 
 export interface CompiledTemplate {
