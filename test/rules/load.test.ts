@@ -105,6 +105,14 @@ describe('the loader', () => {
     expect(complaints([deep])).toHaveLength(1);
   });
 
+  it('bounds the number of files', () => {
+    const files = (count: number) =>
+      Array.from({ length: count }, (_, at) => ({ path: `${at}.yaml`, text: 'rules: []\n' }));
+    expect('ruleSet' in loadRules(files(100))).toBe(true);
+    const many = loadRules(files(101));
+    expect('problems' in many && many.problems[0]?.message).toBe('more than 100 rule files');
+  });
+
   it('takes any text for a rule file without failing', () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 40 }), (text) => {
@@ -324,6 +332,8 @@ describe('the loader', () => {
     expect(rulesOf(ruleText([all])).warnings).toHaveLength(1);
     expect(rulesOf(ruleText([all, 'delivery.lines.size() > 0'])).warnings).toEqual([]);
     expect(rulesOf(ruleText([all], '', 'hold')).warnings).toEqual([]);
+    const unless = ruleText(['order.preorder'], `    unless: ['${all}']\n`);
+    expect(rulesOf(unless).warnings).toEqual([]);
   });
 
   it('refuses two rules of one name, and timing that belongs to another action', () => {

@@ -105,6 +105,37 @@ describe('the settings', () => {
     expect(problem('version: 1\nrails: { freshness: { stock: 60 } }\n')).toContain('stock');
   });
 
+  it('have rails and a calendar also where nobody wrote any', () => {
+    const { mode, defaults, timezone, calendar, rails } = rulesOf(rule).settings;
+    expect({ mode, defaults, timezone, calendar }).toEqual({
+      mode: 'live',
+      defaults: { mode: 'shadow' },
+      timezone: 'UTC',
+      calendar: {
+        days: ['monday', 'tuesday', 'wednesday', 'thursday', 'friday'],
+        from: '08:00',
+        to: '16:30',
+        holidays: [],
+      },
+    });
+    expect(rails).toEqual({
+      reject: {
+        ...{ max_per_hour: 5, max_per_day: 20, max_per_customer_per_day: 2 },
+        ...{ max_share_of_day: 3, share_floor: 3, times_median: 5, median_floor: 3 },
+        ...{ write_failures: 3, business_hours_only: true, matches_seen: 5 },
+      },
+      accept: { max_per_hour: 5000, refused_in_a_row: 20, pause: '1h' },
+      returns: { max_per_day: 2, cooldown: '1h' },
+      freshness: { mirror: '15m', credit: '26h', stock: '60m' },
+    });
+  });
+
+  it('say in which mode a rule is that says none', () => {
+    const silent = rule.replace('    mode: live\n', '');
+    const set = rulesOf(silent, 'version: 1\ndefaults: { mode: live }\n');
+    expect(set.rules[0]?.mode).toBe('live');
+  });
+
   it('keep decimals of tables exact', () => {
     const settings = 'version: 1\ntables: { limits: { DKK: 0.1, EUR: 30000.01 } }\n';
     const text = ruleText(['delivery.amount <= tables.limits[order.currency]']);
