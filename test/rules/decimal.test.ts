@@ -11,7 +11,7 @@ import {
   parseDecimal,
 } from '../../src/rules/cel/decimal.ts';
 import { completeFacts, percentDifference } from '../../src/rules/facts/derive.ts';
-import { typicalFacts } from '../../src/rules/facts/typical.ts';
+import { factsOfTest, typicalFacts } from '../../src/rules/facts/typical.ts';
 
 const cents = fc.bigInt({ min: -(10n ** 15n), max: 10n ** 15n });
 const dkk = (units: bigint): Money => new Money(units, 2, 'DKK');
@@ -89,6 +89,29 @@ describe('derived facts', () => {
     expect(completeFacts(facts)).toEqual(facts);
     const given = { ...facts, delivery: { ...facts.delivery, quantity: 3 } };
     expect(completeFacts(given).delivery.quantity).toBe(3);
+  });
+
+  it('leave out what was reserved since, and are unknown where that is', () => {
+    const headroom = (reserved: number | null) =>
+      factsOfTest({ customer: { credit: { reserved } } }).customer?.credit?.headroom;
+    expect([headroom(0), headroom(1.25), headroom(null)]).toEqual([80_000_00, 79_998_75, null]);
+  });
+
+  it('are never negative where they are ages or pieces', () => {
+    const then = '2020-01-01T00:00:00Z';
+    const facts = factsOfTest({ clock: { now: then }, delivery: { lines: [{ stock_free: 6 }] } });
+    expect([facts.delivery.age, facts.order.age, facts.customer?.credit?.age]).toEqual([0, 0, 0]);
+    expect(facts.delivery.lines[0]?.missing).toBe(0);
+    const unknown = factsOfTest({ delivery: { lines: [{ stock_free: null }] } });
+    expect(unknown.delivery.lines[0]?.missing).toBeNull();
+  });
+
+  it('compare a price with the ordered one and with the listed one', () => {
+    const lines = [{ price: 110, order_price: 100, list_price: 88 }];
+    expect(factsOfTest({ delivery: { lines } }).delivery.lines[0]).toMatchObject({
+      price_diff_pct: '10.0000',
+      list_price_diff_pct: '25.0000',
+    });
   });
 
   it('stay unknown where a price is unknown', () => {

@@ -79,6 +79,17 @@ describe('a rule', () => {
     expect(euro.rules[0]?.missing[0]).toContain('amounts in DKK and in EUR cannot be compared');
     const unknown = decide(text, { customer: { credit: { currency: null } } });
     expect(unknown.rules[0]?.value).toBe('unknown');
+    const neither = { order: { currency: null }, customer: { credit: { currency: null } } };
+    expect(decide(text, neither).rules[0]?.value).toBe('unknown');
+    const own = { order: { currency: null }, delivery: { currency: 'DKK' } };
+    expect(decide(text, own).live.kind).toBe('accept');
+  });
+
+  it('is unknown where an amount is no whole number of its smallest units', () => {
+    const rules = rulesOf(ruleText(['order.amount > 0'], '', 'hold'));
+    const facts = factsOfTest({});
+    const broken = { ...facts, order: { ...facts.order, amount: 0.5 } };
+    expect(evaluate(rules, broken).live.code).toBe('could_not_evaluate');
   });
 
   it('is decided exactly at the boundary', () => {

@@ -77,6 +77,25 @@ describe('rule tests', () => {
     expect(report(pinned, tests, 'hold').tests.map(({ ok }) => ok)).toEqual(Array(4).fill(true));
   });
 
+  it('see the sample of a list, not what the ERP says today', () => {
+    const list = '{ from: erp_customer.account_no, where: blocked, sample: [C-1] }';
+    const loaded = loadRules([
+      { path: 'settings.yaml', text: `version: 1\nlists: { blocked: ${list} }\n` },
+      { path: 'lists.json', text: '{ "blocked": ["C-2"] }' },
+      {
+        path: 'r.yaml',
+        text: ruleText(
+          ['order.account_no in lists.blocked'],
+          '    tests: [{ name: x, expect: hold }]\n',
+          'hold',
+        ),
+      },
+    ]);
+    if ('problems' in loaded) expect.fail(loaded.problems.map(formatProblem).join('\n'));
+    expect(loaded.ruleSet.settings.lists.blocked).toEqual(['C-2']);
+    expect(runRuleTests(loaded.ruleSet).ok).toBe(true);
+  });
+
   it('refuse facts that do not exist or cannot be', () => {
     const problem = (given: string): string =>
       problemsOf(
@@ -109,16 +128,32 @@ describe('scenarios', () => {
 
   it('look at the combined outcome and at the rules that decided', () => {
     expect(run('{ name: x, expect: accept, rules: [a] }').ok).toBe(true);
-    expect(run('{ name: x, expect: nothing }').scenarios).toMatchObject([
-      { ok: false, expected: 'nothing', actual: 'accept' },
-    ]);
+    expect(run('{ name: x, expect: nothing }')).toMatchObject({
+      ok: false,
+      scenarios: [{ ok: false, expected: 'nothing', actual: 'accept' }],
+    });
     const abroad = '{ name: x, given: { order: { country: SE } }, expect: accept, rules: [a] }';
     expect(formatTestReport(run(abroad))).toContain('expected accept by a, got nothing by no rule');
+  });
+
+  it('take only those reject rules for armed that they name', () => {
+    const text = ruleText(['order.country == "DK"'], '', 'reject');
+    const of = (armed: string) => {
+      const scenario = `scenarios: [{ name: x, expect: nothing, armed: ${armed} }]\n`;
+      const loaded = loadRules([
+        { path: 'r.yaml', text },
+        { path: 'scenarios.yaml', text: scenario },
+      ]);
+      return 'ruleSet' in loaded && runRuleTests(loaded.ruleSet).scenarios[0]?.actual;
+    };
+    expect([of('[]'), of('[a]')]).toEqual(['nothing', 'reject']);
   });
 
   it('refuse rules that do not exist', () => {
     const text = 'scenarios:\n  - { name: x, expect: accept, rules: [b] }\n';
     const loaded = loadRules([rules, { path: 'rules/scenarios.yaml', text }]);
+    const armed = { path: 'rules/scenarios.yaml', text: text.replace('rules: [b]', 'armed: [b]') };
+    expect('problems' in loadRules([rules, armed])).toBe(true);
     expect('problems' in loaded && loaded.problems.map(formatProblem)).toEqual([
       'rules/scenarios.yaml:2:40 there is no rule "b" - did you mean: a?\n' +
         '  - { name: x, expect: accept, rules: [b] }\n' +
