@@ -214,6 +214,7 @@ describe('settings that depend on each other', () => {
     ['http://[::1]:8080/api/v1', undefined],
     ['http://localhost/api/v1', undefined],
     ['http://localhost.example.com/api/v1', 'must begin with https://'],
+    ['http://127.example.com/api/v1', 'must begin with https://'],
     ['ftp://key.example.com', 'must be the address of an API'],
     ['https://key.example.com/api v1', 'must be the address of an API'],
     ['https://key.example.com/api?x=1', 'must end with the path'],
@@ -328,5 +329,41 @@ describe('settings that depend on each other', () => {
   it('wants the pauses in order', () => {
     const problems = problemsIn(`${MINIMAL}\noutbox: { delayMin: 20m }\n`);
     expect(problems.map(({ path }) => path)).toEqual(['outbox.delayMin']);
+    expect(problemsIn(`${MINIMAL}\noutbox: { delayMin: 20m, delayMax: 20m }\n`)).toEqual([]);
+  });
+
+  it.each([
+    ['outbox: { lookEvery: 1s }\nlistener: { bodyMax: 1KiB }', undefined],
+    ['outbox: { lookEvery: 1h }\nlistener: { bodyMax: 16MiB }', undefined],
+    ['outbox: { lookEvery: 999ms }', 'outbox.lookEvery must be within 1s to 1h'],
+    ['outbox: { lookEvery: 3601s }', 'outbox.lookEvery must be within 1s to 1h'],
+    ['listener: { bodyMax: 1023B }', 'listener.bodyMax must be within 1KiB to 16MiB'],
+    ['listener: { bodyMax: 17MiB }', 'listener.bodyMax must be within 1KiB to 16MiB'],
+    ['store: { retention: { changes: 29d } }', 'store.retention.changes must be within'],
+    ['store: { retention: { events: 89d } }', 'store.retention.events must be within'],
+    ['lossMeter: { sweepMin: 1d, sweepMax: 1h }', 'lossMeter.sweepMin must not be longer than'],
+    ['relay: { apiUrl: https://relay.example.com }', 'relay.token is not set; apiUrl and token'],
+    ['relay: { token: { env: API_KEY } }', 'relay.apiUrl is not set; apiUrl and token'],
+    ['  limits: { concurrency: 2 }', 'service.limits.concurrency must be a whole'],
+    ['streams: { stock: { schedule: "@daily" } }', 'streams.stock.schedule must be a cron text'],
+    ['streams: { stock: { schedule: "* * * * * * *" } }', 'streams.stock.schedule must be a cron'],
+  ])('knows the limits of each setting: %s', (settings, message) => {
+    const [problem, more] = problemsIn(`${MINIMAL}${settings}\n`);
+    expect([problem && `${problem.path} ${problem.message}`, more]).toEqual([
+      message && expect.stringContaining(message),
+      undefined,
+    ]);
+  });
+
+  it('wants a name of its own for each program that hands in', () => {
+    const clients = '[{ name: a, token: { env: A } }, { name: a, token: { env: B } }]';
+    const env = { ...ENV, A: 'x'.repeat(16), B: 'y'.repeat(16) };
+    const [problem] = problemsIn(`${MINIMAL}intake: { clients: ${clients} }\n`, { env });
+    expect(problem?.message).toBe('has the same name twice');
+  });
+
+  it('joins a path to the base address with one slash', () => {
+    const text = MINIMAL.replace('/api/v1', '/api/v1//');
+    expect(configIn(text).config.service.v1.baseUrl).toBe('https://key.example.com/api/v1');
   });
 });

@@ -89,6 +89,20 @@ describe('secrets', () => {
     expect(problem?.hint).toMatch(/^chmod 600 /);
   });
 
+  it('are refused from a file that is empty, or holds more than a secret', () => {
+    const problemOf = (value: string) =>
+      problemsIn(withKey(`{ file: ${writeSecret(value)} }`))[0]?.message;
+    expect(problemOf('\n\n')).toMatch(/is empty$/);
+    expect(problemOf('x'.repeat(65_537))).toMatch(/is larger than 65536 bytes$/);
+    expect(problemOf('x'.repeat(65_536))).toBeUndefined();
+  });
+
+  it('are laid over each other whole, not member by member', () => {
+    const file = writeSecret(CANARY);
+    const overrides = [{ path: 'service.v1.apiKey', value: { file } }];
+    expect(configIn(MINIMAL, { overrides }).config.service.v1.apiKey?.reveal()).toBe(CANARY);
+  });
+
   it('are refused from what is no regular file, without waiting for a writer', () => {
     const folder = temporaryFolder();
     mkdirSync(join(folder, 'folder'));
@@ -102,11 +116,13 @@ describe('secrets', () => {
   it.each([
     ['{ file: /no/such/key }', /cannot read the secret file \/no\/such\/key \(ENOENT\)/],
     ['{ env: NOT_SET }', /NOT_SET is not set/],
+    ['{ env: EMPTY }', /EMPTY is not set/],
+    ['{ credential: .. }', /must be a reference to a secret/],
     ['{ credential: key }', /credential key is not available/],
     ['{ credential: ../key }', /must be a reference to a secret/],
     ['{ file: /a, env: B }', /must be a reference to a secret/],
   ])('are reported missing when %s leads nowhere', (reference, message) => {
-    const [problem] = problemsIn(withKey(reference));
+    const [problem] = problemsIn(withKey(reference), { env: { ...ENV, EMPTY: '' } });
     expect(problem?.message).toMatch(message);
     expect(problem?.path).toBe('service.v1.apiKey');
   });

@@ -100,6 +100,9 @@ describe('a rule', () => {
       'nothing',
       'accept',
     ]);
+    const young = ruleText(['delivery.age < duration("1.5s")']);
+    const aged = (age: string) => decide(young, { delivery: { age } }).live.kind;
+    expect([aged('1499ms'), aged('1500ms')]).toEqual(['accept', 'nothing']);
     const percent = ruleText(['delivery.lines.exists(line, line.price_diff_pct > 2)'], '', 'hold');
     const off = (price: number, order_price: number): unknown =>
       decide(percent, { delivery: { lines: [{ price, order_price }] } }).rules[0]?.value;

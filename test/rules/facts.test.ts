@@ -66,7 +66,7 @@ describe('fields that the ERP adds', () => {
   };
 
   it('have the types that the settings declare', () => {
-    const extra = { group: 'A', level: 3, share: '0.1', vip: true, other: 1 };
+    const extra = { group: 'A', level: 3, share: '0.1', vip: true, constructor: 1 };
     expect(value('\'customer.extra.group == "A"\'', extra)).toBe(true);
     expect(value('customer.extra.level > 2', extra)).toBe(true);
     expect(value('customer.extra.share == 0.1', extra)).toBe(true);
