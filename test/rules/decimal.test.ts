@@ -12,6 +12,7 @@ import {
 } from '../../src/rules/cel/decimal.ts';
 import { completeFacts, percentDifference } from '../../src/rules/facts/derive.ts';
 import { factsOfTest, typicalFacts } from '../../src/rules/facts/typical.ts';
+import { complaints, decide, ruleText } from './support.ts';
 
 const cents = fc.bigInt({ min: -(10n ** 15n), max: 10n ** 15n });
 const dkk = (units: bigint): Money => new Money(units, 2, 'DKK');
@@ -57,6 +58,43 @@ describe('exact decimals', () => {
     expect(() => compareExact(dkk(1n), euro)).toThrow(CurrencyError);
     expect(() => addExact(dkk(1n), euro, 1n)).toThrow(CurrencyError);
     expect(addExact(dkk(1n), 1n, 1n)).toMatchObject({ currency: 'DKK', units: 101n });
+  });
+});
+
+describe('a condition on amounts, percentages or ages', () => {
+  const value = (condition: string, currency = 'DKK') => {
+    const pinned = [`order.currency == "${currency}"`, `'${condition}'`];
+    return decide(ruleText(pinned, '', 'hold'), { order: { currency } }).rules[0]?.value;
+  };
+
+  it.each([
+    'delivery.amount >= 2000 && delivery.amount <= 2000.0 && delivery.amount == 2000',
+    '2000 >= delivery.amount && 2000.0 <= delivery.amount && 2000.0 == delivery.amount',
+    '1999.99 < delivery.amount && 2000.01 > delivery.amount && delivery.amount != 2000.01',
+    'delivery.amount >= order.amount && delivery.amount <= order.amount',
+    'delivery.amount + 0.5 == 2000.5 && 5 + delivery.amount == 2005',
+    'delivery.amount - 5 == 1995 && 2000.5 - delivery.amount == 0.5',
+    '0.5 * delivery.amount == 1000 && delivery.amount * 2 == 4000',
+    'delivery.lines.all(line, 0 <= line.price_diff_pct && line.price_diff_pct < 0.1)',
+    'delivery.lines.all(line, 0.1 > line.price_diff_pct && line.price_diff_pct >= 0)',
+    'delivery.age == minutes(60) && delivery.age == hours(1) && order.age == days(2)',
+  ])('is the same both ways round, and exact: %s', (condition) => {
+    expect(value(condition)).toBe(true);
+  });
+
+  it.each([
+    'delivery.amount < 2000 || delivery.amount > 2000 || delivery.amount != 2000',
+    '2000 < delivery.amount || 2000 > delivery.amount',
+    'delivery.lines.exists(line, line.price_diff_pct > 0 || line.price_diff_pct < 0)',
+  ])('is false at its very boundary: %s', (condition) => {
+    expect(value(condition)).toBe(false);
+  });
+
+  it('keeps the currency of what it adds', () => {
+    expect(value('5 + order.amount < customer.credit.limit')).toBe(true);
+    expect(value('5 + order.amount < customer.credit.limit', 'EUR')).toBe('unknown');
+    expect(value('0.5 * order.amount < customer.credit.limit', 'EUR')).toBe('unknown');
+    expect(complaints(['order.amount * order.amount > delivery.amount'])).toHaveLength(1);
   });
 });
 
