@@ -40,6 +40,9 @@ describe('the loader', () => {
       'r.yaml:7:46 a: line has no field "seeson" - did you mean: season?',
     ]);
     expect(complaints(['order.?season == "x"'])).toHaveLength(1);
+    for (const owner of ['order', 'lists', 'tables', 'customer.extra']) {
+      expect(complaints([`has(${owner}.constructor)`]), owner).toHaveLength(1);
+    }
   });
 
   it('walks what is left of a filtered list', () => {
@@ -64,6 +67,9 @@ describe('the loader', () => {
     ]);
     expect(complaints([`'delivery.lines[0]["stock_free"] == 0'`])).toEqual([
       `r.yaml:7:10 a: ${behindPoint} - write .stock_free instead`,
+    ]);
+    expect(complaints(["'[delivery.lines[0]][0].stock_free == 0'"])).toEqual([
+      expect.stringContaining('it cannot be told where "stock_free" comes from'),
     ]);
     const lines = '(order.preorder ? delivery.lines : delivery.lines)';
     for (const list of ['delivery.lines.map(l, l)', '[delivery.lines[0]]', lines]) {
@@ -103,6 +109,10 @@ describe('the loader', () => {
     expect(complaints([long])).toHaveLength(1);
     const deep = `'${'!('.repeat(60)}order.preorder${')'.repeat(60)}'`;
     expect(complaints([deep])).toHaveLength(1);
+    const oneOf = (count: number) => `order.quantity in [${Array(count).fill('7').join(', ')}]`;
+    expect(complaints([oneOf(200)])).toEqual([]);
+    expect(complaints([oneOf(201)])).toHaveLength(1);
+    expect(complaints([Array(4).fill(oneOf(120)).join(' || ')])).toHaveLength(1);
   });
 
   it('bounds the number of files', () => {
