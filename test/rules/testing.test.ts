@@ -105,6 +105,9 @@ describe('rule tests', () => {
     expect(problem('{ ordre: { country: DK } }')).toContain('did you mean: order?');
     expect(problem('{ order: { preorder: yes } }')).toContain('preorder');
     expect(problem('{ delivery: { amount: 1.005 } }')).toContain('at most two decimals');
+    expect(problem('{ delivery: { lines: [{ price_diff_pct: -5 }] } }')).toContain(
+      'price_diff_pct',
+    );
     expect(problem('{ delivery: { status: pendng } }')).toContain('did you mean: pending?');
     expect(problem('{ delivery: { age: 3 days } }')).toContain('write a duration');
     expect(problem('{ clock: { now: yesterday } }')).toContain('write a time');

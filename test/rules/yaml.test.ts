@@ -117,12 +117,17 @@ describe('the strict YAML subset', () => {
     const { rules, warnings } = rulesOf(off, 'version: 1\ndefaults: { mode: off }\n');
     expect([rules[0]?.mode, warnings]).toEqual(['off', []]);
     expect(problemsOf(off.replace('off', 'no')).join()).toContain('mode is "no"; possible: off, ');
+    const owner = ruleText(['order.preorder'], '    owner: off\n');
+    expect(rulesOf(owner).warnings).toHaveLength(1);
   });
 
   it('refuses anchors, aliases, merge keys, tags and duplicate keys', () => {
     const problem = (rest: string): string => problemsOf(ruleText(['order.preorder'], rest)).join();
     expect(problem('    owner: &x y\n')).toContain('anchors (&) cannot be used');
     expect(problem('    owner: &x y\n    message: *x\n')).toContain('aliases (*) cannot be used');
+    const tenfold = (at: number) => `[${Array(10).fill(`*a${at}`).join(', ')}]`;
+    const bomb = [0, 1, 2, 3].map((at) => `a${at + 1}: &a${at + 1} ${tenfold(at)}\n`).join('');
+    expect(problemsOf(`a0: &a0 x\n${bomb}`).join()).toContain('aliases (*) cannot be used');
     expect(problem('    hold: { <<: { then: accept } }\n')).toContain('merge keys');
     expect(problem('    owner: !!str y\n')).toContain('tags (!) cannot be used');
     expect(problem('    title: again\n')).toContain('r.yaml:8:5');
