@@ -18,22 +18,12 @@
  */
 import type { Random } from '../lib/chance.ts';
 import { type Clock, watchSteps } from '../lib/clock.ts';
-import {
-  BugError,
-  ConflictError,
-  isStoreUnusable,
-  LoginAgainError,
-  RefusedError,
-  RetryLaterError,
-  SelvedgeError,
-  toError,
-} from '../lib/errors.ts';
+import { BugError, isStoreUnusable, RetryLaterError, SelvedgeError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Store } from '../store/store.ts';
 import { bringForward, followClockStep } from './clock-step.ts';
-import type { Clearance, Finding, FlightProblem, OutboxItem, OutboxKind } from './item.ts';
+import type { Clearance, Finding, OutboxItem, OutboxKind } from './item.ts';
 import {
-  type AttemptClass,
   type AttemptEnd,
   doubtWhatWasSending,
   dueItems,
@@ -41,10 +31,12 @@ import {
   endAttempt,
   markSending,
   nextDueAt,
+  openSince,
   postpone,
   type Work,
 } from './ledger.ts';
 import { type LookPace, nextLookAt } from './look-times.ts';
+import { classOf, linesOf, wordsOf } from './service.ts';
 import { settle } from './settle.ts';
 import { createGate, type Gate } from './stops.ts';
 
@@ -89,26 +81,6 @@ export interface Dispatcher {
   run(signal: AbortSignal): Promise<void>;
   /** Something was put into the outbox. */
   nudge(): void;
-}
-
-function classOf(error: unknown): AttemptClass {
-  if (error instanceof RetryLaterError || error instanceof LoginAgainError) return 'not_processed';
-  if (error instanceof ConflictError) return 'conflict';
-  return error instanceof RefusedError ? 'refused' : 'ambiguous';
-}
-
-function wordsOf(error: unknown): string {
-  return error instanceof RefusedError ? error.words : toError(error).message;
-}
-
-/** The service's own lines (`path: what is wrong`) as problems. */
-function linesOf(error: unknown): FlightProblem[] {
-  if (!(error instanceof RefusedError)) return [];
-  const lines = error.lines.length > 0 ? error.lines : [error.message];
-  return lines.map((line) => {
-    const [, path = '', message = line] = /^([\w.[\]/]+): (.+)$/s.exec(line) ?? [];
-    return { path, message, severity: 'error' };
-  });
 }
 
 /** Doubles with each failure, from `retryMsMin` up to `retryMsMax`; up to 20 % more by chance. */
@@ -199,15 +171,23 @@ type PutOffs = Map<number, number>;
 
 async function putOff(
   deps: DispatcherDeps,
+  kind: OutboxKind,
   item: OutboxItem,
   putOffs: PutOffs,
   error: unknown,
 ): Promise<void> {
   const { outboxId, reference } = item;
+  const now = deps.clock.now();
+  const since = await openSince(deps.store.db, item);
+  if (now - since >= deps.limits.deskAfterMs) {
+    const reason = `for too long it could not be looked for: ${wordsOf(error)}`;
+    const finding = { found: 'unclear', reason, detail: {} } as const;
+    return settleItem(deps, kind, item, { finding, lookedAt: now });
+  }
   const failures = putOffs.get(outboxId) ?? 0;
   putOffs.set(outboxId, failures + 1);
   const retryMs = retryDelay(deps, failures, error);
-  await postpone(deps.store, item, deps.clock.now() + retryMs, wordsOf(error));
+  await postpone(deps.store, item, now + retryMs, wordsOf(error));
   deps.log.warn({ outboxId, reference, error: wordsOf(error), retryMs }, 'push put off');
 }
 
@@ -259,7 +239,7 @@ async function step(
     if (clearance.send && deps.dryRun) throw new RetryLaterError('outbox.dry_run', DRY_RUN);
   } catch (error) {
     if (isStoreUnusable(error)) throw error;
-    if (!signal.aborted) await putOff(deps, item, putOffs, error);
+    if (!signal.aborted) await putOff(deps, kind, item, putOffs, error);
     return;
   }
   putOffs.delete(item.outboxId);

@@ -286,6 +286,17 @@ export async function endAttempt(
   return state;
 }
 
+/** Since when a row may be at the service and is looked for; never, while it only waits. */
+export async function openSince(db: Db, { outboxId, state, ...item }: OutboxItem): Promise<number> {
+  if (state !== 'sent') return item.inDoubtSince ?? Number.POSITIVE_INFINITY;
+  const last = await db
+    .selectFrom('outbox_attempt')
+    .select((eb) => eb.fn.max('ended_at').as('at'))
+    .where('outbox_id', '=', outboxId)
+    .executeTakeFirst();
+  return last?.at ?? Number.POSITIVE_INFINITY;
+}
+
 /** Puts a row off that could not be looked at or sent now. */
 export async function postpone(
   store: Store,

@@ -1,6 +1,14 @@
-/** What the kinds need of the service, besides its client: a reader that feeds the mirror. */
+/** What the outbox needs of the service, besides its client: a reader, and what its errors mean. */
 import type { SalesOrder, SalesOrderDelivery } from '../client/v1/schemas.ts';
-import { RefusedError } from '../lib/errors.ts';
+import {
+  ConflictError,
+  LoginAgainError,
+  RefusedError,
+  RetryLaterError,
+  toError,
+} from '../lib/errors.ts';
+import type { FlightProblem } from './item.ts';
+import type { AttemptClass } from './ledger.ts';
 
 /** Reads an order with what belongs to it, fresh, writes all of it into the mirror and gives it. */
 export type ReadOrder = (
@@ -32,4 +40,24 @@ export async function unlessGone<T>(reading: Promise<T>): Promise<T | undefined>
     if (isGone(error)) return undefined;
     throw error;
   }
+}
+
+export function classOf(error: unknown): AttemptClass {
+  if (error instanceof RetryLaterError || error instanceof LoginAgainError) return 'not_processed';
+  if (error instanceof ConflictError) return 'conflict';
+  return error instanceof RefusedError ? 'refused' : 'ambiguous';
+}
+
+export function wordsOf(error: unknown): string {
+  return error instanceof RefusedError ? error.words : toError(error).message;
+}
+
+/** The service's own lines (`path: what is wrong`) as problems. */
+export function linesOf(error: unknown): FlightProblem[] {
+  if (!(error instanceof RefusedError)) return [];
+  const lines = error.lines.length > 0 ? error.lines : [error.message];
+  return lines.map((line) => {
+    const [, path = '', message = line] = /^([\w.[\]/]+): (.+)$/s.exec(line) ?? [];
+    return { path, message, severity: 'error' };
+  });
 }
