@@ -139,8 +139,7 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
   const { store, clock, random, sequence, service, readOrder, onEnded, stops } = deps;
   const { outbox } = config;
   const log = deps.log.child({ room: 'outbox' });
-  let lateness = 0;
-  const quietMs = (): number => Math.max(outbox.quietTime, 2 * lateness);
+  const quietMs = outbox.quietTime;
   const { detailed, detailedPricing, includeVariantsOnOrder } = config.streams.stock;
   const level = { detailed, detailedPricing, includeVariantsOnOrder };
   const stock = createOrderedStock({ store, clock, log, v1: service.v1, sequence, level });
@@ -151,10 +150,7 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
       alertAfterMs: outbox.alertAfter,
       refundAlertAfterMs: outbox.refundAlertAfter,
       auditEveryMs: outbox.auditEvery,
-      quietMs: outbox.quietTime,
-    },
-    onLateness: (ms) => {
-      lateness = ms;
+      quietMs,
     },
   });
   const kinds = createKinds(config, deps, stock.add);

@@ -64,8 +64,8 @@ export interface DispatcherDeps {
   readonly log: Logger;
   readonly kinds: readonly OutboxKind[];
   readonly limits: DispatcherLimits;
-  /** Before an absence proves something; grows with what was learned. */
-  readonly quietMs: () => number;
+  /** Before an absence proves something, as configured. */
+  readonly quietMs: number;
   /** Why nothing of this kind may be sent now; looks and confirmations go on. */
   readonly brake: (kind: string) => string | undefined;
   /** Everything is checked, and nothing is sent. */
@@ -128,7 +128,7 @@ async function attemptOnce(
 }
 
 function paceOf({ quietMs, limits }: DispatcherDeps): LookPace {
-  return { quietMs: quietMs(), everyMs: limits.lookMs };
+  return { quietMs, everyMs: limits.lookMs };
 }
 
 /** How long after an attempt the row is taken up again. */

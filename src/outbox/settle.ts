@@ -22,6 +22,7 @@ export interface Policy {
   readonly conflictEnds: boolean;
   /** After so many attempts that may have had an effect a person is asked. */
   readonly attemptsMax: number;
+  /** Its quiet time as configured. */
   readonly pace: LookPace;
   /** A doubt that lasts longer is for a person. */
   readonly deskAfterMs: number;
@@ -94,6 +95,11 @@ const LATENESS_KEY = 'outbox.latest_effect_ms';
 /** How long after its request an effect was seen to be missing still, at the worst. */
 export async function worstLateness(tx: Tx | Store['db']): Promise<number> {
   return Number((await readState(tx, LATENESS_KEY)) ?? 0);
+}
+
+/** Before an absence proves something: never less than twice the worst that was seen. */
+export async function quietTime(tx: Tx | Store['db'], configuredMs: number): Promise<number> {
+  return Math.max(configuredMs, 2 * (await worstLateness(tx)));
 }
 
 /** An effect that was proved absent and then appeared teaches how late effects can be. */
@@ -258,13 +264,15 @@ export async function settle(
   const { finding, lookedAt } = look;
   return store.transaction(async (tx) => {
     const now = clock.now();
+    const quietMs = await quietTime(tx, policy.pace.quietMs);
+    const own = { ...policy, pace: { ...policy.pace, quietMs } };
     if (!(await isAsLookedAt(tx, item))) return undefined;
     if (finding.found !== 'unfit') await storeEvidence(tx, item, finding, lookedAt);
     if (finding.found === 'yes') {
       await learnLateness(tx, item, clock);
       await tellDifferences(tx, item, finding.differences ?? [], now);
     }
-    const { state, change, ...rest } = await verdictOf(tx, item, finding, policy, now);
+    const { state, change, ...rest } = await verdictOf(tx, item, finding, own, now);
     let from: OutboxItem = item;
     // An answered push that was overtaken goes through doubt: no other way leads there.
     if (item.state === 'sent' && state === 'refused') {

@@ -34,7 +34,7 @@ async function deskWithRows() {
   const planned = notePlans(store);
   const moved = new EventEmitter();
   const desk = createDesk({
-    ...{ store: planned.store, clock, quietMs: () => 0, confirm: async () => ({}) },
+    ...{ store: planned.store, clock, quietMs: 0, confirm: async () => ({}) },
     ...{ nudge: () => undefined, onMoved: (id: number) => moved.emit('row', id) },
   });
   const states = async () => {

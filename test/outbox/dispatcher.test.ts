@@ -135,7 +135,7 @@ describe('a push in doubt', () => {
     await bench.clock.advance(2_000);
     const reading = Promise.withResolvers<JsonObject>();
     const desk = createDesk({
-      ...{ store: bench.store, clock: bench.clock, quietMs: () => 0 },
+      ...{ store: bench.store, clock: bench.clock, quietMs: 0 },
       ...{ confirm: () => reading.promise, nudge: () => undefined, onMoved: () => undefined },
     });
     const who = { actor: 'anna', reason: 'asked support' };

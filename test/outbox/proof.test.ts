@@ -19,7 +19,7 @@ const signal = new AbortController().signal;
 
 function deskOf({ store, clock }: Bench) {
   return createDesk({
-    ...{ store, clock, quietMs: () => 12 * MINUTE, confirm: async () => ({}) },
+    ...{ store, clock, quietMs: 12 * MINUTE, confirm: async () => ({}) },
     ...{ nudge: () => undefined, onMoved: () => undefined },
   });
 }
@@ -406,7 +406,7 @@ describe('the watch over the outbox', () => {
     const limits = { alertAfterMs: MINUTE, refundAlertAfterMs: MINUTE };
     const watch = createWatch({
       ...{ store, clock, log: silentLogger() },
-      ...{ onLateness: () => undefined, pauseReason: () => undefined },
+      pauseReason: () => undefined,
       limits: { ...limits, auditEveryMs: 60 * MINUTE, quietMs: 12 * MINUTE },
     });
     const done = watch.run(stop.signal);

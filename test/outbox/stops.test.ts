@@ -219,7 +219,7 @@ it('leaves a pause and its end in the audit, also where a restart lies between t
   const round = async (): Promise<void> => {
     const stop = new AbortController();
     const watch = createWatch({
-      ...{ store, clock, log: silentLogger(), onLateness: () => undefined },
+      ...{ store, clock, log: silentLogger() },
       ...{ limits: { ...limits, auditEveryMs: 60_000 }, pauseReason: () => pauseReason(dataDir) },
     });
     const done = watch.run(stop.signal);

@@ -116,7 +116,7 @@ export async function createBench(): Promise<Bench> {
         ...{ store, clock: counted, random: seededRandom(3), log: silentLogger() },
         kinds: [kindOf(bench)],
         limits: { ...LIMITS, ...bench.limits },
-        quietMs: () => QUIET_MS,
+        quietMs: QUIET_MS,
         brake: () => (bench.brake ? 'stopped' : undefined),
         dryRun: false,
         onEnded: (item, state) => bench.ends.push(`${item.outboxId} ${state}`),

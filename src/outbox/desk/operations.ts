@@ -12,6 +12,7 @@ import { endIncidents } from '../../store/incidents.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { OutboxState } from '../../store/tables.ts';
 import { type Change, moveAll } from '../ledger.ts';
+import { quietTime } from '../settle.ts';
 import { DIFFERENCE } from '../watch/differences.ts';
 import { candidatesIn } from './candidates.ts';
 import { requireUnclaimed } from './confirmation.ts';
@@ -42,7 +43,8 @@ export interface DeskDeps {
   readonly clock: Clock;
   /** Reads what a person says it is; throws RefusedError when it cannot be that. */
   readonly confirm: (row: DeskRow, id: string | null) => Promise<JsonObject>;
-  readonly quietMs: () => number;
+  /** As configured. */
+  readonly quietMs: number;
   /** A row is due. */
   readonly nudge: () => void;
   readonly onMoved: (outboxId: number) => void;
@@ -171,18 +173,24 @@ function requireOpenDoubt(row: DeskRow): void {
 }
 
 /** Nothing of it may take effect any more. */
-function requireAbsence(
-  row: DeskRow,
-  { clock, quietMs }: Pick<DeskDeps, 'clock' | 'quietMs'>,
-): void {
+function requireAbsence(row: DeskRow, quietMs: number, now: number): void {
   requireOpenDoubt(row);
-  const quietUntil = (row.inDoubtSince ?? 0) + quietMs();
-  if (row.state !== 'in_doubt' || clock.now() >= quietUntil) return;
+  const quietUntil = (row.inDoubtSince ?? 0) + quietMs;
+  if (row.state !== 'in_doubt' || now >= quietUntil) return;
   const until = new Date(quietUntil).toISOString();
   const text = `outbox ${row.outboxId} may still take effect until ${until}`;
   throw new RefusedError('outbox.too_early', text, {
     hint: `say so after ${until}, or leave it: it is looked for by itself`,
   });
+}
+
+async function requireAbsences(
+  db: Tx | Store['db'],
+  rows: readonly DeskRow[],
+  deps: Pick<DeskDeps, 'clock' | 'quietMs'>,
+): Promise<void> {
+  const quietMs = await quietTime(db, deps.quietMs);
+  for (const row of rows) requireAbsence(row, quietMs, deps.clock.now());
 }
 
 async function sayAllAbsent(
@@ -192,7 +200,7 @@ async function sayAllAbsent(
   asker: Asker,
 ): Promise<void> {
   const now = deps.clock.now();
-  for (const row of rows) requireAbsence(row, deps);
+  await requireAbsences(tx, rows, deps);
   const candidates = await lastCandidates(tx, rows);
   const notOurs = ({ outboxId }: DeskRow) => [...(candidates.get(outboxId) ?? [])];
   await personSays(tx, rows, now, 'no', (row) => ({ ...asker, notOurs: notOurs(row) }));
@@ -305,7 +313,7 @@ export function createDesk(deps: DeskDeps): Desk {
     },
     async resolveAbsent(selection, asker) {
       const chosen = await selected(store.db, selection);
-      for (const row of chosen) requireAbsence(row, deps);
+      await requireAbsences(store.db, chosen, deps);
       const say = (tx: Tx, rows: readonly DeskRow[]) => sayAllAbsent(tx, deps, rows, asker);
       return inSlices(store, chosen, say, told);
     },

@@ -29,8 +29,6 @@ export interface WatchDeps {
   };
   /** Why a person has paused everything; undefined: nobody has. */
   readonly pauseReason: () => string | undefined;
-  /** How late effects have been seen to come, at the worst. */
-  readonly onLateness: (ms: number) => void;
 }
 
 export interface Watch {
@@ -172,7 +170,6 @@ async function round(deps: WatchDeps, signal: AbortSignal): Promise<void> {
   const now = clock.now();
   await notePause(deps);
   const lateness = await worstLateness(store.db);
-  deps.onLateness(lateness);
   const agreed = await endedDifferences(store.db);
   const { opened: fresh } = await store.transaction(async (tx) => {
     await endIncidents(tx, DIFFERENCE, agreed, now);

@@ -165,7 +165,7 @@ describe('the callback command', () => {
       await outbox.set({ state: 'dead', ended_at: 1 }).execute();
       await store.db.updateTable('intake').set({ callback_due_at: null }).execute();
       const desk = createDesk({
-        ...{ store, clock: systemClock(), quietMs: () => 0, confirm: async () => ({ orderId: 5 }) },
+        ...{ store, clock: systemClock(), quietMs: 0, confirm: async () => ({ orderId: 5 }) },
         ...{ nudge: () => undefined, onMoved: () => undefined },
       });
       const who = { actor: 'anna', reason: 'asked the service' };
