@@ -2,8 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import { InDoubtError, RetryLaterError } from '../../src/lib/errors.ts';
 import { createDesk } from '../../src/outbox/desk/operations.ts';
-import { writeState } from '../../src/store/state.ts';
-import { type Bench, createBench, NO } from './support.ts';
+import type { SendCall } from '../../src/outbox/item.ts';
+import { readState, writeState } from '../../src/store/state.ts';
+import { type Bench, createBench, NO, YES } from './support.ts';
 
 const MINUTE = 60_000;
 const LATENESS = 'outbox.latest_effect_ms';
@@ -13,6 +14,13 @@ function deskOf({ store, clock }: Bench) {
   return createDesk({
     ...{ store, clock, quietMs: 12 * MINUTE, confirm: async () => ({}) },
     ...{ nudge: () => undefined, onMoved: () => undefined },
+  });
+}
+
+/** Until the daemon stops. */
+function unanswered({ signal }: Pick<SendCall, 'signal'>): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(new InDoubtError('cut', 'cut off')));
   });
 }
 
@@ -63,4 +71,151 @@ it('waits for twice the time after which an effect was last seen to come', async
   expect(bench.sends).toEqual([id]);
   await bench.clock.advance(1.2 * MINUTE);
   expect(bench.sends).toEqual([id, id]);
+});
+
+it('keeps the worst lateness that was seen', async () => {
+  const bench = await createBench();
+  bench.creates = true;
+  bench.script.send = lost;
+  bench.script.look = ({ state }) => (state === 'queued' || bench.looks.length < 8 ? NO : YES);
+  await writeState(bench.store.db, LATENESS, String(9 * MINUTE), bench.clock);
+  const id = await bench.add(1);
+  bench.start();
+  await bench.clock.advance(10 * MINUTE);
+  expect(await bench.row(id)).toMatchObject({ state: 'confirmed' });
+  expect(await readState(bench.store.db, LATENESS)).toBe(String(9 * MINUTE));
+});
+
+describe('what makes something new', () => {
+  it('is not sent again where the service answered that it took it, and has it not', async () => {
+    const bench = await createBench();
+    bench.creates = true;
+    const id = await bench.add(1);
+    bench.script.send = () => ({ orderId: 7 });
+    bench.start();
+    await bench.clock.advance(60 * MINUTE);
+    expect(bench.sends).toEqual([id]);
+    expect(await bench.row(id)).toMatchObject({
+      state: 'in_doubt',
+      desk_reason: 'the service answered that it took it, and has it not',
+    });
+  });
+
+  it('is not proved absent by a look that began in its quiet time', async () => {
+    const bench = await createBench();
+    bench.creates = true;
+    const id = await bench.add(1);
+    const begun = bench.clock.now();
+    bench.script.send = lost;
+    // Begun half a minute before the quiet time is over, it ends as long after it.
+    bench.script.look = async ({ state }) => {
+      const since = bench.clock.now() - begun;
+      if (state === 'in_doubt' && since > 11 * MINUTE && since < 12 * MINUTE)
+        await bench.clock.sleep(MINUTE);
+      return NO;
+    };
+    bench.start();
+    await bench.clock.advance(14.4 * MINUTE);
+    expect(bench.sends).toEqual([id]);
+    await bench.clock.advance(0.2 * MINUTE);
+    expect(bench.sends).toEqual([id, id]);
+  });
+
+  it('is not proved absent by looks that a person had to judge', async () => {
+    const bench = await createBench();
+    bench.creates = true;
+    const id = await bench.add(1);
+    const UNCLEAR = { found: 'unclear', reason: 'two have this reference', detail: {} } as const;
+    let isClear = false;
+    bench.script.send = lost;
+    bench.script.look = ({ state }) => (state === 'queued' || isClear ? NO : UNCLEAR);
+    bench.start();
+    const retry = async () => {
+      await deskOf(bench).retry({ outboxId: id }, WHO);
+      await bench.clock.advance(MINUTE / 2);
+    };
+    await bench.clock.advance(13 * MINUTE);
+    await retry();
+    await bench.clock.advance(2 * MINUTE);
+    expect((await bench.row(id)).desk_reason).toBe('two have this reference');
+    isClear = true;
+    await retry();
+    expect(bench.sends).toEqual([id]);
+    await bench.clock.advance(2 * MINUTE);
+    expect(bench.sends).toEqual([id, id]);
+  });
+
+  it('is dead after so many tries that may have had an effect, others do not count', async () => {
+    const bench = await createBench();
+    bench.creates = true;
+    bench.limits.attemptsMax = 2;
+    const id = await bench.add(1);
+    bench.script.send = () => {
+      if (bench.sends.length === 1) throw new RetryLaterError('service.too_fast', '429');
+      return lost();
+    };
+    bench.start();
+    await bench.clock.advance(15 * MINUTE);
+    expect(await bench.attempts(id)).toEqual(['not_processed', 'ambiguous', 'ambiguous']);
+    await bench.clock.advance(15 * MINUTE);
+    expect(await bench.row(id)).toMatchObject({ state: 'dead', attempts: 3 });
+    // Tried again by a person it has as many tries as before.
+    await deskOf(bench).retry({ outboxId: id }, WHO);
+    await bench.clock.advance(20 * MINUTE);
+    expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', attempts: 5 });
+    await bench.clock.advance(10 * MINUTE);
+    expect(await bench.row(id)).toMatchObject({ state: 'dead', attempts: 5 });
+  });
+
+  it('cut off by a kill waits for its quiet time, and other tries keep their outcome', async () => {
+    const bench = await createBench();
+    bench.creates = true;
+    const id = await bench.add(1);
+    bench.script.send = (_, call) => {
+      if (bench.sends.length === 1) throw new RetryLaterError('service.too_fast', '429');
+      return unanswered(call);
+    };
+    bench.start();
+    await bench.clock.advance(MINUTE);
+    // The first dispatcher never hears of it again, as after a kill.
+    bench.start();
+    await bench.clock.advance(12.9 * MINUTE);
+    expect(bench.sends).toEqual([id, id]);
+    await bench.clock.advance(0.3 * MINUTE);
+    expect(bench.sends).toEqual([id, id, id]);
+    expect(await bench.attempts(id)).toEqual(['not_processed', 'interrupted', null]);
+  });
+});
+
+it('is looked for although it waited for the very reason that holds others now', async () => {
+  const bench = await createBench();
+  bench.brake = true;
+  const id = await bench.add(1);
+  const { dispatcher } = bench.start();
+  await bench.clock.advance(10);
+  expect(await bench.row(id)).toMatchObject({ state: 'queued', last_error: 'stopped' });
+  bench.script.send = (_, call) => unanswered(call);
+  bench.brake = false;
+  dispatcher.nudge();
+  await bench.clock.advance(10);
+  expect(await bench.row(id)).toMatchObject({ state: 'sending' });
+  bench.brake = true;
+  bench.script.look = () => YES;
+  bench.start();
+  await bench.clock.advance(10);
+  expect(await bench.row(id)).toMatchObject({ state: 'confirmed' });
+});
+
+it('is not sent any more once a stop of the daemon has begun', async () => {
+  const bench = await createBench();
+  const id = await bench.add(1);
+  const looked = Promise.withResolvers<typeof NO>();
+  bench.script.look = () => looked.promise;
+  const { stop } = bench.start();
+  await bench.clock.advance(10);
+  const stopped = stop();
+  looked.resolve(NO);
+  await stopped;
+  expect(bench.sends).toEqual([]);
+  expect(await bench.row(id)).toMatchObject({ state: 'queued', attempts: 0, last_error: null });
 });
