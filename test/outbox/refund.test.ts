@@ -117,6 +117,98 @@ describe('a pending refund', () => {
   });
 });
 
+describe('a pending refund whose answer is lost', () => {
+  async function asked(moment: 'before' | 'after', shown: (one: object) => object | undefined) {
+    const house = await startHouse({ settings: { 'outbox.quietTime': '2m' } });
+    const barcode = await ordered(house);
+    const { book } = house.reference.world;
+    const ofOrder = book.pendingRefunds.ofOrder.bind(book.pendingRefunds);
+    const list = vi.spyOn<{ ofOrder: (id: number) => unknown }, 'ofOrder'>(
+      book.pendingRefunds,
+      'ofOrder',
+    );
+    onTestFinished(() => list.mockRestore());
+    list.mockImplementation((id) => ofOrder(id).flatMap((one) => shown(one) ?? []));
+    const ask = (reference: string) => {
+      const lines = [{ barcode, quantity: 1 }];
+      return house.put('pending_refund', reference, { orderReference: 'A-1', lines });
+    };
+    const first = await house.until(await ask('R-1'), 'confirmed', 'in_doubt');
+    house.reference.knobs.patch({ faults: [{ kind: 'reset', moment, count: 1, ...POST }] });
+    return { house, first, second: await ask('R-2') };
+  }
+
+  it.each(['before', 'after'] as const)(
+    'and which carries no reference is told from an equal one, cut off %s its effect',
+    async (moment) => {
+      const { house, first, second } = await asked(moment, (one) => ({ ...one, reference: '' }));
+      const state = await house.until(second, 'confirmed');
+      expect(state.pendingRefundId).toBeGreaterThan(first.pendingRefundId ?? 0);
+      expect(state.attempts).toBe(moment === 'before' ? 2 : 1);
+      expect([askedWith(house, 'R-1'), askedWith(house, 'R-2')]).toEqual([1, 1]);
+    },
+  );
+});
+
+describe('a pending refund that the service has under its reference', () => {
+  async function there(quantities: readonly number[]) {
+    const house = await startHouse();
+    const barcode = await ordered(house);
+    const { book, trade } = house.reference.world;
+    const order = book.orders.all.find(({ reference }) => reference === 'A-1');
+    if (!order) throw new Error('no order');
+    const [line] = order.lines;
+    for (const quantity of quantities) {
+      const lines = [{ barcode, quantity, pieces: line?.pieces ?? 1 }];
+      trade.askRefund(order, { reference: 'r-1', lines });
+    }
+    const lines = [{ barcode, quantity: 1 }];
+    return {
+      house,
+      id: await house.put('pending_refund', 'R-1', { orderReference: 'A-1', lines }),
+    };
+  }
+
+  it('is that one where it is alike', async () => {
+    const { house, id } = await there([1]);
+    expect(await house.until(id, 'confirmed')).toMatchObject({ attempts: 0 });
+    expect(askedWith(house, 'R-1')).toBe(0);
+  });
+
+  it.each([
+    ['has other lines', [2], 'has this reference, but other lines'],
+    ['is there twice', [1, 1], '2 pending refunds have this reference'],
+  ])('is for a person where it %s', async (_, quantities, reason) => {
+    const { house, id } = await there(quantities);
+    expect((await house.until(id, 'in_doubt')).deskReason).toContain(reason);
+    expect(askedWith(house, 'R-1')).toBe(0);
+  });
+});
+
+it('waits with a refund while those that were made cannot all be read', async () => {
+  const house = await startHouse();
+  const barcode = await ordered(house);
+  const { book, trade } = house.reference.world;
+  const order = book.orders.all.find(({ reference }) => reference === 'A-1');
+  const made =
+    order &&
+    trade.confirmRefund(
+      trade.askRefund(order, {
+        reference: 'R-0',
+        lines: [{ barcode, quantity: 3, pieces: 1 }],
+      }),
+    );
+  Object.assign(made ?? {}, { status: 7 });
+  const lines = [{ barcode, quantity: 1 }];
+  const id = await house.put('pending_refund', 'R-1', { orderReference: 'A-1', lines });
+  const said = await until('the reason', async () => {
+    const { lastError } = await house.until(id, 'queued');
+    return lastError ?? undefined;
+  });
+  expect(said).toMatch(/^the refunds of order \d+ cannot all be read$/);
+  expect(askedWith(house, 'R-1')).toBe(0);
+});
+
 describe('a pending refund that the service confirms between two lists of the pre-flight', () => {
   /** R-1 asks for two of three; R-2 for more, while R-1 is confirmed behind the first list. */
   async function askedAgain(slow: 'refunds' | 'pending-refunds', quantity: number) {
