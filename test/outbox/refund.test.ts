@@ -148,6 +148,27 @@ describe('a pending refund whose answer is lost', () => {
       expect([askedWith(house, 'R-1'), askedWith(house, 'R-2')]).toEqual([1, 1]);
     },
   );
+
+  it('is not asked for again where it was confirmed and is not listed any more', async () => {
+    const known = new Set<unknown>();
+    const { house, second } = await asked('after', (one) => {
+      if (!('reference' in one) || one.reference === 'R-1') return one;
+      known.add(one);
+      return undefined;
+    });
+    const { book, trade } = house.reference.world;
+    await until('the first look', () => known.size > 0 || undefined);
+    const made = book.pendingRefunds.all.find(({ reference }) => reference === 'R-2');
+    if (made) trade.confirmRefund(made);
+    await house.settled();
+    const id = made?.pendingRefundId;
+    const { deskReason } = await house.until(second, 'in_doubt');
+    expect(deskReason).toBe(`it may be confirmed already: like it, but not listed any more: ${id}`);
+    expect(askedWith(house, 'R-2')).toBe(1);
+    const confirmed = { as: 'confirmed', id: String(id) } as const;
+    await house.outbox.desk.resolve(second, confirmed, { actor: 'ann', reason: 'seen' });
+    await house.until(second, 'confirmed');
+  });
 });
 
 describe('a pending refund that the service has under its reference', () => {

@@ -75,7 +75,7 @@ async function listed(
 async function candidates(
   { store }: PendingRefundKindDeps,
   item: OutboxItem,
-  { pending }: Listed,
+  pending: readonly PendingRefund[],
 ): Promise<readonly PendingRefund[]> {
   const others = await disowned(store.db, item.outboxId);
   return pending.filter(({ pendingRefundId }) => !others.has(pendingRefundId));
@@ -131,6 +131,38 @@ function findIn(
   return { found: 'unclear', reason, detail: { ...detail, pendingRefundIds: ids } };
 }
 
+/** Confirmed ones that the list does not show any more, as far as their refunds tell them. */
+function unlisted({ pending, refunds }: Listed): PendingRefund[] {
+  const shown = new Set(pending.map(({ pendingRefundId }) => pendingRefundId));
+  return refunds.flatMap(({ pendingRefundId, orderId, refundedLineItems: lines }) =>
+    typeof pendingRefundId !== 'number' || shown.has(pendingRefundId)
+      ? []
+      : {
+          ...{ pendingRefundId, orderId, status: 'confirmed' },
+          // Prices and kinds may be the service's own by now.
+          refundLineItems: lines.map((one) => ({
+            ...{ barcode: one.barcode, quantity: one.refundedQuantity },
+          })),
+        },
+  );
+}
+
+/** What both lists say: one that was confirmed since may stand among the refunds only. */
+async function findInBoth(
+  deps: PendingRefundKindDeps,
+  item: OutboxItem,
+  lists: Listed,
+): Promise<Finding> {
+  const { count } = await knownBefore(deps.store.db, item);
+  const finding = findIn(item, await candidates(deps, item, lists.pending), count);
+  if (finding.found !== 'no') return finding;
+  const confirmed = await candidates(deps, item, unlisted(lists));
+  const ids = alike(confirmed, refundOf(item).refund).map((one) => one.pendingRefundId);
+  if (ids.length === 0) return finding;
+  const reason = `it may be confirmed already: like it, but not listed any more: ${ids.join(', ')}`;
+  return { found: 'unclear', reason, detail: { ...finding.detail, pendingRefundIds: ids } };
+}
+
 async function look(
   deps: PendingRefundKindDeps,
   item: OutboxItem,
@@ -150,8 +182,7 @@ async function look(
     if (!lists) return { found: 'no', complete: false, detail: { orderId, shown: false } };
     if (lists.isPartial)
       return { found: 'no', complete: false, detail: { orderId, partial: true } };
-    const { count } = await knownBefore(deps.store.db, item);
-    return findIn(item, await candidates(deps, item, lists), count);
+    return findInBoth(deps, item, lists);
   })();
   if (finding.found === 'yes') {
     const cause = `outbox:${item.outboxId}`;
@@ -183,7 +214,7 @@ async function clear(
     const text = `the refunds of order ${orderId} cannot all be read`;
     throw new RetryLaterError('outbox.refunds_unreadable', text);
   }
-  const pending = await candidates(deps, item, lists);
+  const pending = await candidates(deps, item, lists.pending);
   const named = byReference(pending, item) ?? [];
   if (named.length > 0) return { send: false, finding: findIn(item, pending, undefined) };
   const problems = refundableProblems(document, order.value, lists);
