@@ -1,8 +1,9 @@
 /** Doubts that cannot be settled as fast as others. */
 import { describe, expect, it } from 'vitest';
-import { InDoubtError, RetryLaterError } from '../../src/lib/errors.ts';
+import { ConflictError, InDoubtError, RetryLaterError } from '../../src/lib/errors.ts';
 import { createDesk } from '../../src/outbox/desk/operations.ts';
 import type { SendCall } from '../../src/outbox/item.ts';
+import { knownBefore } from '../../src/outbox/kinds/baseline.ts';
 import { readState, writeState } from '../../src/store/state.ts';
 import { type Bench, createBench, NO, YES } from './support.ts';
 
@@ -218,4 +219,43 @@ it('is not sent any more once a stop of the daemon has begun', async () => {
   await stopped;
   expect(bench.sends).toEqual([]);
   expect(await bench.row(id)).toMatchObject({ state: 'queued', attempts: 0, last_error: null });
+});
+
+it('looks down to what was known before the first try that may have had an effect', async () => {
+  const { store } = await createBench();
+  const item = { outboxId: 1, createdAt: 0 };
+  const told = { outbox_id: 1, http_status: null, error_code: null, answer: null };
+  const tried = (attempt: number, way: string | null, max: number, count: number) =>
+    store.db
+      .insertInto('outbox_attempt')
+      .values({
+        ...{ ...told, attempt, started_at: 0, ended_at: 0, class: way },
+        ...{ max_order_id_before: max, count_before: count },
+      })
+      .execute();
+  await tried(1, 'not_processed', 10, 0);
+  await tried(2, 'ambiguous', 20, 1);
+  await tried(3, 'ambiguous', 30, 2);
+  expect(await knownBefore(store.db, item)).toEqual({ maxOrderId: 20, count: 1 });
+  // Restored while it was on its way: nobody has said how it ended.
+  await store.db.updateTable('outbox_attempt').set({ class: null }).execute();
+  expect(await knownBefore(store.db, item)).toEqual({ maxOrderId: 10, count: 0 });
+});
+
+describe('what a conflict forbids', () => {
+  it.each([
+    ['is refused with the words of the service', true, { state: 'refused', attempts: 1 }],
+    ['is tried again where its kind says so', false, { state: 'dead', attempts: 5 }],
+  ])('%s', async (_, ends, expected) => {
+    const bench = await createBench();
+    bench.conflictEnds = ends;
+    const id = await bench.add(1);
+    bench.script.send = () => {
+      throw new ConflictError('service.conflict', 'it is shipped');
+    };
+    bench.start();
+    await bench.clock.advance(30 * MINUTE);
+    expect(await bench.row(id)).toMatchObject(expected);
+    if (ends) expect((await bench.row(id)).last_error).toBe('it is shipped');
+  });
 });

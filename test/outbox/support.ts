@@ -53,6 +53,8 @@ export interface Bench {
   brake: boolean;
   /** Whether each sending makes something new. */
   creates: boolean;
+  /** Whether a 409 is the last word. */
+  conflictEnds: boolean;
   /** Puts a push of a delivery into the outbox. */
   add(orderDeliveryId: number, decisionId?: number): Promise<number>;
   /** Starts a dispatcher, as a new process would; stops it again. */
@@ -69,7 +71,9 @@ async function readRow(store: SqliteStore, outboxId: number) {
     .executeTakeFirstOrThrow();
 }
 
-function kindOf(bench: Pick<Bench, 'script' | 'looks' | 'sends' | 'creates'>): OutboxKind {
+function kindOf(
+  bench: Pick<Bench, 'script' | 'looks' | 'sends' | 'creates' | 'conflictEnds'>,
+): OutboxKind {
   const look: OutboxKind['look'] = async (item) => {
     bench.looks.push(item.outboxId);
     return bench.script.look(item);
@@ -77,6 +81,7 @@ function kindOf(bench: Pick<Bench, 'script' | 'looks' | 'sends' | 'creates'>): O
   return {
     kind: 'delivery_status',
     creates: () => bench.creates,
+    ...(bench.conflictEnds ? { conflictEnds: true } : {}),
     clear: (item, signal) => clearByLook(look, item, signal),
     look,
     async send(item, call) {
@@ -98,7 +103,8 @@ export async function createBench(): Promise<Bench> {
     },
   };
   const bench: Bench = {
-    ...{ clock, store, looks: [], sends: [], ends: [], brake: false, creates: false },
+    ...{ clock, store, looks: [], sends: [], ends: [], brake: false },
+    ...{ creates: false, conflictEnds: false },
     limits: {
       concurrency: LIMITS.concurrency,
       attemptsMax: LIMITS.attemptsMax,

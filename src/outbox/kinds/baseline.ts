@@ -16,7 +16,10 @@ export interface KnownBefore {
  * What had not left when a backup was made left after it, if at all: then the highest order that
  * the backup knew was there before.
  */
-async function knownToBackup(db: Db, { createdAt }: OutboxItem): Promise<number | undefined> {
+async function knownToBackup(
+  db: Db,
+  { createdAt }: Pick<OutboxItem, 'createdAt'>,
+): Promise<number | undefined> {
   const restored = await readRestored(db);
   return restored && createdAt <= restored.at ? (restored.maxOrderId ?? undefined) : undefined;
 }
@@ -33,7 +36,10 @@ export async function readAgain(db: Db, { at }: Restored): Promise<boolean> {
 }
 
 /** Of all attempts that may have had an effect: an early one may still take effect late. */
-export async function knownBefore(db: Db, item: OutboxItem): Promise<KnownBefore> {
+export async function knownBefore(
+  db: Db,
+  item: Pick<OutboxItem, 'outboxId' | 'createdAt'>,
+): Promise<KnownBefore> {
   const row = await db
     .selectFrom('outbox_attempt')
     .select((eb) => [

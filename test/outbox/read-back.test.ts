@@ -1,0 +1,133 @@
+/** Orders that the service takes otherwise than they were sent, or more often. */
+import { expect, it, vi } from 'vitest';
+import { compareOrder } from '../../src/outbox/kinds/compare.ts';
+import { until } from '../support/house.ts';
+import { type House, type HouseParts, startHouse } from './house.ts';
+
+const LOST = {
+  kind: 'reset',
+  moment: 'after',
+  count: 1,
+  path: '*/orders',
+  method: 'POST',
+} as const;
+
+/** A busy machine must not look like a stalled service. */
+const CALM = Object.fromEntries(
+  ['connect', 'firstByte', 'idle', 'total'].map((name) => [`service.timeouts.${name}`, '5m']),
+);
+
+/** What the service makes of an order. */
+type Place = House['reference']['world']['trade']['place'];
+
+async function placing(
+  knobs: HouseParts['knobs'],
+  change: (place: Place) => Place,
+): Promise<House> {
+  const house = await startHouse({ knobs: knobs ?? {}, settings: CALM });
+  const { trade } = house.reference.world;
+  const changed = change(trade.place.bind(trade));
+  vi.spyOn(trade, 'place').mockImplementation(changed);
+  return house;
+}
+
+function put(house: House): Promise<number> {
+  const [barcode = ''] = house.barcodes;
+  return house.put('order', 'A-1', { lines: [{ barcode, quantity: 2, price: '12.50' }] });
+}
+
+/** Takes one piece more of each line. */
+function more(place: Place): Place {
+  return (input) => {
+    const lines = input.lines.map((line) => ({ ...line, quantity: line.quantity + 1 }));
+    return place({ ...input, lines });
+  };
+}
+
+it('confirms what the service answered with, and tells how it differs', async () => {
+  const house = await placing({}, more);
+  const state = await house.until(await put(house), 'confirmed', 'in_doubt');
+  expect(state).toMatchObject({ state: 'confirmed', deskReason: null, attempts: 1 });
+  const incident = await house.store.db
+    .selectFrom('incident')
+    .select(['kind', 'key', 'detail'])
+    .executeTakeFirstOrThrow();
+  expect(incident).toMatchObject({ kind: 'push_differs', key: String(state.outboxId) });
+  const [barcode] = house.barcodes;
+  expect(JSON.parse(incident.detail).differences).toEqual([
+    `not at the service: 2 × ${barcode} at 12.50`,
+    `only at the service: 3 × ${barcode} at 12.50`,
+  ]);
+});
+
+it('leaves it to a person where the answer was lost', async () => {
+  const house = await placing({ faults: [LOST] }, more);
+  const id = await put(house);
+  await house.settled();
+  const made = house.reference.world.book.orders.all.at(-1);
+  expect((await house.until(id, 'in_doubt', 'confirmed')).deskReason).toBe(
+    `order ${made?.orderId} has this reference, but is not like this document`,
+  );
+  expect(house.ordersWith('A-1')).toBe(1);
+});
+
+it('leaves it to a person which one it is where the service made two', async () => {
+  const house = await placing({ faults: [LOST] }, (place) => (input) => {
+    place(input);
+    return place(input);
+  });
+  const id = await put(house);
+  await house.settled();
+  const { deskReason, orderId } = await house.until(id, 'in_doubt', 'confirmed');
+  expect(deskReason).toMatch(/^2 orders have this reference: \d+, \d+$/);
+  expect(orderId).toBeNull();
+});
+
+it('is there once although its effect is shown too late, where the service knows the key', async () => {
+  const house = await startHouse({
+    knobs: { faults: [LOST], orders: { idempotencyKey: 'honour', listingLag: '20m' } },
+    settings: {
+      ...{ ...CALM, 'outbox.quietTime': '2m' },
+      'service.v1.idempotencyHeader': 'Idempotency-Key',
+    },
+  });
+  expect(await house.until(await put(house), 'confirmed')).toMatchObject({ attempts: 2 });
+  expect(house.ordersWith('A-1')).toBe(1);
+});
+
+it('reads the stock of what was ordered at once', async () => {
+  const house = await startHouse({ settings: { ...CALM, 'streams.stock.enabled': true } });
+  await house.until(await put(house), 'confirmed');
+  const stock = await until('the stock', () =>
+    house.store.db.selectFrom('stock_variant').select(['barcode', 'quantity']).executeTakeFirst(),
+  );
+  expect(stock.barcode).toBe(house.barcodes[0]);
+});
+
+it('tells each way in which an order differs from what was sent', () => {
+  const line = { barcode: 'b-1', quantity: 2 };
+  const freight = (minor: number) => ({ freightAmountMinor: minor, freightType: 'standard' });
+  const sent = {
+    ...{ reference: 'A-1', seasonName: 'AW27', freight: freight(500) },
+    lines: [{ ...line, priceMinor: 1_250, deliveryName: 'Drop 1' }],
+  };
+  const one = { ...line, price: 12.5, delivery: 'Drop 1' };
+  const shown = {
+    ...{ SeasonName: 'AW27', freight: { freightAmount: 5 }, orderLineItems: [one] },
+  };
+  const NONE = { lines: [], rest: [] };
+  expect(compareOrder(sent, shown)).toEqual(NONE);
+  // What the service leaves out says nothing.
+  const bare = [{ ...line }];
+  expect(compareOrder(sent, { orderLineItems: bare })).toEqual(NONE);
+  expect(compareOrder(sent, { ...shown, orderLineItems: [one, one] }).lines).toEqual([
+    'only at the service: 2 × b-1 at 12.50 for Drop 1',
+  ]);
+  const other = [{ ...one, delivery: 'Drop 2' }];
+  expect(compareOrder(sent, { ...shown, orderLineItems: other }).lines).toHaveLength(2);
+  const rest = { ...shown, SeasonName: 'SS28', freight: { freightAmount: 7 } };
+  expect(compareOrder(sent, rest)).toEqual({
+    lines: [],
+    rest: ['freight: sent 5.00, shown 7.00', 'season: sent AW27, shown SS28'],
+  });
+});
