@@ -102,7 +102,8 @@ async function doubtEverything(tx: Tx, plan: RestorePlan, createdAt: string, clo
   const { numUpdatedRows } = await tx
     .updateTable('outbox')
     .set({ state: 'in_doubt', in_doubt_since: now, due_at: now })
-    .where('state', 'in', ['queued', 'sending', 'sent'])
+    // What was in doubt then may have been sent once more since: its quiet time begins anew.
+    .where('state', 'in', ['queued', 'sending', 'sent', 'in_doubt'])
     .executeTakeFirst();
   // Why a rule was disarmed since, or the breaker tripped, is forgotten: a person arms it anew.
   await tx

@@ -407,7 +407,7 @@ describe('a restored database', () => {
   it('starts with all that was open in doubt, sends nothing, keeps what was there', async () => {
     const dataDir = temporaryFolder();
     const store = await openMirror(dataDir);
-    for (const state of ['queued', 'sending', 'sent', 'confirmed', 'refused']) {
+    for (const state of ['queued', 'sending', 'sent', 'in_doubt', 'confirmed', 'refused']) {
       await addPush(store, state, state);
     }
     const { backup } = await createBackup(planIn(dataDir), clock);
@@ -416,14 +416,19 @@ describe('a restored database', () => {
     await clock.advance(60_000);
     const plan = restorePlan(dataDir, backup.path);
     const { inDoubt, kept } = await restoreBackup(plan, clock);
-    expect(inDoubt).toBe(3);
+    expect(inDoubt).toBe(4);
     expect(kept.filter((path) => existsSync(path))).toEqual(kept);
     const after = await openMirror(dataDir);
     const rows = await after.db.selectFrom('outbox').select(['reference', 'state']).execute();
     expect(Object.fromEntries(rows.map((row) => [row.reference, row.state]))).toEqual({
       ...{ queued: 'in_doubt', sending: 'in_doubt', sent: 'in_doubt' },
-      ...{ confirmed: 'confirmed', refused: 'refused' },
+      ...{ in_doubt: 'in_doubt', confirmed: 'confirmed', refused: 'refused' },
     });
+    // Also of what was sent once more since: it may take effect late.
+    const doubts = after.db.selectFrom('outbox').select('in_doubt_since').distinct();
+    expect(await doubts.where('state', '=', 'in_doubt').execute()).toEqual([
+      { in_doubt_since: clock.now() },
+    ]);
     expect(await after.db.selectFrom('audit').select(['action', 'actor']).execute()).toEqual([
       { action: 'restore', actor: 'ann' },
     ]);
