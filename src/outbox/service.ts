@@ -1,4 +1,4 @@
-/** What the outbox needs of the service, besides its client: a reader, and what its errors mean. */
+/** What the outbox needs of the service besides its client: a reader, and what errors mean. */
 import type { SalesOrder, SalesOrderDelivery } from '../client/v1/schemas.ts';
 import {
   ConflictError,

@@ -83,7 +83,7 @@ it('leaves it to a person which one it is where the service made two', async () 
   expect(orderId).toBeNull();
 });
 
-it('is there once although its effect is shown too late, where the service knows the key', async () => {
+it('is there once though it is shown too late, where the service knows the key', async () => {
   const house = await startHouse({
     knobs: { faults: [LOST], orders: { idempotencyKey: 'honour', listingLag: '20m' } },
     settings: {
