@@ -36,7 +36,7 @@ import {
   type Work,
 } from './ledger.ts';
 import { type LookPace, nextLookAt } from './look-times.ts';
-import { classOf, linesOf, wordsOf } from './service.ts';
+import { classOf, isPassing, linesOf, wordsOf } from './service.ts';
 import { settle } from './settle.ts';
 import { createGate, type Gate } from './stops.ts';
 
@@ -179,7 +179,7 @@ async function putOff(
   const { outboxId, reference } = item;
   const now = deps.clock.now();
   const since = await openSince(deps.store.db, item);
-  if (now - since >= deps.limits.deskAfterMs) {
+  if (now - since >= deps.limits.deskAfterMs && !isPassing(error)) {
     const reason = `for too long it could not be looked for: ${wordsOf(error)}`;
     const finding = { found: 'unclear', reason, detail: {} } as const;
     return settleItem(deps, kind, item, { finding, lookedAt: now });

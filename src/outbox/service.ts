@@ -48,6 +48,12 @@ export function classOf(error: unknown): AttemptClass {
   return error instanceof RefusedError ? 'refused' : 'ambiguous';
 }
 
+/** Whether a look failed as in an outage, which ends by itself; what cannot be read does not. */
+export function isPassing(error: unknown): boolean {
+  if (error instanceof LoginAgainError) return true;
+  return error instanceof RetryLaterError && error.code !== 'transport.broken_answer';
+}
+
 export function wordsOf(error: unknown): string {
   return error instanceof RefusedError ? error.words : toError(error).message;
 }

@@ -144,7 +144,7 @@ async function deskWith(row: object, quietMs = 0) {
   const made = { orderId: 7, pendingRefundId: 8 };
   const meanwhile: string[] = [];
   const desk = createDesk({
-    ...{ store, clock, quietMs: () => quietMs },
+    ...{ store, clock, quietMs },
     async confirm() {
       for (const text of meanwhile) await sql.raw(text).execute(store.db);
       return made;

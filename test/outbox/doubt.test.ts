@@ -40,7 +40,7 @@ describe('what can never be looked for', () => {
     const id = await bench.add(1);
     bench.script.look = () => {
       if (bench.sends.length === 0) return NO;
-      throw new RetryLaterError('service.odd_answer', 'its answer cannot be read');
+      throw new RetryLaterError('transport.broken_answer', 'its answer cannot be read');
     };
     bench.script.send = send;
     bench.start();
@@ -54,6 +54,29 @@ describe('what can never be looked for', () => {
     const looks = bench.looks.length;
     await bench.clock.advance(60 * MINUTE);
     expect([bench.looks.length, bench.sends]).toEqual([looks, [id]]);
+  });
+
+  it('waits while the service is away, however long that is', async () => {
+    const bench = await createBench();
+    bench.creates = true;
+    bench.limits.deskAfterMs = 20 * MINUTE;
+    const id = await bench.add(1);
+    let isAway = false;
+    bench.script.look = () => {
+      if (isAway) throw new RetryLaterError('transport.not_sent', 'nothing listens there');
+      return bench.sends.length === 0 ? NO : YES;
+    };
+    bench.script.send = () => {
+      isAway = true;
+      return lost();
+    };
+    bench.start();
+    await bench.clock.advance(120 * MINUTE);
+    expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', desk_reason: null });
+    isAway = false;
+    await bench.clock.advance(60 * MINUTE);
+    expect(await bench.row(id)).toMatchObject({ state: 'confirmed' });
+    expect(bench.sends).toEqual([id]);
   });
 });
 
