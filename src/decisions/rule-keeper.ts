@@ -136,7 +136,7 @@ async function tellLists(
   }));
   const { opened } = await reconcileIncidents(store.db, [LIST_INCIDENT], wanted, clock.now());
   for (const { key: list, detail } of opened) {
-    log.error({ list }, `a list of the rules cannot be read: ${detail.message}`);
+    log.error({ list }, `a list of the rules cannot be read as a whole: ${detail.message}`);
   }
 }
 

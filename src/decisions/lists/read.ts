@@ -17,17 +17,19 @@ const ROWS_MAX = 50_000;
 
 const OWN_COLUMNS = ['account_no', 'currency'] as const;
 
-/** SQL: a field that the ERP adds. One that is not of its declared kind is not known. */
-function extraOfKind(column: string, kind: 'text' | 'true') {
-  const path = `$."${column}"`;
-  return sql`iif(json_type(extra, ${path}) = ${kind}, extra->>${path}, null)`;
+function pathOf(column: string): string {
+  return `$."${column}"`;
 }
 
-/** SQL: the value of the column; fields that the ERP adds stand in `extra`. */
+function isOwn(column: string): column is (typeof OWN_COLUMNS)[number] {
+  return OWN_COLUMNS.some((name) => name === column);
+}
+
+/** SQL: the value of the column; fields that the ERP adds stand in `extra`, if they are texts. */
 function columnValue(column: string) {
-  const own = OWN_COLUMNS.find((name) => name === column);
-  const value = own === undefined ? extraOfKind(column, 'text') : sql.ref(own);
-  return sql<string | null>`${value}`;
+  if (isOwn(column)) return sql<string | null>`${sql.ref(column)}`;
+  const path = pathOf(column);
+  return sql<string | null>`iif(json_type(extra, ${path}) = 'text', extra->>${path}, null)`;
 }
 
 /** SQL: whether the row is chosen. */
@@ -35,19 +37,36 @@ function chosenBy(column: string | undefined) {
   if (column === undefined) return sql<boolean>`true`;
   if (column === 'blocked') return sql<boolean>`blocked = 1`;
   if (column === 'overdue') return sql<boolean>`overdue_days > 0`;
-  return sql<boolean>`${extraOfKind(column, 'true')} = 1`;
+  return sql<boolean>`extra->>${pathOf(column)} = 1`;
+}
+
+/** What is left out because it is no text, in words; undefined when nothing is. */
+async function leftOut(db: Db, column: string, where: string | undefined) {
+  if (isOwn(column)) return undefined;
+  const path = pathOf(column);
+  const row = await db
+    .selectFrom('erp_customer')
+    .select(['account_no', sql<string>`substr(extra->${path}, 1, 80)`.as('value')])
+    .where('deleted_at', 'is', null)
+    .where(chosenBy(where))
+    .where(sql<boolean>`json_type(extra, ${path}) not in ('text', 'null')`)
+    .limit(1)
+    .executeTakeFirst();
+  if (!row) return undefined;
+  const { account_no: account, value } = row;
+  return `${column} of ${account} should be a text, it is ${value}: left out, as all such are`;
 }
 
 /** The ERP has told of no customers at all: nobody can be missing from a list yet. */
 const NO_CUSTOMERS = 'rules.list_empty';
 
+function columnOf({ from }: ListSource): string {
+  return from.slice('erp_customer.'.length);
+}
+
 /** In alphabetical order, each value once. */
-async function readList(
-  db: Db,
-  list: string,
-  { from, where }: ListSource,
-): Promise<readonly string[]> {
-  const column = from.slice('erp_customer.'.length);
+async function readList(db: Db, list: string, source: ListSource): Promise<readonly string[]> {
+  const [column, { where }] = [columnOf(source), source];
   const any = await db
     .selectFrom('erp_customer')
     .select('account_no')
@@ -78,7 +97,10 @@ export interface ListFailure {
 
 interface Read {
   readonly lists: ListsRead;
-  /** Lists that could not be filled; they have what they had before, or nothing. */
+  /**
+   * Lists that could not be filled; they have what they had before, or nothing. And those that
+   * lack what is not of its kind.
+   */
   readonly failed: readonly ListFailure[];
 }
 
@@ -91,7 +113,10 @@ async function readLists(
   const failed: ListFailure[] = [];
   for (const [list, source] of Object.entries(sources)) {
     try {
-      lists[list] = await readList(db, list, source);
+      const values = await readList(db, list, source);
+      const message = await leftOut(db, columnOf(source), source.where);
+      lists[list] = values;
+      if (message !== undefined) failed.push({ list, message });
     } catch (thrown) {
       if (isStoreUnusable(thrown)) throw thrown;
       const had = before[list];

@@ -266,17 +266,33 @@ describe('a list from what the ERP tells', () => {
     expect(lists).toEqual({ late: ['C-0', 'C-1', 'C-4'], owed: ['DKK', 'SEK'] });
   });
 
-  it('leaves out what is not of its declared kind, as the facts do', async () => {
+  it('leaves out what is no text as its column should be, and alarms', async () => {
     const house = await createKeeper();
     await house.customer({ accountNo: 'C-1', extra: { chain: 'North', vip: true } });
     await house.customer({ accountNo: 'C-2', extra: { chain: 12, vip: true } });
-    await house.customer({ accountNo: 'C-3', extra: { chain: 'South', vip: 1 } });
+    await house.customer({ accountNo: 'C-3', extra: { chain: 13, vip: false } });
+    await house.customer({ accountNo: 'C-4', extra: { chain: null, vip: true } });
     house.write(
       'settings.yaml',
       SETTINGS.replace(LIST, `${LIST}, chains: { from: erp_customer.chain, where: vip }`),
     );
     const keeper = await house.open();
     expect(keeper.current().ruleSet.settings.lists.chains).toEqual(['North']);
+    expect(await house.incidents()).toEqual(['chains']);
+    await house.customer({ accountNo: 'C-2', extra: { chain: '12', vip: true } });
+    expect(await keeper.refreshLists()).toBe(true);
+    expect(keeper.current().ruleSet.settings.lists.chains).toEqual(['12', 'North']);
+    expect(await house.incidents()).toEqual([]);
+  });
+
+  it('goes on to choose the rows of an ERP that writes one for true', async () => {
+    const house = await createKeeper();
+    await house.customer({ accountNo: 'C-1', extra: { vip: 1 } });
+    await house.customer({ accountNo: 'C-2', extra: { vip: 0 } });
+    await house.customer({ accountNo: 'C-3', extra: { vip: true } });
+    const loaded = settingsWith('vips: { from: erp_customer.account_no, where: vip }');
+    const filled = await fillLists(house.store.db, loaded, {});
+    expect(filled.ruleSet.settings.lists.vips).toEqual(['C-1', 'C-3']);
   });
 
   it('names only columns that there are, of the right kind', () => {
