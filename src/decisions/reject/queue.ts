@@ -11,11 +11,11 @@ type EntryState = 'waiting' | 'pushing' | 'rejected' | 'stopped' | 'held' | 'wit
 
 interface End {
   /**
-   * `stopped` by a person; `held` by a rail, until a person has looked; `withdrawn`: the rules say
-   * otherwise by now.
+   * `stopped` by a person, here or in the service; `held` by a rail, until a person has looked;
+   * `withdrawn`: the rules say otherwise by now.
    */
   readonly state: 'stopped' | 'held' | 'withdrawn';
-  /** A person's name, or `daemon`. */
+  /** Who a person is, as far as that is known; `external` in the service; or `daemon`. */
   readonly by: string;
   /** The rail that ended it, if one did. */
   readonly rail?: string;
