@@ -59,7 +59,11 @@ function deskBeforeProof(tree: Tree): ConfigProblem[] {
   return [{ at, path, value: undefined, message, hint }];
 }
 
-const ANY_ADDRESS = ['0.0.0.0', '::'];
+/** "::" stands for those of both families. */
+function doMeet(one: string, other: string): boolean {
+  const isAny = [one, other].includes('0.0.0.0') && ![one, other].some((host) => /:/.test(host));
+  return one === other || isAny || [one, other].includes('::');
+}
 
 /** No mistake where the service manager opens the listener's socket: then that is elsewhere. */
 function onePortForBoth(tree: Tree): ConfigProblem[] {
@@ -69,8 +73,8 @@ function onePortForBoth(tree: Tree): ConfigProblem[] {
   };
   const [listener, local] = [settingAt('listener', 'port'), settingAt('local', 'port')];
   if (local.value === 0 || local.value !== listener.value) return [];
-  const hosts = [settingAt('listener', 'host').value, settingAt('local', 'host').value];
-  if (hosts[0] !== hosts[1] && !hosts.some((one) => ANY_ADDRESS.includes(String(one)))) return [];
+  const hostOf = (section: string) => String(settingAt(section, 'host').value);
+  if (!doMeet(hostOf('listener'), hostOf('local'))) return [];
   const isOfListener = local.at.source === 'default';
   const [path, other] = isOfListener ? ['listener', 'local'] : ['local', 'listener'];
   const { at } = isOfListener ? listener : local;

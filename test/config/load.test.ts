@@ -171,6 +171,8 @@ describe('loading a configuration', () => {
   });
 });
 
+const ANYWHERE = '{ port: 8791, host: HOST, public: true, secrets: [{ secret: { env: HOOK } }] }';
+
 describe('settings that depend on each other', () => {
   it.each(['0.0.0.0', '::', '192.168.1.5', '::ffff:10.0.0.1'])(
     'wants public: true and a secret for a listener on %s (L1)',
@@ -300,8 +302,15 @@ describe('settings that depend on each other', () => {
     ["local: { host: '::1', port: 8790 }", undefined],
     ['listener: { port: 0 }\nlocal: { port: 0 }', undefined],
     ['local: { port: 8792 }', undefined],
+    [`listener: ${ANYWHERE.replace('HOST', '0.0.0.0')}`, 'listener.port 6:19'],
+    [`listener: ${ANYWHERE.replace('HOST', "'::'")}`, 'listener.port 6:19'],
+    [`listener: ${ANYWHERE.replace('HOST', "'::'")}\nlocal: { host: '::1' }`, 'listener.port 6:19'],
+    // Of two families: both can listen.
+    [`listener: ${ANYWHERE.replace('HOST', '0.0.0.0')}\nlocal: { host: '::1' }`, undefined],
   ])('warns of one port for both listeners: %s', (settings, place) => {
-    const { warnings } = configIn(`${MINIMAL}${settings}\n`);
+    const { warnings } = configIn(`${MINIMAL}${settings}\n`, {
+      env: { ...ENV, HOOK: HOOK_SECRET },
+    });
     const found = warnings.filter(({ path }) => path.endsWith('.port'));
     const places = found.map(({ path, at }) => `${path} ${at.line}:${at.column}`);
     expect(places).toEqual(place ? [place] : []);
