@@ -3,9 +3,9 @@
  * which data flows, and nowhere else. `openDaemon` opens and checks; `run` works until the signal
  * aborts, then stops in the reverse order and closes the database.
  *
- * Start: lock → database (migrated, durability proved) → rules → service → workers, of which the
- * outbox first turns what was on its way into doubt. A start that fails leaves nothing behind and
- * says why.
+ * Start: lock → addresses → database (migrated, durability proved) → rules → service → workers, of
+ * which the outbox first turns what was on its way into doubt. A start that fails leaves nothing
+ * behind and says why.
  */
 import { join } from 'node:path';
 import { missingAtLevel } from '../client/v1/level.ts';
@@ -15,6 +15,7 @@ import { type KillSwitch, openKillSwitch } from '../decisions/stop/kill-switch.t
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
 import { toError } from '../lib/errors.ts';
+import { holdAddress } from '../lib/http-server.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Scrubber } from '../lib/secret.ts';
 import { headline } from '../ops/headline.ts';
@@ -216,6 +217,20 @@ function tellStart(config: Config, rules: RulesInForce, log: Logger): void {
   }
 }
 
+/**
+ * That both listeners will have their addresses, before anything works: who cannot listen is
+ * started again every few seconds, and would each time log in, send something and leave in doubt
+ * what it had no time to finish.
+ */
+async function checkAddresses(config: Config, { sockets }: ServiceManager): Promise<void> {
+  await using held = new AsyncDisposableStack();
+  const { listener, local } = config;
+  if (sockets.webhook === undefined) {
+    held.use(await holdAddress(listener.host, listener.port, 'listener.port'));
+  }
+  held.use(await holdAddress(local.host, local.port, 'local.port'));
+}
+
 /** Opens and checks everything; a start that fails leaves nothing open. */
 export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daemon> {
   const { clock } = deps;
@@ -226,6 +241,7 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
   makeDataFolder(config.dataDir);
   const folder = lockFolder(join(config.dataDir, 'daemon.lock'));
   opened.defer(() => folder.release());
+  await checkAddresses(config, manager);
   const { store, migrated } = await openStore(storeOptions(config), clock);
   opened.defer(() => store.close());
   const lease = await acquireLease(store, config.store.lockLease, clock);

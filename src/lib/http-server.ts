@@ -2,7 +2,8 @@
  * The one way to make an HTTP server here: fastify with limits set on purpose and one error
  * handler. A server never answers with the text of an internal error.
  */
-import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Server } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { systemClock } from './clock.ts';
 import { ConfigError, toError } from './errors.ts';
@@ -133,6 +134,17 @@ export async function listenOn(
     throw new TypeError('the server does not listen on a TCP port');
   }
   return { url: urlOf(address), port: address.port };
+}
+
+/** Holds an address that nobody else has, until it is disposed of; else throws as `listenOn`. */
+export async function holdAddress(host: string, port: number, setting: string): Promise<Server> {
+  const server = createServer().listen({ host, port });
+  try {
+    await once(server, 'listening');
+    return server;
+  } catch (thrown) {
+    throw cannotListen(host, port, setting, thrown);
+  }
 }
 
 /** The base URL of a server that listens on this address. */

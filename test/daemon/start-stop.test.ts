@@ -1,5 +1,6 @@
+import { once } from 'node:events';
 import { existsSync, mkdirSync, renameSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Daemon, openDaemon } from '../../src/daemon/daemon.ts';
@@ -44,14 +45,21 @@ async function open(
   return openDaemon(config, { clock, random: systemRandom(), log, scrubber: createScrubber() });
 }
 
-async function busyPort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(async () => {
-    await new Promise((resolve) => server.close(resolve));
-  });
-  const address = server.address();
-  return typeof address === 'object' && address !== null ? address.port : 0;
+/**
+ * Another program that listens until the test ends. Below the ports that the system hands out by
+ * itself: no connection of another test may get it while it is free in between.
+ */
+async function takePort(wanted?: number): Promise<{ server: Server; port: number }> {
+  const port = wanted ?? systemRandom().int(10_000, 32_000);
+  const server = createServer().listen(port, '127.0.0.1');
+  onTestFinished(() => server[Symbol.asyncDispose]());
+  try {
+    await once(server, 'listening');
+  } catch (thrown) {
+    if (wanted !== undefined) throw thrown;
+    return takePort();
+  }
+  return { server, port };
 }
 
 /** Everything that a daemon of this folder held can be had again, and no stream has failed. */
@@ -122,36 +130,44 @@ it.each(['', '-wal', '-shm'])(
 );
 
 describe('a daemon that cannot start', () => {
-  it.each(['listener.port', 'local.port'])(
-    'names the address and %s when it is taken',
-    async (path) => {
-      const folder = temporaryFolder();
-      const reference = await startTestReference();
-      const port = await busyPort();
-      const daemon = await open(
-        testConfig(reference, { folder, overrides: [{ path, value: port }] }),
-      );
-      const error = await daemon.run(new AbortController().signal).catch((thrown) => thrown);
-      expect(error).toMatchObject({
-        message: expect.stringMatching(
-          `^cannot listen on 127.0.0.1 port ${port}: another program .*EADDRINUSE`,
-        ),
-        hint: `end the other program, or change ${path}`,
-      });
-      // Not 78, at which no unit starts it again: the other program may end.
-      expect(exitCodeOf(error)).toBe(EXIT.temporary.code);
-      if (path === 'listener.port') expect(await daemon.listenerUrl).toBeUndefined();
-      await expectFree(folder);
-    },
-  );
+  // At once, or while it opens its database.
+  it.each([
+    ['listener.port', 'before'],
+    ['local.port', 'before'],
+    ['listener.port', 'late'],
+    ['local.port', 'late'],
+  ])('names the address and %s when it is taken, %s', async (path, when) => {
+    const folder = temporaryFolder();
+    const reference = await startTestReference();
+    const { server, port } = await takePort();
+    const config = testConfig(reference, { folder, overrides: [{ path, value: port }] });
+    if (when === 'late') server.close();
+    const started = open(config).then(async (daemon) => {
+      await takePort(port);
+      return daemon.run(new AbortController().signal);
+    });
+    const error = await started.catch((thrown) => thrown);
+    expect(error).toMatchObject({
+      message: expect.stringMatching(
+        `^cannot listen on 127.0.0.1 port ${port}: another program .*EADDRINUSE`,
+      ),
+      hint: `end the other program, or change ${path}`,
+    });
+    // Not 78, at which no unit starts it again: the other program may end.
+    expect(exitCodeOf(error)).toBe(EXIT.temporary.code);
+    // It will be started again every few seconds: each time nothing was begun.
+    expect(existsSync(join(folder, 'data', 'mirror.db'))).toBe(when === 'late');
+    if (when === 'late') await expectFree(folder);
+  });
 
   it('names the address that this machine does not have, which may come up', async () => {
     const folder = temporaryFolder();
     const reference = await startTestReference();
     const elsewhere = { path: 'listener.host', value: '192.0.2.1' };
     const overrides = [elsewhere, { path: 'listener.public', value: true }];
-    const daemon = await open(testConfig(reference, { folder, overrides }));
-    const error = await daemon.run(new AbortController().signal).catch((thrown) => thrown);
+    const error = await open(testConfig(reference, { folder, overrides })).catch(
+      (thrown) => thrown,
+    );
     expect(error).toMatchObject({
       message: expect.stringContaining('this machine has no such address (EADDRNOTAVAIL)'),
       hint: 'change listener.host',
