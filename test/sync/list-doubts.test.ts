@@ -51,6 +51,30 @@ describe('a row without a key', () => {
   });
 });
 
+describe('a bad row that one run meets twice', () => {
+  const ODD = ROWS.with(7, { barcode: 'b0007', quantity: 1.5 });
+  const reason = '1 rows were quarantined';
+
+  it('is new to it where it stands in two seasons', async () => {
+    const { list, season, runOf } = await startList('stream');
+    list.seasons = { A: ODD, B: ODD };
+    expect(await runOf(season)).toMatchObject({ outcome: 'partial', reason });
+    expect(await runOf(season)).toMatchObject({ outcome: 'complete' });
+  });
+
+  it('is new to it where it was started over', async () => {
+    const { list, store, run } = await startList('pages');
+    list.rows = ODD;
+    list.beforePage = (page) => page < 2;
+    expect(await run()).toMatchObject({ outcome: 'interrupted' });
+    expect(await aside(store)).toBe(1);
+    list.beforePage = () => true;
+    await store.db.updateTable('stream_state').set({ requested: 'full' }).execute();
+    expect(await run()).toMatchObject({ outcome: 'partial', reason });
+    expect(await run()).toMatchObject({ outcome: 'complete' });
+  });
+});
+
 it('a row that cannot be understood any more is not gone, of a season neither', async () => {
   const { list, store, season, run, runOf } = await startList('stream');
   const odd = ROWS.with(7, { barcode: 'b0007', quantity: 1.5 });

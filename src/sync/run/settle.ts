@@ -39,12 +39,17 @@ const SLICE = 1_000;
 
 const NOTHING = { rowsDeleted: 0, rowsHeld: 0 };
 
-async function newlyQuarantined(store: Store, run: Run): Promise<number> {
+async function newlyQuarantined({ store, clock }: SettleDeps, run: Run): Promise<number> {
   const row = await store.db
     .selectFrom('quarantine')
     .select((eb) => eb.fn.countAll<number>().as('n'))
     .where('source', '=', `run:${run.runId}`)
-    .where('times', '=', 1)
+    .where(({ eb, and, or }) => {
+      // In two seasons, or before the run was started over; never one from a clock that was ahead.
+      const since = eb('first_seen_at', '>', run.startedAt);
+      const metTwice = and([since, eb('first_seen_at', '<=', clock.now())]);
+      return or([eb('times', '=', 1), metTwice]);
+    })
     .executeTakeFirstOrThrow();
   return row.n;
 }
@@ -59,7 +64,7 @@ async function doubtsOf(
   if (end.expectedRows !== undefined && end.expectedRows !== sums.rows) {
     doubts.push(`the service counts ${end.expectedRows} rows, ${sums.rows} came`);
   }
-  const bad = await newlyQuarantined(deps.store, run);
+  const bad = await newlyQuarantined(deps, run);
   if (bad > 0) doubts.push(`${bad} rows were quarantined`);
   else if (sums.keyless > 0) doubts.push(`${sums.keyless} rows have no key that can be read`);
   return doubts;
