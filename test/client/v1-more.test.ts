@@ -6,10 +6,10 @@ import { missingAtLevel } from '../../src/client/v1/level.ts';
 import { ORDER_SPELLING_DEFAULTS, orderBody } from '../../src/client/v1/order-body.ts';
 import { pendingRefundBody } from '../../src/client/v1/refunds.ts';
 import { VARIANT_LIST_DEFAULTS } from '../../src/client/v1/variants.ts';
-import { systemClock } from '../../src/lib/clock.ts';
+import { manualClock, systemClock } from '../../src/lib/clock.ts';
 import { createScrubber, Secret } from '../../src/lib/secret.ts';
 import { type Rig, startRig } from '../reference/support.ts';
-import { impatient, rejection } from './support.ts';
+import { answerJson, envelope, impatient, rejection, startFaulty } from './support.ts';
 import { readAll, v1Client } from './v1-support.ts';
 
 describe('V1, seasons and refunds', () => {
@@ -138,5 +138,47 @@ describe('V1, seasons and refunds', () => {
     expect(missingAtLevel('1.4.4').map(({ since }) => since)).toEqual(['1.4.12']);
     expect(missingAtLevel('1.2.6')).toHaveLength(4);
     expect(missingAtLevel('2.0.0')).toEqual([]);
+  });
+});
+
+describe('a list of variants', () => {
+  const optionsOf = (baseUrl: string, mode: 'stream' | 'pages') => ({
+    ...{ baseUrl, seasonParameter: 'seasonName', idempotencyHeader: undefined },
+    variants: { ...VARIANT_LIST_DEFAULTS, mode, pageRows: 1, batchRows: 1, streamMsMax: 90_000 },
+  });
+
+  it('may take longer as a stream than any other answer', async () => {
+    await using server = await startFaulty((_request, response) => {
+      response.writeHead(200).write('{"status":200,"data":{"variants":[');
+    });
+    const clock = manualClock();
+    const ms = 3_600_000;
+    const deadlines = { connectMs: ms, firstByteMs: ms, idleMs: ms, totalMs: 60_000 };
+    await using transport = impatient({ deadlines, retryWaitsMs: [] }, clock);
+    const client = createV1Client(optionsOf(server.url, 'stream'), { sender: transport });
+    const pull = rejection(readAll(client.stock({})));
+    await expect.poll(() => transport.stats().bytesReceived).toBeGreaterThan(0);
+    await clock.advance(60_000);
+    expect(transport.limiter.active()).toBe(1);
+    await clock.advance(30_000);
+    expect(await pull).toMatchObject({ code: 'transport.total_timeout' });
+  });
+
+  it('is asked for no further when it is called off, or nobody reads on', async () => {
+    const variants = [{ barcode: 'A', quantity: 1 }];
+    await using server = await startFaulty((request, response) => {
+      // Only two pages come.
+      if (!/page=[12]&/.test(request.url ?? '')) return;
+      answerJson(response, 200, envelope(200, { count: 9, variants }));
+    });
+    await using transport = impatient({ retryWaitsMs: [] });
+    const client = createV1Client(optionsOf(server.url, 'pages'), { sender: transport });
+    const outer = new AbortController();
+    const calledOff = rejection(readAll(client.stock({}, { signal: outer.signal })));
+    await expect.poll(() => server.seen.length).toBe(2 + VARIANT_LIST_DEFAULTS.pagesAheadMax);
+    outer.abort(new Error('stopped'));
+    expect(await calledOff).toMatchObject({ message: 'stopped' });
+    for await (const { next } of client.stock({}).batches) if (next > 2) break;
+    await expect.poll(() => transport.limiter.active()).toBe(0);
   });
 });

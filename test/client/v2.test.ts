@@ -321,6 +321,24 @@ describe('V2 answers', () => {
     );
   });
 
+  it('asks no further when it is called off, or nobody reads on', async () => {
+    await using server = await startFaulty((request, response) => {
+      // The second page never comes.
+      if (request.url?.includes('offset')) return;
+      answerJson(response, 200, { data: [brand('1')], links: { next: '?page[offset]=1' } });
+    });
+    await using transport = impatient({ retryWaitsMs: [] });
+    const paging = { pageRows: 1, follow: 'links' } as const;
+    const client = createV2Client({ baseUrl: server.url, paging }, transport);
+    const outer = new AbortController();
+    const calledOff = rejection(pagesOf(client.collection('brand', {}, { signal: outer.signal })));
+    await expect.poll(() => server.seen.length).toBe(2);
+    outer.abort(new Error('stopped'));
+    expect(await calledOff).toMatchObject({ message: 'stopped' });
+    for await (const _ of client.collection('brand').pages) break;
+    await expect.poll(() => transport.limiter.active()).toBe(0);
+  });
+
   it('gives the link to the portal, and is in doubt about an odd answer to a write', async () => {
     const link = { url: 'https://portal/#t=1', expiresAt: '2026-01-01T00:00:00Z' };
     await serve(

@@ -24,10 +24,10 @@ async function startColors(follow: 'token' | 'links') {
   return { ...pull, colors, deleted };
 }
 
-/** A service whose pages of colors are what `answer` gives for their query; undefined is a 503. */
+/** Pages of colors as `answer` gives them for their query; else a status, usually 503. */
 async function startPages(
   options: SourceOptions,
-  answer: (query: URLSearchParams) => object | undefined,
+  answer: (query: URLSearchParams) => object | number | undefined,
 ) {
   const clients = await startClients((request, response) => {
     if (request.url?.endsWith('/auth/login')) {
@@ -35,7 +35,8 @@ async function startPages(
       return;
     }
     const page = answer(new URL(request.url ?? '', 'http://x').searchParams);
-    answerJson(response, page ? 200 : 503, page ?? {});
+    if (typeof page === 'object') answerJson(response, 200, page);
+    else answerJson(response, page ?? 503, {});
   }, options);
   const store = await temporaryStore(systemClock());
   return { store, ...runsOn(runnerOf(store)), colors: createPdmStream(clients.v2, 'colors', FUSE) };
@@ -163,6 +164,66 @@ describe('a list without links', () => {
       return { data, meta: { pageToken: 't' } };
     });
     expect(await run(colors)).toMatchObject({ outcome: 'complete', rows: 4, reason: null });
+  });
+});
+
+describe('pages that lead on', () => {
+  const red = (id: string) => ({ type: 'color', id, attributes: { name: 'red' } });
+  const links = { resourceRows: 2, follow: 'links' } as const;
+  const linkOf = (query: URLSearchParams, place: string) => {
+    query.set(`page[${place}]`, '2');
+    return `?${query}`;
+  };
+
+  it.each([400, 404, 410])('are read from the first one when they are gone: %i', async (status) => {
+    let isGone = true;
+    const { run, colors } = await startPages(links, (query) => {
+      const offset = Number(query.get('page[offset]'));
+      if (offset === 2 && isGone) return status;
+      const data = ['1', '2', '3'].slice(offset, offset + 2).map(red);
+      return { data, links: { next: offset === 0 ? linkOf(query, 'offset') : null } };
+    });
+    const reason = expect.stringContaining('the page is gone');
+    expect(await run(colors)).toMatchObject({ outcome: 'interrupted', reason });
+    isGone = false;
+    expect(await run(colors)).toMatchObject({ outcome: 'complete', rows: 3 });
+  });
+
+  it('prove nothing where there is nothing, also to a run that was cut off before', async () => {
+    let isCutOff = false;
+    const { run, colors } = await startPages(links, (query) => {
+      if (!query.has('page[offset]')) {
+        return { data: ['1', '2'].map(red), links: { next: linkOf(query, 'offset') } };
+      }
+      return isCutOff ? undefined : { data: [], links: { next: null } };
+    });
+    const partial = { outcome: 'partial', reason: 'a page that was announced is empty' };
+    expect(await run(colors)).toMatchObject(partial);
+    isCutOff = true;
+    expect(await run(colors)).toMatchObject({ outcome: 'interrupted' });
+    isCutOff = false;
+    expect(await run(colors)).toMatchObject(partial);
+  });
+
+  it('are full where their links tell no places', async () => {
+    let first = ['1'];
+    const { run, colors } = await startPages(links, (query) =>
+      query.has('page[cursor]')
+        ? { data: [red('3')], links: { next: null } }
+        : { data: first.map(red), links: { next: linkOf(query, 'cursor') } },
+    );
+    expect(await run(colors)).toMatchObject({ outcome: 'partial', reason: '1 rows were skipped' });
+    first = ['1', '2'];
+    expect(await run(colors)).toMatchObject({ outcome: 'complete', rows: 3 });
+  });
+
+  it('are asked for by the token that only the first one told', async () => {
+    const { run, colors } = await startPages({ resourceRows: 2 }, (query) => {
+      const offset = Number(query.get('page[offset]'));
+      const data = ['1', '2', '3', '4', '5'].slice(offset, offset + 2).map(red);
+      return { data, ...(offset === 0 ? { meta: { pageToken: 't' } } : {}) };
+    });
+    expect(await run(colors)).toMatchObject({ outcome: 'complete', rows: 5 });
   });
 });
 
