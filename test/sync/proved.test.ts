@@ -287,6 +287,25 @@ describe('pages that are proved unchanged', () => {
     expect(await stored(second)).toMatchObject({ checkpoint: '{"next":3}', pages: 201 });
   });
 
+  it('are not proved before what was written apart has lost its proof', async () => {
+    const { store, clock, second } = await house();
+    await store.transaction(async (tx) => {
+      const records = [{ barcode: 'b105', quantity: 7 }];
+      await writeStockVariants(tx, records, { source: ORDERED_SOURCE, readSeq: 1, at: 0 });
+    });
+    const inner = createPageWriter({ store, clock });
+    const { promise: isOpen, resolve: open } = Promise.withResolvers<void>();
+    const writer: PageWriter = { ...inner, distrust: () => isOpen.then(() => inner.distrust()) };
+    const pages = createVariantPages({ store, clock, writer });
+    // The first pages may be there before the look at all segments has ended.
+    const all = [pages.begin(second), ...[0, 1, 2, 3].map((n) => write(pages, second, n))];
+    for (let turn = 0; turn < 50; turn += 1) await nextTurn();
+    open();
+    await Promise.all(all);
+    const row = store.db.selectFrom('stock_variant').select('quantity');
+    expect(await row.where('barcode', '=', 'b105').executeTakeFirst()).toEqual({ quantity: 1 });
+  });
+
   it('are read all the same where a row was written apart from the list since', async () => {
     const { store, pages, stored, second } = await house();
     await store.transaction(async (tx) => {

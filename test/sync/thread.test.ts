@@ -200,6 +200,31 @@ describe('the threads of the bulk streams', () => {
     await expect(census).rejects.toMatchObject({ code: 'store.damaged' });
   });
 
+  it('tell damage that they meet when they are asked', async () => {
+    const store = await temporaryStore();
+    const { path, turns } = store;
+    await store.close();
+    await damage(path, 'stock_variant');
+    const threads = startThreads({ path, turns, files: filesOf(path) });
+    const census = threads.writer.census(STOCK, 'stock', 'run:1');
+    await expect(census).rejects.toMatchObject({ code: 'store.damaged' });
+  });
+
+  it('start anew after one that died, which keeps the log from nobody', async () => {
+    const store = await temporaryStore(systemClock());
+    const { writer } = startThreads(store);
+    const ask = () => writer.census(STOCK, 'stock', 'run:1');
+    const nothing = { live: 0, duplicates: 0, missing: [] };
+    expect(await ask()).toEqual(nothing);
+    expect(isLogTaken(store.turns)).toBe(true);
+    // No page at all: the thread falls over it.
+    const broken = writer.write(Object.assign(JSON.parse('{}'), { json: new Uint8Array(1) }));
+    await expect(broken).rejects.toThrow(/ended: /);
+    expect(isLogTaken(store.turns)).toBe(false);
+    expect(await ask()).toEqual(nothing);
+    expect(isLogTaken(store.turns)).toBe(true);
+  });
+
   it('say so when they cannot open the database, and keep nothing alive', async () => {
     const threads = createBulkThreads({
       path: '/nowhere/mirror.db',
