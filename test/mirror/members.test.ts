@@ -40,3 +40,11 @@ describe('a time of the wire', () => {
     expect(members.rest()).toEqual({ createdAt });
   });
 });
+
+it('an integer that is none is kept as it came', () => {
+  const odd = { a: 1.5, b: 2 ** 53, c: '7', d: 7 };
+  const members = membersOfOwn({ ...odd });
+  const read = Object.keys(odd).map((name) => members.integer(name));
+  expect(read).toEqual([null, null, null, 7]);
+  expect(members.rest()).toEqual({ ...odd, d: undefined });
+});

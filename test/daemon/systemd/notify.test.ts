@@ -86,6 +86,36 @@ it('feeds the watchdog while workers make progress, and starves it when one is s
   await Promise.all([done, clock.advance(60_000)]);
 });
 
+it('takes a worker for stuck by its own silence alone', async () => {
+  const clock = manualClock();
+  const pulse = createPulse(clock);
+  const names = ['later', 'woken', 'waits', 'begun'];
+  const of = (
+    name: string,
+    state: 'running' | 'waiting' = 'running',
+    sinceStartMs = STUCK_MS * 9,
+  ) => ({ name, state, sinceStartMs, restarts: 0, lastError: undefined });
+  const stuck = () => pulse.stuck([of('later'), of('woken'), of('waits', 'waiting'), of('begun')]);
+  for (const name of names) pulse.clockOf(name).now();
+  pulse.clockOf('later').after(STUCK_MS * 2, () => undefined);
+  pulse.clockOf('begun').now();
+  const wake = new AbortController();
+  const asleep = pulse
+    .clockOf('woken')
+    .sleep(STUCK_MS * 9, wake.signal)
+    .catch(() => undefined);
+  wake.abort();
+  await asleep;
+  await clock.advance(STUCK_MS + 1);
+  expect(stuck()).toEqual(['woken', 'begun']);
+  expect(pulse.stuck([of('begun', 'running', 1)])).toEqual([]);
+  await clock.advance(STUCK_MS);
+  expect(stuck()).toEqual(['woken', 'begun']);
+  // Its task was done in time; what came of it was not.
+  await clock.advance(STUCK_MS);
+  expect(stuck()).toEqual(['later', 'woken', 'begun']);
+});
+
 it('says nothing where nobody listens', async () => {
   const notifier = createNotifier({ PATH: '/nowhere' }, process.pid, silentLogger());
   await notifier.tell('READY=1');
