@@ -9,7 +9,7 @@ import { createScrubber } from '../../src/lib/secret.ts';
 import { createReadSequence } from '../../src/store/state.ts';
 import { createVariantPages } from '../../src/sync/bulk/variant-pages.ts';
 import { createSyncOperations } from '../../src/sync/operations.ts';
-import { readProgress } from '../../src/sync/overview.ts';
+import { listStreams, readProgress } from '../../src/sync/overview.ts';
 import { createPlanner } from '../../src/sync/planner.ts';
 import { createOutages } from '../../src/sync/run/outages.ts';
 import { runStream } from '../../src/sync/run/run-stream.ts';
@@ -271,6 +271,29 @@ describe('who follows a run', () => {
     await hear();
     expect(heard).toEqual([null, null, 'busy']);
   });
+
+  it('hears of no run before the one it asked for, and whether there is a daemon', async () => {
+    const { store, clock, run } = await startRuns(async () => undefined);
+    const follow = () => readProgress(store.db, 'stock', clock.now());
+    await run();
+    expect(await follow()).toMatchObject({ progress: { run: { runId: 1 } }, isAlive: false });
+    const now = clock.now();
+    const lease = { name: 'daemon', holder: 'x', acquired_at: now, fencing: 1 };
+    await store.db
+      .insertInto('lease')
+      .values({ ...lease, expires_at: now + MINUTE })
+      .execute();
+    await store.db.updateTable('stream_state').set({ requested: 'run' }).execute();
+    expect(await follow()).toEqual({ progress: undefined, isAlive: true });
+    await clock.advance(MINUTE);
+    expect((await follow()).isAlive).toBe(false);
+  });
+});
+
+it('a stream that was never complete is stale', async () => {
+  const { store, clock } = await startRuns(async () => undefined);
+  const settings = { stock: { schedule: '* * * * *', freshness: MINUTE } };
+  expect(await listStreams(store.db, settings, clock.now())).toMatchObject([{ stale: true }]);
 });
 
 type Runs = Awaited<ReturnType<typeof startRuns>>;
