@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { writeStockVariants } from '../../src/mirror/catalog/apart.ts';
+import { BRAND } from '../../src/mirror/catalog/names.ts';
 import { STOCK_VARIANT } from '../../src/mirror/catalog/variant.ts';
 import { writeDeliveries } from '../../src/mirror/delivery.ts';
-import { writeNew } from '../../src/mirror/entity.ts';
+import { writeNew, writeRows } from '../../src/mirror/entity.ts';
+import { compareSegments, writePage } from '../../src/mirror/list.ts';
 import { prepareRow, rowsInOrder } from '../../src/mirror/prepared.ts';
 import { quarantineRows } from '../../src/mirror/quarantine.ts';
 import {
@@ -67,6 +69,26 @@ describe('the mirror', () => {
     expect(JSON.parse((await changes(store))[1]?.diff ?? '')).toEqual({
       extra: ['{"a":{"b":1,"c":[1,2]},"d":2}', '{"d":2,"a":{"c":[2,1],"b":1}}'],
     });
+  });
+
+  it('looks again at what a list told that was asked for before a newer answer', async () => {
+    const store = await temporaryStore();
+    const place = { stream: 'brands', part: '' };
+    const list = async (novelty: number, seq: number) => {
+      const rows = [{ brandName: 'a', novelty }];
+      const one = { firstRow: 0, rowCount: 1, digest: `0${novelty}` };
+      const segment = { ...one, read: () => ({ rows, rejects: [] }) };
+      const page = await compareSegments(store.db, BRAND, place, [segment]);
+      return store.transaction((tx) => writePage(tx, BRAND, place, page, read(seq)));
+    };
+    await list(1, 1);
+    const newer = [BRAND.toRow({ brandName: 'a', novelty: 2 })];
+    await store.transaction((tx) => writeRows(tx, BRAND, newer, read(3)));
+    expect(await list(1, 2)).toMatchObject({ changed: 0 });
+    expect(await list(3, 2)).toMatchObject({ changed: 0 });
+    // The same bytes once more, and now nothing is newer.
+    expect(await list(3, 4)).toMatchObject({ changed: 1 });
+    expect(await list(3, 5)).toMatchObject({ changed: 0, unchanged: 1 });
   });
 
   it('inserts new rows without a look, and none of them when one is known', async () => {

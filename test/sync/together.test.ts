@@ -125,6 +125,18 @@ describe('pages that share a commit', () => {
     ]);
   });
 
+  it('keep what is known between two segments that have changed', async () => {
+    const page = (quantity: number): Page =>
+      Array.from({ length: 12 }, (_, at) => [at, at === 0 || at === 11 ? quantity : 1]);
+    const { told, segments } = await pulled([[page(1)], [page(2)]], false);
+    expect(told[1]).toMatchObject({ rows: 12, changed: 2 });
+    expect(segments.map(({ first_row, keys }) => [first_row, keys])).toEqual([
+      [0, '["b0","b1","b2","b3"]'],
+      [4, '["b4","b5","b6","b7"]'],
+      [8, '["b8","b9","b10","b11"]'],
+    ]);
+  });
+
   it('are of the last word where a row comes twice', async () => {
     const list: readonly Page[] = [[[1, 5]], [[1, 6]], [[1, 7]]];
     const { rows, changes } = await pulled([list], false);
