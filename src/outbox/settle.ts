@@ -144,8 +144,10 @@ async function verdictOfAbsence(
     const after = (await absences(tx, item.outboxId, since, now)).filter(
       (at) => at >= since + pace.quietMs,
     );
-    const proved = after.length > 1 && (after.at(-1) ?? 0) - (after[0] ?? 0) >= pace.everyMs;
-    if (!proved) return stillInDoubt(item, policy, now);
+    const [first, last] = [after[0], after.at(-1)];
+    if (first === undefined || last === undefined) return stillInDoubt(item, policy, now);
+    // It is half of the proof, however late it came: after an outage, or a rest, of days.
+    if (last - first < pace.everyMs) return lookAgain(since, policy, now);
     if (answered) return desk(now, since, 'the service answered that it took it, and has it not');
   } else if (answered) return ended('refused', now, { in_doubt_since: null }, PUT_BACK);
   if (policy.conflictEnds) {
@@ -169,7 +171,11 @@ function stillInDoubt(item: OutboxItem, policy: Policy, now: number): Verdict {
   if (now - since >= policy.deskAfterMs) {
     return desk(now, since, 'for too long it could be neither found nor proved absent');
   }
-  const change = { in_doubt_since: since, due_at: nextLookAt(since, policy.pace, now) };
+  return lookAgain(since, policy, now);
+}
+
+function lookAgain(since: number, { pace }: Policy, now: number): Verdict {
+  const change = { in_doubt_since: since, due_at: nextLookAt(since, pace, now) };
   return { state: 'in_doubt', ended: false, reason: undefined, change };
 }
 

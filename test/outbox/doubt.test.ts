@@ -78,6 +78,27 @@ describe('what can never be looked for', () => {
     expect(await bench.row(id)).toMatchObject({ state: 'confirmed' });
     expect(bench.sends).toEqual([id]);
   });
+
+  it('is proved absent by two looks also after an outage, or a rest, of days', async () => {
+    const bench = await createBench();
+    bench.creates = true;
+    bench.limits.deskAfterMs = 20 * MINUTE;
+    const id = await bench.add(1);
+    bench.script.send = lost;
+    const { stop } = bench.start();
+    await bench.clock.advance(MINUTE);
+    await stop();
+    await bench.clock.advance(120 * MINUTE);
+    bench.script.send = () => ({ orderId: 7 });
+    bench.script.look = () => (bench.sends.length === 1 ? NO : YES);
+    bench.start();
+    await bench.clock.advance(0.9 * MINUTE);
+    expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', desk_reason: null });
+    expect(bench.sends).toEqual([id]);
+    await bench.clock.advance(1.2 * MINUTE);
+    expect(await bench.row(id)).toMatchObject({ state: 'confirmed' });
+    expect(bench.sends).toEqual([id, id]);
+  });
 });
 
 it('waits for twice the time after which an effect was last seen to come', async () => {
