@@ -21,7 +21,7 @@ import { createOrderKind } from '../outbox/kinds/order.ts';
 import { createPendingRefundKind } from '../outbox/kinds/pending-refund.ts';
 import { createRefundStatusKind } from '../outbox/kinds/refund-status.ts';
 import { createStyleKind } from '../outbox/kinds/style.ts';
-import { unlessGone } from '../outbox/service.ts';
+import { DELIVERY_MISSING, unlessGone } from '../outbox/service.ts';
 import type { OutboxStops } from '../outbox/stops.ts';
 import { createOrderedStock } from '../outbox/watch/ordered-stock.ts';
 import { createWatch } from '../outbox/watch/watch.ts';
@@ -89,7 +89,7 @@ export function createDeliveryReader(
     if (found) return { ...found, contentHash: await contentHashOf(store, found) };
     // Deliveries are never removed: the list was cut short, or its row could not be read.
     const text = `order ${orderId} is shown without its delivery ${orderDeliveryId}`;
-    throw new RetryLaterError('outbox.delivery_missing', text);
+    throw new RetryLaterError(DELIVERY_MISSING, text);
   };
 }
 

@@ -48,10 +48,14 @@ export function classOf(error: unknown): AttemptClass {
   return error instanceof RefusedError ? 'refused' : 'ambiguous';
 }
 
+/** A delivery that is not shown may be a row that cannot be read. */
+export const DELIVERY_MISSING = 'outbox.delivery_missing';
+const UNREADABLE = new Set(['transport.broken_answer', DELIVERY_MISSING]);
+
 /** Whether a look failed as in an outage, which ends by itself; what cannot be read does not. */
 export function isPassing(error: unknown): boolean {
   if (error instanceof LoginAgainError) return true;
-  return error instanceof RetryLaterError && error.code !== 'transport.broken_answer';
+  return error instanceof RetryLaterError && !UNREADABLE.has(error.code);
 }
 
 export function wordsOf(error: unknown): string {

@@ -1,5 +1,6 @@
 /** Orders that the service takes otherwise than they were sent, or more often. */
 import { expect, it, vi } from 'vitest';
+import { enqueueDeliveryStatus } from '../../src/outbox/enqueue.ts';
 import { compareOrder } from '../../src/outbox/kinds/compare.ts';
 import { until } from '../support/house.ts';
 import { type House, type HouseParts, startHouse } from './house.ts';
@@ -130,4 +131,35 @@ it('tells each way in which an order differs from what was sent', () => {
     lines: [],
     rest: ['freight: sent 5.00, shown 7.00', 'season: sent AW27, shown SS28'],
   });
+});
+
+it('leaves a decision to a person that cannot be read back because of its delivery', async () => {
+  const house = await startHouse({ settings: { ...CALM, 'outbox.deskAfter': '1m' } });
+  const { book, trade } = house.reference.world;
+  const { orderId } = await house.until(await put(house), 'confirmed');
+  const order = book.orders.get(orderId ?? 0);
+  const { orderDeliveryId = 0 } = (order && trade.packAll(order)) ?? {};
+  const { deliveries } = book;
+  const ofOrder: (id: number) => readonly { readonly status: string }[] =
+    deliveries.ofOrder.bind(deliveries);
+  const list = vi.spyOn<{ ofOrder: (id: number) => unknown }, 'ofOrder'>(deliveries, 'ofOrder');
+  list.mockImplementation((id) =>
+    ofOrder(id).map((one) => (one.status === 'accepted' ? { ...one, status: 7 } : one)),
+  );
+  const change = {
+    orderId: orderId ?? 0,
+    orderDeliveryId,
+    from: 'pending',
+    decisionId: 1,
+  } as const;
+  const id = await house.store.transaction((tx) =>
+    enqueueDeliveryStatus(tx, { ...change, to: 'accepted' }, house.clock.now()),
+  );
+  house.outbox.nudge();
+  const begun = house.clock.now();
+  const left = await until('a person, or ten minutes', async () => {
+    const push = await house.until(id, 'queued', 'sending', 'sent', 'in_doubt');
+    return push.deskReason || house.clock.now() > begun + 600_000 ? push : undefined;
+  });
+  expect(left.deskReason).toMatch(/could not be looked for: order \d+ is shown without/);
 });
