@@ -169,6 +169,19 @@ describe('a pending refund whose answer is lost', () => {
     await house.outbox.desk.resolve(second, confirmed, { actor: 'ann', reason: 'seen' });
     await house.until(second, 'confirmed');
   });
+
+  it('is asked for again where the one like it is what another document has become', async () => {
+    const { house, first, second } = await asked('before', (one) =>
+      'status' in one && one.status === 'confirmed' ? undefined : one,
+    );
+    const { book, trade } = house.reference.world;
+    const made = book.pendingRefunds.get(first.pendingRefundId ?? 0);
+    if (made) trade.confirmRefund(made);
+    await house.settled();
+    const state = await house.until(second, 'confirmed', 'in_doubt');
+    expect(state).toMatchObject({ state: 'confirmed', deskReason: null, attempts: 2 });
+    expect([askedWith(house, 'R-1'), askedWith(house, 'R-2')]).toEqual([1, 1]);
+  });
 });
 
 describe('a pending refund that the service has under its reference', () => {

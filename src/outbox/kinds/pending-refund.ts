@@ -81,6 +81,19 @@ async function candidates(
   return pending.filter(({ pendingRefundId }) => !others.has(pendingRefundId));
 }
 
+/** What other documents of this order have become. */
+async function claimed({ db }: Store, { outboxId, lane }: OutboxItem): Promise<Set<unknown>> {
+  const others = await db
+    .selectFrom('outbox')
+    .select('result')
+    .where('lane', '=', lane)
+    .where('kind', '=', 'pending_refund')
+    .where('outbox_id', '!=', outboxId)
+    .where('state', '!=', 'canceled')
+    .execute();
+  return new Set(others.map(({ result }) => readResult(result).pendingRefundId));
+}
+
 /** Those with this reference; where the service shows none at all, undefined. */
 function byReference(pending: readonly PendingRefund[], item: OutboxItem) {
   if (pending.length > 0 && pending.every(({ reference }) => !reference)) return undefined;
@@ -157,7 +170,10 @@ async function findInBoth(
   const finding = findIn(item, await candidates(deps, item, lists.pending), count);
   if (finding.found !== 'no') return finding;
   const confirmed = await candidates(deps, item, unlisted(lists));
-  const ids = alike(confirmed, refundOf(item).refund).map((one) => one.pendingRefundId);
+  const others = await claimed(deps.store, item);
+  const ids = alike(confirmed, refundOf(item).refund)
+    .map((one) => one.pendingRefundId)
+    .filter((id) => !others.has(id));
   if (ids.length === 0) return finding;
   const reason = `it may be confirmed already: like it, but not listed any more: ${ids.join(', ')}`;
   return { found: 'unclear', reason, detail: { ...finding.detail, pendingRefundIds: ids } };
