@@ -1,4 +1,5 @@
 /** What the outbox needs of the service besides its client: a reader, and what errors mean. */
+import type { V1Client } from '../client/v1/client.ts';
 import type { SalesOrder, SalesOrderDelivery } from '../client/v1/schemas.ts';
 import {
   ConflictError,
@@ -40,6 +41,17 @@ export async function unlessGone<T>(reading: Promise<T>): Promise<T | undefined>
     if (isGone(error)) return undefined;
     throw error;
   }
+}
+
+/** Whether a refund has come of it: then the pending one need not be shown any more. */
+export async function isRefunded(
+  v1: Pick<V1Client, 'refunds'>,
+  orderId: number,
+  pendingRefundId: number,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const refunds = await unlessGone(v1.refunds(orderId, { priority: 'push', signal }));
+  return refunds?.rows.some((one) => one.pendingRefundId === pendingRefundId) ?? false;
 }
 
 export function classOf(error: unknown): AttemptClass {

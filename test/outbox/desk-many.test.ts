@@ -275,6 +275,7 @@ it('takes for a document only what has its reference at the service, or none', a
         const row = { pendingRefundId, orderId, status: 'pending', reference: shown };
         return { value: pendingRefundSchema.parse({ ...row, refundLineItems: [] }), startedAt: 0 };
       },
+      refunds: async () => ({ rows: [], rejects: [], count: 0, startedAt: 0 }),
     },
     v2: undefined,
     async readOrder(orderId) {

@@ -182,6 +182,46 @@ describe('a pending refund whose answer is lost', () => {
     expect(state).toMatchObject({ state: 'confirmed', deskReason: null, attempts: 2 });
     expect([askedWith(house, 'R-1'), askedWith(house, 'R-2')]).toEqual([1, 1]);
   });
+
+  it('can be said to be one that is not shown at all any more, but confirmed', async () => {
+    const known = new Set<unknown>();
+    const { house, second } = await asked('after', (one) => {
+      if (!('reference' in one) || one.reference === 'R-1') return one;
+      known.add(one);
+      return undefined;
+    });
+    const { book, trade } = house.reference.world;
+    await until('the first look', () => known.size > 0 || undefined);
+    const made = book.pendingRefunds.all.find(({ reference }) => reference === 'R-2');
+    if (made) trade.confirmRefund(made);
+    await house.settled();
+    const id = made?.pendingRefundId ?? 0;
+    const get = book.pendingRefunds.get.bind(book.pendingRefunds);
+    vi.spyOn(book.pendingRefunds, 'get').mockImplementation((one) =>
+      one === id ? undefined : get(one),
+    );
+    const confirmed = { as: 'confirmed', id: String(id) } as const;
+    await house.outbox.desk.resolve(second, confirmed, { actor: 'ann', reason: 'seen' });
+    expect(await house.until(second, 'confirmed')).toMatchObject({ pendingRefundId: id });
+  });
+
+  it('is confirmed by its refund where it is not shown any more', async () => {
+    const house = await startHouse({ settings: { 'outbox.deskAfter': '1m' } });
+    const barcode = await ordered(house);
+    const { book, trade } = house.reference.world;
+    const get = vi.spyOn(book.pendingRefunds, 'get').mockReturnValue(undefined);
+    onTestFinished(() => get.mockRestore());
+    const lines = [{ barcode, quantity: 1 }];
+    const id = await house.put('pending_refund', 'R-1', { orderReference: 'A-1', lines });
+    await house.until(id, 'in_doubt');
+    const [made] = book.pendingRefunds.all;
+    const refund = made && trade.confirmRefund(made);
+    await house.settled();
+    const { orderRefundId } = refund ?? {};
+    expect(await house.until(id, 'confirmed', 'in_doubt')).toMatchObject({
+      ...{ state: 'confirmed', pendingRefundId: made?.pendingRefundId, orderRefundId },
+    });
+  });
 });
 
 describe('a pending refund that the service has under its reference', () => {

@@ -9,12 +9,12 @@ import { RefusedError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { referenceKey } from '../documents.ts';
-import { type ReadOrder, unlessGone } from '../service.ts';
+import { isRefunded, type ReadOrder, unlessGone } from '../service.ts';
 import type { DeskRow } from './selection.ts';
 
 export interface ConfirmationDeps {
   readonly store: Store;
-  readonly v1: Pick<V1Client, 'pendingRefund'>;
+  readonly v1: Pick<V1Client, 'pendingRefund' | 'refunds'>;
   readonly v2: Pick<V2Client, 'resource'> | undefined;
   readonly readOrder: ReadOrder;
 }
@@ -91,8 +91,10 @@ export function createConfirmation({ store, v1, v2, readOrder }: ConfirmationDep
     const orderId = known?.order_id;
     if (!orderId) return missing(row, 'order that this refund is known to belong to');
     const read = await unlessGone(v1.pendingRefund(orderId, pendingRefundId));
-    if (!read) return missing(row, `pending refund ${pendingRefundId} of order ${orderId}`);
-    requireReference(row, read.value.reference, `pending refund ${pendingRefundId}`);
+    if (!read && !(await isRefunded(v1, orderId, pendingRefundId))) {
+      return missing(row, `pending refund ${pendingRefundId} of order ${orderId}`);
+    }
+    if (read) requireReference(row, read.value.reference, `pending refund ${pendingRefundId}`);
     const cause = `outbox:${row.outboxId}`;
     await readOrder(orderId, { cause, priority: 'read', refunds: true, signal });
     return { orderId, pendingRefundId };

@@ -13,7 +13,7 @@ import { readResult } from '../document-state.ts';
 import { newPendingRefundOf, readBody, referenceKey } from '../documents.ts';
 import type { Clearance, Finding, OutboxItem, OutboxKind } from '../item.ts';
 import { refundableProblems } from '../preflight/refund.ts';
-import { type ReadOrder, unlessGone } from '../service.ts';
+import { isRefunded, type ReadOrder, unlessGone } from '../service.ts';
 import { disowned, knownBefore } from './baseline.ts';
 import { comparePendingRefund } from './compare.ts';
 import { orderIdOf } from './find-order.ts';
@@ -192,6 +192,9 @@ async function look(
       const call = { priority: 'read', signal } as const;
       const read = await unlessGone(deps.v1.pendingRefund(orderId, pendingRefundId, call));
       if (read) return judge(item, read.value);
+      if (await isRefunded(deps.v1, orderId, pendingRefundId, signal)) {
+        return { found: 'yes', detail: { pendingRefundId, orderId, shown: false } };
+      }
       return { found: 'no', complete: false, detail: { pendingRefundId, shown: false } };
     }
     const lists = await listed(deps, orderId, signal);
