@@ -37,6 +37,8 @@ export interface Restored {
   readonly createdAt: string;
   /** Pushes that are in doubt now. */
   readonly inDoubt: number;
+  /** Reject rules that were armed, and are not any more. */
+  readonly disarmed: readonly string[];
   /** Where the files are that were there before. */
   readonly kept: readonly string[];
 }
@@ -105,12 +107,15 @@ async function doubtEverything(tx: Tx, plan: RestorePlan, createdAt: string, clo
     // What was in doubt then may have been sent once more since: its quiet time begins anew.
     .where('state', 'in', ['queued', 'sending', 'sent', 'in_doubt'])
     .executeTakeFirst();
+  const inDoubt = Number(numUpdatedRows);
   // Why a rule was disarmed since, or the breaker tripped, is forgotten: a person arms it anew.
-  await tx
+  const ended = await tx
     .updateTable('arming')
     .set({ ended_at: now, ended_by: plan.actor, end_reason: `restored, as of ${createdAt}` })
     .where('ended_at', 'is', null)
+    .returning(['rule_id', 'expires_at'])
     .execute();
+  const disarmed = ended.filter((one) => one.expires_at > now).map((one) => one.rule_id);
   // The mirror is old as well: every stream is read again, as a whole.
   await tx.updateTable('stream_state').set({ due_at: now, requested: 'full' }).execute();
   // Whatever was ordered since the backup has a higher number.
@@ -126,10 +131,10 @@ async function doubtEverything(tx: Tx, plan: RestorePlan, createdAt: string, clo
     .values({
       ...{ at: now, actor: plan.actor, action: 'restore', subject: 'mirror.db' },
       reason: `backup of ${createdAt}`,
-      detail: JSON.stringify({ backup: plan.backup, inDoubt: Number(numUpdatedRows) }),
+      detail: JSON.stringify({ backup: plan.backup, inDoubt, disarmed }),
     })
     .execute();
-  return Number(numUpdatedRows);
+  return { inDoubt, disarmed };
 }
 
 /** The mirror of the backup, in this program's schema and with everything in doubt. */
@@ -184,7 +189,7 @@ export async function restoreBackup(plan: RestorePlan, clock: Clock): Promise<Re
     const from = dirname(plan.backup);
     const replaced = [path];
     discardAll();
-    const inDoubt = await prepareMirror(join(from, mirror.file), plan, createdAt, clock);
+    const doubted = await prepareMirror(join(from, mirror.file), plan, createdAt, clock);
     requireSameDatabase(join(from, mirror.file), path);
     if (plan.withExchange && exchange) {
       prepareExchange(join(from, exchange.file), plan);
@@ -202,7 +207,7 @@ export async function restoreBackup(plan: RestorePlan, clock: Clock): Promise<Re
       move(file + RESTORING, file);
       return aside;
     });
-    return { createdAt, inDoubt, kept };
+    return { createdAt, ...doubted, kept };
   } finally {
     if (!isReady) discardAll();
     folder.release();

@@ -472,17 +472,19 @@ describe('a restored database', () => {
     const database = new Database(store.path);
     database.exec(`insert into arming (rule_id, rule_hash, at, actor, reason, report_id, expires_at,
       ended_at) values ('one', 'h', 0, 'bob', 'agreed', 1, 9e15, null), ('two', 'h', 0, 'bob',
-      'agreed', 1, 9e15, 7)`);
+      'agreed', 1, 9e15, 7), ('run out', 'h', 0, 'bob', 'agreed', 1, 1, null)`);
     const { backup } = await createBackup(planIn(dataDir), clock);
     database.exec("update arming set ended_at = 1, end_reason = 'wrong'");
     database.close();
     await store.close();
-    await restoreBackup(restorePlan(dataDir, backup.path), clock);
+    const { disarmed } = await restoreBackup(restorePlan(dataDir, backup.path), clock);
+    expect(disarmed).toEqual(['one']);
     const after = await openMirror(dataDir);
     const rows = await after.db.selectFrom('arming').select(['ended_at', 'ended_by']).execute();
     expect(rows).toEqual([
       { ended_at: clock.now(), ended_by: 'ann' },
       { ended_at: 7, ended_by: null },
+      { ended_at: clock.now(), ended_by: 'ann' },
     ]);
     await after.close();
   });
