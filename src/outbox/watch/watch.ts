@@ -58,6 +58,9 @@ async function openPushes(tx: Tx, limits: WatchDeps['limits'], now: number): Pro
     .where((eb) =>
       eb.or([eb('desk_reason', 'is not', null), eb('created_at', '<=', now - limits.alertAfterMs)]),
     )
+    // What is for a person must be told, however many are late behind an outage.
+    .orderBy(sql`desk_reason is null`)
+    .orderBy('outbox_id')
     .limit(ROWS_MAX)
     .execute();
   const dead = await tx

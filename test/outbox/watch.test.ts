@@ -1,0 +1,119 @@
+/** What people hear of pushes that are open, dead, or slower to show than they should be. */
+import { expect, it, onTestFinished } from 'vitest';
+import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
+import { silentLogger } from '../../src/lib/log.ts';
+import { createWatch } from '../../src/outbox/watch/watch.ts';
+import { writeState } from '../../src/store/state.ts';
+import type { SqliteStore } from '../../src/store/store.ts';
+import { temporaryStore } from '../support/store.ts';
+
+const MINUTE = 60_000;
+
+interface Push {
+  readonly reference: string;
+  readonly state: 'queued' | 'in_doubt' | 'dead' | 'refused';
+  readonly createdAt: number;
+  readonly deskReason?: string;
+}
+
+async function put(store: SqliteStore, pushes: readonly Push[]): Promise<void> {
+  const same = { kind: 'order', body: '{}', body_hash: '', due_at: 0, cause: 'test', result: null };
+  const none = { expected_from: null, reference_key: null, last_error: null, order_id: null };
+  await store.transaction(async (tx) => {
+    for (const { reference, state, createdAt, deskReason = null } of pushes) {
+      const isOpen = state === 'queued' || state === 'in_doubt';
+      await tx
+        .insertInto('outbox')
+        .values({
+          ...{ ...same, ...none, reference, state, lane: reference, created_at: createdAt },
+          in_doubt_since: state === 'in_doubt' ? createdAt : null,
+          ...{ ended_at: isOpen ? null : createdAt, desk_reason: deskReason },
+        })
+        .execute();
+    }
+  });
+}
+
+/** Starts the watch; pushes are late after an hour, and the quiet time is twelve minutes. */
+function watchOver(store: SqliteStore, clock: ManualClock) {
+  const stop = new AbortController();
+  const times = { alertAfterMs: 60 * MINUTE, refundAlertAfterMs: MINUTE };
+  const watch = createWatch({
+    ...{ store, clock, log: silentLogger(), pauseReason: () => undefined },
+    limits: { ...times, auditEveryMs: 60 * MINUTE, quietMs: 12 * MINUTE },
+  });
+  const done = watch.run(stop.signal);
+  onTestFinished(async () => {
+    stop.abort();
+    await done;
+  });
+  return watch;
+}
+
+async function told(store: SqliteStore): Promise<string[]> {
+  const pushes = await store.db.selectFrom('outbox').select(['outbox_id', 'reference']).execute();
+  const references = new Map(pushes.map((row) => [String(row.outbox_id), row.reference]));
+  const rows = await store.db
+    .selectFrom('incident')
+    .select(['kind', 'key'])
+    .where('resolved_at', 'is', null)
+    .orderBy('id')
+    .execute();
+  return rows.map(({ kind, key }) => `${kind} ${references.get(key) ?? key}`);
+}
+
+it('tells at once of what is for a person or dead, and of the rest once it is late', async () => {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  const now = clock.now();
+  await put(store, [
+    { reference: 'new', state: 'queued', createdAt: now },
+    { reference: 'desk', state: 'in_doubt', createdAt: now, deskReason: 'two orders' },
+    { reference: 'dead', state: 'dead', createdAt: now },
+    { reference: 'no', state: 'refused', createdAt: now },
+  ]);
+  watchOver(store, clock);
+  await clock.advance(10);
+  expect(await told(store)).toEqual(['push_in_doubt desk', 'push_dead dead']);
+  await clock.advance(59 * MINUTE);
+  expect(await told(store)).toHaveLength(2);
+  await clock.advance(2 * MINUTE);
+  expect(await told(store)).toEqual(['push_in_doubt desk', 'push_dead dead', 'push_late new']);
+  await store.db
+    .updateTable('outbox')
+    .set({ state: 'confirmed', ended_at: now })
+    .where('ended_at', 'is', null)
+    .execute();
+  await clock.advance(2 * MINUTE);
+  expect(await told(store)).toEqual(['push_dead dead']);
+});
+
+it('tells of what is for a person however many are late', async () => {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  const long = clock.now() - 120 * MINUTE;
+  const late = Array.from({ length: 1_100 }, (_, at): Push => {
+    return { reference: `late-${at}`, state: 'queued', createdAt: long };
+  });
+  await put(store, [
+    ...late,
+    { reference: 'desk', state: 'in_doubt', createdAt: clock.now(), deskReason: 'two orders' },
+  ]);
+  watchOver(store, clock);
+  await clock.advance(10);
+  expect(await told(store)).toContain('push_in_doubt desk');
+});
+
+it('tells of a quiet time that is shorter than twice what was seen', async () => {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  const learn = (ms: number) =>
+    store.transaction((tx) => writeState(tx, 'outbox.latest_effect_ms', String(ms), clock));
+  await learn(6 * MINUTE);
+  watchOver(store, clock);
+  await clock.advance(10);
+  expect(await told(store)).toEqual([]);
+  await learn(6 * MINUTE + 1);
+  await clock.advance(2 * MINUTE);
+  expect(await told(store)).toEqual(['quiet_time_short quietTime']);
+});
