@@ -57,6 +57,20 @@ it('sends a reject only as long as it was meant for', async () => {
   expect(await (await kindAt(500, done)).look(item, signal)).toMatchObject({ found: 'yes' });
 });
 
+it('finds a reject that took effect before it became too late', async () => {
+  const kind = await kindAt(500, { status: 'rejected', contentHash: 'h9' });
+  // The service is there; an accept would not be looked for again.
+  await kind.look(item, signal);
+  const finding = { found: 'yes' };
+  expect(await kind.clear(item, signal)).toMatchObject({ send: false, finding });
+});
+
+it('takes a 409 for the last word', async () => {
+  expect(await kindAt(0, { status: 'pending', contentHash: 'h1' })).toMatchObject({
+    conflictEnds: true,
+  });
+});
+
 /** What becomes of the push that is due, the service showing what the mirror has. */
 async function clear({ store, clock }: House, { dryRun = false } = {}) {
   const excluded = { busy: new Set<string>(), held: new Map<string, string>() };

@@ -28,6 +28,7 @@ describe('one push', () => {
     expect(await bench.row(id)).toMatchObject({ state: 'confirmed', attempts: 1 });
     expect(await bench.attempts(id)).toEqual(['done']);
     expect(bench.ends).toEqual([`${id} confirmed`]);
+    expect(bench.moves).toEqual([`${id} sent`, `${id} confirmed`]);
     const evidence = await bench.store.db.selectFrom('outbox_evidence').selectAll().execute();
     expect(evidence).toMatchObject([{ outbox_id: id, found: 'yes' }]);
   });
@@ -72,11 +73,16 @@ describe('one push', () => {
   it('that the service refuses ends with the words of the service', async () => {
     const bench = await createBench();
     const id = await bench.add(1);
-    bench.script.send = fail(new RefusedError('service.invalid', 'no', { lines: ['a: b'] }));
+    bench.script.send = (_, { onStatus }) => {
+      onStatus(422);
+      throw new RefusedError('service.invalid', 'no', { lines: ['a: b'] });
+    };
     bench.start();
     await bench.clock.advance(HOUR);
     expect(await bench.row(id)).toMatchObject({ state: 'refused', last_error: 'a: b' });
-    expect(await bench.attempts(id)).toEqual(['refused']);
+    expect(bench.moves).toEqual([`${id} refused`]);
+    const attempts = await bench.store.db.selectFrom('outbox_attempt').selectAll().execute();
+    expect(attempts).toMatchObject([{ class: 'refused', http_status: 422 }]);
   });
 
   it('that the service refuses for each of its lines shows a few, and keeps them all', async () => {
@@ -178,6 +184,31 @@ describe('a push in doubt', () => {
       last_error: 'tried 5 times without an effect',
     });
     expect(bench.ends).toEqual([`${id} dead`]);
+  });
+
+  it('begins its pauses anew once it could be looked for', async () => {
+    const bench = await createBench();
+    await bench.add(1);
+    bench.creates = true;
+    bench.script.send = fail(lost);
+    let isAway = false;
+    bench.script.look = () => {
+      if (isAway) throw new RetryLaterError('transport.timeout', 'no answer');
+      return NO;
+    };
+    const looksOf = async (minutes: number) => {
+      const before = bench.looks.length;
+      await bench.clock.advance((minutes * HOUR) / 60);
+      return bench.looks.length - before;
+    };
+    bench.start();
+    await bench.clock.advance(10);
+    isAway = true;
+    const looks = await looksOf(5);
+    isAway = false;
+    await looksOf(3);
+    isAway = true;
+    expect(await looksOf(5)).toBeGreaterThan(looks - 3);
   });
 
   it('waits for as long as nothing can be found out, without a busy loop', async () => {
@@ -282,6 +313,28 @@ describe('a failing database', () => {
     await bench.clock.advance(10);
     expect(await bench.row(id)).toMatchObject({ state: 'confirmed' });
     expect(bench.sends).toHaveLength(1);
+  });
+
+  it('ends the run only once nothing is on its way any more', async () => {
+    const bench = await createBench();
+    const slow = await bench.add(1);
+    const broken = await bench.add(2);
+    const answer = Promise.withResolvers<JsonObject>();
+    bench.script.send = (item) => (item.outboxId === slow ? answer.promise : {});
+    await sql`create trigger broken before update on outbox_attempt when new.outbox_id = 2
+      begin select raise(abort, 'the disk is full'); end`.execute(bench.store.db);
+    const { done } = bench.start();
+    let isOver = false;
+    const ended = expect(done).rejects.toThrow('the disk is full');
+    void ended.then(() => {
+      isOver = true;
+    });
+    await bench.clock.advance(HOUR / 60);
+    expect([...bench.sends].sort()).toEqual([slow, broken]);
+    expect(isOver).toBe(false);
+    answer.resolve({});
+    await ended;
+    expect(await bench.attempts(slow)).toEqual(['done']);
   });
 });
 

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { ORDER_SPELLING_DEFAULTS, orderBody } from '../../src/client/v1/order-body.ts';
 import { pendingRefundBody } from '../../src/client/v1/refunds.ts';
+import { writeRefunds } from '../../src/mirror/refund.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
 import { documentState } from '../../src/outbox/document-state.ts';
 import {
@@ -168,6 +169,32 @@ it('keeps refunds of one order in one lane when its reference is learned meanwhi
   await store.db.updateTable('outbox').set({ state: 'canceled', ended_at: 1 }).execute();
   await put(store, 'R-4', { orderId: 5, lines }, 'pending_refund');
   expect((await lanes()).at(-1)).toBe('order/a-1');
+});
+
+it('changes a refund from the status that was given, else from the one that it has', async () => {
+  const store = await temporaryStore();
+  const refund = { orderRefundId: 9, orderId: 5, status: 'accepted', refundedLineItems: [] };
+  const provenance = { source: 'run:1', readSeq: 1, at: 0 };
+  await store.transaction((tx) => writeRefunds(tx, [refund], provenance));
+  const body = { orderId: 5, orderRefundId: 9, status: 'rejected' };
+  await put(store, 'S-1', body, 'refund_status');
+  await put(store, 'S-2', { ...body, expectedStatus: 'pending' }, 'refund_status');
+  await put(store, 'S-3', { ...body, orderRefundId: 10 }, 'refund_status');
+  const rows = await store.db.selectFrom('outbox').select(['lane', 'expected_from']).execute();
+  expect(rows.map(({ lane, expected_from: from }) => `${lane} ${from}`)).toEqual([
+    'refund/9 accepted',
+    'refund/9 pending',
+    'refund/10 pending',
+  ]);
+});
+
+it('changes a style in its own lane, and makes those of one number one after the other', async () => {
+  const store = await temporaryStore();
+  await put(store, 'N-1', { styleNo: 'ST-1', styleName: 'Parka', brandId: '1' }, 'style');
+  await put(store, 'N-2', { styleId: '7', styleNo: 'ST-1' }, 'style');
+  await put(store, 'N-1', ORDER);
+  const rows = await store.db.selectFrom('outbox').select('lane').execute();
+  expect(rows.map(({ lane }) => lane)).toEqual(['style/no/ST-1', 'style/7', 'order/n-1']);
 });
 
 it('says what became of it and what to do next', async () => {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
-import { RefusedError, RetryLaterError } from '../../src/lib/errors.ts';
+import { InDoubtError, RefusedError, RetryLaterError } from '../../src/lib/errors.ts';
 import { createBench, NO, YES } from './support.ts';
 
 const MINUTE = 60_000;
@@ -86,6 +86,26 @@ describe('lanes', () => {
     await bench.clock.advance(10);
     expect(bench.ends).toHaveLength(5);
   });
+});
+
+it('sends while doubts are looked for, however long that takes', async () => {
+  const bench = await createBench();
+  bench.limits.concurrency = 1;
+  const doubt = await bench.add(1);
+  bench.script.send = () => {
+    throw new InDoubtError('transport.in_doubt', 'reset');
+  };
+  bench.start();
+  const hangs = Promise.withResolvers<typeof YES>();
+  bench.script.look = (item) => {
+    if (bench.sends.length === 0) return NO;
+    return item.outboxId === doubt ? hangs.promise : NO;
+  };
+  await bench.clock.advance(MINUTE);
+  const other = await bench.add(2);
+  await bench.clock.advance(MINUTE);
+  expect(bench.sends).toContain(other);
+  hangs.resolve(YES);
 });
 
 describe('an idle outbox', () => {

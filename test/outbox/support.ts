@@ -49,6 +49,8 @@ export interface Bench {
   sleeps(): number;
   /** Ends as the dispatcher reported them, `1 confirmed`. */
   readonly ends: string[];
+  /** Other states as the dispatcher reported them, `1 sent`. */
+  readonly moves: string[];
   readonly limits: { concurrency: number; attemptsMax: number; deskAfterMs: number };
   brake: boolean;
   /** Whether each sending makes something new. */
@@ -103,8 +105,8 @@ export async function createBench(): Promise<Bench> {
     },
   };
   const bench: Bench = {
-    ...{ clock, store, looks: [], sends: [], ends: [], brake: false },
-    ...{ creates: false, conflictEnds: false },
+    ...{ clock, store, looks: [], sends: [], ends: [], moves: [] },
+    ...{ brake: false, creates: false, conflictEnds: false },
     limits: {
       concurrency: LIMITS.concurrency,
       attemptsMax: LIMITS.attemptsMax,
@@ -125,6 +127,7 @@ export async function createBench(): Promise<Bench> {
         quietMs: QUIET_MS,
         brake: () => (bench.brake ? 'stopped' : undefined),
         dryRun: false,
+        onMoved: (item, state) => bench.moves.push(`${item.outboxId} ${state}`),
         onEnded: (item, state) => bench.ends.push(`${item.outboxId} ${state}`),
       });
       const stop = new AbortController();

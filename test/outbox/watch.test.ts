@@ -1,7 +1,9 @@
 /** What people hear of pushes that are open, dead, or slower to show than they should be. */
+import { sql } from 'kysely';
 import { expect, it, onTestFinished } from 'vitest';
 import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
+import { writePendingRefunds } from '../../src/mirror/refund.ts';
 import { createWatch } from '../../src/outbox/watch/watch.ts';
 import { writeState } from '../../src/store/state.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
@@ -116,4 +118,45 @@ it('tells of a quiet time that is shorter than twice what was seen', async () =>
   await learn(6 * MINUTE + 1);
   await clock.advance(2 * MINUTE);
   expect(await told(store)).toEqual(['quiet_time_short quietTime']);
+});
+
+it('tells of no refund that was called off or asked for half a year ago', async () => {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  const now = clock.now();
+  const ago = (days: number) => now - days * 24 * 60 * MINUTE;
+  const same = { kind: 'pending_refund', state: 'confirmed', body: '{}', body_hash: '' } as const;
+  const none = { expected_from: null, reference_key: null, last_error: null, desk_reason: null };
+  for (const [id, endedAt] of [
+    [8, ago(1)],
+    [9, ago(1)],
+    [10, ago(181)],
+  ] as const) {
+    const times = { due_at: 0, in_doubt_since: null, created_at: endedAt, ended_at: endedAt };
+    const result = JSON.stringify({ pendingRefundId: id });
+    const own = { reference: `R-${id}`, lane: 'l', cause: 'test', order_id: 1, result };
+    await store.db
+      .insertInto('outbox')
+      .values({ ...same, ...none, ...times, ...own })
+      .execute();
+  }
+  const pending = { pendingRefundId: 9, orderId: 1, status: 'canceled', refundLineItems: [] };
+  const provenance = { source: 'run:1', readSeq: 1, at: 0 };
+  await store.transaction((tx) => writePendingRefunds(tx, [pending], provenance));
+  watchOver(store, clock);
+  await clock.advance(10);
+  expect(await told(store)).toEqual(['refund_unconfirmed R-8']);
+});
+
+it('finds two orders with one reference among thousands, whatever its letters', async () => {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  await sql`with recursive r(n) as (select 1 union all select n + 1 from r where n < 2002)
+    insert into sales_order (order_id, reference, status, completed, shipping_address, extra,
+      content_hash, first_seen_at, changed_at, read_seq, source)
+    select n, case n when 2001 then 'C-1' when 2002 then 'c-1' else format('b-%04d', n) end,
+      'pending', 0, '{}', '{}', '', 0, 0, 0, 'test' from r`.execute(store.db);
+  watchOver(store, clock);
+  await clock.advance(10);
+  expect(await told(store)).toEqual(['duplicate_reference C-1']);
 });
