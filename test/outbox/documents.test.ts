@@ -188,7 +188,7 @@ it('changes a refund from the status that was given, else from the one that it h
   ]);
 });
 
-it('changes a style in its own lane, and makes those of one number one after the other', async () => {
+it('keeps a style in its own lane, and new ones of one number in one', async () => {
   const store = await temporaryStore();
   await put(store, 'N-1', { styleNo: 'ST-1', styleName: 'Parka', brandId: '1' }, 'style');
   await put(store, 'N-2', { styleId: '7', styleNo: 'ST-1' }, 'style');

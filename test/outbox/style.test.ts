@@ -86,7 +86,7 @@ it('is for a person where two have its number', async () => {
   expect(await mirrored()).toEqual([]);
 });
 
-it('is changed until the service shows all of it, and never where it has no such style', async () => {
+it('is changed until all of it is shown, and never where there is no such style', async () => {
   const { kind, mirrored } = await kindOf([style('7')]);
   const other = item({ styleId: '7', brandId: '2' });
   expect(await kind.look(other, signal)).toMatchObject({ found: 'no' });
