@@ -136,9 +136,12 @@ export async function listenOn(
   return { url: urlOf(address), port: address.port };
 }
 
-/** Holds an address that nobody else has, until it is disposed of; else throws as `listenOn`. */
+/**
+ * Holds an address that nobody else has, until it is disposed of; else throws as `listenOn`. Whoever
+ * comes meanwhile is turned away: the disposal would wait until they leave.
+ */
 export async function holdAddress(host: string, port: number, setting: string): Promise<Server> {
-  const server = createServer().listen({ host, port });
+  const server = createServer((socket) => socket.destroy()).listen({ host, port });
   try {
     await once(server, 'listening');
     return server;

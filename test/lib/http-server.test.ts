@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { createHttpServer, listenOn } from '../../src/lib/http-server.ts';
+import { createHttpServer, holdAddress, listenOn } from '../../src/lib/http-server.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
 
@@ -25,4 +25,14 @@ it('an error of ours is in the log although its caller has hung up', async () =>
   await called.promise;
   socket.destroy();
   expect(await told.promise).toContain('the disk is gone');
+});
+
+it('an address that is only held is let go of, whoever has come meanwhile', async () => {
+  const held = await holdAddress('127.0.0.1', 0, 'listener.port');
+  const at = held.address();
+  if (at === null || typeof at === 'string') throw new Error('no port');
+  const socket = connect(at.port, '127.0.0.1').on('error', () => undefined);
+  await once(socket, 'close');
+  await held[Symbol.asyncDispose]();
+  expect(held.listening).toBe(false);
 });
