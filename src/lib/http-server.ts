@@ -137,8 +137,8 @@ export async function listenOn(
 }
 
 /**
- * Holds an address that nobody else has, until it is disposed of; else throws as `listenOn`. Whoever
- * comes meanwhile is turned away: the disposal would wait until they leave.
+ * Holds an address that nobody else has, until it is disposed of; else throws as `listenOn`.
+ * Whoever comes meanwhile is turned away: the disposal would wait until they leave.
  */
 export async function holdAddress(host: string, port: number, setting: string): Promise<Server> {
   const server = createServer((socket) => socket.destroy()).listen({ host, port });
