@@ -178,8 +178,9 @@ async function putOff(
 ): Promise<void> {
   const { outboxId, reference } = item;
   const now = deps.clock.now();
-  const since = await openSince(deps.store.db, item);
-  if (now - since >= deps.limits.deskAfterMs && !isPassing(error)) {
+  const isTooLate = async () =>
+    now - (await openSince(deps.store.db, item)) >= deps.limits.deskAfterMs;
+  if (!isPassing(error) && (await isTooLate())) {
     const reason = `for too long it could not be looked for: ${wordsOf(error)}`;
     const finding = { found: 'unclear', reason, detail: {} } as const;
     return settleItem(deps, kind, item, { finding, lookedAt: now });
