@@ -10,7 +10,7 @@ import {
   ACCEPT_COVERED,
   ACCEPT_SMALL,
   createHouse,
-  type House,
+  journal,
   loadedRules,
   sendInVain,
 } from './support.ts';
@@ -193,16 +193,6 @@ describe('a pending delivery', () => {
 });
 
 describe('what a person did in the service', () => {
-  /** The journal, `external accept`, from the first entry on. */
-  async function journal(house: House): Promise<string[]> {
-    const rows = await house.store.db
-      .selectFrom('decision')
-      .select(['actor', 'outcome'])
-      .orderBy('decision_id')
-      .execute();
-    return rows.map(({ actor, outcome }) => `${actor} ${outcome}`);
-  }
-
   it('is left alone until its lines change: a delivery that was put back', async () => {
     const house = await createHouse();
     await house.delivery({ id: 1 });

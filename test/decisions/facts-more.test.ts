@@ -35,6 +35,19 @@ async function deliveryOfC1(house: House, id: number, pieces: number, status = '
   await house.delivery({ id, order: id, lines: [['a', pieces]], status });
 }
 
+/** Two deliveries of C-1, of 300.00 and 200.00; the first is meant to be accepted or rejected. */
+async function houseMeaning(to: 'accepted' | 'rejected'): Promise<House> {
+  const house = await createHouse();
+  await house.customer();
+  await deliveryOfC1(house, 1, 3);
+  await deliveryOfC1(house, 2, 2);
+  const change = { orderId: 1, orderDeliveryId: 1, from: 'pending', decisionId: 1 } as const;
+  await house.store.transaction((tx) =>
+    enqueueDeliveryStatus(tx, { ...change, to }, house.clock.now()),
+  );
+  return house;
+}
+
 describe('the credit of a customer', () => {
   it('is what the ERP says, less what was accepted since', async () => {
     const house = await createHouse();
@@ -54,14 +67,7 @@ describe('the credit of a customer', () => {
   });
 
   it('counts an accept from the moment it is meant, until it has come to nothing', async () => {
-    const house = await createHouse();
-    await house.customer();
-    await deliveryOfC1(house, 1, 3);
-    await deliveryOfC1(house, 2, 2);
-    const change = { orderId: 1, orderDeliveryId: 1, from: 'pending', decisionId: 1 } as const;
-    await house.store.transaction((tx) =>
-      enqueueDeliveryStatus(tx, { ...change, to: 'accepted' }, house.clock.now()),
-    );
+    const house = await houseMeaning('accepted');
     expect(await creditOf(house, 2)).toMatchObject({ headroom: 700_00 });
     expect(await creditOf(house, 1)).toMatchObject({ headroom: 1_000_00 });
     await house.endPush('refused', { answered: false });
@@ -116,14 +122,7 @@ describe('the credit of a customer', () => {
   });
 
   it('is not claimed by a delivery that is being rejected', async () => {
-    const house = await createHouse();
-    await house.customer();
-    await deliveryOfC1(house, 1, 3);
-    await deliveryOfC1(house, 2, 2);
-    const change = { orderId: 1, orderDeliveryId: 1, from: 'pending', decisionId: 1 } as const;
-    await house.store.transaction((tx) =>
-      enqueueDeliveryStatus(tx, { ...change, to: 'rejected' }, house.clock.now()),
-    );
+    const house = await houseMeaning('rejected');
     expect(await creditOf(house, 2)).toMatchObject({ reserved: 0 });
   });
 

@@ -223,3 +223,13 @@ export async function acceptByHand({ store, clock }: Pick<House, 'store' | 'cloc
   const said = { actor: 'ada', reason: 'agreed by phone' };
   return review.act({ ...said, action: 'accept', delivery: String(id) });
 }
+
+/** The journal, `external accept`, from the first entry on. */
+export async function journal({ store }: House): Promise<string[]> {
+  const rows = await store.db
+    .selectFrom('decision')
+    .select(['actor', 'outcome'])
+    .orderBy('decision_id')
+    .execute();
+  return rows.map(({ actor, outcome }) => `${actor} ${outcome}`);
+}

@@ -1,21 +1,12 @@
 /** What is made of sightings, whichever way they came about. */
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
-import { type LossLimits, readLossFigures } from '../../src/inbox/loss/figures.ts';
+import { readLossFigures } from '../../src/inbox/loss/figures.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { temporaryStore } from '../support/store.ts';
+import { LOSS_LIMITS } from './support.ts';
 
 const MINUTE = 60_000;
-
-const LIMITS: LossLimits = {
-  lateAfterMs: MINUTE,
-  windowMs: 360 * MINUTE,
-  sweepMsMin: 2 * MINUTE,
-  sweepMsMax: 20 * MINUTE,
-  silentMs: 15 * MINUTE,
-  silentChanges: 3,
-  silentMsMax: 360 * MINUTE,
-};
 
 async function mirror() {
   const clock = manualClock();
@@ -29,7 +20,7 @@ async function mirror() {
         insert into sighting (at, order_id, type, seen_by, late_ms, verdict)
         select ${now - ago}, i, 't', ${by}, ${lateMs}, ${verdict} from n`.execute(db);
     },
-    figures: (eventAgo = 0) => readLossFigures(db, LIMITS, now, now - eventAgo),
+    figures: (eventAgo = 0) => readLossFigures(db, LOSS_LIMITS, now, now - eventAgo),
   };
 }
 

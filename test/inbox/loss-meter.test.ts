@@ -14,19 +14,11 @@ import { readRelayFigures } from '../../src/ops/relay.ts';
 import { readState } from '../../src/store/state.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { temporaryStore } from '../support/store.ts';
+import { LOSS_LIMITS } from './support.ts';
 
 const MINUTE = 60_000;
 
-const LIMITS: LossMeterLimits = {
-  lateAfterMs: MINUTE,
-  graceMs: 15 * MINUTE,
-  windowMs: 360 * MINUTE,
-  sweepMsMin: 2 * MINUTE,
-  sweepMsMax: 20 * MINUTE,
-  silentMs: 15 * MINUTE,
-  silentChanges: 3,
-  silentMsMax: 360 * MINUTE,
-};
+const LIMITS: LossMeterLimits = { ...LOSS_LIMITS, graceMs: 15 * MINUTE };
 
 /** A shop's day, by hand: events that arrive, sweeps that run, and what their reads find. */
 async function shop() {

@@ -11,7 +11,7 @@ import { checkOrder } from '../../src/outbox/preflight/order.ts';
 import { createWatch } from '../../src/outbox/watch/watch.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { temporaryStore } from '../support/store.ts';
-import { type Bench, createBench, NO, YES } from './support.ts';
+import { type Bench, createBench, NO, openIncidents, YES } from './support.ts';
 
 const MINUTE = 60_000;
 const WHO = { actor: 'anna', reason: 'asked support' };
@@ -412,12 +412,7 @@ describe('the watch over the outbox', () => {
     const done = watch.run(stop.signal);
     await clock.advance(10);
     const open = async () => {
-      const rows = await store.db
-        .selectFrom('incident')
-        .select(['kind', 'key'])
-        .where('resolved_at', 'is', null)
-        .orderBy('id')
-        .execute();
+      const rows = await openIncidents(store);
       return rows.map(({ kind, key }) => `${kind} ${key}`);
     };
     expect(await open()).toEqual(['duplicate_reference B']);

@@ -138,6 +138,23 @@ describe('a pending refund whose answer is lost', () => {
     return { house, first, second: await ask('R-2') };
   }
 
+  /** R-2 was made and confirmed while it was in doubt, and stands in no list. */
+  async function confirmedUnseen() {
+    const known = new Set<unknown>();
+    const { house, second } = await asked('after', (one) => {
+      if (!('reference' in one) || one.reference === 'R-1') return one;
+      known.add(one);
+      return undefined;
+    });
+    const { book, trade } = house.reference.world;
+    await until('the first look', () => known.size > 0 || undefined);
+    const made = book.pendingRefunds.all.find(({ reference }) => reference === 'R-2');
+    if (made) trade.confirmRefund(made);
+    await house.settled();
+    const id = made?.pendingRefundId ?? 0;
+    return { house, second, book, id };
+  }
+
   it.each(['before', 'after'] as const)(
     'and which carries no reference is told from an equal one, cut off %s its effect',
     async (moment) => {
@@ -150,18 +167,7 @@ describe('a pending refund whose answer is lost', () => {
   );
 
   it('is not asked for again where it was confirmed and is not listed any more', async () => {
-    const known = new Set<unknown>();
-    const { house, second } = await asked('after', (one) => {
-      if (!('reference' in one) || one.reference === 'R-1') return one;
-      known.add(one);
-      return undefined;
-    });
-    const { book, trade } = house.reference.world;
-    await until('the first look', () => known.size > 0 || undefined);
-    const made = book.pendingRefunds.all.find(({ reference }) => reference === 'R-2');
-    if (made) trade.confirmRefund(made);
-    await house.settled();
-    const id = made?.pendingRefundId;
+    const { house, second, id } = await confirmedUnseen();
     const { deskReason } = await house.until(second, 'in_doubt', 'confirmed');
     expect(deskReason).toBe(`it may be confirmed already: like it, but not listed any more: ${id}`);
     expect(askedWith(house, 'R-2')).toBe(1);
@@ -184,18 +190,7 @@ describe('a pending refund whose answer is lost', () => {
   });
 
   it('can be said to be one that is not shown at all any more, but confirmed', async () => {
-    const known = new Set<unknown>();
-    const { house, second } = await asked('after', (one) => {
-      if (!('reference' in one) || one.reference === 'R-1') return one;
-      known.add(one);
-      return undefined;
-    });
-    const { book, trade } = house.reference.world;
-    await until('the first look', () => known.size > 0 || undefined);
-    const made = book.pendingRefunds.all.find(({ reference }) => reference === 'R-2');
-    if (made) trade.confirmRefund(made);
-    await house.settled();
-    const id = made?.pendingRefundId ?? 0;
+    const { house, second, book, id } = await confirmedUnseen();
     const get = book.pendingRefunds.get.bind(book.pendingRefunds);
     vi.spyOn(book.pendingRefunds, 'get').mockImplementation((one) =>
       one === id ? undefined : get(one),

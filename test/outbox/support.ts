@@ -152,3 +152,13 @@ export async function createBench(): Promise<Bench> {
   };
   return bench;
 }
+
+/** What is told and has not ended, oldest first. */
+export function openIncidents({ db }: SqliteStore): Promise<{ kind: string; key: string }[]> {
+  return db
+    .selectFrom('incident')
+    .select(['kind', 'key'])
+    .where('resolved_at', 'is', null)
+    .orderBy('id')
+    .execute();
+}

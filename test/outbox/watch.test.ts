@@ -8,6 +8,7 @@ import { createWatch } from '../../src/outbox/watch/watch.ts';
 import { writeState } from '../../src/store/state.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { temporaryStore } from '../support/store.ts';
+import { openIncidents } from './support.ts';
 
 const MINUTE = 60_000;
 
@@ -55,12 +56,7 @@ function watchOver(store: SqliteStore, clock: ManualClock) {
 async function told(store: SqliteStore): Promise<string[]> {
   const pushes = await store.db.selectFrom('outbox').select(['outbox_id', 'reference']).execute();
   const references = new Map(pushes.map((row) => [String(row.outbox_id), row.reference]));
-  const rows = await store.db
-    .selectFrom('incident')
-    .select(['kind', 'key'])
-    .where('resolved_at', 'is', null)
-    .orderBy('id')
-    .execute();
+  const rows = await openIncidents(store);
   return rows.map(({ kind, key }) => `${kind} ${references.get(key) ?? key}`);
 }
 

@@ -1,15 +1,6 @@
 /** Whose change of a status it was, where ours and somebody else's come close together. */
 import { describe, expect, it } from 'vitest';
-import { createHouse, type House } from '../support.ts';
-
-async function journal(house: House): Promise<string[]> {
-  const rows = await house.store.db
-    .selectFrom('decision')
-    .select(['actor', 'outcome'])
-    .orderBy('decision_id')
-    .execute();
-  return rows.map(({ actor, outcome }) => `${actor} ${outcome}`);
-}
+import { createHouse, type House, journal } from '../support.ts';
 
 /** An accept of ours was sent, and nobody has heard of it yet. */
 async function sending(): Promise<House> {

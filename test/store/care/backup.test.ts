@@ -559,13 +559,19 @@ describe('a restored database', () => {
     expect(kept[0]).toContain('mirror.db.before-restore-');
   });
 
-  it('gives no document a number that another one had since the backup', async () => {
+  /** Of a database that knew one document; three more came since. */
+  async function threeSinceBackup() {
     const dataDir = temporaryFolder();
     const store = await openMirror(dataDir);
     await addPush(store, 'known', 'queued');
     const { backup } = await createBackup(planIn(dataDir), clock);
     for (const reference of ['a', 'b', 'c']) await addPush(store, reference, 'queued');
     await store.close();
+    return { dataDir, path: store.path, backup };
+  }
+
+  it('gives no document a number that another one had since the backup', async () => {
+    const { dataDir, backup } = await threeSinceBackup();
     const numbers = new Set([1, 2, 3, 4]);
     // The second time it is a backup of what was restored, before anything came.
     let from = backup.path;
@@ -579,13 +585,8 @@ describe('a restored database', () => {
   });
 
   it('gives none either where what was there is gone, and nothing of it can be asked', async () => {
-    const dataDir = temporaryFolder();
-    const store = await openMirror(dataDir);
-    await addPush(store, 'known', 'queued');
-    const { backup } = await createBackup(planIn(dataDir), clock);
-    for (const reference of ['a', 'b', 'c']) await addPush(store, reference, 'queued');
-    await store.close();
-    rmSync(store.path);
+    const { dataDir, path, backup } = await threeSinceBackup();
+    rmSync(path);
     await restoreBackup(restorePlan(dataDir, backup.path), clock);
     expect(await numberGiven(dataDir, 'later')).toBeGreaterThan(1_000_000);
   });
