@@ -39,15 +39,32 @@ async function behindSince(tx: Tx): Promise<number | undefined> {
 
 function tooOld(
   what: string,
-  at: number | null | undefined,
+  at: number | undefined,
   limit: string,
   now: number,
 ): string | undefined {
   // A time to come is that of a clock that was set back meanwhile.
-  if (at === null || at === undefined || at > now) return `${what}: its age is not known`;
+  if (at === undefined || at > now) return `${what}: its age is not known`;
   const age = now - at;
   if (age <= (parseDuration(limit) ?? 0)) return undefined;
   return `${what} is ${formatDuration(age)} old, allowed are ${limit}`;
+}
+
+/** When the ERP took the row of the buyer; undefined where it has none, or does not say. */
+async function customerAt(tx: Tx, { facts }: Subject): Promise<number | undefined> {
+  const row = await tx
+    .selectFrom('erp_customer')
+    .select('as_of')
+    .where('account_no', '=', facts.order.account_no ?? '')
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst();
+  return row?.as_of ?? undefined;
+}
+
+/** Lists that are read from the ERP's customers rest on the buyer's row as the facts do. */
+function readsCustomer({ reads }: Rule, { list_sources: sources }: Settings): boolean {
+  const lists = new Set(Object.keys(sources).map((name) => `lists.${name}`));
+  return reads.some((path) => path.startsWith('customer.') || lists.has(path));
 }
 
 const STOCK_FACTS = new Set(['delivery.lines.stock_free', 'delivery.lines.missing']);
@@ -56,11 +73,11 @@ const STOCK_FACTS = new Set(['delivery.lines.stock_free', 'delivery.lines.missin
 export async function notFresh(
   tx: Tx,
   rule: Rule,
-  { facts }: Subject,
-  { rails }: Settings,
+  subject: Subject,
+  settings: Settings,
   now: number,
 ): Promise<string | undefined> {
-  const { mirror, stock, credit } = rails.freshness;
+  const { mirror, stock, credit } = settings.rails.freshness;
   const behind = await behindSince(tx);
   const lag =
     tooOld('the mirror', await heardAt(tx, now), mirror, now) ??
@@ -70,6 +87,11 @@ export async function notFresh(
     const old = tooOld('the stock', await completeAt(tx, 'stock'), stock, now);
     if (old !== undefined) return old;
   }
-  if (!rule.reads.some((path) => path.startsWith('customer.credit'))) return undefined;
-  return tooOld('the credit', facts.customer?.credit?.as_of, credit, now);
+  if (!readsCustomer(rule, settings)) return undefined;
+  return tooOld(
+    'the ERP’s row of the customer (as_of)',
+    await customerAt(tx, subject),
+    credit,
+    now,
+  );
 }

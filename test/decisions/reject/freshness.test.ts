@@ -1,13 +1,22 @@
 /** How fresh must be what a reject rests on, where it is read from one row or many. */
 import { describe, expect, it } from 'vitest';
-import { type Court, createCourt, DAY, HOUR, UNLUCKY } from './support.ts';
+import { type Court, createCourt, DAY, HOUR, settingsWith, UNLUCKY } from './support.ts';
 
 const MINUTE = 60_000;
+
+/** With a field of the ERP's customers, and a list of them. */
+function settingsOfErp(): string {
+  const settings = JSON.parse(settingsWith({}));
+  const blocked = { from: 'erp_customer.account_no', where: 'blocked', sample: ['C-1'] };
+  const lists = { ...settings.lists, blocked };
+  return JSON.stringify({ ...settings, lists, customer_fields: { risk: 'whole number' } });
+}
 
 /** Delivery 1 waits, by a rule that asks this about its lines, too; its grace is over. */
 async function afterGraceOf(clause: string, stock: (court: Court) => Promise<void>) {
   const [before, after] = UNLUCKY.split('      - order.country in');
-  const court = await createCourt(`${before}      - ${clause}\n      - order.country in${after}`);
+  const text = `${before}      - '${clause}'\n      - order.country in${after}`;
+  const court = await createCourt(text, settingsOfErp());
   const { clock, store } = court;
   const [rule] = court.rules().ruleSet.rules;
   const arming = { rule_id: rule?.id ?? '', rule_hash: rule?.hash ?? '', reason: '', actor: 'x' };
@@ -46,6 +55,38 @@ describe('a reject that rests on the stock', () => {
       clock.step(-30 * DAY);
     });
     expect((await court.entry()).detail).toBe('the stock: its age is not known');
+    expect(await court.meant()).toEqual([]);
+  });
+});
+
+describe('a reject that rests on what the ERP says of the customer', () => {
+  const silent = { creditLimit: null, balance: null, overdueDays: null };
+
+  it.each(['customer.blocked', 'customer.extra.risk > 3', 'order.account_no in lists.blocked'])(
+    'waits for a young row: %s',
+    async (clause) => {
+      const blocked = (court: Court) =>
+        court.customer({ ...silent, blocked: true, extra: { risk: 5 }, asOf: court.clock.now() });
+      const court = await afterGraceOf(clause, async (house) => {
+        await blocked(house);
+        await house.clock.advance(3 * HOUR);
+      });
+      expect((await court.entry()).detail).toBe(
+        'the ERP’s row of the customer (as_of) is 1d 3h old, allowed are 26h',
+      );
+      expect(await court.meant()).toEqual([]);
+      await blocked(court);
+      await court.clock.advance(10 * MINUTE);
+      await court.execute();
+      expect(await court.meant()).toEqual(['1 rejected']);
+    },
+  );
+
+  it('waits where the ERP does not know the customer: nobody can say since when', async () => {
+    const court = await afterGraceOf('!has(customer.account_no)', async () => undefined);
+    expect((await court.entry()).detail).toBe(
+      'the ERP’s row of the customer (as_of): its age is not known',
+    );
     expect(await court.meant()).toEqual([]);
   });
 });

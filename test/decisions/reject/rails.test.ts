@@ -221,7 +221,9 @@ describe('the rail', () => {
     await court.fresh();
     await court.stock({ a: 0 });
     await court.execute();
-    expect((await court.entry()).detail).toMatch(/the credit is 1d 3h old, allowed are 26h/);
+    expect((await court.entry()).detail).toMatch(
+      /row of the customer \(as_of\) is 1d 3h old, allowed are 26h/,
+    );
     await court.customer({ overdueDays: 6 });
     await clock.advance(10 * 60_000);
     await court.execute();
