@@ -7,7 +7,7 @@ import type { OrderLine } from './lines.ts';
 import { knownStatus } from './status.ts';
 import { told } from './told.ts';
 
-const ORDER_STATUSES = ['pending', 'fulfilled', 'partially_fulfilled', 'canceled'] as const;
+export const ORDER_STATUSES = ['pending', 'fulfilled', 'partially_fulfilled', 'canceled'] as const;
 
 /** Other deliveries of the order, by status. */
 async function siblings(

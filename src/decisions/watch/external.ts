@@ -96,15 +96,15 @@ async function readable(
   }
 }
 
-/** Journals what somebody did, and leaves the delivery to people. */
+/** Journals what somebody did, and leaves the delivery to people; false: not readable yet. */
 async function record(
   tx: Tx,
   { rules, mode, now }: ExternalContext,
   orderDeliveryId: number,
   to: keyof typeof WHAT,
-): Promise<void> {
+): Promise<boolean> {
   const subject = await readable(tx, rules, orderDeliveryId, now);
-  if (!subject) return;
+  if (!subject) return false;
   const { action, reason } = WHAT[to];
   const evaluation = evaluate(rules.ruleSet, subject.facts, {
     mode: mode === 'shadow' ? 'shadow' : 'live',
@@ -122,6 +122,7 @@ async function record(
     .values({ order_delivery_id: orderDeliveryId, ...row })
     .onConflict((conflict) => conflict.column('order_delivery_id').doUpdateSet(row))
     .execute();
+  return true;
 }
 
 /** Finds out who changed the delivery, if somebody did. Safe to ask at any moment. */
@@ -135,7 +136,8 @@ export async function noteExternal(
     if (!(await isOurs(tx, orderDeliveryId, change))) {
       const end = { by: 'external', detail: `it was made ${change.to} in the service` };
       await endEntry(tx, orderDeliveryId, { ...end, state: 'stopped', at: context.now });
-      if (isDone(change.to)) await record(tx, context, orderDeliveryId, change.to);
+      // It stays news until it can be told.
+      if (isDone(change.to) && !(await record(tx, context, orderDeliveryId, change.to))) return;
     }
     await tx
       .updateTable('evaluation')

@@ -14,6 +14,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { inKeys } from '../../store/bulk.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
+import { ORDER_STATUSES } from '../facts/order.ts';
 import { endHolds } from '../holds/holds.ts';
 import { resolveReturned, resolveUndecidable } from '../incidents.ts';
 import { type ExternalContext, noteExternal } from './external.ts';
@@ -149,6 +150,7 @@ async function concernsAnybody(tx: Tx, slice: Slice, reads: Reads, now: number):
     if (await hasConcerned(tx, entity, slice, reads, now)) return true;
   }
   if (!slice.entities.has('sales_order')) return false;
+  if ((await understoodIn(tx, slice)).length > 0) return true;
   if (reads.credit && (await hasAccountsLeft(tx, slice))) return true;
   return reads.pieces && (await completedIn(tx, slice)).length > 0;
 }
@@ -162,6 +164,16 @@ async function completedIn(tx: Tx, slice: Slice): Promise<readonly number[]> {
     join delivery d on d.order_id = cast(c.key as integer)
     where c.seq > ${after} and c.seq <= ${last} and +c.entity = 'sales_order'
       and c.diff->>'$.completed[1]' is not null`.execute(tx);
+  return rows.map(({ id }) => id);
+}
+
+/** Deliveries of orders that had a status which nobody knows: what was done to them is told now. */
+async function understoodIn(tx: Tx, { after, last }: Stretch): Promise<readonly number[]> {
+  const { rows } = await sql<{ readonly id: number }>`
+    select d.order_delivery_id id from change c
+    join delivery d on d.order_id = cast(c.key AS integer)
+    where c.seq > ${after} and c.seq <= ${last} and +c.entity = 'sales_order'
+      and c.diff->>'$.status[0]' not in (${sql.join(ORDER_STATUSES)})`.execute(tx);
   return rows.map(({ id }) => id);
 }
 
@@ -190,7 +202,10 @@ async function followSlice(
     await markCompetitors(tx, deliveries, reads, { now, seq: slice.last });
     await markReleased(tx, slice, reads, now);
   }
-  if (slice.entities.has('sales_order')) await markAccountsLeft(tx, slice, reads, now);
+  if (slice.entities.has('sales_order')) {
+    for (const id of await understoodIn(tx, slice)) await noteExternal(tx, context, id);
+    await markAccountsLeft(tx, slice, reads, now);
+  }
   const completed = await completedIn(tx, slice);
   await markCompetitors(tx, completed, reads, { now, seq: slice.last });
   await writeNumber(tx, CURSOR_KEY, slice.last, now);
