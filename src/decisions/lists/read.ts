@@ -54,7 +54,9 @@ async function leftOut(db: Db, column: string, where: string | undefined) {
     .executeTakeFirst();
   if (!row) return undefined;
   const { account_no: account, value } = row;
-  return `${column} of ${account} should be a text, it is ${value}: left out, as all such are`;
+  const what = `${column} of ${account} should be a text, it is ${value}`;
+  const next = 'the ERP must write it in quotes in the extra of its erp_customer row';
+  return `${what}: left out, as all such are; ${next}`;
 }
 
 /** The ERP has told of no customers at all: nobody can be missing from a list yet. */

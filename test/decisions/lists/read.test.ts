@@ -279,6 +279,14 @@ describe('a list from what the ERP tells', () => {
     const keeper = await house.open();
     expect(keeper.current().ruleSet.settings.lists.chains).toEqual(['North']);
     expect(await house.incidents()).toEqual(['chains']);
+    const { detail } = await house.store.db
+      .selectFrom('incident')
+      .select('detail')
+      .executeTakeFirstOrThrow();
+    expect(JSON.parse(detail).message).toBe(
+      'chain of C-2 should be a text, it is 12: left out, as all such are; ' +
+        'the ERP must write it in quotes in the extra of its erp_customer row',
+    );
     await house.customer({ accountNo: 'C-2', extra: { chain: '12', vip: true } });
     expect(await keeper.refreshLists()).toBe(true);
     expect(keeper.current().ruleSet.settings.lists.chains).toEqual(['12', 'North']);
