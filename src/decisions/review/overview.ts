@@ -1,4 +1,5 @@
 /** What reject rules are about to do, for people: armed rules, the breaker, the queue. */
+import { ConfigError } from '../../lib/errors.ts';
 import { readState } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
 import { type Breaker, readBreaker } from '../reject/breaker.ts';
@@ -7,12 +8,17 @@ import { storedRuleSet } from '../trial/rule-sets.ts';
 
 const DAY_MS = 86_400_000;
 
-/** Hashes of the rules in force, by their ids. */
-async function textsInForce(db: Db): Promise<ReadonlyMap<string, string>> {
+/** Hashes of the rules in force, by their ids; undefined where this version cannot read them. */
+async function textsInForce(db: Db): Promise<ReadonlyMap<string, string> | undefined> {
   const hash = await readState(db, RULES_IN_FORCE);
   if (hash === undefined) return new Map();
-  const { rules } = await storedRuleSet(db, hash);
-  return new Map(rules.map((rule) => [rule.id, rule.hash]));
+  try {
+    const { rules } = await storedRuleSet(db, hash);
+    return new Map(rules.map((rule) => [rule.id, rule.hash]));
+  } catch (thrown) {
+    if (thrown instanceof ConfigError) return undefined;
+    throw thrown;
+  }
 }
 
 async function armedRules(db: Db, now: number) {
@@ -28,8 +34,8 @@ async function armedRules(db: Db, now: number) {
     ruleId: row.rule_id,
     /** Armed is this text; the rule only watches while it has another one. */
     ruleHash: row.rule_hash,
-    /** Whether the rules in force have exactly this text: only then it may act. */
-    inForce: texts.get(row.rule_id) === row.rule_hash,
+    /** Whether the rules in force have exactly this text: only then it may act. Null: unknown. */
+    inForce: texts ? texts.get(row.rule_id) === row.rule_hash : null,
     at: row.at,
     actor: row.actor,
     reason: row.reason,

@@ -134,3 +134,25 @@ describe('rules explain', () => {
     ]);
   });
 });
+
+describe('rules queue', () => {
+  it('shows what is armed and waits also where it cannot read the rules in force', async () => {
+    const mirror = new Database(join(house.folder, 'demo', 'data', 'mirror.db'));
+    const files = JSON.stringify([
+      { path: 'r.yaml', text: 'rules: [ { id: of-another-version } ]' },
+    ]);
+    mirror.prepare('insert into rule_set values (?, 0, ?)').run('f'.repeat(64), files);
+    mirror
+      .prepare(`update daemon_state set value = ? where key = 'rules_in_force'`)
+      .run('f'.repeat(64));
+    mirror.exec(`insert into arming (rule_id, rule_hash, at, actor, reason, report_id, expires_at)
+      values ('reject-old', 'a', 0, 'ada', 'agreed', 1, 4000000000000)`);
+    mirror.close();
+    const { code, stdout } = await house.run('rules', 'queue');
+    expect(stdout).toMatch(/^armed: reject-old, by ada.* this version cannot read the rules in f/);
+    expect(stdout).toContain('nothing waits to be rejected');
+    expect(code).toBe(0);
+    const told = JSON.parse((await house.run('rules', 'queue', '--json')).stdout);
+    expect(told.armed).toMatchObject([{ ruleId: 'reject-old', inForce: null }]);
+  });
+});

@@ -9,6 +9,12 @@ import { actOnDeliveries } from '../../deliveries/act.ts';
 import type { Output } from '../../output.ts';
 import { withMirror } from '../../reading.ts';
 
+function butFor(inForce: boolean | null): string {
+  if (inForce === null)
+    return '; this version cannot read the rules in force: selvedge rules check';
+  return inForce ? '' : '; it has another text now and only watches';
+}
+
 function print(output: Output, { breaker, armed, waiting, today }: RejectOverview): void {
   if (breaker !== null) {
     const at = new Date(breaker.at).toISOString();
@@ -18,8 +24,7 @@ function print(output: Output, { breaker, armed, waiting, today }: RejectOvervie
   }
   for (const { ruleId, actor, expiresAt, inForce } of armed) {
     const until = new Date(expiresAt).toISOString().slice(0, 10);
-    const changed = inForce ? '' : '; it has another text now and only watches';
-    output.line(`armed: ${ruleId}, by ${actor}, until ${until}${changed}`);
+    output.line(`armed: ${ruleId}, by ${actor}, until ${until}${butFor(inForce)}`);
   }
   if (armed.length === 0) output.line('no reject rule is armed');
   output.line(`rejected in the last 24 hours: ${today}`);
