@@ -73,7 +73,10 @@ function isLookDue(now: number): RawBuilder<boolean> {
   return sql<boolean>`(e.due_at <= ${now} or e.evaluated_at > ${now})`;
 }
 
-/** Accepted deliveries whose time has come; only what has not shipped still has one. */
+/**
+ * Accepted deliveries whose time has come; only what has not shipped still has one. They are not
+ * left to settle: what is taken back too early comes back by itself, what has shipped does not.
+ */
 async function dueAccepted(
   db: Db,
   { now }: DueQuery,
