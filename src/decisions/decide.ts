@@ -6,12 +6,12 @@ import { enqueueDeliveryStatus } from '../outbox/enqueue.ts';
 import type { Outcome } from '../rules/combine.ts';
 import { type Evaluation, evaluate } from '../rules/evaluate.ts';
 import type { Tx } from '../store/store.ts';
-import { paceAccept } from './accept/pace.ts';
+import { hourBegan, paceAccept } from './accept/pace.ts';
 import { readSubject, type Subject } from './facts.ts';
 import { endHolds, keepHolds, lapsedRules, readHolds } from './holds/holds.ts';
 import { outcomeAfterReturn, reconsiderAccepted } from './holds/returns.ts';
 import { resolveReturned, resolveUndecidable, tellMisfits } from './incidents.ts';
-import { openPush, overtakenBy, sendBefore, waitedTooLong } from './push.ts';
+import { acceptCanceledSince, openPush, overtakenBy, sendBefore, waitedTooLong } from './push.ts';
 import {
   type DecisionMode,
   type Judgement,
@@ -66,7 +66,9 @@ async function standing(tx: Tx, judged: Judged, trigger: string): Promise<number
 async function withPace(tx: Tx, judged: Judged): Promise<Judged> {
   const { outcome, mode, rules, at } = judged;
   if (outcome.kind !== 'accept' || mode !== 'live') return judged;
-  const isCounted = await waitedTooLong(tx, judged.subject.delivery.order_delivery_id);
+  const { order_delivery_id: id } = judged.subject.delivery;
+  const isCounted =
+    (await waitedTooLong(tx, id)) || (await acceptCanceledSince(tx, id, hourBegan(at)));
   const accept = { accept: outcome, isCounted };
   const paused = await paceAccept(tx, accept, rules.ruleSet.settings, at);
   return paused ? { ...judged, outcome: paused.outcome, dueAt: paused.until } : judged;

@@ -89,6 +89,25 @@ export async function waitedTooLong(tx: Tx, orderDeliveryId: number): Promise<bo
   return (await overtakenBy(tx, orderDeliveryId, last.decision_id)) === 'time';
 }
 
+/** Whether the last accept by the rules since then was canceled before it was sent. */
+export async function acceptCanceledSince(
+  tx: Tx,
+  orderDeliveryId: number,
+  since: number,
+): Promise<boolean> {
+  const last = await tx
+    .selectFrom('decision as n')
+    .innerJoin('outbox', (join) => join.on(isPushOf('n.order_delivery_id', 'n.decision_id')))
+    .select('outbox.state')
+    .where('n.order_delivery_id', '=', orderDeliveryId)
+    .where('n.actor', '=', 'daemon')
+    .where('n.outcome', '=', 'accept')
+    .where('n.at', '>=', since)
+    .orderBy('n.decision_id', 'desc')
+    .executeTakeFirst();
+  return last?.state === 'canceled';
+}
+
 /** What the facts of a decision may age is what its push may wait. Epoch milliseconds. */
 export function sendBefore({ rails }: RuleSet['settings'], at: number): number {
   return at + (parseDuration(rails.freshness.mirror) ?? 0);

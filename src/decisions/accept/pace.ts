@@ -33,6 +33,11 @@ const PACE = z.object({
 });
 type Pace = z.output<typeof PACE>;
 
+/** When the hour began in which accepts are counted now. */
+export function hourBegan(now: number): number {
+  return Math.floor(now / HOUR_MS) * HOUR_MS;
+}
+
 async function readPace(tx: Tx, now: number): Promise<Pace> {
   const hour = Math.floor(now / HOUR_MS);
   const row = await tx

@@ -106,6 +106,34 @@ describe('accepting pauses', () => {
     expect(await house.decide()).toEqual(['3 hold']);
   });
 
+  it.each([
+    ['the rules were stopped for a while', { mode: 'stopped' as const }],
+    ['its rule was switched off', { rules: () => loadedRules('rules: []') }],
+  ])('not for what was counted and canceled because %s', async (_, parts) => {
+    const house = await createPace({ max_per_hour: 2 });
+    for (const id of [1, 2]) await house.delivery({ id });
+    await house.decide();
+    if ('mode' in parts) {
+      const canceled = { state: 'canceled', ended_at: house.clock.now() } as const;
+      await house.store.db.updateTable('outbox').set(canceled).execute();
+    }
+    await house.decide(parts);
+    expect(await house.decide()).toEqual(['1 accept', '2 accept']);
+    expect(await house.incidents()).toEqual([]);
+    await house.delivery({ id: 3 });
+    expect(await house.decide()).toEqual(['3 hold']);
+  });
+
+  it('for what was counted in another hour and canceled', async () => {
+    const house = await createPace({ max_per_hour: 1 });
+    await house.delivery({ id: 1 });
+    await house.decide();
+    await house.decide({ rules: () => loadedRules('rules: []') });
+    await house.clock.advance(HOUR);
+    await house.delivery({ id: 2 });
+    expect(await house.decide()).toEqual(['1 accept', '2 hold']);
+  });
+
   it('no longer than it may, also when the clock is set back meanwhile', async () => {
     const house = await createPace({ max_per_hour: 1, pause: '1h' });
     house.clock.step(300 * 24 * HOUR);
