@@ -19,6 +19,7 @@ import { lapsedRules, readHolds } from '../holds/holds.ts';
 import { sendBefore } from '../push.ts';
 import { type DecisionMode, type Judgement, recordDecision } from '../record.ts';
 import type { LoadedRuleSet } from '../rule-files.ts';
+import { noteExternal } from '../watch/external.ts';
 import { armedRuleIds } from './arming.ts';
 import { tripBreaker } from './breaker.ts';
 import { candidateOf } from './caps.ts';
@@ -146,11 +147,13 @@ async function push(tx: Tx, entry: RejectEntry, judged: Judged): Promise<Step> {
 async function decide(
   deps: RejectDeps,
   tx: Tx,
-  entryId: number,
+  { entryId, orderDeliveryId }: RejectEntry,
   unreadable: Stop | undefined,
 ): Promise<Step | undefined> {
   const now = deps.clock.now();
   await settlePushed(tx, now);
+  // Whoever follows the feed may not have come to what somebody did to it in the service.
+  await noteExternal(tx, { rules: deps.rules(), mode: deps.mode(), now }, orderDeliveryId);
   const entry = await entryById(tx, entryId);
   if (entry?.state !== 'waiting') return undefined;
   const judged = await judge(deps, tx, entry, now);
@@ -190,7 +193,7 @@ async function lookUp(
 
 async function carryOut(deps: RejectDeps, entry: RejectEntry, signal: AbortSignal): Promise<void> {
   const unreadable = await lookUp(deps, entry, signal);
-  const step = await deps.store.transaction((tx) => decide(deps, tx, entry.entryId, unreadable));
+  const step = await deps.store.transaction((tx) => decide(deps, tx, entry, unreadable));
   if (!step) return;
   const { orderDeliveryId: delivery, ruleId: rule } = entry;
   if (step.pushed) {

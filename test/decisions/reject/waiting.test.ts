@@ -74,14 +74,17 @@ describe('a reject that waits', () => {
     expect(await court.entry()).toMatchObject({ state: 'stopped', ended_by: 'person' });
   });
 
-  it('is left to a person who decided in the service while that was asked', async () => {
+  it.each([
+    ['while that was asked', true],
+    ['and nobody has looked who it was', false],
+  ])('is left to a person who decided in the service %s', async (_, isFollowed) => {
     const court = await createCourt();
     await court.waiting();
     const shown = (status: string) =>
       court.delivery({ id: 1, status, lines: [['a', 13]], more: { deliveryNo: 'DN-1' } });
     const readDelivery = async () => {
       await shown('accepted');
-      await court.decide();
+      if (isFollowed) await court.decide();
       return shown('pending').then(Object);
     };
     await court.afterGrace({ readDelivery });
