@@ -14,6 +14,7 @@ import type { Logger } from '../../lib/log.ts';
 import { enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
 import { evaluate } from '../../rules/evaluate.ts';
 import type { Store, Tx } from '../../store/store.ts';
+import { UnknownStatus } from '../facts/status.ts';
 import { readSubject } from '../facts.ts';
 import { lapsedRules, readHolds } from '../holds/holds.ts';
 import { sendBefore } from '../push.ts';
@@ -191,9 +192,20 @@ async function lookUp(
   }
 }
 
+/** What cannot be decided is put off, and keeps no other waiting; the decider tells of it. */
+async function putAside(deps: RejectDeps, { entryId }: RejectEntry, thrown: unknown) {
+  if (!(thrown instanceof UnknownStatus)) throw thrown;
+  const stop = { rail: 're-evaluation', detail: `it cannot be decided: ${thrown.message}` };
+  const until = deps.clock.now() + LOOK_AGAIN_MS;
+  await deps.store.transaction((tx) => putOff(tx, entryId, { ...stop, until }));
+  return undefined;
+}
+
 async function carryOut(deps: RejectDeps, entry: RejectEntry, signal: AbortSignal): Promise<void> {
   const unreadable = await lookUp(deps, entry, signal);
-  const step = await deps.store.transaction((tx) => decide(deps, tx, entry, unreadable));
+  const step = await deps.store
+    .transaction((tx) => decide(deps, tx, entry, unreadable))
+    .catch((thrown: unknown) => putAside(deps, entry, thrown));
   if (!step) return;
   const { orderDeliveryId: delivery, ruleId: rule } = entry;
   if (step.pushed) {

@@ -108,6 +108,21 @@ describe('a reject that waits', () => {
     expect(await court.overview()).toMatchObject({ waiting: [] });
   });
 
+  it('that cannot be decided keeps no other waiting', async () => {
+    const court = await createCourt();
+    await court.unlucky(2);
+    await court.waiting();
+    await court.order(1, { status: 'mislaid' });
+    await court.afterGrace();
+    expect(await court.meant()).toEqual(['2 rejected']);
+    const detail = 'it cannot be decided: unknown status "mislaid"';
+    expect(await court.entry()).toMatchObject({ state: 'waiting', rail: 're-evaluation', detail });
+    await court.order(1);
+    await court.clock.advance(HOUR / 6);
+    await court.execute();
+    expect(await court.meant()).toEqual(['2 rejected', '1 rejected']);
+  });
+
   it('is as it was when the daemon stops while the service is asked', async () => {
     const court = await createCourt();
     await court.waiting();
