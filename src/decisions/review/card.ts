@@ -30,6 +30,7 @@ async function linesOf(db: Db, id: number) {
     .selectFrom('delivery_line as l')
     .leftJoin('stock_variant as v', 'v.barcode', 'l.barcode')
     .select(['l.barcode', 'l.fulfilled_quantity', 'l.price', 'v.quantity', 'v.style_no'])
+    .select('v.deleted_at')
     .where('l.order_delivery_id', '=', id)
     .orderBy('l.line_no')
     .execute();
@@ -39,8 +40,8 @@ async function linesOf(db: Db, id: number) {
     quantity: row.fulfilled_quantity,
     /** Hundredths. */
     price: row.price,
-    /** Pieces in the mirrored stock, whoever else wants them. */
-    stock: row.quantity,
+    /** Pieces in the mirrored stock, whoever else wants them; null where it is not listed. */
+    stock: row.deleted_at === null ? row.quantity : null,
   }));
 }
 

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { verifyChain } from '../../../src/decisions/journal.ts';
+import { deliveryCard } from '../../../src/decisions/review/card.ts';
 import { createReview, type ReviewRequest } from '../../../src/decisions/review/review.ts';
 import { replayDecision } from '../../../src/decisions/trial/replay.ts';
 import { ACCEPT_SMALL, createHouse, type House, loadedRules } from '../support.ts';
@@ -258,4 +259,23 @@ describe('several deliveries at once', () => {
       ...['DN-1', 'the disk is full', 'DN-3'],
     ]);
   });
+});
+
+it('shows no stock of a barcode that the service no longer lists', async () => {
+  const { store, stock, delivery } = await createHouse();
+  await stock({ a: 5, b: 7 }, { a: { details: { styleNo: 'S-1' } } });
+  await delivery({
+    id: 1,
+    lines: [
+      ['a', 2],
+      ['b', 2],
+    ],
+  });
+  await store.db
+    .updateTable('stock_variant')
+    .set({ deleted_at: 1 })
+    .where('barcode', '=', 'a')
+    .execute();
+  const { lines } = await deliveryCard(store.db, '1');
+  expect(lines).toMatchObject([{ style: 'S-1', stock: null }, { stock: 7 }]);
 });
