@@ -22,6 +22,7 @@ import { recordDecision } from '../record.ts';
 import { armedRuleIds } from '../reject/arming.ts';
 import { endEntry, latestEntry } from '../reject/queue.ts';
 import type { LoadedRuleSet } from '../rule-files.ts';
+import { noteExternal } from '../watch/external.ts';
 import { linesHash } from './touched.ts';
 
 export const REVIEW_ACTIONS = ['accept', 'reject', 'hold', 'release'] as const;
@@ -216,6 +217,8 @@ async function act(deps: ReviewDeps, tx: Tx, request: ReviewRequest): Promise<Re
   const { action, actor } = request;
   const at = deps.clock.now();
   const orderDeliveryId = await deliveryIdOf(tx, request.delivery);
+  // Told later it would be the last word.
+  await noteExternal(tx, { rules: deps.rules(), mode: 'live', now: at }, orderDeliveryId);
   const judgement = await judge(tx, deps, request, orderDeliveryId, at);
   const { delivery, facts } = judgement.subject;
   const { number: deliveryNo } = facts.delivery;

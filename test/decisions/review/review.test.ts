@@ -4,7 +4,7 @@ import { verifyChain } from '../../../src/decisions/journal.ts';
 import { deliveryCard } from '../../../src/decisions/review/card.ts';
 import { createReview, type ReviewRequest } from '../../../src/decisions/review/review.ts';
 import { replayDecision } from '../../../src/decisions/trial/replay.ts';
-import { ACCEPT_SMALL, createHouse, type House, loadedRules } from '../support.ts';
+import { ACCEPT_SMALL, createHouse, type House, journal, loadedRules } from '../support.ts';
 
 /** A house with one held delivery (30 pieces) and one accepted, and a desk to act at. */
 async function createDesk() {
@@ -278,4 +278,16 @@ it('shows no stock of a barcode that the service no longer lists', async () => {
     .execute();
   const { lines } = await deliveryCard(store.db, '1');
   expect(lines).toMatchObject([{ style: 'S-1', stock: null }, { stock: 7 }]);
+});
+
+it('comes after what somebody did in the service before, though nobody told it yet', async () => {
+  const desk = await createDesk();
+  for (const status of ['accepted', 'pending']) {
+    await desk.clock.advance(1_000);
+    await desk.delivery({ id: 1, status, lines: [['a', 30]], more: { deliveryNo: 'DN-1' } });
+  }
+  await desk.clock.advance(1_000);
+  await desk.act('accept');
+  await desk.decide();
+  expect(await journal(desk)).toEqual(['daemon hold', 'external hold', 'person:ada accept']);
 });
