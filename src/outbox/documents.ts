@@ -188,8 +188,8 @@ function memberNames(schema: unknown): readonly string[] {
   return schema instanceof z.ZodArray ? memberNames(schema.element) : [];
 }
 
-/** The names that may stand at `path`, for "did you mean". */
-function namesAt(kind: DocumentKind, path: readonly PropertyKey[]): readonly string[] {
+/** The names that may stand at `path` of a document, for "did you mean". */
+function documentNames(kind: DocumentKind, path: readonly PropertyKey[]): readonly string[] {
   const first = path[0];
   const section: unknown =
     typeof first === 'string' ? Reflect.get(SCHEMAS[kind].shape, first) : SCHEMAS[kind];
@@ -216,13 +216,17 @@ export function wording(issue: z.core.$ZodRawIssue): string | undefined {
   return `must have at most ${issue.maximum} ${unit}`;
 }
 
-function problemsOf(kind: DocumentKind, error: z.core.$ZodError): Problem[] {
+/** Each mistake at its place; `namesAt` gives the names that may stand there. */
+export function problemsOf(
+  error: z.core.$ZodError,
+  namesAt: (path: readonly PropertyKey[]) => readonly string[],
+): Problem[] {
   return error.issues.flatMap((issue): Problem[] => {
     if (issue.code !== 'unrecognized_keys') {
       return [{ path: pathText(issue.path), message: issue.message }];
     }
     return issue.keys.map((key) => {
-      const near = nearestName(key, namesAt(kind, issue.path));
+      const near = nearestName(key, namesAt(issue.path));
       const hint = near === undefined ? '' : `; did you mean ${near}?`;
       return { path: pathText([...issue.path, key]), message: `is not known here${hint}` };
     });
@@ -245,7 +249,9 @@ export function parseDocument(kind: DocumentKind, payload: unknown): ParsedDocum
     return { ok: false, problems: [{ path: '', message: 'must be a JSON object' }] };
   }
   const parsed = SCHEMAS[kind].safeParse(payload, { error: wording });
-  if (!parsed.success) return { ok: false, problems: problemsOf(kind, parsed.error) };
+  if (!parsed.success) {
+    return { ok: false, problems: problemsOf(parsed.error, (path) => documentNames(kind, path)) };
+  }
   const { reference: own, ...document } = parsed.data;
   return { ok: true, document, reference: own };
 }

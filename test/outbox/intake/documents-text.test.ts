@@ -43,4 +43,13 @@ describe('a text with many documents', () => {
   it('says of a list that it is no document', () => {
     expect(told(`[${line('SO-1')}]`)).toEqual(['1 must be a JSON object']);
   });
+
+  it('names each member that has no place beside the payload', () => {
+    const [plain] = readEntries(JSON.stringify({ kind: 'order', Payload: 1, ...order() }));
+    expect(plain?.problems).toEqual([
+      { path: 'payload', message: 'is missing' },
+      { path: 'Payload', message: 'is not known here; did you mean payload?' },
+      { path: 'lines', message: 'is not known here' },
+    ]);
+  });
 });

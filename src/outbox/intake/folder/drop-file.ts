@@ -3,7 +3,7 @@
  * SQL; the reference may stand in the payload instead.
  */
 import { z } from 'zod';
-import { type Problem, wording } from '../../documents.ts';
+import { type Problem, problemsOf, wording } from '../../documents.ts';
 import { readDocuments } from '../documents-text.ts';
 import type { Submission } from '../submission.ts';
 
@@ -42,10 +42,7 @@ export function readEnvelope(
 ): { readonly submission: Submission } | { readonly problems: readonly Problem[] } {
   const parsed = envelopeSchema.safeParse(value, { error: wording });
   if (!parsed.success) {
-    const problems = parsed.error.issues.map(({ path, message }) => {
-      return { path: path.join('.'), message };
-    });
-    return { problems };
+    return { problems: problemsOf(parsed.error, () => Object.keys(envelopeSchema.shape)) };
   }
   const { kind, reference, payload } = parsed.data;
   return { submission: { kind, reference, payload } };
