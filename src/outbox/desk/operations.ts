@@ -119,7 +119,8 @@ function retried(row: DeskRow, now: number): { readonly state: OutboxState; chan
   return refuse(row, 'tried again', hint);
 }
 
-function canceled(row: DeskRow, now: number): Change {
+/** The reason stands where whoever handed it in is told of it, in place of what it waited for. */
+function canceled(row: DeskRow, now: number, { actor, reason }: Asker): Change {
   const mayBe = row.state === 'in_doubt' && row.deskReason !== null;
   if (row.state !== 'queued' && row.state !== 'dead' && !mayBe) {
     const hint =
@@ -128,7 +129,8 @@ function canceled(row: DeskRow, now: number): Change {
         : 'what was sent cannot be called back';
     return refuse(row, 'canceled', hint);
   }
-  return { ended_at: now, due_at: now, desk_reason: null };
+  const why = `${actor} canceled it: ${reason}`;
+  return { ended_at: now, due_at: now, desk_reason: null, last_error: why };
 }
 
 /** What the last looks found and could not judge: a person has said that none of it is ours. */
@@ -298,7 +300,7 @@ export function createDesk(deps: DeskDeps): Desk {
     cancel: (selection, asker) =>
       actOn(selection, asker, 'outbox.cancel', (row, now) => ({
         state: 'canceled',
-        change: canceled(row, now),
+        change: canceled(row, now, asker),
       })),
     async resolve(outboxId, resolution, asker) {
       const [row] = await selected(store.db, { outboxId });

@@ -28,7 +28,9 @@ it('waits for each of many documents, however many before it stay open', async (
   );
   await house.call('outbox', 'cancel', '1001', '--reason', 'not wanted');
   const { code, stdout } = await pushing;
-  expect(stdout.trimEnd().split('\n').at(-1)).toMatch(/^SO-1001: canceled, document 1001/);
+  expect(stdout.trimEnd().split('\n').at(-1)).toMatch(
+    /^SO-1001: canceled, document 1001: \S+ canceled it: not wanted; → hand it in under a new/,
+  );
   expect(code).toBe(3);
 });
 
