@@ -105,6 +105,7 @@ export function parsePayload(
     const said = error instanceof Error ? error.message : String(error);
     // Of a document that is a line of many, which line that is must not be told otherwise.
     const reason = said.replace(/ at position \d+ \(line 1 column (\d+)\)$/, ' at column $1');
-    return { problems: [{ path: '', message: `is no JSON: ${reason}` }] };
+    const what = isDamaged(text) ? 'is no JSON, and not UTF-8' : 'is no JSON';
+    return { problems: [{ path: '', message: `${what}: ${reason}` }] };
   }
 }

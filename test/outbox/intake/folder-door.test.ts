@@ -277,9 +277,22 @@ describe('the drop folder', () => {
     drop('large.json', 'x'.repeat(1_001));
     const [large] = (await receipt('refused/large.json')).documents;
     expect(large?.problems[0]?.message).toContain('1000 are the most in one file');
-    writeFileSync(join(folder, 'bytes.json'), Buffer.from([0x7b, 0xff, 0x7d]));
-    const [bytes] = (await receipt('refused/bytes.json')).documents;
-    expect(bytes?.problems[0]?.message).toBe('is not UTF-8');
+    writeFileSync(join(folder, 'wide.json'), Buffer.from(`\ufeff${envelope('SO-1')}`, 'utf16le'));
+    const [wide] = (await receipt('refused/wide.json')).documents;
+    expect(wide?.problems[0]?.message).toMatch(/^is no JSON, and not UTF-8: /);
+  });
+
+  it('refuses of a file the documents alone of which a text is not UTF-8', async () => {
+    const { start, folder, receipt } = await openFolder();
+    start();
+    const latin = { kind: 'order', reference: 'SO-1', payload: { ...order(), comment: 'Grüße' } };
+    const text = `${JSON.stringify(latin)}\n${envelope('SO-2')}\n`;
+    writeFileSync(join(folder, 'latin.json'), Buffer.from(text, 'latin1'));
+    const { documents } = await receipt('refused/latin.json');
+    expect(documents).toMatchObject([
+      { line: 1, state: 'refused', problems: [{ path: 'comment' }] },
+      { line: 2, state: 'queued', documentId: 1 },
+    ]);
   });
 
   it.each(['handed in', 'noted', 'receipt written'])(

@@ -139,11 +139,5 @@ export async function readContent(
     const message = `is ${size} bytes large; ${fileBytesMax} are the most in one file`;
     return { mark, sha256: sha256(`too large: ${size}`), entries: oneProblem(message) };
   }
-  const digest = sha256(bytes);
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    return { mark, sha256: digest, entries: readEntries(text) };
-  } catch {
-    return { mark, sha256: digest, entries: oneProblem('is not UTF-8') };
-  }
+  return { mark, sha256: sha256(bytes), entries: readEntries(bytes.toString('utf8')) };
 }
