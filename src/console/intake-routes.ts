@@ -16,6 +16,7 @@ import { RetryLaterError, SelvedgeError } from '../lib/errors.ts';
 import { requestProblem } from '../lib/http-server.ts';
 import { isJsonObject, sha256 } from '../lib/json.ts';
 import type { Secret } from '../lib/secret.ts';
+import { DOCUMENT_KINDS } from '../outbox/documents.ts';
 import { readEnvelope } from '../outbox/intake/folder/drop-file.ts';
 import { type Handed, type Intake, invalid } from '../outbox/intake/hand-in.ts';
 import { findDocument, readReceipt, refusalReceipt } from '../outbox/intake/receipt.ts';
@@ -128,7 +129,7 @@ async function handIn(
 }
 
 const idParams = z.object({ id: z.string().regex(/^\d{1,15}$/) });
-const findQuery = z.strictObject({ kind: z.string(), reference: z.string() });
+const findQuery = z.strictObject({ kind: z.enum(DOCUMENT_KINDS), reference: z.string() });
 
 function installReading(app: FastifyInstance, deps: IntakeRouteDeps): void {
   const { db } = deps.store;
@@ -141,7 +142,8 @@ function installReading(app: FastifyInstance, deps: IntakeRouteDeps): void {
   app.get('/api/documents', async (request, reply) => {
     const query = findQuery.safeParse(request.query);
     if (!query.success) {
-      return refuse(reply, 400, 'bad_request', 'ask with ?kind=…&reference=…');
+      const message = `ask with ?kind=…&reference=…; kind is one of ${DOCUMENT_KINDS.join(', ')}`;
+      return refuse(reply, 400, 'bad_request', message);
     }
     const found = await findDocument(db, query.data.kind, query.data.reference);
     const receipt = found === undefined ? undefined : await readReceipt(db, found);

@@ -162,6 +162,9 @@ describe('the HTTP door', () => {
     expect([status, body.message]).toEqual([401, 'no token of intake.clients came with it']);
     expect((await house.http('/api/documents/1', { headers: stranger })).status).toBe(401);
     expect((await house.http('/api/documents/99')).status).toBe(404);
+    const typo = await house.http('/api/documents?kind=orders&reference=SO-1');
+    const kinds = expect.stringContaining('order, pending_refund, refund_status, style');
+    expect([typo.status, typo.body.message]).toEqual([400, kinds]);
     const found = await house.http('/api/documents?kind=order&reference=so-1');
     expect(found.body).toMatchObject({ documentId: 1, state: 'queued' });
     const refund = { reference: 'R-1', orderReference: 'SO-1', ...house.order() };
