@@ -34,6 +34,8 @@ export interface IntakeRouteDeps {
 /** As in the SQL door. */
 const PAYLOAD_BYTES_MAX = 1_048_576;
 
+const NOT_JSON = 'the body is not declared as JSON: send "Content-Type: application/json"';
+
 const KINDS: Readonly<Record<string, string>> = {
   '/api/orders': 'order',
   '/api/pending-refunds': 'pending_refund',
@@ -164,7 +166,7 @@ function onError(error: unknown, request: FastifyRequest, reply: FastifyReply): 
   const isOurs = error instanceof SelvedgeError || !(status >= 400 && status < 500);
   if (!isOurs) {
     const message = error instanceof Error ? requestProblem(error, request) : '';
-    return refuse(reply, status, 'bad_request', message);
+    return refuse(reply, status, 'bad_request', status === 415 ? NOT_JSON : message);
   }
   // It may have been taken, and only its receipt could not be read.
   return refuse(reply, 503, 'later', 'it is not known whether anything was taken');

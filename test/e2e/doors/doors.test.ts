@@ -146,7 +146,11 @@ describe('the HTTP door', () => {
     ]);
     expect((await house.post('/api/orders', payload, key('not visible'))).status).toBe(400);
     const text = { 'content-type': 'text/plain' };
-    expect((await house.post('/api/orders', 'x', text)).status).toBe(415);
+    const typed = await house.post('/api/orders', 'x', text);
+    expect([typed.status, typed.body.message]).toEqual([
+      415,
+      'the body is not declared as JSON: send "Content-Type: application/json"',
+    ]);
     const large = { reference: 'SO-3', comment: 'x'.repeat(1_100_000) };
     const tooLarge = await house.post('/api/orders', large);
     const limit = 'the body is larger than 1048576 bytes';
