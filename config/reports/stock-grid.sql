@@ -1,5 +1,5 @@
 /*
-title: Stock of a style, a row per color and a column per size
+title: Stock of a style, a row per color, with the sizes as JSON
 about: Sizes are the members of by_size.
 params:
   style: { type: text, about: the number of the style }
