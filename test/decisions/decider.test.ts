@@ -157,7 +157,9 @@ describe('a pending delivery', () => {
     });
     expect(await house.pushes()).toEqual([]);
     const rules = rulesOf(ACCEPT_SMALL);
-    const [tried] = await tryQueue(house.store, house.clock.now(), { rules });
+    const {
+      prospects: [tried],
+    } = await tryQueue(house.store, house.clock.now(), { rules });
     expect(tried).toMatchObject({
       after: 'hold',
       reason: 'rail order: the service no longer has order 1',

@@ -73,7 +73,9 @@ describe('what the rules accepted', () => {
     await house.decide(set);
     await house.customer({ blocked: false });
     const rules = RULES.ruleSet;
-    const [tried] = await tryQueue(house.store, house.clock.now(), { rules });
+    const {
+      prospects: [tried],
+    } = await tryQueue(house.store, house.clock.now(), { rules });
     expect(await house.decide(set)).toEqual(['1 hold']);
     const [latest] = await house.store.db
       .selectFrom('decision')

@@ -38,7 +38,8 @@ export function rulesWhatif(context: CliContext): Command {
     .summary('show the pending deliveries under other rules')
     .description(
       'What would happen to every pending delivery if it were decided now; each competes for\n' +
-        'stock with the older ones. Reject rules count as armed. Decides and writes nothing.',
+        'stock with the older ones. Reject rules count as armed. Decides and writes nothing.\n' +
+        'Says on standard error where accepting pauses, and where more than 10,000 are pending.',
     )
     .option('--rules <dir|hash>', 'the rules on trial (default: the configured ones)')
     .option('--shadow-as-live', 'rules that only watch count as if they were live')
@@ -48,13 +49,12 @@ export function rulesWhatif(context: CliContext): Command {
     .action(async (options: WhatIfOptions, command: Command) => {
       const tried = rulesDirectory(command, context, options.rules);
       const now = systemClock().now();
-      const prospects = await withMirror(command, context, async (db, store) =>
-        tryQueue(store, now, {
-          rules: await namedRuleSet(db, tried),
-          shadowAsLive: options.shadowAsLive,
-        }),
+      const { shadowAsLive } = options;
+      const { prospects, remarks } = await withMirror(command, context, async (db, store) =>
+        tryQueue(store, now, { rules: await namedRuleSet(db, tried), shadowAsLive }),
       );
       if (options.json === true) context.output.json(prospects);
       else print(context.output, prospects, options.all === true);
+      for (const remark of remarks) context.output.note(remark);
     });
 }

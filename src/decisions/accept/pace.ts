@@ -38,7 +38,11 @@ export function hourBegan(now: number): number {
   return Math.floor(now / HOUR_MS) * HOUR_MS;
 }
 
-async function readPace(tx: Tx, now: number): Promise<Pace> {
+function pauseMsOf({ rails }: Settings): number {
+  return parseDuration(rails.accept.pause) ?? HOUR_MS;
+}
+
+async function readPace(tx: Tx, settings: Settings, now: number): Promise<Pace> {
   const hour = Math.floor(now / HOUR_MS);
   const row = await tx
     .selectFrom('daemon_state')
@@ -46,8 +50,22 @@ async function readPace(tx: Tx, now: number): Promise<Pace> {
     .where('key', '=', KEY)
     .executeTakeFirst();
   if (!row) return { hour, count: 0, pausedUntil: 0, why: '' };
-  const pace = PACE.parse(tryParseJson(row.value));
-  return pace.hour === hour ? pace : { ...pace, hour, count: 0 };
+  const read = PACE.parse(tryParseJson(row.value));
+  const pace = read.hour === hour ? read : { ...read, hour, count: 0 };
+  // A pause that is longer than one can be began before the clock was set back.
+  return pace.pausedUntil > now + pauseMsOf(settings) ? { ...pace, pausedUntil: 0 } : pace;
+}
+
+/** That accepting pauses now, why and until when, for people. */
+export async function pauseOfAccepts(
+  tx: Tx,
+  settings: Settings,
+  now: number,
+): Promise<string | undefined> {
+  const { pausedUntil, why } = await readPace(tx, settings, now);
+  if (pausedUntil <= now) return undefined;
+  const until = new Date(pausedUntil).toISOString();
+  return `accepting pauses until ${until} (${why}): what the rules accept is held until then`;
 }
 
 async function writePace(tx: Tx, pace: Pace, now: number): Promise<void> {
@@ -110,10 +128,8 @@ export async function paceAccept(
   settings: Settings,
   now: number,
 ): Promise<Paused | undefined> {
-  const pauseMs = parseDuration(settings.rails.accept.pause) ?? HOUR_MS;
-  const read = await readPace(tx, now);
-  // A pause that is longer than one can be began before the clock was set back.
-  const pace = read.pausedUntil > now + pauseMs ? { ...read, pausedUntil: 0 } : read;
+  const pauseMs = pauseMsOf(settings);
+  const pace = await readPace(tx, settings, now);
   const paused = (why: string, until: number): Paused => {
     const reason = `rail accepts: ${why}; accepting pauses`;
     return { until, outcome: { ...accept, kind: 'hold', code: 'rail', reason } };

@@ -10,6 +10,7 @@ import type { Facts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { DecisionOutcome } from '../../store/tables.ts';
+import { pauseOfAccepts } from '../accept/pace.ts';
 import { UnknownStatus } from '../facts/status.ts';
 import { readSubject } from '../facts.ts';
 import { lapsedRules, readHolds } from '../holds/holds.ts';
@@ -22,6 +23,8 @@ export interface QueueOptions {
   readonly rules: RuleSet;
   /** Rules that only watch count as if they were live. */
   readonly shadowAsLive?: boolean | undefined;
+  /** Deliveries to look at. */
+  readonly most?: number;
 }
 
 export interface Prospect {
@@ -35,6 +38,11 @@ export interface Prospect {
   readonly reason: string;
 }
 
+export interface Queue {
+  readonly prospects: readonly Prospect[];
+  readonly remarks: readonly string[];
+}
+
 /** A longer queue is looked at from its old end. */
 const QUEUE_MAX = 10_000;
 
@@ -44,16 +52,20 @@ interface Pending {
   readonly outcome: DecisionOutcome | null;
 }
 
-function pendingDeliveries(tx: Tx): Promise<Pending[]> {
+function isPending(tx: Tx) {
   return tx
     .selectFrom('delivery as d')
+    .where('d.status', '=', 'pending')
+    .where('d.deleted_at', 'is', null);
+}
+
+function pendingDeliveries(tx: Tx, most: number): Promise<Pending[]> {
+  return isPending(tx)
     .leftJoin('evaluation as e', 'e.order_delivery_id', 'd.order_delivery_id')
     .leftJoin('decision as n', 'n.decision_id', 'e.decision_id')
     .select(['d.order_delivery_id', 'd.delivery_no', 'n.outcome'])
-    .where('d.status', '=', 'pending')
-    .where('d.deleted_at', 'is', null)
     .orderBy('d.order_delivery_id')
-    .limit(QUEUE_MAX)
+    .limit(most)
     .execute();
 }
 
@@ -121,17 +133,29 @@ async function answerFor(
   }
 }
 
+/** What the prospects do not tell, for people: that some were left out, that accepting pauses. */
+async function remarksOn(tx: Tx, now: number, seen: number, { rules }: QueueOptions) {
+  const { pending } = await isPending(tx)
+    .select((eb) => eb.fn.countAll<number>().as('pending'))
+    .executeTakeFirstOrThrow();
+  const pause = await pauseOfAccepts(tx, rules.settings, now);
+  return [
+    ...(pending > seen ? [`only the ${seen} oldest of ${pending} pending were looked at`] : []),
+    ...(pause === undefined ? [] : [pause]),
+  ];
+}
+
 /** The oldest first, all of one state of the database. */
-export function tryQueue(store: Store, now: number, options: QueueOptions): Promise<Prospect[]> {
+export function tryQueue(store: Store, now: number, options: QueueOptions): Promise<Queue> {
   return store.snapshot(async (tx) => {
     const prospects: Prospect[] = [];
     const taken: Taken = new Map();
-    for (const row of await pendingDeliveries(tx)) {
+    for (const row of await pendingDeliveries(tx, options.most ?? QUEUE_MAX)) {
       const orderDeliveryId = row.order_delivery_id;
       const answer = await answerFor(tx, row, now, options, taken);
       const deliveryNo = row.delivery_no ?? '';
       prospects.push({ orderDeliveryId, deliveryNo, before: row.outcome, ...answer });
     }
-    return prospects;
+    return { prospects, remarks: await remarksOn(tx, now, prospects.length, options) };
   });
 }

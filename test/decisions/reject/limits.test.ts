@@ -57,7 +57,7 @@ describe('a limit of rejects trips the breaker when it is reached:', () => {
     expect(latest).toMatchObject({ id: 3, outcome: 'hold' });
     expect(latest.reason).toBe('rail cap: an hour: 3, allowed are 2');
     const { ruleSet } = court.rules();
-    const tried = await tryQueue(court.store, court.clock.now(), { rules: ruleSet });
+    const { prospects: tried } = await tryQueue(court.store, court.clock.now(), { rules: ruleSet });
     expect(tried.at(-1)).toMatchObject({
       ...{ orderDeliveryId: 3, after: 'hold', reason: latest.reason },
     });
@@ -264,7 +264,7 @@ it('what a limit stopped is for the rules again once a person gives it back to t
   const release = { action: 'release', actor: 'ada', reason: 'seen', why: 'checked' } as const;
   await court.review.act({ ...release, delivery: '2', toRules: true });
   const { ruleSet } = court.rules();
-  const tried = await tryQueue(court.store, court.clock.now(), { rules: ruleSet });
+  const { prospects: tried } = await tryQueue(court.store, court.clock.now(), { rules: ruleSet });
   expect(tried.at(-1)).toMatchObject({ orderDeliveryId: 2, after: 'reject' });
   expect(await court.decide()).toEqual(['2 reject']);
   expect(await court.entry(2)).toMatchObject({ state: 'waiting', rail: null });

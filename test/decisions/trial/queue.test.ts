@@ -12,7 +12,7 @@ describe('the queue under other rules', () => {
     await house.delivery({ id: 3, lines: [['a', 1]] });
     const rules = rulesOf(ACCEPT_COVERED);
     const before = await house.decisions();
-    const prospects = await tryQueue(house.store, house.clock.now(), { rules });
+    const { prospects } = await tryQueue(house.store, house.clock.now(), { rules });
     expect(prospects.map((one) => `${one.orderDeliveryId} ${one.before} ${one.after}`)).toEqual([
       '1 hold accept',
       '2 hold hold',
@@ -31,7 +31,7 @@ describe('the queue under other rules', () => {
     await house.delivery({ id: 2, order: 2 });
     await house.order(2, { status: 'mislaid' });
     await house.decide();
-    const prospects = await tryQueue(house.store, house.clock.now(), {
+    const { prospects } = await tryQueue(house.store, house.clock.now(), {
       rules: rulesOf(ACCEPT_SMALL),
     });
     expect(prospects).toMatchObject([
@@ -41,12 +41,35 @@ describe('the queue under other rules', () => {
   });
 });
 
+describe('what the queue does not tell', () => {
+  it('is how many more are pending, and that accepting pauses', async () => {
+    const house = await createHouse();
+    const settings = 'version: 1\nrails: { accept: { max_per_hour: 1, pause: 90m } }';
+    const rules = loadedRules(ACCEPT_SMALL, settings);
+    const remarks = async (most: number) =>
+      (await tryQueue(house.store, house.clock.now(), { rules: rules.ruleSet, most })).remarks;
+    for (const id of [1, 2, 3]) await house.delivery({ id });
+    expect(await remarks(3)).toEqual([]);
+    expect(await remarks(2)).toEqual(['only the 2 oldest of 3 pending were looked at']);
+    expect(await house.decide({ rules: () => rules })).toEqual(['1 accept', '2 hold', '3 hold']);
+    const until = new Date(house.clock.now() + 90 * 60_000).toISOString();
+    const why = '1 accepts in this hour are the limit';
+    expect(await remarks(3)).toEqual([
+      `accepting pauses until ${until} (${why}): what the rules accept is held until then`,
+    ]);
+    await house.clock.advance(90 * 60_000);
+    expect(await remarks(3)).toEqual([]);
+  });
+});
+
 describe('the queue under rules that are not live yet', () => {
   const trial = async (text: string, more: Partial<QueueOptions> = {}) => {
     const house = await createHouse();
     await house.delivery({ id: 1, lines: [['a', 30]] });
     const options = { rules: rulesOf(text), ...more };
-    const [one] = await tryQueue(house.store, house.clock.now(), options);
+    const {
+      prospects: [one],
+    } = await tryQueue(house.store, house.clock.now(), options);
     return one?.after;
   };
 
@@ -67,7 +90,9 @@ describe('the queue under rules that are not live yet', () => {
     await house.delivery({ id: 1, lines: [['a', 30]] });
     expect(await house.decide({ rules: () => rules })).toEqual(['1 hold']);
     await house.clock.advance(3 * 3_600_000);
-    const [one] = await tryQueue(house.store, house.clock.now(), { rules: rules.ruleSet });
+    const {
+      prospects: [one],
+    } = await tryQueue(house.store, house.clock.now(), { rules: rules.ruleSet });
     expect(one).toMatchObject({ before: 'hold', after: 'accept' });
   });
 });
@@ -103,7 +128,7 @@ describe('the queue under rules that read the credit', () => {
     const house = await houseWithTwo();
     await house.customer({ creditLimit: 500_00 });
     const rules = rulesOf(HOLD_CREDIT);
-    const prospects = await tryQueue(house.store, house.clock.now(), { rules });
+    const { prospects } = await tryQueue(house.store, house.clock.now(), { rules });
     expect(prospects.map(({ after }) => after)).toEqual(['accept', 'hold']);
   });
 
@@ -121,7 +146,7 @@ describe('the queue under rules that read the credit', () => {
     }
     await house.delivery({ id: 5, order: 5, status: 'accepted' });
     const outcomes = async () => {
-      const prospects = await tryQueue(house.store, house.clock.now(), rules);
+      const { prospects } = await tryQueue(house.store, house.clock.now(), rules);
       return prospects.map((one) => `${one.orderDeliveryId} ${one.after}`);
     };
     expect(await outcomes()).toEqual(['1 accept', '2 hold', '3 hold', '4 hold']);
@@ -143,7 +168,9 @@ describe('the queue under rules that read the credit', () => {
       if (id === 1) await house.decide();
     }
     const options = { rules: rulesOf(HOLD_CREDIT) };
-    const [first, second] = await tryQueue(house.store, house.clock.now(), options);
+    const {
+      prospects: [first, second],
+    } = await tryQueue(house.store, house.clock.now(), options);
     expect(first).toMatchObject({ before: 'accept', after: 'accept' });
     expect(first?.reason).toContain('is on its way');
     expect(second).toMatchObject({ before: null, after: 'accept' });
@@ -156,7 +183,7 @@ describe('the queue under rules that read the credit', () => {
       'order.currency == "DKK" && delivery.amount > customer.credit.headroom',
     );
     const options = { rules: rulesOf(rules) };
-    const prospects = await tryQueue(house.store, house.clock.now(), options);
+    const { prospects } = await tryQueue(house.store, house.clock.now(), options);
     const loaded = loadedRules(rules);
     const decided = await house.decide({ rules: () => loaded });
     expect(prospects.map((one) => `${one.orderDeliveryId} ${one.after}`)).toEqual(decided);
