@@ -9,7 +9,7 @@ import { DURATION_MS_MAX, parseDuration, parseExactTime } from '../../lib/units.
 import type { FieldSpec } from '../facts/table.ts';
 import { amountOwner, type CurrencyOwner, fieldOwner, type Side } from './currency.ts';
 import type { SetTypes } from './environment.ts';
-import { syntaxHint } from './hints.ts';
+import { CLOCK_HINT, DURATION_HINT, syntaxHint, TIMESTAMP_HINT } from './hints.ts';
 import {
   type CelProblem,
   createResolver,
@@ -88,14 +88,15 @@ function literalProblem(name: string, argument: ASTNode | undefined): string | u
   return isDuration && !isFar ? undefined : `"${text}" is not a duration`;
 }
 
-const DURATION_HINT = 'write days(3), hours(36) or minutes(90)';
-const TIMESTAMP_HINT = 'write timestamp("2026-01-31T00:00:00Z")';
-
 function forbiddenHint(name: string): string | undefined {
   if (name === 'matches') return 'use startsWith, endsWith or contains';
-  if (name.startsWith('get')) return 'use clock.business_hours, clock.weekday or an age';
+  if (name.startsWith('get')) return CLOCK_HINT;
   if (name === 'dyn' || name === 'type') return 'facts have a type already; compare them directly';
   if (name === 'int' || name === 'double') return 'numbers compare with each other as they are';
+  if (name === 'any' || name === 'some') return 'use exists(line, …)';
+  if (name === 'count' || name === 'length') return 'use size()';
+  if (name === 'date') return TIMESTAMP_HINT;
+  if (name === 'weeks' || name === 'months') return DURATION_HINT;
   if (name === 'sum' || name === 'max' || name === 'min') return 'use exists(line, …) or all(…)';
   return undefined;
 }
@@ -186,7 +187,9 @@ function visitPath(walk: Walk, node: ASTNode, place: Place): void {
 
 function refuse(walk: Walk, node: ASTNode, name: string, known: ReadonlySet<string>): void {
   const nearest = nearestName(name, known);
-  const hint = nearest === undefined ? `known: ${[...known].join(', ')}` : undefined;
+  const all = `known: ${[...known].join(', ')}`;
+  const behind = METHODS.has(name) && `write it behind the fact: order.comment.${name}(…)`;
+  const hint = behind || (nearest === undefined ? all : undefined);
   walk.problems.push({
     ...at(node),
     message: `${name}() cannot be used in a rule`,
@@ -250,7 +253,9 @@ function visitBinary(
   scope: Scope,
 ): void {
   if (ARITHMETIC.has(node.op) && isLiteral(left) && isLiteral(right)) {
-    walk.problems.push({ ...at(node), message: 'write the result instead of a calculation' });
+    const isDate = /^\d{4}-\d{1,2}-\d{1,2}/.test(node.input.slice(node.start));
+    const message = 'write the result instead of a calculation';
+    walk.problems.push({ ...at(node), message, hint: isDate ? TIMESTAMP_HINT : undefined });
   }
   if (!ARITHMETIC.has(node.op)) {
     checkLiteral(walk, left, right, scope);

@@ -12,6 +12,7 @@ import {
   type RecordName,
   ROOT_NAMES,
 } from '../facts/table.ts';
+import { factPaths } from '../text/timing.ts';
 import type { SetTypes } from './environment.ts';
 import { textOf } from './tree.ts';
 
@@ -43,6 +44,25 @@ function meant(word: string, known: Iterable<string>): string | undefined {
   return name === undefined ? undefined : `did you mean: ${name}?`;
 }
 
+/** Facts of this name, wherever they are: `balance` is `customer.credit.balance`. */
+function elsewhere(name: string, { lists, tables }: SetTypes): string | undefined {
+  const paths = factPaths().filter((path) => path.endsWith(`.${name}`));
+  if (Object.hasOwn(lists, name)) paths.push(`lists.${name}`);
+  if (Object.hasOwn(tables, name)) paths.push(`tables.${name}`);
+  return paths.length === 0 ? undefined : `did you mean: ${paths.join(' or ')}?`;
+}
+
+/** What is meant by a word that is no fact: `NO` is a text without its quotes. */
+function wordHint(word: string, types: SetTypes, scope: Scope): string {
+  const known = [...ROOT_NAMES, 'lists', 'tables', ...scope.keys()];
+  if (word === 'line') return 'line exists inside delivery.lines.all(line, …)';
+  const fact = elsewhere(word, types) ?? meant(word, known);
+  if (fact !== undefined) return fact;
+  const starts = `a condition starts with: ${known.join(', ')}`;
+  if (/^(true|false)$/i.test(word)) return `write ${word.toLowerCase()}`;
+  return /^[A-Z]/.test(word) ? `a text goes in quotes: "${word}"; ${starts}` : starts;
+}
+
 function rootShape(name: string, scope: Scope): Shape | undefined {
   const bound = scope.get(name);
   if (bound) return bound;
@@ -72,6 +92,8 @@ function noFields(base: Shape, name: string): Omit<CelProblem, 'start' | 'end'> 
     return { message, hint: 'begin with a fact: delivery.lines.exists(line, …)' };
   }
   if (base.kind === 'records') {
+    if (name === 'size')
+      return { message: 'size is a question', hint: `write ${base.path}.size()` };
     const message = `${base.path} is a list: a single line has the field, the list has not`;
     const hint = `write ${base.path}.all(line, …) or ${base.path}.exists(line, …)`;
     return { message, hint };
@@ -101,7 +123,8 @@ export function createResolver(types: SetTypes, report: (p: CelProblem) => void)
       const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
       if (field) return fieldShape(field, `${base.path}.${name}`);
       const owner = base.path === 'delivery.lines' ? 'line' : base.path;
-      const hint = meant(name, Object.keys(fields));
+      const known = `known: ${Object.keys(fields).join(', ')}`;
+      const hint = meant(name, Object.keys(fields)) ?? elsewhere(name, types) ?? known;
       report({ ...at, message: `${owner} has no field "${name}"`, hint });
       return OTHER;
     }
@@ -141,13 +164,11 @@ export function createResolver(types: SetTypes, report: (p: CelProblem) => void)
     if (node.op === 'id') {
       const shape = rootShape(node.args, scope);
       if (shape) return shape;
-      const known = [...ROOT_NAMES, 'lists', 'tables', ...scope.keys()];
-      const hint = node.args === 'line' ? 'line exists inside delivery.lines.all(line, …)' : null;
       report({
         start: node.start,
         end: node.end,
         message: `there is no fact "${node.args}"`,
-        hint: hint ?? meant(node.args, known) ?? `a condition starts with: ${known.join(', ')}`,
+        hint: wordHint(node.args, types, scope),
       });
       return OTHER;
     }
