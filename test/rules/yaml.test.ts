@@ -63,7 +63,7 @@ describe('the strict YAML subset', () => {
     const warn = vi.spyOn(process, 'emitWarning').mockReturnValue();
     onTestFinished(() => warn.mockRestore());
     const text = ruleText(['order.preorder'], '    message: {{order.country}}\n');
-    expect(problemsOf(text)[0]).toContain('message: Invalid input');
+    expect(problemsOf(text)[0]).toContain('message must be a text');
     expect(warn).not.toHaveBeenCalled();
   });
 

@@ -58,12 +58,27 @@ function hintOf(issue: z.core.$ZodIssue, value: unknown): string | undefined {
   return nearest === undefined ? undefined : `did you mean: ${nearest}?`;
 }
 
+/** What a value must be, in the words of the manual. */
+const SHAPES: Readonly<Record<string, string>> = {
+  array: 'a list: each item on a line of its own behind "- ", or all within [ ]',
+  object: 'keys with their values, as in { key: value }',
+  string: 'a text',
+  number: 'a number, without a unit',
+  int: 'a whole number, without a unit',
+  boolean: 'true or false',
+};
+
 function messageOf(issue: z.core.$ZodIssue, path: YamlPath, value: unknown): string {
   const name = path.length === 0 ? 'the file' : String(path.at(-1));
   if (issue.code === 'invalid_value') {
-    return `${name} is ${JSON.stringify(value)}; possible: ${issue.values.join(', ')}`;
+    const is = value === undefined ? 'missing' : JSON.stringify(value);
+    return `${name} is ${is}; possible: ${issue.values.join(', ')}`;
   }
   if (issue.code === 'invalid_type' && value === undefined) return `${name} is missing`;
+  if (issue.code === 'invalid_type' && issue.message.startsWith('Invalid input')) {
+    return `${name} must be ${SHAPES[issue.expected] ?? issue.expected}`;
+  }
+  if (issue.code === 'invalid_key') return `${name}: a name is lower-case letters, digits and _`;
   return typeof path.at(-1) === 'number' ? issue.message : `${name}: ${issue.message}`;
 }
 

@@ -18,7 +18,7 @@ const GRACE_DEFAULT = '24h';
 const HOLD_AT_MOST_DEFAULT = '3 business days';
 
 const duration = z
-  .string()
+  .string('write a duration such as 90m, 36h or 3d')
   .refine((text) => parseDuration(text) !== undefined, 'write a duration such as 90m, 36h or 3d');
 const time = z
   .string()
@@ -44,7 +44,7 @@ const hold = z.strictObject({
     .optional()
     .describe('What ends the hold: next business open, a duration, or "<fact> changes".'),
   at_most: z
-    .string()
+    .string('write 48h or "2 business days"')
     .refine((text) => parseSpan(text) !== undefined, 'write 48h or "2 business days"')
     .default(HOLD_AT_MOST_DEFAULT)
     .describe('The longest a hold lasts: a duration, or "<n> business days".'),

@@ -12,7 +12,7 @@ function isTimeZone(zone: string): boolean {
 }
 
 const duration = z
-  .string()
+  .string('write a duration such as 90m, 36h or 3d')
   .refine((text) => parseDuration(text) !== undefined, 'write a duration such as 90m, 36h or 3d');
 const count = z.int().positive();
 const mode = z.enum(['off', 'shadow', 'live']);

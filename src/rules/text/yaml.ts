@@ -42,6 +42,7 @@ export interface ProblemDetail {
 }
 
 const QUOTE_HINT = 'put the whole condition in single quotes';
+const INDENT_HINT = 'indent the lines alike';
 const BOOLEAN_WORDS = /^(?:no|yes|on|off)$/i;
 
 /** Aliases are refused, and are never followed. */
@@ -98,7 +99,11 @@ function parserHint({ code, message }: YAMLError, text: string): string | undefi
   if (code === 'TAG_RESOLVE_FAILED') return `${QUOTE_HINT}, or use unless:`;
   if (code === 'TAB_AS_INDENT') return 'indent with spaces';
   if (code === 'DUPLICATE_KEY') return 'remove or rename one of them';
-  if (code === 'MULTILINE_IMPLICIT_KEY') return `indent the lines alike, or ${QUOTE_HINT}`;
+  // Where the next line is a key, the text was a key as well, or its line is indented otherwise.
+  if (/^\s*[\w-]+:\S/.test(text)) return 'write a space behind the colon';
+  if (code === 'MULTILINE_IMPLICIT_KEY') return `${INDENT_HINT}, or ${QUOTE_HINT}`;
+  if (code === 'BLOCK_AS_IMPLICIT_KEY') return `${INDENT_HINT}, or put the text in single quotes`;
+  if (message.startsWith('Sequence item without')) return INDENT_HINT;
   if (code === 'MISSING_CHAR' && message.includes('flow')) return QUOTE_HINT;
   return SCALAR_CODES.has(code) || /[?{}&*!|>%@`]/.test(text) ? QUOTE_HINT : undefined;
 }
