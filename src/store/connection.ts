@@ -131,7 +131,7 @@ function openFile(path: string, options: Database.Options): Database.Database {
     throw new StoreError('store.cannot_open', `cannot open ${path}: ${reason}`, {
       hint: options.fileMustExist
         ? 'start the daemon once, or check dataDir and the permissions'
-        : 'the folder must exist and be writable by this user',
+        : 'the folder must exist; this user must be allowed to write to it and to its files',
       cause,
     });
   }

@@ -4,7 +4,7 @@
  * database itself. A lease row beside it says who holds it, and its fencing token tells a daemon
  * that was suspended that somebody took over.
  */
-import { existsSync } from 'node:fs';
+import { accessSync, constants, existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import Database from 'better-sqlite3';
 import type { Clock } from '../lib/clock.ts';
@@ -29,7 +29,7 @@ const LEASE_NAME = 'daemon';
 
 const LOOK_MS = 100;
 
-const FOLDER_HINT = 'dataDir must name a folder that this user may write to';
+const FOLDER_HINT = 'dataDir must name a folder that this user may write to, its files too';
 
 /** Makes the folder of the databases, for its owner only, if it is not there. */
 export function makeDataFolder(path: string): void {
@@ -48,6 +48,8 @@ export function lockFolder(path: string): FolderLock {
     // Somebody who only looks whether it is held is gone in a moment.
     const held = new Database(path, { timeout: LOOK_MS });
     database = held;
+    // SQLite opens a file of somebody else for reading only, and then locks nothing, in silence.
+    accessSync(path, constants.W_OK);
     held.pragma('journal_mode = delete');
     held.exec('begin exclusive');
     return { release: () => held.close() };
