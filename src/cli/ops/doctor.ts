@@ -56,7 +56,7 @@ export function doctor(context: CliContext): Command {
   return new Command('doctor')
     .summary('check everything that the installation stands on')
     .description(
-      'Configuration, secrets and permissions, versions, disk, database, backups, rules,\n' +
+      'Configuration, secrets and permissions, versions, disk, databases, backups, rules,\n' +
         'schedules, listeners, clock, certificate, log-in and both APIs. Read-only; whatever is\n' +
         'not fine says what to do. Exits with 1 when something has failed. Run it as the user\n' +
         'of the service; as root it also names the programs that keep the database open.',

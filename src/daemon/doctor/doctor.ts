@@ -6,6 +6,7 @@
 import type { LoadedConfig } from '../../config/load.ts';
 import { showProblem } from '../../config/problems.ts';
 import { checkDatabase } from './database.ts';
+import { checkExchange } from './exchange.ts';
 import { type Finding, fine, guarded, odd, skipped } from './finding.ts';
 import {
   checkBackups,
@@ -43,6 +44,7 @@ export async function* examine(deps: DoctorDeps): AsyncGenerator<Finding, void, 
   yield* await guarded('disk', () => checkDisk(config));
   const database = await guarded('database', () => checkDatabase(config, now));
   yield* database;
+  yield* await guarded('exchange', () => checkExchange(config));
   yield* await guarded('readers', () => checkHolders(config));
   yield* await guarded('backup', () => checkBackups(config, now));
   yield* await guarded('rules', () => checkRules(config));

@@ -67,6 +67,10 @@ export const EXCHANGE_MODE = 0o660;
 
 /** Longest wait for the lock in one call: it blocks the event loop. */
 const LOCK_MS = 5;
+/** For whoever only looks, in a process of his own. */
+const INSPECT_MS = 2_000;
+
+const WAL_HINT = 'no client may set journal_mode; close the one that did';
 
 const PRAGMAS: Readonly<Record<string, number>> = {
   synchronous: 2,
@@ -167,7 +171,7 @@ function useRollbackJournal(database: Database.Database): void {
     'exchange.wal',
     `${database.name} is in WAL mode and somebody has it open`,
     {
-      hint: 'no client may set journal_mode; close the one that did',
+      hint: WAL_HINT,
     },
   );
 }
@@ -203,6 +207,31 @@ function openFile(path: string, clock: Clock): Database.Database {
     database?.close();
     if (cause instanceof SelvedgeError && !isBusy(cause.cause)) throw cause;
     throw failure(path, 'cannot_open', cause);
+  }
+}
+
+/** Throws what {@link openExchange} would find wrong with a file that is there; changes nothing. */
+export function inspectExchange(path: string, clock: Clock): void {
+  let database: Database.Database | undefined;
+  try {
+    database = new Database(path, { readonly: true, fileMustExist: true, timeout: INSPECT_MS });
+    const mode = database.pragma('journal_mode', { simple: true });
+    if (mode === 'wal') {
+      throw new RetryLaterError('exchange.wal', `${path} is in WAL mode`, { hint: WAL_HINT });
+    }
+    const found = database.pragma('quick_check(1)', { simple: true });
+    if (found !== 'ok') throw new RetryLaterError('exchange.damaged', `${path}: ${found}`);
+    checkSchema(database, clock);
+  } catch (cause) {
+    if (cause instanceof Database.SqliteError && cause.code === 'SQLITE_READONLY_ROLLBACK') {
+      const message = `${path}: a client was cut off as it wrote`;
+      throw new RetryLaterError('exchange.busy', message, {
+        hint: 'the daemon takes that back as it starts',
+      });
+    }
+    throw cause instanceof SelvedgeError ? cause : failure(path, 'cannot_open', cause);
+  } finally {
+    database?.close();
   }
 }
 
@@ -273,7 +302,7 @@ export function openExchange(path: string, clock: Clock): Exchange {
         if (found === version) return false;
         if (database.pragma('journal_mode = delete', { simple: true }) !== 'delete') {
           throw new RetryLaterError('exchange.wal', `${path}: a client has set WAL mode`, {
-            hint: 'no client may set journal_mode; close the one that did',
+            hint: WAL_HINT,
           });
         }
         version = found;

@@ -1,0 +1,59 @@
+/** The file that the ERP writes: is it there, may both write it, and would the daemon take it? */
+import { accessSync, constants, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { Config } from '../../config/schema.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { RetryLaterError } from '../../lib/errors.ts';
+import { EXCHANGE_MODE, exchangeFile, inspectExchange } from '../../store/exchange/exchange.ts';
+import { bad, type Finding, fine, odd } from './finding.ts';
+
+const OTHERS = 0o007;
+const GROUP_ENTERS = 0o010;
+
+function mayWrite(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function checkModes(path: string, mode: number): Finding[] {
+  if ((mode & OTHERS) !== 0) {
+    return [odd('exchange', `other users may open ${path}`, `chmod o= ${path}`)];
+  }
+  const isShared = (statSync(dirname(path)).mode & GROUP_ENTERS) !== 0;
+  if (!isShared || (mode & EXCHANGE_MODE) === EXCHANGE_MODE) return [];
+  return [odd('exchange', `the group of ${path} may not write it`, `chmod 660 ${path}`)];
+}
+
+export function checkExchange(config: Config): Finding[] {
+  const path = exchangeFile(config);
+  const folder = dirname(path);
+  if (!statSync(folder, { throwIfNoEntry: false })) {
+    const advice = 'make it, for a group of both (docs/install.md), or correct intake.database';
+    return [bad('exchange', `the folder of ${path} is not there`, advice)];
+  }
+  const stat = statSync(path, { throwIfNoEntry: false });
+  // SQLite makes its journal beside the file.
+  const closed = [folder, ...(stat ? [path] : [])].filter((one) => !mayWrite(one));
+  if (closed.length > 0) {
+    const text = `this user may not write ${closed.join(', ')}`;
+    return [bad('exchange', text, 'look at owner, group and mode (docs/install.md)')];
+  }
+  if (!stat || stat.size === 0) {
+    const text = `${path} is ${stat ? 'empty' : 'not there'}: the ERP cannot hand in by it`;
+    return [odd('exchange', text, 'the daemon makes it, or says in its log why it cannot')];
+  }
+  const modes = checkModes(path, stat.mode);
+  try {
+    inspectExchange(path, systemClock());
+  } catch (error) {
+    if (!(error instanceof RetryLaterError)) throw error;
+    const advice = error.hint ?? 'keep it; stop the daemon, move it away, start: a new one is made';
+    const grade = error.code === 'exchange.busy' ? odd : bad;
+    return [...modes, grade('exchange', error.message, advice)];
+  }
+  return modes.length > 0 ? modes : [fine('exchange', `${path}, whole and ours`)];
+}

@@ -1,0 +1,42 @@
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { expect, it } from 'vitest';
+import { checkExchange } from '../../src/daemon/doctor/exchange.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { openExchange } from '../../src/store/exchange/exchange.ts';
+import { startTestReference, testConfig } from '../support/house.ts';
+import { temporaryFolder } from '../support/store.ts';
+
+it('says what is wrong with the file that the ERP writes', async () => {
+  const folder = join(temporaryFolder(), 'shared');
+  const path = join(folder, 'exchange.db');
+  const place = { path: 'intake.database', value: path };
+  const config = testConfig(await startTestReference(), { overrides: [place] });
+  const found = (): string[] => checkExchange(config).map(({ grade, text }) => `${grade} ${text}`);
+  const write = (sql: string): void => {
+    const database = new Database(path);
+    database.exec(sql);
+    database.close();
+  };
+
+  expect(found()).toEqual([`failed the folder of ${path} is not there`]);
+  mkdirSync(folder);
+  chmodSync(folder, 0o770);
+  expect(found()).toEqual([`warning ${path} is not there: the ERP cannot hand in by it`]);
+  writeFileSync(path, 'no database at all', { mode: 0o660 });
+  chmodSync(path, 0o660);
+  expect(found()).toEqual([`failed ${path}: file is not a database`]);
+  rmSync(path);
+  openExchange(path, systemClock())[Symbol.dispose]();
+  expect(found()).toEqual([`ok ${path}, whole and ours`]);
+  chmodSync(path, 0o600);
+  expect(found()).toEqual([`warning the group of ${path} may not write it`]);
+  chmodSync(path, 0o666);
+  expect(found()).toEqual([`warning other users may open ${path}`]);
+  chmodSync(path, 0o660);
+  write('create trigger mine after insert on intake begin select 1; end');
+  expect(found()).toEqual([`failed ${path}: somebody changed mine`]);
+  write('drop trigger mine; pragma journal_mode = wal');
+  expect(found()).toEqual([`failed ${path} is in WAL mode`]);
+});
