@@ -181,6 +181,26 @@ describe('secrets', () => {
     expect(problemOf(`Bearer ${CANARY}`)).toBeUndefined();
   });
 
+  it.each([
+    ['{ env: ID }', '{ env: API_KEY }', 'clientId'],
+    ['erp', '{ env: ID }', 'clientSecret'],
+  ])('of the log-in must not be copied wrong: %s', (id, secret, member) => {
+    const login = `login: { clientId: ${id}, clientSecret: ${secret} } #`;
+    const text = MINIMAL.replace('apiKey', login);
+    const wrong = [`${CANARY}\nold`, `\u201c${CANARY}\u201d`, `\u2019${CANARY}`, ` ${CANARY}`];
+    for (const ID of [...wrong, `${CANARY}\t`, `${CANARY}\0`, `${CANARY}\u2028x`]) {
+      const [problem] = problemsIn(text, { env: { ...ENV, ID } });
+      expect(problem?.message).toBe(
+        'holds a line break, another control character, a curly quote or outer blanks',
+      );
+      expect(problem?.path).toBe(`service.v1.login.${member}`);
+      expect(JSON.stringify(problem)).not.toContain(CANARY);
+    }
+    for (const ID of [`${CANARY} "x" 'y'`, `p\u00e4ssw\u00f6rd-${CANARY}`]) {
+      expect(problemsIn(text, { env: { ...ENV, ID } })).toEqual([]);
+    }
+  });
+
   it.each([16, 24, 32, 75])('for signing may have %d bytes, with padding or without', (bytes) => {
     const padded = `whsec_${Buffer.alloc(bytes, 7).toString('base64')}`;
     for (const HOOK of [padded, padded.replace(/=+$/, '')]) {

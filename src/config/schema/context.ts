@@ -123,6 +123,24 @@ function certificateProblem(path: string): string | undefined {
 /** Node sends nothing else in a header, and what it refuses looks like a broken connection. */
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
+/** The reference is right, so an example of one would mislead. */
+const UNFIT_SECRET = { hint: 'what it names must hold it alone: no quotes, no second line' };
+
+/**
+ * A second line (the old secret, a note), a blank at the end, quotes that a text program has bent:
+ * no service hands these out, and with them each log-in is refused.
+ */
+const COPIED_WRONG = /^\s|\s$|[\p{Cc}\p{Zl}\p{Zp}\u2018-\u201f]/u;
+const COPIED_WRONG_ISSUE = {
+  error: 'holds a line break, another control character, a curly quote or outer blanks',
+  params: UNFIT_SECRET,
+};
+
+function isCopiedWell(value: string | Secret): boolean {
+  if (!(value instanceof Secret) || value instanceof AbsentSecret) return true;
+  return !COPIED_WRONG.test(value.reveal());
+}
+
 /** What needs no escape, and is too long to be guessed. */
 const TOKEN = /^[A-Za-z0-9_-]{16,256}$/;
 
@@ -138,9 +156,6 @@ function isSigningSecret(secret: Secret): boolean {
   return length >= SIGNING_KEY_BYTES_MIN && length <= SIGNING_KEY_BYTES_MAX;
 }
 
-/** The reference is right, so an example of one would mislead. */
-const UNFIT_SECRET = { hint: 'what it names must hold it alone: no quotes, no second line' };
-
 export function contextFields(context: SchemaContext): ContextFields {
   return {
     path: (example) => pathField(example, context),
@@ -151,7 +166,8 @@ export function contextFields(context: SchemaContext): ContextFields {
           if (message !== undefined) ctx.addIssue({ code: 'custom', message });
         })
         .meta({ expected: 'the path of a file', example }),
-    secret: (name) => secretField(name, context),
+    secret: (name) =>
+      secretField(name, context).refine(isCopiedWell, COPIED_WRONG_ISSUE).meta(SECRET_META),
     headerSecret: (name) =>
       secretField(name, context)
         .refine((secret) => secret instanceof AbsentSecret || HEADER_VALUE.test(secret.reveal()), {
@@ -160,7 +176,9 @@ export function contextFields(context: SchemaContext): ContextFields {
         })
         .meta(SECRET_META),
     textOrSecret: (name, expected, example) =>
-      textOrSecretField(name, { expected, example }, context),
+      textOrSecretField(name, { expected, example }, context)
+        .refine(isCopiedWell, COPIED_WRONG_ISSUE)
+        .meta({ expected, example }),
     signingSecret: (name) =>
       secretField(name, context)
         .refine(isSigningSecret, {
