@@ -39,10 +39,11 @@ function addressOf(baseUrl: string, path: string): URL {
 
 export async function callRaw(target: RawTarget, call: RawCall): Promise<RawAnswer> {
   const url = addressOf(target.baseUrl, call.path);
+  const names = new Set(url.searchParams.keys());
   const answer = await target.sender.request({
     method: call.method,
     url: `${url.origin}${url.pathname}`,
-    query: Object.fromEntries(url.searchParams),
+    query: Object.fromEntries([...names].map((name) => [name, url.searchParams.getAll(name)])),
     json: call.json,
     priority: 'read',
     signal: call.signal,

@@ -5,12 +5,14 @@ import type { Deadlines } from './exchange.ts';
 import type { Priority } from './limiter.ts';
 import type { Tally } from './tally.ts';
 
+type QueryValue = string | number | boolean;
+
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** Absolute, without query. */
   readonly url: string;
-  /** Undefined members are left out; booleans travel as `true` / `false`. */
-  readonly query?: Readonly<Record<string, string | number | boolean | undefined>> | undefined;
+  /** Undefined members are left out; booleans travel as `true` / `false`, a list one by one. */
+  readonly query?: Readonly<Record<string, QueryValue | readonly string[] | undefined>> | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly json?: unknown;
   readonly priority: Priority;
@@ -30,7 +32,7 @@ export interface HttpRequest {
 function queryText(query: HttpRequest['query']): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query ?? {})) {
-    if (value !== undefined) parameters.set(name, String(value));
+    for (const one of [value ?? []].flat()) parameters.append(name, String(one));
   }
   return parameters.size > 0 ? `?${parameters}` : '';
 }
