@@ -75,14 +75,10 @@ url=$(key 'k.urls.v1')
 account="s|https://systemkey.example.com/api/v1|$url|; s|clientId: erp|clientId: $(key k.keys.plain.clientId)|"
 typed install.md 'systemd-sysusers'
 typed install.md 'THE-CLIENT-SECRET' "s|THE-CLIENT-SECRET|$(key k.keys.plain.clientSecret)|" \
-  "s|whsec_THE-SIGNING-SECRET|$(key k.webhookSecret)|"
+  "s|whsec_[^\"]*|$(key k.webhookSecret)|"
 block install.md 'store:' | sed -e "$account" >"$root/etc/selvedge/selvedge.yaml"
 typed install.md 'rules check'
-inside mkdir -p /root/trial
-sed -e 's|{ credential: \([a-z-]*\) }|{ file: /etc/selvedge/secrets/\1 }|g' -e 's|/var/backups.*|/root/b }|' \
-  "$root/etc/selvedge/selvedge.yaml" >"$root/root/trial/selvedge.yaml"
-echo 'dataDir: /root/trial/data' >>"$root/root/trial/selvedge.yaml"
-here=/root/trial typed connect.md 'probe'
+typed connect.md 'systemd-run'
 typed install.md 'enable --now selvedge.socket'
 until_is 'ready' '^active$' shown ActiveState
 until_is 'the stock is there' '^stock .* 20000 ' operator sync list
