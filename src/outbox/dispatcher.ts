@@ -36,7 +36,14 @@ import {
   type Work,
 } from './ledger.ts';
 import { type LookPace, nextLookAt } from './look-times.ts';
-import { classOf, isPassing, linesOf, wordsOf } from './service.ts';
+import {
+  classOf,
+  createFailedLooks,
+  type FailedLooks,
+  isPassing,
+  linesOf,
+  wordsOf,
+} from './service.ts';
 import { settle } from './settle.ts';
 import { createGate, type Gate } from './stops.ts';
 
@@ -166,39 +173,47 @@ async function sendItem(
   return undefined;
 }
 
-/** Failed looks in a row, by outbox id; forgotten with the process, which costs a short wait. */
-type PutOffs = Map<number, number>;
+interface Hand extends DispatcherDeps {
+  readonly gate: Gate;
+  readonly failedLooks: FailedLooks;
+}
 
 async function putOff(
-  deps: DispatcherDeps,
+  deps: Hand,
   kind: OutboxKind,
   item: OutboxItem,
-  putOffs: PutOffs,
   error: unknown,
 ): Promise<void> {
   const { outboxId, reference } = item;
   const now = deps.clock.now();
+  const { before, isHopeless } = deps.failedLooks.add(outboxId, error);
   const isTooLate = async () =>
     now - (await openSince(deps.store.db, item)) >= deps.limits.deskAfterMs;
-  if (!isPassing(error) && (await isTooLate())) {
-    const reason = `for too long it could not be looked for: ${wordsOf(error)}`;
+  if (isHopeless && (await isTooLate())) {
+    const taken = item.result === null ? '' : 'the service answered that it took it; ';
+    const others = isPassing(error) ? ', while others could' : '';
+    const reason = `${taken}for too long it could not be looked for${others}: ${wordsOf(error)}`;
     const finding = { found: 'unclear', reason, detail: {} } as const;
     return settleItem(deps, kind, item, { finding, lookedAt: now });
   }
-  const failures = putOffs.get(outboxId) ?? 0;
-  putOffs.set(outboxId, failures + 1);
-  const retryMs = retryDelay(deps, failures, error);
+  const retryMs = retryDelay(deps, before, error);
   await postpone(deps.store, item, now + retryMs, wordsOf(error));
   deps.log.warn({ outboxId, reference, error: wordsOf(error), retryMs }, 'push put off');
 }
 
 async function settleItem(
-  deps: DispatcherDeps,
+  deps: Hand,
   kind: OutboxKind,
   item: OutboxItem,
   look: { readonly finding: Finding; readonly lookedAt: number },
 ): Promise<void> {
-  const { attemptsMax, deskAfterMs } = deps.limits;
+  const { failedLooks, limits } = deps;
+  const { attemptsMax } = limits;
+  const { finding } = look;
+  let { deskAfterMs } = limits;
+  if (finding.found === 'no' && finding.complete === false) {
+    if (!failedLooks.add(item.outboxId).isHopeless) deskAfterMs = Number.POSITIVE_INFINITY;
+  } else failedLooks.end(item.outboxId, finding.found === 'yes');
   const settled = await settle(deps.store, deps.clock, item, look, {
     ...{ attemptsMax, deskAfterMs, creates: kind.creates(item), pace: paceOf(deps) },
     conflictEnds: kind.conflictEnds === true,
@@ -216,17 +231,8 @@ async function settleItem(
 
 const DRY_RUN = 'dry run (outbox.dryRun): it is fit and would be sent now';
 
-interface Hand extends DispatcherDeps {
-  readonly gate: Gate;
-}
-
 /** One step of one row: a look or a clearance, then what it leads to. Rejects with the database. */
-async function step(
-  deps: Hand,
-  item: OutboxItem,
-  putOffs: PutOffs,
-  signal: AbortSignal,
-): Promise<void> {
+async function step(deps: Hand, item: OutboxItem, signal: AbortSignal): Promise<void> {
   const kind = deps.kinds.find((candidate) => candidate.kind === item.kind);
   if (!kind) throw new BugError('bug.outbox_kind', `no such outbox kind: ${item.kind}`);
   const lookedAt = deps.clock.now();
@@ -240,18 +246,18 @@ async function step(
     if (clearance.send && deps.dryRun) throw new RetryLaterError('outbox.dry_run', DRY_RUN);
   } catch (error) {
     if (isStoreUnusable(error)) throw error;
-    if (!signal.aborted) await putOff(deps, kind, item, putOffs, error);
+    if (!signal.aborted) await putOff(deps, kind, item, error);
     return;
   }
-  putOffs.delete(item.outboxId);
   if (signal.aborted) return;
+  if (clearance.send) deps.failedLooks.end(item.outboxId, false);
   const brake = clearance.send ? heldBy() : undefined;
   if (brake !== undefined) {
     // It was fit, and rests until nothing holds it any more; then it is checked anew.
     await postpone(deps.store, item, deps.clock.now(), brake);
   } else if (clearance.send) {
     const sent = await sendItem(deps, kind, item, clearance, heldBy, signal);
-    if (sent && !signal.aborted) await step(deps, sent, putOffs, signal);
+    if (sent && !signal.aborted) await step(deps, sent, signal);
   } else await settleItem(deps, kind, item, { finding: clearance.finding, lookedAt });
 }
 
@@ -330,7 +336,8 @@ async function start(
 
 export function createDispatcher(own: DispatcherDeps): Dispatcher {
   const { store, clock, limits } = own;
-  const deps: Hand = { ...own, gate: createGate(own) };
+  const failedLooks = createFailedLooks(clock, limits.lookMs);
+  const deps: Hand = { ...own, failedLooks, gate: createGate(own) };
   const steps: Steps = { moved: watchSteps(clock), left: 0 };
   let wake = new AbortController();
 
@@ -355,7 +362,6 @@ export function createDispatcher(own: DispatcherDeps): Dispatcher {
     },
     async run(signal) {
       const busy: Busy = new Map();
-      const putOffs: PutOffs = new Map();
       const found: Found = new Map();
       await follow(deps, steps, busy, found);
       await begin(deps);
@@ -365,7 +371,7 @@ export function createDispatcher(own: DispatcherDeps): Dispatcher {
           wake = new AbortController();
           await follow(deps, steps, busy, found);
           const take = (item: OutboxItem): Promise<void> =>
-            step(deps, item, putOffs, signal).catch((error: unknown) => {
+            step(deps, item, signal).catch((error: unknown) => {
               failure ??= { error };
             });
           await start(deps, { busy, found }, take, () => wake.abort());

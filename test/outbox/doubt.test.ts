@@ -29,11 +29,13 @@ function lost(): never {
   throw new InDoubtError('transport.in_doubt', 'reset');
 }
 
+const TAKEN = 'the service answered that it took it; ';
+
 describe('what can never be looked for', () => {
   it.each([
-    ['in doubt', lost],
-    ['taken by the service', () => ({ orderId: 7 })],
-  ])('%s, is for a person in the end', async (_, send) => {
+    ['in doubt', lost, ''],
+    ['taken by the service', () => ({ orderId: 7 }), TAKEN],
+  ])('%s, is for a person in the end', async (_, send, taken) => {
     const bench = await createBench();
     bench.creates = true;
     bench.limits.deskAfterMs = 20 * MINUTE;
@@ -49,7 +51,7 @@ describe('what can never be looked for', () => {
     await bench.clock.advance(3 * MINUTE);
     expect(await bench.row(id)).toMatchObject({
       state: 'in_doubt',
-      desk_reason: 'for too long it could not be looked for: its answer cannot be read',
+      desk_reason: `${taken}for too long it could not be looked for: its answer cannot be read`,
     });
     const looks = bench.looks.length;
     await bench.clock.advance(60 * MINUTE);
@@ -77,6 +79,68 @@ describe('what can never be looked for', () => {
     await bench.clock.advance(60 * MINUTE);
     expect(await bench.row(id)).toMatchObject({ state: 'confirmed' });
     expect(bench.sends).toEqual([id]);
+  });
+
+  it('is for a person when it alone is not answered, while others are', async () => {
+    const bench = await createBench();
+    bench.creates = true;
+    bench.limits.deskAfterMs = 20 * MINUTE;
+    const id = await bench.add(1);
+    bench.script.look = ({ outboxId, state }) => {
+      if (outboxId === id && state === 'sent') {
+        throw new RetryLaterError('service.fault', 'GET /orders/7: HTTP 500');
+      }
+      return state === 'queued' ? NO : YES;
+    };
+    bench.script.send = () => ({ orderId: 7 });
+    bench.start();
+    await bench.clock.advance(180 * MINUTE);
+    // Nothing tells that the service is there at all.
+    expect(await bench.row(id)).toMatchObject({ state: 'sent', desk_reason: null });
+    const goOn = async (minutes: number): Promise<void> => {
+      for (let passed = 0; passed < minutes; passed += 10) {
+        await bench.add(1_000 + bench.clock.now());
+        await bench.clock.advance(10 * MINUTE);
+      }
+    };
+    await goOn(50);
+    expect(await bench.row(id)).toMatchObject({ state: 'sent', desk_reason: null });
+    await goOn(30);
+    expect(await bench.row(id)).toMatchObject({
+      state: 'in_doubt',
+      desk_reason:
+        `${TAKEN}for too long it could not be looked for, while others could: ` +
+        'GET /orders/7: HTTP 500',
+    });
+    // Tried again it is looked for, and never sent twice.
+    await deskOf(bench).retry({ outboxId: id }, WHO);
+    await goOn(120);
+    expect(bench.sends.filter((one) => one === id)).toEqual([id]);
+  });
+
+  it.each([
+    [
+      'page about maintenance',
+      () => {
+        throw new RetryLaterError('transport.broken_answer', 'a page about maintenance');
+      },
+    ],
+    ['list that is cut short', () => ({ ...NO, complete: false }) as const],
+  ])('is not left to a person for one %s after a rest of days', async (_, odd) => {
+    const bench = await createBench();
+    bench.creates = true;
+    bench.limits.deskAfterMs = 20 * MINUTE;
+    const id = await bench.add(1);
+    bench.script.send = lost;
+    const { stop } = bench.start();
+    await bench.clock.advance(MINUTE);
+    await stop();
+    await bench.clock.advance(120 * MINUTE);
+    const restarted = bench.clock.now();
+    bench.script.look = () => (bench.clock.now() - restarted < MINUTE / 2 ? odd() : YES);
+    bench.start();
+    await bench.clock.advance(3 * MINUTE);
+    expect(await bench.row(id)).toMatchObject({ state: 'confirmed', desk_reason: null });
   });
 
   it('is proved absent by two looks also after an outage, or a rest, of days', async () => {
