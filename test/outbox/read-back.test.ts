@@ -163,3 +163,24 @@ it('leaves a decision to a person that cannot be read back because of its delive
   });
   expect(left.deskReason).toMatch(/could not be looked for: order \d+ is shown without/);
 });
+
+it('lets a person confirm what the service answered with and can never show', async () => {
+  const house = await startHouse({ settings: CALM });
+  const orderId = Math.max(...house.reference.world.book.orders.all.map((one) => one.orderId)) + 1;
+  const fault = { kind: 'serverError', status: 500, method: 'GET', path: `*/orders/${orderId}` };
+  house.reference.knobs.patch({ faults: [fault] });
+  const id = await put(house);
+  await house.until(id, 'sent');
+  const left = { in_doubt_since: house.clock.now(), desk_reason: 'it cannot be looked for' };
+  const toDesk = house.store.db.updateTable('outbox').set({ state: 'in_doubt', ...left });
+  await toDesk.where('outbox_id', '=', id).execute();
+  const { desk } = house.outbox;
+  const who = { actor: 'ann', reason: 'support sees it' };
+  const said = (given: number) =>
+    desk.resolve(id, { as: 'confirmed', id: String(given) }, who).then(({ state }) => state);
+  await expect(desk.resolve(id, { as: 'absent' }, who)).rejects.toThrow('may still take effect');
+  await expect(said(orderId - 1)).rejects.toThrow('has the reference');
+  expect(await said(orderId)).toBe('confirmed');
+  expect(await house.until(id, 'confirmed')).toMatchObject({ orderId, attempts: 1 });
+  expect(house.ordersWith('A-1')).toBe(1);
+});

@@ -6,7 +6,7 @@ import { sql } from 'kysely';
 import type { V1Client } from '../../client/v1/client.ts';
 import type { V2Client } from '../../client/v2/client.ts';
 import { RefusedError } from '../../lib/errors.ts';
-import type { JsonObject } from '../../lib/json.ts';
+import { isJsonObject, type JsonObject, tryParseJson } from '../../lib/json.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { referenceKey } from '../documents.ts';
 import { isRefunded, type ReadOrder, unlessGone } from '../service.ts';
@@ -46,6 +46,20 @@ const MADE_ID: Readonly<Record<string, string>> = {
   order: 'orderId',
   pending_refund: 'pendingRefundId',
 };
+
+/**
+ * What the service answered when it took it. Together with the word of a person that is enough
+ * where it cannot be read: there would be no way out but to say that it is absent.
+ */
+async function answerTo({ db }: Store, { outboxId }: DeskRow): Promise<JsonObject> {
+  const row = await db
+    .selectFrom('outbox')
+    .select('result')
+    .where('outbox_id', '=', outboxId)
+    .executeTakeFirst();
+  const text = row?.result ?? '';
+  return isJsonObject(tryParseJson(text)) ? JSON.parse(text) : {};
+}
 
 /** What one document has become, another one cannot be: that one would be lost. */
 export async function requireUnclaimed(tx: Tx, row: DeskRow, made: JsonObject): Promise<void> {
@@ -99,7 +113,7 @@ export function createConfirmation({ store, v1, v2, readOrder }: ConfirmationDep
     await readOrder(orderId, { cause, priority: 'read', refunds: true, signal });
     return { orderId, pendingRefundId };
   };
-  return async (row: DeskRow, id: string | null): Promise<JsonObject> => {
+  const read = async (row: DeskRow, id: string | null): Promise<JsonObject> => {
     if (row.kind === 'order') return order(row, id);
     if (row.kind === 'pending_refund') return pendingRefund(row, id);
     if (row.kind !== 'style') return {};
@@ -110,5 +124,16 @@ export function createConfirmation({ store, v1, v2, readOrder }: ConfirmationDep
     }
     const style = v2 && (await unlessGone(v2.resource('style', id)));
     return style ? { styleId: style.value.id } : missing(row, `style ${id}`);
+  };
+  return async (row: DeskRow, id: string | null): Promise<JsonObject> => {
+    try {
+      return await read(row, id);
+    } catch (error) {
+      if (error instanceof RefusedError) throw error;
+      const answered = await answerTo(store, row);
+      const member = MADE_ID[row.kind];
+      if (member === undefined || String(answered[member]) !== id) throw error;
+      return answered;
+    }
   };
 }
