@@ -89,19 +89,23 @@ function judge(change: CustomerChange): Judged {
   return { change, customer: undefined, problem: { path, message: issue?.message ?? '' } };
 }
 
+/** A number with spaces counts after one without, and one with spaces before it last. */
+function rankOf({ accountNo }: CustomerChange): number {
+  return [accountNo.trim(), accountNo.trimStart(), accountNo].indexOf(accountNo);
+}
+
 /**
  * All rows of the account, since a column of a fixed width has spaces behind the number, and an
- * order has none. Where there are several, the one without counts, else the first.
+ * order has none. Where there are several, the one without counts, else the first: always the same
+ * one, whichever of them has changed.
  */
 function judgeAll(change: CustomerChange): Judged[] {
   const rows = [change.row ?? [], change.others].flat().map((row) => {
     return { ...change, accountNo: String(row.account_no), row };
   });
-  const isPlain = ({ accountNo }: CustomerChange): boolean => accountNo === accountNo.trim();
-  const [first, ...others] = rows.toSorted((a, b) => {
-    if (isPlain(a) !== isPlain(b)) return isPlain(a) ? -1 : 1;
-    return a.accountNo < b.accountNo ? -1 : 1;
-  });
+  const [first, ...others] = rows.toSorted(
+    (a, b) => rankOf(a) - rankOf(b) || (a.accountNo < b.accountNo ? -1 : 1),
+  );
   const gone = { change, customer: undefined, problem: null };
   if (!first) return [gone];
   const message = `is ${JSON.stringify(first.accountNo)} but for spaces, and that row counts`;

@@ -64,7 +64,8 @@ const ACCOUNT_CHARS_MAX = 100;
 
 /**
  * Reads the other rows of an account: the number itself, and with space behind it, which sorts
- * before "!". Space before it is looked for where the row is gone: else the row without counts.
+ * before "!". Where there is none, and the row has space before it or is gone, those with space
+ * before it, which count last.
  */
 function namesakesOf(
   database: Database.Database,
@@ -81,7 +82,7 @@ function namesakesOf(
     const found = near.all(own, `${own}!`).filter((row) => {
       return row.account_no !== accountNo && String(row.account_no).trim() === own;
     });
-    if (!isGone || found.length > 0) return found;
+    if (found.length > 0 || !(isGone || accountNo.startsWith(' '))) return found;
     const widths = Math.max(0, ACCOUNT_CHARS_MAX - own.length);
     const padded = Array.from({ length: widths }, (_, more) => ' '.repeat(more + 1) + own);
     return among.all(JSON.stringify(padded.filter((one) => one !== accountNo)));

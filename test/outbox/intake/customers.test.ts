@@ -84,6 +84,24 @@ it('counts the row without spaces, else the first, and names the others', async 
   expect(await known()).toEqual(['7=1', '9=1']);
 });
 
+it.each([
+  ['both with space before them', ' 9', '  9', '  9'],
+  ['one with space before it, one with space behind', '9 ', ' 9', '9 '],
+])('lets the same row count whichever changed last, %s', async (_, first, second, counting) => {
+  const { change, problems, known } = await openBooks();
+  await change(`insert into erp_customer (account_no, blocked) values ('${counting}', 1)`);
+  const other = counting === first ? second : first;
+  await change(`insert into erp_customer (account_no, blocked) values ('${other}', 0)`);
+  expect(await known()).toEqual(['9=1']);
+  for (const changed of [first, second, first]) {
+    await change(`update erp_customer set balance = 1 where account_no = '${changed}'`);
+    expect(await known()).toEqual(['9=1']);
+    expect(problems()).toEqual([
+      `${other} account_no is "${counting}" but for spaces, and that row counts`,
+    ]);
+  }
+});
+
 it('forgets under which number an earlier release has kept a customer', async () => {
   const { store, clock, change, known } = await openBooks();
   const kept = { accountNo: '5 ', creditLimit: null, balance: null, currency: null };
