@@ -16,6 +16,7 @@ import { join } from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { systemClock } from '../../../src/lib/clock.ts';
+import { sha256 } from '../../../src/lib/json.ts';
 import { until } from '../../support/house.ts';
 import { temporaryFolder } from '../../support/store.ts';
 import { type Dropped, envelope, openFolder } from './folder-support.ts';
@@ -157,6 +158,19 @@ describe('the drop folder', () => {
     expect(existsSync(join(folder, 'orders.json'))).toBe(false);
     const aside = `done/orders.${first.sha256.slice(0, 12)}.json`;
     expect((await receipt(aside)).documents).toMatchObject([{ reference: 'SO-1' }]);
+  });
+
+  it('takes what a kill left on its way unread though another came before the start', async () => {
+    const { folder, start, drop, receipt } = await openFolder();
+    writeFileSync(join(folder, '.orders.json.under-way'), envelope('SO-1'));
+    drop('orders.json', envelope('SO-2'));
+    start();
+    expect((await receipt('done/orders.json')).documents).toMatchObject([{ reference: 'SO-2' }]);
+    const name = `orders.${sha256(envelope('SO-1')).slice(0, 12)}.json`;
+    expect((await receipt(`done/${name}`)).documents).toMatchObject([{ reference: 'SO-1' }]);
+    await until('no other file', () =>
+      readdirSync(folder).sort().join() === 'done,refused' ? true : undefined,
+    );
   });
 
   it('deletes months of files at once, but none before its documents have long ended', async () => {

@@ -5,7 +5,7 @@
  */
 import { lstatSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, parse } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { RetryLaterError } from '../../../lib/errors.ts';
 import { isJsonObject, tryParseJson } from '../../../lib/json.ts';
@@ -41,6 +41,12 @@ async function documentsOf(db: Db, fileId: number): Promise<Record<string, unkno
     documents.push({ line, ...(isJsonObject(told) ? told : {}) });
   }
   return documents;
+}
+
+/** `orders.0123456789ab.json`: beside another file of its name. */
+export function withDigest(name: string, sha256: string): string {
+  const { name: stem, ext } = parse(name);
+  return `${stem}.${sha256.slice(0, 12)}${ext}`;
 }
 
 /** `done` or `refused`; whoever may write the folder may have put a link to another one there. */

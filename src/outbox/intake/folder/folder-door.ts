@@ -10,8 +10,8 @@
  * of the older one, which gets its digest into its name. Reads and writes `intake_file` and
  * `intake_file_document`. A folder that cannot be used ends the worker, which is started again.
  */
-import { readdir, rename, rm } from 'node:fs/promises';
-import { join, parse } from 'node:path';
+import { readdir, rename } from 'node:fs/promises';
+import { join } from 'node:path';
 import { isJsonObject } from '../../../lib/json.ts';
 import type { Logger } from '../../../lib/log.ts';
 import { makeFolder, withMode } from '../../../store/folders.ts';
@@ -23,6 +23,7 @@ import {
   ownFolder,
   removeStored,
   type TakenFile,
+  withDigest,
   writeFileReceipt,
 } from './file-receipt.ts';
 import {
@@ -160,8 +161,7 @@ async function makeRoom({ store, folder }: FolderDoorDeps, name: string, sha256:
       await removeStored(folder, older);
       continue;
     }
-    const { name: stem, ext } = parse(name);
-    const aside = `${stem}.${older.sha256.slice(0, 12)}${ext}`;
+    const aside = withDigest(name, older.sha256);
     const home = ownFolder(folder, older.folder);
     const [from, to] = [join(home, name), join(home, aside)];
     // Whoever sees the file finds its receipt.
@@ -199,7 +199,7 @@ function asideOf(name: string): string {
   return `.${name}${UNDER_WAY}`;
 }
 
-/** One that has come since takes its place; if it was taken before, it ends its way. */
+/** One that has come since takes its place: then it ends its way, or is taken beside it. */
 async function putBack(deps: FolderDoorDeps, name: string): Promise<void> {
   const { folder, store } = deps;
   const aside = join(folder, asideOf(name));
@@ -208,13 +208,15 @@ async function putBack(deps: FolderDoorDeps, name: string): Promise<void> {
     return;
   }
   const content = await readContent(deps, asideOf(name));
+  if (!content) return;
   const taken = await store.db
     .selectFrom('intake_file')
     .select(FILE_COLUMNS)
     .where('name', '=', name)
-    .where('sha256', '=', content?.sha256 ?? '')
+    .where('sha256', '=', content.sha256)
     .executeTakeFirst();
-  if (!taken) return rm(aside, { force: true });
+  // Unread: whoever wrote the other one may have seen none of this name.
+  if (!taken) return rename(aside, join(folder, withDigest(name, content.sha256)));
   const file = takenFile(taken);
   await rename(aside, join(ownFolder(folder, file.folder), file.storedAs));
 }
