@@ -166,6 +166,16 @@ describe('a pending refund whose answer is lost', () => {
     },
   );
 
+  it('is not asked for again where it alone is shown without its reference', async () => {
+    const { house, second } = await asked('after', (one) =>
+      'reference' in one && one.reference === 'R-2' ? { ...one, reference: '' } : one,
+    );
+    await house.settled();
+    const { deskReason } = await house.until(second, 'in_doubt', 'confirmed');
+    expect(askedWith(house, 'R-2')).toBe(1);
+    expect(deskReason).toMatch(/^it may be one without a reference: \d+$/);
+  });
+
   it('is not asked for again where it was confirmed and is not listed any more', async () => {
     const { house, second, id } = await confirmedUnseen();
     const { deskReason } = await house.until(second, 'in_doubt', 'confirmed');

@@ -131,10 +131,15 @@ function findIn(
   }
   if (first) return judge(item, first);
   const detail = { listed: pending.length, countBefore: countBefore ?? null };
-  if (named) return { found: 'no', detail };
   const like = alike(pending, refundOf(item).refund);
-  const newest = like.toSorted((a, b) => b.pendingRefundId - a.pendingRefundId)[0];
   const more = like.length - (countBefore ?? 0);
+  if (named) {
+    const ids = like.flatMap((one) => (one.reference ? [] : one.pendingRefundId));
+    if (countBefore === undefined || more <= 0 || ids.length === 0) return { found: 'no', detail };
+    const reason = `it may be one without a reference: ${ids.join(', ')}`;
+    return { found: 'unclear', reason, detail: { ...detail, pendingRefundIds: ids } };
+  }
+  const newest = like.toSorted((a, b) => b.pendingRefundId - a.pendingRefundId)[0];
   if (countBefore === undefined || more <= 0 || !newest) {
     return { found: 'no', complete: countBefore !== undefined, detail };
   }
