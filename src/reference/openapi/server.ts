@@ -12,11 +12,17 @@ export interface Described {
   readonly v2: { readonly prefix: string; readonly routes: readonly V2Route[] };
 }
 
-function serve(app: FastifyInstance, prefix: string, document: object): void {
+/** Made when somebody asks, and then kept: it costs more than the rest of a start. */
+function serve(app: FastifyInstance, prefix: string, describe: () => object): void {
   const source = `${prefix}/openapi.json`;
-  const text = JSON.stringify(document);
-  const page = renderHtml(docsPage(document, source));
-  app.get(source, (_request, reply) => reply.type('application/json').send(text));
+  let made: object | undefined;
+  const document = (): object => {
+    made ??= describe();
+    return made;
+  };
+  app.get(source, (_request, reply) =>
+    reply.type('application/json').send(JSON.stringify(document())),
+  );
   app.get(`${prefix}/docs`, (_request, reply) =>
     reply
       .headers({
@@ -25,11 +31,11 @@ function serve(app: FastifyInstance, prefix: string, document: object): void {
         'referrer-policy': 'no-referrer',
       })
       .type('text/html; charset=utf-8')
-      .send(page),
+      .send(renderHtml(docsPage(document(), source))),
   );
 }
 
 export function installDescriptions(app: FastifyInstance, { v1, v2 }: Described): void {
-  serve(app, v1.prefix, v1Document(v1.routes, v1.prefix));
-  serve(app, v2.prefix, v2Document(v2.routes, v2.prefix));
+  serve(app, v1.prefix, () => v1Document(v1.routes, v1.prefix));
+  serve(app, v2.prefix, () => v2Document(v2.routes, v2.prefix));
 }
