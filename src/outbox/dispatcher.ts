@@ -287,16 +287,10 @@ interface Steps {
 }
 
 /** After a step of the clock; what is under way would write down times of before. */
-async function follow(
-  { store, clock }: DispatcherDeps,
-  steps: Steps,
-  busy: Busy,
-  found: Found,
-): Promise<void> {
+async function follow({ store, clock }: DispatcherDeps, steps: Steps, busy: Busy): Promise<void> {
   steps.left += steps.moved();
   if (steps.left === 0) return;
   await Promise.all([...busy.values()].map(({ done }) => done));
-  found.clear();
   await followClockStep(store, steps.left, clock.now());
   steps.left = 0;
 }
@@ -363,13 +357,13 @@ export function createDispatcher(own: DispatcherDeps): Dispatcher {
     async run(signal) {
       const busy: Busy = new Map();
       const found: Found = new Map();
-      await follow(deps, steps, busy, found);
+      await follow(deps, steps, busy);
       await begin(deps);
       let failure: { readonly error: unknown } | undefined;
       try {
         while (!signal.aborted && !failure) {
           wake = new AbortController();
-          await follow(deps, steps, busy, found);
+          await follow(deps, steps, busy);
           const take = (item: OutboxItem): Promise<void> =>
             step(deps, item, signal).catch((error: unknown) => {
               failure ??= { error };

@@ -73,17 +73,16 @@ async function effectiveAttempts(tx: Tx, outboxId: number): Promise<number> {
 }
 
 /**
- * Times of the complete looks that found nothing since the doubt began. A time to come is that of a
- * look for an earlier doubt, from before the clock was set back: it proves nothing about this one.
+ * Times of the complete looks that found nothing, also for earlier doubts. A time to come is from
+ * before the clock was set back: it proves nothing about this doubt.
  */
-async function absences(tx: Tx, outboxId: number, since: number, now: number): Promise<number[]> {
+async function absences(tx: Tx, outboxId: number, now: number): Promise<number[]> {
   const rows = await tx
     .selectFrom('outbox_evidence')
     .select('at')
     .where('outbox_id', '=', outboxId)
     .where('found', '=', 'no')
     .where('complete', '=', 1)
-    .where('at', '>=', since)
     .where('at', '<=', now)
     .orderBy('at')
     .execute();
@@ -106,7 +105,7 @@ export async function quietTime(tx: Tx | Store['db'], configuredMs: number): Pro
 async function learnLateness(tx: Tx, item: OutboxItem, clock: Clock): Promise<void> {
   const since = item.inDoubtSince;
   if (since === null) return;
-  const last = (await absences(tx, item.outboxId, since, clock.now())).at(-1);
+  const last = (await absences(tx, item.outboxId, clock.now())).at(-1);
   if (last === undefined || last - since <= (await worstLateness(tx))) return;
   await writeState(tx, LATENESS_KEY, String(last - since), clock);
 }
@@ -141,9 +140,8 @@ async function verdictOfAbsence(
   const answered = item.result !== null;
   const since = item.inDoubtSince ?? now;
   if (policy.creates) {
-    const after = (await absences(tx, item.outboxId, since, now)).filter(
-      (at) => at >= since + pace.quietMs,
-    );
+    const times = await absences(tx, item.outboxId, now);
+    const after = times.filter((at) => at >= since + pace.quietMs);
     const [first, last] = [after[0], after.at(-1)];
     if (first === undefined || last === undefined) return stillInDoubt(item, policy, now);
     // It is half of the proof, however late it came: after an outage, or a rest, of days.
