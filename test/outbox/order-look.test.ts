@@ -1,0 +1,202 @@
+/** What a look for an order, and its pre-flight, make of the service and of the mirror. */
+import { describe, expect, it } from 'vitest';
+import { ORDER_SPELLING_DEFAULTS } from '../../src/client/v1/order-body.ts';
+import type { SalesOrder } from '../../src/client/v1/schemas.ts';
+import { manualClock } from '../../src/lib/clock.ts';
+import { RefusedError } from '../../src/lib/errors.ts';
+import type { OutboxItem } from '../../src/outbox/item.ts';
+import { createOrderKind } from '../../src/outbox/kinds/order.ts';
+import { writeRestored } from '../../src/store/state.ts';
+import { temporaryStore } from '../support/store.ts';
+
+const ITEM: OutboxItem = {
+  ...{ outboxId: 1, kind: 'order', lane: 'order/a-1', reference: 'A-1', cause: 'test' },
+  ...{ expectedFrom: null, state: 'in_doubt', attempts: 1, inDoubtSince: 0, createdAt: 5 },
+  ...{ result: null, body: { lines: [{ barcode: 'b', quantity: 2, price: '12.50' }] } },
+};
+const signal = new AbortController().signal;
+
+function orderOf(orderId: number, reference = 'A-1', quantity = 2): SalesOrder {
+  const orderLineItems = [{ barcode: 'b', quantity, price: 12.5 }];
+  return { orderId, reference, status: 'pending', orderLineItems };
+}
+
+interface Scene {
+  /** What the service shows by id. */
+  readonly shown?: readonly SalesOrder[];
+  /** What the walk over the list finds; whether that is all. */
+  readonly walked?: readonly SalesOrder[];
+  readonly complete?: boolean;
+  /** What the mirror has under this reference. */
+  readonly mirrored?: readonly number[];
+  /** The highest order before the attempt; undefined: it was not written down. */
+  readonly floor?: number;
+  readonly notOurs?: readonly number[];
+  /** Rows of the newest orders that cannot be read. */
+  readonly rejects?: number;
+  /** The highest order that a restored backup knew. */
+  readonly restored?: number;
+  /** When the orders were read as a whole since. */
+  readonly readAt?: number;
+}
+
+async function houseOf(scene: Scene) {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  const { db } = store;
+  const { mirrored = [], floor, notOurs = [], shown = [], walked = [], restored, readAt } = scene;
+  for (const orderId of mirrored) {
+    await db
+      .insertInto('sales_order')
+      .values({
+        ...{ order_id: orderId, reference: 'A-1', status: 'pending' },
+        ...{ completed: 0, shipping_address: '{}', extra: '{}', content_hash: '', read_seq: 0 },
+        ...{ first_seen_at: 0, changed_at: 0, deleted_at: null, source: 'test', order_no: null },
+        ...{ comment: null, created_at: null, currency: null, season_name: null },
+        ...{ country_code: null, company: null, account_no: null },
+        ...{ freight_type: null, freight_amount: null },
+      })
+      .execute();
+  }
+  if (floor !== undefined) {
+    await db
+      .insertInto('outbox_attempt')
+      .values({
+        ...{ outbox_id: 1, attempt: 1, started_at: 0, ended_at: 0, class: 'ambiguous' },
+        ...{ http_status: null, error_code: null, answer: null, count_before: null },
+        max_order_id_before: floor,
+      })
+      .execute();
+  }
+  await db
+    .insertInto('outbox_evidence')
+    .values({
+      ...{ outbox_id: 1, at: 0, source: 'person', found: 'no', complete: 1 },
+      detail: JSON.stringify({ notOurs }),
+    })
+    .execute();
+  if (restored !== undefined) {
+    const since = { at: 10, createdAt: '', maxOrderId: restored, maxDocumentId: null };
+    await writeRestored(db, since, clock);
+  }
+  if (readAt !== undefined) {
+    await db
+      .insertInto('stream_state')
+      .values({
+        ...{ stream: 'orders', due_at: 0, last_run_id: null, complete_rows: 1 },
+        ...{ last_error: null, requested: null, complete_at: readAt },
+      })
+      .execute();
+  }
+  const floors: number[] = [];
+  const ordered: string[] = [];
+  const keys: unknown[] = [];
+  const rejects = Array.from({ length: scene.rejects ?? 0 }, () => ({
+    ...{ raw: {}, path: '', reason: 'odd' },
+  }));
+  const kind = createOrderKind({
+    ...{ store, clock, spelling: ORDER_SPELLING_DEFAULTS },
+    rules: { freight: 'optional', level: '1.4.14' },
+    onOrdered: (barcodes) => ordered.push(...barcodes),
+    finder: {
+      async find(_, from) {
+        floors.push(from);
+        return { orders: walked, complete: scene.complete ?? true, pages: 1, walkedTo: from };
+      },
+    },
+    async readOrder(orderId) {
+      const order = shown.find((one) => one.orderId === orderId);
+      if (!order) throw new RefusedError('service.not_found', '404');
+      return { order, deliveries: [] };
+    },
+    v1: {
+      async orders() {
+        return { rows: [orderOf(40, 'B-1')], raws: [], rejects, count: undefined, startedAt: 0 };
+      },
+      async createOrder(_, call) {
+        keys.push(call?.idempotencyKey);
+        return { value: { orderId: 41, deliveries: [] }, startedAt: 0 };
+      },
+    },
+  });
+  return { kind, floors, ordered, keys };
+}
+
+const UNPROVED = { found: 'no', complete: false };
+const PROOF = { found: 'no', complete: true };
+const OURS = orderOf(41);
+
+describe('a look for an order', () => {
+  it.each<[string, Scene, object]>([
+    ['finds what the mirror alone has', { mirrored: [41], shown: [OURS] }, { found: 'yes' }],
+    ['finds what the walk has passed', { walked: [OURS], shown: [OURS] }, { found: 'yes' }],
+    [
+      'leaves one with other lines to a person',
+      { walked: [OURS], shown: [orderOf(41, 'A-1', 3)] },
+      { found: 'unclear' },
+    ],
+    ['leaves out what a person has disowned', { walked: [OURS], notOurs: [41], floor: 1 }, PROOF],
+    ['proves an absence by all since', { floor: 30 }, PROOF],
+    ['proves nothing by some since', { floor: 30, complete: false }, UNPROVED],
+    ['proves nothing where nobody knows since when', {}, UNPROVED],
+    ['knows of a backup which were before', { restored: 30 }, PROOF],
+    ['proves nothing by what is not shown', { walked: [OURS] }, UNPROVED],
+  ])('%s', async (_, scene, finding) => {
+    const { kind, ordered } = await houseOf(scene);
+    const found = await kind.look(ITEM, signal);
+    expect(found).toMatchObject(finding);
+    expect(ordered).toEqual(found.found === 'yes' ? ['b'] : []);
+  });
+
+  it('takes what the service answered with, and tells how it differs', async () => {
+    const { kind } = await houseOf({ shown: [orderOf(2, 'X', 3)] });
+    expect(await kind.look({ ...ITEM, result: '{"orderId":2}' }, signal)).toMatchObject({
+      ...{ found: 'yes', result: { orderId: 2 } },
+      differences: [
+        'reference: shown X',
+        'not at the service: 2 × b at 12.50',
+        'only at the service: 3 × b at 12.50',
+      ],
+    });
+  });
+});
+
+describe('the pre-flight of an order', () => {
+  it.each<[string, Scene, object, readonly number[]]>([
+    ['writes down the newest of the list', {}, { baseline: { maxOrderIdBefore: 40 } }, []],
+    [
+      'leaves to a person what the mirror has and the service does not show',
+      { mirrored: [41] },
+      { send: false, finding: { found: 'unclear' } },
+      [],
+    ],
+    [
+      'finds what was made since a backup',
+      { restored: 30, readAt: 9, walked: [OURS], shown: [OURS] },
+      { send: false, finding: { found: 'yes' } },
+      [30],
+    ],
+    ['needs no walk once all were read since', { restored: 30, readAt: 10 }, { send: true }, []],
+  ])('%s', async (_, scene, clearance, walks) => {
+    const { kind, floors } = await houseOf(scene);
+    expect(await kind.clear({ ...ITEM, state: 'queued' }, signal)).toMatchObject(clearance);
+    expect(floors).toEqual(walks);
+  });
+
+  it.each<[string, Scene, string]>([
+    ['since a backup cannot all be seen', { restored: 30, complete: false }, 'outbox.restored'],
+    ['that are the newest cannot be read', { rejects: 1 }, 'outbox.orders_unreadable'],
+  ])('waits while orders %s', async (_, scene, code) => {
+    const { kind } = await houseOf(scene);
+    await expect(kind.clear(ITEM, signal)).rejects.toMatchObject({ code });
+  });
+});
+
+it('goes out under one key, whatever attempt it is and however it is written', async () => {
+  const { kind, keys } = await houseOf({});
+  const call = { signal, onStatus: () => undefined, beforeSend: () => undefined };
+  for (const reference of ['A-1', 'a-1', 'A-2']) await kind.send({ ...ITEM, reference }, call);
+  expect(keys[0]).toMatch(/^[0-9a-f]{64}$/);
+  expect(keys[1]).toBe(keys[0]);
+  expect(keys[2]).not.toBe(keys[0]);
+});

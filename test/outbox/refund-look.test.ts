@@ -1,0 +1,115 @@
+/** What a look for a pending refund makes of the lists of its order. */
+import { expect, it } from 'vitest';
+import type { Listing } from '../../src/client/v1/calls.ts';
+import type { PendingRefund, SalesOrderRefund } from '../../src/client/v1/schemas.ts';
+import { manualClock } from '../../src/lib/clock.ts';
+import { RefusedError } from '../../src/lib/errors.ts';
+import type { Finding, OutboxItem } from '../../src/outbox/item.ts';
+import { createPendingRefundKind } from '../../src/outbox/kinds/pending-refund.ts';
+import { temporaryStore } from '../support/store.ts';
+
+const ITEM: OutboxItem = {
+  ...{ outboxId: 1, kind: 'pending_refund', lane: 'order/a-1', reference: 'R-2', cause: 'test' },
+  ...{ expectedFrom: null, state: 'in_doubt', attempts: 1, inDoubtSince: 0, createdAt: 0 },
+  ...{ result: null, body: { orderId: 7, lines: [{ barcode: 'b', quantity: 1 }] } },
+};
+
+const GONE = new RefusedError('service.not_found', '404');
+
+function pending(pendingRefundId: number, reference: string, quantity = 1): PendingRefund {
+  const refundLineItems = [{ barcode: 'b', quantity }];
+  return { pendingRefundId, orderId: 7, reference, status: 'pending', refundLineItems };
+}
+
+interface Scene {
+  /** What the service lists; undefined: it does not show the order. */
+  readonly listed?: readonly PendingRefund[] | undefined;
+  readonly rejects?: number;
+  /** What it shows by itself. */
+  readonly shown?: PendingRefund;
+  /** What it answered with. */
+  readonly answered?: number;
+  /** How many like it were there before; undefined: nobody counted. */
+  readonly countBefore?: number;
+  readonly notOurs?: readonly number[];
+}
+
+async function look(scene: Scene): Promise<Finding> {
+  const store = await temporaryStore(manualClock());
+  const { countBefore, notOurs = [], answered } = scene;
+  if (countBefore !== undefined) {
+    await store.db
+      .insertInto('outbox_attempt')
+      .values({
+        ...{ outbox_id: 1, attempt: 1, started_at: 0, ended_at: 0, class: 'ambiguous' },
+        ...{ http_status: null, error_code: null, answer: null, max_order_id_before: null },
+        count_before: countBefore,
+      })
+      .execute();
+  }
+  await store.db
+    .insertInto('outbox_evidence')
+    .values({
+      ...{ outbox_id: 1, at: 0, source: 'person', found: 'no', complete: 1 },
+      detail: JSON.stringify({ notOurs }),
+    })
+    .execute();
+  const never = () => Promise.reject(new Error('not asked for'));
+  const rejects = Array.from({ length: scene.rejects ?? 0 }, () => ({
+    ...{ raw: {}, path: '', reason: 'odd' },
+  }));
+  const kind = createPendingRefundKind({
+    store,
+    v1: {
+      ...{ order: never, createPendingRefund: never },
+      pendingRefund: async () => {
+        if (!scene.shown) throw GONE;
+        return { value: scene.shown, startedAt: 0 };
+      },
+      pendingRefunds: async () => {
+        if (!scene.listed) throw GONE;
+        return { rows: scene.listed, rejects, count: undefined, startedAt: 0 };
+      },
+      refunds: async (): Promise<Listing<SalesOrderRefund>> => {
+        return { rows: [], rejects: [], count: 0, startedAt: 0 };
+      },
+    },
+    readOrder: () => Promise.resolve({ order: ORDER, deliveries: [] }),
+  });
+  const result = answered === undefined ? null : JSON.stringify({ pendingRefundId: answered });
+  return kind.look({ ...ITEM, result }, new AbortController().signal);
+}
+
+const ORDER = { orderId: 7, reference: 'A-1', status: 'pending', orderLineItems: [] };
+const UNPROVED = { found: 'no', complete: false };
+const NAMELESS = [pending(1, ''), pending(2, '')];
+
+it.each<[string, Scene, object]>([
+  [
+    'the one more than before',
+    { listed: NAMELESS, countBefore: 1 },
+    { result: { pendingRefundId: 2 } },
+  ],
+  ['no two more than before', { listed: NAMELESS, countBefore: 0 }, { found: 'unclear' }],
+  ['none of which nobody counted those before', { listed: NAMELESS }, UNPROVED],
+  [
+    'none that a person has disowned',
+    { listed: [pending(2, 'R-2')], notOurs: [2] },
+    { found: 'no' },
+  ],
+  [
+    'none without its reference where others have theirs',
+    { listed: [pending(1, 'R-1'), pending(2, '')], countBefore: 1 },
+    { found: 'no' },
+  ],
+  ['no absence in an order that is not shown', {}, UNPROVED],
+  ['no absence beside a row that cannot be read', { listed: [], rejects: 1 }, UNPROVED],
+  ['no absence of what was taken and is not shown', { answered: 2 }, UNPROVED],
+  [
+    'what was answered with, however it is shown',
+    { answered: 2, shown: pending(2, 'R-2', 3) },
+    { found: 'yes', differences: [expect.any(String), expect.any(String)] },
+  ],
+])('finds %s', async (_, scene, finding) => {
+  expect(await look(scene)).toMatchObject(finding);
+});
