@@ -7,7 +7,7 @@ import {
 } from '../../src/inbox/refresher.ts';
 import { seededRandom } from '../../src/lib/chance.ts';
 import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
-import { RefusedError, RetryLaterError } from '../../src/lib/errors.ts';
+import { RefusedError, RetryLaterError, StoreError } from '../../src/lib/errors.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { requestRefreshes } from '../../src/mirror/refresh.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
@@ -309,22 +309,46 @@ describe('the refresher', () => {
     await eventually(() => expect(bench.read).toEqual([7]));
   });
 
-  it('ends with the error when the database fails, so that it is started again', async () => {
-    const clock = manualClock();
-    const store = await temporaryStore(clock);
-    const refresher = createRefresher({
-      store,
-      clock,
-      random: seededRandom(1),
-      log: silentLogger(),
-      readOrder: async () => {
-        await store.db.schema.alterTable('refresh').renameTo('gone').execute();
-      },
-      onRead: () => undefined,
-      onRefused: async () => undefined,
-    });
-    const requests = [{ orderId: 7, cause: 'event:1' }];
-    await store.transaction((tx) => requestRefreshes(tx, requests, clock.now()));
-    await expect(refresher.run(new AbortController().signal)).rejects.toThrow(/no such table/);
-  });
+  it.each([
+    [
+      'behind a read',
+      (store: SqliteStore) => store.db.schema.alterTable('refresh').renameTo('gone').execute(),
+      'no such table',
+    ],
+    [
+      'for a read',
+      () => Promise.reject(new StoreError('store.failed', 'the disk is full')),
+      'the disk is full',
+    ],
+  ])(
+    'ends with the error when the database fails %s, so that it is started again',
+    async (...of) => {
+      const [, fail, message] = of;
+      const clock = manualClock();
+      const store = await temporaryStore(clock);
+      const refresher = createRefresher({
+        store,
+        clock,
+        random: seededRandom(1),
+        log: silentLogger(),
+        readOrder: async () => {
+          await fail(store);
+        },
+        onRead: () => undefined,
+        onRefused: async () => undefined,
+      });
+      const requests = [{ orderId: 7, cause: 'event:1' }];
+      await store.transaction((tx) => requestRefreshes(tx, requests, clock.now()));
+      const stop = new AbortController();
+      let ended = '';
+      const done = refresher.run(stop.signal).catch((error: Error) => {
+        ended = error.message;
+      });
+      onTestFinished(() => {
+        stop.abort();
+        return done;
+      });
+      await eventually(() => expect(ended).toContain(message));
+    },
+  );
 });

@@ -5,6 +5,7 @@ import {
   InDoubtError,
   RefusedError,
   RetryLaterError,
+  StoreError,
 } from '../../src/lib/errors.ts';
 import type { JsonObject } from '../../src/lib/json.ts';
 import { createDesk } from '../../src/outbox/desk/operations.ts';
@@ -173,6 +174,7 @@ describe('a push in doubt', () => {
     bench.start();
     await bench.clock.advance(900);
     expect(bench.sends).toHaveLength(1);
+    expect(await bench.row(id)).toMatchObject({ state: 'queued', in_doubt_since: null });
     await bench.clock.advance(1_000);
     expect(bench.sends).toHaveLength(2);
     await bench.clock.advance(1_000);
@@ -313,6 +315,16 @@ describe('a failing database', () => {
     await bench.clock.advance(10);
     expect(await bench.row(id)).toMatchObject({ state: 'confirmed' });
     expect(bench.sends).toHaveLength(1);
+  });
+
+  it('ends the run where it fails during a look, and puts nothing off', async () => {
+    const bench = await createBench();
+    const id = await bench.add(1);
+    bench.script.look = fail(new StoreError('store.failed', 'the disk is full'));
+    const outcome = bench.start().done.catch((error: Error) => error.message);
+    await bench.clock.advance(10);
+    expect(await bench.row(id)).toMatchObject({ last_error: null });
+    expect(await outcome).toBe('the disk is full');
   });
 
   it('ends the run only once nothing is on its way any more', async () => {

@@ -350,20 +350,40 @@ it('looks down to what was known before the first try that may have had an effec
   expect(await knownBefore(store.db, item)).toEqual({ maxOrderId: 10, count: 0 });
 });
 
+it('goes out, and what is behind it, once a person has it tried', async () => {
+  const bench = await createBench();
+  const [id, behind] = [await bench.add(1, 1), await bench.add(1, 2)];
+  bench.script.look = () => ({ found: 'unclear', reason: 'two are like it', detail: {} });
+  const { dispatcher } = bench.start();
+  await bench.clock.advance(10);
+  expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', attempts: 0 });
+  expect(bench.looks).toEqual([id]);
+  bench.script.look = () => (bench.sends.length === 0 ? NO : YES);
+  await deskOf(bench).retry({ outboxId: id }, WHO);
+  dispatcher.nudge();
+  await bench.clock.advance(2_000);
+  expect(await bench.row(id)).toMatchObject({ state: 'confirmed', attempts: 1 });
+  expect(bench.ends).toEqual([`${id} confirmed`, `${behind} confirmed`]);
+});
+
 describe('what a conflict forbids', () => {
+  const forbidden = () => {
+    throw new ConflictError('service.conflict', 'it is shipped');
+  };
   it.each([
-    ['is refused with the words of the service', true, { state: 'refused', attempts: 1 }],
-    ['is tried again where its kind says so', false, { state: 'dead', attempts: 5 }],
-  ])('%s', async (_, ends, expected) => {
+    ['is refused with the words of the service', true, forbidden, 'it is shipped', 1],
+    ['is tried again where its kind says so', false, forbidden, 'without an effect', 2],
+    ['is not what got no answer, which is tried again', true, lost, 'without an effect', 2],
+  ])('%s', async (_, ends, send, words, attempts) => {
     const bench = await createBench();
     bench.conflictEnds = ends;
+    bench.limits.attemptsMax = 2;
     const id = await bench.add(1);
-    bench.script.send = () => {
-      throw new ConflictError('service.conflict', 'it is shipped');
-    };
+    bench.script.send = send;
     bench.start();
-    await bench.clock.advance(30 * MINUTE);
-    expect(await bench.row(id)).toMatchObject(expected);
-    if (ends) expect((await bench.row(id)).last_error).toBe('it is shipped');
+    await bench.clock.advance(MINUTE);
+    const row = await bench.row(id);
+    expect(row).toMatchObject({ state: attempts === 1 ? 'refused' : 'dead', attempts });
+    expect(row.last_error).toContain(words);
   });
 });
