@@ -145,11 +145,14 @@ it('is taken once for its reference, whatever its letters', async () => {
 
 it('keeps the documents of one order in one lane', async () => {
   const store = await temporaryStore();
+  const lines = [{ barcode: '570001', quantity: 1 }];
+  await put(store, 'R-1', { orderReference: 'a-1', lines }, 'pending_refund');
   await put(store, 'A-1', ORDER);
-  const refund = { orderReference: 'a-1', lines: [{ barcode: '570001', quantity: 1 }] };
-  await put(store, 'R-1', refund, 'pending_refund');
+  // Its id is known once it is sent, and stands with what belongs to it.
+  await store.db.updateTable('outbox').set({ order_id: 5 }).execute();
+  await put(store, 'R-2', { orderId: 5, lines }, 'pending_refund');
   const rows = await store.db.selectFrom('outbox').select('lane').execute();
-  expect(rows.map(({ lane }) => lane)).toEqual(['order/a-1', 'order/a-1']);
+  expect(rows.map(({ lane }) => lane)).toEqual(['order/a-1', 'order/a-1', 'order/a-1']);
 });
 
 it('keeps refunds of one order in one lane when its reference is learned meanwhile', async () => {

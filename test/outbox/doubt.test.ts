@@ -329,6 +329,22 @@ it('is not sent any more once a stop of the daemon has begun', async () => {
   expect(await bench.row(id)).toMatchObject({ state: 'queued', attempts: 0, last_error: null });
 });
 
+it('is not sent where a person has canceled it while it was checked', async () => {
+  const bench = await createBench();
+  const id = await bench.add(1);
+  const looked = Promise.withResolvers<typeof NO>();
+  bench.script.look = () => looked.promise;
+  bench.start();
+  await bench.clock.advance(10);
+  await deskOf(bench).cancel({ outboxId: id }, WHO);
+  bench.script.look = () => YES;
+  looked.resolve(NO);
+  const other = await bench.add(2);
+  await bench.clock.advance(MINUTE);
+  expect([bench.sends, bench.ends]).toEqual([[], [`${other} confirmed`]]);
+  expect(await bench.row(id)).toMatchObject({ state: 'canceled', attempts: 0 });
+});
+
 it('looks down to what was known before the first try that may have had an effect', async () => {
   const { store } = await createBench();
   const item = { outboxId: 1, createdAt: 0 };
