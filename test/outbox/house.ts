@@ -6,7 +6,7 @@
  */
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { createOutbox, type Outbox } from '../../src/daemon/outbox.ts';
+import { createOutbox, type Outbox, type OutboxDeps } from '../../src/daemon/outbox.ts';
 import { createService } from '../../src/daemon/service.ts';
 import { seededRandom } from '../../src/lib/chance.ts';
 import { type Clock, type ManualClock, manualClock, systemClock } from '../../src/lib/clock.ts';
@@ -32,7 +32,11 @@ export interface HouseParts {
   /** Settings that depend on where the reference listens. */
   readonly settingsOf?: (reference: Reference) => Readonly<Record<string, unknown>>;
   readonly seed?: number;
+  /** What else may keep pushes from leaving. */
+  readonly brakes?: Pick<OutboxDeps, 'space' | 'killSwitch'>;
 }
+
+const NO_BRAKES = { space: { allows: () => true }, killSwitch: { brake: () => undefined } };
 
 export interface House {
   readonly reference: Reference;
@@ -116,7 +120,7 @@ async function run(
   reference: Reference,
   clock: Clock,
   folder: string,
-  { settings = {}, settingsOf, seed = 3 }: HouseParts,
+  { settings = {}, settingsOf, seed = 3, brakes = NO_BRAKES }: HouseParts,
 ) {
   const all = { ...settings, ...settingsOf?.(reference) };
   const set = Object.entries(all).map(([path, value]) => ({ path, value }));
@@ -141,8 +145,7 @@ async function run(
   const readOrder = createOrderReader({ store: grouped, v1, also, sequence, clock });
   const outbox = createOutbox(config, {
     ...{ store: grouped, clock, dispatcherClock: clock, random, log, service, sequence, readOrder },
-    space: { allows: () => true },
-    killSwitch: { brake: () => undefined },
+    ...brakes,
     stops: await openOutboxStops({ store: own, clock, log }),
     onEnded: () => undefined,
   });

@@ -1,4 +1,5 @@
-import { dirname } from 'node:path';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createBackup } from '../../src/store/backup/create.ts';
 import { restoreBackup } from '../../src/store/backup/restore.ts';
@@ -176,6 +177,36 @@ describe('an order', () => {
     expect((await house.until(id, 'queued')).lastError).toContain('outbox.stopKinds');
     expect(house.ordersWith('A-1')).toBe(0);
   });
+});
+
+it('is not sent while the disk is full, all is paused or the kill switch is thrown', async () => {
+  const held = { disk: true, kill: true };
+  const brakes = {
+    space: { allows: () => !held.disk },
+    killSwitch: { brake: () => (held.kill ? 'ada threw the switch' : undefined) },
+  };
+  const house = await startHouse({ brakes });
+  const pause = join(dirname(house.store.path), 'data', 'pushes.stop');
+  mkdirSync(dirname(pause), { recursive: true });
+  writeFileSync(pause, 'moving (bo)');
+  const id = await house.put('order', 'A-1', lines(house));
+  const saysIt = async (reason: string): Promise<void> => {
+    let said = '';
+    for (let second = 0; second < 60 && !said.includes(reason); second += 1) {
+      await house.clock.sleep(1_000);
+      const { state, lastError } = await house.until(id, 'queued', 'sending', 'sent', 'confirmed');
+      said = `${state} ${lastError}`;
+    }
+    expect(said).toBe(`queued ${reason}`);
+  };
+  await saysIt('the disk is too full to send');
+  held.disk = false;
+  await saysIt('sending is paused: moving (bo)');
+  rmSync(pause);
+  await saysIt('ada threw the switch');
+  expect(house.ordersWith('A-1')).toBe(0);
+  held.kill = false;
+  await house.until(id, 'confirmed');
 });
 
 describe('a dry run', () => {
