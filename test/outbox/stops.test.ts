@@ -20,7 +20,10 @@ it('goes on when its end could not be written down', async () => {
   const clock = manualClock();
   const store = await temporaryStore(clock);
   const stops = await openOutboxStops({ store, clock, log: silentLogger() });
-  await stops.stop('order', ASKER);
+  const stopping = stops.stop('order', ASKER);
+  // Before it is written down: what is about to be sent must not slip through.
+  expect(stops.brake('order')).toBe('ada stopped order: wrong prices');
+  await stopping;
   await sql`create trigger full before insert on audit begin
     select raise(abort, 'the disk is full'); end`.execute(store.db);
   await expect(stops.resume('order', ASKER)).rejects.toThrow('the disk is full');
