@@ -99,8 +99,13 @@ it.each<[string, Scene, object]>([
   ],
   [
     'none without its reference where others have theirs',
-    { listed: [pending(1, 'R-1'), pending(2, '')], countBefore: 1 },
+    { listed: [pending(1, 'R-1'), pending(2, '')], countBefore: 2 },
     { found: 'no' },
+  ],
+  [
+    'one more without its reference to be nobody knows whose',
+    { listed: [pending(1, 'R-1'), pending(2, '')], countBefore: 1 },
+    { found: 'unclear', detail: { pendingRefundIds: [2] } },
   ],
   ['no absence in an order that is not shown', {}, UNPROVED],
   ['no absence beside a row that cannot be read', { listed: [], rejects: 1 }, UNPROVED],
