@@ -186,12 +186,12 @@ async function putOff(
 ): Promise<void> {
   const { outboxId, reference } = item;
   const now = deps.clock.now();
-  const { before, isHopeless } = deps.failedLooks.add(outboxId, error);
+  const { before, isHopeless } = deps.failedLooks.add(item, error);
   const isTooLate = async () =>
     now - (await openSince(deps.store.db, item)) >= deps.limits.deskAfterMs;
   if (isHopeless && (await isTooLate())) {
     const taken = item.result === null ? '' : 'the service answered that it took it; ';
-    const others = isPassing(error) ? ', while others could' : '';
+    const others = isPassing(error) ? ', while others of its kind could' : '';
     const reason = `${taken}for too long it could not be looked for${others}: ${wordsOf(error)}`;
     const finding = { found: 'unclear', reason, detail: {} } as const;
     return settleItem(deps, kind, item, { finding, lookedAt: now });
@@ -212,8 +212,8 @@ async function settleItem(
   const { finding } = look;
   let { deskAfterMs } = limits;
   if (finding.found === 'no' && finding.complete === false) {
-    if (!failedLooks.add(item.outboxId).isHopeless) deskAfterMs = Number.POSITIVE_INFINITY;
-  } else failedLooks.end(item.outboxId, finding.found === 'yes');
+    if (!failedLooks.add(item).isHopeless) deskAfterMs = Number.POSITIVE_INFINITY;
+  } else failedLooks.end(item, finding.found === 'yes');
   const settled = await settle(deps.store, deps.clock, item, look, {
     ...{ attemptsMax, deskAfterMs, creates: kind.creates(item), pace: paceOf(deps) },
     conflictEnds: kind.conflictEnds === true,
@@ -250,7 +250,7 @@ async function step(deps: Hand, item: OutboxItem, signal: AbortSignal): Promise<
     return;
   }
   if (signal.aborted) return;
-  if (clearance.send) deps.failedLooks.end(item.outboxId, false);
+  if (clearance.send) deps.failedLooks.end(item, false);
   const brake = clearance.send ? heldBy() : undefined;
   if (brake !== undefined) {
     // It was fit, and rests until nothing holds it any more; then it is checked anew.

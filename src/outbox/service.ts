@@ -9,7 +9,7 @@ import {
   RetryLaterError,
   toError,
 } from '../lib/errors.ts';
-import type { FlightProblem } from './item.ts';
+import type { FlightProblem, OutboxItem } from './item.ts';
 import type { AttemptClass } from './ledger.ts';
 
 /** Reads an order with what belongs to it, fresh, writes all of it into the mirror and gives it. */
@@ -75,37 +75,41 @@ export function isPassing(error: unknown): boolean {
   return error instanceof RetryLaterError && !UNREADABLE.has(error.code);
 }
 
-/** Where others are answered for so long, and one never, it is no outage. */
-const ALONE_MS = 3_600_000;
+/** Where others are found for so long, and one never, it is no outage that comes and goes. */
+const ALONE_MS = 21_600_000;
 
 interface Failed {
   readonly inARow: number;
-  /** How many others had been seen at the service by then. */
+  /** How many others of its kind had been seen at the service by then. */
   readonly others: number;
   /** Since when (monotonic) its answers are odd. */
   readonly oddSince: number | undefined;
-  /** Since when (monotonic) others are seen between its failures. */
+  /** Since when (monotonic) those are seen between its failures. */
   readonly aloneSince: number | undefined;
 }
 
-/** Looks that failed, by outbox id; forgotten with the process, which costs a short wait. */
+type Looked = Pick<OutboxItem, 'outboxId' | 'kind'>;
+
+/** Looks that failed; forgotten with the process, which costs a short wait. */
 export interface FailedLooks {
   /**
    * `isHopeless`: it has failed twice, some time apart, in a way that no outage explains. Without
    * an error the look could not see all that there is.
    */
-  add(outboxId: number, error?: unknown): { readonly before: number; readonly isHopeless: boolean };
+  add(item: Looked, error?: unknown): { readonly before: number; readonly isHopeless: boolean };
   /** It could be looked for. `isThere`: the service has it, and has answered. */
-  end(outboxId: number, isThere: boolean): void;
+  end(item: Looked, isThere: boolean): void;
 }
 
 /** `apartMs`: between two odd answers that mean something. */
 export function createFailedLooks(clock: Pick<Clock, 'monotonic'>, apartMs: number): FailedLooks {
   const failed = new Map<number, Failed>();
-  let others = 0;
+  // Of one kind: what answers for another one may be there while nothing of this one can be read.
+  const seen = new Map<string, number>();
   return {
-    add(outboxId, error) {
+    add({ outboxId, kind }, error) {
       const now = clock.monotonic();
+      const others = seen.get(kind) ?? 0;
       const last = failed.get(outboxId);
       const before = last?.inARow ?? 0;
       let { oddSince, aloneSince } = last ?? {};
@@ -121,9 +125,9 @@ export function createFailedLooks(clock: Pick<Clock, 'monotonic'>, apartMs: numb
       failed.set(outboxId, { inARow, others, oddSince, aloneSince });
       return { before, isHopeless };
     },
-    end(outboxId, isThere) {
+    end({ outboxId, kind }, isThere) {
       failed.delete(outboxId);
-      if (isThere) others += 1;
+      if (isThere) seen.set(kind, (seen.get(kind) ?? 0) + 1);
     },
   };
 }

@@ -81,7 +81,7 @@ describe('what can never be looked for', () => {
     expect(bench.sends).toEqual([id]);
   });
 
-  it('is for a person when it alone is not answered, while others are', async () => {
+  it('is for a person when it alone is not answered, while others of its kind are', async () => {
     const bench = await createBench();
     bench.creates = true;
     bench.limits.deskAfterMs = 20 * MINUTE;
@@ -97,24 +97,28 @@ describe('what can never be looked for', () => {
     await bench.clock.advance(180 * MINUTE);
     // Nothing tells that the service is there at all.
     expect(await bench.row(id)).toMatchObject({ state: 'sent', desk_reason: null });
-    const goOn = async (minutes: number): Promise<void> => {
-      for (let passed = 0; passed < minutes; passed += 10) {
-        await bench.add(1_000 + bench.clock.now());
+    const goOn = async (hours: number, other: () => Promise<number>): Promise<void> => {
+      for (let passed = 0; passed < hours * 60; passed += 10) {
+        await other();
         await bench.clock.advance(10 * MINUTE);
       }
     };
-    await goOn(50);
+    const delivery = () => bench.add(1_000 + bench.clock.now());
+    // Nor does what another part of the service answers for.
+    await goOn(8, () => bench.addStyle(`S-${bench.clock.now()}`));
     expect(await bench.row(id)).toMatchObject({ state: 'sent', desk_reason: null });
-    await goOn(30);
+    await goOn(5.5, delivery);
+    expect(await bench.row(id)).toMatchObject({ state: 'sent', desk_reason: null });
+    await goOn(1, delivery);
     expect(await bench.row(id)).toMatchObject({
       state: 'in_doubt',
       desk_reason:
-        `${TAKEN}for too long it could not be looked for, while others could: ` +
+        `${TAKEN}for too long it could not be looked for, while others of its kind could: ` +
         'GET /orders/7: HTTP 500',
     });
     // Tried again it is looked for, and never sent twice.
     await deskOf(bench).retry({ outboxId: id }, WHO);
-    await goOn(120);
+    await goOn(2, delivery);
     expect(bench.sends.filter((one) => one === id)).toEqual([id]);
   });
 

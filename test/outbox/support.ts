@@ -5,7 +5,7 @@ import { type Clock, type ManualClock, manualClock } from '../../src/lib/clock.t
 import type { JsonObject } from '../../src/lib/json.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { createDispatcher, type Dispatcher } from '../../src/outbox/dispatcher.ts';
-import { enqueueDeliveryStatus } from '../../src/outbox/enqueue.ts';
+import { enqueueDeliveryStatus, enqueueDocument } from '../../src/outbox/enqueue.ts';
 import {
   clearByLook,
   type Finding,
@@ -59,6 +59,8 @@ export interface Bench {
   conflictEnds: boolean;
   /** Puts a push of a delivery into the outbox. */
   add(orderDeliveryId: number, decisionId?: number): Promise<number>;
+  /** Puts a document of another kind into it. */
+  addStyle(reference: string): Promise<number>;
   /** Starts a dispatcher, as a new process would; stops it again. */
   start(): { readonly dispatcher: Dispatcher; stop(): Promise<void>; done: Promise<void> };
   row(outboxId: number): ReturnType<typeof readRow>;
@@ -119,10 +121,21 @@ export async function createBench(): Promise<Bench> {
         const change = { orderId: 1, orderDeliveryId, from: 'pending', decisionId } as const;
         return enqueueDeliveryStatus(tx, { ...change, to: 'accepted' }, clock.now());
       }),
+    addStyle: (reference) =>
+      store.transaction(async (tx) => {
+        const style = {
+          kind: 'style',
+          reference,
+          document: { styleId: '1' },
+          cause: 'test',
+        } as const;
+        const enqueued = await enqueueDocument(tx, style, clock.now());
+        return 'outboxId' in enqueued ? enqueued.outboxId : 0;
+      }),
     start() {
       const dispatcher = createDispatcher({
         ...{ store, clock: counted, random: seededRandom(3), log: silentLogger() },
-        kinds: [kindOf(bench)],
+        kinds: [kindOf(bench), { ...kindOf(bench), kind: 'style' }],
         limits: { ...LIMITS, ...bench.limits },
         quietMs: QUIET_MS,
         brake: () => (bench.brake ? 'stopped' : undefined),
