@@ -176,6 +176,29 @@ describe('a pending refund whose answer is lost', () => {
     expect(deskReason).toMatch(/^it may be one without a reference: \d+$/);
   });
 
+  it('is not asked for again where one like it has left the list meanwhile', async () => {
+    let leave: (() => void) | undefined;
+    let isFirst = true;
+    const { house, first, second } = await asked('after', (one) => {
+      if ('status' in one && one.status === 'confirmed') return undefined;
+      if ('reference' in one && one.reference === 'R-2' && isFirst) {
+        isFirst = leave === undefined;
+        leave?.();
+        return undefined;
+      }
+      return { ...one, reference: '' };
+    });
+    const { book, trade } = house.reference.world;
+    const counted = book.pendingRefunds.get(first.pendingRefundId ?? 0);
+    leave = () => counted && trade.confirmRefund(counted);
+    await house.settled();
+    const { deskReason } = await house.until(second, 'in_doubt', 'confirmed');
+    expect(askedWith(house, 'R-2')).toBe(1);
+    expect(deskReason).toMatch(
+      /^it may be there, where another one like it has left the list: \d+$/,
+    );
+  });
+
   it('is not asked for again where it was confirmed and is not listed any more', async () => {
     const { house, second, id } = await confirmedUnseen();
     const { deskReason } = await house.until(second, 'in_doubt', 'confirmed');

@@ -172,15 +172,23 @@ async function findInBoth(
   lists: Listed,
 ): Promise<Finding> {
   const { count } = await knownBefore(deps.store.db, item);
-  const finding = findIn(item, await candidates(deps, item, lists.pending), count);
+  const { refund } = refundOf(item);
+  const pending = await candidates(deps, item, lists.pending);
+  const finding = findIn(item, pending, count);
   if (finding.found !== 'no') return finding;
-  const confirmed = await candidates(deps, item, unlisted(lists));
+  const gone = alike(await candidates(deps, item, unlisted(lists)), refund);
+  if (gone.length === 0) return finding;
   const others = await claimed(deps.store, item);
-  const ids = alike(confirmed, refundOf(item).refund)
-    .map((one) => one.pendingRefundId)
-    .filter((id) => !others.has(id));
+  const idsOf = (rows: readonly PendingRefund[]): number[] =>
+    rows.map((one) => one.pendingRefundId).filter((id) => !others.has(id));
+  const goneIds = idsOf(gone);
+  // One that was counted may have gone: then the number of those that are left tells nothing.
+  const ids = [...goneIds, ...idsOf(alike(pending, refund).filter((one) => !one.reference))];
   if (ids.length === 0) return finding;
-  const reason = `it may be confirmed already: like it, but not listed any more: ${ids.join(', ')}`;
+  const reason =
+    goneIds.length === 0
+      ? `it may be there, where another one like it has left the list: ${ids.join(', ')}`
+      : `it may be confirmed already: like it, but not listed any more: ${goneIds.join(', ')}`;
   return { found: 'unclear', reason, detail: { ...finding.detail, pendingRefundIds: ids } };
 }
 
