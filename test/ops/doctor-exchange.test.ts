@@ -40,3 +40,7 @@ it('says what is wrong with the file that the ERP writes', async () => {
   write('drop trigger mine; pragma journal_mode = wal');
   expect(found()).toEqual([`failed ${path} is in WAL mode`]);
 });
+
+it('leaves it to what is said of the data folder that this is not there', async () => {
+  expect(checkExchange(testConfig(await startTestReference()))).toEqual([]);
+});

@@ -32,6 +32,8 @@ export function checkExchange(config: Config): Finding[] {
   const path = exchangeFile(config);
   const folder = dirname(path);
   if (!statSync(folder, { throwIfNoEntry: false })) {
+    // Said of the data folder already, which no group needs to get into.
+    if (folder === config.dataDir) return [];
     const advice = 'make it, for a group of both (docs/install.md), or correct intake.database';
     return [bad('exchange', `the folder of ${path} is not there`, advice)];
   }
