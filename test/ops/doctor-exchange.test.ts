@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
@@ -39,6 +39,8 @@ it('says what is wrong with the file that the ERP writes', async () => {
   expect(found()).toEqual([`failed ${path}: somebody changed mine`]);
   write('drop trigger mine; pragma journal_mode = wal');
   expect(found()).toEqual([`failed ${path} is in WAL mode`]);
+  // A log and its index would be somebody else's, and stay.
+  expect(readdirSync(folder)).toEqual(['exchange.db']);
 });
 
 it('leaves it to what is said of the data folder that this is not there', async () => {
