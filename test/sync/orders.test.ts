@@ -321,6 +321,11 @@ it('goes on only while refunds are read as when it began', async () => {
   expect((await lastRun('orders')).run_id).toBeGreaterThan(before);
   const left = store.db.selectFrom('sync_run').select('run_id').where('outcome', '=', 'running');
   expect(await left.execute()).toEqual([]);
+  const given = store.db.selectFrom('sync_run').select(['outcome', 'reason']);
+  expect(await given.where('run_id', '=', before).executeTakeFirst()).toEqual({
+    outcome: 'failed',
+    reason: 'begun with other settings or by another version: a new run has taken its place',
+  });
 });
 
 describe('a walk to the first order', () => {

@@ -83,6 +83,10 @@ function checkpointOf(text: string): JsonObject {
   return isJsonObject(value) ? JSON.parse(text) : {};
 }
 
+/** What it has read so far would count as read with these options. */
+const BEGUN_OTHERWISE =
+  'begun with other settings or by another version: a new run has taken its place';
+
 async function resumable(tx: Tx, request: RunRequest, options: string): Promise<Run | undefined> {
   const open = await tx
     .selectFrom('sync_run')
@@ -95,7 +99,7 @@ async function resumable(tx: Tx, request: RunRequest, options: string): Promise<
   if (open.options !== options) {
     await tx
       .updateTable('sync_run')
-      .set({ outcome: 'failed', ended_at: request.now, reason: 'its options were changed' })
+      .set({ outcome: 'failed', ended_at: request.now, reason: BEGUN_OTHERWISE })
       .where('run_id', '=', open.run_id)
       .execute();
     return undefined;
