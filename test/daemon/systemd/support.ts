@@ -64,6 +64,9 @@ function isOpenToAll(path: string): boolean {
 /** As root the helper may speak for others: the tests run as nobody, wherever they can. */
 const unprivileged = process.getuid?.() === 0 && isOpenToAll(repositoryRoot);
 
+/** Root may write whatever it may read. */
+export const mayWriteAll = process.getuid?.() === 0 && !unprivileged;
+
 function allowAll(folder: string): void {
   if (unprivileged) chownSync(folder, NOBODY, NOBODY);
 }
