@@ -2,7 +2,8 @@
 
 interface Habit {
   readonly pattern: RegExp;
-  readonly hint: (match: RegExpExecArray) => string;
+  /** Undefined where it is none. */
+  readonly hint: (match: RegExpExecArray) => string | undefined;
 }
 
 export const DURATION_HINT = 'write days(3), hours(36) or minutes(90)';
@@ -10,35 +11,44 @@ export const TIMESTAMP_HINT = 'write timestamp("2026-01-31T00:00:00Z")';
 export const CLOCK_HINT = 'use clock.business_hours, clock.weekday or an age';
 const BETWEEN_HINT = 'write both comparisons: order.quantity >= 5 && order.quantity <= 10';
 
+/** A number as people write it, however they divide it; not the items of a list. */
+const NUMBER = String.raw`(?<![\w.,]|[([,] ?)(\d{1,3}(?: \d{3})+(?:[.,]\d+)?|\d+(?:[.,]\d+)*)`;
+const CURRENCY = '[A-Z]{3}|kr|[€$£]';
+
 /** What people write, looked for in the text around the place where the parser stopped. */
 const HABITS: readonly Habit[] = [
   { pattern: /[“”„‘’]/, hint: () => 'use plain quotes: "DK"' },
-  { pattern: /\b\d{1,2}\.\d{1,2}\.\d{4}\b/, hint: () => TIMESTAMP_HINT },
+  {
+    pattern: /\b(\d{1,2})\.(\d{1,2})\.(\d{4})\b/,
+    hint: ([, day = '', month = '', year = '']) => timestampHint(year, month, day),
+  },
   { pattern: /\b\d{1,2}:\d{2}\b/, hint: () => CLOCK_HINT },
   {
-    pattern: /\b\d{1,3}(\.\d{3})+,\d+/,
-    hint: ([text]) => `write ${text.replaceAll('.', '').replace(',', '.')}`,
+    pattern: new RegExp(`${NUMBER} ?(${CURRENCY})(?!\\w)`),
+    hint: ([, number = '', unit = '']) => amount(number, unit),
   },
   {
-    pattern: /\b\d{1,3}([, ]\d{3})+\b/,
-    hint: ([text]) => `write ${plain(text)} without a thousands separator`,
+    pattern: new RegExp(`(?<!\\w)(${CURRENCY}) ?${NUMBER.replace('\\w.,', '.,')}`),
+    hint: ([, unit = '', number = '']) => amount(number, unit),
   },
   {
-    pattern: /\b(\d+(?:\.\d+)?) ?(?!(?:and|or|in|is|not|then)\b)([a-z]+)\b/i,
-    hint: ([, number = '', unit = '']) => withoutUnit(number, unit),
+    pattern: new RegExp(`${NUMBER} ?(pcs|pieces?|stk|items?|units?)\\b`, 'i'),
+    hint: ([, number = '', unit = '']) => {
+      const count = plain(number);
+      return count && `write ${count} without ${unit}`;
+    },
   },
-  { pattern: /\b([A-Z]{3}|kr) ?(\d+)/, hint: ([, unit = '', number = '']) => amount(number, unit) },
-  { pattern: /[€$£] ?(\d+)/, hint: ([, number = '']) => amount(number, 'EUR') },
+  {
+    pattern: new RegExp(`${NUMBER} ?(d|w|y|h|min|(?:day|week|month|year|hour|minute)s?)\\b`, 'i'),
+    hint: ([, number = '', unit = '']) => age(number, unit),
+  },
+  { pattern: new RegExp(NUMBER), hint: ([text]) => divided(text) },
   { pattern: /\b(days|hours|minutes) +(\d+)/, hint: (match) => `write ${match[1]}(${match[2]})` },
   { pattern: /≥|≤/, hint: ([sign]) => `write ${sign === '≥' ? '>=' : '<='}` },
   { pattern: /\bin ?\(/, hint: () => 'write in ["DK", "SE"]' },
   { pattern: /\bbetween\b/i, hint: () => BETWEEN_HINT },
   { pattern: /\bcontains\s/i, hint: () => 'write order.comment.contains("urgent")' },
   { pattern: /\bhas(?:\s+\w|\(\s*\w+\s*\))/, hint: () => 'write has(order.season)' },
-  {
-    pattern: /(?<![\d.])\d+,\d+/,
-    hint: ([text]) => `write ${text.replace(',', '.')} with a decimal point`,
-  },
   { pattern: /(\d+(?:\.\d+)?) ?%/, hint: (match) => `write ${match[1]} without %` },
   { pattern: /<>/, hint: () => 'write != for "is not"' },
   { pattern: /=>/, hint: () => 'write >= for "at least"' },
@@ -47,32 +57,69 @@ const HABITS: readonly Habit[] = [
   { pattern: /\band\b/i, hint: () => 'write && instead of "and"' },
   { pattern: /\bor\b/i, hint: () => 'write || instead of "or"' },
   { pattern: /\bnot in\b/i, hint: () => 'write !(order.country in lists.name)' },
-  { pattern: /\bnot\b/i, hint: () => 'write ! instead of "not"' },
-  { pattern: /\bis\b/i, hint: () => 'write == instead of "is"' },
+  { pattern: /(?<!\bis )\bnot\b(?! in\b)/i, hint: () => 'write ! instead of "not"' },
+  { pattern: /\bis not\b/i, hint: () => 'write != instead of "is not"' },
+  { pattern: /\bis\b(?! (?:not|in)\b)/i, hint: () => 'write == instead of "is"' },
 ];
 
-function plain(text: string): string {
-  return text.replaceAll(/[, ]/g, '');
-}
-
-function amount(number: string, unit: string): string {
-  const currency = /^[A-Z]{3}$/.test(unit) ? unit : 'DKK';
-  return `write ${number}, and the condition order.currency == "${currency}"`;
-}
-
-/** Days of the units that people count ages in. */
-const UNIT_DAYS: Readonly<Record<string, number>> = { d: 1, w: 7, m: 30, y: 365 };
-
-function withoutUnit(number: string, unit: string): string {
-  const word = unit.toLowerCase();
-  if (/^(kr|[a-z]{3})$/.test(word) && (word === 'kr' || unit === unit.toUpperCase())) {
-    return amount(number, unit);
+/** The number for CEL; undefined where it cannot be told which one is meant. */
+function plain(text: string): string | undefined {
+  const number = text.replaceAll(' ', '');
+  if (/^\d+(\.\d+)?$/.test(number)) return number;
+  if (/^\d{1,3}(,\d{3})+(\.\d+)?$/.test(number)) return number.replaceAll(',', '');
+  if (/^\d{1,3}(\.\d{3})+(,\d+)?$/.test(number)) {
+    return number.replaceAll('.', '').replace(',', '.');
   }
-  if (/^(h|hours?)$/.test(word)) return `write hours(${number})`;
-  if (/^(min|minutes?)$/.test(word)) return `write minutes(${number})`;
-  if (!/^(d|days?|w|weeks?|months?|y|years?)$/.test(word)) return `write ${number} without ${unit}`;
-  const days = Number(number) * (UNIT_DAYS[word.charAt(0)] ?? 1);
-  return `write days(${days}), or ${days} where the fact counts days`;
+  return /^\d+,\d+$/.test(number) ? number.replace(',', '.') : undefined;
+}
+
+/** A number that is divided otherwise than CEL wants it. */
+function divided(text: string): string | undefined {
+  const number = plain(text);
+  if (number === undefined || number === text) return undefined;
+  if (/^\d+,\d+$/.test(text) && number.includes('.')) return `write ${number} with a decimal point`;
+  return `write ${number}${number.includes('.') ? '' : ' without a thousands separator'}`;
+}
+
+const SIGNS: Readonly<Record<string, readonly [string, string]>> = {
+  kr: ['DKK', ', or another krone'],
+  '€': ['EUR', ''],
+  $: ['USD', ', or another dollar'],
+  '£': ['GBP', ''],
+};
+const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'));
+
+function amount(text: string, unit: string): string | undefined {
+  const number = plain(text);
+  const [currency, or] = SIGNS[unit] ?? [unit, ''];
+  if (number === undefined || !CURRENCIES.has(currency)) return undefined;
+  return `write ${number}, and the condition order.currency == "${currency}"${or}`;
+}
+
+/** The calls that count ages, and their minutes. */
+const AGES = [
+  ['days', 1440],
+  ['hours', 60],
+  ['minutes', 1],
+] as const;
+
+/** Minutes of the units that people count ages in, by their first letters. */
+const UNIT_MINUTES = { y: 525_600, mo: 43_200, w: 10_080, d: 1440, h: 60, mi: 1 } as const;
+
+function age(text: string, unit: string): string | undefined {
+  const word = unit.toLowerCase();
+  const [, each = 0] = Object.entries(UNIT_MINUTES).find(([name]) => word.startsWith(name)) ?? [];
+  const minutes = Number(plain(text)) * each;
+  const found = AGES.find(([, of]) => minutes % of === 0 && (each >= of || of === 1));
+  if (!found) return undefined;
+  const [name, of] = found;
+  const written = `write ${name}(${minutes / of})`;
+  return each < 1440 ? written : `${written}, or ${minutes / 1440} where the fact counts days`;
+}
+
+export function timestampHint(year: string, month: string, day: string): string {
+  const text = `${year}-${month.padStart(2, '0')}-${day.padStart(2, '0')}T00:00:00Z`;
+  return Number.isNaN(Date.parse(text)) ? TIMESTAMP_HINT : `write timestamp("${text}")`;
 }
 
 /** Characters before and after the place of an error in which a habit may explain it. */
@@ -82,13 +129,18 @@ const AROUND_CHARS = 14;
 export function syntaxHint(text: string, start: number): string | undefined {
   // Quoted texts are not the author's grammar: blank them, keeping positions.
   const code = text.replaceAll(/"[^"]*"|'[^']*'/g, (quoted) => ' '.repeat(quoted.length));
-  const from = Math.max(0, start - AROUND_CHARS);
+  // Of a word or a number all of it is looked at.
+  const head = code.slice(0, Math.max(0, start - AROUND_CHARS)).replace(/[\w.,]+$/, '');
+  const tail = /^[\w.,]*/.exec(code.slice(start + AROUND_CHARS))?.[0] ?? '';
+  const from = head.length;
+  const around = code.slice(from, start + AROUND_CHARS + tail.length);
   let best: { distance: number; hint: string } | undefined;
   for (const { pattern, hint } of HABITS) {
-    const match = pattern.exec(code.slice(from, start + AROUND_CHARS));
-    if (!match) continue;
+    const match = pattern.exec(around);
+    const meant = match && hint(match);
+    if (!meant) continue;
     const distance = Math.abs(from + match.index + match[0].length / 2 - start);
-    if (!best || distance < best.distance) best = { distance, hint: hint(match) };
+    if (!best || distance < best.distance) best = { distance, hint: meant };
   }
   return best && `did you mean: ${best.hint}?`;
 }
@@ -124,9 +176,12 @@ function pairHint(types: readonly string[]): string | undefined {
   return undefined;
 }
 
-function operatorHint(left: string, operator: string): string | undefined {
+/** Whole numbers divide without a remainder: to divide by two is not to multiply by a half. */
+const TIMES_HINT = 'multiply both sides: order.quantity > 4 for order.quantity * 0.5 > 2';
+
+function operatorHint(left: string, operator: string, right: string): string | undefined {
   if (left === 'bool' && /^[<>]=?$/.test(operator)) return BETWEEN_HINT;
-  if (operator === '*') return 'multiply or divide by a whole number: order.quantity / 2';
+  if (operator === '*' && [left, right].includes('double')) return TIMES_HINT;
   const isDivided = operator === '/' || operator === '%';
   return isDivided ? 'there is no division; multiply the other side instead' : undefined;
 }
@@ -135,7 +190,9 @@ function operatorHint(left: string, operator: string): string | undefined {
 export function typeProblem(summary: string): { message: string; hint?: string | undefined } {
   const helper = /^found no matching overload for '(days|hours|minutes)\(/.exec(summary)?.[1];
   if (helper !== undefined) {
-    return { message: `${helper}() takes one whole number`, hint: `write ${helper}(3)` };
+    const smaller = { days: ', or hours(36)', hours: ', or minutes(90)' }[helper] ?? '';
+    const hint = `write ${helper}(3)${smaller}`;
+    return { message: `${helper}() takes one whole number`, hint };
   }
   if (summary === 'has() invalid argument') {
     return { message: 'has() asks for one fact of a group', hint: 'write has(order.season)' };
@@ -147,7 +204,7 @@ export function typeProblem(summary: string): { message: string; hint?: string |
   const match = /^no such overload: (\S+(?:<.*>)?) (\S+) (\S+(?:<.*>)?)$/.exec(summary);
   if (!match) return { message: summary };
   const [, left = '', operator = '', right = ''] = match;
-  const hint = operatorHint(left, operator) ?? pairHint([left, right]);
+  const hint = operatorHint(left, operator, right) ?? pairHint([left, right]);
   const words = `${typeWord(left)} ${operator} ${typeWord(right)}`;
   return { message: `these do not go together: ${words}`, hint };
 }

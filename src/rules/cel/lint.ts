@@ -9,7 +9,7 @@ import { DURATION_MS_MAX, parseDuration, parseExactTime } from '../../lib/units.
 import type { FieldSpec } from '../facts/table.ts';
 import { amountOwner, type CurrencyOwner, fieldOwner, type Side } from './currency.ts';
 import type { SetTypes } from './environment.ts';
-import { CLOCK_HINT, DURATION_HINT, syntaxHint, TIMESTAMP_HINT } from './hints.ts';
+import { CLOCK_HINT, DURATION_HINT, syntaxHint, TIMESTAMP_HINT, timestampHint } from './hints.ts';
 import {
   type CelProblem,
   createResolver,
@@ -188,7 +188,8 @@ function visitPath(walk: Walk, node: ASTNode, place: Place): void {
 function refuse(walk: Walk, node: ASTNode, name: string, known: ReadonlySet<string>): void {
   const nearest = nearestName(name, known);
   const all = `known: ${[...known].join(', ')}`;
-  const behind = METHODS.has(name) && `write it behind the fact: order.comment.${name}(…)`;
+  const what = LOOPS.has(name) ? `delivery.lines.${name}(line, …)` : `order.comment.${name}(…)`;
+  const behind = METHODS.has(name) && `write it behind the fact: ${what}`;
   const hint = behind || (nearest === undefined ? all : undefined);
   walk.problems.push({
     ...at(node),
@@ -253,9 +254,14 @@ function visitBinary(
   scope: Scope,
 ): void {
   if (ARITHMETIC.has(node.op) && isLiteral(left) && isLiteral(right)) {
-    const isDate = /^\d{4}-\d{1,2}-\d{1,2}/.test(node.input.slice(node.start));
+    const date = /^(\d{4})-(\d{1,2})-(\d{1,2})\b/.exec(node.input.slice(node.start));
+    const [, year = '', month = '', day = ''] = date ?? [];
     const message = 'write the result instead of a calculation';
-    walk.problems.push({ ...at(node), message, hint: isDate ? TIMESTAMP_HINT : undefined });
+    walk.problems.push({
+      ...at(node),
+      message,
+      hint: date ? timestampHint(year, month, day) : undefined,
+    });
   }
   if (!ARITHMETIC.has(node.op)) {
     checkLiteral(walk, left, right, scope);

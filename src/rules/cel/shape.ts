@@ -52,6 +52,9 @@ function elsewhere(name: string, { lists, tables }: SetTypes): string | undefine
   return paths.length === 0 ? undefined : `did you mean: ${paths.join(' or ')}?`;
 }
 
+/** What each thing has of its own: the name of a customer is not that of the season. */
+const NAMES = /^(id|name|number|status)$/;
+
 /** What is meant by a word that is no fact: `NO` is a text without its quotes. */
 function wordHint(word: string, types: SetTypes, scope: Scope): string {
   const known = [...ROOT_NAMES, 'lists', 'tables', ...scope.keys()];
@@ -124,7 +127,8 @@ export function createResolver(types: SetTypes, report: (p: CelProblem) => void)
       if (field) return fieldShape(field, `${base.path}.${name}`);
       const owner = base.path === 'delivery.lines' ? 'line' : base.path;
       const known = `known: ${Object.keys(fields).join(', ')}`;
-      const hint = meant(name, Object.keys(fields)) ?? elsewhere(name, types) ?? known;
+      const other = NAMES.test(name) ? undefined : elsewhere(name, types);
+      const hint = meant(name, Object.keys(fields)) ?? other ?? known;
       report({ ...at, message: `${owner} has no field "${name}"`, hint });
       return OTHER;
     }

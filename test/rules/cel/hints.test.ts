@@ -27,7 +27,7 @@ describe('a hint', () => {
     expect(hint('order.quantity ≥ 10')).toContain('write >=');
     expect(hint('5 < order.quantity < 10')).toContain('write both comparisons');
     expect(hint('order.quantity between 5 and 10')).toContain('write both comparisons');
-    expect(hint('order.quantity * 0.5 > 2')).toContain('order.quantity / 2');
+    expect(hint('order.quantity * 0.5 > 2')).toContain('multiply both sides: ');
     expect(hint('order.created_at < 2026-01-01')).toContain('write timestamp(');
     expect(hint('order.created_at < 01.01.2026')).toContain('write timestamp(');
     expect(hint('clock.now > 15:00')).toContain('use clock.business_hours');
@@ -40,6 +40,31 @@ describe('a hint', () => {
     expect(hint('delivery.lines.any(l, true)')).toContain('use exists(');
     expect(hint('delivery.lines.count() > 1')).toContain('use size()');
     expect(hint('startsWith(order.reference, "T")')).toContain('write it behind the fact');
+  });
+
+  it('never says another number, currency, date or fact than was written', () => {
+    const then = (number: string, currency: string) =>
+      `write ${number}, and the condition order.currency == "${currency}"`;
+    expect(hint('delivery.amount > 5.000.000 DKK')).toContain(then('5000000', 'DKK'));
+    expect(hint('delivery.amount > USD 1,000')).toContain(then('1000', 'USD'));
+    expect(hint('delivery.amount > 5.000,50 DKK')).toContain(then('5000.50', 'DKK'));
+    expect(hint('delivery.amount > $500')).toContain(then('500', 'USD'));
+    expect(hint('delivery.amount > 500 £')).toContain(then('500', 'GBP'));
+    expect(hint('delivery.amount > 1,000.50')).toContain('write 1000.50?');
+    expect(hint('order.age > 1.5 days')).toContain('write hours(36), or 1.5 where');
+    expect(hint('order.age > 1.5 hours')).toContain('write minutes(90)');
+    expect(hint('order.quantity > 10 PCS')).toContain('write 10 without PCS');
+    expect(hint('order.created_at < 03.02.2026')).toContain('timestamp("2026-02-03T00:00:00Z")');
+    expect(hint('order.created_at < 2026-2-3')).toContain('timestamp("2026-02-03T00:00:00Z")');
+    expect(hint('order.country not in ["NO"]')).toContain('write !(order.country in ');
+    expect(hint('order.country is not "NO"')).toContain('write != instead');
+    expect(hint('order.quantity in (1,5)')).toContain('write in [');
+    expect(hint('all(delivery.lines, true)')).toContain('delivery.lines.all(line, …)');
+    expect(hint('customer.name == "x"')).toContain('known: account_no, blocked');
+    // Whose thousand, dozen or part of a currency it is, or what follows the number, is not known.
+    for (const rest of ['5k', '2.5 mio', '5 dozen', '50 cent', '5 unless order.preorder', '90 m']) {
+      expect(hint(`order.quantity > ${rest}`)).not.toContain('did you mean');
+    }
   });
 
   it('says where a fact is that is asked for elsewhere, and that a text wants quotes', () => {
