@@ -103,6 +103,19 @@ it('writes nothing for changes that concern nobody, but now and then how far it 
   expect(count.transactions).toBe(1);
 });
 
+it('writes nothing for an order that is understood again where nobody did anything', async () => {
+  const house = await waiting();
+  const { count, toTheEnd } = followerOf(house);
+  await house.order(1, { status: 'mislaid' });
+  await house.order(1);
+  await toTheEnd();
+  count.transactions = 0;
+  await house.order(1, { status: 'mislaid' });
+  await house.order(1);
+  await toTheEnd();
+  expect(count.transactions).toBe(0);
+});
+
 it('is at the end of a feed at once while there are no deliveries, and heeds a first', async () => {
   const house = await createHouse();
   await pullStock(house, 30_000);
