@@ -1,9 +1,10 @@
 /** `selvedge rules explain <delivery>`: what the rules say of a delivery now, and why. */
 import { Command } from 'commander';
+import { pauseOfAccepts } from '../../decisions/accept/pace.ts';
 import { type DecisionRecord, decisionsOf } from '../../decisions/desk.ts';
 import { lapsedRules, readHolds } from '../../decisions/holds/holds.ts';
 import { armedRuleIds } from '../../decisions/reject/arming.ts';
-import { presentFacts } from '../../decisions/trial/present.ts';
+import { leftAlone, presentSubject } from '../../decisions/trial/present.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { visible } from '../../lib/log.ts';
 import { evaluate } from '../../rules/evaluate.ts';
@@ -65,27 +66,35 @@ async function explainNow(
 ): Promise<void> {
   const { directory, mode } = configOf(command, context).config.rules;
   const now = systemClock().now();
-  const { evaluation, delivery, by } = await withMirror(command, context, async (db, store) => {
-    const ruleSet = await namedRuleSet(db, options.rules ?? directory);
-    const facts = await presentFacts(store, asked, ruleSet, now);
-    const { armed, lapsed } = await store.snapshot(async (tx) => ({
-      armed: await armedRuleIds(tx, ruleSet, now),
-      lapsed: lapsedRules(await readHolds(tx, facts.delivery.id), now),
-    }));
-    const most = mode === 'shadow' ? 'shadow' : 'live';
-    const { delivery } = facts;
-    return {
-      evaluation: evaluate(ruleSet, facts, { mode: most, armed, lapsed }),
-      delivery,
-      by: endedBy(delivery, await decisionsOf(db, delivery.id)),
-    };
-  });
+  const { evaluation, delivery, by, inWay } = await withMirror(
+    command,
+    context,
+    async (db, store) => {
+      const ruleSet = await namedRuleSet(db, options.rules ?? directory);
+      const subject = await presentSubject(store, asked, ruleSet, now);
+      const { facts } = subject;
+      const { delivery } = facts;
+      const { armed, lapsed, left, pause } = await store.snapshot(async (tx) => ({
+        armed: await armedRuleIds(tx, ruleSet, now),
+        lapsed: lapsedRules(await readHolds(tx, delivery.id), now),
+        left: await leftAlone(tx, subject),
+        pause: await pauseOfAccepts(tx, ruleSet.settings, now),
+      }));
+      const most = mode === 'shadow' ? 'shadow' : 'live';
+      const evaluation = evaluate(ruleSet, facts, { mode: most, armed, lapsed });
+      const by = endedBy(delivery, await decisionsOf(db, delivery.id));
+      const inWay = left ?? (evaluation.live.kind === 'accept' ? pause : undefined);
+      return { evaluation, delivery, by, inWay: delivery.status === 'pending' ? inWay : undefined };
+    },
+  );
   const { output } = context;
   if (options.json === true) {
     const { status } = delivery;
-    output.json({ ...evaluation, status, decisionId: by?.decisionId ?? null });
+    const decisionId = by?.decisionId ?? null;
+    output.json({ ...evaluation, status, decisionId, inWay: inWay ?? null });
     return;
   }
+  if (inWay !== undefined) output.line(`${delivery.number} is pending: ${inWay}`);
   for (const line of statusLines(delivery, by)) output.line(line);
   output.line(explain(evaluation));
 }
@@ -96,7 +105,8 @@ export function rulesExplain(context: CliContext): Command {
     .description(
       'Asks the rules about the present facts of the delivery, decides nothing and writes\n' +
         'nothing. What was decided before is shown by "deliveries explain"; of a\n' +
-        'delivery that is no longer pending, this tells which decision ended that.',
+        'delivery that is no longer pending, this tells which decision ended that, and of one\n' +
+        'that is, what keeps the rules from it: people have decided, or accepting pauses.',
     )
     .argument('<delivery>', 'the id or the number of the delivery')
     .option('--rules <dir|hash>', 'other rules than the configured ones')

@@ -1,7 +1,7 @@
 /** `selvedge rules facts <delivery>`: every name a condition may use, with its present value. */
 import { Command } from 'commander';
 import { loadRuleSet } from '../../decisions/rule-files.ts';
-import { presentFacts } from '../../decisions/trial/present.ts';
+import { presentSubject } from '../../decisions/trial/present.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { factRows } from '../../rules/facts/show.ts';
 import { type CliContext, examples } from '../command.ts';
@@ -21,8 +21,8 @@ export function rulesFacts(context: CliContext): Command {
     .action(async (delivery: string, options: { json?: boolean }, command: Command) => {
       const { ruleSet } = loadRuleSet(rulesDirectory(command, context, undefined));
       const now = systemClock().now();
-      const facts = await withMirror(command, context, (_db, store) =>
-        presentFacts(store, delivery, ruleSet, now),
+      const { facts } = await withMirror(command, context, (_db, store) =>
+        presentSubject(store, delivery, ruleSet, now),
       );
       const rows = factRows(facts);
       if (options.json === true) {

@@ -1,21 +1,31 @@
-/** The facts of a delivery as they are now, read and nothing else: for looking, never to decide. */
+/** A delivery with its facts as they are now, only read: for looking, never to decide. */
 import { SelvedgeError } from '../../lib/errors.ts';
-import type { Facts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
-import type { Store } from '../../store/store.ts';
+import type { Store, Tx } from '../../store/store.ts';
 import { deliveryIdOf } from '../desk.ts';
-import { readSubject } from '../facts.ts';
+import { readSubject, type Subject } from '../facts.ts';
+import { openPush } from '../push.ts';
+import { isReviewed } from '../review/touched.ts';
 
 /** What the rules would be asked about this delivery at `now`. */
-export async function presentFacts(
+export async function presentSubject(
   store: Store,
   delivery: string,
   { settings }: RuleSet,
   now: number,
-): Promise<Facts> {
+): Promise<Subject> {
   const id = await deliveryIdOf(store.db, delivery);
   const subject = await store.snapshot((tx) => readSubject(tx, id, { now, settings }));
-  if (subject !== undefined) return subject.facts;
+  if (subject !== undefined) return subject;
   const message = `the order of delivery ${delivery} is not mirrored yet`;
   throw new SelvedgeError('deliveries.no_order', message);
+}
+
+/** Why the rules do not decide about what is pending, for people; undefined where they do. */
+export async function leftAlone(tx: Tx, subject: Subject): Promise<string | undefined> {
+  if (await openPush(tx, subject.delivery.order_delivery_id)) {
+    return 'what was decided is on its way';
+  }
+  if (!(await isReviewed(tx, subject))) return undefined;
+  return 'a person has decided, it is left to people';
 }

@@ -15,9 +15,8 @@ import { UnknownStatus } from '../facts/status.ts';
 import { readSubject } from '../facts.ts';
 import { lapsedRules, readHolds } from '../holds/holds.ts';
 import { outcomeAfterReturn } from '../holds/returns.ts';
-import { openPush } from '../push.ts';
 import { outcomeBehindRails } from '../reject/outcome.ts';
-import { isReviewed } from '../review/touched.ts';
+import { leftAlone } from './present.ts';
 
 export interface QueueOptions {
   readonly rules: RuleSet;
@@ -109,14 +108,9 @@ async function answerFor(
   try {
     const subject = await readSubject(tx, orderDeliveryId, { now, settings: ruleSet.settings });
     if (!subject) return undecidable('its order is not mirrored yet');
-    // What it claims is in the facts of the others already.
-    if (await openPush(tx, orderDeliveryId)) {
-      return { after: before, rules: [], reason: 'what was decided is on its way' };
-    }
-    if (await isReviewed(tx, subject)) {
-      const reason = 'a person has decided, it is left to people';
-      return { after: before, rules: [], reason };
-    }
+    // What a push of it claims is in the facts of the others already.
+    const left = await leftAlone(tx, subject);
+    if (left !== undefined) return { after: before, rules: [], reason: left };
     const facts = afterAccepts(subject.facts, taken);
     const lapsed = lapsedRules(await readHolds(tx, orderDeliveryId), now);
     const evaluation = evaluate(ruleSet, facts, { armed, lapsed, operands: false });

@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { canonicalJson, sha256 } from '../../../src/lib/json.ts';
 import { type Installation, installation } from './support.ts';
 
 let house: Installation;
@@ -11,6 +12,15 @@ beforeAll(async () => {
   house = await installation(undefined, 1);
   const { stdout } = await house.run('deliveries', 'list', '--pending', '--json');
   delivery = JSON.parse(stdout)[0];
+  // The demo may have ended while it was being accepted.
+  const mirror = new Database(join(house.folder, 'demo', 'data', 'mirror.db'));
+  mirror.exec('drop trigger outbox_moves_along');
+  mirror
+    .prepare(
+      `update outbox set state = 'canceled', ended_at = 1 where lane = ? and ended_at is null`,
+    )
+    .run(`delivery/${delivery.orderDeliveryId}`);
+  mirror.close();
 });
 afterAll(() => house.remove());
 
@@ -74,11 +84,46 @@ describe('rules explain', () => {
     expect(JSON.parse(pending.stdout)).toMatchObject({ status: 'pending', decisionId: null });
   });
 
+  it('says that accepting pauses, and that people have decided', async () => {
+    const id = delivery.orderDeliveryId;
+    const rules = join(house.folder, 'accept-all');
+    mkdirSync(rules, { recursive: true });
+    writeFileSync(join(rules, 'rules.yaml'), HOLD_ALL.replace('action: hold', 'action: accept'));
+    const mirror = new Database(join(house.folder, 'demo', 'data', 'mirror.db'));
+    const ask = ['rules', 'explain', String(id), '--rules', rules];
+    const asked = async () => ({
+      text: (await house.run(...ask)).stdout,
+      inWay: JSON.parse((await house.run(...ask, '--json')).stdout).inWay,
+    });
+    expect(await asked()).toMatchObject({ text: expect.stringMatching(/^\S+ =>/), inWay: null });
+    const pause = { hour: 0, count: 0, pausedUntil: Date.now() + 1_800_000, why: 'too many' };
+    mirror
+      .prepare(`insert or replace into daemon_state values ('accept_pace', ?, 0)`)
+      .run(JSON.stringify(pause));
+    const paused = await asked();
+    const pauses = /^accepting pauses until \S+ \(too many\): what the rules accept is held/;
+    expect(paused.inWay).toMatch(pauses);
+    expect(paused.text).toContain(`${delivery.deliveryNo} is pending: ${paused.inWay}\n`);
+    expect(paused.text).toContain(`\n${delivery.deliveryNo} => ACCEPT`);
+    const lines = mirror
+      .prepare(`select barcode, fulfilled_quantity, price from delivery_line
+        where order_delivery_id = ? order by line_no`)
+      .raw()
+      .all(id);
+    mirror
+      .prepare(`insert into review select ?, 'release', 0, 'ada', 'paid', null, ?,
+        (select max(decision_id) from decision)`)
+      .run(id, sha256(canonicalJson(lines)));
+    const inWay = 'a person has decided, it is left to people';
+    expect((await asked()).text).toMatch(`${delivery.deliveryNo} is pending: ${inWay}\n`);
+    mirror.exec(`delete from review; delete from daemon_state where key = 'accept_pace'`);
+    mirror.close();
+  });
+
   it('names no decision that was not carried out', async () => {
     const listed = await house.run('deliveries', 'list', '--status', 'accepted', '--json');
     const { orderDeliveryId: id, deliveryNo } = JSON.parse(listed.stdout)[0];
     const mirror = new Database(join(house.folder, 'demo', 'data', 'mirror.db'));
-    mirror.exec('drop trigger outbox_moves_along');
     mirror.prepare(`update outbox set state = 'canceled' where lane = ?`).run(`delivery/${id}`);
     mirror.close();
     const { stdout } = await house.run('rules', 'explain', String(id));
