@@ -13,6 +13,7 @@ import { writeOrders } from '../../src/mirror/sales-order.ts';
 import { readRelayFigures } from '../../src/ops/relay.ts';
 import { readState } from '../../src/store/state.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
+import type { RunOutcome } from '../../src/store/tables-ledger.ts';
 import { temporaryStore } from '../support/store.ts';
 import { LOSS_LIMITS } from './support.ts';
 
@@ -53,10 +54,10 @@ async function shop() {
       .execute();
     return runs;
   };
-  const end = async (run: number): Promise<void> => {
+  const end = async (run: number, outcome: RunOutcome = 'complete'): Promise<void> => {
     await store.db
       .updateTable('sync_run')
-      .set({ outcome: 'complete', ended_at: clock.now() })
+      .set({ outcome, ended_at: clock.now() })
       .where('run_id', '=', run)
       .execute();
   };
@@ -220,6 +221,19 @@ describe('of each change it is recorded', () => {
     await day.sweep(7);
     await day.lossMeter.look();
     expect(await day.sightings()).toMatchObject([{ event_id: null, verdict: null }]);
+  });
+
+  it('that its event waited for its own read for as long as the service was away', async () => {
+    const day = await shop();
+    await day.sweep();
+    for (const order of [7, 8, 9]) await day.event(`msg_${order}`, order);
+    await day.end(await day.begin(), 'failed');
+    await wait(day, 60);
+    await day.sweep(7, 8, 9, 10);
+    await day.lossMeter.look();
+    await wait(day, 16);
+    expect(await day.lossMeter.look()).toMatchObject({ announced: 3, lost: 1, state: 'unknown' });
+    expect(await incidents(day)).toEqual([]);
   });
 
   it('since the sweep before, where it is no birth, or one of long ago', async () => {

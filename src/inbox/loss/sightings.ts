@@ -36,7 +36,10 @@ const SEQS_PER_LOOK = 1_000;
 const CHANGES_PER_COMMIT = 25;
 /** Queries between two turns of the event loop: the listener must not wait for us. */
 const QUERIES_PER_TURN = 20;
-/** An event that came this long before the sweep did was waiting for its own read. */
+/**
+ * An event that came this long before the sweep did was waiting for its own read; one that came
+ * while the service was away waits until it is back.
+ */
 const LOOK_BACK_MS = 300_000;
 /** The longest that a relay tries again; an older creation is no measure of an event's lateness. */
 const RETRIES_MS_MAX = 2 * 86_400_000;
@@ -144,6 +147,20 @@ async function sweptBefore(db: Tx, runId: number) {
   return last;
 }
 
+/** Whether a sweep between these two could not read: then no event's own read could either. */
+async function wasAway(db: Tx, from: number, to: number): Promise<boolean> {
+  const row = await db
+    .selectFrom('sync_run')
+    .select('run_id')
+    .where('stream', 'in', SWEEPS)
+    .where('outcome', '=', 'failed')
+    .where('run_id', '>', from)
+    .where('run_id', '<', to)
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
 /** Whether the order was mirrored by then: what its first read finds may be years old. */
 async function isKnownSince(db: Tx, orderId: number, at: number | null): Promise<boolean> {
   const row = await db
@@ -229,7 +246,9 @@ async function sightingOf(
   if (!swept) return undefined;
   if (source.isFirst && (await isKnownSince(db, orderId, swept.ended_at))) return undefined;
   const before = swept.started_at;
-  const earlier = await eventFor(db, { orderId, type }, change.at - LOOK_BACK_MS, change.at);
+  const lookBackTo = change.at - LOOK_BACK_MS;
+  const away = before < lookBackTo && (await wasAway(db, swept.run_id, source.runId));
+  const earlier = await eventFor(db, { orderId, type }, away ? before : lookBackTo, change.at);
   if (earlier) return byEvent(earlier);
   return {
     ...about,
