@@ -30,6 +30,12 @@ export function isJsonObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** The object in a text of our own; empty where it is another value. Throws where it is no JSON. */
+export function parseJsonObject(text: string): JsonObject {
+  const value: JsonObject = JSON.parse(text);
+  return isJsonObject(value) ? value : {};
+}
+
 /** The parsed value, or undefined when the text is not JSON. */
 export function tryParseJson(text: string): unknown {
   try {

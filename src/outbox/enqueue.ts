@@ -2,7 +2,7 @@
  * The door into the outbox. A caller puts the intent into the transaction that also holds the
  * reason for it; from then on the intent is neither lost nor sent twice.
  */
-import { canonicalJson, isJsonObject, type JsonObject, sha256 } from '../lib/json.ts';
+import { canonicalJson, type JsonObject, parseJsonObject, sha256 } from '../lib/json.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { OutboxState } from '../store/tables.ts';
 import { type DocumentKind, readBody, referenceKey } from './documents.ts';
@@ -211,11 +211,6 @@ async function expectedFrom(tx: Tx, { kind, document }: DocumentIntent): Promise
   return refund?.status ?? 'pending';
 }
 
-function bodyOf(text: string): JsonObject {
-  const body: unknown = JSON.parse(text);
-  return isJsonObject(body) ? JSON.parse(text) : {};
-}
-
 /**
  * Puts a document into the outbox, once for its reference: the same document again gives the
  * first row again, another one under the same reference is refused with both on show.
@@ -236,7 +231,7 @@ export async function enqueueDocument(
     const first = { outboxId, reference: existing.reference, state };
     return {
       conflict: {
-        existing: { ...first, document: bodyOf(existing.body) },
+        existing: { ...first, document: parseJsonObject(existing.body) },
         given: { reference, document },
       },
     };

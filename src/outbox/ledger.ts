@@ -4,7 +4,7 @@
  * mistake here aborts instead of sending something twice. A row that somebody else has moved
  * meanwhile (a person who canceled it) is left as it is.
  */
-import { isJsonObject, type JsonObject } from '../lib/json.ts';
+import { parseJsonObject } from '../lib/json.ts';
 import { inKeys } from '../store/bulk.ts';
 import type { Db, Store, Tx } from '../store/store.ts';
 import type { OutboxState } from '../store/tables.ts';
@@ -24,11 +24,6 @@ const COLUMNS = [
   'created_at',
   'cause',
 ] as const;
-
-function bodyOf(text: string): JsonObject {
-  const body: unknown = JSON.parse(text);
-  return isJsonObject(body) ? JSON.parse(text) : {};
-}
 
 /** What is left where it is. */
 export interface Excluded {
@@ -96,7 +91,7 @@ export async function dueItems(
     kind: row.kind,
     lane: row.lane,
     reference: row.reference,
-    body: bodyOf(row.body),
+    body: parseJsonObject(row.body),
     expectedFrom: row.expected_from,
     state: row.state,
     attempts: row.attempts,

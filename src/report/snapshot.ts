@@ -2,22 +2,13 @@
  * A copy of the mirror for reports elsewhere: one file without a log, which anybody can open while
  * the daemon goes on. It appears under its name at once and whole, in place of an older one.
  */
-import {
-  closeSync,
-  existsSync,
-  openSync,
-  readdirSync,
-  readSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from 'node:fs';
+import { existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { isStoreUnusable, RefusedError, toError } from '../lib/errors.ts';
 import { isJsonObject } from '../lib/json.ts';
 import { isMirrorOfBackup } from '../store/backup/manifest.ts';
 import { sealCopy } from '../store/backup/seal.ts';
-import { APPLICATION_ID, openReader } from '../store/connection.ts';
+import { openReader, readHead } from '../store/connection.ts';
 import { toldDamage } from '../store/transaction/dialect.ts';
 
 export interface SnapshotOptions {
@@ -30,27 +21,15 @@ function isSameFile(path: string, other: string): boolean {
   return one !== undefined && one.ino === two?.ino && one.dev === two.dev;
 }
 
-/** Of the head of a file of SQLite, see https://www.sqlite.org/fileformat2.html. */
-const APPLICATION_ID_AT = 68;
-const WRITE_VERSION_AT = 18;
 /** A copy is written without a log; a mirror, which may be that of another daemon, with one. */
-const WITHOUT_LOG = 1;
-
 function isCopy(path: string): boolean {
-  const head = Buffer.alloc(APPLICATION_ID_AT + 4);
   try {
-    const file = openSync(path, 'r');
-    try {
-      readSync(file, head);
-    } finally {
-      closeSync(file);
-    }
+    const { isOurs, hasLog } = readHead(path);
+    return isOurs && hasLog === false;
   } catch {
     // Nothing that this user could have written, or no file at all.
     return false;
   }
-  const isOurs = head.readUInt32BE(APPLICATION_ID_AT) === APPLICATION_ID;
-  return isOurs && head[WRITE_VERSION_AT] === WITHOUT_LOG;
 }
 
 /** Only an older copy is replaced: another file is somebody's, the ERP's documents for one. */

@@ -4,7 +4,7 @@
  * (in WAL mode it silently falls to synchronous=NORMAL, which loses acknowledged rows in a power
  * cut).
  */
-import { chmodSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, closeSync, openSync, readSync, statSync, writeFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { StoreError } from '../lib/errors.ts';
 
@@ -135,6 +135,37 @@ function openFile(path: string, options: Database.Options): Database.Database {
       cause,
     });
   }
+}
+
+const HEAD_BYTES = 72;
+const WRITE_VERSION_AT = 18;
+const APPLICATION_ID_AT = 68;
+const LOGS: Readonly<Record<number, boolean>> = { 1: false, 2: true };
+
+interface FileHead {
+  readonly isOurs: boolean;
+  /** Whether it is in WAL mode; undefined: it is no file of SQLite. */
+  readonly hasLog: boolean | undefined;
+}
+
+/**
+ * What a file says of itself (https://www.sqlite.org/fileformat2.html), asked of nobody but the
+ * file: SQLite would make a log and its index beside one in WAL mode, which a reader cannot take
+ * away again. Not of one that this process has open: closing it takes all locks off it.
+ */
+export function readHead(path: string): FileHead {
+  const head = Buffer.alloc(HEAD_BYTES);
+  const file = openSync(path, 'r');
+  try {
+    readSync(file, head);
+  } finally {
+    closeSync(file);
+  }
+  const isSqlite = head.toString('latin1').startsWith('SQLite format 3\0');
+  return {
+    isOurs: isSqlite && head.readUInt32BE(APPLICATION_ID_AT) === APPLICATION_ID,
+    hasLog: isSqlite ? LOGS[head[WRITE_VERSION_AT] ?? 0] : undefined,
+  };
 }
 
 /** The file is not, or no longer, what it must be: no later try makes that better. */

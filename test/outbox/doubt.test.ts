@@ -29,6 +29,20 @@ function lost(): never {
   throw new InDoubtError('transport.in_doubt', 'reset');
 }
 
+/** An order was sent, nobody has answered, and the daemon rests for longer than until the desk. */
+async function rested() {
+  const bench = await createBench();
+  bench.creates = true;
+  bench.limits.deskAfterMs = 20 * MINUTE;
+  const id = await bench.add(1);
+  bench.script.send = lost;
+  const { stop } = bench.start();
+  await bench.clock.advance(MINUTE);
+  await stop();
+  await bench.clock.advance(120 * MINUTE);
+  return { bench, id };
+}
+
 const TAKEN = 'the service answered that it took it; ';
 
 describe('what can never be looked for', () => {
@@ -131,15 +145,7 @@ describe('what can never be looked for', () => {
     ],
     ['list that is cut short', () => ({ ...NO, complete: false }) as const],
   ])('is not left to a person for one %s after a rest of days', async (_, odd) => {
-    const bench = await createBench();
-    bench.creates = true;
-    bench.limits.deskAfterMs = 20 * MINUTE;
-    const id = await bench.add(1);
-    bench.script.send = lost;
-    const { stop } = bench.start();
-    await bench.clock.advance(MINUTE);
-    await stop();
-    await bench.clock.advance(120 * MINUTE);
+    const { bench, id } = await rested();
     const restarted = bench.clock.now();
     bench.script.look = () => (bench.clock.now() - restarted < MINUTE / 2 ? odd() : YES);
     bench.start();
@@ -148,15 +154,7 @@ describe('what can never be looked for', () => {
   });
 
   it('is proved absent by two looks also after an outage, or a rest, of days', async () => {
-    const bench = await createBench();
-    bench.creates = true;
-    bench.limits.deskAfterMs = 20 * MINUTE;
-    const id = await bench.add(1);
-    bench.script.send = lost;
-    const { stop } = bench.start();
-    await bench.clock.advance(MINUTE);
-    await stop();
-    await bench.clock.advance(120 * MINUTE);
+    const { bench, id } = await rested();
     bench.script.send = () => ({ orderId: 7 });
     bench.script.look = () => (bench.sends.length === 1 ? NO : YES);
     bench.start();

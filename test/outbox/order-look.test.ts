@@ -8,6 +8,7 @@ import type { OutboxItem } from '../../src/outbox/item.ts';
 import { createOrderKind } from '../../src/outbox/kinds/order.ts';
 import { writeRestored } from '../../src/store/state.ts';
 import { temporaryStore } from '../support/store.ts';
+import { mirrorOrders, triedBefore } from './support.ts';
 
 const ITEM: OutboxItem = {
   ...{ outboxId: 1, kind: 'order', lane: 'order/a-1', reference: 'A-1', cause: 'test' },
@@ -45,36 +46,11 @@ async function houseOf(scene: Scene) {
   const store = await temporaryStore(clock);
   const { db } = store;
   const { mirrored = [], floor, notOurs = [], shown = [], walked = [], restored, readAt } = scene;
-  for (const orderId of mirrored) {
-    await db
-      .insertInto('sales_order')
-      .values({
-        ...{ order_id: orderId, reference: 'A-1', status: 'pending' },
-        ...{ completed: 0, shipping_address: '{}', extra: '{}', content_hash: '', read_seq: 0 },
-        ...{ first_seen_at: 0, changed_at: 0, deleted_at: null, source: 'test', order_no: null },
-        ...{ comment: null, created_at: null, currency: null, season_name: null },
-        ...{ country_code: null, company: null, account_no: null },
-        ...{ freight_type: null, freight_amount: null },
-      })
-      .execute();
+  if (mirrored.length > 0) {
+    const orders = mirrored.map((orderId) => ({ orderId, reference: 'A-1' }));
+    await mirrorOrders(store, orders);
   }
-  if (floor !== undefined) {
-    await db
-      .insertInto('outbox_attempt')
-      .values({
-        ...{ outbox_id: 1, attempt: 1, started_at: 0, ended_at: 0, class: 'ambiguous' },
-        ...{ http_status: null, error_code: null, answer: null, count_before: null },
-        max_order_id_before: floor,
-      })
-      .execute();
-  }
-  await db
-    .insertInto('outbox_evidence')
-    .values({
-      ...{ outbox_id: 1, at: 0, source: 'person', found: 'no', complete: 1 },
-      detail: JSON.stringify({ notOurs }),
-    })
-    .execute();
+  await triedBefore(store, { max_order_id_before: floor, notOurs });
   if (restored !== undefined) {
     const since = { at: 10, createdAt: '', maxOrderId: restored, maxDocumentId: null };
     await writeRestored(db, since, clock);

@@ -5,6 +5,7 @@ import { createBackup } from '../../src/store/backup/create.ts';
 import { restoreBackup } from '../../src/store/backup/restore.ts';
 import { openIncident } from '../../src/store/incidents.ts';
 import { type House, startHouse } from './house.ts';
+import { mirrorOrders } from './support.ts';
 
 const POST = { path: '*/orders', method: 'POST' } as const;
 const SOON = { 'outbox.quietTime': '2m', 'outbox.delayMin': '1s' };
@@ -12,24 +13,6 @@ const SOON = { 'outbox.quietTime': '2m', 'outbox.delayMin': '1s' };
 function lines(house: House, quantity = 2) {
   const [barcode = ''] = house.barcodes;
   return { lines: [{ barcode, quantity, price: '12.50' }] };
-}
-
-/** An order of the service's history, as a pull has brought it. */
-async function mirrored(
-  house: House,
-  { orderId, reference }: { readonly orderId: number; readonly reference: string },
-): Promise<void> {
-  await house.store.db
-    .insertInto('sales_order')
-    .values({
-      ...{ order_id: orderId, reference, status: 'pending' },
-      ...{ completed: 0, shipping_address: '{}', extra: '{}', content_hash: '', read_seq: 0 },
-      ...{ first_seen_at: 0, changed_at: 0, deleted_at: null, source: 'test', order_no: null },
-      ...{ comment: null, created_at: null, currency: null, season_name: null },
-      ...{ country_code: null, company: null, account_no: null },
-      ...{ freight_type: null, freight_amount: null },
-    })
-    .execute();
 }
 
 function evidence(house: House, outboxId: number) {
@@ -141,7 +124,7 @@ describe('an order', () => {
     const house = await startHouse();
     const [model, other] = house.reference.world.book.orders.all;
     if (!model || !other) throw new Error('no orders');
-    for (const one of [model, other]) await mirrored(house, one);
+    await mirrorOrders(house.store, [model, other]);
     const own = model.reference.toLowerCase();
     expect(own).not.toBe(model.reference);
     const all = model.lines.map(({ barcode, quantity, price }) => {
@@ -245,7 +228,7 @@ describe('the desk', () => {
     const { house, id, model } = await doubled();
     await house.kill();
     await house.start();
-    await mirrored(house, model);
+    await mirrorOrders(house.store, [model]);
     const { desk } = house.outbox;
     await desk.retry({ outboxId: id }, WHO);
     const state = await house.until(id, 'in_doubt');
@@ -379,7 +362,7 @@ describe('after a restore', () => {
     const parts = { settings: { ...settings, 'outbox.stop': true } };
     const house = await startHouse(parts);
     const [{ orderId = 0 } = {}] = house.reference.world.book.orders.all;
-    await mirrored(house, { orderId, reference: 'of-before' });
+    await mirrorOrders(house.store, [{ orderId, reference: 'of-before' }]);
     const id = await house.put('order', 'A-1', lines(house));
     const restore = await backedUp(house);
     parts.settings['outbox.stop'] = false;

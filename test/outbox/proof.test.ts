@@ -11,7 +11,7 @@ import { checkOrder } from '../../src/outbox/preflight/order.ts';
 import { createWatch } from '../../src/outbox/watch/watch.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { temporaryStore } from '../support/store.ts';
-import { type Bench, createBench, NO, openIncidents, YES } from './support.ts';
+import { type Bench, createBench, mirrorOrders, NO, openIncidents, YES } from './support.ts';
 
 const MINUTE = 60_000;
 const WHO = { actor: 'anna', reason: 'asked support' };
@@ -381,17 +381,12 @@ describe('the watch over the outbox', () => {
   it('tells of two orders with one reference and of a late refund, while it is so', async () => {
     const clock = manualClock();
     const store = await temporaryStore(clock);
-    const order = (orderId: number, reference: string) => ({
-      ...{ order_id: orderId, reference, status: 'pending', completed: 0, order_no: null },
-      ...{ comment: null, created_at: null, currency: null, season_name: null },
-      ...{ country_code: null, company: null, account_no: null, shipping_address: '{}' },
-      ...{ freight_type: null, freight_amount: null, extra: '{}', content_hash: '' },
-      ...{ first_seen_at: 0, changed_at: 0, deleted_at: null, read_seq: 0, source: 'test' },
-    });
-    await store.db
-      .insertInto('sales_order')
-      .values([order(1, 'A'), order(2, 'B'), order(3, 'b'), order(4, '')])
-      .execute();
+    await mirrorOrders(store, [
+      { orderId: 1, reference: 'A' },
+      { orderId: 2, reference: 'B' },
+      { orderId: 3, reference: 'b' },
+      { orderId: 4, reference: '' },
+    ]);
     const base = { kind: 'pending_refund', lane: 'l', body: '{}', body_hash: '', last_error: null };
     const told = { due_at: 0, in_doubt_since: null, created_at: 0, cause: 'test', order_id: 1 };
     const extra = { expected_from: null, reference_key: null, desk_reason: null };

@@ -7,6 +7,7 @@ import { RefusedError } from '../../src/lib/errors.ts';
 import type { Finding, OutboxItem } from '../../src/outbox/item.ts';
 import { createPendingRefundKind } from '../../src/outbox/kinds/pending-refund.ts';
 import { temporaryStore } from '../support/store.ts';
+import { triedBefore } from './support.ts';
 
 const ITEM: OutboxItem = {
   ...{ outboxId: 1, kind: 'pending_refund', lane: 'order/a-1', reference: 'R-2', cause: 'test' },
@@ -37,23 +38,7 @@ interface Scene {
 async function look(scene: Scene): Promise<Finding> {
   const store = await temporaryStore(manualClock());
   const { countBefore, notOurs = [], answered } = scene;
-  if (countBefore !== undefined) {
-    await store.db
-      .insertInto('outbox_attempt')
-      .values({
-        ...{ outbox_id: 1, attempt: 1, started_at: 0, ended_at: 0, class: 'ambiguous' },
-        ...{ http_status: null, error_code: null, answer: null, max_order_id_before: null },
-        count_before: countBefore,
-      })
-      .execute();
-  }
-  await store.db
-    .insertInto('outbox_evidence')
-    .values({
-      ...{ outbox_id: 1, at: 0, source: 'person', found: 'no', complete: 1 },
-      detail: JSON.stringify({ notOurs }),
-    })
-    .execute();
+  await triedBefore(store, { count_before: countBefore, notOurs });
   const never = () => Promise.reject(new Error('not asked for'));
   const rejects = Array.from({ length: scene.rejects ?? 0 }, () => ({
     ...{ raw: {}, path: '', reason: 'odd' },

@@ -175,3 +175,48 @@ export function openIncidents({ db }: SqliteStore): Promise<{ kind: string; key:
     .orderBy('id')
     .execute();
 }
+
+/** Orders of the service's history, as a pull has brought them. */
+export async function mirrorOrders(
+  { db }: SqliteStore,
+  orders: readonly { readonly orderId: number; readonly reference: string }[],
+): Promise<void> {
+  const rows = orders.map(({ orderId, reference }) => ({
+    ...{ order_id: orderId, reference, status: 'pending', completed: 0, order_no: null },
+    ...{ comment: null, created_at: null, currency: null, season_name: null },
+    ...{ country_code: null, company: null, account_no: null, shipping_address: '{}' },
+    ...{ freight_type: null, freight_amount: null, extra: '{}', content_hash: '' },
+    ...{ first_seen_at: 0, changed_at: 0, deleted_at: null, read_seq: 0, source: 'test' },
+  }));
+  await db.insertInto('sales_order').values(rows).execute();
+}
+
+interface Before {
+  /** What was written down before its first try; undefined: nothing was. */
+  readonly max_order_id_before?: number | undefined;
+  readonly count_before?: number | undefined;
+  /** Ids that a person has disowned. */
+  readonly notOurs: readonly number[];
+}
+
+/** The first row of the outbox was tried, nobody knows how it ended, and a person has looked. */
+export async function triedBefore({ db }: SqliteStore, before: Before): Promise<void> {
+  const { max_order_id_before = null, count_before = null, notOurs } = before;
+  if (max_order_id_before !== null || count_before !== null) {
+    await db
+      .insertInto('outbox_attempt')
+      .values({
+        ...{ outbox_id: 1, attempt: 1, started_at: 0, ended_at: 0, class: 'ambiguous' },
+        ...{ http_status: null, error_code: null, answer: null },
+        ...{ max_order_id_before, count_before },
+      })
+      .execute();
+  }
+  await db
+    .insertInto('outbox_evidence')
+    .values({
+      ...{ outbox_id: 1, at: 0, source: 'person', found: 'no', complete: 1 },
+      detail: JSON.stringify({ notOurs }),
+    })
+    .execute();
+}

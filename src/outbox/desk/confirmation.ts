@@ -6,7 +6,7 @@ import { sql } from 'kysely';
 import type { V1Client } from '../../client/v1/client.ts';
 import type { V2Client } from '../../client/v2/client.ts';
 import { RefusedError } from '../../lib/errors.ts';
-import { isJsonObject, type JsonObject, tryParseJson } from '../../lib/json.ts';
+import { type JsonObject, parseJsonObject } from '../../lib/json.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { referenceKey } from '../documents.ts';
 import { isRefunded, type ReadOrder, unlessGone } from '../service.ts';
@@ -57,8 +57,7 @@ async function answerTo({ db }: Store, { outboxId }: DeskRow): Promise<JsonObjec
     .select('result')
     .where('outbox_id', '=', outboxId)
     .executeTakeFirst();
-  const text = row?.result ?? '';
-  return isJsonObject(tryParseJson(text)) ? JSON.parse(text) : {};
+  return parseJsonObject(row?.result ?? '{}');
 }
 
 /** What one document has become, another one cannot be: that one would be lost. */

@@ -8,13 +8,14 @@
  * (`LOCK_MS`, for waiting blocks this thread) and then throws `exchange.busy`, to be tried again
  * later. Nothing here is atomic with the mirror, so that each step may be done twice.
  */
-import { closeSync, existsSync, openSync, readSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import Database from 'better-sqlite3';
 import type { Config } from '../../config/schema.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { RetryLaterError, SelvedgeError, toError } from '../../lib/errors.ts';
+import { readHead } from '../connection.ts';
 import { withMode } from '../folders.ts';
 import { migrate, readMigrations } from '../migrate.ts';
 import { idOf, RESTORING } from '../writers/in-place.ts';
@@ -69,10 +70,6 @@ export const EXCHANGE_MODE = 0o660;
 const LOCK_MS = 5;
 /** For whoever only looks, in a process of his own. */
 const INSPECT_MS = 2_000;
-
-/** In the head of a file of SQLite, see https://www.sqlite.org/fileformat2.html. */
-const WRITE_VERSION_AT = 18;
-const WITH_LOG = 2;
 
 const WAL_HINT = 'no client may set journal_mode; close the one that did';
 
@@ -214,26 +211,14 @@ function openFile(path: string, clock: Clock): Database.Database {
   }
 }
 
-/** Asked of SQLite, it would make the log and its index, which a reader cannot take away again. */
-function isInWalMode(path: string): boolean {
-  const head = Buffer.alloc(WRITE_VERSION_AT + 1);
-  const file = openSync(path, 'r');
-  try {
-    readSync(file, head);
-  } finally {
-    closeSync(file);
-  }
-  return head.toString('latin1').startsWith('SQLite') && head[WRITE_VERSION_AT] === WITH_LOG;
-}
-
 /**
  * Throws what {@link openExchange} would find wrong with a file that is there; changes nothing. Not
- * beside an open one: closing a file takes the locks of the whole process off it.
+ * beside an open one ({@link readHead}).
  */
 export function inspectExchange(path: string, clock: Clock): void {
   let database: Database.Database | undefined;
   try {
-    if (isInWalMode(path)) {
+    if (readHead(path).hasLog) {
       throw new RetryLaterError('exchange.wal', `${path} is in WAL mode`, { hint: WAL_HINT });
     }
     database = new Database(path, { readonly: true, fileMustExist: true, timeout: INSPECT_MS });

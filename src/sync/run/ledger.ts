@@ -7,7 +7,7 @@
  */
 import { sql } from 'kysely';
 import type { WireCounts } from '../../client/http/tally.ts';
-import { canonicalJson, isJsonObject, type JsonObject } from '../../lib/json.ts';
+import { canonicalJson, type JsonObject, parseJsonObject } from '../../lib/json.ts';
 import { forgetDigests } from '../../mirror/list.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import type { RunOutcome } from '../../store/tables.ts';
@@ -78,11 +78,6 @@ export async function ensureState(db: Db, stream: string, now: number): Promise<
     .execute();
 }
 
-function checkpointOf(text: string): JsonObject {
-  const value: unknown = JSON.parse(text);
-  return isJsonObject(value) ? JSON.parse(text) : {};
-}
-
 /** What it has read so far would count as read with these options. */
 const BEGUN_OTHERWISE =
   'begun with other settings or by another version: a new run has taken its place';
@@ -114,7 +109,7 @@ async function resumable(tx: Tx, request: RunRequest, options: string): Promise<
     stream: request.stream,
     readSeq: open.read_seq,
     startedAt: open.started_at,
-    checkpoint: checkpointOf(open.checkpoint),
+    checkpoint: parseJsonObject(open.checkpoint),
     resumed: true,
   };
 }
