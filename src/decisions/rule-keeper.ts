@@ -15,6 +15,7 @@ import { endIncidents, openIncident, reconcileIncidents } from '../store/inciden
 import { readState, writeState } from '../store/state.ts';
 import type { Store, Tx } from '../store/store.ts';
 import { fillLists, type ListFailure, listDigests, listsOf } from './lists/read.ts';
+import { disarmChanged } from './reject/arming.ts';
 import { type LoadedRuleSet, loadRuleSet } from './rule-files.ts';
 import { diffRuleSets, type RuleSetDiff } from './trial/diff.ts';
 
@@ -70,8 +71,15 @@ async function tellInvalid({ store, clock, log }: RuleKeeperDeps, error: ConfigE
   await openIncident(store.db, { ...INCIDENT, detail }, clock.now());
 }
 
-/** Keeps the texts, so that every decision can show them, and notes what is in force. */
-async function putInForce(tx: Tx, { ruleSet, files }: LoadedRuleSet, clock: Clock): Promise<void> {
+/**
+ * Keeps the texts, so that every decision can show them, and notes what is in force; gives the
+ * rules that are disarmed by it.
+ */
+async function putInForce(
+  tx: Tx,
+  { ruleSet, files }: LoadedRuleSet,
+  clock: Clock,
+): Promise<readonly string[]> {
   const at = clock.now();
   await tx
     .insertInto('rule_set')
@@ -79,12 +87,17 @@ async function putInForce(tx: Tx, { ruleSet, files }: LoadedRuleSet, clock: Cloc
     .onConflict((conflict) => conflict.doNothing())
     .execute();
   await writeState(tx, RULES_IN_FORCE, ruleSet.hash, clock);
+  return disarmChanged(tx, ruleSet, at);
 }
 
 /** The same for what was just read without mistakes from the directory. */
-async function putFilesInForce(tx: Tx, loaded: LoadedRuleSet, clock: Clock): Promise<void> {
-  await putInForce(tx, loaded, clock);
+async function putFilesInForce(
+  tx: Tx,
+  loaded: LoadedRuleSet,
+  clock: Clock,
+): Promise<readonly string[]> {
   await endIncidents(tx, INCIDENT, [INCIDENT.key], clock.now());
+  return putInForce(tx, loaded, clock);
 }
 
 /** The set that was in force last, if this version can still read it; else a set of no rules. */
@@ -105,25 +118,6 @@ async function lastGood({ store }: RuleKeeperDeps): Promise<LoadedRuleSet> {
 
 function readsLists({ ruleSet }: LoadedRuleSet): boolean {
   return Object.keys(ruleSet.settings.list_sources).length > 0;
-}
-
-/** Armed rules whose text is another one since this change. */
-async function disarmedBy(
-  tx: Tx,
-  before: LoadedRuleSet,
-  after: LoadedRuleSet,
-): Promise<readonly string[]> {
-  const hashes = (set: LoadedRuleSet) =>
-    new Map(set.ruleSet.rules.map(({ id, hash }) => [id, hash]));
-  const [old, now] = [hashes(before), hashes(after)];
-  const armed = await tx
-    .selectFrom('arming')
-    .select(['rule_id', 'rule_hash'])
-    .where('ended_at', 'is', null)
-    .execute();
-  return armed.flatMap(({ rule_id: id, rule_hash: hash }) =>
-    old.get(id) === hash && now.get(id) !== hash ? [id] : [],
-  );
 }
 
 /** Tells which lists cannot be read, and takes back what is over. */
@@ -180,7 +174,8 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
   try {
     const loaded = loadRuleSet(deps.directory);
     inForce = await fill(loaded, readsLists(loaded) ? await lastGood(deps) : loaded);
-    await store.transaction((tx) => putFilesInForce(tx, inForce, clock));
+    const disarmed = await store.transaction((tx) => putFilesInForce(tx, inForce, clock));
+    if (disarmed.length > 0) log.warn({ disarmed }, 'rules have another text and are not armed');
   } catch (thrown) {
     if (!(thrown instanceof ConfigError)) throw thrown;
     await tellInvalid(deps, thrown);
@@ -192,10 +187,7 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
     if (!readsLists(before)) return false;
     const next = await fill(before, before);
     if (next.ruleSet.hash === before.ruleSet.hash) return false;
-    const disarmed = await store.transaction(async (tx) => {
-      await putInForce(tx, next, clock);
-      return disarmedBy(tx, before, next);
-    });
+    const disarmed = await store.transaction((tx) => putInForce(tx, next, clock));
     inForce = next;
     const lists = listDigests(listsOf(next));
     const rules = next.ruleSet.hash.slice(0, 12);
@@ -213,10 +205,9 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
     }
     const diff = diffRuleSets(before.ruleSet, next.ruleSet);
     const disarmed = await store.transaction(async (tx) => {
-      await putFilesInForce(tx, next, clock);
       const { from, to } = diff;
       await auditReload(tx, who, { from, to, ...detail?.() }, clock.now());
-      return disarmedBy(tx, before, next);
+      return putFilesInForce(tx, next, clock);
     });
     onInForce?.();
     inForce = next;

@@ -183,10 +183,16 @@ it('goes from watching to rejected, and stops when its list is edited', async ()
     return entries.some(({ state }) => state === 'withdrawn') || undefined;
   });
   expect((await decisions(second)).at(-1)).toMatchObject({ outcome: 'nothing', trigger: 'rules' });
-  expect(await way.call('rules', 'queue')).toMatch(/armed: .*another text now and only watches/);
+  expect(await way.call('rules', 'queue')).toMatch(/disarmed: reject-unwanted, since .*text/);
+  // What it was armed with comes back, and it is not armed with it.
+  way.write(settings(COUNTRIES));
+  expect(await way.call('rules', 'reload')).not.toContain('disarmed');
+  const { armed, disarmed } = JSON.parse(await way.call('rules', 'queue', '--json'));
+  expect(armed).toEqual([]);
+  expect(disarmed).toMatchObject([{ ruleId: 'reject-unwanted' }]);
   const audit = JSON.parse(await way.call('audit', 'list', '--since', '2026-01-01', '--json'));
   expect(audit.map(({ action }: { action: string }) => action)).toEqual([
-    ...['rules.reload', 'sync.run', 'rules.arm', 'sync.run'],
+    ...['rules.reload', 'rules.reload', 'sync.run', 'rules.arm', 'sync.run'],
   ]);
   const proof = JSON.parse(await way.call('decisions', 'verify', '--json'));
   expect(proof.chain).not.toHaveProperty('brokenAt');

@@ -21,26 +21,36 @@ async function textsInForce(db: Db): Promise<ReadonlyMap<string, string> | undef
   }
 }
 
-async function armedRules(db: Db, now: number) {
-  const rows = await db
-    .selectFrom('arming')
-    .select(['rule_id', 'rule_hash', 'at', 'actor', 'reason', 'expires_at'])
-    .where('ended_at', 'is', null)
-    .where('expires_at', '>', now)
-    .orderBy('rule_id')
-    .execute();
+/** The latest arming of each rule. */
+async function latestArmings(db: Db) {
+  const rows = await db.selectFrom('arming').selectAll().orderBy('arming_id').execute();
+  const latest = new Map(rows.map((row) => [row.rule_id, row]));
+  return [...latest.values()].toSorted((a, b) => a.rule_id.localeCompare(b.rule_id));
+}
+
+async function armings(db: Db, now: number) {
+  const rows = await latestArmings(db);
   const texts = rows.length > 0 ? await textsInForce(db) : new Map<string, string>();
-  return rows.map((row) => ({
-    ruleId: row.rule_id,
-    /** Armed is this text; the rule only watches while it has another one. */
-    ruleHash: row.rule_hash,
-    /** Whether the rules in force have exactly this text: only then it may act. Null: unknown. */
-    inForce: texts ? texts.get(row.rule_id) === row.rule_hash : null,
-    at: row.at,
-    actor: row.actor,
-    reason: row.reason,
-    expiresAt: row.expires_at,
-  }));
+  const armed = rows.filter((row) => row.ended_at === null && row.expires_at > now);
+  const disarmed = rows.filter((row) => row.ended_by === 'daemon' && texts?.has(row.rule_id));
+  return {
+    armed: armed.map((row) => ({
+      ruleId: row.rule_id,
+      ruleHash: row.rule_hash,
+      /** Whether the rules in force have exactly this text. Null: this version cannot read them. */
+      inForce: texts ? texts.get(row.rule_id) === row.rule_hash : null,
+      at: row.at,
+      actor: row.actor,
+      reason: row.reason,
+      expiresAt: row.expires_at,
+    })),
+    /** By a change of what they say, and not armed anew since: they only watch. */
+    disarmed: disarmed.map((row) => ({
+      ruleId: row.rule_id,
+      at: row.ended_at,
+      reason: row.end_reason,
+    })),
+  };
 }
 
 async function waitingRejects(db: Db) {
@@ -78,9 +88,8 @@ async function rejectedSince(db: Db, since: number): Promise<number> {
   return Number(row.count);
 }
 
-export interface RejectOverview {
+export interface RejectOverview extends Awaited<ReturnType<typeof armings>> {
   readonly breaker: Breaker | null;
-  readonly armed: Awaited<ReturnType<typeof armedRules>>;
   readonly waiting: Awaited<ReturnType<typeof waitingRejects>>;
   /** Rejects that were meant in the last 24 hours. */
   readonly today: number;
@@ -89,7 +98,7 @@ export interface RejectOverview {
 export async function rejectOverview(db: Db, now: number): Promise<RejectOverview> {
   return {
     breaker: (await readBreaker(db)) ?? null,
-    armed: await armedRules(db, now),
+    ...(await armings(db, now)),
     waiting: await waitingRejects(db),
     today: await rejectedSince(db, now - DAY_MS),
   };

@@ -10,12 +10,11 @@ import type { Output } from '../../output.ts';
 import { withMirror } from '../../reading.ts';
 
 function butFor(inForce: boolean | null): string {
-  if (inForce === null)
-    return '; this version cannot read the rules in force: selvedge rules check';
-  return inForce ? '' : '; it has another text now and only watches';
+  return inForce ? '' : '; this version cannot read the rules in force: selvedge rules check';
 }
 
-function print(output: Output, { breaker, armed, waiting, today }: RejectOverview): void {
+function print(output: Output, overview: RejectOverview): void {
+  const { breaker, armed, disarmed, waiting, today } = overview;
   if (breaker !== null) {
     const at = new Date(breaker.at).toISOString();
     output.line(output.style('red', `THE BREAKER TRIPPED at ${at}: ${breaker.rail}`));
@@ -25,6 +24,10 @@ function print(output: Output, { breaker, armed, waiting, today }: RejectOvervie
   for (const { ruleId, actor, expiresAt, inForce } of armed) {
     const until = new Date(expiresAt).toISOString().slice(0, 10);
     output.line(`armed: ${ruleId}, by ${actor}, until ${until}${butFor(inForce)}`);
+  }
+  for (const { ruleId, at, reason } of disarmed) {
+    const since = new Date(at ?? 0).toISOString();
+    output.line(`disarmed: ${ruleId}, since ${since}: ${reason}`);
   }
   if (armed.length === 0) output.line('no reject rule is armed');
   output.line(`rejected in the last 24 hours: ${today}`);
