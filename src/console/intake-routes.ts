@@ -156,8 +156,8 @@ function installReading(app: FastifyInstance, deps: IntakeRouteDeps): void {
 function jsonOf(text: string): unknown {
   const read = parsePayload(text);
   if ('payload' in read) return read.payload;
-  const message = read.problems.map((problem) => `the body ${problem.message}`).join('; ');
-  throw Object.assign(new Error(message), { statusCode: 400 });
+  const message = read.problems.map(({ path, message: told }) => `${path || 'the body'} ${told}`);
+  throw Object.assign(new Error(message.join('; ')), { statusCode: 400 });
 }
 
 /** Errors of the request itself; what is not the client's fault goes to the log. */

@@ -45,6 +45,71 @@ export function tryParseJson(text: string): unknown {
   }
 }
 
+interface Open {
+  /** Of the members so far; undefined in a list. */
+  names: Set<string> | undefined;
+  /** The member or the item that the scan is in. */
+  step: string | number;
+}
+
+function showSteps(open: readonly Open[]): string {
+  const steps = open.map(({ step }) => (typeof step === 'number' ? `[${step}]` : `.${step}`));
+  return steps.join('').replace(/^\./, '');
+}
+
+/** Behind the text that begins at `start` with a quote. */
+function endOfText(json: string, start: number): number {
+  let quote = json.indexOf('"', start + 1);
+  while (quote !== -1) {
+    let before = quote;
+    while (json[before - 1] === '\\') before -= 1;
+    if ((quote - before) % 2 === 0) return quote + 1;
+    quote = json.indexOf('"', quote + 1);
+  }
+  return json.length;
+}
+
+/**
+ * Where an object has a member twice, such as `lines[0].quantity`; undefined when none has. Readers
+ * of JSON take the last of the two, some the first. The text must be JSON.
+ */
+export function memberTwice(json: string): string | undefined {
+  const open: Open[] = [];
+  let text: readonly [start: number, end: number] = [0, 0];
+  for (let at = 0; at < json.length; at += 1) {
+    const here = open.at(-1);
+    switch (json[at]) {
+      case '"':
+        text = [at, endOfText(json, at)];
+        at = text[1] - 1;
+        break;
+      case '{':
+        open.push({ names: undefined, step: '' });
+        break;
+      case '[':
+        open.push({ names: undefined, step: 0 });
+        break;
+      case '}':
+      case ']':
+        open.pop();
+        break;
+      case ',':
+        if (typeof here?.step === 'number') here.step += 1;
+        break;
+      case ':': {
+        if (!here) break;
+        here.step = String(JSON.parse(json.slice(...text)));
+        here.names ??= new Set();
+        if (here.names.has(here.step)) return showSteps(open);
+        here.names.add(here.step);
+        break;
+      }
+      default:
+    }
+  }
+  return undefined;
+}
+
 /**
  * Brackets inside each other: SQLite reads no JSON that has more than 1,000 of them, and who writes
  * some thousands comes to the end of the stack.

@@ -3,7 +3,7 @@
  * Every document comes with the line it begins in; what is no JSON comes with the reason.
  */
 import type { Problem } from '../documents.ts';
-import { parsePayload } from './submission.ts';
+import { DOCUMENT_BYTES_MAX, parsePayload } from './submission.ts';
 
 export interface TextDocument {
   /** From 1. */
@@ -14,8 +14,6 @@ export interface TextDocument {
 }
 
 const DOCUMENTS_MAX = 10_000;
-/** As by SQL and by HTTP. */
-const DOCUMENT_BYTES_MAX = 1_048_576;
 
 function documentOf(line: number, text: string): TextDocument {
   const read = parsePayload(text);

@@ -2,7 +2,7 @@
  * What comes in by a door, before the database is asked: a kind, a reference and a payload become
  * a document, or a list of problems that names every place. Pure, and the same for all doors.
  */
-import { isJsonObject, type JsonObject } from '../../lib/json.ts';
+import { isJsonObject, type JsonObject, memberTwice } from '../../lib/json.ts';
 import { nearestName } from '../../lib/nearest.ts';
 import {
   DOCUMENT_KINDS,
@@ -95,12 +95,24 @@ export function checkSubmission({ kind, reference, payload }: Submission): Check
   return { ok: true, kind, reference: own ?? reference ?? '', document: parsed.document };
 }
 
-/** A payload that came as text; the message says where the text is no JSON. */
+const WRITTEN_TWICE = 'is written twice: which of the two counts cannot be told';
+
+/** As by SQL and by HTTP. */
+export const DOCUMENT_BYTES_MAX = 1_048_576;
+
+/**
+ * A payload that came as text; the message says where the text is no JSON. A member that stands
+ * there twice would count by its last value, which may be another amount than was meant.
+ */
 export function parsePayload(
   text: string,
 ): { readonly payload: unknown } | { readonly problems: readonly Problem[] } {
   try {
-    return { payload: JSON.parse(text.replace(/^\uFEFF/, '')) };
+    const json = text.replace(/^\uFEFF/, '');
+    const payload: unknown = JSON.parse(json);
+    // What is larger is no document, and is told so.
+    const path = json.length > DOCUMENT_BYTES_MAX ? undefined : memberTwice(json);
+    return path === undefined ? { payload } : { problems: [{ path, message: WRITTEN_TWICE }] };
   } catch (error) {
     const said = error instanceof Error ? error.message : String(error);
     // Of a document that is a line of many, which line that is must not be told otherwise.

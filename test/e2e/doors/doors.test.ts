@@ -144,6 +144,11 @@ describe('the HTTP door', () => {
       400,
       expect.stringMatching(/^the body is no JSON: .* at column 13$/),
     ]);
+    const twice = await house.post('/api/orders', '{"reference": "SO-3", "reference": "SO-4"}');
+    expect([twice.status, twice.body.message]).toEqual([
+      400,
+      expect.stringMatching(/^reference is written twice: /),
+    ]);
     expect((await house.post('/api/orders', payload, key('not visible'))).status).toBe(400);
     const text = { 'content-type': 'text/plain' };
     const typed = await house.post('/api/orders', 'x', text);
@@ -240,6 +245,7 @@ describe('selvedge orders push', () => {
       order('SO-1', 2),
       order('SO-2', 0),
       order('SO-3'),
+      order('SO-4').replace('{', '{"reference": "SO-5", '),
     ];
     writeFileSync(file, lines.join('\n'));
     const { code, stdout, stderr } = await house.call('orders', 'push', file);
@@ -251,6 +257,7 @@ describe('selvedge orders push', () => {
       expect.stringMatching(/^SO-1: refused: reference belongs to document 1 .*1 there, 2 here/),
       expect.stringMatching(/^SO-2: refused: lines\[0\]\.quantity /),
       'SO-3: queued, document 2',
+      expect.stringMatching(/^line 6: refused: reference is written twice/),
       '',
     ]);
     const waited = await house.call('orders', 'push', file, '--wait', '100ms', '--json');

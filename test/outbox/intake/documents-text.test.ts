@@ -40,6 +40,17 @@ describe('a text with many documents', () => {
     expect(whole).toMatch(/^1 is no JSON: .*\(line 2 column 13\)$/);
   });
 
+  it('names a member that stands there twice, and takes the other documents', () => {
+    const twice = line('SO-1').replace('"kind"', '"kind":"order","kind"');
+    const pretty = JSON.stringify({ kind: 'order', payload: order() }, null, 2);
+    const paths = (text: string) =>
+      readEntries(text).map(({ line: at, problems }) => `${at} ${problems[0]?.path ?? 'fit'}`);
+    expect(paths(`${twice}\n${line('SO-2')}`)).toEqual(['1 kind', '2 fit']);
+    expect(paths(pretty.replace('"quantity"', '"price": 1, "quantity"'))).toEqual([
+      '1 payload.lines[0].price',
+    ]);
+  });
+
   it('says of a list that it is no document', () => {
     expect(told(`[${line('SO-1')}]`)).toEqual(['1 must be a JSON object']);
   });

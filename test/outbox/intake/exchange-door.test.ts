@@ -156,6 +156,20 @@ describe('the SQL door', () => {
     expect(await receiptOf(doors, 5)).toMatchObject({ documentId: 1, state: 'queued' });
   });
 
+  it('refuses a document with a member twice, of which the last would count', async () => {
+    const doors = await openDoors();
+    const lines = '{"lines": [{"barcode": "1", "quantity": 5, "price": 1, "quantity": 3}]}';
+    doors.sql(`INSERT INTO intake(kind, reference, payload) VALUES ('order', 'SO-1', '${lines}')`);
+    const receipt = await receiptOf(doors, 1);
+    expect(receipt).toMatchObject({ state: 'refused', documentId: null });
+    expect(problemsOf(receipt)).toEqual([
+      {
+        path: 'lines[0].quantity',
+        message: 'is written twice: which of the two counts cannot be told',
+      },
+    ]);
+  });
+
   it('shows documents of other doors too, and all of them again in a new file', async () => {
     const doors = await doorsWithoutFile();
     doors.start();

@@ -1,0 +1,26 @@
+import { describe, expect, it } from 'vitest';
+import { memberTwice } from '../../src/lib/json.ts';
+
+describe('a member that stands twice in its object', () => {
+  it.each([
+    ['at the top', '{"a": 1, "b": 2, "a": 1}', 'a'],
+    ['further in', '{"lines": [{"q": 1}, {"b": [0, {}], "q": {"x": 2}, "q": 3}]}', 'lines[1].q'],
+    ['spelled otherwise', '{"a": 1, "\\u0061": 2}', 'a'],
+    ['behind a text with quotes and backslashes', '{"x": "\\\\\\"\\\\", "a": 1, "a": 2}', 'a'],
+    ['in a list of lists', '[[], [1, [{"a": 1, "a": 2}]]]', '[1][1][0].a'],
+    ['that has no name', '{"": 1, "": 2}', ''],
+  ])('is named: %s', (_, json, path) => {
+    JSON.parse(json);
+    expect(memberTwice(json)).toBe(path);
+  });
+
+  it.each([
+    ['the same name in other objects', '{"a": {"b": 1}, "b": [{"a": 1}, {"a": 2}]}'],
+    ['names within texts', '{"a": "{\\"a\\": 1, \\"a\\": 2}", "b": ["a", "a", ":", "}"]}'],
+    ['no object', '"a: a"'],
+    ['what every object has', '{"constructor": 1, "__proto__": 2}'],
+  ])('is not seen in %s', (_, json) => {
+    JSON.parse(json);
+    expect(memberTwice(json)).toBeUndefined();
+  });
+});
