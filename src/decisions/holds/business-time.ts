@@ -19,13 +19,14 @@ interface Period {
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
 /** A calendar that has no working day within this many days has none. */
 const DAYS_MAX = 400;
 
 /** How far the wall is ahead of UTC. */
 function offsetAt(at: number, wall: Wall): number {
   const { date, time } = wall(at);
-  return Date.parse(`${date}T${time}:00Z`) - Math.floor(at / 60_000) * 60_000;
+  return Date.parse(`${date}T${time}:00Z`) - Math.floor(at / MINUTE_MS) * MINUTE_MS;
 }
 
 /** When the wall shows this; a time that the wall skips is the moment after the gap. */
@@ -96,7 +97,8 @@ function afterBusinessDays(from: number, days: number, settings: Settings): numb
   for (const { date } of periods(start, settings, wall)) {
     if (date === first) continue;
     left -= 1;
-    if (left === 0) return utcOf(date, time, wall);
+    // The wall shows whole minutes, and a hold must not end before its time.
+    if (left === 0) return utcOf(date, time, wall) + (start % MINUTE_MS);
   }
   return from + days * DAY_MS;
 }

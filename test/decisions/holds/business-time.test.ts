@@ -54,6 +54,12 @@ describe('business days', () => {
     expect(ends('2026-12-22T09:30:00Z', '2 business days')).toBe('2026-12-28T09:30');
   });
 
+  it('are not shorter by the seconds of the minute in which they begin', () => {
+    const from = Date.parse('2026-11-20T14:00:59.900Z');
+    const end = endOfSpan(from, { kind: 'business-days', days: 1 }, settings);
+    expect(end - from).toBe(3 * 86_400_000);
+  });
+
   it('begin with the next opening where nobody is at work', () => {
     expect(ends('2026-11-21T10:00:00Z', '1 business day')).toBe('2026-11-24T07:00');
     expect(ends('2026-11-20T20:00:00Z', '1 business day')).toBe('2026-11-24T07:00');
