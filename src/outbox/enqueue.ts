@@ -144,6 +144,11 @@ export type Enqueued =
       };
     };
 
+/** Whether a document of this kind and reference was taken before. */
+export async function isOnFile(tx: Tx, kind: DocumentKind, reference: string): Promise<boolean> {
+  return (await onFile(tx, kind, reference)) !== undefined;
+}
+
 async function onFile(tx: Tx, kind: DocumentKind, reference: string) {
   return tx
     .selectFrom('outbox')

@@ -83,6 +83,8 @@ export interface SendCall {
  */
 export interface OutboxKind {
   readonly kind: string;
+  /** Why no document of this kind is taken, where the configuration has it off. */
+  readonly off?: string | undefined;
   /** A 409 after which the effect is not there is the last word; else it is tried again. */
   readonly conflictEnds?: true;
   /**

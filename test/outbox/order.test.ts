@@ -206,12 +206,6 @@ describe('a dry run', () => {
   });
 });
 
-it('tells why a whole document is refused without an empty place before it', async () => {
-  const house = await startHouse();
-  const style = await house.put('style', 'S-1', { styleNo: '1', styleName: 'A', brandId: '1' });
-  expect((await house.until(style, 'refused')).lastError).toMatch(/^styles are not taken here/);
-});
-
 describe('the desk', () => {
   const WHO = { actor: 'anna', reason: 'looked at it' };
 

@@ -33,7 +33,8 @@ export function createDoors(
   const { keep, folder, callback, clients } = config.intake;
   const log = deps.log.child({ room: 'intake' });
   const hasRoom = (): boolean => deps.space.allows('receive');
-  const intake = createIntake({ store, hasRoom, onTaken: deps.outbox.nudge });
+  const whyOff = (kind: string) => deps.outbox.kinds.find((one) => one.kind === kind)?.off;
+  const intake = createIntake({ store, hasRoom, whyOff, onTaken: deps.outbox.nudge });
   const hasCallback = callback.command.length > 0;
   const common = { store, intake, clock, log };
   const doors: Worker[] = [

@@ -10,7 +10,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { RetryLaterError } from '../../lib/errors.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { type Problem, referenceKey } from '../documents.ts';
-import { enqueueDocument } from '../enqueue.ts';
+import { enqueueDocument, isOnFile } from '../enqueue.ts';
 import { type Clash, clashOf } from './clash.ts';
 import { type Checked, checkSubmission, type Submission } from './submission.ts';
 
@@ -54,6 +54,8 @@ export interface IntakeDeps {
   readonly onTaken: () => void;
   /** Whether there is room on the disk for what comes in. */
   readonly hasRoom: () => boolean;
+  /** Why no document of a kind is taken; undefined: it is. Left out: all are. */
+  readonly whyOff?: (kind: string) => string | undefined;
 }
 
 /** Documents in one transaction: each costs a fraction of a millisecond of the event loop. */
@@ -82,6 +84,12 @@ function keyReused(reference: string, documentId: number): Refusal {
   const nextStep = 'give every document an Idempotency-Key of its own';
   const problems = [{ path: '', message }];
   return { ok: false, code: 'key_reused', reference, problems, nextStep };
+}
+
+function kindOff(reference: string, message: string): Refusal {
+  const nextStep = 'once that is done, hand the same document in again: its reference is free';
+  const problems = [{ path: 'kind', message }];
+  return { ok: false, code: 'invalid', reference, problems, nextStep };
 }
 
 /** What a key stands for already; undefined when it is free or stands for this reference. */
@@ -122,11 +130,18 @@ async function remember(tx: Tx, outboxId: number, one: Delivered): Promise<void>
     .execute();
 }
 
-async function handInOne(tx: Tx, one: Delivered, checked: Checked): Promise<Handed> {
+async function handInOne(
+  tx: Tx,
+  one: Delivered,
+  checked: Checked,
+  whyOff: IntakeDeps['whyOff'],
+): Promise<Handed> {
   if (!checked.ok) return invalid(checked.reference, checked.problems);
   const { kind, reference, document } = checked;
   const holder = await keyHolder(tx, one, checked);
   if (holder !== undefined) return keyReused(reference, holder);
+  const off = whyOff?.(kind);
+  if (off !== undefined && !(await isOnFile(tx, kind, reference))) return kindOff(reference, off);
   const intent = { kind, reference, document, cause: `${one.door}:${one.source}` };
   const result = await enqueueDocument(tx, intent, one.receivedAt);
   if ('conflict' in result) {
@@ -137,7 +152,7 @@ async function handInOne(tx: Tx, one: Delivered, checked: Checked): Promise<Hand
   return { ok: true, documentId, repeated };
 }
 
-export function createIntake({ store, onTaken, hasRoom }: IntakeDeps): Intake {
+export function createIntake({ store, onTaken, hasRoom, whyOff }: IntakeDeps): Intake {
   return {
     async handIn(delivered) {
       const answers: Handed[] = [];
@@ -153,7 +168,8 @@ export function createIntake({ store, onTaken, hasRoom }: IntakeDeps): Intake {
           .map((one) => ({ one, checked: checkSubmission(one) }));
         const handed = await store.transaction(async (tx, onCommit) => {
           const done: Handed[] = [];
-          for (const { one, checked } of slice) done.push(await handInOne(tx, one, checked));
+          for (const { one, checked } of slice)
+            done.push(await handInOne(tx, one, checked, whyOff));
           if (done.some((answer) => answer.ok && !answer.repeated)) onCommit(onTaken);
           return done;
         });

@@ -168,19 +168,7 @@ async function look(
   return finding;
 }
 
-const OFF: Clearance = {
-  send: false,
-  finding: {
-    found: 'unfit',
-    problems: [
-      {
-        path: '',
-        message: 'styles are not taken here: set outbox.styles and service.v2.enabled',
-        severity: 'error',
-      },
-    ],
-  },
-};
+const OFF = 'styles are not taken here: set outbox.styles and service.v2.enabled';
 
 export function createStyleKind(deps: StyleKindDeps): OutboxKind {
   const { v2, enabled } = deps;
@@ -192,9 +180,11 @@ export function createStyleKind(deps: StyleKindDeps): OutboxKind {
   };
   return {
     kind: 'style',
+    off: enabled && v2 ? undefined : OFF,
     creates: (item) => readBody.style(item.body).styleId === undefined,
     async clear(item, signal): Promise<Clearance> {
-      if (!enabled || !v2) return OFF;
+      // One of before waits: refused, its reference would be gone for good.
+      if (!enabled || !v2) throw new RetryLaterError('outbox.styles_off', OFF);
       const finding = await look(deps, v2, item, signal);
       if (finding.found === 'no' && finding.complete === false) {
         const { styleNo, unreadable } = finding.detail;

@@ -9,10 +9,13 @@ import { parsePayload } from '../../../src/outbox/intake/submission.ts';
 import { temporaryStore } from '../../support/store.ts';
 import { delivered, endDocument, order } from './support.ts';
 
-async function openIntake(hasRoom: () => boolean = () => true) {
+async function openIntake(
+  hasRoom: () => boolean = () => true,
+  whyOff: (kind: string) => string | undefined = () => undefined,
+) {
   const store = await temporaryStore(systemClock());
   const taken: string[] = [];
-  const intake = createIntake({ store, onTaken: () => taken.push('taken'), hasRoom });
+  const intake = createIntake({ store, onTaken: () => taken.push('taken'), hasRoom, whyOff });
   const handIn = async (...all: Delivered[]): Promise<readonly Handed[]> => intake.handIn(all);
   const receipt = async (id: number) => readReceipt(store.db, id);
   return { store, taken, handIn, receipt };
@@ -42,6 +45,22 @@ it('gives an Idempotency-Key to one document of one client', async () => {
   const refund = { ...delivered('SO-1', REFUND), kind: 'pending_refund' };
   expect(await by('erp', refund)).toBe('key_reused');
   expect((await handIn(refund)).map(codeOf)).toEqual(['document 3']);
+});
+
+it('keeps nothing of a kind that is off, so that it can be handed in once it is on', async () => {
+  let off: string | undefined;
+  const { handIn } = await openIntake(undefined, (kind) => (kind === 'style' ? off : undefined));
+  const style = (reference: string) => ({
+    ...delivered(reference, { styleNo: reference, styleName: 'Parka', brandId: '1' }),
+    kind: 'style',
+  });
+  expect((await handIn(style('S-1'))).map(codeOf)).toEqual(['document 1']);
+  off = 'styles are not taken here';
+  const handed = await handIn(style('S-1'), style('S-2'), delivered('SO-1'));
+  expect(handed.map(codeOf)).toEqual(['document 1', 'invalid', 'document 2']);
+  expect(problemsOf(handed[1])).toEqual(['kind styles are not taken here']);
+  off = undefined;
+  expect((await handIn(style('S-2'))).map(codeOf)).toEqual(['document 3']);
 });
 
 it('finds a document by its reference among those of its kind', async () => {
