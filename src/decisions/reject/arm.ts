@@ -11,6 +11,7 @@ import type { Rule, RuleSet } from '../../rules/rule.ts';
 import { runRuleTests } from '../../rules/testing.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { type Breaker, resetBreaker } from './breaker.ts';
+import { lackOfCustomers } from './freshness.ts';
 import { markSeen, seenCount } from './matches.ts';
 import { endEntries, reconsiderAll } from './queue.ts';
 import { latestReport, type ReportInput, storeReport } from './reports.ts';
@@ -26,6 +27,8 @@ interface Armed {
   readonly ruleHash: string;
   readonly reportId: number;
   readonly expiresAt: number;
+  /** Why it may never act although it is armed. */
+  readonly warnings: readonly string[];
 }
 
 export interface RejectOperationsDeps {
@@ -124,7 +127,8 @@ async function arm(
   const armed = { ruleId, ruleHash: rule.hash, reportId: report, expiresAt };
   await audit(tx, who, at, 'rules.arm', ruleId, armed);
   await reconsiderAll(tx, at);
-  return armed;
+  const lack = await lackOfCustomers(tx, rule, ruleSet.settings);
+  return { ...armed, warnings: lack === undefined ? [] : [lack] };
 }
 
 /** Gives whether it was armed. */

@@ -67,6 +67,24 @@ function readsCustomer({ reads }: Rule, { list_sources: sources }: Settings): bo
   return reads.some((path) => path.startsWith('customer.') || lists.has(path));
 }
 
+/** What the ERP leaves out so that this rule may never reject; undefined when nothing. */
+export async function lackOfCustomers(
+  tx: Tx,
+  rule: Rule,
+  settings: Settings,
+): Promise<string | undefined> {
+  if (!readsCustomer(rule, settings)) return undefined;
+  const { all, timed } = await tx
+    .selectFrom('erp_customer')
+    .select(({ fn }) => [fn.countAll<number>().as('all'), fn.count<number>('as_of').as('timed')])
+    .where('deleted_at', 'is', null)
+    .executeTakeFirstOrThrow();
+  if (all === 0) return 'the ERP has told of no customer yet: until then it rejects nothing';
+  if (timed === all) return undefined;
+  const some = `${all - timed} of ${all} customers of the ERP have no as_of`;
+  return `${some}: rejects for these wait, and are never sent`;
+}
+
 const STOCK_FACTS = new Set(['delivery.lines.stock_free', 'delivery.lines.missing']);
 
 /** What is too old for this rule, in words; undefined when nothing is. */

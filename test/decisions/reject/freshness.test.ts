@@ -91,6 +91,41 @@ describe('a reject that rests on what the ERP says of the customer', () => {
   });
 });
 
+describe('arming a rule that reads the customer', () => {
+  const BLOCKED = `
+rules:
+  - id: reject-blocked
+    title: Nobody delivers to them
+    action: reject
+    mode: live
+    when: [ customer.blocked ]
+    tests:
+      - { name: blocked, given: { customer: { blocked: true } }, expect: reject }
+      - { name: not blocked, given: { customer: { blocked: false } }, expect: none }
+`;
+
+  it('tells for how many customers it cannot reject', async () => {
+    const court = await createCourt(BLOCKED, settingsWith({ matches_seen: 0 }));
+    const warnings = async () => (await court.arm()).warnings;
+    expect(await warnings()).toEqual([
+      'the ERP has told of no customer yet: until then it rejects nothing',
+    ]);
+    await court.customer({ asOf: null });
+    expect(await warnings()).toEqual([
+      '1 of 1 customers of the ERP have no as_of: rejects for these wait, and are never sent',
+    ]);
+    await court.customer({ asOf: court.clock.now() });
+    expect(await warnings()).toEqual([]);
+  });
+
+  it('tells nothing of them for a rule that does not', async () => {
+    const court = await createCourt();
+    await court.unlucky(1);
+    await court.decide();
+    expect((await court.arm()).warnings).toEqual([]);
+  });
+});
+
 describe('the mirror', () => {
   it('is as fresh as the last event, whatever came while the clock was ahead', async () => {
     const court = await createCourt();

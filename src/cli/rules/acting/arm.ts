@@ -20,6 +20,7 @@ const armed = z.object({
   ruleHash: z.string(),
   reportId: z.int(),
   expiresAt: z.int(),
+  warnings: z.array(z.string()),
 });
 const disarmed = z.object({ withdrawn: z.int(), canceled: z.int() });
 const breaker = z.object({ at: z.number(), rail: z.string(), detail: z.string() });
@@ -59,6 +60,7 @@ export function rulesArm(context: CliContext): Command {
         const until = new Date(answer.expiresAt).toISOString();
         const hash = answer.ruleHash.slice(0, 12);
         context.output.line(`${rule} (${hash}) is armed until ${until}`);
+        for (const warning of answer.warnings) context.output.line(`warning: ${warning}`);
         context.output.line('selvedge rules queue shows what it will reject');
       }
     });
