@@ -11,6 +11,7 @@ import { z } from 'zod';
 import { canonicalJson, isJsonObject, sha256 } from '../lib/json.ts';
 import { nearestName } from '../lib/nearest.ts';
 import { createEnvironment } from './cel/environment.ts';
+import { neverMet } from './cells.ts';
 import { type CompiledRule, compileRule, type RuleSource } from './compile.ts';
 import { RECORDS } from './facts/table.ts';
 import type { Rule, RuleSet } from './rule.ts';
@@ -179,6 +180,7 @@ export function loadRules(all: readonly RuleFile[], wasInForce = false): Loaded 
     compileRule(rule, language, settings, wasInForce),
   );
   for (const result of compiled) problems.push(...result.problems);
+  if (settingsSource) problems.push(...neverMet(settingsSource, settings.settings, compiled));
   const told = distinct(problems, yaml);
   if (told.some(({ severity }) => severity === 'error')) return { problems: told };
   const rules = compiled.flatMap(({ rule }) => (rule ? [rule] : []));

@@ -79,6 +79,35 @@ describe('the strict YAML subset', () => {
     ]);
   });
 
+  it('warns of values that no fact ever has, where rules look for them', () => {
+    const rules = ruleText([
+      'order.country in lists.near || order.currency in lists.money',
+      'delivery.amount <= tables.limits[order.currency]',
+      'delivery.lines.exists(line, line.brand in lists.brands)',
+    ]);
+    const settings = `version: 1
+lists:
+  near: [DK, " SE", fi]
+  money: { from: erp_customer.currency, sample: [eur] }
+  brands: [acme, "\u00a0acme"]
+tables:
+  limits: { dkk: 1, EUR: 2 }
+  brands: { dkk: "x " }
+`;
+    const told = rulesOf(rules, settings).warnings.map(({ file, line, column, message }) => {
+      return `${file}:${line}:${column} ${message}`;
+    });
+    const space = 'has a space at its beginning or end, which counts';
+    expect(told).toEqual([
+      `settings.yaml:3:14 " SE" ${space}`,
+      'settings.yaml:3:21 "fi" is never a value of order.country',
+      'settings.yaml:4:50 "eur" is never a value of order.currency',
+      `settings.yaml:5:18 "\u00a0acme" ${space}`,
+      'settings.yaml:7:13 "dkk" is never a value of order.currency',
+      `settings.yaml:8:18 "x " ${space}`,
+    ]);
+  });
+
   it('refuses folded and broken lines, and keeps the columns of literal blocks', () => {
     expect(complaints(['>\n          order.preorder'])[0]).toContain('a folded block (>)');
     expect(complaints(['order.preorder &&\n          order.preorder'])[0]).toContain('on one line');

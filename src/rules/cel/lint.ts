@@ -26,11 +26,22 @@ export interface Read {
   readonly end: number;
 }
 
+type ProblemText = Pick<CelProblem, 'message' | 'hint'>;
+
+/** A fact that is looked for in a list, or among the rows of a table. */
+export interface Lookup {
+  /** `lists.nordic` */
+  readonly data: string;
+  /** Why a text there can never be met; undefined where it may. */
+  never(text: string): ProblemText | undefined;
+}
+
 export interface LintResult {
   readonly problems: readonly CelProblem[];
   readonly reads: readonly Read[];
   /** What is compared, added, subtracted or divided. */
   readonly meetings: readonly (readonly [Side, Side])[];
+  readonly lookups: readonly Lookup[];
   /** Whose amounts it reads. */
   readonly amountOwners: ReadonlySet<CurrencyOwner>;
   /** True when a loop `all` occurs, which holds for an empty list. */
@@ -106,6 +117,7 @@ interface Walk {
   readonly problems: CelProblem[];
   readonly reads: Read[];
   readonly meetings: (readonly [Side, Side])[];
+  readonly lookups: Lookup[];
   readonly amountOwners: Set<CurrencyOwner>;
   usesAll: boolean;
   readonly resolver: Resolver;
@@ -114,8 +126,6 @@ interface Walk {
 }
 
 const NO_SCOPE: Scope = new Map();
-
-type ProblemText = Pick<CelProblem, 'message' | 'hint'>;
 
 interface Place {
   readonly scope: Scope;
@@ -133,6 +143,7 @@ export function lintExpression(root: ASTNode, types: SetTypes, scope: Scope): Li
     problems,
     reads: [],
     meetings: [],
+    lookups: [],
     amountOwners: new Set(),
     usesAll: false,
     resolver: createResolver(types, (problem) => problems.push(problem)),
@@ -177,10 +188,12 @@ function visitPath(walk: Walk, node: ASTNode, place: Place): void {
   if (owner) walk.amountOwners.add(owner);
   let inner = node;
   while (inner.op === '.' || inner.op === '[]') {
-    if (inner.op === '[]') visit(walk, inner.args[1], place);
+    const key = inner.op === '[]' ? inner.args[1] : undefined;
+    if (key) visit(walk, key, place);
     inner = inner.args[0];
     const base = walk.quiet.shapeOf(inner, place.scope);
     if ('path' in base) walk.reads.push({ path: base.path, end: inner.end });
+    if (key) noteLookup(walk, key, base, place.scope);
   }
   if (inner.op !== 'id') visit(walk, inner, place);
 }
@@ -267,7 +280,10 @@ function visitBinary(
     checkLiteral(walk, left, right, scope);
     checkLiteral(walk, right, left, scope);
   }
-  if (node.op === 'in') checkIn(walk, right, scope);
+  if (node.op === 'in') {
+    checkIn(walk, right, scope);
+    noteLookup(walk, left, walk.quiet.shapeOf(right, scope), scope);
+  }
   if (node.op === 'in' || node.op === '*') return;
   const shapeOf = (inner: ASTNode): Shape => walk.quiet.shapeOf(inner, scope);
   const side = (inner: ASTNode): Side => ({ node: inner, owner: amountOwner(inner, shapeOf) });
@@ -287,6 +303,13 @@ function impossible(field: FieldSpec, path: string, text: string): ProblemText |
   }
   const code = field.code && CODES[field.code];
   return !code || code.form.test(text) ? undefined : { message: never, hint: code.hint };
+}
+
+function noteLookup(walk: Walk, fact: ASTNode, data: Shape, scope: Scope): void {
+  const shape = walk.quiet.shapeOf(fact, scope);
+  if (shape.kind !== 'field' || (data.kind !== 'list' && data.kind !== 'table')) return;
+  const { field, path } = shape;
+  walk.lookups.push({ data: data.path, never: (text) => impossible(field, path, text) });
 }
 
 function checkLiteral(walk: Walk, path: ASTNode, other: ASTNode, scope: Scope): void {

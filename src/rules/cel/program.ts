@@ -7,7 +7,7 @@ import { type ASTNode, type Environment, EvaluationError } from '@marcbachmann/c
 import { type BareAmount, bareAmounts, type CurrencyOwner, pinnedCurrencies } from './currency.ts';
 import type { SetTypes } from './environment.ts';
 import { syntaxHint, typeProblem, typeWord } from './hints.ts';
-import { lintExpression, type Read } from './lint.ts';
+import { type Lookup, lintExpression, type Read } from './lint.ts';
 import type { CelProblem, Scope } from './shape.ts';
 
 export type Truth = boolean | 'unknown';
@@ -26,6 +26,7 @@ export interface Program {
   readonly reads: readonly string[];
   readonly bareAmounts: readonly BareAmount[];
   readonly pins: readonly CurrencyOwner[];
+  readonly lookups: readonly Lookup[];
   readonly usesAll: boolean;
   run(context: CelContext): Result;
 }
@@ -120,6 +121,7 @@ export function compileExpression(
       reads: [...new Set(lint.reads.map((read) => read.path))].sort(),
       bareAmounts: bareAmounts(lint.meetings, lint.amountOwners),
       pins: pinnedCurrencies(parsed.ast),
+      lookups: lint.lookups,
       usesAll: lint.usesAll,
       run(context) {
         try {
