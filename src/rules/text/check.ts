@@ -3,7 +3,7 @@ import { isNode, isScalar } from 'yaml';
 import { z } from 'zod';
 import { nearestName } from '../../lib/nearest.ts';
 import type { Problem } from './problem.ts';
-import type { YamlPath, YamlSource } from './yaml.ts';
+import type { ProblemDetail, YamlPath, YamlSource } from './yaml.ts';
 
 const CONDITION_KEYS: ReadonlySet<unknown> = new Set(['when', 'unless', 'record', 'message']);
 
@@ -15,17 +15,29 @@ function inner(schema: unknown): unknown {
   return schema;
 }
 
+/** The schemas that a path may lead to: those of a union are several. */
+function schemasAt(schema: unknown, path: YamlPath): readonly unknown[] {
+  const [step, ...rest] = path;
+  if (step === undefined) return [schema];
+  const here = inner(schema);
+  if (here instanceof z.ZodObject) return schemasAt(here.shape[String(step)], rest);
+  if (here instanceof z.ZodArray) return schemasAt(here.element, rest);
+  if (here instanceof z.ZodRecord) return schemasAt(here.valueType, rest);
+  if (here instanceof z.ZodUnion) return here.options.flatMap((one) => schemasAt(one, path));
+  return [];
+}
+
 /** Keys that the schema knows at a path. */
 function knownKeys(schema: unknown, path: YamlPath): readonly string[] {
-  const here = inner(schema);
-  const [step, ...rest] = path;
-  if (here instanceof z.ZodObject) {
-    if (step === undefined) return Object.keys(here.shape);
-    return knownKeys(here.shape[String(step)], rest);
-  }
-  if (here instanceof z.ZodArray && step !== undefined) return knownKeys(here.element, rest);
-  if (here instanceof z.ZodRecord && step !== undefined) return knownKeys(here.valueType, rest);
-  return [];
+  return schemasAt(schema, path).flatMap((one) => {
+    const here = inner(one);
+    if (here instanceof z.ZodUnion) return here.options.flatMap((option) => knownKeys(option, []));
+    return here instanceof z.ZodObject ? Object.keys(here.shape) : [];
+  });
+}
+
+function mayBeLeftOut(schema: unknown, path: YamlPath): boolean {
+  return schemasAt(schema, path).some((one) => one !== undefined && inner(one) !== one);
 }
 
 function valueAt(value: unknown, path: YamlPath): unknown {
@@ -62,11 +74,38 @@ function hintOf(issue: z.core.$ZodIssue, value: unknown): string | undefined {
 const SHAPES: Readonly<Record<string, string>> = {
   array: 'a list: each item on a line of its own behind "- ", or all within [ ]',
   object: 'keys with their values, as in { key: value }',
+  record: 'keys with their values, as in { key: value }',
   string: 'a text',
   number: 'a number, without a unit',
   int: 'a whole number, without a unit',
   boolean: 'true or false',
 };
+
+function nameOf(path: YamlPath): string {
+  const last = path.at(-1);
+  if (typeof last === 'number') return `an item of ${path.at(-2) ?? 'the list'}`;
+  return last ?? 'the file';
+}
+
+/** What a value must be; undefined where the schema has its own words. */
+function shapeOf(issue: z.core.$ZodIssue): string | undefined {
+  if (issue.code === 'invalid_value') {
+    return `${issue.values.length > 1 ? 'one of ' : ''}${issue.values.join(', ')}`;
+  }
+  if (issue.code === 'invalid_union') {
+    return [...new Set(issue.errors.flat().flatMap((one) => shapeOf(one) ?? []))].join(', or ');
+  }
+  const isPlain = issue.code === 'invalid_type' && issue.message.startsWith('Invalid input');
+  return isPlain ? (SHAPES[issue.expected] ?? issue.expected) : undefined;
+}
+
+/** `key:` with nothing behind it. */
+function emptyDetail(issue: z.core.$ZodIssue, schema: unknown, path: YamlPath): ProblemDetail {
+  const wanted = shapeOf(issue) ?? issue.message.replace(/^write /, '');
+  const or = mayBeLeftOut(schema, path) ? ', or remove it' : '';
+  const hint = wanted.startsWith('a condition') ? 'write a condition' : `write ${wanted}${or}`;
+  return { message: `${nameOf(path)} is empty`, hint };
+}
 
 function messageOf(issue: z.core.$ZodIssue, path: YamlPath, value: unknown): string {
   const name = path.length === 0 ? 'the file' : String(path.at(-1));
@@ -75,11 +114,18 @@ function messageOf(issue: z.core.$ZodIssue, path: YamlPath, value: unknown): str
     return `${name} is ${is}; possible: ${issue.values.join(', ')}`;
   }
   if (issue.code === 'invalid_type' && value === undefined) return `${name} is missing`;
-  if (issue.code === 'invalid_type' && issue.message.startsWith('Invalid input')) {
-    return `${name} must be ${SHAPES[issue.expected] ?? issue.expected}`;
-  }
+  const shape = shapeOf(issue);
+  if (shape !== undefined) return `${nameOf(path)} must be ${shape}`;
   if (issue.code === 'invalid_key') return `${name}: a name is lower-case letters, digits and _`;
   return typeof path.at(-1) === 'number' ? issue.message : `${name}: ${issue.message}`;
+}
+
+/** What is wrong within a value that is one of those that it may be. */
+function insideOf({ errors, path }: z.core.$ZodIssueInvalidUnion): readonly z.core.$ZodIssue[] {
+  const inside = errors
+    .flat()
+    .filter((one) => one.path.length > 0 || one.code === 'unrecognized_keys');
+  return inside.map((one) => ({ ...one, path: [...path, ...one.path] }));
 }
 
 function issueProblems(
@@ -100,13 +146,17 @@ function issueProblems(
       return source.problem(start, end, { message: `there is no key "${key}"`, hint, ruleId });
     });
   }
+  const deeper = issue.code === 'invalid_union' ? insideOf(issue) : [];
+  if (deeper.length > 0) return deeper.flatMap((one) => issueProblems(source, schema, one));
   const value = valueAt(source.value, path);
   const node = source.nodeAt(path);
   const [start = 0, end = 0] = node?.range ?? [];
   const length = isNode(node) && !isScalar(node) ? 1 : end - start;
-  const message = messageOf(issue, path, value);
-  const hint = hintOf(issue, value);
-  return [source.problem(start, start + length, { message, hint, ruleId })];
+  const detail =
+    value === null
+      ? emptyDetail(issue, schema, path)
+      : { message: messageOf(issue, path, value), hint: hintOf(issue, value) };
+  return [source.problem(start, start + length, { ...detail, ruleId })];
 }
 
 export function checkShape<T>(

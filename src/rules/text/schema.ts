@@ -20,12 +20,8 @@ const HOLD_AT_MOST_DEFAULT = '3 business days';
 const duration = z
   .string('write a duration such as 90m, 36h or 3d')
   .refine((text) => parseDuration(text) !== undefined, 'write a duration such as 90m, 36h or 3d');
-const time = z
-  .string()
-  .refine(
-    (text) => parseExactTime(text) !== undefined,
-    'write a time such as 2026-03-01T08:00:00Z',
-  );
+const TIME = 'write a time such as 2026-03-01T08:00:00Z';
+const time = z.string(TIME).refine((text) => parseExactTime(text) !== undefined, TIME);
 const count = z.int().positive();
 const id = z
   .string()
@@ -34,13 +30,12 @@ const mode = z.enum(['off', 'shadow', 'live']);
 const condition = z.string('a condition must be a text').min(1, 'a condition must not be empty');
 const given = givenSchema();
 
+const UNTIL = 'write "next business open", a duration such as 24h, or "customer.credit changes"';
+
 const hold = z.strictObject({
   until: z
-    .string()
-    .refine(
-      (text) => parseUntil(text) !== undefined,
-      'write "next business open", a duration such as 24h, or "customer.credit changes"',
-    )
+    .string(UNTIL)
+    .refine((text) => parseUntil(text) !== undefined, UNTIL)
     .optional()
     .describe('What ends the hold: next business open, a duration, or "<fact> changes".'),
   at_most: z

@@ -29,8 +29,10 @@ const weekday = z.enum([
   'sunday',
 ]);
 
-const timeOfDay = (example: string) =>
-  z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, `write a time such as "${example}"`);
+const timeOfDay = (example: string) => {
+  const wanted = `write a time such as "${example}"`;
+  return z.string(wanted).regex(/^([01]\d|2[0-3]):[0-5]\d$/, wanted);
+};
 
 const calendar = z
   .strictObject({
@@ -110,13 +112,15 @@ const listSource = z.strictObject({
   sample: z.array(z.string()).default([]).describe('What the tests of the rules see.'),
 });
 
+const ZONE = 'write an IANA zone such as Europe/Copenhagen';
+
 export const SETTINGS_FILE = z.strictObject({
   version: z.literal(1),
   mode: mode.default('live').describe('The whole set is never stronger than this.'),
   defaults: z.strictObject({ mode: mode.default('shadow') }).prefault({}),
   timezone: z
-    .string()
-    .refine((zone) => isTimeZone(zone), 'write an IANA zone such as Europe/Copenhagen')
+    .string(ZONE)
+    .refine((zone) => isTimeZone(zone), ZONE)
     .default('UTC'),
   calendar: calendar.prefault({}),
   lists: z.record(name, z.union([z.array(cells), listSource])).default({}),
