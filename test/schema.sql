@@ -968,8 +968,6 @@ WHERE o.completed = 0 AND o.deleted_at IS NULL AND d.deleted_at IS NULL
       (SELECT s.complete_at FROM stream_state s WHERE s.stream = 'stock'), 0)))
 GROUP BY l.barcode
 /* v_reserved(barcode,pending,accepted) */;
-CREATE INDEX change_style_left ON change (diff ->> '$.style_no[0]')
-WHERE op = 'update' AND entity = 'stock_variant' AND diff ->> '$.style_no[0]' IS NOT NULL;
 CREATE VIEW v_delivery AS
 SELECT
   d.order_delivery_id,
@@ -1096,3 +1094,6 @@ FROM (
   LEFT JOIN stock_variant s ON s.barcode = b.barcode AND s.deleted_at IS NULL
 )
 /* v_season_cover(season_name,barcode,style_no,style_name,color_name,size,open_preorders,in_stock,missing,cover_percent) */;
+CREATE INDEX change_style_left ON change (diff ->> '$.style_no[0]')
+WHERE op IN ('update', 'restore') AND entity = 'stock_variant'
+  AND diff ->> '$.style_no[0]' IS NOT NULL;

@@ -34,7 +34,7 @@ FROM (
     -- Of this style then, whatever it is of now.
     AND (v.style_no = :style OR v.barcode IN (
       SELECT key FROM change
-      WHERE op = 'update' AND entity = 'stock_variant'
+      WHERE op IN ('update', 'restore') AND entity = 'stock_variant'
         AND diff ->> '$.style_no[0]' = :style AND at > :at))
     AND coalesce(
       (SELECT c.diff -> '$.style_no[0]'

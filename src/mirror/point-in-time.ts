@@ -66,13 +66,14 @@ export function stockWords(row: SqlRow, changes: readonly RowChange[]): readonly
 }
 
 /**
- * Barcodes that were taken out of the style after `at`. Asked for each one once, SQLite would go
- * through all changes of the stock, in the order of their keys, not through the index for this.
+ * Barcodes that were taken out of the style after `at`, or came back under another one. Asked for
+ * each one once, SQLite would go through all changes of the stock, in the order of their keys, not
+ * through the index for this.
  */
 export async function leftStyleSince(db: Db, style: string, at: number): Promise<string[]> {
   const { rows } = await sql<{ readonly key: string }>`
     select key from change
-    where op = 'update' and entity = 'stock_variant'
+    where op in ('update', 'restore') and entity = 'stock_variant'
       and diff ->> '$.style_no[0]' = ${style} and at > ${at}`.execute(db);
   return [...new Set(rows.map(({ key }) => key))];
 }

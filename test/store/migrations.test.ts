@@ -27,6 +27,7 @@ const CHECKSUMS = {
   '0020-refund-pending.sql': 'cb7f8c903b980639',
   '0021-report-numbers.sql': '042ea60e98f68b3f',
   '0022-empty-names.sql': '8d70ca03ee1bba9f',
+  '0023-style-left.sql': 'deac000aa40a7725',
   'exchange/0001-exchange.sql': 'ae260ef6f9bb2f51',
 };
 

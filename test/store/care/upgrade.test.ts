@@ -180,6 +180,19 @@ it('views name no season that was left empty before', () => {
   database.close();
 });
 
+it('a return under another style that is in the feed already is found by the style before', () => {
+  const database = new Database(loadDump(2));
+  migrate(database, clock, migrations.slice(0, 22));
+  database.exec(`insert into change (at, entity, key, op, diff, cause)
+    values (1, 'stock_variant', 'b-1', 'restore', '{"style_no":["S-1","S-2"]}', 'run:9')`);
+  migrate(database, clock);
+  const left = database.prepare(`select key from change indexed by change_style_left
+    where op in ('update', 'restore') and entity = 'stock_variant'
+      and diff ->> '$.style_no[0]' = 'S-1'`);
+  expect(left.pluck().all()).toEqual(['b-1']);
+  database.close();
+});
+
 it('a database of a newer version is refused, and left as it is', async () => {
   const path = loadDump(2);
   const database = new Database(path);
