@@ -65,19 +65,18 @@ const IDLE_MS_MAX = 30_000;
 /** Doubts that are looked at together: one walk over the orders serves all of them. */
 const LOOKS = 200;
 
-async function contentHashOf(
-  { db }: Store,
-  { orderDeliveryId }: { readonly orderDeliveryId: number },
-): Promise<string | undefined> {
-  const row = await db
+function mirrored({ db }: Store, orderDeliveryId: number) {
+  return db
     .selectFrom('delivery')
-    .select('content_hash')
+    .select(['content_hash', 'deleted_at'])
     .where('order_delivery_id', '=', orderDeliveryId)
     .executeTakeFirst();
-  return row?.content_hash;
 }
 
-/** Reads a delivery at the service into the mirror, fresh; undefined when it has no such order. */
+/**
+ * Reads a delivery at the service into the mirror, fresh; undefined when it has no such order, or
+ * when the delivery is marked as deleted already and is missing again.
+ */
 export function createDeliveryReader(
   { store, readOrder }: Pick<OutboxDeps, 'store' | 'readOrder'>,
   cause: string,
@@ -86,7 +85,9 @@ export function createDeliveryReader(
     const read = await unlessGone(readOrder(orderId, { cause, priority: 'push', signal }));
     if (!read) return undefined;
     const found = read.deliveries.find((one) => one.orderDeliveryId === orderDeliveryId);
-    if (found) return { ...found, contentHash: await contentHashOf(store, found) };
+    const row = await mirrored(store, orderDeliveryId);
+    if (found) return { ...found, contentHash: row?.content_hash };
+    if (typeof row?.deleted_at === 'number') return undefined;
     // Deliveries are never removed: the list was cut short, or its row could not be read.
     const text = `order ${orderId} is shown without its delivery ${orderDeliveryId}`;
     throw new RetryLaterError(DELIVERY_MISSING, text);

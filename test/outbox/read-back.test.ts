@@ -1,5 +1,7 @@
 /** Orders that the service takes otherwise than they were sent, or more often. */
 import { expect, it, vi } from 'vitest';
+import { DELIVERY, writeDeliveries } from '../../src/mirror/delivery.ts';
+import { markDeleted } from '../../src/mirror/list.ts';
 import { enqueueDeliveryStatus } from '../../src/outbox/enqueue.ts';
 import { compareOrder } from '../../src/outbox/kinds/compare.ts';
 import { until } from '../support/house.ts';
@@ -133,29 +135,47 @@ it('tells each way in which an order differs from what was sent', () => {
   });
 });
 
-it('leaves a decision to a person that cannot be read back because of its delivery', async () => {
-  const house = await startHouse({ settings: { ...CALM, 'outbox.deskAfter': '1m' } });
+/** Pushes an accept of the first delivery of a new order. */
+async function startAccept(settings: Record<string, string> = {}) {
+  const house = await startHouse({ settings: { ...CALM, ...settings } });
   const { book, trade } = house.reference.world;
   const { orderId } = await house.until(await put(house), 'confirmed');
   const order = book.orders.get(orderId ?? 0);
   const { orderDeliveryId = 0 } = (order && trade.packAll(order)) ?? {};
-  const { deliveries } = book;
+  const accept = async (): Promise<number> => {
+    const one = { orderId: orderId ?? 0, orderDeliveryId, decisionId: 1 };
+    const change = { ...one, from: 'pending', to: 'accepted' } as const;
+    const id = await house.store.transaction((tx) =>
+      enqueueDeliveryStatus(tx, change, house.clock.now()),
+    );
+    house.outbox.nudge();
+    return id;
+  };
+  return { house, deliveries: book.deliveries, orderId: orderId ?? 0, orderDeliveryId, accept };
+}
+
+it('ends a decision on a delivery that is marked as deleted and is missing again', async () => {
+  const { house, deliveries, orderId, orderDeliveryId, accept } = await startAccept();
+  vi.spyOn(deliveries, 'ofOrder').mockReturnValue([]);
+  const read = { source: 'test', readSeq: 1_000_000, at: house.clock.now() };
+  await house.store.transaction(async (tx) => {
+    const one = { orderDeliveryId, orderId, status: 'pending', fulfilledLineItems: [] };
+    await writeDeliveries(tx, [one], read);
+    await markDeleted(tx, DELIVERY, [orderDeliveryId], read);
+  });
+  const ended = await house.until(await accept(), 'refused');
+  expect(ended.lastError ?? ended.deskReason).toContain('gone at the service');
+});
+
+it('leaves a decision to a person that cannot be read back because of its delivery', async () => {
+  const { house, deliveries, accept } = await startAccept({ 'outbox.deskAfter': '1m' });
   const ofOrder: (id: number) => readonly { readonly status: string }[] =
     deliveries.ofOrder.bind(deliveries);
   const list = vi.spyOn<{ ofOrder: (id: number) => unknown }, 'ofOrder'>(deliveries, 'ofOrder');
   list.mockImplementation((id) =>
     ofOrder(id).map((one) => (one.status === 'accepted' ? { ...one, status: 7 } : one)),
   );
-  const change = {
-    orderId: orderId ?? 0,
-    orderDeliveryId,
-    from: 'pending',
-    decisionId: 1,
-  } as const;
-  const id = await house.store.transaction((tx) =>
-    enqueueDeliveryStatus(tx, { ...change, to: 'accepted' }, house.clock.now()),
-  );
-  house.outbox.nudge();
+  const id = await accept();
   const begun = house.clock.now();
   const left = await until('a person, or ten minutes', async () => {
     const push = await house.until(id, 'queued', 'sending', 'sent', 'in_doubt');
