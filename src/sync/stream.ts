@@ -91,7 +91,10 @@ export interface Stream {
     /** In place of the keys of the segments. */
     readonly census?: (db: Db, run: SeenBy) => Promise<ListCensus>;
   };
-  /** What it misses besides rows of its list: marked only when a held run is released. */
+  /**
+   * What it misses besides rows of its list: marked when a held run is released and, of a list that
+   * is seen as a whole, when two complete runs in a row agree.
+   */
   readonly others?: readonly {
     readonly entity: EntityDefinition;
     readonly missing: (db: Db, run: SeenBy) => Promise<readonly SqlValue[]>;

@@ -4,11 +4,14 @@ import type { OrderMethods } from '../../src/client/v1/orders.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { quarantineRows, type RejectedRow } from '../../src/mirror/quarantine.ts';
+import { writePendingRefunds, writeRefunds } from '../../src/mirror/refund.ts';
 import { noteDetailsRead, writeOrders } from '../../src/mirror/sales-order.ts';
 import { createReadSequence } from '../../src/store/state.ts';
 import { createOrderReader, type OrderReaderDeps } from '../../src/sync/read-order.ts';
+import { missingOpen, orderParts } from '../../src/sync/streams/order-parts.ts';
 import { createOrdersStream } from '../../src/sync/streams/orders.ts';
 import { temporaryStore } from '../support/store.ts';
+import { startOrders } from './orders-support.ts';
 import { FUSE, runnerOf, runsOn } from './support.ts';
 
 const order = (orderId: number) => ({ orderId, status: 'pending', orderLineItems: [] });
@@ -130,5 +133,82 @@ describe('the release of a run that missed deliveries', () => {
     const gone = store.db.selectFrom('delivery').select('order_delivery_id').orderBy('created_at');
     const rows = await gone.where('deleted_at', 'is not', null).execute();
     expect(rows.map((row) => row.order_delivery_id).sort()).toEqual([11, 12]);
+  });
+});
+
+it('a pending refund is not missing once a refund has come of it', async () => {
+  const store = await temporaryStore();
+  const from = { source: 'test', readSeq: 1, at: 1 };
+  const pending = (pendingRefundId: number) => ({
+    ...{ pendingRefundId, orderId: 1, status: 'pending', refundLineItems: [] },
+  });
+  await store.transaction(async (tx) => {
+    await writeOrders(tx, [order(1)], from);
+    await writePendingRefunds(tx, [pending(31), pending(32)], from);
+    const refund = { orderRefundId: 41, orderId: 1, status: 'pending', refundedLineItems: [] };
+    await writeRefunds(tx, [{ ...refund, pendingRefundId: 31 }], from);
+    await noteDetailsRead(tx, 1, 1_001);
+  });
+  const parts = orderParts({ refunds: true, pendingRefunds: true });
+  const [part] = parts.filter(({ entity }) => entity.entity === 'pending_refund');
+  const walk = { runId: 1, readSeq: 5, startedAt: 1_000 };
+  expect(part && (await missingOpen(store.db, part, walk))).toEqual([32]);
+});
+
+describe('a delivery that is gone from its order', () => {
+  const INVENTED = { source: 'test', readSeq: 1, at: 1 };
+
+  /** A mirror that a full walk has filled; the world has enough deliveries for the fuse. */
+  async function start() {
+    const world = { styles: 12, colors: 2, sizes: 4, orders: 20 };
+    const life = { ordersPerMinute: 0, restocksPerMinute: 0, packAfter: '1h' };
+    const house = await startOrders({ world, life });
+    const { store, runOrders } = house;
+    const walk = async (full = true) => {
+      expect(await runOrders({ full })).toMatchObject({ outcome: 'complete' });
+      const gone = store.db.selectFrom('delivery').select('order_delivery_id');
+      const rows = await gone.where('deleted_at', 'is not', null).execute();
+      return rows.map((row) => row.order_delivery_id);
+    };
+    const invent = (orderId: number) =>
+      store.transaction((tx) => {
+        const one = { orderDeliveryId: 9_000_001, orderId, status: 'pending' };
+        return writeDeliveries(tx, [{ ...one, fulfilledLineItems: [] }], INVENTED);
+      });
+    await walk();
+    return { ...house, walk, invent };
+  }
+
+  it('is marked as deleted when two full walks in a row miss it', async () => {
+    const { read, walk, invent } = await start();
+    await invent(read[0]?.orderId ?? 0);
+    expect(await walk()).toEqual([]);
+    expect(await walk()).toEqual([9_000_001]);
+  });
+
+  it('is marked when its order was', async () => {
+    const { store, walk, invent } = await start();
+    await store.transaction((tx) => writeOrders(tx, [order(90_001)], INVENTED));
+    await invent(90_001);
+    expect(await walk()).toEqual([]);
+    expect(await walk()).toEqual([]);
+    expect(await walk()).toEqual([9_000_001]);
+  });
+
+  it.each([true, false])('is not marked where a read between has met it: full %s', async (full) => {
+    const { reference, store, walk } = await start();
+    await store.db.updateTable('sales_order').set({ completed: 0 }).execute();
+    const doubtful = async () => {
+      const fault = { kind: 'emptyList', path: '*/deliveries', count: 1 };
+      reference.knobs.patch({ faults: [fault] });
+      const gone = await walk();
+      reference.knobs.patch({ faults: [] });
+      return gone;
+    };
+    expect(await doubtful()).toEqual([]);
+    const noted = store.db.selectFrom('absence').select('stream');
+    expect(await noted.execute()).toContainEqual({ stream: 'ordersFull/delivery' });
+    expect(await walk(full)).toEqual([]);
+    expect(await doubtful()).toEqual([]);
   });
 });

@@ -224,13 +224,19 @@ export async function runTotals(db: Db | Tx, runId: number): Promise<RunTotals> 
   };
 }
 
+interface RunBefore extends Pick<Run, 'runId' | 'readSeq' | 'startedAt'> {
+  readonly outcome: RunOutcome;
+  readonly released_at: number | null;
+}
+
 /** The run of the stream before this one. */
 export async function runBefore(
   db: Db,
   { stream, runId }: Pick<Run, 'stream' | 'runId'>,
-): Promise<{ readonly outcome: RunOutcome; readonly released_at: number | null } | undefined> {
+): Promise<RunBefore | undefined> {
   return db
     .selectFrom('sync_run')
+    .select(['run_id as runId', 'read_seq as readSeq', 'started_at as startedAt'])
     .select(['outcome', 'released_at'])
     .where('stream', '=', stream)
     .where('run_id', '<', runId)

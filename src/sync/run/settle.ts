@@ -124,8 +124,13 @@ export async function deleteRows(
   return deleted;
 }
 
-async function noteAbsences(tx: Tx, run: Run, keys: readonly SqlValue[]): Promise<void> {
-  const absent = { stream: run.stream, run_id: run.runId };
+async function noteAbsences(
+  tx: Tx,
+  { runId }: Run,
+  list: string,
+  keys: readonly SqlValue[],
+): Promise<void> {
+  const absent = { stream: list, run_id: runId };
   await insertKeys(tx, 'absence', 'key', keys.map(String), absent);
 }
 
@@ -133,6 +138,7 @@ async function noteAbsences(tx: Tx, run: Run, keys: readonly SqlValue[]): Promis
 async function missingTwice(
   store: Store,
   run: Run,
+  list: string,
   missing: readonly SqlValue[],
 ): Promise<readonly SqlValue[]> {
   return store.transaction(async (tx) => {
@@ -146,14 +152,15 @@ async function missingTwice(
     const known = await tx
       .selectFrom('absence')
       .select('key')
-      .where('stream', '=', run.stream)
+      .where('stream', '=', list)
       .where('run_id', '=', last?.run_id ?? 0)
       .execute();
     const before = new Set(known.map(({ key }) => key));
-    await tx.deleteFrom('absence').where('stream', '=', run.stream).execute();
+    await tx.deleteFrom('absence').where('stream', '=', list).execute();
     await noteAbsences(
       tx,
       run,
+      list,
       missing.filter((one) => !before.has(String(one))),
     );
     return missing.filter((key) => before.has(String(key)));
@@ -216,12 +223,12 @@ async function settleList(
   if (tooMuch !== undefined) return held(run, tooMuch, missing);
   // A run that was cut off has read two lists: rows can slip between them as between pages.
   const mayHaveSlipped = list.isPaged || canSlip || run.resumed;
-  const gone = mayHaveSlipped ? await missingTwice(deps.store, run, missing) : missing;
+  const gone = mayHaveSlipped ? await missingTwice(deps.store, run, run.stream, missing) : missing;
   if (!mayHaveSlipped) await forgetAbsences(deps.store, run);
   const rowsDeleted = await deleteRows(deps, list.entity, run, gone);
   // A later read has found some of them: the next run asks again, whatever its list looks like.
   if (rowsDeleted < gone.length) {
-    await deps.store.transaction((tx) => noteAbsences(tx, run, gone));
+    await deps.store.transaction((tx) => noteAbsences(tx, run, run.stream, gone));
   }
   return { outcome: 'complete', reason: null, rowsDeleted, rowsHeld: 0 };
 }
@@ -285,6 +292,25 @@ async function judge(
   return settleList(deps, stream, run, end);
 }
 
+/**
+ * Marks what is missing from the rows of the list: this run and the one before it have both looked
+ * for it, and no read since that began has met it. How much that may be was asked before.
+ */
+async function settleOthers(deps: SettleDeps, stream: Stream, run: Run): Promise<number> {
+  const { db } = deps.store;
+  const before = await runBefore(db, run);
+  let deleted = 0;
+  for (const { entity, missing } of stream.others ?? []) {
+    const list = `${run.stream}/${entity.entity}`;
+    const twice = await missingTwice(deps.store, run, list, await missing(db, run));
+    if (!before || twice.length === 0) continue;
+    const unmet = new Set(await missing(db, before));
+    const gone = twice.filter((key) => unmet.has(key));
+    deleted += await deleteRows(deps, entity, run, gone);
+  }
+  return deleted;
+}
+
 /** Judges the run, deletes what may be deleted, and lets go of bad rows that are no more. */
 export async function settleRun(
   deps: SettleDeps,
@@ -298,6 +324,8 @@ export async function settleRun(
     const { entity } = stream.list.entity;
     const met = { source: `run:${run.runId}`, startedAt: run.startedAt };
     await deps.store.transaction((tx) => forgetUnmet(tx, entity, met));
+    const others = await settleOthers(deps, stream, run);
+    return { ...judgement, rowsDeleted: judgement.rowsDeleted + others };
   }
   return judgement;
 }

@@ -1,11 +1,13 @@
 /**
  * What belongs to an order and is listed with it alone: deliveries, refunds and pending refunds.
- * The service removes none of them, so that lists which have lost many open ones are no lists.
+ * The service removes none of them, so that lists which have lost many open ones are no lists. A
+ * few are marked as deleted when two full walks in a row have missed them, and all reads between.
  */
 import { type RawBuilder, sql } from 'kysely';
 import { DELIVERY } from '../../mirror/delivery.ts';
 import type { EntityDefinition } from '../../mirror/prepared.ts';
 import { PENDING_REFUND, REFUND } from '../../mirror/refund.ts';
+import { orderSlices } from '../../mirror/sales-order.ts';
 import type { SqlValue } from '../../store/bulk.ts';
 import type { Db } from '../../store/store.ts';
 import type { SeenBy } from '../stream.ts';
@@ -16,6 +18,8 @@ export interface OrderPart {
   readonly wireKey: string;
   /** Statuses of those that count. */
   readonly open: readonly string[];
+  /** Of the row `p`: the service need not show it any more. */
+  readonly isOver?: RawBuilder<boolean>;
   /** Several of these, for messages. */
   readonly words: string;
 }
@@ -36,6 +40,9 @@ const PENDING_REFUNDS: OrderPart = {
   entity: PENDING_REFUND,
   wireKey: 'pendingRefundId',
   open: ['pending'],
+  // Once a refund has come of it.
+  isOver: sql`exists (select 1 from refund r
+    where r.order_id = p.order_id and r.pending_refund_id = p.pending_refund_id)`,
   words: 'pending refunds',
 };
 
@@ -56,8 +63,9 @@ export interface PartCount {
 }
 
 /** SQL: it is live and open. With the plus nobody goes through all that were ever accepted. */
-function isOpen({ open }: OrderPart): RawBuilder<boolean> {
-  return sql<boolean>`(p.deleted_at is null and +p.status in (${sql.join(open)}))`;
+function isOpen({ open, isOver = sql`false` }: OrderPart): RawBuilder<boolean> {
+  return sql<boolean>`(p.deleted_at is null and +p.status in (${sql.join(open)})
+    and not ${isOver})`;
 }
 
 /** SQL: no read since the walk has met it; one that cannot be understood was met. */
@@ -87,12 +95,20 @@ export async function countOpen(
   return rows[0] ?? { known: 0, missing: 0 };
 }
 
-/** The open ones that are missing from orders which were read with all since the walk. */
+/**
+ * The open ones that are missing from orders which were read with all since the walk, and those of
+ * orders that are gone.
+ */
 export async function missingOpen(db: Db, part: OrderPart, walk: SeenBy): Promise<SqlValue[]> {
-  const { rows } = await sql<{ readonly key: SqlValue }>`
-    select p.${sql.ref(part.entity.key)} key from sales_order o
-    cross join ${sql.table(part.entity.table)} p on p.order_id = o.order_id
-    where o.details_read_at > ${walk.startedAt}
-      and ${isOpen(part)} and ${isMissing(part, walk)}`.execute(db);
-  return rows.map(({ key }) => key);
+  const missing: SqlValue[] = [];
+  for await (const { from, before } of orderSlices(db)) {
+    const { rows } = await sql<{ readonly key: SqlValue }>`
+      select p.${sql.ref(part.entity.key)} key from sales_order o
+      cross join ${sql.table(part.entity.table)} p on p.order_id = o.order_id
+      where o.order_id >= ${from} and o.order_id < ${before}
+        and (o.details_read_at > ${walk.startedAt} or o.deleted_at is not null)
+        and ${isOpen(part)} and ${isMissing(part, walk)}`.execute(db);
+    missing.push(...rows.map(({ key }) => key));
+  }
+  return missing;
 }
