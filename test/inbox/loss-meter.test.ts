@@ -275,6 +275,43 @@ describe('of each change it is recorded', () => {
   });
 });
 
+describe('after an hour in which the service was away', () => {
+  const ORDERS = Array.from({ length: 20 }, (_, index) => index + 1);
+  const DELIVERY = 'sales_order.delivery_created';
+  const all = { since: 0, limit: 50, lateAfterMs: MINUTE };
+
+  /** All are packed in the first minute; the last event for each is what its read names. */
+  async function away(told: (order: number) => boolean, laterMinutes: number): Promise<Shop> {
+    const day = await shop();
+    await day.sweep();
+    await wait(day, 5);
+    const createdAt = new Date(day.clock.now()).toISOString();
+    for (const order of ORDERS.filter(told)) await day.event(`own_${order}`, order, DELIVERY);
+    await wait(day, laterMinutes);
+    for (const order of ORDERS)
+      await day.event(`last_${order}`, order, 'sales_order.order_created');
+    await wait(day, 60);
+    for (const order of ORDERS)
+      await day.found(`refresh:event:last_${order}`, order, { createdAt });
+    return day;
+  }
+
+  it('events that came in time and waited for their read are told as such', async () => {
+    const day = await away(() => true, 10);
+    const figures = await day.lossMeter.look();
+    expect(figures).toMatchObject({ state: 'healthy', announced: 20, missedShare: 0 });
+    // The mirror had it late all the same.
+    expect(figures.lateMsP50).toBe(70 * MINUTE);
+    expect(await listMissed(day.store.db, all)).toEqual([]);
+  });
+
+  it('what was lost is not hidden by a later event for the same order', async () => {
+    const day = await away((order) => order > 5, 10);
+    expect(await day.lossMeter.look()).toMatchObject({ state: 'degraded', missedShare: 0.25 });
+    expect(await listMissed(day.store.db, all)).toHaveLength(5);
+  });
+});
+
 describe('what does not count', () => {
   it('is a pull of the stock, behind which it writes its place down once', async () => {
     const { store, lossMeter } = await shop();

@@ -20,7 +20,7 @@ export function eventsMissed(context: CliContext): Command {
   return new Command('missed')
     .summary('show changes that no event told us of in time')
     .description(
-      'What a sweep found before its event came, or instead of it, and what an event told later\n' +
+      'What a sweep found before its event came, or instead of it, and events that came later\n' +
         'than lossMeter.lateAfter. The latest first; times are UTC, LATE is at the most.',
     )
     .option('--since <time>', 'a time, or 1d for a day ago', '1d')

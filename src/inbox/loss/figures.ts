@@ -1,14 +1,18 @@
 /**
  * What the sightings add up to: how far events can be trusted, and how often a sweep must look.
  *
- * A change is missed when its event never came, or when we knew of it later than `lateAfterMs`.
+ * A change is missed when its event never came, or came later than `lateAfterMs`. What came in time
+ * and then waited for its read, as while the service is away, is late in the mirror and not missed:
+ * no sweep could have read it sooner.
+ *
  * With a sweep every T and a share m of missed changes, a change is known m·T/2 late on average;
  * T is chosen so that this stays below `lateAfterMs`, within its two bounds.
  */
+import { sql } from 'kysely';
 import type { Db } from '../../store/store.ts';
 
 export interface LossLimits {
-  /** A change that is known later than this counts as missed. */
+  /** A change whose event comes later than this counts as missed. */
   readonly lateAfterMs: number;
   readonly windowMs: number;
   /** The shortest and the longest time between two sweeps. */
@@ -53,6 +57,13 @@ function quantile(sorted: readonly number[], share: number): number | null {
   return sorted[Math.floor((sorted.length - 1) * share)] ?? null;
 }
 
+/**
+ * Milliseconds from a change to its event, or to the sweep that was first: without what the event
+ * has waited for its read.
+ */
+export const untoldMs = sql<number>`
+  late_ms - iif(seen_by = 'event', max(0, at - coalesce(event.received_at, at)), 0)`;
+
 /** The time between two sweeps that a share of missed changes asks for. */
 export function sweepPace(missedShare: number, limits: LossLimits): number {
   const wanted = missedShare === 0 ? Infinity : (2 * limits.lateAfterMs) / missedShare;
@@ -80,7 +91,8 @@ export async function readLossFigures(
 ): Promise<LossFigures> {
   const rows = await db
     .selectFrom('sighting')
-    .select(['at', 'seen_by', 'late_ms', 'verdict'])
+    .leftJoin('webhook_event as event', 'event.event_id', 'sighting.event_id')
+    .select(['at', 'seen_by', 'late_ms', 'verdict', untoldMs.as('untold_ms')])
     .where('at', '>', now - limits.windowMs)
     // What is later than now was seen before the clock was set back.
     .where('at', '<=', now)
@@ -90,9 +102,9 @@ export async function readLossFigures(
   const counted = rows.filter(({ verdict }) => verdict !== 'excused');
   const count = (verdict: string | null): number =>
     rows.filter((row) => row.verdict === verdict).length;
-  const isMissed = ({ at, verdict, late_ms }: (typeof rows)[number]): boolean =>
+  const isMissed = ({ at, verdict, untold_ms }: (typeof rows)[number]): boolean =>
     verdict === 'lost' ||
-    late_ms > limits.lateAfterMs ||
+    untold_ms > limits.lateAfterMs ||
     (verdict === null && now - at > limits.lateAfterMs);
   const missedShare = counted.length ? counted.filter(isMissed).length / counted.length : 0;
   const lates = counted.filter((row) => row.seen_by === 'event').map(({ late_ms }) => late_ms);

@@ -1,5 +1,6 @@
 /** The changes behind the figures: what no event told us of in time. */
 import type { Db } from '../../store/store.ts';
+import { untoldMs } from './figures.ts';
 
 export interface MissedChange {
   /** Epoch milliseconds: when the mirror had it. */
@@ -21,14 +22,15 @@ export function listMissed(
 ): Promise<MissedChange[]> {
   return db
     .selectFrom('sighting')
-    .select(['at', 'order_id as orderId', 'type', 'late_ms as lateMs', 'event_id as eventId'])
-    .select('verdict')
+    .leftJoin('webhook_event as event', 'event.event_id', 'sighting.event_id')
+    .select(['at', 'sighting.order_id as orderId', 'sighting.type', 'late_ms as lateMs'])
+    .select(['sighting.event_id as eventId', 'verdict'])
     .where('at', '>=', filter.since)
     .where((eb) =>
       eb.or([
         eb('verdict', 'is', null),
         eb('verdict', 'in', ['late', 'lost']),
-        eb.and([eb('verdict', '=', 'announced'), eb('late_ms', '>', filter.lateAfterMs)]),
+        eb.and([eb('verdict', '=', 'announced'), eb(untoldMs, '>', filter.lateAfterMs)]),
       ]),
     )
     .orderBy('at', 'desc')

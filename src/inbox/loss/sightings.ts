@@ -209,11 +209,10 @@ interface Sighting {
   readonly verdict: 'announced' | 'excused' | null;
 }
 
-/** Milliseconds from the change to the mirror, from the best that is known about its time. */
-function lateness({ at, op }: Change, createdAt: number | null, from: number, known: number) {
+/** When that came into being which the change has brought; undefined: unknown, or too long ago. */
+function bornAt({ at, op }: Change, createdAt: number | null, from: number): number | undefined {
   const isBirth = op === 'insert' && createdAt !== null;
-  const born = isBirth && createdAt >= from && createdAt <= at + CLOCK_SLACK_MS ? createdAt : known;
-  return Math.max(0, at - born);
+  return isBirth && createdAt >= from && createdAt <= at + CLOCK_SLACK_MS ? createdAt : undefined;
 }
 
 async function sightingOf(
@@ -227,12 +226,10 @@ async function sightingOf(
   if (!type || !source || !subject) return undefined;
   const { orderId, createdAt } = subject;
   const about = { change_seq: change.seq, at: change.at, order_id: orderId, type };
+  const lateFrom = (born: number) => ({ late_ms: Math.max(0, change.at - born) });
   const byEvent = (event: { readonly event_id: string; readonly sent_at: number }): Sighting => ({
-    ...about,
-    seen_by: 'event',
-    late_ms: lateness(change, createdAt, event.sent_at - RETRIES_MS_MAX, event.sent_at),
-    event_id: event.event_id,
-    verdict: 'announced',
+    ...{ ...about, seen_by: 'event', event_id: event.event_id, verdict: 'announced' },
+    ...lateFrom(bornAt(change, createdAt, event.sent_at - RETRIES_MS_MAX) ?? event.sent_at),
   });
   if (source.by === 'event') {
     const event = await db
@@ -240,7 +237,12 @@ async function sightingOf(
       .select(['event_id', 'sent_at'])
       .where('event_id', '=', source.eventId)
       .executeTakeFirst();
-    return event && byEvent(event);
+    if (!event) return undefined;
+    const born = bornAt(change, createdAt, event.sent_at - RETRIES_MS_MAX);
+    if (born === undefined) return byEvent(event);
+    // Several events for an order are one read, which names the last of them.
+    const own = await eventFor(db, { orderId, type }, born - CLOCK_SLACK_MS, change.at);
+    return byEvent(own ?? event);
   }
   const swept = await sweptBefore(db, source.runId);
   if (!swept) return undefined;
@@ -253,7 +255,7 @@ async function sightingOf(
   return {
     ...about,
     seen_by: 'sweep',
-    late_ms: lateness(change, createdAt, before - CLOCK_SLACK_MS, before),
+    ...lateFrom(bornAt(change, createdAt, before - CLOCK_SLACK_MS) ?? before),
     event_id: null,
     verdict: before < excuse.listeningSince || excuse.silentTypes.has(type) ? 'excused' : null,
   };
