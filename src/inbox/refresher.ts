@@ -9,7 +9,14 @@
  */
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
-import { isStoreUnusable, RefusedError, RetryLaterError, toError } from '../lib/errors.ts';
+import {
+  isStoreUnusable,
+  RefusedError,
+  RetryLaterError,
+  SelvedgeError,
+  toError,
+} from '../lib/errors.ts';
+import { createOutages, type OutageWords } from '../lib/log/outages.ts';
 import type { Logger } from '../lib/log.ts';
 import {
   completeRefresh,
@@ -58,6 +65,11 @@ export const REFRESHER_LIMITS: RefresherLimits = {
   firstDelayMs: 1_000,
   delayMsMax: POSTPONE_MS_MAX,
   idleMsMax: 30_000,
+};
+
+const READS: OutageWords = {
+  ...{ of: 'orderId', begins: 'read failed', over: 'orders are read again' },
+  hint: 'further ones are told once an hour',
 };
 
 /** Found with one look: where a hundred thousand wait, a look takes longer than a read. */
@@ -140,19 +152,22 @@ function createReader(
   count: Counts,
 ): (due: DueRefresh, signal: AbortSignal) => Promise<void> {
   const { store, clock, random, log } = deps;
+  const outages = createOutages<number>(deps, READS);
 
   const putOff = async (due: DueRefresh, error: Error): Promise<void> => {
     count.failed += 1;
     const least = error instanceof RetryLaterError ? (error.retryAfterMs ?? 0) : 0;
     const delayMs = Math.round(delayAfter(due.attempts, least, limits, random));
     const { orderId, cause } = due;
-    log.warn({ err: error, orderId, cause, attempt: due.attempts + 1, delayMs }, 'read failed');
+    const reason = error instanceof SelvedgeError ? error.code : error.message;
+    outages.note(orderId, reason, { err: error, cause, attempt: due.attempts + 1, delayMs });
     await store.transaction((tx) => postponeRefresh(tx, due, clock.now() + delayMs, error.message));
   };
 
   const refused = async (due: DueRefresh, error: RefusedError): Promise<void> => {
     count.refused += 1;
     log.warn({ err: error, orderId: due.orderId, cause: due.cause }, 'order refused');
+    outages.over(due.orderId);
     await deps.onRefused(due.orderId, error);
     await store.transaction((tx) => completeRefresh(tx, due));
   };
@@ -171,6 +186,7 @@ function createReader(
       return;
     }
     count.read += 1;
+    outages.over(due.orderId);
     await store.transaction((tx) => completeRefresh(tx, due));
     deps.onRead(due.orderId);
   };

@@ -6,8 +6,8 @@
 import type { Random } from '../lib/chance.ts';
 import { watchSteps } from '../lib/clock.ts';
 import { isStoreUnusable, toError } from '../lib/errors.ts';
+import { createOutages, type OutageWords } from '../lib/log/outages.ts';
 import { ensureState } from './run/ledger.ts';
-import { createOutages } from './run/outages.ts';
 import { type RunnerDeps, type RunResult, runStream, waitAfter } from './run/run-stream.ts';
 import { nextRunAfter } from './schedule.ts';
 import type { Stream } from './stream.ts';
@@ -23,6 +23,11 @@ export interface PlannedStream {
   /** Due at every start, because nobody heard what happened before it. */
   readonly atStart?: boolean | undefined;
 }
+
+export const PULLS: OutageWords = {
+  ...{ of: 'stream', begins: 'cannot pull', over: 'pulls again' },
+  hint: 'further ones are told by: selvedge sync list',
+};
 
 export interface PlannerDeps extends Omit<RunnerDeps, 'outages'> {
   readonly random: Random;
@@ -153,7 +158,7 @@ async function idleStreams(
 
 export function createPlanner(deps: PlannerDeps): Planner {
   const { clock } = deps;
-  const outages = createOutages(deps.log);
+  const outages = createOutages(deps, PULLS);
   let wake = new AbortController();
   return {
     name: 'sync',

@@ -8,7 +8,8 @@ import {
 import { seededRandom } from '../../src/lib/chance.ts';
 import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
 import { RefusedError, RetryLaterError, StoreError } from '../../src/lib/errors.ts';
-import { silentLogger } from '../../src/lib/log.ts';
+import { createLogger, silentLogger } from '../../src/lib/log.ts';
+import { createScrubber } from '../../src/lib/secret.ts';
 import { requestRefreshes } from '../../src/mirror/refresh.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { notePlans, type Planned } from '../support/plans.ts';
@@ -34,7 +35,7 @@ interface Bench {
 }
 
 /** A running refresher over a real database; `readOrder` stands for the service. */
-async function startRefresher(readOrder: ReadOrder): Promise<Bench> {
+async function startRefresher(readOrder: ReadOrder, log = silentLogger()): Promise<Bench> {
   const clock = manualClock();
   const store = await temporaryStore(clock);
   const planned = notePlans(store);
@@ -44,7 +45,7 @@ async function startRefresher(readOrder: ReadOrder): Promise<Bench> {
       store: planned.store,
       clock,
       random: seededRandom(1),
-      log: silentLogger(),
+      log,
       async readOrder(orderId, request) {
         started.push(orderId);
         await readOrder(orderId, request);
@@ -98,6 +99,33 @@ describe('the refresher', () => {
     await eventually(() => expect(bench.read).toEqual([7]));
     expect(requests).toMatchObject([{ cause: 'event:msg_7', priority: 'read' }]);
     expect(await left(bench)).toEqual([]);
+  });
+
+  it('tells once of what keeps all orders from being read, and once that it is over', async () => {
+    const lines: { readonly msg: string; readonly failures?: number; readonly kept?: number }[] =
+      [];
+    const write = (line: string) => lines.push(JSON.parse(line));
+    const log = createLogger({
+      ...{ level: 'info', format: 'json', scrubber: createScrubber(), write },
+    });
+    let isRefused = true;
+    const bench = await startRefresher(async (orderId) => {
+      if (isRefused) throw new RetryLaterError('session.login_refused', `order ${orderId}: no`);
+    }, log);
+    await bench.request(1, 2, 3);
+    await bench.clock.advance(2.5 * 3_600_000);
+    expect(bench.started.length).toBeGreaterThan(60);
+    expect(lines.map(({ msg, kept }) => [msg, kept])).toEqual([
+      ...[
+        ['read failed', undefined],
+        ['read failed', 3],
+        ['read failed', 3],
+      ],
+    ]);
+    isRefused = false;
+    await bench.clock.advance(600_000);
+    expect(await left(bench)).toEqual([]);
+    expect(lines.slice(3)).toMatchObject([{ msg: 'orders are read again' }]);
   });
 
   it('reads what was requested before it started', async () => {

@@ -4,14 +4,14 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { seededRandom } from '../../src/lib/chance.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../../src/lib/errors.ts';
+import { createOutages } from '../../src/lib/log/outages.ts';
 import { createLogger, silentLogger } from '../../src/lib/log.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
 import { createReadSequence } from '../../src/store/state.ts';
 import { createVariantPages } from '../../src/sync/bulk/variant-pages.ts';
 import { createSyncOperations } from '../../src/sync/operations.ts';
 import { listStreams, readProgress } from '../../src/sync/overview.ts';
-import { createPlanner } from '../../src/sync/planner.ts';
-import { createOutages } from '../../src/sync/run/outages.ts';
+import { createPlanner, PULLS } from '../../src/sync/planner.ts';
 import { runStream } from '../../src/sync/run/run-stream.ts';
 import type { Stream, StreamRun } from '../../src/sync/stream.ts';
 import { temporaryStore } from '../support/store.ts';
@@ -29,7 +29,7 @@ async function startRuns(pull: Pull) {
   const store = await temporaryStore(clock);
   const variants = createVariantPages({ store, clock });
   const sequence = createReadSequence(store, clock);
-  const outages = createOutages(silentLogger());
+  const outages = createOutages({ clock, log: silentLogger() }, PULLS);
   const deps = { store, clock, variants, sequence, outages, log: silentLogger() };
   const stream: Stream = {
     ...{ name: 'stock', options: {} },
@@ -220,20 +220,25 @@ describe('a run that fails', () => {
 });
 
 describe('the log of an outage', () => {
-  it('has one line when it begins, whatever the streams, and one when it is over', () => {
+  it('has one line when it begins, one an hour, and one when it is over', async () => {
+    const clock = manualClock();
+    const hour = 3_600_000;
     const lines: { readonly level: number; readonly msg: string; readonly stream: string }[] = [];
     const write = (line: string) => lines.push(JSON.parse(line));
     const scrubber = createScrubber();
     const log = createLogger({ level: 'info', format: 'json', scrubber, write });
-    const outages = createOutages(log);
+    const outages = createOutages({ clock, log }, PULLS);
     for (let round = 0; round < 5; round += 1) {
       for (const stream of ['stock', 'brands', 'orders']) outages.note(stream, 'no way', {});
     }
     expect(lines).toMatchObject([{ stream: 'stock', msg: 'cannot pull' }]);
+    await clock.advance(hour);
+    for (let round = 0; round < 5; round += 1) outages.note('stock', 'no way', {});
+    expect(lines.slice(1)).toMatchObject([{ msg: 'cannot pull', failures: 16, kept: 3, ms: hour }]);
     for (const stream of ['stock', 'brands', 'orders']) outages.over(stream);
-    expect(lines.slice(1)).toMatchObject([{ stream: 'orders', msg: 'pulls again' }]);
+    expect(lines.slice(2)).toMatchObject([{ stream: 'orders', msg: 'pulls again', failures: 20 }]);
     outages.note('stock', 'no way', {});
-    expect(lines).toHaveLength(3);
+    expect(lines).toHaveLength(4);
   });
 });
 

@@ -8,13 +8,14 @@ import { VARIANT_LIST_DEFAULTS } from '../../src/client/v1/variants.ts';
 import { createV2Client } from '../../src/client/v2/client.ts';
 import { systemRandom } from '../../src/lib/chance.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { createOutages } from '../../src/lib/log/outages.ts';
 import { createScrubber, Secret } from '../../src/lib/secret.ts';
 import type { Reference } from '../../src/reference/reference.ts';
 import { createReadSequence } from '../../src/store/state.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { createVariantPages } from '../../src/sync/bulk/variant-pages.ts';
 import { createSyncOperations } from '../../src/sync/operations.ts';
-import { createOutages } from '../../src/sync/run/outages.ts';
+import { PULLS } from '../../src/sync/planner.ts';
 import { type RunnerDeps, runStream } from '../../src/sync/run/run-stream.ts';
 import type { Stream } from '../../src/sync/stream.ts';
 import { answerJson, envelope, startFaulty } from '../client/support.ts';
@@ -118,7 +119,7 @@ export function runnerOf(store: SqliteStore): RunnerDeps {
     log: testLogger(),
     sequence: createReadSequence(store, clock),
     variants: createVariantPages({ store, clock }),
-    outages: createOutages(testLogger()),
+    outages: createOutages({ clock, log: testLogger() }, PULLS),
   };
 }
 

@@ -14,6 +14,7 @@ import {
   toError,
 } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
+import type { Outages } from '../../lib/log/outages.ts';
 import type { Logger } from '../../lib/log.ts';
 import { compareSegments, writePage } from '../../mirror/list.ts';
 import type { ReadSequence } from '../../store/state.ts';
@@ -31,7 +32,6 @@ import {
   restartRun,
   runTotals,
 } from './ledger.ts';
-import type { Outages } from './outages.ts';
 import { type RunCounts, type RunSums, type SettleDeps, settleRun } from './settle.ts';
 
 export interface RunnerDeps extends SettleDeps {
