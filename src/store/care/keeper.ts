@@ -34,12 +34,15 @@ const SLICES_MAX = 200;
 const VACUUM_PAGES = 64;
 /** 8 MiB in a minute. */
 const VACUUM_STEPS = 16;
+/** Some row is old enough nearly every minute. */
+const TELL_MS = 3_600_000;
 
 export function createKeeper(deps: KeeperDeps) {
   const { store, clock, log, checkpoints, retention, ballast, space } = deps;
 
+  let rows = 0;
+  let toldAt: number | undefined;
   const forget = async (signal: AbortSignal): Promise<void> => {
-    let rows = 0;
     for (let slice = 0; slice < SLICES_MAX && !signal.aborted; slice += 1) {
       const gone = await retention.slice();
       rows += gone;
@@ -47,7 +50,11 @@ export function createKeeper(deps: KeeperDeps) {
       if (gone < SLICE_ROWS) break;
       await clock.sleep(PAUSE_MS, signal).catch(() => undefined);
     }
-    if (rows > 0) log.info({ rows }, 'old rows deleted');
+    const now = clock.monotonic();
+    if (rows === 0 || (toldAt !== undefined && now - toldAt < TELL_MS)) return;
+    log.info({ rows }, 'old rows deleted');
+    rows = 0;
+    toldAt = now;
   };
 
   const giveBack = async (signal: AbortSignal): Promise<void> => {

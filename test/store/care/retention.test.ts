@@ -1,9 +1,15 @@
 /** What is deleted of each table, and when. */
+import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { manualClock } from '../../../src/lib/clock.ts';
+import { createLogger } from '../../../src/lib/log.ts';
+import { createScrubber } from '../../../src/lib/secret.ts';
+import { createBallast } from '../../../src/store/care/ballast.ts';
+import { createCheckpoints } from '../../../src/store/care/checkpoints.ts';
+import { createKeeper } from '../../../src/store/care/keeper.ts';
 import { createRetention } from '../../../src/store/care/retention.ts';
-import { temporaryStore } from '../../support/store.ts';
+import { temporaryFolder, temporaryStore } from '../../support/store.ts';
 
 const DAY = 86_400_000;
 
@@ -43,4 +49,26 @@ it('keeps each table for its own time, and an incident for as long as it is open
     { kind: 'over', n: 8 },
   ]);
   database.close();
+});
+
+it('is told once an hour, though some row is old enough every minute', async () => {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  const lines: { readonly msg: string; readonly rows: number }[] = [];
+  const write = (line: string) => lines.push(JSON.parse(line));
+  const log = createLogger({
+    ...{ level: 'info', format: 'json', scrubber: createScrubber(), write },
+  });
+  const keeper = createKeeper({
+    ...{ store, clock, log, space: { allows: () => true, canSpare: () => false } },
+    checkpoints: createCheckpoints({ store, clock, log }, true),
+    retention: { slice: async () => 1 },
+    ballast: createBallast(join(temporaryFolder(), 'ballast'), 0),
+  });
+  const stop = new AbortController();
+  const done = keeper.run(stop.signal);
+  await clock.advance(2.5 * 3_600_000);
+  stop.abort();
+  await done;
+  expect(lines).toMatchObject([1, 60, 60].map((rows) => ({ rows, msg: 'old rows deleted' })));
 });
