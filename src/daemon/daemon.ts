@@ -41,6 +41,7 @@ import { createSupervisor, type Supervisor, type Worker } from './supervisor.ts'
 import { createSync } from './sync.ts';
 import { announce, type ServiceManager, serviceManager, tellOpening } from './systemd/manager.ts';
 import { createWatchdog } from './systemd/watchdog.ts';
+import { tellFailing } from './watch/failing.ts';
 import { createHealth, type HealthDeps } from './watch/health.ts';
 import { createStoreCare } from './watch/keeper.ts';
 import { createPulse, type Pulse } from './watch/pulse.ts';
@@ -267,6 +268,7 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
   });
   const watchdog = createWatchdog({
     ...{ clock, log, notifier: manager.notifier, stuck: watch.stuck },
+    note: () => tellFailing({ store, clock }, supervisor.health()),
     describe: () => headline(store.db, clock.now(), config),
   });
   const supervisor = createSupervisor([...workers, watchdog], {

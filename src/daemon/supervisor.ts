@@ -18,6 +18,8 @@ export interface WorkerHealth {
   readonly name: string;
   readonly state: 'running' | 'waiting' | 'stopped';
   readonly restarts: number;
+  /** In a row; none once it has run well for a while. */
+  readonly failures: number;
   readonly lastError: string | undefined;
   /** Milliseconds since it was last started. */
   readonly sinceStartMs: number;
@@ -42,9 +44,14 @@ interface Entry {
   readonly stop: AbortController;
   state: WorkerHealth['state'];
   restarts: number;
+  failures: number;
   lastError: string | undefined;
   startedAt: number;
   done: Promise<void>;
+}
+
+function failuresOf({ failures, state, startedAt }: Entry, clock: Clock): number {
+  return state === 'running' && clock.monotonic() - startedAt > HEALTHY_MS ? 0 : failures;
 }
 
 async function keepRunning(
@@ -63,6 +70,7 @@ async function keepRunning(
     } catch (thrown) {
       const error = toError(thrown);
       entry.lastError = error.message;
+      entry.failures = failuresOf(entry, clock) + 1;
       if (isStoreUnusable(error) || error instanceof ConfigError) {
         onFatal(error);
         break;
@@ -89,6 +97,7 @@ export function createSupervisor(
     stop: new AbortController(),
     state: 'stopped',
     restarts: 0,
+    failures: 0,
     lastError: undefined,
     startedAt: clock.monotonic(),
     done: Promise.resolve(),
@@ -111,12 +120,13 @@ export function createSupervisor(
 
   return {
     health: () =>
-      entries.map(({ worker, state, restarts, lastError, startedAt }) => ({
-        name: worker.name,
-        state,
-        restarts,
-        lastError,
-        sinceStartMs: clock.monotonic() - startedAt,
+      entries.map((entry) => ({
+        name: entry.worker.name,
+        state: entry.state,
+        restarts: entry.restarts,
+        failures: failuresOf(entry, clock),
+        lastError: entry.lastError,
+        sinceStartMs: clock.monotonic() - entry.startedAt,
       })),
     async run(signal) {
       const fatal = Promise.withResolvers<never>();

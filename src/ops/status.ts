@@ -1,6 +1,7 @@
 /** How the installation is, read from the database alone: works beside a daemon and without one. */
 import type { Config } from '../config/schema.ts';
 import { pulledStreams } from '../config/streams.ts';
+import { isJsonObject, tryParseJson } from '../lib/json.ts';
 import {
   type DecisionsStop,
   type OutboxStop,
@@ -25,6 +26,17 @@ export interface StreamStatus {
   readonly lastError: string | null;
 }
 
+interface FailingWorker {
+  readonly worker: string;
+  /** Epoch milliseconds. */
+  readonly since: number;
+  /** Of when it began. */
+  readonly error: string;
+}
+
+/** The incident of a worker that fails again and again. */
+export const WORKER_FAILING = { kind: 'worker_failing', entity: 'worker' } as const;
+
 export interface Status {
   /** Whether a daemon holds the lease now: what the database knows. */
   readonly daemon: { readonly running: boolean; readonly holder: string | null };
@@ -42,6 +54,8 @@ export interface Status {
   readonly openIncidents: number;
   /** The same by kind, such as `rules_invalid` or `reject_breaker`. */
   readonly incidents: Readonly<Record<string, number>>;
+  /** Parts of the daemon that fail again and again. */
+  readonly failingWorkers: readonly FailingWorker[];
   /** Deliveries whose hold has lasted its time and that wait for a person. */
   readonly holdsOverdue: number;
   /** Deliveries that a rule will reject, and that can still be stopped. */
@@ -133,6 +147,21 @@ async function openIncidentsByKind(db: Db): Promise<Record<string, number>> {
   return asRecord(rows);
 }
 
+async function readFailingWorkers(db: Db): Promise<FailingWorker[]> {
+  const rows = await db
+    .selectFrom('incident')
+    .select(['key', 'at', 'detail'])
+    .where('kind', '=', WORKER_FAILING.kind)
+    .where('resolved_at', 'is', null)
+    .orderBy('key')
+    .execute();
+  return rows.map(({ key, at, detail }) => {
+    const known = tryParseJson(detail);
+    const error = isJsonObject(known) ? String(known.error) : detail;
+    return { worker: key, since: at, error };
+  });
+}
+
 async function countRejects(db: Db): Promise<number> {
   const row = await db
     .selectFrom('reject_entry')
@@ -176,6 +205,7 @@ export async function readStatus(db: Db, now: number, freshnessMs: FreshnessMs):
     quarantined: await countOf(db, 'quarantine'),
     openIncidents: Object.values(incidents).reduce((sum, count) => sum + count, 0),
     incidents,
+    failingWorkers: await readFailingWorkers(db),
     holdsOverdue: incidents.hold_expired ?? 0,
     rejectsWaiting: await countRejects(db),
     decisionsStop: (await readDecisionsStop(db)) ?? null,

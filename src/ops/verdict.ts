@@ -56,6 +56,10 @@ export function verdictOf(found: Installation, config: Config): Verdict {
   const full = `full: ${resting.join(', ')} rest`;
   const findings: Finding[] = [
     ...critical(!found.daemon.running, 'the daemon does not run'),
+    ...found.failingWorkers.map(({ worker, since, error }): Finding => {
+      const text = `${worker} fails since ${new Date(since).toISOString()}: ${error}`;
+      return { grade: 'critical', text: text.split('\n').join(' ') };
+    }),
     ...critical(isFull, `the disk is ${full}`),
     ...critical(relay?.state === 'silent', 'no event comes while orders change'),
     ...warning(!isFull && resting.length > 0, `the disk is nearly ${full}`),

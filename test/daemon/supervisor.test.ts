@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { createSupervisor, type Worker } from '../../src/daemon/supervisor.ts';
+import { tellFailing } from '../../src/daemon/watch/failing.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { StoreError } from '../../src/lib/errors.ts';
 import { silentLogger } from '../../src/lib/log.ts';
+import { readStatus } from '../../src/ops/status.ts';
+import { temporaryStore } from '../support/store.ts';
 
 const STOP_MS_MAX = 20_000;
 
@@ -79,6 +82,37 @@ describe('the supervisor', () => {
     stop();
     await done;
     expect(clock.pending()).toBe(0);
+  });
+
+  it('shows in the status which worker keeps failing, and no more once it runs well', async () => {
+    const store = await temporaryStore();
+    const clock = manualClock();
+    let failures = 0;
+    const patient: Worker = {
+      name: 'patient',
+      async run(signal) {
+        failures += 1;
+        if (failures <= 3) throw new Error(`no way ${failures}`);
+        await whenAborted(signal);
+      },
+    };
+    const { supervisor, stop, done } = start([patient], clock);
+    const shown = async () => {
+      await tellFailing({ store, clock }, supervisor.health());
+      return (await readStatus(store.db, clock.now(), {})).failingWorkers;
+    };
+    await clock.advance(500);
+    expect(failures).toBe(2);
+    expect(await shown()).toEqual([]);
+    await clock.advance(1_000);
+    const failing = { worker: 'patient', since: clock.now(), error: 'no way 3' };
+    expect(await shown()).toEqual([failing]);
+    await clock.advance(60_000);
+    expect(await shown()).toEqual([failing]);
+    await clock.advance(3_000);
+    expect(await shown()).toEqual([]);
+    stop();
+    await done;
   });
 
   it('forgets the pauses of a worker that has run well for a while', async () => {

@@ -44,6 +44,10 @@ it('grades what is not fine, and puts the gravest first', async () => {
   ]);
   expect(told({ relay: RELAY })).toEqual(['critical', 'no event comes while orders change']);
   expect(told({ outbox: { in_doubt: 2, confirmed: 9 } })).toEqual(['warning', '2 pushes in doubt']);
+  const failing = { worker: 'sync', since: 0, error: 'no such\ntable' };
+  expect(told({ failingWorkers: [failing] })).toEqual([
+    ...['critical', 'sync fails since 1970-01-01T00:00:00.000Z: no such table'],
+  ]);
   expect(told({ outbox: { dead: 1 } })).toEqual(['warning', '1 pushes given up']);
   expect(told({ openIncidents: 3 })).toEqual(['warning', '3 incidents open']);
   expect(told({ quarantined: 4 })).toEqual(['warning', '4 rows in quarantine']);

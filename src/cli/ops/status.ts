@@ -53,6 +53,9 @@ function relayLine({ relay }: Status): string {
 function printStatus(output: Output, status: Installation): void {
   const { daemon, events } = status;
   output.line(`daemon      ${daemon.running ? `running (${daemon.holder})` : 'not running'}`);
+  for (const { worker, since, error } of status.failingWorkers) {
+    output.line(`worker      ${worker} FAILS since ${new Date(since).toISOString()}: ${error}`);
+  }
   output.line(`schema      ${status.schema}`);
   if (status.sendingPaused !== null) output.line(`sending     PAUSED: ${status.sendingPaused}`);
   if (status.decisionsStop !== null) {

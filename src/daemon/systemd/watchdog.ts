@@ -16,6 +16,8 @@ export interface WatchdogDeps {
   readonly notifier: Notifier;
   /** Names of the workers that make no progress. */
   readonly stuck: () => readonly string[];
+  /** Puts down which workers fail, for who looks at the status. */
+  readonly note: () => Promise<void>;
   /** One useful line about the installation. */
   readonly describe: () => Promise<string>;
 }
@@ -39,6 +41,9 @@ export function createWatchdog(deps: WatchdogDeps): Worker {
     name: 'watchdog',
     async run(signal) {
       while (!signal.aborted) {
+        await deps.note().catch((error: unknown) => {
+          log.error({ err: toError(error) }, 'cannot note which workers fail');
+        });
         const stuck = deps.stuck();
         if (stuck.length > 0) {
           log.error({ stuck }, 'workers make no progress');

@@ -62,6 +62,7 @@ it('feeds the watchdog while workers make progress, and starves it when one is s
   const watchdog = createWatchdog({
     ...{ clock, log, notifier },
     stuck: () => pulse.stuck(supervisor.health()),
+    note: async () => undefined,
     describe: async () => 'fine',
   });
   const supervisor = createSupervisor([idle, stuck, watchdog], { clock, log, stopMsMax: 1_000 });
@@ -94,7 +95,7 @@ it('takes a worker for stuck by its own silence alone', async () => {
     name: string,
     state: 'running' | 'waiting' = 'running',
     sinceStartMs = STUCK_MS * 9,
-  ) => ({ name, state, sinceStartMs, restarts: 0, lastError: undefined });
+  ) => ({ name, state, sinceStartMs, restarts: 0, failures: 0, lastError: undefined });
   const stuck = () => pulse.stuck([of('later'), of('woken'), of('waits', 'waiting'), of('begun')]);
   for (const name of names) pulse.clockOf(name).now();
   pulse.clockOf('later').after(STUCK_MS * 2, () => undefined);
