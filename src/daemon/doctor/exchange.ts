@@ -9,6 +9,7 @@ import { bad, type Finding, fine, odd } from './finding.ts';
 
 const OTHERS = 0o007;
 const GROUP_ENTERS = 0o010;
+const GROUP_WRITES = 0o020;
 
 function mayWrite(path: string): boolean {
   try {
@@ -19,11 +20,18 @@ function mayWrite(path: string): boolean {
   }
 }
 
-function checkModes(path: string, mode: number): Finding[] {
+function checkModes({ dataDir }: Config, path: string, mode: number): Finding[] {
   if ((mode & OTHERS) !== 0) {
     return [odd('exchange', `other users may open ${path}`, `chmod o= ${path}`)];
   }
-  const isShared = (statSync(dirname(path)).mode & GROUP_ENTERS) !== 0;
+  const folder = dirname(path);
+  const folderMode = statSync(folder).mode;
+  const isShared = (folderMode & GROUP_ENTERS) !== 0;
+  // Whom an administrator lets into the data folder is there to read.
+  if (isShared && folder !== dataDir && (folderMode & GROUP_WRITES) === 0) {
+    // SQLite makes its journal beside the file.
+    return [odd('exchange', `the group of ${folder} may not write in it`, `chmod g+w ${folder}`)];
+  }
   if (!isShared || (mode & EXCHANGE_MODE) === EXCHANGE_MODE) return [];
   return [odd('exchange', `the group of ${path} may not write it`, `chmod 660 ${path}`)];
 }
@@ -48,7 +56,7 @@ export function checkExchange(config: Config): Finding[] {
     const text = `${path} is ${stat ? 'empty' : 'not there'}: the ERP cannot hand in by it`;
     return [odd('exchange', text, 'the daemon makes it, or says in its log why it cannot')];
   }
-  const modes = checkModes(path, stat.mode);
+  const modes = checkModes(config, path, stat.mode);
   try {
     inspectExchange(path, systemClock());
   } catch (error) {
