@@ -99,6 +99,17 @@ describe('a request that is no event of ours', () => {
     },
   );
 
+  it('tells how far the clocks are apart, if the relay has signed it (R9)', async () => {
+    const clock = { ...systemClock(), now: () => FIRST_SENT_AT };
+    const inbox = await startInbox({ clock });
+    const send = async (key: string, at: number): Promise<number | undefined> => {
+      expect((await inbox.post('{}', sign('{}', { key, at }))).status).toBe(401);
+      return inbox.meter.stats().clockOffsetMs;
+    };
+    expect(await send(OTHER_KEY, FIRST_SENT_AT - 900_000)).toBeUndefined();
+    expect(await send(KEY, FIRST_SENT_AT - 400_000)).toBe(400_000);
+  });
+
   it('because it is of 2 MiB is answered 413, and the next one is served (L4)', async () => {
     const inbox = await startInbox();
     const big = Buffer.alloc(2 * 1_048_576, 'x');
@@ -203,6 +214,13 @@ describe('when the event cannot be kept', () => {
     expect(await inbox.store.db.selectFrom('webhook_event').selectAll().execute()).toEqual([]);
     await inbox.store.db.schema.alterTable('gone').renameTo('refresh').execute();
     expect((await inbox.post(deliveryCreated(1))).status).toBe(204);
+  });
+
+  it('a mistake of ours is no mistake of the relay (R6)', async () => {
+    const accept = () => Promise.reject(new TypeError('undefined is not a function'));
+    const inbox = await startInbox({ journal: { accept } });
+    const answer = await inbox.post(deliveryCreated(1));
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '30']);
   });
 });
 

@@ -59,6 +59,9 @@ describe('a replay', () => {
     const { store, events, waiting, nudges } = await start([...bodies, '{"type":"ping"}', '{']);
     const plan = await replayEvents(store, { since: 0 }, { write: false, now: 1 });
     expect(plan).toEqual({ events: 452, orders: 7, withoutOrder: 2, newlyUnderstood: 450 });
+    const rows = await store.db.selectFrom('webhook_event').select('event_id').execute();
+    const ids = rows.map(({ event_id }) => event_id);
+    expect(await replayEvents(store, { ids }, { write: false, now: 1 })).toEqual(plan);
     expect(await waiting()).toEqual([]);
     expect(await events.replay({ since: 0 }, ASKER)).toEqual(plan);
     expect(await waiting()).toHaveLength(7);

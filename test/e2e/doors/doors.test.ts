@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { Secret } from '../../../src/lib/secret.ts';
 import { until } from '../../support/house.ts';
 import { openDoors, receiptSchema, TOKEN } from './house.ts';
 
@@ -100,6 +101,27 @@ describe('the HTTP door', () => {
     await sql`alter table not_to_be_read rename to outbox_attempt`.execute(db);
     expect([status, body.message]).toEqual([503, 'it is not known whether anything was taken']);
     expect((await house.post('/api/orders', payload)).status).toBe(200);
+  });
+
+  it('does not say it either when the database fails', async () => {
+    const house = await openDoors({ 'outbox.stop': true });
+    await sql`create trigger refuse after insert on outbox begin
+      select raise(abort, 'no'); end`.execute(house.daemon.store.db);
+    const payload = { reference: 'SO-1', ...house.order() };
+    const { status, body } = await house.post('/api/orders', payload);
+    expect([status, body.code]).toEqual([503, 'intake.later']);
+  });
+
+  it('gives each program Idempotency-Keys of its own', async () => {
+    const other = 'the-token-of-the-shop-0123456789';
+    const programs = Object.entries({ erp: TOKEN, shop: other });
+    const clients = programs.map(([name, token]) => ({ name, token: new Secret('token', token) }));
+    const house = await openDoors({ 'outbox.stop': true, 'intake.clients': clients });
+    for (const [name, token] of programs) {
+      const headers = { 'idempotency-key': 'a', authorization: `Bearer ${token}` };
+      const payload = { reference: `by-${name}`, ...house.order() };
+      expect((await house.post('/api/orders', payload, headers)).status, name).toBe(202);
+    }
   });
 
   it('says that this request took nothing while the disk is too full', async () => {

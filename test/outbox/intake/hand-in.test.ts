@@ -72,9 +72,17 @@ it('finds a document by its reference among those of its kind', async () => {
 });
 
 it('takes two spellings of one letter in a reference for one', async () => {
-  const { handIn } = await openIntake();
-  const all = await handIn(delivered('M\u00fc'), delivered('Mu\u0308'));
-  expect(all.map(codeOf)).toEqual(['document 1', 'document 1']);
+  const { store, handIn } = await openIntake();
+  const [one, other] = ['M\u00fc', 'Mu\u0308'];
+  const both = delivered(other, { ...order(), reference: one });
+  const all = await handIn(delivered(one), delivered(other), both);
+  expect(all.map(codeOf)).toEqual(['document 1', 'document 1', 'document 1']);
+  expect(await findDocument(store.db, 'order', other)).toBe(1);
+  const refunds = [one, other].map((orderReference): Delivered => {
+    const payload = { orderReference, lines: REFUND.lines };
+    return { ...delivered('R-1', payload), kind: 'pending_refund' };
+  });
+  expect((await handIn(...refunds)).map(codeOf)).toEqual(['document 2', 'document 2']);
 });
 
 it('refuses a reference by which nobody could find the document again', async () => {
