@@ -133,6 +133,19 @@ describe('of each change it is recorded', () => {
     expect(await day.sightings()).toMatchObject([{ late_ms: 10 * MINUTE, verdict: 'announced' }]);
   });
 
+  it.each([
+    ['of long ago', -3 * 24 * 60],
+    ['still to come', 10],
+  ])('how late its event was, where the service names a time %s', async (_, minutes) => {
+    const day = await shop();
+    await wait(day, 4 * 24 * 60);
+    const createdAt = new Date(day.clock.now() + minutes * MINUTE).toISOString();
+    await day.event('msg_1', 7);
+    await day.found('refresh:event:msg_1', 7, { createdAt });
+    await day.lossMeter.look();
+    expect(await day.sightings()).toMatchObject([{ late_ms: 200 }]);
+  });
+
   it('how late its event was, and not how old the thing is that it changed', async () => {
     const day = await shop();
     await wait(day, 60);
@@ -157,6 +170,8 @@ describe('of each change it is recorded', () => {
     await day.event('msg_1', 7);
     await day.lossMeter.look();
     expect(await day.sightings()).toMatchObject([{ event_id: 'msg_1', verdict: 'late' }]);
+    const missed = await listMissed(day.store.db, { since: 0, limit: 9, lateAfterMs: 60 * MINUTE });
+    expect(missed).toMatchObject([{ orderId: 7, verdict: 'late', eventId: 'msg_1' }]);
   });
 
   it('that its event never came', async () => {
@@ -215,10 +230,14 @@ describe('of each change it is recorded', () => {
 
   it('that an event of long before tells nothing of it', async () => {
     const day = await shop();
+    // Sweeps that could not read before or after these say nothing either.
+    await day.end(await day.begin(), 'failed');
     await day.sweep();
     await day.event('msg_1', 7);
+    await day.end(await day.begin(), 'partial');
     await wait(day, 6);
     await day.sweep(7);
+    await day.end(await day.begin(), 'failed');
     await day.lossMeter.look();
     expect(await day.sightings()).toMatchObject([{ event_id: null, verdict: null }]);
   });
@@ -234,6 +253,31 @@ describe('of each change it is recorded', () => {
     await wait(day, 16);
     expect(await day.lossMeter.look()).toMatchObject({ announced: 3, lost: 1, state: 'unknown' });
     expect(await incidents(day)).toEqual([]);
+  });
+
+  it('that its event came right before the sweep before, while the service was away', async () => {
+    const day = await shop();
+    await day.event('msg_7', 7);
+    await wait(day, 1);
+    await day.sweep();
+    await day.end(await day.begin(), 'failed');
+    await wait(day, 2);
+    await day.sweep(7);
+    await day.lossMeter.look();
+    expect(await day.sightings()).toMatchObject([{ event_id: 'msg_7', verdict: 'announced' }]);
+  });
+
+  it('since the last sweep of either kind that saw everything', async () => {
+    const day = await shop();
+    await day.sweep();
+    await wait(day, 10);
+    await day.end(await day.begin('ordersFull'));
+    await wait(day, 2);
+    await day.end(await day.begin(), 'partial');
+    await wait(day, 1);
+    await day.sweep(7);
+    await day.lossMeter.look();
+    expect(await day.sightings()).toMatchObject([{ late_ms: 3 * MINUTE }]);
   });
 
   it('since the sweep before, where it is no birth, or one of long ago', async () => {
@@ -459,6 +503,31 @@ describe('what does not count', () => {
     expect((await day.sightings()).at(-1)).toMatchObject({ order_id: 7, verdict });
   });
 
+  it('against the relay is no miss of another type, or of another time', async () => {
+    const day = await shop();
+    await day.sweep();
+    await wait(day, 10);
+    await day.sweep(9);
+    await day.lossMeter.look();
+    await day.event('msg_1', 1);
+    await day.event('msg_2', 2, 'sales_order.order_created');
+    await wait(day, 10);
+    await day.found('refresh:event:msg_1', 1);
+    const run = await day.begin();
+    await day.order(`run:${run}`, 5);
+    await day.end(run);
+    await day.lossMeter.look();
+    await wait(day, 31 * 24 * 60);
+    await day.event('msg_3', 3, 'sales_order.order_created');
+    await day.sweep();
+    for (const delivery of [7, 8]) {
+      await wait(day, 10);
+      await day.sweep(delivery);
+      await day.lossMeter.look();
+    }
+    expect((await day.sightings()).slice(-2)).toMatchObject([{ verdict: null }, { verdict: null }]);
+  });
+
   it('against the relay is a change also after the clock was ahead for a while', async () => {
     const day = await shop();
     await day.sweep();
@@ -470,10 +539,27 @@ describe('what does not count', () => {
     await day.sweep();
     await day.event('msg_2', 2);
     await day.event('msg_3', 3, 'sales_order.order_created');
+    for (const delivery of [7, 8]) {
+      await wait(day, 10);
+      await day.sweep(delivery);
+      await day.lossMeter.look();
+    }
+    expect((await day.sightings()).slice(-2)).toMatchObject([{ verdict: null }, { verdict: null }]);
+  });
+
+  it('against the relay is a change of a type that came last among thousands', async () => {
+    const day = await shop();
+    await day.sweep();
+    await sql`with recursive n(i) as (select 1 union all select i + 1 from n where i < 2500)
+      insert into webhook_event
+        (event_id, received_at, sent_at, type, order_id, body, secret_name, outcome)
+        select 'old_' || i, i, i, 'sales_order.order_created', i, x'7b7d', 'a', 'refresh' from n
+    `.execute(day.store.db);
+    await day.event('msg_1', 1);
     await wait(day, 10);
     await day.sweep(7);
     await day.lossMeter.look();
-    expect((await day.sightings()).at(-1)).toMatchObject({ order_id: 7, verdict: null });
+    expect(await day.sightings()).toMatchObject([{ verdict: null }]);
   });
 
   it('is an order that only changed its lines', async () => {
@@ -644,6 +730,17 @@ describe('silence (R12)', () => {
     expect(await day.lossMeter.look()).toMatchObject({ state: 'silent' });
     await day.event('msg_2', 2);
     expect(await day.lossMeter.look()).toMatchObject({ silentSince: null });
+  });
+
+  it('is noticed though the clock was ahead when we began to listen', async () => {
+    const day = await shop();
+    day.clock.step(-12 * 60 * MINUTE);
+    await day.lossMeter.look();
+    await day.sweep();
+    await wait(day, 10);
+    await day.sweep(11, 12, 13);
+    await wait(day, 10);
+    expect(await day.lossMeter.look()).toMatchObject({ state: 'silent' });
   });
 
   it('is no alarm while nothing happens at all, however long', async () => {
