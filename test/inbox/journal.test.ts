@@ -216,6 +216,17 @@ describe('the list of orders to read', () => {
     // An order that waits already is packed: it passes the others, though its wish is not new.
     await b.journal.accept(event('msg_3b', deliveryCreated(3)));
     expect(await due()).toEqual([3, 4, 2, 1]);
+    // The next sweep goes by: what an event asked for stays before it.
+    const next = [1, 2].map((orderId) => ({ orderId, cause: 'sweep:2' }));
+    await b.store.transaction((tx) => requestRefreshes(tx, next, b.clock.now()));
+    expect(await due()).toEqual([3, 4, 2, 1]);
+    const causes = await b.store.db
+      .selectFrom('refresh')
+      .select('cause')
+      .where('order_id', 'in', [1, 2])
+      .orderBy('order_id')
+      .execute();
+    expect(causes).toEqual([{ cause: 'sweep:2' }, { cause: 'event:msg_2' }]);
   });
 
   it('lets nothing wait for ever behind packed deliveries', async () => {

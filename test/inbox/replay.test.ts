@@ -9,6 +9,7 @@ import {
 import { traceEvent } from '../../src/inbox/overview.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { writePendingRefunds } from '../../src/mirror/refund.ts';
+import { writeState } from '../../src/store/state.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { notePlans } from '../support/plans.ts';
 import { temporaryStore } from '../support/store.ts';
@@ -96,6 +97,9 @@ describe('a replay', () => {
     // Once: a start with the same types looks at nothing.
     await sql`update webhook_event set outcome = 'stored', order_id = null`.execute(store.db);
     expect(await replayAfterUpgrade(store, clock)).toBe(0);
+    // The program before this one knew other types.
+    await writeState(store.db, 'inbox_types', 'other types', clock);
+    expect(await replayAfterUpgrade(store, clock)).toBe(1);
   });
 
   it('finds an order where an older program knew the type and not its place', async () => {

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { RefusedError } from '../../src/lib/errors.ts';
@@ -65,12 +66,25 @@ describe('a walk over the orders', () => {
   });
 
   it('ends at the first page below which everything is known and closed', async () => {
-    const { runOrders, requests, reference } = await start();
+    const { runOrders, requests, reference, read, store } = await start();
     await runOrders();
+    // Closed are also canceled ones; and their own read may have been the last to change them.
+    await sql`update sales_order set completed = 0, status = 'canceled'
+      where order_id = (select min(order_id) from sales_order)`.execute(store.db);
+    await sql`update sales_order set details_read_at = changed_at`.execute(store.db);
     reference.edge.journal.clear();
+    read.length = 0;
     const again = await runOrders();
     expect(again).toMatchObject({ outcome: 'complete', changed: 0 });
     expect(requests(LIST)).toHaveLength(1);
+    const open = await store.db
+      .selectFrom('sales_order')
+      .select('order_id as orderId')
+      .where('completed', '=', 0)
+      .where('status', '!=', 'canceled')
+      .orderBy('order_id')
+      .execute();
+    expect(read).toMatchObject(open);
   });
 
   it('leaves no gap behind a walk that broke off between new orders and known ones', async () => {
