@@ -44,7 +44,7 @@ async function startDesk(count: number) {
     });
   const { deliveries } = reference.world.book;
   const statusOf = (id: number) => deliveries.get(id)?.status;
-  return { ...house, db, deliveries, held, statusOf, pushed };
+  return { ...house, reference, db, deliveries, held, statusOf, pushed };
 }
 
 describe('acting on deliveries from the command line', () => {
@@ -113,5 +113,29 @@ describe('acting on deliveries from the command line', () => {
     const shown = await call('deliveries', 'show', a);
     expect(shown.stdout).toContain('7\\npaid (');
     expect(shown.stdout).toMatch(/said hold at[\s\S]*wait \[the service refused it \(409\)/);
+  });
+
+  it('sends nothing while the decisions are stopped, and goes on after it', async () => {
+    const { call, db, held, reference, statusOf } = await startDesk(1);
+    const id = held[0]?.orderDeliveryId ?? 0;
+    expect(await call('decisions', 'stop', '--reason', 'prices')).toMatchObject({ code: 0 });
+    expect(await call('deliveries', 'accept', String(id), '--reason', 'seen')).toMatchObject({
+      code: 0,
+    });
+    // By the time that others are decided, it would have left.
+    for (const seed of [2, 3, 4]) {
+      placeOrder(reference, seed);
+      await until('the next decision', async () => {
+        const decided = await db.selectFrom('decision').select('decision_id').execute();
+        return decided.length > seed || undefined;
+      });
+    }
+    expect(statusOf(id)).toBe('pending');
+    const rows = await db.selectFrom('outbox').select('state').execute();
+    expect(rows).toEqual([{ state: 'queued' }]);
+    expect(await call('decisions', 'resume', '--reason', 'they are right')).toMatchObject({
+      code: 0,
+    });
+    await until('the accept', () => statusOf(id) === 'accepted' || undefined);
   });
 });
