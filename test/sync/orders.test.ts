@@ -149,6 +149,19 @@ describe('a walk over the orders', () => {
     expect(left.map(({ raw }) => JSON.parse(raw).orderId)).toEqual([-1]);
   });
 
+  it('is complete though a row of a delivery stays as bad as was told before', async () => {
+    const { runOrders, store } = await start();
+    const bad = [{ raw: { orderId: -1, status: 1 }, path: 'status', reason: 'no' }];
+    const run = async (runId: number) => {
+      const provenance = { source: `refresh:sweep:${runId}`, readSeq: runId, at: runId };
+      await store.transaction((tx) => quarantineRows(tx, 'delivery', bad, provenance));
+      return runOrders();
+    };
+    const reason = '1 rows of deliveries or refunds were quarantined';
+    expect(await run(1)).toMatchObject({ outcome: 'partial', reason });
+    expect(await run(2)).toMatchObject({ outcome: 'complete' });
+  });
+
   it('goes on with a sweep that was cut off, and reads no order twice', async () => {
     const { runOrders, read, store } = await start();
     await runOrders();
