@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { until } from '../../support/house.ts';
@@ -54,5 +63,29 @@ describe('the drop folder', () => {
     await receipt('done/last.json');
     const taken = await store.db.selectFrom('outbox').select('reference').execute();
     expect(taken).toEqual([{ reference: 'SO-LAST' }]);
+  });
+
+  it.each([
+    ['over it', 'a.json'],
+    ['beside it and renames it', 'b.tmp'],
+  ])('takes what somebody writes %s while it is taken, of the same size', async (_, name) => {
+    let times = 0;
+    const house = await openFolder(undefined, () => {
+      times += 1;
+      if (times > 1) return;
+      const path = join(house.folder, 'a.json');
+      const { atime, mtime } = statSync(path);
+      writeFileSync(join(house.folder, name), envelope('SO-2'));
+      if (name === 'a.json') return;
+      utimesSync(join(house.folder, name), atime, mtime);
+      renameSync(join(house.folder, name), path);
+    });
+    house.drop('a.json', envelope('SO-1'));
+    // A time that can be written again as it is.
+    utimesSync(join(house.folder, 'a.json'), 1_700_000_000, 1_700_000_000);
+    house.start();
+    const taken = house.store.db.selectFrom('outbox').select('reference').orderBy('outbox_id');
+    await until('both', async () => (await taken.execute()).length === 2 || undefined);
+    expect(await taken.execute()).toEqual([{ reference: 'SO-1' }, { reference: 'SO-2' }]);
   });
 });

@@ -96,6 +96,17 @@ it('shows how documents move also while others of their file are open', async ()
   expect(states('done/a.json')).toEqual(['refused 1', 'queued 1']);
 });
 
+it('shows the last end at once, however short after the one before', async () => {
+  const { store, looks, write, states } = await timedFolder();
+  write('a.json', `${envelope('SO-1')}\n${envelope('SO-2')}`);
+  await looks(2);
+  for (const id of [1, 2]) {
+    await endDocument(store, id, 'refused', { last_error: 'sold out' });
+    await looks(1);
+  }
+  expect(states('done/a.json')).toEqual(['refused 1', 'refused 1']);
+});
+
 it('shows an end that came while the receipt was written', async () => {
   const { store, looks, write, states } = await timedFolder();
   const { rename } = fs;
