@@ -196,6 +196,19 @@ it('says that one is absent once its quiet time is over, and no doubt stays', as
   expect(await found()).toMatchObject({ ...gone, state: 'queued', due_at: clock.now() });
 });
 
+it.each(['queued', 'sending', 'sent', 'confirmed', 'refused', 'canceled'] as const)(
+  'lets nobody say what became of one that is %s',
+  async (state) => {
+    const ended_at = ['confirmed', 'refused', 'canceled'].includes(state) ? 1 : null;
+    const { desk, found, audit } = await deskWith({ state, ended_at });
+    for (const saying of [{ as: 'absent' }, CONFIRMED] as const) {
+      const refused = { code: 'outbox.wrong_state' };
+      await expect(desk.resolve(1, saying, WHO)).rejects.toMatchObject(refused);
+    }
+    expect([await found(), await audit()]).toMatchObject([{ state }, []]);
+  },
+);
+
 it('remembers which refund is not ours, whatever was seen after it', async () => {
   const { store, desk } = await deskWith({ kind: 'pending_refund', state: 'in_doubt' });
   const look = (at: number, found: 'unclear' | 'no', detail: object) => {
