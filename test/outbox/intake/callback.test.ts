@@ -56,6 +56,18 @@ describe('the callback command', () => {
     });
   });
 
+  it('is told of an end that came while it was told of the one before', async () => {
+    const waiting = 'while [ ! -e go ]; do sleep 0.01; done';
+    const { store, folder, row } = await ended(`echo x >> tries; ${waiting}`);
+    const tries = join(folder, 'tries');
+    await until('the first', () => existsSync(tries) || undefined);
+    const again = store.db.updateTable('intake');
+    await again.set((eb) => ({ callback_due_at: eb('callback_due_at', '+', 1) })).execute();
+    writeFileSync(join(folder, 'go'), '');
+    await until('told', async () => (await row()).callback_due_at === null || undefined);
+    expect(readFileSync(tries, 'utf8')).toBe('x\nx\n');
+  });
+
   it('does not wait until a clock that was set back has caught up', async () => {
     const ahead = manualClock(systemClock().now() + 86_400_000);
     const script = 'test -e second || exit 1';
