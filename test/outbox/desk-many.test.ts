@@ -71,6 +71,18 @@ it('cancels many, or none of them', async () => {
   expect(planned.times(/./)).toBeLessThan(20);
 });
 
+it('touches none where there are more than anybody can have counted', async () => {
+  const { store, desk, audit } = await deskWithRows();
+  await sql`with recursive n(i) as (select 1001 union all select i + 1 from n where i < 10801)
+    insert into outbox (outbox_id, kind, lane, reference, body, body_hash, state, due_at, attempts,
+      created_at, ended_at, cause)
+    select i, 'order', 'order/' || i, 'R' || i, '{}', '', 'dead', 0, 1, 0, 1, 'test' from n
+  `.execute(store.db);
+  const all = { filter: { state: 'dead' }, expect: 10_000 } as const;
+  await expect(desk.cancel(all, WHO)).rejects.toThrow(RefusedError);
+  expect(await audit()).toEqual([]);
+});
+
 it('says of many that they are absent, each with what the last look at it found', async () => {
   const { store, planned, desk, states, audit } = await deskWithRows();
   expect(await desk.resolveAbsent(IN_DOUBT, WHO)).toEqual({ rows: ROWS, left: [] });
