@@ -148,6 +148,10 @@ describe('the refresher', () => {
     await bench.store.transaction((tx) => requestRefreshes(tx, sweep, bench.clock.now()));
     bench.refresher.nudge();
     await eventually(() => expect(requests).toMatchObject([{ priority: 'pull' }]));
+    const push = [{ orderId: 2, cause: 'push:1' }];
+    await bench.store.transaction((tx) => requestRefreshes(tx, push, bench.clock.now()));
+    bench.refresher.nudge();
+    await eventually(() => expect(requests[1]).toMatchObject({ priority: 'read' }));
   });
 
   it('does not look through all that waits for each read, and reads an event next', async () => {
