@@ -1,25 +1,32 @@
 /**
  * The long versions of the tests, as a command:
  *
- *   npm run campaign                       both, at their full size, which takes hours
- *   npm run campaign -- pull [options]     test/sync/campaign/run.ts
- *   npm run campaign -- outbox [options]   test/outbox/campaign/run.ts
+ *   npm run campaign                          all, at their full size, which takes hours
+ *   npm run campaign -- pull [options]        test/sync/campaign/run.ts
+ *   npm run campaign -- decisions [options]   test/decisions/campaign/run.ts
+ *   npm run campaign -- outbox [options]      test/outbox/campaign/run.ts
  */
 import { EXIT } from '../src/lib/errors.ts';
 
+const CAMPAIGNS = new Map([
+  ['pull', () => import('./sync/campaign/run.ts')],
+  ['decisions', () => import('./decisions/campaign/run.ts')],
+  ['outbox', () => import('./outbox/campaign/run.ts')],
+]);
 const { argv } = process;
 const name = argv[2] ?? '';
-const campaigns = new Set(name === '' ? ['pull', 'outbox'] : [name]);
+const names = name === '' ? [...CAMPAIGNS.keys()] : [name];
 
 // Each reads its own options.
 argv.splice(2, 1);
-if (campaigns.has('pull')) await import('./sync/campaign/run.ts');
-else if (!campaigns.has('outbox')) {
-  process.stderr.write(`there is no campaign ${name}: pull or outbox\n`);
-  process.exitCode = EXIT.usage.code;
+let failed = false;
+for (const one of names) {
+  const run = CAMPAIGNS.get(one);
+  if (run) await run();
+  else {
+    process.stderr.write(`there is no campaign ${one}: ${[...CAMPAIGNS.keys()].join(', ')}\n`);
+    process.exitCode = EXIT.usage.code;
+  }
+  failed ||= process.exitCode === 1;
 }
-if (campaigns.has('outbox')) {
-  const failed = process.exitCode === 1;
-  await import('./outbox/campaign/run.ts');
-  if (failed) process.exitCode = 1;
-}
+if (failed) process.exitCode = 1;

@@ -1,0 +1,114 @@
+/**
+ * A clock that jumps to the next timer as soon as nothing is under way outside of its time, so that
+ * a day of a whole daemon and of the service beside it takes seconds: requests between the two take
+ * no time at all.
+ */
+import { subscribe } from 'node:diagnostics_channel';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type Clock, manualClock } from '../../../src/lib/clock.ts';
+
+export interface CalmClock extends Clock {
+  /** Epoch ms. Runs what falls due until then, in order. */
+  runUntil(at: number): Promise<void>;
+  /** Time goes on while somebody works on something that may need it. */
+  during<T>(work: Promise<T>): Promise<T>;
+}
+
+/** Real time after which a request is taken for one that waits for the simulated time. */
+const STUCK_MS = 1_000;
+const requests = new Set<unknown>();
+let touched = 0;
+
+function requestOf(message: unknown): unknown {
+  return typeof message === 'object' && message !== null && 'request' in message
+    ? message.request
+    : undefined;
+}
+
+// Of every client of this process, the relay and the commands included.
+subscribe('undici:request:create', (message) => {
+  requests.add(requestOf(message));
+  touched += 1;
+});
+for (const end of ['undici:request:trailers', 'undici:request:error']) {
+  subscribe(end, (message) => {
+    requests.delete(requestOf(message));
+    touched += 1;
+  });
+}
+
+const OUTSIDE = /^(?:FSReq|TCPConnect|Process)/;
+
+function isOutside(): boolean {
+  return requests.size > 0 || process.getActiveResourcesInfo().some((name) => OUTSIDE.test(name));
+}
+
+async function calm(): Promise<void> {
+  const real = performance.now.bind(performance);
+  let seen = touched;
+  let since = real();
+  for (let quiet = 0; quiet < 3; ) {
+    await nextTurn();
+    if (touched !== seen) {
+      seen = touched;
+      since = real();
+    }
+    quiet = isOutside() ? 0 : quiet + 1;
+    if (real() - since > STUCK_MS) return;
+  }
+}
+
+/** Loops that only ask whether somebody has handed something in, which takes most of a day. */
+const IDLE_LOOKS_MS = new Set([400, 500]);
+const IDLE_LOOK_MS = 30_000;
+
+export function calmClock(startsAt: number): CalmClock {
+  const base = manualClock(startsAt);
+  const due: number[] = [];
+  const slow = (ms: number): number => (IDLE_LOOKS_MS.has(ms) ? IDLE_LOOK_MS : ms);
+  const after: Clock['after'] = (ms, task) => {
+    due.push(base.monotonic() + Math.max(slow(ms), 0));
+    return base.after(slow(ms), task);
+  };
+  const runUntil = async (at: number): Promise<void> => {
+    await calm();
+    for (;;) {
+      const now = base.monotonic();
+      const next = due.reduce(
+        (least, one) => (one < least ? one : least),
+        Number.POSITIVE_INFINITY,
+      );
+      const left = at - base.now();
+      if (next - now > left) break;
+      for (let index = due.length - 1; index >= 0; index -= 1) {
+        if ((due[index] ?? 0) <= next) due.splice(index, 1);
+      }
+      await base.advance(Math.max(0, next - now));
+      await calm();
+    }
+    await base.advance(Math.max(0, at - base.now()));
+    await calm();
+  };
+  return {
+    now: () => Math.floor(base.now()),
+    monotonic: base.monotonic,
+    after,
+    sleep(ms, signal) {
+      due.push(base.monotonic() + Math.max(slow(ms), 0));
+      return base.sleep(slow(ms), signal);
+    },
+    runUntil,
+    async during(work) {
+      let isOver = false;
+      const over = (): void => {
+        isOver = true;
+      };
+      work.then(over, over);
+      while (!isOver) {
+        await nextTurn();
+        await runUntil(base.now() + 20);
+      }
+      return work;
+    },
+  };
+}

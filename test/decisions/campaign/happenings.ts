@@ -1,0 +1,244 @@
+/** What may happen in a seed: at the service, here, at the ERP, to the network, to the daemon. */
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import type { Random } from '../../../src/lib/chance.ts';
+import { drawOrder } from '../../../src/reference/life/arrivals.ts';
+import type { Delivery } from '../../../src/reference/world/trade/orders.ts';
+import type { CalmClock } from './calm-clock.ts';
+import { ACCOUNTS, type CampaignHouse } from './house.ts';
+import { REJECTS } from './rules.ts';
+import type { Act, Truth } from './truth.ts';
+
+export interface Life {
+  readonly clock: CalmClock;
+  readonly random: Random;
+  readonly house: CampaignHouse;
+  readonly truth: Truth;
+}
+
+const REASON = ['--reason', 'agreed'];
+const EVER = ['--since', '2026-01-01T00:00:00Z', '--until', '2027-01-01T00:00:00Z'];
+/** What is older has mostly ended. */
+const LATEST = 25;
+
+function place({ house, random }: Life): void {
+  const { world } = house.reference;
+  const orderId = world.book.orders.nextId();
+  const drawn = drawOrder(world, { seed: 7, orderId, preOrderShare: 0 });
+  const quantity = random.pick([3, 8, 9, 12, 13, 20, 30, 31, random.int(1, 40)]);
+  const lines = drawn.lines.slice(0, 1).map((line) => ({ ...line, quantity }));
+  world.trade.place({ ...drawn, lines, comment: random.chance(0.2) ? 'keep' : '' });
+}
+
+function someDelivery({ house, random }: Life): Delivery | undefined {
+  const open = house.reference.world.book.deliveries.all
+    .slice(-LATEST)
+    .filter(({ status, shippedAt }) => !shippedAt && /^(?:pending|accepted)$/.test(status));
+  return open.length === 0 ? undefined : random.pick(open);
+}
+
+function actAtService(life: Life): void {
+  const { truth, house, random } = life;
+  const { trade } = house.reference.world;
+  const delivery = someDelivery(life);
+  if (!delivery) return;
+  if (delivery.status === 'pending' && random.chance(0.3)) {
+    // Done and undone before anybody has looked: as if it had not been.
+    const acts = truth.acts(delivery.orderDeliveryId);
+    const before = acts.length;
+    truth.outside(() => {
+      trade.moveDelivery(delivery, 'accepted', 'client');
+      trade.moveDelivery(delivery, 'pending', 'client');
+    });
+    acts.length = before;
+    return;
+  }
+  const wanted = random.chance(0.7) ? 'accepted' : 'rejected';
+  const to = delivery.status === 'accepted' ? 'pending' : wanted;
+  truth.outside(() => trade.moveDelivery(delivery, to, 'client'));
+}
+
+type Words = readonly [action: Act['action'], ...words: string[]];
+
+function wordsFor({ random }: Life, { orderDeliveryId, deliveryNo }: Delivery): Words {
+  const id = String(orderDeliveryId);
+  const release = ['deliveries', 'release', id, '--why', 'checked'];
+  return random.pick<Words>([
+    ['accept', 'deliveries', 'accept', id],
+    ['reject', 'deliveries', 'reject', id, '--yes-reject', deliveryNo],
+    ['hold', 'deliveries', 'hold', id],
+    ['hold', 'rules', 'stop', id],
+    // Released, but not to the rules, it stays with people.
+    ['hold', ...release],
+    ['release', ...release, '--to-rules'],
+  ]);
+}
+
+async function actHere(life: Life): Promise<void> {
+  const { house, truth, clock } = life;
+  const delivery = someDelivery(life);
+  if (!delivery) return;
+  const acts = truth.acts(delivery.orderDeliveryId);
+  const [action, ...words] = wordsFor(life, delivery);
+  // It may be carried out before its answer is read.
+  const asked: Act = { by: 'asked', action, at: clock.now() };
+  acts.push(asked);
+  const { code } = await house.command(...words, ...REASON);
+  if (code === 0) acts.push({ by: 'person', action, at: clock.now() });
+  else acts.splice(acts.indexOf(asked), 1);
+}
+
+function tellCustomers({ house, truth, clock, random }: Life): void {
+  using db = new Exchange(house.folder);
+  for (let nth = 0; nth < ACCOUNTS; nth += 1) {
+    const { accountNo } = house.reference.world.accounts.at(nth);
+    const history = truth.blocked(accountNo);
+    if (random.chance(0.3)) history.set(clock.now(), !history.now);
+    db.put(accountNo, history.now, clock.now());
+  }
+}
+
+/** The database that the ERP writes into. */
+class Exchange {
+  readonly #db: Database.Database;
+  constructor(folder: string) {
+    this.#db = new Database(join(folder, 'data', 'exchange.db'), { timeout: 5_000 });
+  }
+  put(accountNo: string, isBlocked: boolean, at: number): void {
+    this.#db
+      .prepare(
+        `insert into erp_customer (account_no, blocked, as_of) values (?, ?, ?)
+        on conflict (account_no) do update set blocked = excluded.blocked, as_of = excluded.as_of`,
+      )
+      .run(accountNo, Number(isBlocked), new Date(at).toISOString());
+  }
+  [Symbol.dispose](): void {
+    this.#db.close();
+  }
+}
+
+async function arm({ house, truth, clock, random }: Life): Promise<void> {
+  const rule = random.pick(REJECTS);
+  await house.command('rules', 'matches', rule, '--seen');
+  await house.command('rules', 'backtest', ...EVER, '--save');
+  const history = truth.armed(rule);
+  const before = history.now;
+  history.set(clock.now(), true);
+  const { code } = await house.command('rules', 'arm', rule, ...REASON);
+  if (code !== 0) history.set(clock.now(), before);
+}
+
+async function disarm({ house, truth, clock, random }: Life): Promise<void> {
+  const rule = random.pick(REJECTS);
+  const { code } = await house.command('rules', 'disarm', rule, ...REASON);
+  if (code === 0) truth.armed(rule).set(clock.now(), false);
+}
+
+async function edit({ house, truth, clock }: Life): Promise<void> {
+  const text = truth.text.now === 'wide' ? 'narrow' : 'wide';
+  house.write(text);
+  truth.text.set(clock.now(), text);
+  const { code, said } = await house.command('rules', 'reload');
+  if (code !== 0) truth.problems.push(`the rules were not loaded: ${said}`);
+  truth.disarmAll(clock.now());
+}
+
+export async function stopOrResume({ house, truth, clock }: Life): Promise<void> {
+  const { isStopped } = truth;
+  const word = isStopped.now ? 'resume' : 'stop';
+  if (word === 'resume') isStopped.set(clock.now(), false);
+  const { code, said } = await house.command('decisions', word, ...REASON);
+  if (code !== 0) truth.problems.push(`${word}: ${said}`);
+  if (word === 'stop') isStopped.set(clock.now(), true);
+}
+
+export function resetBreaker({ house }: Life): Promise<unknown> {
+  return house.command('rules', 'reset-breaker', ...REASON);
+}
+
+function trouble({ house, random }: Life): void {
+  const fault = {
+    kind: random.pick(['serverError', 'reset', 'tooMany', 'truncated', 'unauthorized']),
+    moment: random.pick(['before', 'after']),
+    method: random.pick(['*', 'POST', 'GET']),
+    probability: random.pick([0.1, 0.3, 1]),
+    path: '/*/orders*',
+    lasts: `${random.int(1, 25)}m`,
+    seed: random.int(1, 10_000),
+  };
+  const lost = random.pick([0, 0.3]);
+  const webhooks = { lost, duplicated: 0.1, late: 0.2, lateBy: '3m', seed: fault.seed };
+  house.reference.knobs.patch({ faults: [fault], webhooks });
+}
+
+export function endTrouble({ house }: Life): void {
+  house.reference.knobs.patch({ faults: [], webhooks: { lost: 0 } });
+}
+
+async function restart({ house, clock, random }: Life): Promise<void> {
+  await house.stop();
+  await clock.runUntil(clock.now() + random.pick([1, 60, 1_200]) * 1_000);
+  await house.start();
+}
+
+const DEAF = { kind: 'serverError', probability: 1, path: '*' };
+const CRASH_WITHIN_MS = 600_000;
+
+/** `kill -9` when the service has taken a push and its answer is not read yet, if there is one. */
+async function crash({ house, truth, clock }: Life): Promise<void> {
+  let isFrozen = false;
+  const freeze = (): void => {
+    if (isFrozen) return;
+    isFrozen = true;
+    house.freeze();
+    // The dead do nothing more.
+    house.reference.knobs.patch({ faults: [DEAF] });
+  };
+  truth.onMove = freeze;
+  const until = clock.now() + CRASH_WITHIN_MS;
+  while (!isFrozen && clock.now() < until) await clock.runUntil(clock.now() + 1_000);
+  truth.onMove = undefined;
+  freeze();
+  await house.stopAsFrozen();
+  house.reference.knobs.patch({ faults: [] });
+  await house.start();
+}
+
+/** How often each happens beside the others. */
+const HAPPENINGS: readonly (readonly [weight: number, happen: (life: Life) => unknown])[] = [
+  [60, place],
+  [14, actAtService],
+  [22, actHere],
+  [6, tellCustomers],
+  [8, arm],
+  [2, disarm],
+  [2, edit],
+  [2, stopOrResume],
+  [4, resetBreaker],
+  [5, trouble],
+  [3, endTrouble],
+  [2, restart],
+  [4, crash],
+];
+const ALL = HAPPENINGS.reduce((sum, [weight]) => sum + weight, 0);
+
+/** The next thing that happens; gives its name. */
+export async function happen(life: Life): Promise<string> {
+  let left = life.random.next() * ALL;
+  for (const [weight, act] of HAPPENINGS) {
+    left -= weight;
+    if (left >= 0) continue;
+    await act(life);
+    return act.name;
+  }
+  return 'nothing';
+}
+
+/** Every customer that there is: a rule that asks for one must find its row. */
+export function tellAllCustomers({ house, truth, clock }: Life): void {
+  using db = new Exchange(house.folder);
+  for (let nth = 0; nth < ACCOUNTS; nth += 1) {
+    const { accountNo } = house.reference.world.accounts.at(nth);
+    db.put(accountNo, truth.blocked(accountNo).now, clock.now());
+  }
+}

@@ -1,0 +1,28 @@
+/** A value over time, as it was set. */
+export class History<T> {
+  readonly #spells: { readonly from: number; readonly value: T }[];
+
+  constructor(first: T) {
+    this.#spells = [{ from: 0, value: first }];
+  }
+
+  get now(): T {
+    const last = this.#spells.at(-1);
+    if (!last) throw new Error('a history without a beginning');
+    return last.value;
+  }
+
+  set(at: number, value: T): void {
+    this.#spells.push({ from: at, value });
+  }
+
+  /** Every value that it had at any moment of this time. */
+  within(from: number, until: number): readonly T[] {
+    return this.#spells
+      .filter((spell, at) => {
+        const endedAt = this.#spells[at + 1]?.from ?? Number.POSITIVE_INFINITY;
+        return spell.from <= until && endedAt >= from;
+      })
+      .map(({ value }) => value);
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * One seed: a day in which deliveries are packed, decided, accepted and rejected, by rules, by
+ * people here and by people at the service, while rules are edited, armed and stopped, customers
+ * blocked, answers and events lost, and the daemon is killed or started anew.
+ */
+import { seededRandom } from '../../../src/lib/chance.ts';
+import { calmClock } from './calm-clock.ts';
+import {
+  endTrouble,
+  happen,
+  type Life,
+  resetBreaker,
+  stopOrResume,
+  tellAllCustomers,
+} from './happenings.ts';
+import { openHouse } from './house.ts';
+import { Truth } from './truth.ts';
+import { storiesOf, verdictOf } from './verdict.ts';
+
+export interface SeedFigures {
+  readonly seed: number;
+  readonly deliveries: number;
+  /** Changes that the daemon has made at the service, such as `accepted by rules`. */
+  readonly moves: Readonly<Record<string, number>>;
+  readonly happened: Readonly<Record<string, number>>;
+  readonly conflicts: number;
+  readonly problems: readonly string[];
+  readonly seconds: number;
+}
+
+const HOUR_MS = 3_600_000;
+const PAUSE_MS_MAX = 480_000;
+const DELIVERY = /\b5\d{5}\b/;
+/** A Monday. */
+const STARTS_AT = Date.UTC(2026, 10, 23, 6);
+
+function counted(names: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
+  return counts;
+}
+
+export async function runSeed(seed: number, hours: number): Promise<SeedFigures> {
+  const began = performance.now();
+  const clock = calmClock(STARTS_AT);
+  const random = seededRandom(seed);
+  await using house = await openHouse(seed, clock, random);
+  const truth = new Truth(house.reference, clock.now);
+  const life: Life = { clock, random, house, truth };
+  const happened: string[] = [];
+  await house.start();
+  tellAllCustomers(life);
+  while (clock.now() < STARTS_AT + hours * HOUR_MS) {
+    happened.push(await happen(life));
+    await clock.runUntil(clock.now() + random.int(1, PAUSE_MS_MAX));
+  }
+  endTrouble(life);
+  if (truth.isStopped.now) await stopOrResume(life);
+  await resetBreaker(life);
+  const problems = [...truth.problems, ...(await verdictOf(life))];
+  const named = problems.flatMap((problem) => DELIVERY.exec(problem)?.map(Number) ?? []);
+  problems.push(...(await storiesOf(life, new Set(named))));
+  return {
+    seed,
+    deliveries: house.reference.world.book.deliveries.all.length,
+    moves: counted(truth.moves.map(({ to, by }) => `${to} by ${by}`)),
+    happened: counted(happened),
+    conflicts: truth.conflicts,
+    problems,
+    seconds: (performance.now() - began) / 1_000,
+  };
+}

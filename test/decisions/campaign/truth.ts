@@ -1,0 +1,188 @@
+/**
+ * What truly happened, written down beside the daemon: who did what to which delivery, and what was
+ * in force when. Each change that the daemon makes at the service is judged on the spot, by this
+ * alone, and what must not have been is kept.
+ */
+import type { Reference } from '../../../src/reference/reference.ts';
+import type { DecisionStatus, Delivery } from '../../../src/reference/world/trade/orders.ts';
+import { History } from './history.ts';
+import { type Case, GRACE_MS, meaningOf, PER_HOUR_MAX, type Text } from './rules.ts';
+
+/** How long the row of a customer may take on its way into the facts. */
+const ROW_MS = 240_000;
+/** How long what was decided may wait before it is sent (rails.freshness.mirror, and a minute). */
+const SENT_MS = 16 * 60_000;
+/** Between its look and its push somebody may act in the service: nobody could know. */
+const RACE_MS = 2_000;
+const HOUR_MS = 3_600_000;
+
+export interface Act {
+  /** `asked`: a person has asked for it, and may hear that it is refused. */
+  readonly by: 'person' | 'service' | 'asked';
+  readonly action: 'accept' | 'reject' | 'hold' | 'release';
+  readonly at: number;
+}
+
+interface Move {
+  readonly at: number;
+  readonly id: number;
+  readonly to: DecisionStatus;
+  readonly by: 'rules' | 'person';
+}
+
+const ACTION = {
+  accepted: 'accept',
+  rejected: 'reject',
+  pending: 'hold',
+  canceled: 'hold',
+} as const;
+
+export function iso(at: number): string {
+  return new Date(at).toISOString().slice(0, 19);
+}
+
+export class Truth {
+  readonly problems: string[] = [];
+  /** Changes by the daemon that the service has made. */
+  readonly moves: Move[] = [];
+  readonly isStopped = new History(false);
+  readonly text = new History<Text>('wide');
+  conflicts = 0;
+  /** Called when the service has made a change of the daemon's, before its answer. */
+  onMove: (() => void) | undefined;
+  readonly #armed = new Map<string, History<boolean>>();
+  readonly #blocked = new Map<string, History<boolean>>();
+  readonly #acts = new Map<number, Act[]>();
+  readonly #world: Reference['world'];
+  readonly #now: () => number;
+  #isOutside = false;
+
+  constructor({ world }: Reference, now: () => number) {
+    this.#world = world;
+    this.#now = now;
+    const move = world.trade.moveDelivery;
+    world.trade.moveDelivery = (delivery, to, by) => {
+      const from = delivery.status;
+      const moved = move(delivery, to, by);
+      const isOurs = !this.#isOutside && by === 'client';
+      if (moved === 'moved') this.#note(delivery, from, isOurs);
+      if (moved === 'conflict' && isOurs) this.conflicts += 1;
+      return moved;
+    };
+  }
+
+  armed(rule: string): History<boolean> {
+    return historyIn(this.#armed, rule);
+  }
+
+  blocked(account: string): History<boolean> {
+    return historyIn(this.#blocked, account);
+  }
+
+  /** The text is another one: no rule is armed in it. */
+  disarmAll(at: number): void {
+    for (const history of this.#armed.values()) history.set(at, false);
+  }
+
+  acts(id: number): Act[] {
+    const acts = this.#acts.get(id) ?? [];
+    this.#acts.set(id, acts);
+    return acts;
+  }
+
+  /** The last that people did to it, here or there; undefined: it is left to the rules. */
+  touched(id: number): Act | undefined {
+    const last = this.acts(id).findLast(({ by }) => by !== 'asked');
+    return last?.action === 'release' ? undefined : last;
+  }
+
+  /** Somebody does it at the service. */
+  outside(act: () => void): void {
+    this.#isOutside = true;
+    act();
+    this.#isOutside = false;
+  }
+
+  caseOf(delivery: Delivery, isBlocked = this.blocked(this.#accountOf(delivery)).now): Case {
+    return {
+      quantity: delivery.lines.reduce((sum, { quantity }) => sum + quantity, 0),
+      comment: this.#world.book.orders.get(delivery.orderId)?.comment ?? '',
+      isBlocked,
+    };
+  }
+
+  #accountOf({ orderId }: Delivery): string {
+    return this.#world.book.orders.get(orderId)?.address.accountNo ?? '';
+  }
+
+  #note(delivery: Delivery, from: DecisionStatus, isOurs: boolean): void {
+    const { orderDeliveryId: id, status: to } = delivery;
+    const at = this.#now();
+    if (!isOurs) {
+      this.acts(id).push({ by: 'service', action: ACTION[to], at });
+      return;
+    }
+    const byPerson = this.#isAsked(id, to, at);
+    this.onMove?.();
+    const wrong = this.#wrongWith(delivery, byPerson, at);
+    this.moves.push({ at, id, to, by: byPerson ? 'person' : 'rules' });
+    if (wrong !== undefined) this.problems.push(`${iso(at)} ${id} ${from} → ${to}: ${wrong}`);
+  }
+
+  /** Whether a person wanted it last, or may have. */
+  #isAsked(id: number, to: DecisionStatus, at: number): boolean {
+    const acts = this.acts(id).filter(({ by }) => by !== 'service');
+    const isOpen = acts.some((act) => act.action === ACTION[to] && act.at >= at - RACE_MS);
+    return isOpen || acts.at(-1)?.action === ACTION[to];
+  }
+
+  #wrongWith(delivery: Delivery, byPerson: boolean, at: number): string | undefined {
+    const { orderDeliveryId: id, status: to } = delivery;
+    if (this.isStopped.within(at - 1, at).every((one) => one)) return 'although all is stopped';
+    if (byPerson) return undefined;
+    if (to === 'pending') return 'put back by nobody';
+    // Given back to the rules: they may be quicker than the answer.
+    if (this.acts(id).at(-1)?.action === 'release') return this.#wrongByRules(delivery, at);
+    const last = this.acts(id).findLast(
+      ({ by, at: then }) => by !== 'asked' && then < at - RACE_MS,
+    );
+    if (last && last.action !== 'release') return `after ${last.by} ${last.action} ${iso(last.at)}`;
+    return this.#wrongByRules(delivery, at);
+  }
+
+  #wrongByRules(delivery: Delivery, at: number): string | undefined {
+    const isAccept = delivery.status === 'accepted';
+    return isAccept ? this.#wrongAccept(delivery, at) : this.#wrongReject(delivery, at);
+  }
+
+  /** What the rules may have meant at this moment, by any of these texts. */
+  #meanings(delivery: Delivery, texts: readonly Text[], at: number): readonly string[] {
+    const blocked = this.blocked(this.#accountOf(delivery)).within(at - ROW_MS, at);
+    return texts.flatMap((text) =>
+      blocked.flatMap((one) => meaningOf(text, this.caseOf(delivery, one)) ?? []),
+    );
+  }
+
+  #wrongAccept(delivery: Delivery, at: number): string | undefined {
+    const meant = this.#meanings(delivery, this.text.within(at - SENT_MS, at), at);
+    return meant.some((rule) => rule.startsWith('accept')) ? undefined : `meant was: ${meant}`;
+  }
+
+  #wrongReject(delivery: Delivery, at: number): string | undefined {
+    const meant = this.#meanings(delivery, [this.text.now], at);
+    if (!meant.some((rule) => this.armed(rule).now)) return `not armed, meant was: ${meant}`;
+    if (at - delivery.createdAt < GRACE_MS) return 'before its grace is over';
+    // Counted by when they are meant; each may be sent later.
+    const since = at - HOUR_MS + SENT_MS;
+    const lately = this.moves.filter(
+      (move) => move.to === 'rejected' && move.by === 'rules' && move.at > since,
+    );
+    return lately.length >= PER_HOUR_MAX ? 'beyond the limit of the hour' : undefined;
+  }
+}
+
+function historyIn(map: Map<string, History<boolean>>, key: string): History<boolean> {
+  const history = map.get(key) ?? new History(false);
+  map.set(key, history);
+  return history;
+}
