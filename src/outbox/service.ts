@@ -1,4 +1,5 @@
 /** What the outbox needs of the service besides its client: a reader, and what errors mean. */
+import { isNotFound } from '../client/http/answer.ts';
 import type { V1Client } from '../client/v1/client.ts';
 import type { SalesOrder, SalesOrderDelivery } from '../client/v1/schemas.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -27,19 +28,12 @@ export type ReadOrder = (
   readonly deliveries: readonly SalesOrderDelivery[];
 }>;
 
-/** Codes by which the service says that it has no such thing. */
-const GONE = new Set(['service.not_found', 'service.gone']);
-
-function isGone(error: unknown): boolean {
-  return error instanceof RefusedError && GONE.has(error.code);
-}
-
 /** The result, or undefined when the service has no such thing. */
 export async function unlessGone<T>(reading: Promise<T>): Promise<T | undefined> {
   try {
     return await reading;
   } catch (error) {
-    if (isGone(error)) return undefined;
+    if (isNotFound(error)) return undefined;
     throw error;
   }
 }

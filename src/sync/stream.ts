@@ -93,11 +93,13 @@ export interface Stream {
   };
   /**
    * What it misses besides rows of its list: marked when a held run is released and, of a list that
-   * is seen as a whole, when two complete runs in a row agree.
+   * is seen as a whole, when two complete runs in a row agree and the service says so.
    */
   readonly others?: readonly {
     readonly entity: EntityDefinition;
     readonly missing: (db: Db, run: SeenBy) => Promise<readonly SqlValue[]>;
+    /** Whether its own address knows nothing of it, either. */
+    readonly isGone: (key: SqlValue, call: StreamRun['call']) => Promise<boolean>;
   }[];
   pull(context: StreamRun): Promise<StreamEnd>;
 }

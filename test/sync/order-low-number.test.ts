@@ -71,7 +71,8 @@ it.each(['walk', 'sweep'])('is not forgotten by a run that is cut off in its %s'
     if (where === 'sweep') cut();
     void store.db.deleteFrom('refresh').execute();
   };
-  const deps = { v1: { orders }, db: () => store.db, clock: systemClock(), onRefreshRequested };
+  const parts = { db: () => store.db, clock: systemClock(), onRefreshRequested };
+  const deps = { v1: { ...v1, orders }, ...parts };
   const also = { refunds: false, pendingRefunds: false };
   const options = { name: 'ordersFull', fuse: FUSE, closedOrders: 500, also } as const;
   const { run } = runsOn(runnerOf(store));

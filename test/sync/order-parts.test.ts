@@ -1,6 +1,5 @@
 /** Deliveries and refunds that are read with their order: bad ones, and those that are missing. */
-import { describe, expect, it } from 'vitest';
-import type { OrderMethods } from '../../src/client/v1/orders.ts';
+import { describe, expect, it, vi } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { quarantineRows, type RejectedRow } from '../../src/mirror/quarantine.ts';
@@ -116,7 +115,8 @@ describe('the release of a run that missed deliveries', () => {
       // Of the second order nobody has seen the deliveries since.
       await noteDetailsRead(tx, 2, WALK.startedAt - 1);
     });
-    const v1: Pick<OrderMethods, 'orders'> = { orders: () => Promise.reject(new Error('asked')) };
+    const asked = () => Promise.reject(new Error('asked'));
+    const v1 = { orders: asked, delivery: asked, refund: asked, pendingRefund: asked };
     const deps = { v1, db: () => store.db, clock: manualClock(), onRefreshRequested() {} };
     const also = { refunds: true, pendingRefunds: true };
     const options = { name: 'orders', fuse: FUSE, closedOrders: 0, also } as const;
@@ -193,6 +193,36 @@ describe('a delivery that is gone from its order', () => {
     expect(await walk()).toEqual([]);
     expect(await walk()).toEqual([]);
     expect(await walk()).toEqual([9_000_001]);
+  });
+
+  it('is marked no sooner than its address has answered', async () => {
+    const { reference, read, walk, invent } = await start();
+    await invent(read[0]?.orderId ?? 0);
+    expect(await walk()).toEqual([]);
+    const fault = { kind: 'serverError', path: '*/deliveries/9000001' };
+    reference.knobs.patch({ faults: [fault] });
+    expect(await walk()).toEqual([]);
+    reference.knobs.patch({ faults: [] });
+    expect(await walk()).toEqual([9_000_001]);
+  });
+
+  const WRONG = { wrong: 'type' };
+  it.each([
+    { says: 'an order that does not list it', as: () => [] },
+    {
+      says: 'a number that nobody can read',
+      as: (one: object) => [{ ...one, orderDeliveryId: WRONG }],
+    },
+  ])('is not marked for $says, while its address has it', async ({ as }) => {
+    const { reference, runOrders, walk } = await start();
+    const { deliveries } = reference.world.book;
+    const one = deliveries.all.find(({ status }) => /pending|accepted/.test(status));
+    const ofOrder: (id: number) => readonly object[] = deliveries.ofOrder.bind(deliveries);
+    const list = vi.spyOn<{ ofOrder: (id: number) => unknown }, 'ofOrder'>(deliveries, 'ofOrder');
+    list.mockImplementation((id) => (id === one?.orderId ? ofOrder(id).flatMap(as) : ofOrder(id)));
+    // The first to meet a bad row is partial.
+    await runOrders({ full: true });
+    for (const _ of [1, 2, 3]) expect(await walk()).toEqual([]);
   });
 
   it.each([true, false])('is not marked where a read between has met it: full %s', async (full) => {

@@ -10,7 +10,7 @@ import { FUSE, type SourceOptions, startPull } from './support.ts';
 
 interface OrdersWish {
   readonly full?: boolean;
-  readonly v1?: OrdersDeps['v1'];
+  readonly v1?: Pick<OrdersDeps['v1'], 'orders'>;
   readonly closedOrders?: number;
   readonly pendingRefunds?: boolean;
 }
@@ -50,8 +50,9 @@ export async function startOrders(
     await running;
   });
   const stream = (wish: OrdersWish = {}) => {
-    const { full = false, v1 = pull.v1, closedOrders = 1_000, pendingRefunds = true } = wish;
+    const { full = false, v1: own, closedOrders = 1_000, pendingRefunds = true } = wish;
     const nudge = (): void => refresher.nudge();
+    const v1 = { ...pull.v1, ...own };
     const parts = { v1, clock, db: () => store.db, onRefreshRequested: nudge };
     const name = full ? 'ordersFull' : 'orders';
     return createOrdersStream(parts, {

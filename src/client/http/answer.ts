@@ -129,6 +129,13 @@ const REFUSALS: Readonly<Record<number, string>> = {
   422: 'service.invalid',
 };
 
+const NOT_FOUND = new Set(['service.not_found', 'service.gone']);
+
+/** Whether the service says that it has no such thing. */
+export function isNotFound(error: unknown): boolean {
+  return error instanceof RefusedError && NOT_FOUND.has(error.code);
+}
+
 /** Request Timeout and Too Early: below 500, and nothing that a person must change. */
 const PASSING: ReadonlySet<number> = new Set([408, 425]);
 

@@ -241,10 +241,11 @@ async function pullAndSettle(
     if (isLong) await writing.add(deps.variants.begin(run));
     else if (await mayBeMixed(deps.store.db, run)) await deps.variants.distrustTwice(run.stream);
     const parts = { signal: watch.signal, tally, writing, onPage, progress };
-    const end = await stream.pull(createContext(deps, run, parts));
+    const context = createContext(deps, run, parts);
+    const end = await stream.pull(context);
     await writing.drain();
     if (isLong) await deps.variants.end(run.runId);
-    return await settleRun(deps, stream, run, end, state);
+    return await settleRun(deps, stream, run, end, { ...state, call: context.call });
   } finally {
     await writing.settle();
     // Where even this fails, the pages that were proved are read again.

@@ -12,7 +12,14 @@ import { forgetUnmet } from '../../mirror/quarantine.ts';
 import { insertKeys, type SqlValue } from '../../store/bulk.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { VariantPages } from '../bulk/variant-pages.ts';
-import { isBeyond, isBeyondShare, type SeenBy, type Stream, type StreamEnd } from '../stream.ts';
+import {
+  isBeyond,
+  isBeyondShare,
+  type SeenBy,
+  type Stream,
+  type StreamEnd,
+  type StreamRun,
+} from '../stream.ts';
 import { type Run, type RunEnd, runBefore } from './ledger.ts';
 
 export interface SettleDeps {
@@ -36,6 +43,9 @@ export interface RunCounts {
 
 /** Rows that are marked in one transaction. */
 const SLICE = 1_000;
+
+/** Of each kind, in one run; what is left is asked for in the next one. */
+const ASKED_MAX = 100;
 
 const NOTHING = { rowsDeleted: 0, rowsHeld: 0 };
 
@@ -294,19 +304,30 @@ async function judge(
 
 /**
  * Marks what is missing from the rows of the list: this run and the one before it have both looked
- * for it, and no read since that began has met it. How much that may be was asked before.
+ * for it, no read since that began has met it, and its own address does not know it. How much that
+ * may be was asked before.
  */
-async function settleOthers(deps: SettleDeps, stream: Stream, run: Run): Promise<number> {
-  const { db } = deps.store;
-  const before = await runBefore(db, run);
+async function settleOthers(
+  deps: SettleDeps,
+  stream: Stream,
+  run: Run,
+  call: StreamRun['call'],
+): Promise<number> {
+  const { store } = deps;
+  const before = await runBefore(store.db, run);
   let deleted = 0;
-  for (const { entity, missing } of stream.others ?? []) {
+  for (const { entity, missing, isGone } of stream.others ?? []) {
     const list = `${run.stream}/${entity.entity}`;
-    const twice = await missingTwice(deps.store, run, list, await missing(db, run));
+    const twice = await missingTwice(store, run, list, await missing(store.db, run));
     if (!before || twice.length === 0) continue;
-    const unmet = new Set(await missing(db, before));
-    const gone = twice.filter((key) => unmet.has(key));
-    deleted += await deleteRows(deps, entity, run, gone);
+    const unmet = new Set(await missing(store.db, before));
+    const gone = new Set<SqlValue>();
+    for (const key of twice.filter((one) => unmet.has(one)).slice(0, ASKED_MAX)) {
+      if (await isGone(key, call)) gone.add(key);
+    }
+    deleted += await deleteRows(deps, entity, run, [...gone]);
+    const left = twice.filter((key) => !gone.has(key));
+    await store.transaction((tx) => noteAbsences(tx, run, list, left));
   }
   return deleted;
 }
@@ -317,14 +338,14 @@ export async function settleRun(
   stream: Stream,
   run: Run,
   end: StreamEnd,
-  counts: RunCounts,
+  { call, ...counts }: RunCounts & Pick<StreamRun, 'call'>,
 ): Promise<RunEnd> {
   const judgement = await judge(deps, stream, run, end, counts);
   if (judgement.outcome === 'complete' && stream.list) {
     const { entity } = stream.list.entity;
     const met = { source: `run:${run.runId}`, startedAt: run.startedAt };
     await deps.store.transaction((tx) => forgetUnmet(tx, entity, met));
-    const others = await settleOthers(deps, stream, run);
+    const others = await settleOthers(deps, stream, run, call);
     return { ...judgement, rowsDeleted: judgement.rowsDeleted + others };
   }
   return judgement;

@@ -1,16 +1,23 @@
 /**
  * What belongs to an order and is listed with it alone: deliveries, refunds and pending refunds.
  * The service removes none of them, so that lists which have lost many open ones are no lists. A
- * few are marked as deleted when two full walks in a row have missed them, and all reads between.
+ * few are marked as deleted when two full walks in a row have missed them, and all reads between,
+ * and their own addresses do not know them.
  */
 import { type RawBuilder, sql } from 'kysely';
+import { isNotFound } from '../../client/http/answer.ts';
+import type { V1Client } from '../../client/v1/client.ts';
 import { DELIVERY } from '../../mirror/delivery.ts';
 import type { EntityDefinition } from '../../mirror/prepared.ts';
 import { PENDING_REFUND, REFUND } from '../../mirror/refund.ts';
 import { orderSlices } from '../../mirror/sales-order.ts';
 import type { SqlValue } from '../../store/bulk.ts';
 import type { Db } from '../../store/store.ts';
-import type { SeenBy } from '../stream.ts';
+import type { SeenBy, StreamRun } from '../stream.ts';
+
+export type PartAddresses = Pick<V1Client, 'delivery' | 'refund' | 'pendingRefund'>;
+
+type Call = StreamRun['call'];
 
 export interface OrderPart {
   readonly entity: EntityDefinition;
@@ -20,6 +27,7 @@ export interface OrderPart {
   readonly open: readonly string[];
   /** Of the row `p`: the service need not show it any more. */
   readonly isOver?: RawBuilder<boolean>;
+  readonly ask: (v1: PartAddresses, orderId: number, id: number, call: Call) => Promise<unknown>;
   /** Several of these, for messages. */
   readonly words: string;
 }
@@ -28,12 +36,14 @@ const DELIVERIES: OrderPart = {
   entity: DELIVERY,
   wireKey: 'orderDeliveryId',
   open: ['pending', 'accepted'],
+  ask: (v1, ...at) => v1.delivery(...at),
   words: 'open deliveries',
 };
 const REFUNDS: OrderPart = {
   entity: REFUND,
   wireKey: 'orderRefundId',
   open: ['pending', 'accepted'],
+  ask: (v1, ...at) => v1.refund(...at),
   words: 'open refunds',
 };
 const PENDING_REFUNDS: OrderPart = {
@@ -43,6 +53,7 @@ const PENDING_REFUNDS: OrderPart = {
   // Once a refund has come of it.
   isOver: sql`exists (select 1 from refund r
     where r.order_id = p.order_id and r.pending_refund_id = p.pending_refund_id)`,
+  ask: (v1, ...at) => v1.pendingRefund(...at),
   words: 'pending refunds',
 };
 
@@ -111,4 +122,22 @@ export async function missingOpen(db: Db, part: OrderPart, walk: SeenBy): Promis
     missing.push(...rows.map(({ key }) => key));
   }
   return missing;
+}
+
+/** Whether its own address does not know it. An answer that says nothing leaves it there. */
+export async function isGone(
+  { db, v1 }: { readonly db: () => Db; readonly v1: PartAddresses },
+  { entity, ask }: OrderPart,
+  key: SqlValue,
+  call: Call,
+): Promise<boolean> {
+  const { rows } = await sql<{ readonly id: number }>`select order_id id
+    from ${sql.table(entity.table)} where ${sql.ref(entity.key)} = ${key}`.execute(db());
+  try {
+    await ask(v1, rows[0]?.id ?? 0, Number(key), call);
+    return false;
+  } catch (error) {
+    call.signal.throwIfAborted();
+    return isNotFound(error);
+  }
 }

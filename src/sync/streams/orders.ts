@@ -20,7 +20,13 @@ import { readState, writeState } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
 import type { Run } from '../run/ledger.ts';
 import { type Fuse, isBeyond, type Stream, type StreamEnd, type StreamRun } from '../stream.ts';
-import { missingOpen, orderParts, type ReadAlso } from './order-parts.ts';
+import {
+  isGone,
+  missingOpen,
+  orderParts,
+  type PartAddresses,
+  type ReadAlso,
+} from './order-parts.ts';
 import {
   lowestOpenOrder,
   type SweepDeps,
@@ -30,7 +36,7 @@ import {
 } from './order-sweep.ts';
 
 export interface OrdersDeps extends SweepDeps {
-  readonly v1: Pick<V1Client, 'orders'>;
+  readonly v1: Pick<V1Client, 'orders'> & PartAddresses;
 }
 
 type OrdersPage = Awaited<ReturnType<V1Client['orders']>>;
@@ -213,6 +219,7 @@ export function createOrdersStream(deps: OrdersDeps, options: OrdersOptions): St
     others: parts.map((part) => ({
       entity: part.entity,
       missing: (db, run) => missingOpen(db, part, run),
+      isGone: (key, call) => isGone(deps, part, key, call),
     })),
     async pull(context): Promise<StreamEnd> {
       const walked = await walkOnce(deps, context, name);
