@@ -37,20 +37,33 @@ function someDelivery({ house, random }: Life): Delivery | undefined {
   return open.length === 0 ? undefined : random.pick(open);
 }
 
-function actAtService(life: Life): void {
+/** Whether the mirror has shown it as accepted by now. */
+async function isSeen({ house }: Life, id: number): Promise<boolean> {
+  const { db } = house.daemon().store;
+  const one = db.selectFrom('delivery').select('status').where('order_delivery_id', '=', id);
+  return (await one.executeTakeFirst())?.status === 'accepted';
+}
+
+/** Accepted and put back, sometimes before anybody has looked: then it is as if it had not been. */
+async function thinkBetter(life: Life, delivery: Delivery): Promise<void> {
+  const { truth, house, clock, random } = life;
+  const { trade } = house.reference.world;
+  const { orderDeliveryId: id } = delivery;
+  const acts = truth.acts(id);
+  const before = acts.length;
+  truth.outside(() => trade.moveDelivery(delivery, 'accepted', 'client'));
+  await clock.runUntil(clock.now() + random.int(0, 20_000));
+  const seen = await isSeen(life, id);
+  truth.outside(() => trade.moveDelivery(delivery, 'pending', 'client'));
+  if (!seen) acts.splice(before, 2);
+}
+
+async function actAtService(life: Life, delivery = someDelivery(life)): Promise<void> {
   const { truth, house, random } = life;
   const { trade } = house.reference.world;
-  const delivery = someDelivery(life);
   if (!delivery) return;
-  if (delivery.status === 'pending' && random.chance(0.3)) {
-    // Done and undone before anybody has looked: as if it had not been.
-    const acts = truth.acts(delivery.orderDeliveryId);
-    const before = acts.length;
-    truth.outside(() => {
-      trade.moveDelivery(delivery, 'accepted', 'client');
-      trade.moveDelivery(delivery, 'pending', 'client');
-    });
-    acts.length = before;
+  if (delivery.status === 'pending' && random.chance(0.4)) {
+    await thinkBetter(life, delivery);
     return;
   }
   const wanted = random.chance(0.7) ? 'accepted' : 'rejected';
@@ -74,9 +87,8 @@ function wordsFor({ random }: Life, { orderDeliveryId, deliveryNo }: Delivery): 
   ]);
 }
 
-async function actHere(life: Life): Promise<void> {
+async function actHere(life: Life, delivery = someDelivery(life)): Promise<void> {
   const { house, truth, clock } = life;
-  const delivery = someDelivery(life);
   if (!delivery) return;
   const acts = truth.acts(delivery.orderDeliveryId);
   const [action, ...words] = wordsFor(life, delivery);
@@ -204,6 +216,31 @@ async function crash({ house, truth, clock }: Life): Promise<void> {
   await house.start();
 }
 
+/** Something that matters to a reject, a moment before its grace is over. */
+async function actAtGrace(life: Life): Promise<void> {
+  const { house, clock, random } = life;
+  const entry = await house
+    .daemon()
+    .store.db.selectFrom('reject_entry')
+    .select(['order_delivery_id', 'due_at'])
+    .where('state', '=', 'waiting')
+    .orderBy('due_at')
+    .executeTakeFirst();
+  const delivery = entry && house.reference.world.book.deliveries.get(entry.order_delivery_id);
+  if (!delivery) return;
+  await clock.runUntil(Math.max(clock.now(), entry.due_at - random.int(0, 20_000)));
+  const act = random.pick([
+    actAtService,
+    actAtService,
+    actHere,
+    tellCustomers,
+    disarm,
+    edit,
+    crash,
+  ]);
+  await act(life, delivery);
+}
+
 /** How often each happens beside the others. */
 const HAPPENINGS: readonly (readonly [weight: number, happen: (life: Life) => unknown])[] = [
   [60, place],
@@ -219,6 +256,7 @@ const HAPPENINGS: readonly (readonly [weight: number, happen: (life: Life) => un
   [3, endTrouble],
   [2, restart],
   [4, crash],
+  [12, actAtGrace],
 ];
 const ALL = HAPPENINGS.reduce((sum, [weight]) => sum + weight, 0);
 
