@@ -15,7 +15,7 @@ import { endIncidents, openIncident, reconcileIncidents } from '../store/inciden
 import { readState, writeState } from '../store/state.ts';
 import type { Store, Tx } from '../store/store.ts';
 import { fillLists, type ListFailure, listDigests, listsOf } from './lists/read.ts';
-import { disarmChanged } from './reject/arming.ts';
+import { disarmChanged } from './reject/arm.ts';
 import { type LoadedRuleSet, loadRuleSet } from './rule-files.ts';
 import { diffRuleSets, type RuleSetDiff } from './trial/diff.ts';
 

@@ -183,7 +183,7 @@ it('goes from watching to rejected, and stops when its list is edited', async ()
     return entries.some(({ state }) => state === 'withdrawn') || undefined;
   });
   expect((await decisions(second)).at(-1)).toMatchObject({ outcome: 'nothing', trigger: 'rules' });
-  expect(await way.call('rules', 'queue')).toMatch(/disarmed: reject-unwanted, since .*text/);
+  expect(await way.call('rules', 'queue')).toMatch(/disarmed: reject-unwanted, since .*changed/);
   // What it was armed with comes back, and it is not armed with it.
   way.write(settings(COUNTRIES));
   expect(await way.call('rules', 'reload')).not.toContain('disarmed');

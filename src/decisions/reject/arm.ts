@@ -2,7 +2,8 @@
  * Arming and disarming of reject rules, and the breaker's reset: what a person may do, each in one
  * transaction with its audit row. Arming asks for everything that shows the rule to be understood:
  * tests that prove every clause, a stored backtest of exactly this text, matches that somebody has
- * looked at. What is missing is told all at once, with a RefusedError that changes nothing.
+ * looked at. What is missing is told all at once, with a RefusedError that changes nothing. Another
+ * text disarms by itself.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
@@ -156,6 +157,40 @@ async function disarm(tx: Tx, ruleSet: RuleSet, ruleId: string, who: Who, at: nu
   await audit(tx, who, at, 'rules.disarm', ruleId, disarmed);
   await reconsiderAll(tx, at);
   return disarmed;
+}
+
+/** Why an arming ended that nobody ended. */
+const ANOTHER_TEXT = 'the rule was changed or removed, or a list or table that it reads was';
+
+/**
+ * Disarms the rules that have another text in this set, or are not in it; gives them. A text that
+ * comes back, however soon, is armed by a person or not at all.
+ */
+export async function disarmChanged(
+  tx: Tx,
+  ruleSet: RuleSet,
+  at: number,
+): Promise<readonly string[]> {
+  const hashes = new Map(ruleSet.rules.map(({ id, hash }) => [id, hash]));
+  const armed = await tx
+    .selectFrom('arming')
+    .select(['rule_id', 'rule_hash'])
+    .where('ended_at', 'is', null)
+    .where('expires_at', '>', at)
+    .execute();
+  const changed = armed.flatMap(({ rule_id: id, rule_hash: hash }) =>
+    hashes.get(id) === hash ? [] : [id],
+  );
+  const end = { state: 'withdrawn', by: 'daemon', rail: 'arming', detail: ANOTHER_TEXT } as const;
+  for (const ruleId of changed) {
+    await endArming(tx, ruleId, { actor: 'daemon', reason: ANOTHER_TEXT }, at);
+    await endEntries(tx, ruleId, { ...end, at });
+  }
+  if (changed.length > 0) {
+    await recallPushed(tx, ruleSet, at);
+    await reconsiderAll(tx, at);
+  }
+  return changed;
 }
 
 export function createRejectOperations(deps: RejectOperationsDeps): RejectOperations {

@@ -1,4 +1,6 @@
 /** A house with a reject rule, a person who arms it, and an executor on a stepped clock. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { createRejectOperations } from '../../../src/decisions/reject/arm.ts';
 import { createRejectExecutor, type RejectDeps } from '../../../src/decisions/reject/executor.ts';
@@ -6,7 +8,9 @@ import { unseenMatches } from '../../../src/decisions/reject/matches.ts';
 import { rejectOverview } from '../../../src/decisions/review/overview.ts';
 import { createReview } from '../../../src/decisions/review/review.ts';
 import type { LoadedRuleSet } from '../../../src/decisions/rule-files.ts';
+import { openRuleKeeper } from '../../../src/decisions/rule-keeper.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
+import { temporaryFolder } from '../../support/store.ts';
 import { createHouse, type House, loadedRules } from '../support.ts';
 
 export const HOUR = 3_600_000;
@@ -84,6 +88,19 @@ export async function createCourt(rulesText = UNLUCKY, settings = settingsWith({
     rules: () => rules,
     useRules(text: string, other = settings) {
       rules = loadedRules(text, other);
+    },
+    /** The rules in a folder, as the daemon keeps them in force. */
+    async keeper() {
+      const directory = temporaryFolder();
+      writeFileSync(join(directory, 'settings.yaml'), settings);
+      const write = (text: string) => writeFileSync(join(directory, 'rules.yaml'), text);
+      write(rulesText);
+      const keeper = await openRuleKeeper({ ...{ store, clock, directory }, log: silentLogger() });
+      const put = async (text: string) => {
+        write(text);
+        return keeper.reload(WHO, { directory });
+      };
+      return { keeper, put };
     },
     /** The mirror heard of orders just now. */
     async fresh() {

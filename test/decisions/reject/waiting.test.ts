@@ -42,6 +42,20 @@ describe('a reject that waits', () => {
     expect(await court.entry()).toMatchObject({ state: 'withdrawn', rail: 'arming', detail });
   });
 
+  it('is withdrawn where the text of its rule was another one for a moment', async () => {
+    const court = await createCourt();
+    const { keeper, put } = await court.keeper();
+    await court.waiting();
+    await put(UNLUCKY.replace('[13, 14]', '[13]'));
+    await put(UNLUCKY);
+    expect(await court.decide({ rules: keeper.current })).toEqual(['1 nothing']);
+    expect(await court.overview()).toMatchObject({ armed: [], waiting: [] });
+    await court.clock.advance(HOUR);
+    await court.arm();
+    expect(await court.decide({ rules: keeper.current })).toEqual(['1 reject']);
+    expect(await court.entry()).toMatchObject({ due_at: court.clock.now() + DAY });
+  });
+
   it('waits by a rule that matches, though one that does not has a longer grace', async () => {
     const rule = UNLUCKY.slice(UNLUCKY.indexOf('  - id'), UNLUCKY.indexOf('  - id: accept'));
     const longer = rule.replace('unlucky', 'large').replace('[13, 14]', '[15]');
