@@ -45,9 +45,10 @@ export function neverMet(
     if (typeof value !== 'string') return [];
     const plain = value.trim();
     const spaces = `"${value}" has a space at its beginning or end, which counts`;
+    const told = (lookups.get(data ?? '') ?? []).map((lookup) => lookup.never(value));
     const never =
       value === plain
-        ? lookups.get(data ?? '')?.flatMap((lookup) => lookup.never(value) ?? [])[0]
+        ? told.every((one) => one !== undefined) && told[0]
         : { message: spaces, hint: `write "${plain}"` };
     if (!never) return [];
     const [start = 0, end = 0] = node()?.range ?? [];

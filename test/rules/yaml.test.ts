@@ -108,6 +108,12 @@ tables:
     ]);
   });
 
+  it('does not warn of a value that another fact may have', () => {
+    const rules = ruleText(['order.country in lists.places || order.comment in lists.places']);
+    const settings = 'version: 1\nlists: { places: [DK, Copenhagen] }\n';
+    expect(rulesOf(rules, settings).warnings).toEqual([]);
+  });
+
   it('refuses folded and broken lines, and keeps the columns of literal blocks', () => {
     expect(complaints(['>\n          order.preorder'])[0]).toContain('a folded block (>)');
     expect(complaints(['order.preorder &&\n          order.preorder'])[0]).toContain('on one line');
