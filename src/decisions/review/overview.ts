@@ -8,13 +8,14 @@ import { storedRuleSet } from '../trial/rule-sets.ts';
 
 const DAY_MS = 86_400_000;
 
-/** Hashes of the rules in force, by their ids; undefined where this version cannot read them. */
+/** Hashes of the reject rules in force, by id; undefined where this version cannot read them. */
 async function textsInForce(db: Db): Promise<ReadonlyMap<string, string> | undefined> {
   const hash = await readState(db, RULES_IN_FORCE);
   if (hash === undefined) return new Map();
   try {
     const { rules } = await storedRuleSet(db, hash);
-    return new Map(rules.map((rule) => [rule.id, rule.hash]));
+    const rejects = rules.filter(({ action }) => action === 'reject');
+    return new Map(rejects.map(({ id, hash }) => [id, hash]));
   } catch (thrown) {
     if (thrown instanceof ConfigError) return undefined;
     throw thrown;

@@ -129,6 +129,17 @@ describe('an armed reject rule', () => {
 });
 
 describe('disarming a reject rule', () => {
+  it('by another text is told for as long as it is a reject rule', async () => {
+    const court = await createCourt();
+    const { put } = await court.keeper();
+    await court.waiting();
+    await put(UNLUCKY.replace('[13, 14]', '[13]'));
+    const disarmed = [{ ruleId: 'reject-unlucky', at: court.clock.now() }];
+    expect(await court.overview()).toMatchObject({ armed: [], disarmed });
+    await put(UNLUCKY.replace('action: reject', 'action: hold').replace(/ {4}reject:.*\n/, ''));
+    expect(await court.overview()).toMatchObject({ disarmed: [] });
+  });
+
   it('is done by other times of the rule, too', async () => {
     const until = (day: string) =>
       UNLUCKY.replace('    mode: live', `    mode: live\n    effective_until: ${day}`);

@@ -10,7 +10,9 @@ import type { Output } from '../../output.ts';
 import { withMirror } from '../../reading.ts';
 
 function butFor(inForce: boolean | null): string {
-  return inForce ? '' : '; this version cannot read the rules in force: selvedge rules check';
+  if (inForce === null)
+    return '; this version cannot read the rules in force: selvedge rules check';
+  return inForce ? '' : '; it has another text now and only watches';
 }
 
 function print(output: Output, overview: RejectOverview): void {
