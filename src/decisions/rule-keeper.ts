@@ -206,8 +206,9 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
     const diff = diffRuleSets(before.ruleSet, next.ruleSet);
     const disarmed = await store.transaction(async (tx) => {
       const { from, to } = diff;
-      await auditReload(tx, who, { from, to, ...detail?.() }, clock.now());
-      return putFilesInForce(tx, next, clock);
+      const ids = await putFilesInForce(tx, next, clock);
+      await auditReload(tx, who, { from, to, disarmed: ids, ...detail?.() }, clock.now());
+      return ids;
     });
     onInForce?.();
     inForce = next;

@@ -100,6 +100,8 @@ describe('a reload', () => {
     expect((await daemon.reload(WHO)).disarmed).toEqual([]);
     daemon.write(reject.replace('> 20', '> 21'));
     expect((await daemon.reload(WHO)).disarmed).toEqual(['hold-large']);
+    const audit = await daemon.db.selectFrom('audit').selectAll().orderBy('id', 'desc').execute();
+    expect(JSON.parse(audit[0]?.detail ?? '')).toMatchObject({ disarmed: ['hold-large'] });
     daemon.write(reject.replace('> 20', '> 22'));
     expect((await daemon.reload(WHO)).disarmed).toEqual([]);
     daemon.write(reject);
