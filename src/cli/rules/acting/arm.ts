@@ -20,7 +20,7 @@ const armed = z.object({
   ruleHash: z.string(),
   reportId: z.int(),
   expiresAt: z.int(),
-  warnings: z.array(z.string()),
+  warnings: z.array(z.string()).default([]),
 });
 const disarmed = z.object({ withdrawn: z.int(), canceled: z.int() });
 const breaker = z.object({ at: z.number(), rail: z.string(), detail: z.string() });
