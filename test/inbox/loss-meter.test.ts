@@ -83,6 +83,14 @@ async function shop() {
       for (const delivery of deliveries) await found(`refresh:sweep:${run}`, delivery);
     },
     ...{ begin, end },
+    /** It failed, and goes on where it was. */
+    async resume(run: number): Promise<void> {
+      await store.db
+        .updateTable('sync_run')
+        .set({ resumes: 1 })
+        .where('run_id', '=', run)
+        .execute();
+    },
     /** An order that this read has found. */
     async order(source: string, orderId: number): Promise<void> {
       sequence += 1;
@@ -253,6 +261,23 @@ describe('of each change it is recorded', () => {
     await wait(day, 16);
     expect(await day.lossMeter.look()).toMatchObject({ announced: 3, lost: 1, state: 'unknown' });
     expect(await incidents(day)).toEqual([]);
+  });
+
+  it('that its event waited while the service was away in the middle of the sweep', async () => {
+    const day = await shop();
+    await day.sweep();
+    const run = await day.begin();
+    for (const order of [7, 8]) await day.event(`msg_${order}`, order);
+    await wait(day, 8);
+    await day.resume(run);
+    for (const order of [7, 8, 9]) await day.found(`refresh:sweep:${run}`, order);
+    await day.end(run);
+    await day.lossMeter.look();
+    expect(await day.sightings()).toMatchObject([
+      ...[{ event_id: 'msg_7', verdict: 'announced' }],
+      ...[{ event_id: 'msg_8', verdict: 'announced' }],
+      ...[{ event_id: null, verdict: null }],
+    ]);
   });
 
   it('that its event came right before the sweep before, while the service was away', async () => {

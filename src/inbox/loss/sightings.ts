@@ -147,15 +147,18 @@ async function sweptBefore(db: Tx, runId: number) {
   return last;
 }
 
-/** Whether a sweep between these two could not read: then no event's own read could either. */
+/**
+ * Whether a sweep after the one and up to the other could not read, for good or for a while: then
+ * no event's own read could either.
+ */
 async function wasAway(db: Tx, from: number, to: number): Promise<boolean> {
   const row = await db
     .selectFrom('sync_run')
     .select('run_id')
     .where('stream', 'in', SWEEPS)
-    .where('outcome', '=', 'failed')
+    .where((eb) => eb.or([eb('outcome', '=', 'failed'), eb('resumes', '>', 0)]))
     .where('run_id', '>', from)
-    .where('run_id', '<', to)
+    .where('run_id', '<=', to)
     .limit(1)
     .executeTakeFirst();
   return row !== undefined;
