@@ -9,14 +9,8 @@
  */
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
-import {
-  isStoreUnusable,
-  RefusedError,
-  RetryLaterError,
-  SelvedgeError,
-  toError,
-} from '../lib/errors.ts';
-import { createOutages, type OutageWords } from '../lib/log/outages.ts';
+import { isStoreUnusable, RefusedError, RetryLaterError, toError } from '../lib/errors.ts';
+import { createOutages, type OutageWords, sharedReason } from '../lib/log/outages.ts';
 import type { Logger } from '../lib/log.ts';
 import {
   completeRefresh,
@@ -69,7 +63,7 @@ export const REFRESHER_LIMITS: RefresherLimits = {
 
 const READS: OutageWords = {
   ...{ of: 'orderId', begins: 'read failed', over: 'orders are read again' },
-  hint: 'further ones are told once an hour',
+  hint: 'further ones for this reason are told once an hour',
 };
 
 /** Found with one look: where a hundred thousand wait, a look takes longer than a read. */
@@ -159,8 +153,8 @@ function createReader(
     const least = error instanceof RetryLaterError ? (error.retryAfterMs ?? 0) : 0;
     const delayMs = Math.round(delayAfter(due.attempts, least, limits, random));
     const { orderId, cause } = due;
-    const reason = error instanceof SelvedgeError ? error.code : error.message;
-    outages.note(orderId, reason, { err: error, cause, attempt: due.attempts + 1, delayMs });
+    const fields = { err: error, cause, attempt: due.attempts + 1, delayMs };
+    outages.note(orderId, sharedReason(error), fields);
     await store.transaction((tx) => postponeRefresh(tx, due, clock.now() + delayMs, error.message));
   };
 

@@ -34,6 +34,21 @@ interface Bench {
   stop(): Promise<void>;
 }
 
+interface Line {
+  readonly msg: string;
+  readonly reason?: string;
+  readonly kept?: number;
+}
+
+function noteLog() {
+  const lines: Line[] = [];
+  const write = (line: string) => lines.push(JSON.parse(line));
+  const log = createLogger({
+    ...{ level: 'info', format: 'json', scrubber: createScrubber(), write },
+  });
+  return { log, lines };
+}
+
 /** A running refresher over a real database; `readOrder` stands for the service. */
 async function startRefresher(readOrder: ReadOrder, log = silentLogger()): Promise<Bench> {
   const clock = manualClock();
@@ -102,12 +117,7 @@ describe('the refresher', () => {
   });
 
   it('tells once of what keeps all orders from being read, and once that it is over', async () => {
-    const lines: { readonly msg: string; readonly failures?: number; readonly kept?: number }[] =
-      [];
-    const write = (line: string) => lines.push(JSON.parse(line));
-    const log = createLogger({
-      ...{ level: 'info', format: 'json', scrubber: createScrubber(), write },
-    });
+    const { log, lines } = noteLog();
     let isRefused = true;
     const bench = await startRefresher(async (orderId) => {
       if (isRefused) throw new RetryLaterError('session.login_refused', `order ${orderId}: no`);
@@ -126,6 +136,47 @@ describe('the refresher', () => {
     await bench.clock.advance(600_000);
     expect(await left(bench)).toEqual([]);
     expect(lines.slice(3)).toMatchObject([{ msg: 'orders are read again' }]);
+  });
+
+  it('tells at once of another cause, though it bears the same name', async () => {
+    const { log, lines } = noteLog();
+    let hint = 'nothing listens there';
+    const bench = await startRefresher(async (orderId) => {
+      throw new RetryLaterError('transport.not_sent', `order ${orderId}`, { hint });
+    }, log);
+    await bench.request(1, 2, 3);
+    await bench.clock.advance(900_000);
+    expect(lines).toHaveLength(1);
+    hint = 'the certificate has expired';
+    await bench.clock.advance(900_000);
+    expect(lines.map(({ reason }) => reason)).toEqual([
+      'transport.not_sent: nothing listens there',
+      'transport.not_sent: the certificate has expired',
+    ]);
+  });
+
+  it('tells of each order whose answer cannot be understood', async () => {
+    const { log, lines } = noteLog();
+    const bench = await startRefresher(async (orderId) => {
+      throw new RetryLaterError('transport.broken_answer', `order ${orderId}: no list`);
+    }, log);
+    await bench.request(1, 2);
+    await bench.clock.advance(1_800_000);
+    expect(lines.map(({ reason }) => reason)).toEqual(['order 1: no list', 'order 2: no list']);
+  });
+
+  it('tells that no order can be read, though one has never been', async () => {
+    const { log, lines } = noteLog();
+    let isAway = false;
+    const bench = await startRefresher(async (orderId) => {
+      if (isAway || orderId === 1) throw new RetryLaterError('service.fault', 'HTTP 500');
+    }, log);
+    await bench.request(1);
+    await bench.clock.advance(600_000);
+    isAway = true;
+    await bench.request(...Array.from({ length: 30 }, (_, index) => index + 2));
+    await bench.clock.advance(600_000);
+    expect(lines.map(({ kept }) => kept)).toEqual([undefined, 10]);
   });
 
   it('reads what was requested before it started', async () => {

@@ -1,9 +1,10 @@
 /**
  * What the log says of a failure that many things share: one line when it begins, one now and then
- * while it lasts, and one when it is over. Everything in between is there for who looks (debug, and
- * the command that the hint names).
+ * while it lasts or once it keeps ten times as many, and one when it is over. Everything in between
+ * is there for who looks (debug, and the command that the hint names).
  */
 import type { Clock } from '../clock.ts';
+import { LoginAgainError, RetryLaterError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 
 export interface Outages<Key extends string | number = string> {
@@ -26,11 +27,25 @@ interface Outage<Key> {
   readonly kept: Set<Key>;
   readonly since: number;
   toldAt: number;
+  /** How many it kept by then. */
+  toldOf: number;
   failures: number;
 }
 
 /** So often it is told again while it lasts. */
 const REMIND_MS = 3_600_000;
+/** One thing that always fails must not hide that all of them do. */
+const REMIND_GROWTH = 10;
+
+/** What came whole and cannot be understood is wrong with one thing, and not with the service. */
+const BROKEN_ANSWER = 'transport.broken_answer';
+
+/** What failures of one cause have in common; what is wrong with one thing alone is its own. */
+export function sharedReason(error: Error): string {
+  const isPassing = error instanceof RetryLaterError || error instanceof LoginAgainError;
+  if (!isPassing || error.code === BROKEN_ANSWER) return error.message;
+  return error.hint === undefined ? error.code : `${error.code}: ${error.hint}`;
+}
 
 export function createOutages<Key extends string | number = string>(
   { clock, log }: { readonly clock: Clock; readonly log: Logger },
@@ -53,18 +68,20 @@ export function createOutages<Key extends string | number = string>(
       const about = { [of]: key, reason, ...fields };
       const outage = outages.get(reason);
       if (!outage) {
-        outages.set(reason, { kept: new Set([key]), since: now, toldAt: now, failures: 1 });
+        const told = { since: now, toldAt: now, toldOf: 1, failures: 1 };
+        outages.set(reason, { kept: new Set([key]), ...told });
         log.warn({ ...about, hint }, begins);
         return;
       }
       outage.kept.add(key);
       outage.failures += 1;
-      if (now - outage.toldAt < REMIND_MS) {
+      const { failures, kept, since } = outage;
+      if (now - outage.toldAt < REMIND_MS && kept.size < outage.toldOf * REMIND_GROWTH) {
         log.debug(about, begins);
         return;
       }
       outage.toldAt = now;
-      const { failures, kept, since } = outage;
+      outage.toldOf = kept.size;
       log.warn({ ...about, failures, kept: kept.size, ms: now - since, hint }, begins);
     },
     over: (key) => leave(key, undefined),
