@@ -19,6 +19,7 @@
 import type { Random } from '../lib/chance.ts';
 import { type Clock, watchSteps } from '../lib/clock.ts';
 import { BugError, isStoreUnusable, RetryLaterError, SelvedgeError } from '../lib/errors.ts';
+import { createOutages, type Outages, type OutageWords } from '../lib/log/outages.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Store } from '../store/store.ts';
 import { bringForward, followClockStep } from './clock-step.ts';
@@ -42,6 +43,7 @@ import {
   type FailedLooks,
   isPassing,
   linesOf,
+  putOffBy,
   wordsOf,
 } from './service.ts';
 import { settle } from './settle.ts';
@@ -98,6 +100,11 @@ function retryDelay(deps: DispatcherDeps, failures: number, error?: unknown): nu
   return Math.max(asked, Math.round(backOff * (1 + deps.random.next() * 0.2)));
 }
 
+const PUSHES: OutageWords = {
+  ...{ of: 'outboxId', begins: 'push put off', over: 'pushes go on' },
+  hint: 'further ones for this reason are told by: selvedge outbox list',
+};
+
 interface Sent extends Omit<AttemptEnd, 'attempt'> {
   readonly error?: unknown;
 }
@@ -148,7 +155,7 @@ function waitAfter(deps: DispatcherDeps, kind: OutboxKind, item: OutboxItem, sen
 
 /** Sends a cleared row and records how that ended; gives it back when it is to be read back. */
 async function sendItem(
-  deps: DispatcherDeps,
+  deps: Hand,
   kind: OutboxKind,
   item: OutboxItem,
   clearance: Extract<Clearance, { readonly send: true }>,
@@ -161,13 +168,19 @@ async function sendItem(
   const attempt = await markSending(store, item, clearance, { now: clock.now(), isHeld });
   if (attempt === undefined) return undefined;
   const sent = await attemptOnce(kind, item, heldBy, signal);
-  const { error: _, ...end } = sent;
+  const { error, ...end } = sent;
   const now = clock.now();
   const dueAt = now + waitAfter(deps, kind, item, sent);
   const state = await endAttempt(store, item, { attempt, ...end }, now, dueAt);
   deps.onMoved?.(item, state);
   if (end.class === 'done') return { ...item, state, attempts: attempt, result: end.answer };
   const { outboxId, reference } = item;
+  if (end.class === 'not_processed') {
+    const fields = { reference, error: end.answer, retryMs: dueAt - now };
+    deps.outages.note(outboxId, putOffBy(item, error), fields);
+    return undefined;
+  }
+  deps.outages.over(outboxId);
   deps.log.warn({ outboxId, reference, class: end.class, error: end.answer }, 'push not done');
   if (state === 'refused') deps.onEnded(item, state);
   return undefined;
@@ -176,6 +189,7 @@ async function sendItem(
 interface Hand extends DispatcherDeps {
   readonly gate: Gate;
   readonly failedLooks: FailedLooks;
+  readonly outages: Outages<number>;
 }
 
 async function putOff(
@@ -184,7 +198,6 @@ async function putOff(
   item: OutboxItem,
   error: unknown,
 ): Promise<void> {
-  const { outboxId, reference } = item;
   const now = deps.clock.now();
   const { before, isHopeless } = deps.failedLooks.add(item, error);
   const isTooLate = async () =>
@@ -198,7 +211,8 @@ async function putOff(
   }
   const retryMs = retryDelay(deps, before, error);
   await postpone(deps.store, item, now + retryMs, wordsOf(error));
-  deps.log.warn({ outboxId, reference, error: wordsOf(error), retryMs }, 'push put off');
+  const fields = { reference: item.reference, error: wordsOf(error), retryMs };
+  deps.outages.note(item.outboxId, putOffBy(item, error), fields);
 }
 
 async function settleItem(
@@ -258,7 +272,10 @@ async function step(deps: Hand, item: OutboxItem, signal: AbortSignal): Promise<
   } else if (clearance.send) {
     const sent = await sendItem(deps, kind, item, clearance, heldBy, signal);
     if (sent && !signal.aborted) await step(deps, sent, signal);
-  } else await settleItem(deps, kind, item, { finding: clearance.finding, lookedAt });
+  } else {
+    deps.outages.over(item.outboxId);
+    await settleItem(deps, kind, item, { finding: clearance.finding, lookedAt });
+  }
 }
 
 /** Rows that were found due, so that not every free hand asks the database. */
@@ -331,7 +348,8 @@ async function start(
 export function createDispatcher(own: DispatcherDeps): Dispatcher {
   const { store, clock, limits } = own;
   const failedLooks = createFailedLooks(clock, limits.lookMs);
-  const deps: Hand = { ...own, failedLooks, gate: createGate(own) };
+  const outages = createOutages<number>(own, PUSHES);
+  const deps: Hand = { ...own, failedLooks, outages, gate: createGate(own) };
   const steps: Steps = { moved: watchSteps(clock), left: 0 };
   let wake = new AbortController();
 

@@ -3,7 +3,7 @@ import { onTestFinished } from 'vitest';
 import { seededRandom } from '../../src/lib/chance.ts';
 import { type Clock, type ManualClock, manualClock } from '../../src/lib/clock.ts';
 import type { JsonObject } from '../../src/lib/json.ts';
-import { silentLogger } from '../../src/lib/log.ts';
+import { type Logger, silentLogger } from '../../src/lib/log.ts';
 import { createDispatcher, type Dispatcher } from '../../src/outbox/dispatcher.ts';
 import { enqueueDeliveryStatus, enqueueDocument } from '../../src/outbox/enqueue.ts';
 import {
@@ -57,6 +57,7 @@ export interface Bench {
   creates: boolean;
   /** Whether a 409 is the last word. */
   conflictEnds: boolean;
+  log: Logger;
   /** Puts a push of a delivery into the outbox. */
   add(orderDeliveryId: number, decisionId?: number): Promise<number>;
   /** Puts a document of another kind into it. */
@@ -108,7 +109,7 @@ export async function createBench(): Promise<Bench> {
   };
   const bench: Bench = {
     ...{ clock, store, looks: [], sends: [], ends: [], moves: [] },
-    ...{ brake: false, creates: false, conflictEnds: false },
+    ...{ brake: false, creates: false, conflictEnds: false, log: silentLogger() },
     limits: {
       concurrency: LIMITS.concurrency,
       attemptsMax: LIMITS.attemptsMax,
@@ -134,7 +135,7 @@ export async function createBench(): Promise<Bench> {
       }),
     start() {
       const dispatcher = createDispatcher({
-        ...{ store, clock: counted, random: seededRandom(3), log: silentLogger() },
+        ...{ store, clock: counted, random: seededRandom(3), log: bench.log },
         kinds: [kindOf(bench), { ...kindOf(bench), kind: 'style' }],
         limits: { ...LIMITS, ...bench.limits },
         quietMs: QUIET_MS,
