@@ -13,6 +13,6 @@ it('reads the run before, and none of the others', async () => {
     from n`.execute(store.db);
   const planned = notePlans(store);
   const before = await runBefore(planned.store.db, { stream: 'stock', runId: 40 });
-  expect(before).toEqual({ outcome: 'failed', released_at: null });
+  expect(before).toMatchObject({ runId: 39, outcome: 'failed', released_at: null });
   expect(planned.rows(/from "sync_run"/)).toBe(1);
 });
