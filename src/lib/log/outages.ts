@@ -37,6 +37,9 @@ const REMIND_MS = 3_600_000;
 /** One thing that always fails must not hide that all of them do. */
 const REMIND_GROWTH = 10;
 
+/** What ends without a word to us (a person cancels it) stays; the oldest make room. */
+const OUTAGES_MAX = 1_000;
+
 /** What came whole and cannot be understood is wrong with one thing, and not with the service. */
 const BROKEN_ANSWER = 'transport.broken_answer';
 
@@ -68,6 +71,8 @@ export function createOutages<Key extends string | number = string>(
       const about = { [of]: key, reason, ...fields };
       const outage = outages.get(reason);
       if (!outage) {
+        const [oldest] = outages.keys();
+        if (oldest !== undefined && outages.size >= OUTAGES_MAX) outages.delete(oldest);
         const told = { since: now, toldAt: now, toldOf: 1, failures: 1 };
         outages.set(reason, { kept: new Set([key]), ...told });
         log.warn({ ...about, hint }, begins);
