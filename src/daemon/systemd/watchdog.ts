@@ -41,9 +41,6 @@ export function createWatchdog(deps: WatchdogDeps): Worker {
     name: 'watchdog',
     async run(signal) {
       while (!signal.aborted) {
-        await deps.note().catch((error: unknown) => {
-          log.error({ err: toError(error) }, 'cannot note which workers fail');
-        });
         const stuck = deps.stuck();
         if (stuck.length > 0) {
           log.error({ stuck }, 'workers make no progress');
@@ -51,6 +48,10 @@ export function createWatchdog(deps: WatchdogDeps): Worker {
         } else if (notifier.isHeard) {
           await notifier.tell('WATCHDOG=1', statusText(await statusOf(deps)));
         }
+        // Behind the service manager, which must hear of us whatever the database does.
+        await deps.note().catch((error: unknown) => {
+          log.error({ err: toError(error) }, 'cannot note which workers fail');
+        });
         await clock.sleep(everyMs, signal).catch(() => undefined);
       }
     },
