@@ -1,7 +1,7 @@
 /** How the installation is, read from the database alone: works beside a daemon and without one. */
 import type { Config } from '../config/schema.ts';
 import { pulledStreams } from '../config/streams.ts';
-import { isJsonObject, tryParseJson } from '../lib/json.ts';
+import { parseJsonObject } from '../lib/json.ts';
 import {
   type DecisionsStop,
   type OutboxStop,
@@ -156,9 +156,7 @@ async function readFailingWorkers(db: Db): Promise<FailingWorker[]> {
     .orderBy('key')
     .execute();
   return rows.map(({ key, at, detail }) => {
-    const known = tryParseJson(detail);
-    const error = isJsonObject(known) ? String(known.error) : detail;
-    return { worker: key, since: at, error };
+    return { worker: key, since: at, error: String(parseJsonObject(detail).error) };
   });
 }
 

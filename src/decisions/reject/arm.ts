@@ -11,6 +11,7 @@ import { nearestName } from '../../lib/nearest.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 import { runRuleTests } from '../../rules/testing.ts';
 import type { Store, Tx } from '../../store/store.ts';
+import { openArmings } from './arming.ts';
 import { type Breaker, resetBreaker } from './breaker.ts';
 import { lackOfCustomers } from './freshness.ts';
 import { markSeen, seenCount } from './matches.ts';
@@ -171,16 +172,8 @@ export async function disarmChanged(
   ruleSet: RuleSet,
   at: number,
 ): Promise<readonly string[]> {
-  const hashes = new Map(ruleSet.rules.map(({ id, hash }) => [id, hash]));
-  const armed = await tx
-    .selectFrom('arming')
-    .select(['rule_id', 'rule_hash'])
-    .where('ended_at', 'is', null)
-    .where('expires_at', '>', at)
-    .execute();
-  const changed = armed.flatMap(({ rule_id: id, rule_hash: hash }) =>
-    hashes.get(id) === hash ? [] : [id],
-  );
+  const armed = await openArmings(tx, ruleSet, at);
+  const changed = armed.filter(({ isSame }) => !isSame).map(({ ruleId }) => ruleId);
   const end = { state: 'withdrawn', by: 'daemon', rail: 'arming', detail: ANOTHER_TEXT } as const;
   for (const ruleId of changed) {
     await endArming(tx, ruleId, { actor: 'daemon', reason: ANOTHER_TEXT }, at);

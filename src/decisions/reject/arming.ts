@@ -6,20 +6,31 @@ import type { RuleSet } from '../../rules/rule.ts';
 import type { Tx } from '../../store/store.ts';
 import { readBreaker } from './breaker.ts';
 
-/** Ids of the reject rules of this set that are armed now. A copy under another id is not. */
-export async function armedRuleIds(
+/** Armings that have neither ended nor run out, and whether this set has exactly their text. */
+export async function openArmings(
   tx: Tx,
-  ruleSet: RuleSet,
+  { rules }: RuleSet,
   now: number,
-): Promise<ReadonlySet<string>> {
-  const hashes = new Map(ruleSet.rules.map(({ id, hash }) => [id, hash]));
+): Promise<readonly { readonly ruleId: string; readonly isSame: boolean }[]> {
+  const hashes = new Map(rules.map(({ id, hash }) => [id, hash]));
   const rows = await tx
     .selectFrom('arming')
     .select(['rule_id', 'rule_hash'])
     .where('ended_at', 'is', null)
     .where('expires_at', '>', now)
     .execute();
-  const armed = rows.filter((row) => hashes.get(row.rule_id) === row.rule_hash);
+  return rows.map(({ rule_id: ruleId, rule_hash: hash }) => {
+    return { ruleId, isSame: hashes.get(ruleId) === hash };
+  });
+}
+
+/** Ids of the reject rules of this set that are armed now. A copy under another id is not. */
+export async function armedRuleIds(
+  tx: Tx,
+  ruleSet: RuleSet,
+  now: number,
+): Promise<ReadonlySet<string>> {
+  const armed = (await openArmings(tx, ruleSet, now)).filter(({ isSame }) => isSame);
   if (armed.length === 0 || (await readBreaker(tx)) !== undefined) return new Set();
-  return new Set(armed.map((row) => row.rule_id));
+  return new Set(armed.map(({ ruleId }) => ruleId));
 }

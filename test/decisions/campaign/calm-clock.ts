@@ -64,39 +64,33 @@ const IDLE_LOOK_MS = 30_000;
 
 export function calmClock(startsAt: number): CalmClock {
   const base = manualClock(startsAt);
-  const due: number[] = [];
-  const slow = (ms: number): number => (IDLE_LOOKS_MS.has(ms) ? IDLE_LOOK_MS : ms);
-  const after: Clock['after'] = (ms, task) => {
-    due.push(base.monotonic() + Math.max(slow(ms), 0));
-    return base.after(slow(ms), task);
+  let due: number[] = [];
+  /** Notes when it will be; gives how long that is. */
+  const wait = (ms: number): number => {
+    const slow = IDLE_LOOKS_MS.has(ms) ? IDLE_LOOK_MS : Math.max(ms, 0);
+    due.push(base.monotonic() + slow);
+    return slow;
+  };
+  const advance = async (ms: number): Promise<void> => {
+    await base.advance(Math.max(0, ms));
+    await calm();
   };
   const runUntil = async (at: number): Promise<void> => {
     await calm();
     for (;;) {
-      const now = base.monotonic();
-      const next = due.reduce(
-        (least, one) => (one < least ? one : least),
-        Number.POSITIVE_INFINITY,
-      );
-      const left = at - base.now();
-      if (next - now > left) break;
-      for (let index = due.length - 1; index >= 0; index -= 1) {
-        if ((due[index] ?? 0) <= next) due.splice(index, 1);
-      }
-      await base.advance(Math.max(0, next - now));
-      await calm();
+      const next = Math.min(...due);
+      const left = next - base.monotonic();
+      if (left > at - base.now()) break;
+      due = due.filter((one) => one > next);
+      await advance(left);
     }
-    await base.advance(Math.max(0, at - base.now()));
-    await calm();
+    await advance(at - base.now());
   };
   return {
     now: () => Math.floor(base.now()),
     monotonic: base.monotonic,
-    after,
-    sleep(ms, signal) {
-      due.push(base.monotonic() + Math.max(slow(ms), 0));
-      return base.sleep(slow(ms), signal);
-    },
+    after: (ms, task) => base.after(wait(ms), task),
+    sleep: (ms, signal) => base.sleep(wait(ms), signal),
     runUntil,
     async during(work) {
       let isOver = false;
