@@ -267,7 +267,7 @@ export const VIEWS: readonly ViewSpec[] = [
       run_id: 'number of the run',
       stream: 'stream',
       cause: 'why it ran',
-      outcome: 'running, complete, partial, skipped, suspicious or failed',
+      outcome: 'running, complete, partial, suspicious or failed',
       reason: 'why, in words',
       pages: 'pages read',
       rows_seen: 'rows read',

@@ -11,7 +11,7 @@ interface ChangeTable {
   cause: string;
 }
 
-export type RunOutcome = 'running' | 'complete' | 'partial' | 'skipped' | 'suspicious' | 'failed';
+export type RunOutcome = 'running' | 'complete' | 'partial' | 'suspicious' | 'failed';
 
 interface SyncRunTable {
   run_id: Generated<number>;

@@ -70,8 +70,6 @@ export interface StreamEnd {
   readonly parts?: ReadonlyMap<string, number>;
   /** Rows could slip between its pages, although the list need not be paged. */
   readonly canSlip?: boolean;
-  /** Why there was nothing to do yet. */
-  readonly skipped?: string;
 }
 
 export interface Stream {

@@ -76,7 +76,7 @@ export function syncRun(context: CliContext): Command {
       const why = run.reason === null ? '' : `: ${run.reason}`;
       const figures = `${run.rows} rows, ${run.changed} changed, ${run.deleted} deleted`;
       tell(context, options, run, `run ${run.runId} is ${run.outcome}, ${figures}${why}`);
-      if (run.outcome !== 'complete' && run.outcome !== 'skipped') context.setExitCode(1);
+      if (run.outcome !== 'complete') context.setExitCode(1);
     });
 }
 

@@ -303,7 +303,7 @@ function logEnd(deps: RunnerDeps, run: Run, end: RunEnd, result: RunResult): voi
     return;
   }
   outages.over(stream);
-  if (end.outcome === 'complete' || end.outcome === 'skipped') log.info(fields, line);
+  if (end.outcome === 'complete') log.info(fields, line);
   else log.warn(fields, line);
 }
 

@@ -274,7 +274,6 @@ async function judge(
   const { parts } = end;
   const isEmpty = sums.rows === 0 && rowsBefore > 0;
   const doubts = await doubtsOf(deps, run, end, sums);
-  if (end.skipped !== undefined) return { outcome: 'skipped', reason: end.skipped, ...NOTHING };
   if (end.suspicion !== undefined && !isEmpty) {
     const said = [...doubts, end.suspicion].join('; ');
     const reason = `${said}; if that is right: selvedge sync release ${run.runId}`;
