@@ -123,8 +123,7 @@ async function runOne(
   const dueAt = (startedAt: number): number =>
     isBehind(startedAt) ? deps.clock.now() : nextDue(deps, planned);
   try {
-    const ask = { cause: 'schedule', dueAt };
-    deps.onRunEnded(await runStream(deps, planned.stream, ask, signal));
+    deps.onRunEnded(await runStream(deps, planned.stream, dueAt, signal));
   } catch (thrown) {
     if (signal.aborted) return;
     if (isStoreUnusable(thrown)) throw thrown;

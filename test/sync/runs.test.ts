@@ -12,6 +12,7 @@ import { createVariantPages } from '../../src/sync/bulk/variant-pages.ts';
 import { createSyncOperations } from '../../src/sync/operations.ts';
 import { listStreams, readProgress } from '../../src/sync/overview.ts';
 import { createPlanner, PULLS } from '../../src/sync/planner.ts';
+import { ensureState } from '../../src/sync/run/ledger.ts';
 import { runStream } from '../../src/sync/run/run-stream.ts';
 import type { Stream, StreamRun } from '../../src/sync/stream.ts';
 import { temporaryStore } from '../support/store.ts';
@@ -38,16 +39,10 @@ async function startRuns(pull: Pull) {
       return END;
     },
   };
-  await store.db
-    .insertInto('stream_state')
-    .values({
-      ...{ stream: 'stock', due_at: 0, last_run_id: null, complete_at: null },
-      ...{ complete_rows: null, last_error: null, requested: null },
-    })
-    .execute();
+  await ensureState(store.db, 'stock', 0);
   const stop = new AbortController();
-  const ask = { cause: 'schedule', dueAt: () => clock.now() + MINUTE };
-  const run = (signal = stop.signal) => runStream(deps, stream, ask, signal);
+  const dueAt = () => clock.now() + MINUTE;
+  const run = (signal = stop.signal) => runStream(deps, stream, dueAt, signal);
   const runs = () => store.db.selectFrom('sync_run').selectAll().orderBy('run_id').execute();
   const state = () => store.db.selectFrom('stream_state').selectAll().executeTakeFirstOrThrow();
   const operations = createSyncOperations({
@@ -250,10 +245,9 @@ it('an outage is over with the first run that comes through', async () => {
     const failure = failures.shift();
     if (failure) throw failure;
   });
-  const ask = { cause: 'schedule', dueAt: () => 0 };
   const { signal } = new AbortController();
   for (let times = 0; times < 3; times += 1) {
-    await runStream({ ...runs, outages }, runs.stream, ask, signal);
+    await runStream({ ...runs, outages }, runs.stream, () => 0, signal);
   }
   expect(told).toEqual(['note', 'note', 'over']);
 });

@@ -16,6 +16,7 @@ import type { SqliteStore } from '../../src/store/store.ts';
 import { createVariantPages } from '../../src/sync/bulk/variant-pages.ts';
 import { createSyncOperations } from '../../src/sync/operations.ts';
 import { PULLS } from '../../src/sync/planner.ts';
+import { ensureState } from '../../src/sync/run/ledger.ts';
 import { type RunnerDeps, runStream } from '../../src/sync/run/run-stream.ts';
 import type { Stream } from '../../src/sync/stream.ts';
 import { answerJson, envelope, startFaulty } from '../client/support.ts';
@@ -137,16 +138,9 @@ export function runsOn(deps: RunnerDeps) {
   const { store } = deps;
   const never = new AbortController().signal;
   return {
-    async run(stream: Stream, full = false) {
-      await store.db
-        .insertInto('stream_state')
-        .values({
-          ...{ stream: stream.name, due_at: 0, last_run_id: null, complete_at: null },
-          ...{ complete_rows: null, last_error: null, requested: null },
-        })
-        .onConflict((conflict) => conflict.doNothing())
-        .execute();
-      return runStream(deps, stream, { cause: 'test', dueAt: () => 0, full }, never);
+    async run(stream: Stream) {
+      await ensureState(store.db, stream.name, 0);
+      return runStream(deps, stream, () => 0, never);
     },
     operations: (streams: readonly Stream[]) =>
       createSyncOperations({ ...deps, streams, nudge: () => undefined }),

@@ -52,13 +52,10 @@ export interface RunEnd {
 
 export interface RunRequest {
   readonly stream: string;
-  readonly cause: string;
   /** A run with other options does not go on where this one stopped. */
   readonly options: JsonObject;
   readonly readSeq: number;
   readonly now: number;
-  /** Compare every row, whatever the digests say. */
-  readonly full: boolean;
 }
 
 /** A stream that nobody has heard of yet is due now. */
@@ -138,10 +135,10 @@ export async function openRun(store: Store, request: RunRequest): Promise<Run> {
   const options = canonicalJson(request.options);
   return store.transaction(async (tx) => {
     const wish = await takeWish(tx, request.stream);
-    const full = request.full || wish === 'full';
-    if (full) await forgetDigests(tx, request.stream);
+    // Every row is compared, whatever the digests say.
+    if (wish === 'full') await forgetDigests(tx, request.stream);
     const open = await resumable(tx, request, options);
-    if (open && full) {
+    if (open && wish === 'full') {
       // What it has compared so far was compared by digests.
       await restartRun(tx, open.runId);
       return { ...open, checkpoint: {} };
@@ -151,7 +148,7 @@ export async function openRun(store: Store, request: RunRequest): Promise<Run> {
       .insertInto('sync_run')
       .values({
         stream: request.stream,
-        cause: wish === null ? request.cause : 'operator',
+        cause: wish === null ? 'schedule' : 'operator',
         started_at: request.now,
         ended_at: null,
         read_seq: request.readSeq,

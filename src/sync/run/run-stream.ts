@@ -48,14 +48,6 @@ export interface RunResult {
   readonly reason: string | null;
 }
 
-export interface RunAsk {
-  readonly cause: string;
-  /** When the stream is due again; asked when the run has ended, with when it was started. */
-  readonly dueAt: (startedAt: number) => number;
-  /** Compare every row, whatever the digests say. */
-  readonly full?: boolean;
-}
-
 /** How long to wait after the nth failure in a row, in ms. */
 const FAILURE_WAITS_MS: readonly number[] = [2_000, 10_000, 30_000, 120_000, 600_000];
 
@@ -307,21 +299,19 @@ function logEnd(deps: RunnerDeps, run: Run, end: RunEnd, result: RunResult): voi
   else log.warn(fields, line);
 }
 
-/** Runs a stream once. */
+/** Runs a stream once. `dueAt` tells when it is due again: it is given when the run was started. */
 export async function runStream(
   deps: RunnerDeps,
   stream: Stream,
-  ask: RunAsk,
+  dueAt: (startedAt: number) => number,
   signal: AbortSignal,
 ): Promise<RunResult> {
   const { store, clock, log } = deps;
   const run = await openRun(store, {
     stream: stream.name,
-    cause: ask.cause,
     options: stream.options,
     readSeq: await deps.sequence.next(),
     now: clock.now(),
-    full: ask.full === true,
   });
   const state = await readRunState(store, run);
   const from = state.sums.rows;
@@ -340,7 +330,7 @@ export async function runStream(
     if ('stream' in after) return after;
     end = after;
   }
-  const { rows, changed } = await endRun(store, run, end, clock.now(), ask.dueAt(run.startedAt));
+  const { rows, changed } = await endRun(store, run, end, clock.now(), dueAt(run.startedAt));
   const { outcome, reason } = end;
   const result = { stream: stream.name, outcome, rows, changed, reason };
   logEnd(deps, run, end, result);
