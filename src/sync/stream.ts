@@ -43,10 +43,9 @@ export interface StreamRun {
     checkpoint: JsonObject,
     write: (tx: Tx, provenance: Provenance) => Promise<PageCounts>,
   ): Promise<void>;
-  /** The same for a page of a short list. */
+  /** The same for a page of a list in one piece that comes parsed. */
   listPage(
     checkpoint: JsonObject,
-    part: string,
     entity: ListEntity,
     segments: readonly ListSegment[],
   ): Promise<void>;

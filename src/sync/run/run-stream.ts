@@ -113,8 +113,8 @@ function createContext(deps: RunnerDeps, run: Run, parts: ContextParts): StreamR
     call: { signal, priority: 'pull', tally },
     page,
     progress,
-    async listPage(checkpoint, part, entity, segments) {
-      const place = { stream: run.stream, part };
+    async listPage(checkpoint, entity, segments) {
+      const place = { stream: run.stream, part: '' };
       const compared = await compareSegments(store.db, entity, place, segments);
       await page(checkpoint, async (tx, provenance) => ({
         ...(await writePage(tx, entity, place, compared, provenance)),

@@ -77,7 +77,7 @@ export function createPdmStream(
           offset += rowCount;
           const place = page.next === undefined ? { done: true } : { next: page.next };
           const segments = rowCount === 0 ? [] : [segment];
-          await listPage({ ...place, offset, ...structuredClone(met) }, '', entity, segments);
+          await listPage({ ...place, offset, ...structuredClone(met) }, entity, segments);
         }
       }
       const { doubts } = met;

@@ -24,7 +24,7 @@ export function createShortListStream({ name, entity, fuse, read }: ShortList): 
       const digest = digestOf(canonicalJson([list.rows, list.rejects]));
       if (run.checkpoint.done !== true) {
         const segment = { firstRow: 0, rowCount: rows, digest, read: () => list };
-        await listPage({ done: true }, '', entity, rows === 0 ? [] : [segment]);
+        await listPage({ done: true }, entity, rows === 0 ? [] : [segment]);
       }
       return { expectedRows: list.count, doubts: [], parts: new Map([['', rows]]) };
     },
