@@ -10,6 +10,7 @@ import { v2DriftMeter } from '../client/v2/drift.ts';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
 import type { Db } from '../store/store.ts';
 import { entitiesOfStream } from './quarantine.ts';
+import { countsIn } from './stream.ts';
 
 export interface EntityDrift {
   readonly entity: string;
@@ -96,13 +97,6 @@ async function driftOf(db: Db, entity: string, watched: Watched): Promise<Entity
     meter.note(values.rows.flatMap(({ value }) => (value === null ? [] : [record(value)])));
   }
   return { entity, ...meter.report() };
-}
-
-/** The numbers in an object, by name; empty when it is none. */
-export function countsIn(value: unknown): Record<string, number> {
-  if (!isJsonObject(value)) return {};
-  const counts = Object.entries(value).map(([name, count]) => [name, Number(count)] as const);
-  return Object.fromEntries(counts.filter(([, count]) => Number.isFinite(count)));
 }
 
 /** What the documents of the latest run had around their rows: only the run could keep it. */

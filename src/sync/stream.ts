@@ -3,7 +3,7 @@
  * run one by one and says at the end what it can prove; the run decides what that means.
  */
 import type { CallOptions } from '../client/calls.ts';
-import type { JsonObject } from '../lib/json.ts';
+import { isJsonObject, type JsonObject } from '../lib/json.ts';
 import type { KnownSegments } from '../lib/json-rows/known-ahead.ts';
 import type { Provenance } from '../mirror/entity.ts';
 import type { ListCensus, ListEntity, ListSegment } from '../mirror/list.ts';
@@ -29,6 +29,18 @@ export function isBeyondShare({ share }: Fuse, rows: number, of: number): boolea
 
 export function isBeyond(fuse: Fuse, rows: number, of: number): boolean {
   return rows > fuse.absolute || isBeyondShare(fuse, rows, of);
+}
+
+/** What spoke against completeness before the run was cut off, as its checkpoint has it. */
+export function doubtsIn({ doubts }: JsonObject): string[] {
+  return Array.isArray(doubts) ? doubts.map(String) : [];
+}
+
+/** The numbers in a member of a checkpoint, by name; empty when it is no object. */
+export function countsIn(member: unknown): Record<string, number> {
+  if (!isJsonObject(member)) return {};
+  const counts = Object.entries(member).map(([name, count]) => [name, Number(count)] as const);
+  return Object.fromEntries(counts.filter(([, count]) => Number.isFinite(count)));
 }
 
 /** What of a run is left in the rows that it saw. */

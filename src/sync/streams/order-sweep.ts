@@ -26,7 +26,7 @@ export interface SweepDeps {
   readonly onRefreshRequested: () => void;
 }
 
-export interface SweepWish {
+interface SweepWish {
   /** What the run says of itself while the sweep goes on. */
   readonly checkpoint: JsonObject;
   /** `changed`: only those that are new or have changed since they were read. */

@@ -19,7 +19,14 @@ import { ordersCensus, SALES_ORDER, writeOrders } from '../../mirror/sales-order
 import { readState, writeState } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
 import type { Run } from '../run/ledger.ts';
-import { type Fuse, isBeyond, type Stream, type StreamEnd, type StreamRun } from '../stream.ts';
+import {
+  doubtsIn,
+  type Fuse,
+  isBeyond,
+  type Stream,
+  type StreamEnd,
+  type StreamRun,
+} from '../stream.ts';
 import {
   isGone,
   missingOpen,
@@ -27,13 +34,7 @@ import {
   type PartAddresses,
   type ReadAlso,
 } from './order-parts.ts';
-import {
-  lowestOpenOrder,
-  type SweepDeps,
-  type SweepEnd,
-  type SweepWish,
-  sweep,
-} from './order-sweep.ts';
+import { lowestOpenOrder, type SweepDeps, type SweepEnd, sweep } from './order-sweep.ts';
 
 export interface OrdersDeps extends SweepDeps {
   readonly v1: Pick<V1Client, 'orders'> & PartAddresses;
@@ -147,10 +148,11 @@ interface Walked {
 
 /** The walk, or what an attempt before this one has found. */
 async function walkOnce(deps: OrdersDeps, context: StreamRun, name: string): Promise<Walked> {
-  const { walked, bottom: reachedBefore, doubts: told } = context.run.checkpoint;
+  const { checkpoint } = context.run;
+  const { walked, bottom: reached } = checkpoint;
   if (walked === true) {
-    const doubts = Array.isArray(told) ? told.map(String) : [];
-    return { walked, bottom: isOrderNumber(reachedBefore) ? reachedBefore : 0, doubts };
+    const doubts = doubtsIn(checkpoint);
+    return { walked, bottom: isOrderNumber(reached) ? reached : 0, doubts };
   }
   const db = deps.db();
   const known = await knownTo(db);
@@ -158,24 +160,24 @@ async function walkOnce(deps: OrdersDeps, context: StreamRun, name: string): Pro
   const { top = 0, bottom, doubts } = await walk(deps, context, floor);
   const end: Walked = { walked: true, bottom, doubts };
   await context.page({ ...end }, async (tx) => {
-    const reached = Math.max(top, known);
-    if (doubts.length === 0) await writeState(tx, KNOWN_TO_KEY, String(reached), deps.clock);
+    const knownNow = String(Math.max(top, known));
+    if (doubts.length === 0) await writeState(tx, KNOWN_TO_KEY, knownNow, deps.clock);
     return { rows: 0, changed: 0, unchanged: 0, quarantined: 0, bytes: 0 };
   });
   return end;
 }
 
 /** Known orders that are missing from the list in a number that no removal explains. */
-async function suspicionOf(
+async function suspicionsOfWalk(
   deps: OrdersDeps,
   run: Run,
   bottom: number,
   fuse: Fuse,
-): Promise<string | undefined> {
+): Promise<readonly string[]> {
   const { live, missing } = await ordersCensus(deps.db(), run, bottom);
   const { length } = missing;
-  if (!isBeyond(fuse, length, live)) return undefined;
-  return `${length} of ${live} known orders are missing from the list`;
+  if (!isBeyond(fuse, length, live)) return [];
+  return [`${length} of ${live} known orders are missing from the list`];
 }
 
 function suspicionsOfSweep({ parts }: SweepEnd, fuse: Fuse): readonly string[] {
@@ -229,21 +231,19 @@ export function createOrdersStream(deps: OrdersDeps, options: OrdersOptions): St
       const isWhole = doubts.every((doubt) => doubt.startsWith(OUT_OF_ORDER));
       // Before the sweep: what it finds by number is missing from the list all the same. What a
       // walk that went astray has not seen is not missing, and must not be there to be released.
-      const orders = isWhole
-        ? await suspicionOf(deps, context.run, bottom, options.fuse)
-        : undefined;
-      const checkpoint = { ...walked };
-      // More than these are not marked unasked.
-      const missingMax = isFull && isSound ? options.fuse.absolute : 0;
-      const wish: SweepWish = isFull
-        ? { checkpoint, closed: 'all', closedMax: options.closedOrders, missingMax, parts }
-        : { checkpoint, closed: 'changed', closedMax: CLOSED_PER_RUN, missingMax, parts };
-      const swept = await sweep(deps, context, wish);
+      const ofWalk = isWhole ? await suspicionsOfWalk(deps, context.run, bottom, options.fuse) : [];
+      const swept = await sweep(deps, context, {
+        checkpoint: { ...walked },
+        closed: isFull ? 'all' : 'changed',
+        closedMax: isFull ? options.closedOrders : CLOSED_PER_RUN,
+        // More than these are not marked unasked.
+        missingMax: isFull && isSound ? options.fuse.absolute : 0,
+        parts,
+      });
       const ofSweep = isSound ? suspicionsOfSweep(swept, options.fuse) : [];
-      const suspicion = [...(orders === undefined ? [] : [orders]), ...ofSweep].join('; ');
       return {
         expectedRows: undefined,
-        suspicion: suspicion || undefined,
+        suspicion: [...ofWalk, ...ofSweep].join('; ') || undefined,
         doubts: [...doubts, ...swept.doubts],
       };
     },

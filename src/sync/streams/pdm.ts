@@ -7,11 +7,10 @@ import type { V2Client } from '../../client/v2/client.ts';
 import { driftOfIncluded } from '../../client/v2/drift.ts';
 import type { V2Page } from '../../client/v2/pages.ts';
 import { modelledFields, type ResourceType } from '../../client/v2/resources.ts';
-import { canonicalJson, type JsonObject } from '../../lib/json.ts';
+import { canonicalJson } from '../../lib/json.ts';
 import { digestOf } from '../../lib/json-rows/known.ts';
 import { PDM } from '../../mirror/catalog/pdm.ts';
-import { countsIn } from '../drift.ts';
-import type { Fuse, Stream } from '../stream.ts';
+import { countsIn, doubtsIn, type Fuse, type Stream } from '../stream.ts';
 
 /** What a pull has met so far, kept in its checkpoint: an attempt that goes on adds to it. */
 interface Met {
@@ -19,13 +18,6 @@ interface Met {
   readonly doubts: string[];
   /** Drift of the documents, beside that of their rows: what, and how often. */
   readonly drift: Record<string, number>;
-}
-
-function metBefore({ doubts, drift }: JsonObject): Met {
-  return {
-    doubts: Array.isArray(doubts) ? doubts.map(String) : [],
-    drift: countsIn(drift),
-  };
 }
 
 function noteMet({ doubts, drift }: Met, page: Pick<V2Page<unknown>, 'doubts' | 'included'>): void {
@@ -64,7 +56,7 @@ export function createPdmStream(
       const { next, offset: start, done } = run.checkpoint;
       const from = typeof next === 'string' ? next : undefined;
       let offset = typeof start === 'number' ? start : 0;
-      const met = metBefore(run.checkpoint);
+      const met: Met = { doubts: doubtsIn(run.checkpoint), drift: countsIn(run.checkpoint.drift) };
       let pages = 0;
       if (done !== true) {
         const pull = v2.collection(type, { fields }, { ...call, from });

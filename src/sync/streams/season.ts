@@ -4,25 +4,14 @@
  */
 import type { VariantLevel } from '../../client/v1/catalog.ts';
 import type { V1Client } from '../../client/v1/client.ts';
-import { isJsonObject, type JsonObject } from '../../lib/json.ts';
+import type { JsonObject } from '../../lib/json.ts';
 import { seasonOfKey, seasonVariants } from '../../mirror/catalog/variant.ts';
-import type { Fuse, Stream, StreamRun } from '../stream.ts';
+import { countsIn, doubtsIn, type Fuse, type Stream, type StreamRun } from '../stream.ts';
 import { doubtsOfPull, type ListPaging } from './stock.ts';
 
 export interface SeasonOptions extends ListPaging {
   readonly level: Required<VariantLevel>;
   readonly fuse: Fuse;
-}
-
-/** Rows of the seasons that have been read to their end. */
-function doneOf(checkpoint: JsonObject): Map<string, number> {
-  const { done } = checkpoint;
-  if (!isJsonObject(done)) return new Map();
-  return new Map(Object.entries(done).map(([name, rows]) => [name, Number(rows)]));
-}
-
-function doubtsIn({ doubts }: JsonObject): string[] {
-  return Array.isArray(doubts) ? doubts.map(String) : [];
 }
 
 async function pullSeason(
@@ -69,7 +58,8 @@ export function createSeasonStream(
         doubts.push(`the service counts ${count} seasons, ${came} came`);
       }
       const names = new Set(rows.map(({ seasonName }) => seasonName));
-      const done = doneOf(run.checkpoint);
+      // Rows of the seasons that have been read to their end.
+      const done = new Map(Object.entries(countsIn(run.checkpoint.done)));
       for (const name of names) {
         if (done.has(name)) continue;
         const soFar = { done: Object.fromEntries(done), doubts: [...doubts] };
