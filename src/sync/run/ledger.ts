@@ -228,7 +228,7 @@ interface RunBefore extends Pick<Run, 'runId' | 'readSeq' | 'startedAt'> {
 
 /** The run of the stream before this one. */
 export async function runBefore(
-  db: Db,
+  db: Db | Tx,
   { stream, runId }: Pick<Run, 'stream' | 'runId'>,
 ): Promise<RunBefore | undefined> {
   return db

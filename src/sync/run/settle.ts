@@ -153,17 +153,12 @@ async function missingTwice(
 ): Promise<readonly SqlValue[]> {
   return store.transaction(async (tx) => {
     // Only runs in a row can agree: one in between may have seen the row.
-    const last = await tx
-      .selectFrom('sync_run')
-      .select((eb) => eb.fn.max('run_id').as('run_id'))
-      .where('stream', '=', run.stream)
-      .where('run_id', '<', run.runId)
-      .executeTakeFirst();
+    const last = await runBefore(tx, run);
     const known = await tx
       .selectFrom('absence')
       .select('key')
       .where('stream', '=', list)
-      .where('run_id', '=', last?.run_id ?? 0)
+      .where('run_id', '=', last?.runId ?? 0)
       .execute();
     const before = new Set(known.map(({ key }) => key));
     await tx.deleteFrom('absence').where('stream', '=', list).execute();
@@ -210,9 +205,18 @@ function beyondFuse(
   return undefined;
 }
 
-function held(run: Run, reason: string, missing: readonly SqlValue[]): RunEnd {
-  const text = `${reason}; look at the service, then: selvedge sync release ${run.runId}`;
+/** `when`: what a person sees to before the release. */
+function held(run: Run, reason: string, when: string, { missing }: ListCensus): RunEnd {
+  const text = `${reason}; ${when}: selvedge sync release ${run.runId}`;
   return { outcome: 'suspicious', reason: text, rowsDeleted: 0, rowsHeld: missing.length };
+}
+
+const AFTER_A_LOOK = 'look at the service, then';
+const IF_RIGHT = 'if that is right';
+
+/** What stands behind the end of the list as it came is no part of it any more. */
+async function endParts({ store }: SettleDeps, stream: Stream, parts: Parts): Promise<void> {
+  if (stream.list && parts) await store.transaction((tx) => endList(tx, stream.name, parts));
 }
 
 async function settleList(
@@ -230,7 +234,7 @@ async function settleList(
     return { outcome: 'partial', reason, ...NOTHING };
   }
   const tooMuch = beyondFuse(list, census, parts);
-  if (tooMuch !== undefined) return held(run, tooMuch, missing);
+  if (tooMuch !== undefined) return held(run, tooMuch, AFTER_A_LOOK, census);
   // A run that was cut off has read two lists: rows can slip between them as between pages.
   const mayHaveSlipped = list.isPaged || canSlip || run.resumed;
   const gone = mayHaveSlipped ? await missingTwice(deps.store, run, run.stream, missing) : missing;
@@ -255,10 +259,10 @@ async function settleDoubtful(
   const { list } = stream;
   if (list && parts && hasFewer) {
     // Counted only where rows are missing at all: the census of a long list takes a while.
-    await deps.store.transaction((tx) => endList(tx, stream.name, parts));
+    await endParts(deps, stream, parts);
     const census = await censusOf(deps, stream, run);
     const tooMuch = beyondFuse(list, census, parts);
-    if (tooMuch !== undefined) return held(run, `${reason}; ${tooMuch}`, census.missing);
+    if (tooMuch !== undefined) return held(run, `${reason}; ${tooMuch}`, AFTER_A_LOOK, census);
   }
   return { outcome: 'partial', reason, ...NOTHING };
 }
@@ -272,28 +276,21 @@ async function judge(
   { sums, rowsBefore }: RunCounts,
 ): Promise<RunEnd> {
   const { parts } = end;
-  const isEmpty = sums.rows === 0 && rowsBefore > 0;
-  const doubts = await doubtsOf(deps, run, end, sums);
-  if (end.suspicion !== undefined && !isEmpty) {
-    const said = [...doubts, end.suspicion].join('; ');
-    const reason = `${said}; if that is right: selvedge sync release ${run.runId}`;
-    const { missing } = await censusOf(deps, stream, run);
-    return { outcome: 'suspicious', reason, rowsDeleted: 0, rowsHeld: missing.length };
+  if (sums.rows === 0 && rowsBefore > 0) {
+    await endParts(deps, stream, parts);
+    const reason = `no rows came; the last complete run had ${rowsBefore}`;
+    return held(run, reason, IF_RIGHT, await censusOf(deps, stream, run));
   }
-  if (doubts.length > 0 && !isEmpty) {
+  const doubts = await doubtsOf(deps, run, end, sums);
+  if (end.suspicion !== undefined) {
+    const reason = [...doubts, end.suspicion].join('; ');
+    return held(run, reason, IF_RIGHT, await censusOf(deps, stream, run));
+  }
+  if (doubts.length > 0) {
     const hasFewer = sums.rows < rowsBefore;
     return settleDoubtful(deps, stream, run, doubts, { parts, hasFewer });
   }
-  if (stream.list && parts) {
-    await deps.store.transaction((tx) => endList(tx, stream.name, parts));
-  }
-  if (isEmpty) {
-    const { missing } = await censusOf(deps, stream, run);
-    const reason =
-      `no rows came; the last complete run had ${rowsBefore}; ` +
-      `if that is right: selvedge sync release ${run.runId}`;
-    return { outcome: 'suspicious', reason, rowsDeleted: 0, rowsHeld: missing.length };
-  }
+  await endParts(deps, stream, parts);
   const isAsBefore = sums.rekeyed === 0 && !run.resumed && (await lastWasComplete(deps.store, run));
   if (isAsBefore && sums.rows === rowsBefore) {
     return { outcome: 'complete', reason: null, ...NOTHING };
