@@ -6,7 +6,8 @@
 import type { JsonObject } from '../lib/json.ts';
 import type { SqlRow } from '../store/bulk.ts';
 import type { Tx } from '../store/store.ts';
-import { type WriteCounts, writeRows } from './entity.ts';
+import { type Provenance, type WriteCounts, writeRows } from './entity.ts';
+import { markDeleted } from './list.ts';
 import type { EntityDefinition, MirrorRow } from './prepared.ts';
 
 export interface ErpCustomerRow {
@@ -56,40 +57,27 @@ function toRow(row: ErpCustomerRow): MirrorRow {
 /** There is one importer, which writes in the order in which it read: no answer is older. */
 const READ_SEQ = 0;
 
+function provenanceAt(at: number): Provenance {
+  return { source: 'exchange', readSeq: READ_SEQ, at };
+}
+
 /** Writes what one import said about some customers. */
 export function writeErpCustomers(
   tx: Tx,
   rows: readonly ErpCustomerRow[],
   now: number,
 ): Promise<WriteCounts> {
-  const provenance = { source: 'exchange', readSeq: READ_SEQ, at: now };
-  return writeRows(tx, ERP_CUSTOMER, rows.map(toRow), provenance);
+  return writeRows(tx, ERP_CUSTOMER, rows.map(toRow), provenanceAt(now));
 }
 
 /**
  * The ERP no longer has these customers: nothing is known of them. Gives how many there were;
  * one that comes back is restored by `writeErpCustomers`.
  */
-export async function removeErpCustomers(
+export function removeErpCustomers(
   tx: Tx,
   accountNos: readonly string[],
   now: number,
 ): Promise<number> {
-  let removed = 0;
-  for (const accountNo of accountNos) {
-    const { numUpdatedRows } = await tx
-      .updateTable('erp_customer')
-      .set({ deleted_at: now, changed_at: now })
-      .where('account_no', '=', accountNo)
-      .where('deleted_at', 'is', null)
-      .executeTakeFirst();
-    if (numUpdatedRows === 0n) continue;
-    removed += 1;
-    const entry = { at: now, entity: 'erp_customer', key: accountNo, diff: '{}' };
-    await tx
-      .insertInto('change')
-      .values({ ...entry, op: 'delete', cause: 'exchange' })
-      .execute();
-  }
-  return removed;
+  return markDeleted(tx, ERP_CUSTOMER, accountNos, provenanceAt(now));
 }

@@ -10,7 +10,7 @@
 import { sql } from 'kysely';
 import { isJsonObject } from '../lib/json.ts';
 import type { KnownSegment } from '../lib/json-rows/known.ts';
-import { inKeys, insertRows, type SqlValue } from '../store/bulk.ts';
+import { inKeys, insertKeys, type SqlValue } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
 import { type Provenance, writeNew, writePrepared } from './entity.ts';
 import {
@@ -372,19 +372,12 @@ export async function markDeleted(
   const marked = await sql<{ readonly key: SqlValue }>`
     update ${sql.table(entity.table)}
     set deleted_at = ${at}, changed_at = ${at}, read_seq = ${readSeq}, source = ${source}
-    where ${sql.ref(entity.key)} in (select value from json_each(${JSON.stringify(keys)}))
-      and deleted_at is null and read_seq <= ${readSeq}
+    where ${inKeys(entity.key, keys)} and deleted_at is null and read_seq <= ${readSeq}
     returning ${sql.ref(entity.key)} as key`.execute(tx);
-  const entries = marked.rows.map(({ key }) => ({
-    at,
-    entity: entity.entity,
-    key: String(key),
-    op: 'delete',
-    diff: '{}',
-    cause: source,
-  }));
-  await insertRows(tx, 'change', ['at', 'entity', 'key', 'op', 'diff', 'cause'], entries);
-  return entries.length;
+  const entry = { at, entity: entity.entity, cause: source, op: 'delete', diff: '{}' };
+  const gone = marked.rows.map(({ key }) => String(key));
+  await insertKeys(tx, 'change', 'key', gone, entry);
+  return gone.length;
 }
 
 /** Makes the next run compare every row of the stream. */
