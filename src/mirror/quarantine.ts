@@ -1,6 +1,6 @@
 /** Rows that could not be understood are kept with the reason, and stop nothing. */
-import { sql } from 'kysely';
-import { isJsonObject, sha256, tryParseJson } from '../lib/json.ts';
+import { type RawBuilder, sql } from 'kysely';
+import { sha256 } from '../lib/json.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { Provenance } from './entity.ts';
 
@@ -46,6 +46,15 @@ export async function quarantineRows(
   }
 }
 
+/** SQL: a member of the kept row, as text. */
+function memberOf(member: string) {
+  return sql<string>`cast(case when json_valid(raw) then raw ->> ${member} end as text)`;
+}
+
+function isOneOf(value: RawBuilder<string>, values: readonly string[]): RawBuilder<boolean> {
+  return sql<boolean>`${value} in (select value from json_each(${JSON.stringify(values)}))`;
+}
+
 /** Drops what was kept of a row, by one of its members, once the row could be understood. */
 export async function releaseRows(
   tx: Tx,
@@ -53,17 +62,11 @@ export async function releaseRows(
   member: string,
   values: readonly string[],
 ): Promise<void> {
-  const kept = await tx
-    .selectFrom('quarantine')
-    .select(['id', 'raw'])
+  await tx
+    .deleteFrom('quarantine')
     .where('entity', '=', entity)
+    .where(isOneOf(memberOf(member), values))
     .execute();
-  const good = new Set(values);
-  for (const { id, raw } of kept) {
-    const row = tryParseJson(raw);
-    if (!isJsonObject(row) || !good.has(String(row[member]))) continue;
-    await tx.deleteFrom('quarantine').where('id', '=', id).execute();
-  }
 }
 
 /** Those of the values that the service has in rows which could not be understood, as text. */
@@ -74,12 +77,12 @@ export async function putAside(
   values: readonly string[],
 ): Promise<ReadonlySet<string>> {
   if (values.length === 0) return new Set();
-  const value = sql<string>`cast(case when json_valid(raw) then raw ->> ${member} end as text)`;
+  const value = memberOf(member);
   const rows = await db
     .selectFrom('quarantine')
     .select(value.as('value'))
     .where('entity', 'in', entities)
-    .where(sql<boolean>`${value} in (select value from json_each(${JSON.stringify(values)}))`)
+    .where(isOneOf(value, values))
     .execute();
   return new Set(rows.map((row) => row.value));
 }
