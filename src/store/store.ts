@@ -292,6 +292,22 @@ export class SqliteStore implements Store {
 const MAIN_CACHE_KIB = 2_048;
 const SECOND_CACHE_KIB = 4_096;
 
+/** A driver may change settings with the first write: it is made, and what they are is proved. */
+function writeFirst(
+  database: Database.Database,
+  key: string,
+  options: ConnectionOptions,
+  clock: Clock,
+): void {
+  database
+    .prepare(
+      `insert into daemon_state (key, value, updated_at) values (?, ?, ?)
+       on conflict (key) do update set value = excluded.value, updated_at = excluded.updated_at`,
+    )
+    .run(key, String(clock.now()), clock.now());
+  verifyPragmas(database, options);
+}
+
 /** Opens for writing, migrates, and proves that the durability settings hold. */
 export async function openStore(
   asked: StoreOptions,
@@ -303,13 +319,7 @@ export async function openStore(
   try {
     database = openWriter(options.path, options);
     const migrated = migrate(database, clock);
-    database
-      .prepare(
-        `insert into daemon_state (key, value, updated_at) values ('opened_at', ?, ?)
-         on conflict (key) do update set value = excluded.value, updated_at = excluded.updated_at`,
-      )
-      .run(String(clock.now()), clock.now());
-    verifyPragmas(database, options);
+    writeFirst(database, 'opened_at', options, clock);
     return { store: new SqliteStore(database), migrated };
   } catch (error) {
     database?.close();
@@ -338,13 +348,7 @@ export async function openSecondWriter(
   try {
     const { pending } = pendingMigrations(database);
     invariant(pending.length === 0, 'a second writer was opened before the schema was migrated');
-    database
-      .prepare(
-        `insert into daemon_state (key, value, updated_at) values ('second_writer_at', ?, ?)
-         on conflict (key) do update set value = excluded.value, updated_at = excluded.updated_at`,
-      )
-      .run(String(clock.now()), clock.now());
-    verifyPragmas(database, byHand);
+    writeFirst(database, 'second_writer_at', byHand, clock);
     const writeBackEvery = options.checkpoint === 'external' ? 0 : WRITE_BACK_EVERY;
     const store = new SqliteStore(database, options, writeBackEvery);
     if (writeBackEvery > 0) store.takeLog();
