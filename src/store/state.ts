@@ -79,12 +79,8 @@ export type DecisionsStop = z.output<typeof STOP>;
 
 /** Undefined while they run. */
 export async function readDecisionsStop(db: Db | Tx): Promise<DecisionsStop | undefined> {
-  const row = await db
-    .selectFrom('daemon_state')
-    .select('value')
-    .where('key', '=', DECISIONS_STOP_KEY)
-    .executeTakeFirst();
-  return row && STOP.parse(tryParseJson(row.value));
+  const text = await readState(db, DECISIONS_STOP_KEY);
+  return text === undefined ? undefined : STOP.parse(tryParseJson(text));
 }
 
 const OUTBOX_STOPS_KEY = 'outbox_stops';
