@@ -13,12 +13,7 @@ function pauseFile(dataDir: string): string {
   return join(dataDir, 'pushes.stop');
 }
 
-/** Asked before each push. */
-export function arePushesPaused(dataDir: string): boolean {
-  return existsSync(pauseFile(dataDir));
-}
-
-/** Why nothing is sent; undefined: it is. */
+/** Why nothing is sent; undefined: it is. Asked before each push. */
 export function pauseReason(dataDir: string): string | undefined {
   const file = pauseFile(dataDir);
   try {
@@ -59,7 +54,7 @@ export function pausePushes(dataDir: string, reason: string): void {
 
 /** Whether there was a pause to end. */
 export function resumePushes(dataDir: string): boolean {
-  const was = arePushesPaused(dataDir);
+  const was = existsSync(pauseFile(dataDir));
   changed(dataDir, (file) => rmSync(file, { force: true }));
   return was;
 }

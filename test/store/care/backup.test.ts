@@ -24,12 +24,7 @@ import { type BackupPlan, createBackup } from '../../../src/store/backup/create.
 import { backupName, listBackups } from '../../../src/store/backup/manifest.ts';
 import { type RestorePlan, restoreBackup } from '../../../src/store/backup/restore.ts';
 import { verifyBackup } from '../../../src/store/backup/verify.ts';
-import {
-  arePushesPaused,
-  pausePushes,
-  pauseReason,
-  resumePushes,
-} from '../../../src/store/care/pause.ts';
+import { pausePushes, pauseReason, resumePushes } from '../../../src/store/care/pause.ts';
 import { openExchange } from '../../../src/store/exchange/exchange.ts';
 import { lockFolder } from '../../../src/store/lock.ts';
 import { readRestored } from '../../../src/store/state.ts';
@@ -356,7 +351,7 @@ describe('a restored database', () => {
     const plan = restorePlan(dataDir, backup.path);
     await expect(restoreBackup(plan, clock)).rejects.toThrow('does not answer');
     await expect(openMirror(dataDir)).rejects.toMatchObject({ code: 'store.half_restored' });
-    expect(arePushesPaused(dataDir)).toBe(true);
+    expect(pauseReason(dataDir)).toBeDefined();
     await restoreBackup(plan, clock);
     await (await openMirror(dataDir)).close();
     expect(existsSync(`${path}.restoring`)).toBe(false);
@@ -436,7 +431,7 @@ describe('a restored database', () => {
     expect(modeOf(join(dataDir, 'mirror.db'))).toBe(0o600);
     expect(pauseReason(dataDir)).toMatch(/^restored from the backup of 2026/);
     expect(resumePushes(dataDir)).toBe(true);
-    expect(arePushesPaused(dataDir)).toBe(false);
+    expect(pauseReason(dataDir)).toBeUndefined();
   });
 
   it('reads all anew, doubts from now on, and tells what orders it knows', async () => {
@@ -622,7 +617,7 @@ describe('a restored database', () => {
     lock.release();
     truncateSync(join(dirname(backup.path), backup.manifest.mirror.file), 0);
     await expect(restoreBackup(plan, clock)).rejects.toMatchObject({ code: 'backup.differs' });
-    expect(arePushesPaused(dataDir)).toBe(false);
+    expect(pauseReason(dataDir)).toBeUndefined();
     await (await openMirror(dataDir)).close();
   });
 
