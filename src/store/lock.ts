@@ -18,8 +18,6 @@ export interface FolderLock {
 }
 
 export interface Lease {
-  readonly holder: string;
-  readonly fencing: number;
   /** Extends the lease; throws `store.lease_lost` when somebody else has taken it. */
   renew(): Promise<void>;
   release(): Promise<void>;
@@ -130,8 +128,6 @@ export async function acquireLease(store: Store, leaseMs: number, clock: Clock):
     return result.numUpdatedRows;
   };
   return {
-    holder,
-    fencing,
     async renew() {
       if ((await extend(clock.now() + leaseMs)) === 0n) {
         throw new StoreError('store.lease_lost', 'another daemon has taken this database over');
