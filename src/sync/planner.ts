@@ -176,6 +176,18 @@ export function createPlanner(deps: PlannerDeps): Planner {
       const broken = new AbortController();
       const stop = AbortSignal.any([signal, broken.signal]);
       let failure: { readonly error: unknown } | undefined;
+      const begin = (planned: PlannedStream): void => {
+        const { name } = planned.stream;
+        const work = runOne({ ...deps, outages }, planned, openedAt, stop)
+          .catch((error: unknown) => {
+            failure ??= { error };
+          })
+          .finally(() => {
+            running.delete(name);
+            wake.abort();
+          });
+        running.set(name, work);
+      };
       try {
         while (!signal.aborted && !failure) {
           wake = new AbortController();
@@ -185,20 +197,11 @@ export function createPlanner(deps: PlannerDeps): Planner {
             await planAgain(deps);
           }
           const idle = deps.mayPull() ? await idleStreams(deps, running) : [];
-          for (const { planned } of idle.filter(({ dueAt }) => dueAt <= clock.now())) {
-            const { name } = planned.stream;
-            const work = runOne({ ...deps, outages }, planned, openedAt, stop)
-              .catch((error: unknown) => {
-                failure ??= { error };
-              })
-              .finally(() => {
-                running.delete(name);
-                wake.abort();
-              });
-            running.set(name, work);
-          }
-          const later = idle.map(({ dueAt }) => dueAt).filter((dueAt) => dueAt > clock.now());
-          const wait = Math.min(SLEEP_MS_MAX, ...later.map((dueAt) => dueAt - clock.now()));
+          // Asked once: what falls due in between would be neither begun nor waited for.
+          const now = clock.now();
+          for (const { planned, dueAt } of idle) if (dueAt <= now) begin(planned);
+          const waits = idle.map(({ dueAt }) => dueAt - now).filter((ms) => ms > 0);
+          const wait = Math.min(SLEEP_MS_MAX, ...waits);
           await clock.sleep(wait, AbortSignal.any([signal, wake.signal])).catch(() => undefined);
         }
       } finally {
