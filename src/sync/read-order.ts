@@ -5,16 +5,18 @@
  * before the first request leaves, so that a slow answer cannot overwrite what a later read has
  * found.
  */
+import type { Listing } from '../client/v1/calls.ts';
 import type { V1Client } from '../client/v1/client.ts';
 import type { SalesOrder, SalesOrderDelivery } from '../client/v1/schemas.ts';
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError } from '../lib/errors.ts';
 import { writeDeliveries } from '../mirror/delivery.ts';
+import type { Provenance } from '../mirror/entity.ts';
 import { forgetUnmet, quarantineRows } from '../mirror/quarantine.ts';
 import { writePendingRefunds, writeRefunds } from '../mirror/refund.ts';
 import { noteDetailsRead, writeOrders } from '../mirror/sales-order.ts';
 import type { ReadSequence } from '../store/state.ts';
-import type { Store } from '../store/store.ts';
+import type { Store, Tx } from '../store/store.ts';
 
 interface OrderRequest {
   /** What asked for the read, e.g. `event:msg_1` or `outbox:17`. */
@@ -32,11 +34,16 @@ interface OrderReading {
 
 export type ReadOrder = (orderId: number, request: OrderRequest) => Promise<OrderReading>;
 
+/** What is read with an order besides its deliveries. */
+export interface ReadAlso {
+  readonly refunds: boolean;
+  readonly pendingRefunds: boolean;
+}
+
 export interface OrderReaderDeps {
   readonly store: Store;
   readonly v1: Pick<V1Client, 'order' | 'deliveries' | 'refunds' | 'pendingRefunds'>;
-  /** What is read besides the deliveries. */
-  readonly also: { readonly refunds: boolean; readonly pendingRefunds: boolean };
+  readonly also: ReadAlso;
   readonly sequence: ReadSequence;
   readonly clock: Clock;
 }
@@ -65,23 +72,23 @@ export function createOrderReader(deps: OrderReaderDeps): ReadOrder {
     ]);
     await store.transaction(async (tx) => {
       const provenance = { source: `refresh:${cause}`, readSeq, at: clock.now() };
-      await writeOrders(tx, [order.value], provenance);
-      await writeDeliveries(tx, deliveries.rows, provenance);
-      await quarantineRows(tx, 'delivery', deliveries.rejects, provenance);
-      if (refunds) {
-        await writeRefunds(tx, refunds.rows, provenance);
-        await quarantineRows(tx, 'refund', refunds.rejects, provenance);
-      }
-      if (pendingRefunds) {
-        await writePendingRefunds(tx, pendingRefunds.rows, provenance);
-        await quarantineRows(tx, 'pending_refund', pendingRefunds.rejects, provenance);
-      }
       // What was met now was kept at this very time.
       const met = { source: '', startedAt: provenance.at, orderId };
+      const keep = async <T>(
+        entity: string,
+        list: Listing<T> | undefined,
+        write: (tx: Tx, rows: readonly T[], from: Provenance) => Promise<unknown>,
+      ): Promise<void> => {
+        if (!list) return;
+        await write(tx, list.rows, provenance);
+        await quarantineRows(tx, entity, list.rejects, provenance);
+        await forgetUnmet(tx, entity, met);
+      };
+      await writeOrders(tx, [order.value], provenance);
       await forgetUnmet(tx, 'sales_order', met);
-      await forgetUnmet(tx, 'delivery', met);
-      if (refunds) await forgetUnmet(tx, 'refund', met);
-      if (pendingRefunds) await forgetUnmet(tx, 'pending_refund', met);
+      await keep('delivery', deliveries, writeDeliveries);
+      await keep('refund', refunds, writeRefunds);
+      await keep('pending_refund', pendingRefunds, writePendingRefunds);
       // By its start: what a slow answer tells is no younger, and a sweep must not rest on it.
       if (wanted) await noteDetailsRead(tx, orderId, startedAt);
     });

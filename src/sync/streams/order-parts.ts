@@ -13,6 +13,7 @@ import { PENDING_REFUND, REFUND } from '../../mirror/refund.ts';
 import { orderSlices } from '../../mirror/sales-order.ts';
 import type { SqlValue } from '../../store/bulk.ts';
 import type { Db } from '../../store/store.ts';
+import type { ReadAlso } from '../read-order.ts';
 import type { SeenBy, StreamRun } from '../stream.ts';
 
 export type PartAddresses = Pick<V1Client, 'delivery' | 'refund' | 'pendingRefund'>;
@@ -56,12 +57,6 @@ const PENDING_REFUNDS: OrderPart = {
   ask: (v1, ...at) => v1.pendingRefund(...at),
   words: 'pending refunds',
 };
-
-/** What is read with an order (read-order.ts). */
-export interface ReadAlso {
-  readonly refunds: boolean;
-  readonly pendingRefunds: boolean;
-}
 
 export function orderParts({ refunds, pendingRefunds }: ReadAlso): readonly OrderPart[] {
   return [DELIVERIES, ...(refunds ? [REFUNDS] : []), ...(pendingRefunds ? [PENDING_REFUNDS] : [])];

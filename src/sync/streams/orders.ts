@@ -18,6 +18,7 @@ import { quarantineRows } from '../../mirror/quarantine.ts';
 import { ordersCensus, SALES_ORDER, writeOrders } from '../../mirror/sales-order.ts';
 import { readState, writeState } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
+import type { ReadAlso } from '../read-order.ts';
 import type { Run } from '../run/ledger.ts';
 import {
   doubtsIn,
@@ -27,13 +28,7 @@ import {
   type StreamEnd,
   type StreamRun,
 } from '../stream.ts';
-import {
-  isGone,
-  missingOpen,
-  orderParts,
-  type PartAddresses,
-  type ReadAlso,
-} from './order-parts.ts';
+import { isGone, missingOpen, orderParts, type PartAddresses } from './order-parts.ts';
 import { lowestOpenOrder, type SweepDeps, type SweepEnd, sweep } from './order-sweep.ts';
 
 export interface OrdersDeps extends SweepDeps {
