@@ -14,13 +14,14 @@ import { placeOrders } from '../e2e/support.ts';
 import { until } from '../support/house.ts';
 import { startOrders } from './orders-support.ts';
 
-const ORDERS = 20;
+const ORDERS = 12;
+const PAGE = 4;
 const WORLD = { styles: 12, colors: 2, sizes: 4, orders: ORDERS };
 const LIFE = { ordersPerMinute: 0, restocksPerMinute: 0, packAfter: '1h' };
 const LIST = /\/orders(\?|$)/;
 
 const start = (knobs: Record<string, unknown> = {}) =>
-  startOrders({ world: WORLD, life: LIFE, paging: { orders: 6 }, ...knobs });
+  startOrders({ world: WORLD, life: LIFE, paging: { orders: PAGE }, ...knobs });
 
 /** As it comes from a service that has never heard of it. */
 const INVENTED = { source: 'test', readSeq: 1, at: 1 };
@@ -90,7 +91,7 @@ describe('a walk over the orders', () => {
   it('leaves no gap behind a walk that broke off between new orders and known ones', async () => {
     const { reference, runOrders, v1, store } = await start();
     await runOrders();
-    placeOrders(reference, 18);
+    placeOrders(reference, 3 * PAGE);
     const isBroken = {
       orders: async (before?: number, call = {}) => {
         if (before !== undefined) throw new RefusedError('service.forbidden', 'not now');
@@ -102,7 +103,7 @@ describe('a walk over the orders', () => {
     await store.db.updateTable('sales_order').set({ completed: 1 }).execute();
     expect(await runOrders()).toMatchObject({ outcome: 'complete' });
     const rows = await store.db.selectFrom('sales_order').select('order_id').execute();
-    expect(rows).toHaveLength(ORDERS + 18);
+    expect(rows).toHaveLength(ORDERS + 3 * PAGE);
   });
 
   it('puts an order aside that cannot be understood, and is short again next time', async () => {
@@ -246,7 +247,7 @@ describe('a walk over the orders', () => {
     reference.knobs.patch({ faults: [fault] });
     const result = await runOrders();
     expect(result).toMatchObject({ outcome: 'partial' });
-    expect(result.reason).toMatch(/^20 orders could not be read again: .*HTTP 503/);
+    expect(result.reason).toMatch(/^12 orders could not be read again: .*HTTP 503/);
     expect((await state('orders')).complete_at).toBeNull();
   });
 
@@ -425,7 +426,7 @@ describe('a walk to the first order', () => {
     const ended = await runOrders({ v1: odd, full: true, closedOrders: 3 });
     expect(ended).toMatchObject({ outcome: 'partial', reason });
     const kept = await store.db.selectFrom('quarantine').select('raw').execute();
-    expect(kept).toHaveLength(6);
+    expect(kept).toHaveLength(PAGE);
   });
 
   it('is not held for a person when it went astray: a release would delete the rest', async () => {
@@ -457,7 +458,7 @@ describe('a walk to the first order', () => {
     };
     const held = await runOrders({ v1: odd, full: true, closedOrders: 3 });
     expect(held).toMatchObject({ outcome: 'suspicious' });
-    expect(held.reason).toMatch(/^16 rows were quarantined; 16 of 20 known orders are missing/);
+    expect(held.reason).toMatch(/^9 rows were quarantined; 9 of 12 known orders are missing/);
   });
 
   it('reads closed orders again, those first that nobody has looked at for long', async () => {
