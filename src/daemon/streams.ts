@@ -87,7 +87,7 @@ function catalogStreams(config: Config, v1: V1Client): PlannedStream[] {
     ...short(seasons, {
       name: 'seasons',
       entity: SEASON,
-      read: (call) => v1.seasons(undefined, call),
+      read: (call) => v1.seasons(call),
     }),
   ];
 }

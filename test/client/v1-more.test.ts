@@ -48,12 +48,9 @@ describe('V1, seasons and refunds', () => {
     const seasons = await client.seasons();
     expect(seasons.rows[0]?.deliveryNames.length).toBeGreaterThan(0);
     expect(seasons.rejects).toEqual([]);
-    const [brand] = (await client.brands()).rows;
-    const ofBrand = await client.seasons(brand?.brandName);
-    expect(ofBrand.rows.length).toBeLessThanOrEqual(seasons.rows.length);
   });
 
-  it('reads the variants of a season, all of them and one', async () => {
+  it('reads the variants of a season', async () => {
     const { rows } = await client.seasons();
     const season = rows.at(-1)?.seasonName ?? '';
     for (const mode of ['stream', 'pages'] as const) {
@@ -61,8 +58,6 @@ describe('V1, seasons and refunds', () => {
       const { variants, end } = await readAll(own.seasonVariants(season, { detailed: true }));
       expect(variants.length).toBe(end.count);
       expect(variants[0]?.seasonName).toBe(season);
-      const one = await own.seasonVariant(season, variants[0]?.barcode ?? '', { detailed: true });
-      expect(one.value).toEqual(variants[0]);
     }
     const error = await rejection(readAll(client.seasonVariants('no such season', {})));
     expect(error).toMatchObject({ name: 'RefusedError', code: 'service.not_found' });

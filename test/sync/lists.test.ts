@@ -323,7 +323,7 @@ describe('short lists', () => {
         ...short,
         name: 'seasons',
         entity: SEASON,
-        read: (call) => v1.seasons(undefined, call),
+        read: (call) => v1.seasons(call),
       }),
     ];
     for (const stream of streams) {

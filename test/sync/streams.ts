@@ -36,7 +36,7 @@ export function listStreams(
       ...short,
       name: 'seasons',
       entity: SEASON,
-      read: (call) => v1.seasons(undefined, call),
+      read: (call) => v1.seasons(call),
     }),
     ...PDM_STREAMS.map((name) => createPdmStream(v2, name, fuse)),
   ];

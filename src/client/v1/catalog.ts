@@ -27,17 +27,6 @@ export interface StockLevel extends VariantLevel {
   readonly includeVariantsOnOrder?: boolean | undefined;
 }
 
-interface StockQuery extends StockLevel {
-  readonly brandName?: string | undefined;
-  readonly styleNo?: string | undefined;
-  readonly search?: string | undefined;
-}
-
-interface SeasonQuery extends VariantLevel {
-  readonly brandName?: string | undefined;
-  readonly styleNo?: string | undefined;
-}
-
 interface PullOptions extends CallOptions {
   /** `next` of the last batch that was kept. */
   readonly from?: number | undefined;
@@ -50,30 +39,16 @@ interface PullOptions extends CallOptions {
 export interface CatalogMethods {
   brands(call?: CallOptions): Promise<Listing<Brand>>;
   freight(call?: CallOptions): Promise<Listing<FreightOption>>;
-  seasons(brandName?: string, call?: CallOptions): Promise<Listing<Season>>;
-  stock(query: StockQuery, call?: PullOptions): VariantPull;
+  seasons(call?: CallOptions): Promise<Listing<Season>>;
+  stock(level: StockLevel, call?: PullOptions): VariantPull;
   stockVariant(barcode: string, level: StockLevel, call?: CallOptions): Promise<Read<Variant>>;
-  seasonVariants(seasonName: string, query: SeasonQuery, call?: PullOptions): VariantPull;
-  seasonVariant(
-    seasonName: string,
-    barcode: string,
-    level: VariantLevel,
-    call?: CallOptions,
-  ): Promise<Read<Variant>>;
+  seasonVariants(seasonName: string, level: VariantLevel, call?: PullOptions): VariantPull;
 }
 
 const oneVariantSchema = z.looseObject({ variant: variantSchema });
 
 export function catalogMethods(wire: V1Wire): CatalogMethods {
   const { catalog, options } = wire;
-  const one = async (
-    path: string,
-    query: Readonly<Record<string, string | boolean | undefined>>,
-    call: CallOptions | undefined,
-  ): Promise<Read<Variant>> => {
-    const { value, startedAt } = await ask(catalog, get(wire, path, call, query), oneVariantSchema);
-    return { value: value.variant, startedAt };
-  };
   const many = (
     path: string,
     query: Readonly<Record<string, string | boolean | undefined>>,
@@ -91,18 +66,15 @@ export function catalogMethods(wire: V1Wire): CatalogMethods {
     brands: (call) => list(catalog, pull(wire, '/brands', call), 'brands', brandSchema),
     freight: (call) =>
       list(catalog, pull(wire, '/freight', call), 'freightOptions', freightOptionSchema),
-    seasons: (brandName, call) =>
-      list(catalog, pull(wire, '/seasons', call, { brandName }), 'seasons', seasonSchema),
-    stock: (query, call) => many('/variants/stock', { ...query }, call),
-    stockVariant: (barcode, level, call) =>
-      one(`/variants/stock/${encodeURIComponent(barcode)}`, { ...level }, call),
-    seasonVariants: (seasonName, query, call) =>
-      many('/variants/season', { [options.seasonParameter]: seasonName, ...query }, call),
-    seasonVariant: (seasonName, barcode, level, call) =>
-      one(
-        `/variants/season/${encodeURIComponent(barcode)}`,
-        { [options.seasonParameter]: seasonName, ...level },
-        call,
-      ),
+    seasons: (call) => list(catalog, pull(wire, '/seasons', call), 'seasons', seasonSchema),
+    stock: (level, call) => many('/variants/stock', { ...level }, call),
+    async stockVariant(barcode, level, call) {
+      const path = `/variants/stock/${encodeURIComponent(barcode)}`;
+      const request = get(wire, path, call, { ...level });
+      const { value, startedAt } = await ask(catalog, request, oneVariantSchema);
+      return { value: value.variant, startedAt };
+    },
+    seasonVariants: (seasonName, level, call) =>
+      many('/variants/season', { [options.seasonParameter]: seasonName, ...level }, call),
   };
 }

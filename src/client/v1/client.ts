@@ -1,5 +1,6 @@
 /**
- * V1, the sales and purchase side: one method per endpoint of docs/wire.md, "V1 endpoints".
+ * V1, the sales and purchase side: one method for each endpoint of docs/wire.md, "V1 endpoints",
+ * that the daemon calls.
  *
  * Reads go out as `read` (single things) or `pull` (lists), writes as `push`. Every answer is
  * checked; rows of lists that do not fit are put aside and the others given. Errors are those of

@@ -61,11 +61,6 @@ export interface V2Client {
     query?: V2Query,
     call?: V2PullOptions,
   ): V2Pull<ResourceOf<T>>;
-  styleColors(
-    styleId: string,
-    query?: V2Query,
-    call?: V2PullOptions,
-  ): V2Pull<ResourceOf<'styleColor'>>;
   resource<T extends ResourceType>(
     type: T,
     id: string,
@@ -179,19 +174,11 @@ export function createV2Client(options: V2Options, sender: Sender): V2Client {
     signal: call?.signal,
     tally: call?.tally,
   });
-  const pull = <T extends ResourceType>(
-    type: T,
-    path: string,
-    query: V2Query | undefined,
-    call: V2PullOptions | undefined,
-  ): V2Pull<ResourceOf<T>> => {
-    const request = get(path, query, call, 'pull');
-    return pullCollection({ sender, type, request, paging: options.paging, from: call?.from });
-  };
   return {
-    collection: (type, query, call) => pull(type, pathOf(options, type), query, call),
-    styleColors: (styleId, query, call) =>
-      pull('styleColor', `${pathOf(options, 'style', styleId)}/style-colors`, query, call),
+    collection(type, query, call) {
+      const request = get(pathOf(options, type), query, call, 'pull');
+      return pullCollection({ sender, type, request, paging: options.paging, from: call?.from });
+    },
     async resource(type, id, query, call) {
       const request = get(pathOf(options, type, id), query, call, 'read');
       return singleOf(request, type, await sender.request(request));

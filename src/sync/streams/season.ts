@@ -50,7 +50,7 @@ export function createSeasonStream(
     },
     async pull(context) {
       const { run, call } = context;
-      const { rows, rejects, count } = await v1.seasons(undefined, call);
+      const { rows, rejects, count } = await v1.seasons(call);
       const doubts = doubtsIn(run.checkpoint);
       if (rejects.length > 0) doubts.push('a season has no name that can be read');
       const came = rows.length + rejects.length;
