@@ -46,7 +46,6 @@ export interface TransportOptions extends LimiterOptions {
   readonly streamBytesMax: number;
   /** PEM text of the CA to trust instead of the system's. */
   readonly caText: string | undefined;
-  readonly userAgent: string;
 }
 
 export const TRANSPORT_DEFAULTS: TransportOptions = {
@@ -58,7 +57,6 @@ export const TRANSPORT_DEFAULTS: TransportOptions = {
   bodyBytesMax: 33_554_432,
   streamBytesMax: 17_179_869_184,
   caText: undefined,
-  userAgent: 'selvedge',
 };
 
 export interface Answer<T> {
@@ -170,7 +168,7 @@ async function open(wire: Wire, request: HttpRequest, bytesMax: number): Promise
     request.beforeSend?.();
     counters.requests += 1;
     const startedAt = deps.clock.now();
-    const { origin, ...rest } = encoded(request, options.userAgent);
+    const { origin, ...rest } = encoded(request);
     const answer = await exchange(wire.pools.of(origin, asked.safe), rest, {
       deadlines: { ...options.deadlines, ...request.deadlines },
       bodyBytesMax: bytesMax,

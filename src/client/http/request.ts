@@ -49,7 +49,6 @@ export function askedOf(request: HttpRequest): Asked {
 /** The request in undici's terms, and the origin whose pool takes it. */
 export function encoded(
   request: HttpRequest,
-  userAgent: string,
 ): Dispatcher.DispatchOptions & { readonly origin: string } {
   const url = new URL(request.url);
   const json = request.json === undefined ? undefined : JSON.stringify(request.json);
@@ -61,7 +60,7 @@ export function encoded(
     headers: {
       accept: 'application/json, application/vnd.api+json',
       'accept-encoding': 'identity',
-      'user-agent': userAgent,
+      'user-agent': 'selvedge',
       ...(json === undefined ? {} : { 'content-type': 'application/json' }),
       ...request.headers,
     },
