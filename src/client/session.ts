@@ -37,9 +37,6 @@ export interface LoginGate {
   hold(ms: number): void;
 }
 
-/** The published limit is one log-in per 6 s; a little more covers clocks that differ. */
-const LOGIN_SPACING_MS = 6_100;
-
 /** A log-in that has to wait longer than this gives up; its waiters try again later. */
 const LOGIN_WAIT_MS_MAX = 60_000;
 
@@ -56,7 +53,7 @@ function held(ms: number): RetryLaterError {
 export function createLoginGate(
   clock: Clock,
   spacing: LoginSpacing,
-  spacingMs = LOGIN_SPACING_MS,
+  spacingMs: number,
   stop?: AbortSignal,
 ): LoginGate {
   let queue: Promise<void> = Promise.resolve();
@@ -113,9 +110,7 @@ export interface LoginCredential {
   readonly tokenPointers: readonly string[];
 }
 
-export interface SessionOptions {
-  readonly credential: KeyCredential | LoginCredential;
-}
+export type Credential = KeyCredential | LoginCredential;
 
 /** `refused`: the service was there and gave no token. */
 export type LoginResult = 'done' | 'refused' | 'failed';
@@ -127,11 +122,6 @@ export interface SessionDeps {
   readonly gate: LoginGate;
   /** Told of each log-in. */
   readonly onLogin?: (result: LoginResult) => void;
-}
-
-export interface Session extends Sender {
-  /** How often this session has logged in. */
-  logins(): number;
 }
 
 /** After this many log-ins that failed for the moment the waiters are told. */
@@ -212,7 +202,6 @@ interface TokenSource {
   current(signal: AbortSignal | undefined): Promise<string>;
   /** This token was refused. Gives an error when there is no other one to be had. */
   drop(token: string, cause: LoginAgainError): Error | undefined;
-  logins(): number;
 }
 
 function staticKey(credential: KeyCredential): TokenSource {
@@ -224,7 +213,6 @@ function staticKey(credential: KeyCredential): TokenSource {
         retryAfterMs: REFUSED_MS,
         hint: `check the key that is sent as ${credential.header}`,
       }),
-    logins: () => 0,
   };
 }
 
@@ -233,23 +221,19 @@ function loggedIn(credential: LoginCredential, deps: SessionDeps): TokenSource {
   let token: string | undefined;
   let pending: Promise<string> | undefined;
   let refusal: { readonly until: number; readonly error: Error } | undefined;
-  let logins = 0;
 
   const fresh = async (): Promise<string> => {
     try {
       if (refusal && clock.monotonic() < refusal.until) throw refusal.error;
       refusal = undefined;
       token = await logIn(credential, deps);
-      logins += 1;
       deps.onLogin?.('done');
       deps.scrubber.register(token, 'token');
       return token;
     } catch (error) {
       const isRefused = error instanceof RetryLaterError && error.code === 'session.login_refused';
       if (error !== refusal?.error) deps.onLogin?.(isRefused ? 'refused' : 'failed');
-      if (isRefused) {
-        refusal ??= { until: clock.monotonic() + REFUSED_MS, error };
-      }
+      if (isRefused) refusal ??= { until: clock.monotonic() + REFUSED_MS, error };
       throw error;
     }
   };
@@ -265,12 +249,10 @@ function loggedIn(credential: LoginCredential, deps: SessionDeps): TokenSource {
       if (token === refused) token = undefined;
       return undefined;
     },
-    logins: () => logins,
   };
 }
 
-export function createSession(options: SessionOptions, deps: SessionDeps): Session {
-  const { credential } = options;
+export function createSession(credential: Credential, deps: SessionDeps): Sender {
   const tokens = credential.kind === 'key' ? staticKey(credential) : loggedIn(credential, deps);
 
   const withToken = async <T>(
@@ -312,6 +294,5 @@ export function createSession(options: SessionOptions, deps: SessionDeps): Sessi
         ...(await deps.transport.stream(ready)),
         refused: (cause) => tokens.drop(token, cause) ?? tokenRefused(cause),
       })),
-    logins: tokens.logins,
   };
 }

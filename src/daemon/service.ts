@@ -2,14 +2,18 @@
 import { readFileSync } from 'node:fs';
 import type { RawTarget } from '../client/raw-call.ts';
 import {
+  type Credential,
   createLoginGate,
   createSession,
   type LoginResult,
   type LoginSpacing,
-  type Session,
-  type SessionOptions,
 } from '../client/session.ts';
-import { createTransport, TRANSPORT_DEFAULTS, type Transport } from '../client/transport.ts';
+import {
+  createTransport,
+  type Sender,
+  TRANSPORT_DEFAULTS,
+  type Transport,
+} from '../client/transport.ts';
 import { createV1Client, type V1Client } from '../client/v1/client.ts';
 import { VARIANT_LIST_DEFAULTS } from '../client/v1/variants.ts';
 import { createV2Client, type V2Client } from '../client/v2/client.ts';
@@ -64,8 +68,6 @@ function retryWaits({ attempts, delayMin, delayMax }: Config['service']['retry']
   );
 }
 
-type Credential = SessionOptions['credential'];
-
 export interface Service {
   readonly transport: Transport;
   readonly v1: V1Client;
@@ -88,7 +90,7 @@ export interface ServiceDeps {
 
 function createV2(
   config: Config['service']['v2'],
-  session: (credential: Credential) => Session,
+  session: (credential: Credential) => Sender,
 ): { readonly client: V2Client; readonly raw: RawTarget } | undefined {
   const { enabled, baseUrl, login, tokenHeader, tokenPointers, sparseFields, paths } = config;
   if (!enabled || baseUrl === null || login === null) return undefined;
@@ -136,7 +138,7 @@ export async function createService(
     logins[result] += 1;
   };
   const session = (credential: Credential) =>
-    createSession({ credential }, { transport, clock, scrubber, gate, onLogin });
+    createSession(credential, { transport, clock, scrubber, gate, onLogin });
   const v2 = createV2(config.v2, session);
   const { readToken, readTokenHeader, paging, pageLimit, baseUrl } = config.v1;
   const sender = session(v1Credential(config.v1));

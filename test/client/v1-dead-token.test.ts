@@ -43,11 +43,7 @@ async function startService(mode: 'stream' | 'pages', key?: Secret) {
   const clock = systemClock();
   const gate = createLoginGate(clock, { lastLoginAt: () => undefined, recordLogin() {} }, 1);
   const sender = createSession(
-    {
-      credential: key
-        ? { kind: 'key', header: 'x-token', key }
-        : { ...LOGIN, url: `${server.url}/auth/login` },
-    },
+    key ? { kind: 'key', header: 'x-token', key } : { ...LOGIN, url: `${server.url}/auth/login` },
     { transport, clock, scrubber: createScrubber(), gate },
   );
   const options = {

@@ -114,7 +114,7 @@ describe('V1, seasons and refunds', () => {
     } as const;
     const gate = { pass: async () => undefined, hold: () => undefined };
     const deps = { transport, clock: systemClock(), scrubber: createScrubber(), gate };
-    const catalogSender = createSession({ credential }, deps);
+    const catalogSender = createSession(credential, deps);
     const options = {
       baseUrl: rig.reference.v1Url,
       variants: VARIANT_LIST_DEFAULTS,

@@ -36,8 +36,8 @@ export function loggedIn(
     clientSecret: new Secret('client secret', held?.clientSecret ?? ''),
     tokenPointers: ['/data/token'],
   } as const;
-  const gate = createLoginGate(clock, { lastLoginAt: () => undefined, recordLogin() {} });
-  return createSession({ credential }, { transport, clock, scrubber: createScrubber(), gate });
+  const gate = createLoginGate(clock, { lastLoginAt: () => undefined, recordLogin() {} }, 0);
+  return createSession(credential, { transport, clock, scrubber: createScrubber(), gate });
 }
 
 export function v1Client(

@@ -61,14 +61,12 @@ export function clientsOf(reference: ServiceAddress, options: SourceOptions = {}
   const session = (url: string, idMember: string) =>
     createSession(
       {
-        credential: {
-          kind: 'login',
-          url: `${url}/auth/login`,
-          header: 'X-Service-Authorization',
-          ...{ idMember, secretMember: 'clientSecret', tokenPointers: ['/data/token'] },
-          clientId: credentials.clientId,
-          clientSecret: new Secret('clientSecret', credentials.clientSecret),
-        },
+        kind: 'login',
+        url: `${url}/auth/login`,
+        header: 'X-Service-Authorization',
+        ...{ idMember, secretMember: 'clientSecret', tokenPointers: ['/data/token'] },
+        clientId: credentials.clientId,
+        clientSecret: new Secret('clientSecret', credentials.clientSecret),
       },
       { transport, clock, scrubber: createScrubber(), gate: createLoginGate(clock, spacing, 0) },
     );
