@@ -1,5 +1,4 @@
 /** The outbox as the configuration describes it: kinds of documents, dispatcher, desk, watch. */
-import { ORDER_SPELLING_DEFAULTS } from '../client/v1/order-body.ts';
 import type { Config } from '../config/schema.ts';
 import type { RouteGroup } from '../console/api.ts';
 import { outboxRoutes, outboxStopRoutes } from '../console/outbox-routes.ts';
@@ -118,7 +117,7 @@ function createKinds(
     createOrderKind({
       ...{ store, clock, v1, readOrder, onOrdered },
       finder: createOrderFinder(v1),
-      spelling: { ...ORDER_SPELLING_DEFAULTS, freight: freightSpelling },
+      freightSpelling,
       rules: { freight: outbox.freight, level },
     }),
     createPendingRefundKind({ store, v1, readOrder }),

@@ -3,7 +3,7 @@ import { createSession } from '../../src/client/session.ts';
 import type { Transport } from '../../src/client/transport.ts';
 import { createV1Client, type V1Client } from '../../src/client/v1/client.ts';
 import { missingAtLevel } from '../../src/client/v1/level.ts';
-import { ORDER_SPELLING_DEFAULTS, orderBody } from '../../src/client/v1/order-body.ts';
+import { orderBody } from '../../src/client/v1/order-body.ts';
 import { pendingRefundBody } from '../../src/client/v1/refunds.ts';
 import { VARIANT_LIST_DEFAULTS } from '../../src/client/v1/variants.ts';
 import { manualClock, systemClock } from '../../src/lib/clock.ts';
@@ -32,7 +32,7 @@ describe('V1, seasons and refunds', () => {
     const { variants } = await readAll(client.stock({}));
     const barcode = variants.find(({ quantity }) => quantity > 1)?.barcode ?? '';
     const lines = [{ barcode, quantity: 1, priceMinor: 1_000 }];
-    const body = orderBody({ reference, lines }, ORDER_SPELLING_DEFAULTS);
+    const body = orderBody({ reference, lines }, 'freight');
     const { orderId } = (await client.createOrder(body)).value;
     await rig.clock.advance(60_000);
     for (const { orderDeliveryId } of (await client.deliveries(orderId)).rows) {
@@ -63,7 +63,7 @@ describe('V1, seasons and refunds', () => {
     expect(error).toMatchObject({ name: 'RefusedError', code: 'service.not_found' });
   });
 
-  it('orders for a season: season and deliveries in the spelling that is set', async () => {
+  it('orders for a season: freight in the spelling that is set', async () => {
     const { rows } = await client.seasons();
     const season = rows.at(-1);
     const { variants } = await readAll(client.seasonVariants(season?.seasonName ?? '', {}));
@@ -74,14 +74,15 @@ describe('V1, seasons and refunds', () => {
       lines: [{ ...line, deliveryName: season?.deliveryNames[0] }],
       freight: { freightAmountMinor: 495 },
     };
-    const body = orderBody(order, ORDER_SPELLING_DEFAULTS);
+    const body = orderBody(order, 'freight');
     expect(body).toMatchObject({
       SeasonName: season?.seasonName,
+      orderLineItems: [{ DeliveryName: season?.deliveryNames[0] }],
       freight: { freightAmount: 4.95 },
     });
     const { orderId } = (await client.createOrder(body)).value;
     expect((await client.order(orderId)).value.orderLineItems[0]).toMatchObject({ price: 50 });
-    const other = orderBody(order, { ...ORDER_SPELLING_DEFAULTS, freight: 'Freight' });
+    const other = orderBody(order, 'Freight');
     expect(other).toMatchObject({ Freight: { freightAmount: 4.95 } });
   });
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Transport } from '../../src/client/transport.ts';
 import type { V1Client } from '../../src/client/v1/client.ts';
-import { ORDER_SPELLING_DEFAULTS, orderBody } from '../../src/client/v1/order-body.ts';
+import { orderBody } from '../../src/client/v1/order-body.ts';
 import { variantsOf } from '../../src/client/v1/variant-rows.ts';
 import type { VariantListOptions } from '../../src/client/v1/variants.ts';
 import { type Rig, startRig } from '../reference/support.ts';
@@ -163,7 +163,7 @@ describe('V1 against the reference service', () => {
         lines: [{ barcode: variant?.barcode ?? '', quantity: 1, priceMinor: 12_050 }],
         comment: 'hello',
       },
-      ORDER_SPELLING_DEFAULTS,
+      'freight',
     );
     const { value: created } = await client.createOrder(body);
     const { value: order } = await client.order(created.orderId);

@@ -1,6 +1,5 @@
 /** What a look for an order, and its pre-flight, make of the service and of the mirror. */
 import { describe, expect, it } from 'vitest';
-import { ORDER_SPELLING_DEFAULTS } from '../../src/client/v1/order-body.ts';
 import type { SalesOrder } from '../../src/client/v1/schemas.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { RefusedError } from '../../src/lib/errors.ts';
@@ -71,7 +70,7 @@ async function houseOf(scene: Scene) {
     ...{ raw: {}, path: '', reason: 'odd' },
   }));
   const kind = createOrderKind({
-    ...{ store, clock, spelling: ORDER_SPELLING_DEFAULTS },
+    ...{ store, clock, freightSpelling: 'freight' },
     rules: { freight: 'optional', level: '1.4.14' },
     onOrdered: (barcodes) => ordered.push(...barcodes),
     finder: {

@@ -48,31 +48,21 @@ export interface NewOrder {
   readonly seasonName?: string | undefined;
 }
 
-/** The service's documents spell some members in two ways; configuration says which is sent. */
-export interface OrderSpelling {
-  readonly freight: 'freight' | 'Freight';
-  readonly seasonName: 'SeasonName' | 'seasonName';
-  readonly deliveryName: 'DeliveryName' | 'deliveryName';
-}
-
-export const ORDER_SPELLING_DEFAULTS: OrderSpelling = {
-  freight: 'freight',
-  seasonName: 'SeasonName',
-  deliveryName: 'DeliveryName',
-};
+/** The service's documents spell this member in two ways; configuration says which is sent. */
+export type FreightSpelling = 'freight' | 'Freight';
 
 /** Members without a value are left out. */
 function filled(members: Readonly<Record<string, JsonObject[string]>>): JsonObject {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
 
-export function orderBody(order: NewOrder, spelling: OrderSpelling): JsonObject {
+export function orderBody(order: NewOrder, freightName: FreightSpelling): JsonObject {
   const lines = order.lines.map(({ barcode, quantity, priceMinor, deliveryName }) =>
     filled({
       barcode,
       quantity,
       price: fromMinorUnits(priceMinor),
-      [spelling.deliveryName]: deliveryName,
+      DeliveryName: deliveryName,
     }),
   );
   const { freightAmountMinor, ...freightRest } = order.freight ?? { freightAmountMinor: 0 };
@@ -81,9 +71,9 @@ export function orderBody(order: NewOrder, spelling: OrderSpelling): JsonObject 
     orderLineItems: lines,
     comment: order.comment,
     shippingAddress: order.shippingAddress && filled({ ...order.shippingAddress }),
-    [spelling.freight]:
+    [freightName]:
       order.freight &&
       filled({ freightAmount: fromMinorUnits(freightAmountMinor), ...freightRest }),
-    [spelling.seasonName]: order.seasonName,
+    SeasonName: order.seasonName,
   });
 }

@@ -8,7 +8,7 @@
  */
 
 import type { V1Client } from '../../client/v1/client.ts';
-import { type OrderSpelling, orderBody } from '../../client/v1/order-body.ts';
+import { type FreightSpelling, orderBody } from '../../client/v1/order-body.ts';
 import type { CreatedOrder } from '../../client/v1/schemas.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../../lib/errors.ts';
@@ -30,7 +30,7 @@ export interface OrderKindDeps {
   readonly v1: Pick<V1Client, 'createOrder' | 'orders'>;
   readonly readOrder: ReadOrder;
   readonly finder: OrderFinder;
-  readonly spelling: OrderSpelling;
+  readonly freightSpelling: FreightSpelling;
   readonly rules: OrderRules;
   /** These were ordered: what is in stock of them has changed. */
   readonly onOrdered: (barcodes: readonly string[]) => void;
@@ -196,7 +196,8 @@ export function createOrderKind(deps: OrderKindDeps): OutboxKind {
       const key = idempotencyKey(item);
       const call = { priority: 'push', ...request, idempotencyKey: key } as const;
       try {
-        return answerOf((await deps.v1.createOrder(orderBody(order, deps.spelling), call)).value);
+        const body = orderBody(order, deps.freightSpelling);
+        return answerOf((await deps.v1.createOrder(body, call)).value);
       } catch (error) {
         const lines = error instanceof RefusedError ? error.lines : [];
         if (!document.freight && lines.some((line) => /^freight\b/i.test(line))) {
