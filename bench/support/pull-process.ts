@@ -9,7 +9,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { requireConfig } from '../../src/config/load.ts';
 import { localFile } from '../../src/console/api.ts';
 import { openDaemon } from '../../src/daemon/daemon.ts';
 import { preferMemory } from '../../src/daemon/lifecycle.ts';
@@ -17,6 +16,7 @@ import { systemRandom } from '../../src/lib/chance.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { createScrubber, Secret } from '../../src/lib/secret.ts';
+import { configOf } from '../../test/config/config-of.ts';
 import { startMeter } from './meters.ts';
 
 const [folder = '', v1Url = '', paging = 'stream', signingSecret] = process.argv.slice(2);
@@ -27,26 +27,23 @@ const set = (path: string, value: unknown) => ({ path, value });
 const signing = signingSecret
   ? [set('listener.secrets', [{ secret: new Secret('signing', signingSecret) }])]
   : [];
-const { config } = requireConfig({
-  env: {},
-  overrides: [
-    ...OTHER_STREAMS.map((name) => set(`streams.${name}.enabled`, false)),
-    ...signing,
-    set('dataDir', folder),
-    set('rules.directory', join(import.meta.dirname, '../../config/rules')),
-    set('service.v1.baseUrl', v1Url),
-    set('service.v1.login.clientId', 'bench'),
-    set('service.v1.login.clientSecret', new Secret('clientSecret', 'a-secret-of-the-bench')),
-    set('service.v1.paging', paging),
-    set('service.limits.requestsPerSecond', 10_000),
-    set('service.limits.loginSpacing', '0s'),
-    set('listener.port', 0),
-    set('local.port', 0),
-    set('streams.stock.fuse.share', 1),
-    set('streams.stock.jitter', '0s'),
-    set('streams.stock.schedule', '0 0 1 1 *'),
-  ],
-});
+const config = configOf([
+  ...OTHER_STREAMS.map((name) => set(`streams.${name}.enabled`, false)),
+  ...signing,
+  set('dataDir', folder),
+  set('rules.directory', join(import.meta.dirname, '../../config/rules')),
+  set('service.v1.baseUrl', v1Url),
+  set('service.v1.login.clientId', 'bench'),
+  set('service.v1.login.clientSecret', new Secret('clientSecret', 'a-secret-of-the-bench')),
+  set('service.v1.paging', paging),
+  set('service.limits.requestsPerSecond', 10_000),
+  set('service.limits.loginSpacing', '0s'),
+  set('listener.port', 0),
+  set('local.port', 0),
+  set('streams.stock.fuse.share', 1),
+  set('streams.stock.jitter', '0s'),
+  set('streams.stock.schedule', '0 0 1 1 *'),
+]);
 
 preferMemory();
 const stop = new AbortController();

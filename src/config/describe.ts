@@ -8,7 +8,7 @@ import { type Path, plainValue, showPath, type Tree } from './source/tree.ts';
 export interface SettingRow {
   readonly path: string;
   readonly value: string;
-  /** `default`, `FILE:LINE:COLUMN` or `command line`. */
+  /** `default` or `FILE:LINE:COLUMN`. */
   readonly origin: string;
 }
 

@@ -1,6 +1,5 @@
 /**
- * The configuration, from the shipped default, the user's file laid over it, and settings of the
- * command line on top.
+ * The configuration: the shipped default, and the user's file laid over it.
  *
  * Reads: the two files, the secret files that they name, the environment. Writes nothing.
  * What can go wrong: a file that cannot be read, text that is not YAML, settings that are unknown,
@@ -16,34 +15,16 @@ import { isJsonObject } from '../lib/json.ts';
 import type { Scrubber, Secret } from '../lib/secret.ts';
 import { notUtf8At } from '../lib/text/utf8.ts';
 import { byPlace, type ConfigProblem, problemsOf, showProblem } from './problems.ts';
-import { metaOf, schemaAt } from './schema/shape.ts';
 import { type Config, createSchema } from './schema.ts';
 import { parseTree } from './source/document.ts';
 import { readSecret } from './source/secrets.ts';
-import {
-  COMMAND_LINE,
-  layOver,
-  type Path,
-  type Place,
-  parsePath,
-  plainValue,
-  type Tree,
-  treeAtPath,
-} from './source/tree.ts';
+import { layOver, type Place, plainValue, type Tree } from './source/tree.ts';
 import { warningsOf } from './warnings.ts';
 
-/** A setting given by the program's caller, e.g. `{ path: 'local.port', value: 0 }`. */
-interface Override {
-  readonly path: string;
-  /** As it would be written in the file (`'15m'`), or a {@link Secret}. */
-  readonly value: unknown;
-}
-
 export interface LoadOptions {
-  /** The user's file; without one the default and the overrides must be enough. */
-  readonly file?: string | undefined;
+  /** The user's file. */
+  readonly file: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly overrides?: readonly Override[];
   /** Is told every secret, so that it never appears in a log. */
   readonly scrubber?: Scrubber;
   /**
@@ -55,8 +36,6 @@ export interface LoadOptions {
 
 export interface LoadedConfig {
   readonly config: Config;
-  /** The values as written, each with its place. */
-  readonly origins: Tree;
   /** What works, but an operator should know. */
   readonly warnings: readonly ConfigProblem[];
 }
@@ -129,7 +108,7 @@ function hasCredentials({ env }: LoadOptions): boolean {
 }
 
 function schemaFor(options: LoadOptions): ReturnType<typeof createSchema> {
-  const base = options.file === undefined ? process.cwd() : dirname(resolve(options.file));
+  const base = dirname(options.file);
   const resolvePath = (written: string): string => resolve(base, written);
   return createSchema({
     resolvePath,
@@ -150,23 +129,14 @@ function registerSecret(secret: Secret, scrubber: Scrubber | undefined): void {
   }
 }
 
-/** What is written, all layers merged, before anything is checked but the YAML itself. */
+/** What is written, the file over the default, before anything is checked but the YAML itself. */
 export function readConfig(options: LoadOptions): WrittenConfig {
   const schema = schemaFor(options);
-  const isWhole = (path: Path): boolean => {
-    const at = schemaAt(schema, path);
-    return at !== undefined && metaOf(at) !== undefined;
-  };
   const base = readTree({ source: 'default', file: DEFAULT_FILE });
-  const own =
-    options.file === undefined ? undefined : readTree({ source: 'file', file: options.file });
-  const layers = own ? [own.tree] : [];
-  for (const { path, value } of options.overrides ?? []) {
-    layers.push(treeAtPath(parsePath(path), value, COMMAND_LINE));
-  }
-  const tree = layers.reduce((below, over) => layOver(below, over, isWhole), base.tree);
-  const problems = [...base.problems, ...(own?.problems ?? [])];
-  return { tree, defaults: base.tree, schema, problems, isLost: own?.isLost === true };
+  const own = readTree({ source: 'file', file: options.file });
+  const tree = layOver(base.tree, own.tree);
+  const problems = [...base.problems, ...own.problems];
+  return { tree, defaults: base.tree, schema, problems, isLost: own.isLost };
 }
 
 /** The configuration ready for use, or everything that is wrong with it. */
@@ -176,11 +146,7 @@ export function loadConfig(options: LoadOptions): LoadResult {
   // Compiling checks for one single use would take longer than the checks.
   const parsed = schema.safeParse(plainValue(tree), { jitless: true });
   if (parsed.success && problems.length === 0) {
-    return {
-      config: parsed.data,
-      origins: tree,
-      warnings: warningsOf(tree, hasCredentials(options)),
-    };
+    return { config: parsed.data, warnings: warningsOf(tree, hasCredentials(options)) };
   }
   const issues = written.isLost ? [] : (parsed.error?.issues ?? []);
   const found = issues.flatMap((issue) => problemsOf(written, issue));

@@ -26,8 +26,7 @@ interface Written {
 const VALUE_CHARS_MAX = 60;
 
 /** `file:line:column`, as far as they are known. */
-export function showPlace({ source, file, line, column }: Place): string {
-  if (file === undefined) return source;
+export function showPlace({ file, line, column }: Place): string {
   return line === undefined ? file : `${file}:${line}:${column ?? 1}`;
 }
 

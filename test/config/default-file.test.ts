@@ -5,7 +5,7 @@ import { DEFAULT_FILE, loadConfig, readConfig } from '../../src/config/load.ts';
 import { membersOf, metaOf } from '../../src/config/schema/shape.ts';
 import { nearestTree, showPath } from '../../src/config/source/tree.ts';
 
-const written = readConfig({ env: {} });
+const written = readConfig({ file: DEFAULT_FILE, env: {} });
 const lines = readFileSync(DEFAULT_FILE, 'utf8').split('\n');
 
 /** The paths of all sections and settings that the schema knows. */
@@ -22,7 +22,7 @@ function pathsOf(schema: z.core.$ZodType, path: readonly string[] = []): string[
 
 describe('the shipped configuration', () => {
   it('lacks nothing but the account', () => {
-    const loaded = loadConfig({ env: {} });
+    const loaded = loadConfig({ file: DEFAULT_FILE, env: {} });
     const missing = 'problems' in loaded ? loaded.problems : [];
     expect(missing.map(({ path, message }) => `${path} ${message}`)).toEqual([
       'service.v1.baseUrl is not set',

@@ -4,7 +4,6 @@ import { describe, expect, it } from 'vitest';
 import { loadConfig, requireConfig } from '../../src/config/load.ts';
 import { showProblem } from '../../src/config/problems.ts';
 import { ConfigError } from '../../src/lib/errors.ts';
-import { Secret } from '../../src/lib/secret.ts';
 import { CERTIFICATE } from '../fixtures/certificate.ts';
 import { temporaryFolder } from '../support/store.ts';
 import { configIn, ENV, HOOK_SECRET, MINIMAL, problemsIn, writeConfig } from './support.ts';
@@ -27,22 +26,6 @@ describe('loading a configuration', () => {
     const loaded = requireConfig({ file, env: ENV });
     expect(loaded.config.dataDir).toBe(join(file, '..', 'data'));
     expect(loaded.config.rules.directory).toBe(join(file, '..', 'rules'));
-  });
-
-  it('takes settings of the command line last, secrets in memory included', () => {
-    const apiKey = new Secret('demo', 'generated-in-memory');
-    const { config } = requireConfig({
-      env: {},
-      overrides: [
-        { path: 'service.v1', value: { baseUrl: 'http://127.0.0.1:1/api/v1', apiKey } },
-        { path: 'local.port', value: 0 },
-        { path: 'listener.secrets', value: [{ secret: new Secret('hook', HOOK_SECRET) }] },
-      ],
-    });
-    expect(config.service.v1.apiKey).toBe(apiKey);
-    expect(config.service.v1.tokenHeader).toBe('X-Service-Authorization');
-    expect(config.local.port).toBe(0);
-    expect(config.listener.secrets[0]?.secret.reveal()).toBe(HOOK_SECRET);
   });
 
   it('reports all problems at once, in the order of the file, with places', () => {

@@ -97,12 +97,6 @@ describe('secrets', () => {
     expect(problemOf('x'.repeat(65_536))).toBeUndefined();
   });
 
-  it('are laid over each other whole, not member by member', () => {
-    const file = writeSecret(CANARY);
-    const overrides = [{ path: 'service.v1.apiKey', value: { file } }];
-    expect(configIn(MINIMAL, { overrides }).config.service.v1.apiKey?.reveal()).toBe(CANARY);
-  });
-
   it('are refused from what is no regular file, without waiting for a writer', () => {
     const folder = temporaryFolder();
     mkdirSync(join(folder, 'folder'));
@@ -271,8 +265,7 @@ describe('secrets', () => {
 describe('showing a configuration', () => {
   it('has a row a setting, with its origin, and masks secrets', () => {
     const file = writeConfig(`${MINIMAL}\nlistener: { secrets: [{ secret: { file: /s } }] }\n`);
-    const overrides = [{ path: 'local.port', value: 0 }];
-    const rows = describeConfig({ file, env: ENV, overrides });
+    const rows = describeConfig({ file, env: ENV });
     const rowOf = (path: string) => rows.find((row) => row.path === path);
     expect(rowOf('service.v1.apiKey')).toEqual({
       path: 'service.v1.apiKey',
@@ -282,7 +275,6 @@ describe('showing a configuration', () => {
     expect(rowOf('listener.secrets[0].secret')?.value).toBe('(file /s)');
     expect(rowOf('service.v1.readToken')).toMatchObject({ value: '-', origin: 'default' });
     expect(rowOf('store.busyTimeout')).toMatchObject({ value: '5s', origin: 'default' });
-    expect(rowOf('local.port')).toMatchObject({ value: '0', origin: 'command line' });
   });
 
   it('works while the configuration is broken', () => {

@@ -1,9 +1,9 @@
 /** The streams are what the configuration says of each, and not of its neighbour. */
 import { expect, it, onTestFinished } from 'vitest';
-import { requireConfig } from '../../src/config/load.ts';
 import { plannedStreams } from '../../src/daemon/streams.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { Secret } from '../../src/lib/secret.ts';
+import { configOf } from '../config/config-of.ts';
 import { temporaryStore } from '../support/store.ts';
 import { clientsOf } from '../sync/support.ts';
 
@@ -14,7 +14,7 @@ const V1 = [
 
 async function planned(said: Readonly<Record<string, unknown>>) {
   const overrides = Object.entries(said).map(([path, value]) => ({ path, value }));
-  const { config } = requireConfig({ env: {}, overrides: [...V1, ...overrides] });
+  const config = configOf([...V1, ...overrides]);
   const url = 'http://127.0.0.1:1';
   const credentials = { key: { clientId: 'a', clientSecret: 'b' } };
   const { transport, v1, v2 } = clientsOf({ v1Url: url, v2Url: url, credentials });

@@ -28,9 +28,7 @@ it('tells what went wrong, and nothing of orders, customers, and what people wro
   const event = { event_id: 'canary', received_at: 1, sent_at: 1, secret_name: 's' };
   await put('webhook_event', { ...event, body: Buffer.from('canary'), outcome: 'stored' });
   await store.close();
-  const nowhere = { source: 'default' } as const;
-  const origins = { kind: 'leaf', value: null, at: nowhere, nameAt: nowhere } as const;
-  const bundle = await makeBundle({ config, origins, warnings: [] }, [], 2);
+  const bundle = await makeBundle({ config, warnings: [] }, [], 2);
   expect(bundle).toMatchObject({
     incidents: [{ kind: 'order_unreadable' }],
     quarantine: [{ entity: 'order', path: 'createdAt', reason: 'not a text' }],

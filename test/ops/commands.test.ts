@@ -19,13 +19,7 @@ import { createScrubber } from '../../src/lib/secret.ts';
 import type { Reference } from '../../src/reference/reference.ts';
 import { selvedge } from '../cli/support.ts';
 import { answerJson, envelope, startFaulty } from '../client/support.ts';
-import {
-  PATIENT,
-  SIMPLE_RULES,
-  startTestReference,
-  until,
-  WEBHOOK_SECRET,
-} from '../support/house.ts';
+import { SIMPLE_RULES, startTestReference, until, WEBHOOK_SECRET } from '../support/house.ts';
 import { placeDatabase, temporaryFolder } from '../support/store.ts';
 
 interface House {
@@ -70,6 +64,7 @@ service:
   v1:
     baseUrl: "${reference.v1Url}"
     login: { clientId: { file: id }, clientSecret: { file: secret } }
+  timeouts: { connect: 5m, firstByte: 5m, idle: 5m, total: 5m }
   limits: { requestsPerSecond: 1000, loginSpacing: 0s }
   retry: { attempts: 1 }
 listener: { port: 0, secrets: [{ secret: { file: hook } }], access: { pathToken: { file: path } } }
@@ -87,7 +82,7 @@ ${more}`,
     async start() {
       makeDatabase();
       const scrubber = createScrubber();
-      const { config } = requireConfig({ file, env: {}, scrubber, overrides: PATIENT });
+      const { config } = requireConfig({ file, env: {}, scrubber });
       const write = (line: string): number => lines.push(line);
       const log = createLogger({ level: 'trace', format: 'json', scrubber, write });
       const deps = { clock: systemClock(), random: systemRandom(), log, scrubber };

@@ -2,7 +2,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inject, onTestFinished } from 'vitest';
-import { requireConfig } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { type Daemon, openDaemon } from '../../src/daemon/daemon.ts';
 import { systemRandom } from '../../src/lib/chance.ts';
@@ -12,6 +11,7 @@ import { createScrubber, Secret } from '../../src/lib/secret.ts';
 import { parseKnobs } from '../../src/reference/control/knob-store.ts';
 import { type Reference, startReference } from '../../src/reference/reference.ts';
 import { exchangeFile } from '../../src/store/exchange/exchange.ts';
+import { configOf, type Setting } from '../config/config-of.ts';
 import { placeDatabase, temporaryFolder } from './store.ts';
 
 /** 24 bytes: what the relay and the listener share in these tests. */
@@ -64,11 +64,11 @@ export async function startTestReference(
 export interface ConfigParts {
   readonly folder?: string;
   readonly rules?: string;
-  readonly overrides?: readonly { readonly path: string; readonly value: unknown }[];
+  readonly overrides?: readonly Setting[];
 }
 
 /** Deadlines that no busy machine misses: the service lives in one process with its client. */
-export const PATIENT = ['connect', 'firstByte', 'idle', 'total'].map((name) => ({
+const PATIENT = ['connect', 'firstByte', 'idle', 'total'].map((name) => ({
   path: `service.timeouts.${name}`,
   value: '5m',
 }));
@@ -88,27 +88,23 @@ export function testConfig(reference: Reference, parts: ConfigParts = {}): Confi
   const [credentials] = Object.values(reference.credentials);
   if (!credentials) throw new Error('the reference has no key');
   const set = (path: string, value: unknown) => ({ path, value });
-  const { config } = requireConfig({
-    env: {},
-    overrides: [
-      set('dataDir', join(folder, 'data')),
-      set('rules.directory', rules),
-      set('rules.mode', 'live'),
-      set('service.v1.baseUrl', reference.v1Url),
-      set('service.v1.login.clientId', credentials.clientId),
-      set('service.v1.login.clientSecret', new Secret('clientSecret', credentials.clientSecret)),
-      set('service.limits.requestsPerSecond', 1000),
-      set('listener.port', 0),
-      set('listener.secrets', [{ secret: new Secret('webhook', WEBHOOK_SECRET) }]),
-      set('local.port', 0),
-      set('decisions.settle', '0s'),
-      ...PATIENT,
-      set('streams.stock.enabled', false),
-      set('streams.season.enabled', false),
-      ...(parts.overrides ?? []),
-    ],
-  });
-  return config;
+  return configOf([
+    set('dataDir', join(folder, 'data')),
+    set('rules.directory', rules),
+    set('rules.mode', 'live'),
+    set('service.v1.baseUrl', reference.v1Url),
+    set('service.v1.login.clientId', credentials.clientId),
+    set('service.v1.login.clientSecret', new Secret('clientSecret', credentials.clientSecret)),
+    set('service.limits.requestsPerSecond', 1000),
+    set('listener.port', 0),
+    set('listener.secrets', [{ secret: new Secret('webhook', WEBHOOK_SECRET) }]),
+    set('local.port', 0),
+    set('decisions.settle', '0s'),
+    ...PATIENT,
+    set('streams.stock.enabled', false),
+    set('streams.season.enabled', false),
+    ...(parts.overrides ?? []),
+  ]);
 }
 
 export interface RunningDaemon extends Daemon {

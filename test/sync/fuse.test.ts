@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { requireConfig } from '../../src/config/load.ts';
 import { Secret } from '../../src/lib/secret.ts';
+import { configOf } from '../config/config-of.ts';
 import { manyRows, startList } from './list-server.ts';
 
 // As floating point has it, 0.29 of 100 rows are a little less than 29.
@@ -43,14 +43,11 @@ it('tells of a list that is no longer counted', async () => {
   expect(reason).toContain('went from 40 to an unknown number of rows meanwhile');
 });
 
-const { config } = requireConfig({
-  env: {},
-  overrides: [
-    { path: 'service.v1.baseUrl', value: 'https://key.example.com/api/v1' },
-    { path: 'service.v1.apiKey', value: new Secret('apiKey', 'k') },
-  ],
-});
-const fuses = Object.entries(config.streams).flatMap(([name, stream]) =>
+const { streams } = configOf([
+  { path: 'service.v1.baseUrl', value: 'https://key.example.com/api/v1' },
+  { path: 'service.v1.apiKey', value: new Secret('apiKey', 'k') },
+]);
+const fuses = Object.entries(streams).flatMap(([name, stream]) =>
   'fuse' in stream ? [[name, stream.fuse] as const] : [],
 );
 

@@ -13,7 +13,7 @@ export interface SchemaContext {
   readSecret(reference: SecretReference): Read;
   /** Whether a reference that leads nowhere is a mistake only once its value is wanted. */
   mayBeAbsent(reference: SecretReference): boolean;
-  /** Told of each secret that was read or handed in. */
+  /** Told of each secret that was read. */
   secretLoaded(secret: Secret): void;
 }
 
@@ -50,7 +50,6 @@ function findSecret(
   written: unknown,
   context: SchemaContext,
 ): Secret | { readonly problem: string; readonly hint?: string } {
-  if (written instanceof Secret) return written;
   const reference = parseReference(written);
   if (reference === undefined) {
     const isLiteral = typeof written === 'string' || typeof written === 'number';

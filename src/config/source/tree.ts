@@ -1,11 +1,8 @@
 /** Configuration values that remember where each was written, and how such trees are laid over. */
-import { isJsonObject } from '../../lib/json.ts';
-
 /** Where a value was written. Lines and columns count from 1. */
 export interface Place {
-  readonly source: 'default' | 'file' | 'command line';
-  /** Absent for the command line. */
-  readonly file?: string;
+  readonly source: 'default' | 'file';
+  readonly file: string;
   readonly line?: number;
   readonly column?: number;
 }
@@ -30,8 +27,6 @@ export type Tree = Placed &
 
 export type Path = readonly (string | number)[];
 
-export const COMMAND_LINE: Place = { source: 'command line' };
-
 /** What a setting could be called. In a damaged file anything may end up as a name, even a key. */
 const PLAIN_NAME = /^[A-Za-z_]{1,40}\d{0,2}$/;
 
@@ -46,55 +41,19 @@ export function showPath(path: Path): string {
     .replace(/^\./, '');
 }
 
-/** The steps of a dotted path as {@link showPath} writes it. */
-export function parsePath(text: string): Path {
-  return text.split(/[.[\]]+/).flatMap((step): Path => {
-    if (step === '') return [];
-    return /^\d+$/.test(step) ? [Number(step)] : [step];
-  });
-}
-
-/** A plain value, all of it written at `place`. */
-function treeOfValue(value: unknown, place: Place): Tree {
-  const placed = { at: place, nameAt: place };
-  if (Array.isArray(value)) {
-    return { ...placed, kind: 'list', items: value.map((item) => treeOfValue(item, place)) };
-  }
-  if (isJsonObject(value) && Object.getPrototypeOf(value) === Object.prototype) {
-    const members = Object.entries(value).map(
-      ([name, member]) => [name, treeOfValue(member, place)] as const,
-    );
-    return { ...placed, kind: 'map', members: new Map(members) };
-  }
-  return { ...placed, kind: 'leaf', value };
-}
-
 /**
- * `over` laid over `base`: maps member by member, anything else replaced whole. A reference to a
- * secret is one value although it is a map, hence the question about each path.
+ * `over` laid over `base`: maps member by member, anything else replaced whole. No reference to a
+ * secret stands in the default: two would be mixed.
  */
-export function layOver(
-  base: Tree,
-  over: Tree,
-  isWhole: (path: Path) => boolean,
-  path: Path = [],
-): Tree {
-  if (base.kind !== 'map' || over.kind !== 'map' || isWhole(path)) return over;
+export function layOver(base: Tree, over: Tree): Tree {
+  if (base.kind !== 'map' || over.kind !== 'map') return over;
   const members = new Map(base.members);
   for (const [name, member] of over.members) {
     const below = base.members.get(name);
-    const merged = below && layOver(below, member, isWhole, [...path, name]);
+    const merged = below && layOver(below, member);
     members.set(name, merged ?? member);
   }
   return { kind: 'map', members, at: over.at, nameAt: over.nameAt };
-}
-
-/** The tree that holds nothing but `value` at `path`; list positions cannot be set singly. */
-export function treeAtPath(path: Path, value: unknown, place: Place): Tree {
-  const nested = [...path]
-    .reverse()
-    .reduce<unknown>((inner, step) => ({ [String(step)]: inner }), value);
-  return treeOfValue(nested, place);
 }
 
 function memberOf(tree: Tree, step: string | number): Tree | undefined {

@@ -14,7 +14,7 @@ import { createScrubber } from '../../../src/lib/secret.ts';
 import { parseKnobs } from '../../../src/reference/control/knob-store.ts';
 import { startReference } from '../../../src/reference/reference.ts';
 import type { Db } from '../../../src/store/store.ts';
-import { PATIENT, testLogger, until, WEBHOOK_SECRET } from '../../support/house.ts';
+import { testLogger, until, WEBHOOK_SECRET } from '../../support/house.ts';
 import { type CliRun, selvedge } from '../support.ts';
 
 export interface Installation {
@@ -49,6 +49,9 @@ async function isBusy(db: Db, accepted: number): Promise<true | undefined> {
   return (isKnown && decisions.length >= DECISIONS && deliveries.length >= accepted) || undefined;
 }
 
+/** No busy machine misses these. */
+const LONG = { connect: 300_000, firstByte: 300_000, idle: 300_000, total: 300_000 };
+
 /** Runs both sides under these rules until enough was decided and so many were accepted. */
 export async function installation(rules?: string, accepted = 0): Promise<Installation> {
   const folder = mkdtempSync(join(tmpdir(), 'selvedge-test-'));
@@ -58,8 +61,11 @@ export async function installation(rules?: string, accepted = 0): Promise<Instal
   const reference = await startReference({ host: '127.0.0.1', ports, knobs, clock, log });
   const demo = join(folder, 'demo');
   const { configFile } = prepareDemoFolder(demo, reference, WEBHOOK_SECRET, rules);
-  const overrides = [...PATIENT, { path: 'service.limits.requestsPerSecond', value: 1000 }];
-  const { config } = requireConfig({ file: configFile, env: {}, scrubber, overrides });
+  const { config: written } = requireConfig({ file: configFile, env: {}, scrubber });
+  const { service } = written;
+  const limits = { ...service.limits, requestsPerSecond: 1000 };
+  const timeouts = { ...service.timeouts, ...LONG };
+  const config = { ...written, service: { ...service, limits, timeouts } };
   const stop = new AbortController();
   const daemon = await openDaemon(config, { clock, random: systemRandom(), log, scrubber });
   const done = daemon.run(stop.signal);

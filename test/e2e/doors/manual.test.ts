@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
-import { readConfig } from '../../../src/config/load.ts';
+import { DEFAULT_FILE, readConfig } from '../../../src/config/load.ts';
 import { schemaAt } from '../../../src/config/schema/shape.ts';
 import { isJsonObject } from '../../../src/lib/json.ts';
 import { until } from '../../support/house.ts';
@@ -94,7 +94,7 @@ it('holds: its examples do what it says, in the order in which they stand', asyn
 });
 
 it('shows settings that exist, and a receipt with every member', () => {
-  const { schema } = readConfig({ env: {} });
+  const { schema } = readConfig({ file: DEFAULT_FILE, env: {} });
   const unknown = (value: unknown, path: readonly string[]): string[] =>
     isJsonObject(value)
       ? Object.entries(value).flatMap(([name, member]) => {
