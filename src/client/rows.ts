@@ -2,7 +2,6 @@
 import type { z } from 'zod';
 import { cutDeep, isJsonObject, isTooDeep } from '../lib/json.ts';
 import { sizeOfLongRow } from '../lib/json-rows/long-row.ts';
-import { rowsOf } from '../lib/json-rows.ts';
 
 /** A row for quarantine. */
 export interface Reject {
@@ -64,18 +63,4 @@ export function checkRows<T>(
     rejects.push({ raw, ...(size === undefined ? firstProblem(parsed.error) : tooLong) });
   }
   return { rows, rejects };
-}
-
-/** The rows in the bytes of one segment (lib/json-rows.ts), parsed and checked. */
-export function checkSegment<T>(
-  schema: z.ZodType<T>,
-  bytes: Uint8Array,
-  accepts?: (raw: unknown) => raw is T,
-  mayBeDeep = true,
-): CheckedRows<T> {
-  const parsed = rowsOf(bytes);
-  const checked = checkRows(schema, parsed.rows, accepts, mayBeDeep);
-  if (parsed.broken.length === 0) return checked;
-  const broken = parsed.broken.map(({ text, reason }) => ({ raw: text, path: '', reason }));
-  return { rows: checked.rows, rejects: [...checked.rejects, ...broken] };
 }

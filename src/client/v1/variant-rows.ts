@@ -6,8 +6,9 @@
  */
 import { BACKSLASH, COMMA, isSpace, OPEN_OBJECT, QUOTE } from '../../lib/json-rows/structure.ts';
 import { ValueScanner } from '../../lib/json-rows/value-scanner.ts';
+import { rowsOf } from '../../lib/json-rows.ts';
 import { acceptorOf } from '../accept.ts';
-import { type CheckedRows, checkSegment, type Reject } from '../rows.ts';
+import { type CheckedRows, checkRows, type Reject } from '../rows.ts';
 import { type Variant, variantSchema } from './schemas.ts';
 
 /** What is different in a row that repeats the variant before it. */
@@ -32,7 +33,11 @@ const acceptsVariant = acceptorOf(variantSchema);
 
 /** The parsed variants of one segment; bad rows are put aside. `mayBeDeep`: too deep to write. */
 export function variantsOf(bytes: Uint8Array, mayBeDeep = false): CheckedRows<Variant> {
-  return checkSegment(variantSchema, bytes, acceptsVariant, mayBeDeep);
+  const parsed = rowsOf(bytes);
+  const checked = checkRows(variantSchema, parsed.rows, acceptsVariant, mayBeDeep);
+  if (parsed.broken.length === 0) return checked;
+  const broken = parsed.broken.map(({ text, reason }) => ({ raw: text, path: '', reason }));
+  return { rows: checked.rows, rejects: [...checked.rejects, ...broken] };
 }
 
 const MINUS = 0x2d;
