@@ -13,7 +13,7 @@ const language = { env: createEnvironment(types), types };
 function engine(text: string, given: Readonly<Record<string, unknown>>): Truth {
   const compiled = compileExpression(text, language, 'bool');
   if ('problems' in compiled) throw new Error(compiled.problems[0]?.message);
-  return truthOf(compiled.program.run(celContext(factsOfTest(given))));
+  return truthOf(compiled.program.run(celContext(factsOfTest(given), {})));
 }
 
 function not(value: Truth): Truth {

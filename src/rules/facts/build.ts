@@ -8,7 +8,6 @@ import { isJsonObject } from '../../lib/json.ts';
 import { Money, parseDecimal } from '../cel/decimal.ts';
 import type { SetTypes } from '../cel/environment.ts';
 import type { Facts } from './plain.ts';
-import { rootOf } from './plain.ts';
 import { type FieldSpec, fieldsOf, isRecordName, type RecordName, ROOT_NAMES } from './table.ts';
 
 /** One class per record: the CEL engine tells the type of a value by its constructor. */
@@ -101,13 +100,13 @@ function celRecord(name: RecordName, plain: unknown, conversion: Conversion): un
 }
 
 /** The variables of a condition. An absent record is an empty one: all its fields are absent. */
-export function celContext(facts: Facts, extra: SetTypes['extra'] = {}): Record<string, unknown> {
+export function celContext(facts: Facts, extra: SetTypes['extra']): Record<string, unknown> {
   const conversion = {
     extra,
     order: facts.order.currency ?? facts.delivery.currency ?? '(currency of the order not known)',
     credit: facts.customer?.credit?.currency ?? '(currency of the credit not known)',
   };
   const context: Record<string, unknown> = {};
-  for (const root of ROOT_NAMES) context[root] = celRecord(root, rootOf(facts, root), conversion);
+  for (const root of ROOT_NAMES) context[root] = celRecord(root, facts[root], conversion);
   return context;
 }

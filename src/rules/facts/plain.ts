@@ -5,7 +5,7 @@
  * milliseconds (times since the epoch). A null and an absent member mean the same: not known; but a
  * derived fact that is absent is computed, and one that is null is not.
  */
-import type { RECORDS, RecordName, RootName } from './table.ts';
+import type { RECORDS, RecordName } from './table.ts';
 
 interface Scalars {
   string: string;
@@ -51,10 +51,3 @@ export interface Facts {
 
 export type LineFacts = Plain<'line'>;
 export type CreditFacts = Plain<'credit'>;
-
-/** The same data without its type, for code that walks the fact table by name. */
-export type FactRecord = Readonly<Record<string, unknown>>;
-
-export function rootOf(facts: Facts, root: RootName): FactRecord | undefined {
-  return facts[root] ?? undefined;
-}

@@ -3,7 +3,7 @@ import { isJsonObject } from '../../lib/json.ts';
 import { formatMinorUnits } from '../../lib/money.ts';
 import { formatDuration } from '../../lib/units.ts';
 import { completeFacts } from './derive.ts';
-import { type Facts, rootOf } from './plain.ts';
+import type { Facts } from './plain.ts';
 import { type FieldSpec, fieldsOf, isRecordName, type RecordName, ROOT_NAMES } from './table.ts';
 
 export interface FactRow {
@@ -40,5 +40,5 @@ function recordRows(record: RecordName, path: string, plain: unknown): readonly 
 /** In the order of the fact table, what is not known included. */
 export function factRows(facts: Facts): readonly FactRow[] {
   const complete = completeFacts(facts);
-  return ROOT_NAMES.flatMap((root) => recordRows(root, root, rootOf(complete, root)));
+  return ROOT_NAMES.flatMap((root) => recordRows(root, root, complete[root]));
 }
