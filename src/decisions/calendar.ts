@@ -1,19 +1,10 @@
 /** The clock facts: what time it is where the business is, and whether somebody is at work. */
 import type { Facts } from '../rules/facts/plain.ts';
+import { WEEKDAYS } from '../rules/facts/table.ts';
 import type { RuleSet } from '../rules/rule.ts';
 
 type ClockFacts = Facts['clock'];
 type Settings = RuleSet['settings'];
-
-export const WEEKDAYS: readonly ClockFacts['weekday'][] = [
-  'monday',
-  'tuesday',
-  'wednesday',
-  'thursday',
-  'friday',
-  'saturday',
-  'sunday',
-];
 
 interface LocalTime {
   /** `2026-11-21` */

@@ -3,9 +3,10 @@
  * clocks moves nothing on the wall: a hold of two business days from Friday 15:00 ends on Tuesday
  * at 15:00, whatever lies between.
  */
+import { WEEKDAYS } from '../../rules/facts/table.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Span } from '../../rules/text/timing.ts';
-import { clockFacts, createWall, type Wall, WEEKDAYS } from '../calendar.ts';
+import { clockFacts, createWall, type Wall } from '../calendar.ts';
 
 type Settings = RuleSet['settings'];
 

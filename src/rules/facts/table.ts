@@ -39,7 +39,7 @@ export interface FieldSpec {
   readonly source: string;
 }
 
-const WEEKDAYS = [
+export const WEEKDAYS = [
   'monday',
   'tuesday',
   'wednesday',

@@ -14,15 +14,13 @@ import {
   ROOT_NAMES,
   ROOTS,
 } from '../facts/table.ts';
+import { duration } from './fields.ts';
 
 const AMOUNT_HINT = 'write an amount such as 1234.50, without a currency';
 const MONEY = z
   .union([z.number(), z.string().regex(/^-?\d+(\.\d{1,2})?$/, AMOUNT_HINT)])
   .refine((value) => /^-?\d+(\.\d{1,2})?$/.test(String(value)), 'at most two decimals');
 const PERCENT = z.union([z.number().nonnegative(), z.string().regex(/^\d+(\.\d+)?$/)]);
-const DURATION = z
-  .string('write a duration such as 90m, 36h or 3d')
-  .refine((text) => parseDuration(text) !== undefined, 'write a duration such as 90m, 36h or 3d');
 const EXTRA = z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()]));
 const TIMESTAMP = z
   .string()
@@ -46,7 +44,7 @@ function fieldSchema(field: FieldSpec): z.ZodType {
     case 'percent':
       return PERCENT;
     case 'duration':
-      return DURATION;
+      return duration;
     case 'timestamp':
       return TIMESTAMP;
     case 'extra':

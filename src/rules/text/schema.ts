@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { parseDuration, parseExactTime } from '../../lib/units.ts';
+import { count, duration, mode } from './fields.ts';
 import { givenSchema } from './given.ts';
 import { parseSpan, parseUntil } from './timing.ts';
 
@@ -17,16 +18,11 @@ const GRACE_MS_MIN = 3_600_000;
 const GRACE_DEFAULT = '24h';
 const HOLD_AT_MOST_DEFAULT = '3 business days';
 
-const duration = z
-  .string('write a duration such as 90m, 36h or 3d')
-  .refine((text) => parseDuration(text) !== undefined, 'write a duration such as 90m, 36h or 3d');
 const TIME = 'write a time such as 2026-03-01T08:00:00Z';
 const time = z.string(TIME).refine((text) => parseExactTime(text) !== undefined, TIME);
-const count = z.int().positive();
 const id = z
   .string()
   .regex(/^[a-z][a-z0-9-]{0,60}$/, 'an id is lower-case letters, digits and hyphens');
-const mode = z.enum(['off', 'shadow', 'live']);
 const condition = z.string('a condition must be a text').min(1, 'a condition must not be empty');
 const given = givenSchema();
 

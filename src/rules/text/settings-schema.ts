@@ -1,6 +1,7 @@
 /** The shape of `settings.yaml`. Unknown keys are refused; all but the version may be left out. */
 import { z } from 'zod';
-import { parseDuration } from '../../lib/units.ts';
+import { WEEKDAYS } from '../facts/table.ts';
+import { count, duration, mode } from './fields.ts';
 
 function isTimeZone(zone: string): boolean {
   try {
@@ -11,23 +12,8 @@ function isTimeZone(zone: string): boolean {
   }
 }
 
-const duration = z
-  .string('write a duration such as 90m, 36h or 3d')
-  .refine((text) => parseDuration(text) !== undefined, 'write a duration such as 90m, 36h or 3d');
-const count = z.int().positive();
-const mode = z.enum(['off', 'shadow', 'live']);
-
 const name = z.string().regex(/^[a-z][a-z0-9_]*$/, 'a name is lower-case letters, digits and _');
 const cells = z.union([z.string(), z.number(), z.boolean()]);
-const weekday = z.enum([
-  'monday',
-  'tuesday',
-  'wednesday',
-  'thursday',
-  'friday',
-  'saturday',
-  'sunday',
-]);
 
 const timeOfDay = (example: string) => {
   const wanted = `write a time such as "${example}"`;
@@ -36,7 +22,9 @@ const timeOfDay = (example: string) => {
 
 const calendar = z
   .strictObject({
-    days: z.array(weekday).default(['monday', 'tuesday', 'wednesday', 'thursday', 'friday']),
+    days: z
+      .array(z.enum(WEEKDAYS))
+      .default(['monday', 'tuesday', 'wednesday', 'thursday', 'friday']),
     from: timeOfDay('08:00').default('08:00'),
     to: timeOfDay('16:30').default('16:30'),
     holidays: z.array(z.iso.date('write a date such as 2026-12-24')).default([]),
