@@ -1,4 +1,5 @@
 /** One rule of a file: its conditions compiled, its timing parsed, its hash taken. */
+import { invariant } from '../lib/errors.ts';
 import { canonicalJson, sha256 } from '../lib/json.ts';
 import { parseDuration, parseExactTime } from '../lib/units.ts';
 import { operandsOf } from './cel/operands.ts';
@@ -7,7 +8,7 @@ import { compileTemplate } from './cel/template.ts';
 import type { Clause, HoldTiming, MessageTemplate, RejectTiming, Rule } from './rule.ts';
 import type { LoadedSettings } from './settings.ts';
 import type { Problem } from './text/problem.ts';
-import type { RawRule } from './text/schema.ts';
+import { HOLD_DEFAULT, type RawRule, REJECT_DEFAULT } from './text/schema.ts';
 import type { Settings } from './text/settings-schema.ts';
 import { parseSpan, parseUntil } from './text/timing.ts';
 import {
@@ -155,27 +156,24 @@ function checkReach(raw: RawRule, reporter: Reporter): void {
   reporter.at(['applies_to'], { message, hint: 'leave it out, or add pending' });
 }
 
-const SPAN_DEFAULT = { kind: 'business-days', days: 3 } as const;
-
-function holdTiming({ action, hold }: RawRule): HoldTiming | undefined {
+function holdTiming({ action, hold = HOLD_DEFAULT }: RawRule): HoldTiming | undefined {
   if (action !== 'hold') return undefined;
-  return {
-    until: hold?.until === undefined ? undefined : parseUntil(hold.until),
-    atMost: (hold && parseSpan(hold.at_most)) ?? SPAN_DEFAULT,
-    afterwards: hold?.then ?? 'escalate',
-  };
+  const { until, at_most: longest, then: afterwards } = hold;
+  const atMost = parseSpan(longest);
+  invariant(atMost !== undefined, 'what a hold lasts was checked with its shape');
+  return { until: until === undefined ? undefined : parseUntil(until), atMost, afterwards };
 }
 
-const GRACE_MS_DEFAULT = 86_400_000;
-
-function rejectTiming(raw: RawRule): RejectTiming | undefined {
-  if (raw.action !== 'reject') return undefined;
+function rejectTiming({ action, reject = REJECT_DEFAULT }: RawRule): RejectTiming | undefined {
+  if (action !== 'reject') return undefined;
+  const graceMs = parseDuration(reject.grace);
+  invariant(graceMs !== undefined, 'the grace of a reject was checked with its shape');
   return {
-    graceMs: parseDuration(raw.reject?.grace ?? '24h') ?? GRACE_MS_DEFAULT,
-    maxPerHour: raw.reject?.max_per_hour,
-    maxPerDay: raw.reject?.max_per_day,
-    maxPerCustomerPerDay: raw.reject?.max_per_customer_per_day,
-    maxAmountPerDay: raw.reject?.max_amount_per_day,
+    graceMs,
+    maxPerHour: reject.max_per_hour,
+    maxPerDay: reject.max_per_day,
+    maxPerCustomerPerDay: reject.max_per_customer_per_day,
+    maxAmountPerDay: reject.max_amount_per_day,
   };
 }
 

@@ -58,6 +58,10 @@ const reject = z.strictObject({
   max_amount_per_day: z.number().positive().optional(),
 });
 
+/** What holds where a rule has no such block. */
+export const HOLD_DEFAULT = hold.parse({});
+export const REJECT_DEFAULT = reject.parse({});
+
 const ruleTest = z.strictObject({
   name: z.string().min(1),
   given: given.default({}),
