@@ -8,6 +8,7 @@
  * cannot be written or is too slow, or too much waits already; all of it is a RetryLaterError,
  * so that the relay keeps the event and sends it again.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../lib/clock.ts';
 import { RetryLaterError } from '../lib/errors.ts';
 import { requestRefreshes } from '../mirror/refresh.ts';
@@ -117,11 +118,6 @@ async function writeGroup(tx: Tx, group: readonly Waiting[], now: number): Promi
   return duplicates;
 }
 
-/** Lets the requests that are readable right now reach the queue. */
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
-
 export function createJournal(deps: JournalDeps, limits: JournalLimits = JOURNAL_LIMITS): Journal {
   const { store, clock, meter } = deps;
   const queue: Waiting[] = [];
@@ -149,6 +145,7 @@ export function createJournal(deps: JournalDeps, limits: JournalLimits = JOURNAL
   const writeGroups = async (): Promise<void> => {
     writing = true;
     while (queue.length > 0) {
+      // The requests that are readable right now reach the queue.
       await nextTurn();
       await commit(queue.splice(0, limits.groupEventsMax));
     }

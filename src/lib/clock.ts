@@ -6,6 +6,7 @@
  * deadlines and leases are measured with.
  */
 import { performance } from 'node:perf_hooks';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 
 export interface Timer {
   cancel(): void;
@@ -72,8 +73,9 @@ export function systemClock(): Clock {
   return clock;
 }
 
-/** A clock that runs `factor` times as fast as `base`, starting at `startsAt` (epoch ms). */
-export function scaledClock(base: Clock, factor: number, startsAt = base.now()): Clock {
+/** A clock that runs `factor` times as fast as `base`, from now on. */
+export function scaledClock(base: Clock, factor: number): Clock {
+  const startsAt = base.now();
   const origin = base.monotonic();
   const elapsed = (): number => (base.monotonic() - origin) * factor;
   return {
@@ -104,7 +106,7 @@ export function watchSteps(clock: Pick<Clock, 'now' | 'monotonic'>): () => numbe
 /** Lets every promise that is ready run to its next wait, I/O callbacks included. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 3; turn += 1) {
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    await nextTurn();
   }
 }
 
