@@ -10,7 +10,7 @@ export type Logger = Pick<
   'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'level'
 > & { child(bindings: Record<string, unknown>): Logger };
 
-export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error';
 export type LogFormat = 'json' | 'journal' | 'human';
 
 export interface LogOptions {

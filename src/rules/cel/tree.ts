@@ -19,9 +19,6 @@ export function childrenOf(node: ASTNode): readonly ASTNode[] {
       return [node.args[1], ...node.args[2]];
     case 'map':
       return node.args.flat();
-    case 'list':
-    case '?:':
-      return node.args;
     default:
       return node.args;
   }
