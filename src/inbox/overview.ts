@@ -1,4 +1,5 @@
 /** Stored events as people look at them: a list, one with what came of it, and what is new. */
+import { sql } from 'kysely';
 import type { Db } from '../store/store.ts';
 
 export interface EventFilter {
@@ -94,47 +95,17 @@ interface TraceDecision {
 const TRACE_MAX = 50;
 
 async function changesOfOrder(db: Db, orderId: number, since: number): Promise<TraceChange[]> {
-  const keysOf = async (
-    rows: Promise<readonly { readonly key: number }[]>,
-  ): Promise<readonly string[]> => (await rows).map(({ key }) => String(key));
-  const keys = {
-    sales_order: [String(orderId)],
-    delivery: await keysOf(
-      db
-        .selectFrom('delivery')
-        .select('order_delivery_id as key')
-        .where('order_id', '=', orderId)
-        .execute(),
-    ),
-    refund: await keysOf(
-      db
-        .selectFrom('refund')
-        .select('order_refund_id as key')
-        .where('order_id', '=', orderId)
-        .execute(),
-    ),
-    pending_refund: await keysOf(
-      db
-        .selectFrom('pending_refund')
-        .select('pending_refund_id as key')
-        .where('order_id', '=', orderId)
-        .execute(),
-    ),
-  };
-  return db
-    .selectFrom('change')
-    .select(['at', 'entity', 'key', 'op', 'cause'])
-    .where((eb) =>
-      eb.or(
-        Object.entries(keys).map(([entity, of]) =>
-          eb.and([eb('entity', '=', entity), eb('key', 'in', [...of])]),
-        ),
-      ),
-    )
-    .where('at', '>=', since)
-    .orderBy('seq')
-    .limit(TRACE_MAX)
-    .execute();
+  // Keys are texts. Crossed: SQLite would go through all changes otherwise.
+  const found = await sql<TraceChange>`
+    select at, entity, key, op, cause from (
+      select 'sales_order' entity, ${String(orderId)} key
+      union all select 'delivery', order_delivery_id || '' from delivery where order_id = ${orderId}
+      union all select 'refund', order_refund_id || '' from refund where order_id = ${orderId}
+      union all select 'pending_refund', pending_refund_id || ''
+        from pending_refund where order_id = ${orderId}
+    ) cross join change using (entity, key)
+    where at >= ${since} order by seq limit ${TRACE_MAX}`.execute(db);
+  return found.rows;
 }
 
 /** An event with its body and what it caused; undefined when there is none of this id. */

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { eventsFrom, listEvents, traceEvent } from '../../src/inbox/overview.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { writeDeliveries } from '../../src/mirror/delivery.ts';
+import { writePendingRefunds, writeRefunds } from '../../src/mirror/refund.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { temporaryStore } from '../support/store.ts';
@@ -45,9 +46,13 @@ it('tells what an event led to from what else has happened to its order, since t
     const provenance = { source, readSeq, at: clock.now() };
     const order = { orderId: 7, status, orderLineItems: [] };
     const delivery = { orderDeliveryId: 70, orderId: 7, status, fulfilledLineItems: [] };
+    const refund = { orderRefundId: 71, orderId: 7, status, refundedLineItems: [] };
+    const pending = { pendingRefundId: 72, orderId: 7, status, refundLineItems: [] };
     await store.transaction(async (tx) => {
       await writeOrders(tx, [order], provenance);
       await writeDeliveries(tx, [delivery], provenance);
+      await writeRefunds(tx, [refund], provenance);
+      await writePendingRefunds(tx, [pending], provenance);
     });
   };
   const decide = (reason: string) =>
@@ -71,10 +76,12 @@ it('tells what an event led to from what else has happened to its order, since t
   expect(trace?.changes).toMatchObject([
     { entity: 'sales_order', key: '7', cause: 'refresh:event:msg_1' },
     { entity: 'delivery', key: '70', cause: 'refresh:event:msg_1' },
+    { entity: 'refund', key: '71', cause: 'refresh:event:msg_1' },
+    { entity: 'pending_refund', key: '72', cause: 'refresh:event:msg_1' },
   ]);
   expect(trace?.orderSince.map(({ cause }) => cause)).toEqual([
-    ...['refresh:event:msg_1', 'refresh:event:msg_1'],
-    ...['refresh:event:msg_2', 'refresh:event:msg_2'],
+    ...Array(4).fill('refresh:event:msg_1'),
+    ...Array(4).fill('refresh:event:msg_2'),
   ]);
   expect(await store.db.selectFrom('decision').select('reason').execute()).toHaveLength(2);
   expect(trace?.decisions).toMatchObject([{ decisionId: 2, orderDeliveryId: 70 }]);
