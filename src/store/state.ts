@@ -13,13 +13,18 @@ export async function readState(db: Db | Tx, key: string): Promise<string | unde
   return row?.value;
 }
 
-export async function writeState(
+export function writeState(db: Db | Tx, key: string, value: string, clock: Clock): Promise<void> {
+  return writeStateAt(db, key, value, clock.now());
+}
+
+/** @param at epoch milliseconds. */
+export async function writeStateAt(
   db: Db | Tx,
   key: string,
   value: string,
-  clock: Clock,
+  at: number,
 ): Promise<void> {
-  const values = { value, updated_at: clock.now() };
+  const values = { value, updated_at: at };
   await db
     .insertInto('daemon_state')
     .values({ key, ...values })

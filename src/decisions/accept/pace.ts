@@ -12,6 +12,7 @@ import { parseDuration } from '../../lib/units.ts';
 import type { Outcome } from '../../rules/combine.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import { endIncidents, openIncident } from '../../store/incidents.ts';
+import { readState, writeStateAt } from '../../store/state.ts';
 import type { Tx } from '../../store/store.ts';
 import { REFUSED_BY_SERVICE } from '../push.ts';
 
@@ -44,13 +45,9 @@ function pauseMsOf({ rails }: Settings): number {
 
 async function readPace(tx: Tx, settings: Settings, now: number): Promise<Pace> {
   const hour = Math.floor(now / HOUR_MS);
-  const row = await tx
-    .selectFrom('daemon_state')
-    .select('value')
-    .where('key', '=', KEY)
-    .executeTakeFirst();
-  if (!row) return { hour, count: 0, pausedUntil: 0, why: '' };
-  const read = PACE.parse(tryParseJson(row.value));
+  const text = await readState(tx, KEY);
+  if (text === undefined) return { hour, count: 0, pausedUntil: 0, why: '' };
+  const read = PACE.parse(tryParseJson(text));
   const pace = read.hour === hour ? read : { ...read, hour, count: 0 };
   // A pause that is longer than one can be began before the clock was set back.
   return pace.pausedUntil > now + pauseMsOf(settings) ? { ...pace, pausedUntil: 0 } : pace;
@@ -68,13 +65,8 @@ export async function pauseOfAccepts(
   return `accepting pauses until ${until} (${why}): what the rules accept is held until then`;
 }
 
-async function writePace(tx: Tx, pace: Pace, now: number): Promise<void> {
-  const values = { value: JSON.stringify(pace), updated_at: now };
-  await tx
-    .insertInto('daemon_state')
-    .values({ key: KEY, ...values })
-    .onConflict((conflict) => conflict.column('key').doUpdateSet(values))
-    .execute();
+function writePace(tx: Tx, pace: Pace, now: number): Promise<void> {
+  return writeStateAt(tx, KEY, JSON.stringify(pace), now);
 }
 
 /** Whether the last pushes of accepts, all of them sent after `since`, came to nothing. */

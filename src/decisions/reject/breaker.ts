@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { RefusedError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
 import { endIncidents, openIncident } from '../../store/incidents.ts';
+import { readState, writeStateAt } from '../../store/state.ts';
 import type { Db, Tx } from '../../store/store.ts';
 
 const KEY = 'reject_breaker';
@@ -19,12 +20,8 @@ export type Breaker = z.output<typeof BREAKER>;
 
 /** Undefined while it is whole. */
 export async function readBreaker(db: Db | Tx): Promise<Breaker | undefined> {
-  const row = await db
-    .selectFrom('daemon_state')
-    .select('value')
-    .where('key', '=', KEY)
-    .executeTakeFirst();
-  return row && BREAKER.parse(tryParseJson(row.value));
+  const text = await readState(db, KEY);
+  return text === undefined ? undefined : BREAKER.parse(tryParseJson(text));
 }
 
 export async function tripBreaker(tx: Tx, breaker: Breaker): Promise<void> {
@@ -55,12 +52,7 @@ export async function resetBreaker(
   const breaker = await readBreaker(tx);
   if (!breaker) throw new RefusedError('rules.breaker_whole', 'the breaker has not tripped');
   await tx.deleteFrom('daemon_state').where('key', '=', KEY).execute();
-  const values = { value: who.actor, updated_at: at };
-  await tx
-    .insertInto('daemon_state')
-    .values({ key: RESET_KEY, ...values })
-    .onConflict((conflict) => conflict.column('key').doUpdateSet(values))
-    .execute();
+  await writeStateAt(tx, RESET_KEY, who.actor, at);
   await endIncidents(tx, INCIDENT, [INCIDENT.key], at);
   await tx
     .insertInto('audit')

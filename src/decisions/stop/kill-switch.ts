@@ -17,7 +17,12 @@ import { RefusedError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { DELIVERY_STATUS_KIND } from '../../outbox/enqueue.ts';
 import { inKeys } from '../../store/bulk.ts';
-import { DECISIONS_STOP_KEY, type DecisionsStop, readDecisionsStop } from '../../store/state.ts';
+import {
+  DECISIONS_STOP_KEY,
+  type DecisionsStop,
+  readDecisionsStop,
+  writeStateAt,
+} from '../../store/state.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 
 interface Asker {
@@ -155,12 +160,7 @@ function reasonOf({ actor, reason }: DecisionsStop): string {
 
 async function writeStop(store: Store, stop: DecisionsStop): Promise<number> {
   return store.transaction(async (tx) => {
-    const value = JSON.stringify(stop);
-    await tx
-      .insertInto('daemon_state')
-      .values({ key: DECISIONS_STOP_KEY, value, updated_at: stop.at })
-      .onConflict((conflict) => conflict.column('key').doUpdateSet({ value, updated_at: stop.at }))
-      .execute();
+    await writeStateAt(tx, DECISIONS_STOP_KEY, JSON.stringify(stop), stop.at);
     const canceled = await cancelUnsent(tx, reasonOf(stop), stop.at);
     await audit(tx, 'decisions.stop', stop, stop.at, { canceled });
     return canceled;

@@ -13,6 +13,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { inKeys } from '../../store/bulk.ts';
+import { readState, writeStateAt } from '../../store/state.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import { ORDER_STATUSES } from '../facts/order.ts';
 import { endHolds } from '../holds/holds.ts';
@@ -47,21 +48,11 @@ const READ_KEYS = {
 } as const;
 
 async function readNumber(tx: Db | Tx, key: string): Promise<number> {
-  const row = await tx
-    .selectFrom('daemon_state')
-    .select('value')
-    .where('key', '=', key)
-    .executeTakeFirst();
-  return Number(row?.value ?? 0);
+  return Number((await readState(tx, key)) ?? 0);
 }
 
-async function writeNumber(tx: Tx, key: string, value: number, now: number): Promise<void> {
-  const row = { value: String(value), updated_at: now };
-  await tx
-    .insertInto('daemon_state')
-    .values({ key, ...row })
-    .onConflict((conflict) => conflict.column('key').doUpdateSet(row))
-    .execute();
+function writeNumber(tx: Tx, key: string, value: number, now: number): Promise<void> {
+  return writeStateAt(tx, key, String(value), now);
 }
 
 /** What is decided, or gone, is held by nobody and waits for nothing. */
