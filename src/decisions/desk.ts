@@ -4,6 +4,7 @@ import { RefusedError, SelvedgeError } from '../lib/errors.ts';
 import type { Evaluation } from '../rules/evaluate.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { DecisionOutcome } from '../store/tables.ts';
+import { isPushOf } from './push.ts';
 
 export interface DeliveryFilter {
   readonly status?: string | undefined;
@@ -37,19 +38,15 @@ export interface DeliveryRow {
   readonly refusal: string | null;
 }
 
-/** The reference that a decision's push has in the outbox. */
-const PUSH_REFERENCE = sql<string>`
-  'delivery/' || n.order_delivery_id || '/decision/' || n.decision_id`;
-
 function rulesOf(text: string | null): string[] {
   return text === null ? [] : JSON.parse(text);
 }
 
-/** What is wrong with the push `o`: the service said no, or somebody was faster. */
-const REFUSAL = sql<string | null>`case when o.state in ('refused', 'dead') then
+/** What is wrong with the push: the service said no, or somebody was faster. */
+const REFUSAL = sql<string | null>`case when outbox.state in ('refused', 'dead') then
   case when exists (select 1 from outbox_attempt a
-    where a.outbox_id = o.outbox_id and a.class = 'conflict')
-  then 'the service refused it (409); ' else '' end || coalesce(o.last_error, '') end`;
+    where a.outbox_id = outbox.outbox_id and a.class = 'conflict')
+  then 'the service refused it (409); ' else '' end || coalesce(outbox.last_error, '') end`;
 
 /** When the hold of the delivery `d` ends by itself. */
 const HOLD_UNTIL = sql<number | null>`(select min(h.expires_at) from hold h
@@ -64,9 +61,7 @@ function listing(db: Db) {
     .selectFrom('delivery as d')
     .leftJoin('evaluation as e', 'e.order_delivery_id', 'd.order_delivery_id')
     .leftJoin('decision as n', 'n.decision_id', 'e.decision_id')
-    .leftJoin('outbox as o', (join) =>
-      join.on('o.kind', '=', 'delivery_status').on('o.reference', '=', PUSH_REFERENCE),
-    )
+    .leftJoin('outbox', (join) => join.on(isPushOf('n.order_delivery_id', 'n.decision_id')))
     .select((eb) => [
       'd.order_delivery_id',
       'd.delivery_no',
@@ -83,7 +78,7 @@ function listing(db: Db) {
         .whereRef('l.order_delivery_id', '=', 'd.order_delivery_id')
         .as('pieces'),
       'n.actor',
-      'o.state as push',
+      'outbox.state as push',
       REFUSAL.as('refusal'),
       HOLD_UNTIL.as('hold_until'),
       ESCALATED.as('escalated'),
@@ -96,7 +91,7 @@ export async function listDeliveries(db: Db, filter: DeliveryFilter): Promise<De
   let query = listing(db).orderBy('d.order_delivery_id', 'desc').limit(filter.limit);
   if (filter.status !== undefined) query = query.where('d.status', '=', filter.status);
   if (filter.outcome !== undefined) query = query.where('n.outcome', '=', filter.outcome);
-  if (filter.refused === true) query = query.where('o.state', 'in', ['refused', 'dead']);
+  if (filter.refused === true) query = query.where('outbox.state', 'in', ['refused', 'dead']);
   const rows = await query.execute();
   return rows.map((row) => ({
     orderDeliveryId: row.order_delivery_id,
@@ -137,12 +132,10 @@ export interface DecisionRecord {
 export async function decisionsOf(db: Db, orderDeliveryId: number): Promise<DecisionRecord[]> {
   const rows = await db
     .selectFrom('decision as n')
-    .leftJoin('outbox as o', (join) =>
-      join.on('o.kind', '=', 'delivery_status').on('o.reference', '=', PUSH_REFERENCE),
-    )
+    .leftJoin('outbox', (join) => join.on(isPushOf('n.order_delivery_id', 'n.decision_id')))
     .selectAll('n')
-    .select(['o.outbox_id', 'o.state'])
-    .select(sql<string | null>`coalesce(${REFUSAL}, o.last_error)`.as('error'))
+    .select(['outbox.outbox_id', 'outbox.state'])
+    .select(sql<string | null>`coalesce(${REFUSAL}, outbox.last_error)`.as('error'))
     .where('n.order_delivery_id', '=', orderDeliveryId)
     .orderBy('n.decision_id', 'desc')
     .execute();
