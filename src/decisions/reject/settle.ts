@@ -1,6 +1,5 @@
 /** What became of the pushes of rejects, and whether too many of them failed. */
 import { sql } from 'kysely';
-import { DELIVERY_STATUS_KIND, pushReference } from '../../outbox/enqueue.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import { isPushOf, MAY_HAVE_ARRIVED } from '../push.ts';
@@ -9,42 +8,36 @@ import { armedRuleIds } from './arming.ts';
 
 const DAY_MS = 86_400_000;
 
-async function pushed(db: Db | Tx) {
-  const rows = await db
-    .selectFrom('reject_entry')
-    .select(['entry_id', 'order_delivery_id', 'intent_decision_id', 'rule_id', 'rule_hash'])
-    .where('ended_at', 'is', null)
-    .where('state', '=', 'pushing')
-    .execute();
-  return rows.flatMap(({ intent_decision_id: decisionId, ...row }) =>
-    decisionId === null ? [] : [{ ...row, decisionId }],
-  );
+/** Entries whose push was meant and is not settled yet, each with its push. */
+function pushed(db: Db | Tx) {
+  return db
+    .selectFrom('reject_entry as r')
+    .innerJoin('outbox', (join) => join.on(isPushOf('r.order_delivery_id', 'r.intent_decision_id')))
+    .where('r.ended_at', 'is', null)
+    .where('r.state', '=', 'pushing');
 }
 
 /** Whether there is anything for {@link settlePushed}. */
 export async function hasPushed(db: Db): Promise<boolean> {
-  return (await pushed(db)).length > 0;
+  return (await pushed(db).select('r.entry_id').limit(1).executeTakeFirst()) !== undefined;
 }
 
 /** Ends the entries whose push has come to its end. */
 export async function settlePushed(tx: Tx, at: number): Promise<void> {
-  for (const { entry_id: entryId, order_delivery_id: id, decisionId } of await pushed(tx)) {
-    const push = await tx
-      .selectFrom('outbox')
-      .select(['state', 'last_error', 'ended_at'])
-      .where('kind', '=', 'delivery_status')
-      .where('reference', '=', pushReference(id, decisionId))
-      .executeTakeFirst();
-    if (!push || push.ended_at === null) continue;
-    const confirmed = push.state === 'confirmed';
-    const failed = { rail: 'push', detail: `the push is ${push.state}: ${push.last_error ?? ''}` };
+  const ended = await pushed(tx)
+    .select(['r.entry_id', 'outbox.state', 'outbox.last_error'])
+    .where('outbox.ended_at', 'is not', null)
+    .execute();
+  for (const { entry_id: entryId, state, last_error: error } of ended) {
+    const detail = `the push is ${state}: ${error ?? ''}`;
     await tx
       .updateTable('reject_entry')
-      .set({
-        ...(confirmed ? { state: 'rejected', rail: null, detail: null } : { state: 'failed' }),
-        ...(confirmed ? {} : failed),
-        ...{ ended_at: at, ended_by: 'daemon' },
-      })
+      .set(
+        state === 'confirmed'
+          ? { state: 'rejected', rail: null, detail: null }
+          : { state: 'failed', rail: 'push', detail },
+      )
+      .set({ ended_at: at, ended_by: 'daemon' })
       .where('entry_id', '=', entryId)
       .execute();
   }
@@ -65,11 +58,10 @@ export async function recallPushed(tx: Tx, ruleSet: RuleSet, at: number): Promis
       )
       .map(({ id, hash }) => [id, hash]),
   );
-  for (const { rule_id: rule, rule_hash: hash, ...push } of await pushed(tx)) {
+  const pushes = pushed(tx).select(['r.rule_id', 'r.rule_hash', 'outbox.outbox_id']);
+  for (const { rule_id: rule, rule_hash: hash, outbox_id: id } of await pushes.execute()) {
     if (may.get(rule) === hash) continue;
-    const reference = pushReference(push.order_delivery_id, push.decisionId);
-    const which = sql<boolean>`(outbox.kind = ${DELIVERY_STATUS_KIND}
-      and outbox.reference = ${reference})`;
+    const which = sql<boolean>`outbox.outbox_id = ${id}`;
     canceled += await cancelUnsent(tx, `rule ${rule} may not reject any more`, at, which);
   }
   return canceled;
