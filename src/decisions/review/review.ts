@@ -23,7 +23,7 @@ import { armedRuleIds } from '../reject/arming.ts';
 import { endEntry, latestEntry } from '../reject/queue.ts';
 import type { LoadedRuleSet } from '../rule-files.ts';
 import { noteExternal } from '../watch/external.ts';
-import { linesHash } from './touched.ts';
+import { writeReview } from './touched.ts';
 
 export const REVIEW_ACTIONS = ['accept', 'reject', 'hold', 'release'] as const;
 export type ReviewAction = (typeof REVIEW_ACTIONS)[number];
@@ -182,13 +182,7 @@ async function remember(
       .where('order_delivery_id', '=', id)
       .execute();
   } else {
-    const hash = linesHash(subject);
-    const row = { action, at, actor, reason, why, lines_hash: hash, decision_id: decisionId };
-    await tx
-      .insertInto('review')
-      .values({ order_delivery_id: id, ...row })
-      .onConflict((conflict) => conflict.column('order_delivery_id').doUpdateSet(row))
-      .execute();
+    await writeReview(tx, subject, { action, at, actor, reason, why, decision_id: decisionId });
   }
   await tx
     .insertInto('audit')

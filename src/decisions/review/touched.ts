@@ -1,14 +1,29 @@
 /** Whether people have spoken about a delivery: then the rules leave it alone. */
 import { canonicalJson, sha256 } from '../../lib/json.ts';
 import type { Tx } from '../../store/store.ts';
+import type { Tables } from '../../store/tables.ts';
 import type { Subject } from '../facts.ts';
 
 /** Digest of what is in the delivery: barcodes, quantities, prices, in order. */
-export function linesHash({ facts }: Subject): string {
+function linesHash({ facts }: Subject): string {
   const { lines } = facts.delivery;
   return sha256(
     canonicalJson(lines.map(({ barcode, quantity, price }) => [barcode, quantity, price])),
   );
+}
+
+/** Makes it the last word of people about the delivery as it is now. */
+export async function writeReview(
+  tx: Tx,
+  subject: Subject,
+  word: Omit<Tables['review'], 'order_delivery_id' | 'lines_hash'>,
+): Promise<void> {
+  const row = { ...word, lines_hash: linesHash(subject) };
+  await tx
+    .insertInto('review')
+    .values({ order_delivery_id: subject.delivery.order_delivery_id, ...row })
+    .onConflict((conflict) => conflict.column('order_delivery_id').doUpdateSet(row))
+    .execute();
 }
 
 /** A person accepted, rejected, held or released it, and its lines are as they were then. */

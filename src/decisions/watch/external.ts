@@ -15,7 +15,7 @@ import { readSubject, type Subject } from '../facts.ts';
 import { isPushOf, MAY_HAVE_ARRIVED, undonePush } from '../push.ts';
 import { type DecisionMode, recordDecision } from '../record.ts';
 import { endEntry } from '../reject/queue.ts';
-import { linesHash } from '../review/touched.ts';
+import { writeReview } from '../review/touched.ts';
 import type { LoadedRuleSet } from '../rule-files.ts';
 
 export interface ExternalContext {
@@ -111,17 +111,10 @@ async function record(
   });
   const outcome = { kind: action, reason, rules: [] };
   const judgement = { rules, mode, subject, evaluation, outcome, at: now, dueAt: null };
-  const by = { actor: 'external', trigger: 'external' };
-  const decisionId = await recordDecision(tx, judgement, by);
-  const row = {
-    ...{ action, at: now, actor: 'external', reason, why: null },
-    ...{ lines_hash: linesHash(subject), decision_id: decisionId },
-  };
-  await tx
-    .insertInto('review')
-    .values({ order_delivery_id: orderDeliveryId, ...row })
-    .onConflict((conflict) => conflict.column('order_delivery_id').doUpdateSet(row))
-    .execute();
+  const actor = 'external';
+  const decisionId = await recordDecision(tx, judgement, { actor, trigger: 'external' });
+  const word = { action, at: now, actor, reason, why: null };
+  await writeReview(tx, subject, { ...word, decision_id: decisionId });
   return true;
 }
 
