@@ -74,15 +74,25 @@ async function withPace(tx: Tx, judged: Judged): Promise<Judged> {
   return paused ? { ...judged, outcome: paused.outcome, dueAt: paused.until } : judged;
 }
 
+/** What the rules say of a pending delivery: asked so to decide, and again before a reject goes. */
+export async function askRules(
+  tx: Tx,
+  { rules: { ruleSet }, mode, now }: Pick<DecisionContext, 'rules' | 'mode' | 'now'>,
+  { facts, delivery }: Subject,
+): Promise<Evaluation> {
+  const holds = await readHolds(tx, delivery.order_delivery_id);
+  return evaluate(ruleSet, facts, {
+    mode: mode === 'shadow' ? 'shadow' : 'live',
+    armed: await armedRuleIds(tx, ruleSet, now),
+    lapsed: lapsedRules(holds, now),
+  });
+}
+
 async function judge(tx: Tx, context: DecisionContext, subject: Subject): Promise<Judged> {
   const { rules, mode, now } = context;
   const { ruleSet } = rules;
   const id = subject.delivery.order_delivery_id;
-  const evaluation = evaluate(ruleSet, subject.facts, {
-    mode: mode === 'shadow' ? 'shadow' : 'live',
-    armed: await armedRuleIds(tx, ruleSet, now),
-    lapsed: lapsedRules(await readHolds(tx, id), now),
-  });
+  const evaluation = await askRules(tx, context, subject);
   const holdAt = await keepHolds(tx, id, ruleSet, evaluation, now);
   const railed = await outcomeAfterRails(tx, { subject, at: now }, evaluation.live);
   const { settings } = ruleSet;

@@ -12,16 +12,14 @@ import { type Clock, watchSteps } from '../../lib/clock.ts';
 import { isStoreUnusable, toError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
-import { evaluate } from '../../rules/evaluate.ts';
 import type { Store, Tx } from '../../store/store.ts';
+import { askRules } from '../decide.ts';
 import { UnknownStatus } from '../facts/status.ts';
 import { readSubject } from '../facts.ts';
-import { lapsedRules, readHolds } from '../holds/holds.ts';
 import { sendBefore } from '../push.ts';
 import { type DecisionMode, type Judgement, recordDecision } from '../record.ts';
 import type { LoadedRuleSet } from '../rule-files.ts';
 import { noteExternal } from '../watch/external.ts';
-import { armedRuleIds } from './arming.ts';
 import { tripBreaker } from './breaker.ts';
 import { candidateOf } from './caps.ts';
 import { railHold } from './outcome.ts';
@@ -69,21 +67,6 @@ const SLEEP_MS_MAX = 30_000;
 
 /** What followed from the end of a grace. */
 type Step = { readonly pushed: true } | { readonly pushed: false; readonly stop: Stop };
-
-async function judge(deps: RejectDeps, tx: Tx, entry: RejectEntry, at: number) {
-  const rules = deps.rules();
-  const { ruleSet } = rules;
-  const { settings } = ruleSet;
-  const subject = await readSubject(tx, entry.orderDeliveryId, { now: at, settings });
-  if (!subject) return undefined;
-  const mode = deps.mode();
-  const evaluation = evaluate(ruleSet, subject.facts, {
-    mode: mode === 'shadow' ? 'shadow' : 'live',
-    armed: await armedRuleIds(tx, ruleSet, at),
-    lapsed: lapsedRules(await readHolds(tx, entry.orderDeliveryId), at),
-  });
-  return { rules, mode, subject, evaluation, at };
-}
 
 type Judged = Omit<Judgement, 'outcome' | 'dueAt'>;
 
@@ -152,23 +135,21 @@ async function decide(
   unreadable: Stop | undefined,
 ): Promise<Step | undefined> {
   const now = deps.clock.now();
+  const [rules, mode] = [deps.rules(), deps.mode()];
   await settlePushed(tx, now);
   // Whoever follows the feed may not have come to what somebody did to it in the service.
-  await noteExternal(tx, { rules: deps.rules(), mode: deps.mode(), now }, orderDeliveryId);
+  await noteExternal(tx, { rules, mode, now }, orderDeliveryId);
   const entry = await entryById(tx, entryId);
   if (entry?.state !== 'waiting') return undefined;
-  const judged = await judge(deps, tx, entry, now);
-  if (!judged) {
+  const { ruleSet } = rules;
+  const subject = await readSubject(tx, orderDeliveryId, { now, settings: ruleSet.settings });
+  if (!subject) {
     const detail = 'the delivery is gone from the mirror';
-    await endEntry(tx, entry.orderDeliveryId, {
-      state: 'withdrawn',
-      by: 'daemon',
-      detail,
-      at: now,
-    });
+    await endEntry(tx, orderDeliveryId, { state: 'withdrawn', by: 'daemon', detail, at: now });
     return undefined;
   }
-  const { ruleSet } = judged.rules;
+  const evaluation = await askRules(tx, { rules, mode, now }, subject);
+  const judged = { rules, mode, subject, evaluation, at: now };
   const rule = ruleSet.rules.find(({ id }) => id === entry.ruleId);
   const inspection = { ...judged, now, ruleSet, rule, entry };
   const stop = unreadable ?? (await firstStop(tx, inspection));
