@@ -15,20 +15,19 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const MEDIAN_DAYS = 30;
 
-/** A reject that is about to be meant. */
-export interface Candidate {
-  readonly rule: Rule;
+/** What is counted of a reject. */
+interface Counted {
   readonly accountNo: string | null;
   /** Hundredths; null: not known. */
   readonly amount: number | null;
   readonly currency: string | null;
 }
 
-export function candidateOf(rule: Rule, facts: Facts): Candidate {
+export function countedOf(facts: Facts): Counted {
   const { order, delivery } = completeFacts(facts);
   const { account_no: accountNo = null } = order;
   const { amount = null, currency = null } = delivery;
-  return { rule, accountNo, amount, currency };
+  return { accountNo, amount, currency };
 }
 
 interface Intent {
@@ -83,7 +82,8 @@ function over(what: string, count: number, max: number | undefined): string | un
 
 function amountOver(
   today: readonly Intent[],
-  { rule, amount, currency }: Candidate,
+  rule: Rule,
+  { amount, currency }: Counted,
   setMax: number | undefined,
 ): string | undefined {
   const check = (intents: readonly Intent[], max: number | undefined, what: string) => {
@@ -127,19 +127,19 @@ function medianOver(
   return `far above what is usual: ${rejects} today, the median of 30 days is ${median}`;
 }
 
-/** The limit that this reject would exceed, with its numbers. */
+/** The limit that a reject by this rule would exceed, with its numbers. */
 export async function capExceeded(
   tx: Tx,
-  candidate: Candidate,
+  rule: Rule,
+  counted: Counted,
   { rails }: RuleSet['settings'],
   now: number,
 ): Promise<{ readonly rail: 'cap' | 'usual'; readonly detail: string } | undefined> {
-  const { rule, accountNo } = candidate;
   const { reject } = rails;
   const intents = await intentsSince(tx, now - (MEDIAN_DAYS + 1) * DAY_MS);
   const today = intents.filter((intent) => intent.intent_at > now - DAY_MS);
   const hour = today.filter((intent) => intent.intent_at > now - HOUR_MS);
-  const same = today.filter((intent) => intent.account_no === accountNo);
+  const same = today.filter((intent) => intent.account_no === counted.accountNo);
   const by = (list: readonly Intent[]) => list.filter((one) => one.rule_id === rule.id).length + 1;
   const limits = rule.reject;
   const detail =
@@ -149,7 +149,7 @@ export async function capExceeded(
     over(`a day by ${rule.id}`, by(today), limits?.maxPerDay) ??
     over('a day for one customer', same.length + 1, reject.max_per_customer_per_day) ??
     over(`a day for one customer by ${rule.id}`, by(same), limits?.maxPerCustomerPerDay) ??
-    amountOver(today, candidate, reject.max_amount_per_day) ??
+    amountOver(today, rule, counted, reject.max_amount_per_day) ??
     (await shareOver(tx, today.length + 1, now, reject));
   if (detail !== undefined) return { rail: 'cap', detail };
   const unusual = medianOver(today.length + 1, countsByDay(intents, now), reject);

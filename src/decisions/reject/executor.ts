@@ -21,7 +21,7 @@ import { type DecisionMode, type Judgement, recordDecision } from '../record.ts'
 import type { LoadedRuleSet } from '../rule-files.ts';
 import { noteExternal } from '../watch/external.ts';
 import { tripBreaker } from './breaker.ts';
-import { candidateOf } from './caps.ts';
+import { countedOf } from './caps.ts';
 import { railHold } from './outcome.ts';
 import {
   endEntries,
@@ -33,7 +33,7 @@ import {
   reconsiderAll,
   waitingEntries,
 } from './queue.ts';
-import { firstStop, LOOK_AGAIN_MS, type Stop } from './rails.ts';
+import { firstStop, type Stop } from './rails.ts';
 import { hasPushed, recallPushed, settlePushed } from './settle.ts';
 
 export interface RejectDeps {
@@ -64,6 +64,8 @@ export interface RejectExecutor {
 }
 
 const SLEEP_MS_MAX = 30_000;
+/** How soon what was put off is looked at again, if no rail says when. */
+const LOOK_AGAIN_MS = 300_000;
 
 /** What followed from the end of a grace. */
 type Step = { readonly pushed: true } | { readonly pushed: false; readonly stop: Stop };
@@ -111,16 +113,13 @@ async function push(tx: Tx, entry: RejectEntry, judged: Judged): Promise<Step> {
   const change = { orderId, orderDeliveryId, from, to: 'rejected', decisionId } as const;
   const until = sendBefore(rules.ruleSet.settings, at);
   await enqueueDeliveryStatus(tx, { ...change, contentHash, sendBefore: until }, at);
-  const rule = rules.ruleSet.rules.find(({ id }) => id === entry.ruleId);
-  const counted = rule && candidateOf(rule, subject.facts);
+  const { accountNo, amount, currency } = countedOf(subject.facts);
   await tx
     .updateTable('reject_entry')
     .set({
       ...{ state: 'pushing', rail: null, detail: null },
       ...{ intent_at: at, intent_decision_id: decisionId },
-      account_no: counted?.accountNo ?? null,
-      amount: counted?.amount ?? null,
-      currency: counted?.currency ?? null,
+      ...{ account_no: accountNo, amount, currency },
     })
     .where('entry_id', '=', entry.entryId)
     .execute();

@@ -13,7 +13,7 @@ import type { DecisionMode } from '../record.ts';
 import { isReviewed } from '../review/touched.ts';
 import { armedRuleIds } from './arming.ts';
 import { breakerResetAt, readBreaker } from './breaker.ts';
-import { candidateOf, capExceeded } from './caps.ts';
+import { capExceeded, countedOf } from './caps.ts';
 import { notFresh } from './freshness.ts';
 import type { RejectEntry } from './queue.ts';
 import { failuresExceeded } from './settle.ts';
@@ -34,25 +34,18 @@ export interface Stop {
   readonly rail: string;
   readonly detail: string;
   /**
-   * `wait`: asked again at `until`. `anew`: the rules decide again at once. `person`: held until
-   * somebody has looked. `trip`: the same, and no rule rejects until the breaker is reset.
+   * `wait`: asked again at `until`, or soon. `anew`: the rules decide again at once. `person`: held
+   * until somebody has looked. `trip`: the same, and no rule rejects until the breaker is reset.
    */
   readonly next: 'wait' | 'anew' | 'person' | 'trip';
   readonly until?: number | undefined;
 }
 
-/** How often a rail that waits looks again. */
-export const LOOK_AGAIN_MS = 300_000;
-
-function wait({ now }: Inspection, rail: string, detail: string): Stop {
-  return { rail, detail, next: 'wait', until: now + LOOK_AGAIN_MS };
-}
-
 type Rail = (tx: Tx, inspection: Inspection) => Promise<Stop | undefined> | Stop | undefined;
 
-function modeRail(_tx: Tx, inspection: Inspection): Stop | undefined {
-  if (inspection.mode === 'live') return undefined;
-  return wait(inspection, 'mode', `the daemon only watches (mode ${inspection.mode})`);
+function modeRail(_tx: Tx, { mode }: Inspection): Stop | undefined {
+  if (mode === 'live') return undefined;
+  return { rail: 'mode', detail: `the daemon only watches (mode ${mode})`, next: 'wait' };
 }
 
 async function personRail(tx: Tx, { subject }: Inspection): Promise<Stop | undefined> {
@@ -93,18 +86,19 @@ function rulesRail(_tx: Tx, { entry, evaluation }: Inspection): Stop | undefined
   return { rail: 're-evaluation', detail: `the rules now say ${told(live)}`, next: 'anew' };
 }
 
-async function freshnessRail(tx: Tx, inspection: Inspection): Promise<Stop | undefined> {
-  const { rule, ruleSet, subject, now } = inspection;
+async function freshnessRail(
+  tx: Tx,
+  { rule, ruleSet, subject, now }: Inspection,
+): Promise<Stop | undefined> {
   const detail = rule && (await notFresh(tx, rule, subject, ruleSet.settings, now));
-  return detail === undefined ? undefined : wait(inspection, 'freshness', detail);
+  return detail === undefined ? undefined : { rail: 'freshness', detail, next: 'wait' };
 }
 
-function hoursRail(_tx: Tx, inspection: Inspection): Stop | undefined {
-  const { ruleSet, subject } = inspection;
+function hoursRail(_tx: Tx, { ruleSet, subject, now }: Inspection): Stop | undefined {
   const { business_hours_only: only } = ruleSet.settings.rails.reject;
   if (!only || subject.facts.clock.business_hours) return undefined;
-  const stop = wait(inspection, 'hours', 'nobody is at work; it goes on when somebody is');
-  return { ...stop, until: nextOpening(inspection.now, ruleSet.settings) ?? stop.until };
+  const detail = 'nobody is at work; it goes on when somebody is';
+  return { rail: 'hours', detail, next: 'wait', until: nextOpening(now, ruleSet.settings) };
 }
 
 async function failuresRail(tx: Tx, { ruleSet, now }: Inspection): Promise<Stop | undefined> {
@@ -116,8 +110,8 @@ async function failuresRail(tx: Tx, { ruleSet, now }: Inspection): Promise<Stop 
 async function capRail(tx: Tx, inspection: Inspection): Promise<Stop | undefined> {
   const { rule, ruleSet, subject, now } = inspection;
   if (!rule) return undefined;
-  const candidate = candidateOf(rule, subject.facts);
-  const found = await capExceeded(tx, candidate, ruleSet.settings, now);
+  const counted = countedOf(subject.facts);
+  const found = await capExceeded(tx, rule, counted, ruleSet.settings, now);
   return found && { ...found, next: 'trip' };
 }
 

@@ -1,6 +1,6 @@
 /** What the limits of rejects count, by intents that are written as the executor writes them. */
 import { expect, it } from 'vitest';
-import { type Candidate, capExceeded } from '../../../src/decisions/reject/caps.ts';
+import { capExceeded } from '../../../src/decisions/reject/caps.ts';
 import { type Court, createCourt, DAY, HOUR, settingsWith, UNLUCKY } from './support.ts';
 
 interface Past {
@@ -31,10 +31,10 @@ async function houseOf(limits: object, rules = UNLUCKY) {
   const { ruleSet } = court.rules();
   const [rule] = ruleSet.rules;
   if (!rule) throw new Error('no rule');
-  const exceeded = async (more: Partial<Candidate> = {}) => {
-    const candidate = { rule, accountNo: 'C-2', amount: 100, currency: 'DKK', ...more };
+  const exceeded = async (more: Partial<Parameters<typeof capExceeded>[2]> = {}) => {
+    const counted = { accountNo: 'C-2', amount: 100, currency: 'DKK', ...more };
     const found = await court.store.transaction((tx) =>
-      capExceeded(tx, candidate, ruleSet.settings, court.clock.now()),
+      capExceeded(tx, rule, counted, ruleSet.settings, court.clock.now()),
     );
     return found?.detail;
   };

@@ -117,12 +117,12 @@ describe('a limit of rejects trips the breaker when it is reached:', () => {
     const { settings, rules } = court.rules().ruleSet;
     const rule = rules.find(({ action }) => action === 'reject');
     if (!rule) throw new Error('no reject rule');
-    const candidate = { rule, accountNo: null, amount: 1, currency: 'DKK' };
+    const counted = { accountNo: null, amount: 1, currency: 'DKK' };
     const planned = notePlans(court.store);
     for (const floor of [1, 0]) {
       const reject = { ...settings.rails.reject, share_floor: floor, max_share_of_day: 100 };
       const limits = { ...settings, rails: { ...settings.rails, reject } };
-      await planned.store.transaction((tx) => capExceeded(tx, candidate, limits, 0));
+      await planned.store.transaction((tx) => capExceeded(tx, rule, counted, limits, 0));
       expect(planned.times(/from "evaluation"/)).toBe(1 - floor);
     }
   });
