@@ -20,8 +20,9 @@ import {
   rememberEvaluation,
 } from './record.ts';
 import { armedRuleIds } from './reject/arming.ts';
-import { followReject, outcomeAfterRails } from './reject/outcome.ts';
+import { followReject, outcomeBehindRails } from './reject/outcome.ts';
 import { endEntry } from './reject/queue.ts';
+import { settlePushed } from './reject/settle.ts';
 import { isReviewed } from './review/touched.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
 import { noteExternal } from './watch/external.ts';
@@ -94,7 +95,8 @@ async function judge(tx: Tx, context: DecisionContext, subject: Subject): Promis
   const id = subject.delivery.order_delivery_id;
   const evaluation = await askRules(tx, context, subject);
   const holdAt = await keepHolds(tx, id, ruleSet, evaluation, now);
-  const railed = await outcomeAfterRails(tx, { subject, at: now }, evaluation.live);
+  await settlePushed(tx, now);
+  const railed = await outcomeBehindRails(tx, subject, evaluation.live);
   const { settings } = ruleSet;
   const { outcome, coolsUntil } = await outcomeAfterReturn(tx, id, railed, settings, now);
   const wakeAt = coolsUntil ?? holdAt;

@@ -9,7 +9,6 @@ import type { Tx } from '../../store/store.ts';
 import type { Subject } from '../facts.ts';
 import type { Judgement } from '../record.ts';
 import { beginEntry, endEntry, latestEntry, type RejectEntry } from './queue.ts';
-import { settlePushed } from './settle.ts';
 
 /** The hold that a rail makes of an outcome; the rail's name is the reason's first word. */
 export function railHold(
@@ -45,10 +44,10 @@ async function hasSpoken(tx: Tx, entry: RejectEntry | undefined): Promise<boolea
 }
 
 /**
- * The outcome behind what rails have decided already. What the service has no order of is nobody's
- * to decide, whatever the rules say. A delivery that a rail stopped is not
- * accepted behind its back: it stays held until a person has spoken or it has changed. One that a
- * rail only puts off is held while the rules go on to want the reject.
+ * The outcome behind what rails have decided already, as far as is settled (see `settle.ts`). What
+ * the service has no order of is nobody's to decide, whatever the rules say. A delivery that a rail
+ * stopped is not accepted behind its back: it stays held until a person has spoken or it has
+ * changed. One that a rail only puts off is held while the rules go on to want the reject.
  */
 export async function outcomeBehindRails(
   tx: Tx,
@@ -64,16 +63,6 @@ export async function outcomeBehindRails(
   if (entry?.state === 'waiting' && outcome.kind !== 'reject') return outcome;
   const stands = standing(entry, delivery.content_hash);
   return stands === undefined || (await hasSpoken(tx, entry)) ? outcome : stands;
-}
-
-/** The same, once the ends of the rejects that were pushed are written down. */
-export async function outcomeAfterRails(
-  tx: Tx,
-  { subject, at }: Pick<Judgement, 'subject' | 'at'>,
-  outcome: Outcome,
-): Promise<Outcome> {
-  await settlePushed(tx, at);
-  return outcomeBehindRails(tx, subject, outcome);
 }
 
 /**
