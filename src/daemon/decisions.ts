@@ -40,21 +40,19 @@ export interface Decisions {
 
 export function createDecisions(config: Config, deps: DecisionsDeps): Decisions {
   const { store, pulse, onPush, killSwitch } = deps;
-  const { current: rules, mode } = deps.rules;
+  const { current: rules } = deps.rules;
+  const mode = () => (killSwitch.stopped() ? 'stopped' : deps.rules.mode());
   const log = deps.log.child({ room: 'decisions' });
   const clock = pulse.clockOf('decisions');
   const decider = createDecider({
-    ...{ store, clock, log, rules, killSwitch, onPush },
-    get mode() {
-      return mode();
-    },
+    ...{ store, clock, log, rules, mode, onPush },
+    followStop: killSwitch.followFile,
     settleMs: config.decisions.settle,
     reconsiderMs: config.decisions.reconsider,
     onDecided: deps.onDecided,
   });
   const rejects = createRejectExecutor({
-    ...{ store, log, rules, onPush, clock: pulse.clockOf('rejects') },
-    mode: () => (killSwitch.stopped() ? 'stopped' : mode()),
+    ...{ store, log, rules, mode, onPush, clock: pulse.clockOf('rejects') },
     readDelivery: createDeliveryReader(deps, 'reject'),
     onDecided: decider.nudge,
   });

@@ -18,7 +18,7 @@ import { type DueDelivery, dueDeliveries, nextDueDelivery } from './due.ts';
 import { tellUndecidable } from './incidents.ts';
 import { type DecisionMode, rulesKey } from './record.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
-import { cancelUnsent, hasUnsent, type KillSwitch } from './stop/kill-switch.ts';
+import { cancelUnsent, hasUnsent } from './stop/kill-switch.ts';
 import { createFollower } from './watch/follow.ts';
 import { readsOf } from './watch/reads.ts';
 
@@ -27,10 +27,9 @@ export interface DeciderDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly rules: () => LoadedRuleSet;
-  /** `observe` decides and journals but pushes nothing; `shadow` lets no rule be live. */
-  readonly mode: DecisionMode;
-  /** The kill switch: what it says is taken over before each look. */
-  readonly killSwitch?: Pick<KillSwitch, 'stopped' | 'followFile'> | undefined;
+  readonly mode: () => DecisionMode;
+  /** What the file of the kill switch says is taken over before each look. */
+  readonly followStop: () => Promise<void>;
   readonly settleMs: number;
   /** Rules may read ages: then every pending delivery is looked at again this often. */
   readonly reconsiderMs: number;
@@ -55,9 +54,8 @@ const SLEEP_MS_MAX = 30_000;
 const ASIDE_MS = 60_000;
 
 /** Mode, rules and time at this moment. */
-function contextOf({ rules, mode, killSwitch, clock }: DeciderDeps) {
-  const isStopped = killSwitch?.stopped() !== undefined;
-  return { rules: rules(), mode: isStopped ? 'stopped' : mode, now: clock.now() } as const;
+function contextOf({ rules, mode, clock }: DeciderDeps) {
+  return { rules: rules(), mode: mode(), now: clock.now() };
 }
 
 function decideOne(deps: DeciderDeps, due: DueDelivery): Promise<Decided | undefined> {
@@ -164,7 +162,7 @@ export function createDecider(deps: DeciderDeps): Decider {
       const follower = createFollower(deps.store, () => contextOf(deps));
       while (!signal.aborted) {
         wake = new AbortController();
-        await deps.killSwitch?.followFile();
+        await deps.followStop();
         await recall();
         const followed = await follower.follow();
         const decided = await decideDue(deps, aside, signal, wake.signal);

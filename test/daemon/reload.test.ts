@@ -6,7 +6,6 @@ import { openDaemon } from '../../src/daemon/daemon.ts';
 import { createDecisions } from '../../src/daemon/decisions.ts';
 import { openRules } from '../../src/daemon/rules/reload.ts';
 import { createPulse } from '../../src/daemon/watch/pulse.ts';
-import { createDecider } from '../../src/decisions/decider.ts';
 import { loadRuleSet } from '../../src/decisions/rule-files.ts';
 import { openKillSwitch } from '../../src/decisions/stop/kill-switch.ts';
 import { systemRandom } from '../../src/lib/chance.ts';
@@ -176,14 +175,8 @@ describe('a reload', () => {
     const live: Config = { ...config, rules: { ...config.rules, mode: 'live' } };
     const log = testLogger();
     const rules = await openRules(config, { store, clock, log, readConfig: () => live });
-    const decider = createDecider({
-      ...{ store, clock, log, rules: rules.current, settleMs: 1_000, reconsiderMs: 900_000 },
-      get mode() {
-        return rules.mode();
-      },
-      onDecided: () => undefined,
-      onPush: () => undefined,
-    });
+    const { current, mode } = rules;
+    const decider = house.decider({ log, rules: current, mode, settleMs: 1_000 });
     const stop = new AbortController();
     const done = decider.run(stop.signal);
     await clock.advance(10);

@@ -1,9 +1,7 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
-import { createDecider } from '../../src/decisions/decider.ts';
 import { dueDeliveries } from '../../src/decisions/due.ts';
 import { tryQueue } from '../../src/decisions/trial/queue.ts';
-import { silentLogger } from '../../src/lib/log.ts';
 import { rulesOf } from '../rules/support.ts';
 import { turnsDuring } from '../support/turns.ts';
 import {
@@ -395,11 +393,7 @@ describe('many deliveries', () => {
     await house.order(1, { status: 'sleeping' });
     await house.delivery({ id: 1 });
     const decided: number[] = [];
-    const decider = createDecider({
-      ...{ store: house.store, clock: house.clock, log: silentLogger(), mode: 'live' },
-      ...{ rules: () => loadedRules(ACCEPT_SMALL), settleMs: 0, reconsiderMs: 900_000 },
-      ...{ onPush: () => undefined, onDecided: (one) => decided.push(one.orderDeliveryId) },
-    });
+    const decider = house.decider({ onDecided: (one) => decided.push(one.orderDeliveryId) });
     const stop = new AbortController();
     const done = decider.run(stop.signal);
     await house.clock.advance(1);
@@ -434,9 +428,8 @@ describe('many deliveries', () => {
     await house.stock({ a: 2 });
     await house.delivery({ id: 31, order: 31, lines: [] });
     const order: number[] = [];
-    const nudging = createDecider({
-      ...{ store: house.store, clock: house.clock, log: silentLogger(), mode: 'live' },
-      ...{ rules: set.rules, settleMs: 0, reconsiderMs: 900_000, onPush: () => undefined },
+    const nudging = house.decider({
+      ...set,
       onDecided: ({ orderDeliveryId }) => order.push(orderDeliveryId),
     });
     const stop = new AbortController();

@@ -1,8 +1,10 @@
 /** A decider on a real database and a stepped clock; tests write the mirror as the pulls do. */
 import { onTestFinished } from 'vitest';
-import { createDecider, type DeciderDeps } from '../../src/decisions/decider.ts';
+import { createDecider, type Decider, type DeciderDeps } from '../../src/decisions/decider.ts';
+import type { DecisionMode } from '../../src/decisions/record.ts';
 import { createReview } from '../../src/decisions/review/review.ts';
 import type { LoadedRuleSet } from '../../src/decisions/rule-files.ts';
+import type { KillSwitch } from '../../src/decisions/stop/kill-switch.ts';
 import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { STOCK_VARIANT } from '../../src/mirror/catalog/variant.ts';
@@ -63,6 +65,12 @@ interface DeliveryInput {
   readonly more?: Readonly<Record<string, unknown>>;
 }
 
+interface DecideParts extends Partial<Omit<DeciderDeps, 'mode'>> {
+  readonly mode?: DecisionMode;
+  /** Stops them, whatever the mode. */
+  readonly killSwitch?: Pick<KillSwitch, 'stopped' | 'followFile'>;
+}
+
 export interface House {
   readonly clock: ManualClock;
   readonly store: SqliteStore;
@@ -77,8 +85,10 @@ export interface House {
   ): Promise<void>;
   /** The ERP told us about customer C-1, or another one. */
   customer(row?: Partial<ErpCustomerRow>): Promise<void>;
+  /** By small deliveries being accepted, live and at once, unless it is told otherwise. */
+  decider(parts?: Partial<DeciderDeps>): Decider;
   /** Runs a decider until nothing is due; gives what it decided, `7 accept`. */
-  decide(parts?: Partial<DeciderDeps>): Promise<string[]>;
+  decide(parts?: DecideParts): Promise<string[]>;
   decisions(): Promise<
     { readonly id: number; readonly outcome: string; readonly trigger: string }[]
   >;
@@ -111,6 +121,15 @@ export async function createHouse(): Promise<House> {
   };
   const order: House['order'] = async (id, more) => {
     await store.transaction((tx) => writeOrders(tx, [orderRecord(id, more)], now()));
+  };
+  const decider: House['decider'] = (parts) => {
+    const rules = loadedRules(ACCEPT_SMALL);
+    const nothing = () => undefined;
+    return createDecider({
+      ...{ store, clock, log: silentLogger(), settleMs: 0, reconsiderMs: 900_000 },
+      ...{ rules: () => rules, mode: () => 'live', followStop: async () => undefined },
+      ...{ onDecided: nothing, onPush: nothing, ...parts },
+    });
   };
   return {
     ...{ clock, store, order },
@@ -153,19 +172,18 @@ export async function createHouse(): Promise<House> {
       const rows = [{ ...known, ...rest, ...row }];
       await store.transaction((tx) => writeErpCustomers(tx, rows, clock.now()));
     },
-    async decide(parts = {}) {
-      const rules = loadedRules(ACCEPT_SMALL);
+    decider,
+    async decide({ mode = 'live', killSwitch, ...parts } = {}) {
       const decided: string[] = [];
-      const decider = createDecider({
-        ...{ store, clock, log: silentLogger(), mode: 'live', settleMs: 0, reconsiderMs: 900_000 },
-        rules: () => rules,
+      const worker = decider({
+        mode: () => (killSwitch?.stopped() ? 'stopped' : mode),
+        followStop: async () => killSwitch?.followFile(),
         onDecided: ({ orderDeliveryId, outcome }) =>
           decided.push(`${orderDeliveryId} ${outcome.kind}`),
-        onPush: () => undefined,
         ...parts,
       });
       const stop = new AbortController();
-      const done = decider.run(stop.signal);
+      const done = worker.run(stop.signal);
       const close = async (): Promise<void> => {
         stop.abort();
         await done.catch(() => undefined);
