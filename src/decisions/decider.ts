@@ -18,7 +18,7 @@ import { type DueDelivery, dueDeliveries, nextDueDelivery } from './due.ts';
 import { tellUndecidable } from './incidents.ts';
 import { type DecisionMode, rulesKey } from './record.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
-import { cancelUnsent, hasUnsent } from './stop/kill-switch.ts';
+import { cancelUnsent, hasUnsent } from './stop/unsent.ts';
 import { createFollower } from './watch/follow.ts';
 import { readsOf } from './watch/reads.ts';
 

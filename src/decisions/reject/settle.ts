@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import { isPushOf, MAY_HAVE_ARRIVED } from '../push.ts';
-import { cancelUnsent } from '../stop/kill-switch.ts';
+import { cancelUnsent } from '../stop/unsent.ts';
 import { armedRuleIds } from './arming.ts';
 
 const DAY_MS = 86_400_000;

@@ -11,19 +11,18 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { type RawBuilder, sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { DELIVERY_STATUS_KIND } from '../../outbox/enqueue.ts';
-import { inKeys } from '../../store/bulk.ts';
 import {
   DECISIONS_STOP_KEY,
   type DecisionsStop,
   readDecisionsStop,
   writeStateAt,
 } from '../../store/state.ts';
-import type { Db, Store, Tx } from '../../store/store.ts';
+import type { Store, Tx } from '../../store/store.ts';
+import { cancelUnsent } from './unsent.ts';
 
 interface Asker {
   readonly actor: string;
@@ -73,85 +72,6 @@ async function audit(tx: Tx, action: string, asker: Asker, at: number, detail: o
     .insertInto('audit')
     .values({ at, actor, action, subject: 'decisions', reason, detail: JSON.stringify(detail) })
     .execute();
-}
-
-/** Open pushes that the rules decided on. */
-const OF_RULES = sql<boolean>`outbox.kind = ${DELIVERY_STATUS_KIND} and outbox.ended_at is null
-  and exists (select 1 from decision n where n.actor = 'daemon'
-    and n.decision_id = cast(substr(outbox.cause, length('decision:') + 1) AS integer))`;
-
-/** Those that were not sent yet. */
-const UNSENT = sql<boolean>`outbox.state = 'queued'`;
-
-/**
- * Those that may come back and be sent again. What takes an accept back is none of them: pending
- * harms nobody.
- */
-const UNDER_WAY = sql<boolean>`(outbox.state in ('sending', 'in_doubt')
-  and outbox.expected_from <> 'accepted' and outbox.body->>'$.calledOff' is null)`;
-
-/** Whether there is anything to cancel or to call off: found out without a turn to write. */
-export async function hasUnsent(db: Db): Promise<boolean> {
-  const row = await db
-    .selectFrom('outbox')
-    .select('outbox_id')
-    // By these an index finds it.
-    .where('state', 'in', ['queued', 'sending', 'in_doubt'])
-    .where(OF_RULES)
-    .where((eb) => eb.or([UNSENT, UNDER_WAY]))
-    .limit(1)
-    .executeTakeFirst();
-  return row !== undefined;
-}
-
-function decisionOf({ cause }: { readonly cause: string }): number {
-  return Number(cause.slice('decision:'.length));
-}
-
-/**
- * What the rules decided and was not sent yet; gives how many there were. What is on its way may
- * have arrived, which is confirmed; it is not sent a second time.
- *
- * @param which of the pushes that the rules decided on; all of them when left out.
- */
-export async function cancelUnsent(
-  tx: Tx,
-  reason: string,
-  at: number,
-  which: RawBuilder<boolean> = OF_RULES,
-): Promise<number> {
-  const calledOff = await tx
-    .updateTable('outbox')
-    .set({ body: sql<string>`json_set(body, '$.calledOff', ${reason})` })
-    .where(which)
-    .where(UNDER_WAY)
-    .returning('cause')
-    .execute();
-  const rows = await tx
-    .updateTable('outbox')
-    .set({ state: 'canceled', ended_at: at, last_error: reason })
-    .where(which)
-    .where(UNSENT)
-    .returning(['cause', 'expected_from'])
-    .execute();
-  const takenBack = rows.filter((row) => row.expected_from === 'accepted');
-  // By no rules: they are decided anew even where the switch is off again before anybody looked.
-  await tx
-    .updateTable('evaluation')
-    .set({ rules_key: '' })
-    .where(inKeys('decision_id', [...rows, ...calledOff].map(decisionOf)))
-    .execute();
-  // What is not taken back is as it was accepted, and the rules are asked about it again.
-  await tx
-    .updateTable('evaluation as e')
-    .set({
-      due_at: at,
-      decision_id: sql<number>`(select max(n.decision_id) from decision n
-        where n.order_delivery_id = e.order_delivery_id and n.decision_id < e.decision_id)`,
-    })
-    .where(inKeys('e.decision_id', takenBack.map(decisionOf)))
-    .execute();
-  return rows.length;
 }
 
 function reasonOf({ actor, reason }: DecisionsStop): string {
