@@ -39,7 +39,12 @@ export function rulesKey(mode: DecisionMode, { ruleSet }: LoadedRuleSet): string
   return `${mode}:${ruleSet.hash}`;
 }
 
-async function storeRuleSet(tx: Tx, { ruleSet, files }: LoadedRuleSet, now: number): Promise<void> {
+/** Keeps the texts, so that every decision can show them. */
+export async function storeRuleSet(
+  tx: Tx,
+  { ruleSet, files }: LoadedRuleSet,
+  now: number,
+): Promise<void> {
   await tx
     .insertInto('rule_set')
     .values({ hash: ruleSet.hash, first_used_at: now, files: JSON.stringify(files) })

@@ -15,6 +15,7 @@ import { endIncidents, openIncident, reconcileIncidents } from '../store/inciden
 import { readState, writeState } from '../store/state.ts';
 import type { Store, Tx } from '../store/store.ts';
 import { fillLists, type ListFailure, listDigests, listsOf } from './lists/read.ts';
+import { storeRuleSet } from './record.ts';
 import { disarmChanged } from './reject/arm.ts';
 import { type LoadedRuleSet, loadRuleSet } from './rule-files.ts';
 import { diffRuleSets, type RuleSetDiff } from './trial/diff.ts';
@@ -71,23 +72,12 @@ async function tellInvalid({ store, clock, log }: RuleKeeperDeps, error: ConfigE
   await openIncident(store.db, { ...INCIDENT, detail }, clock.now());
 }
 
-/**
- * Keeps the texts, so that every decision can show them, and notes what is in force; gives the
- * rules that are disarmed by it.
- */
-async function putInForce(
-  tx: Tx,
-  { ruleSet, files }: LoadedRuleSet,
-  clock: Clock,
-): Promise<readonly string[]> {
+/** Stores the set, and notes that it is in force; gives the rules that are disarmed by it. */
+async function putInForce(tx: Tx, loaded: LoadedRuleSet, clock: Clock): Promise<readonly string[]> {
   const at = clock.now();
-  await tx
-    .insertInto('rule_set')
-    .values({ hash: ruleSet.hash, first_used_at: at, files: JSON.stringify(files) })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute();
-  await writeState(tx, RULES_IN_FORCE, ruleSet.hash, clock);
-  return disarmChanged(tx, ruleSet, at);
+  await storeRuleSet(tx, loaded, at);
+  await writeState(tx, RULES_IN_FORCE, loaded.ruleSet.hash, clock);
+  return disarmChanged(tx, loaded.ruleSet, at);
 }
 
 /** The same for what was just read without mistakes from the directory. */
