@@ -51,6 +51,15 @@ async function storeFacts(tx: Tx, facts: Facts, at: number): Promise<string> {
   return digest;
 }
 
+function textOf(facts: Uint8Array): string {
+  return inflateSync(facts).toString();
+}
+
+/** The facts of a row of `fact_snapshot`. */
+export function storedFacts(facts: Uint8Array): Facts {
+  return JSON.parse(textOf(facts));
+}
+
 /** Appends an entry and gives its id. */
 export async function appendDecision(tx: Tx, entry: DecisionEntry): Promise<number> {
   const last = await tx
@@ -119,7 +128,7 @@ export async function verifyChain(db: Db): Promise<ChainReport> {
 
 function digestOf(facts: Uint8Array | null): string | undefined {
   try {
-    return facts === null ? undefined : sha256(inflateSync(facts).toString());
+    return facts === null ? undefined : sha256(textOf(facts));
   } catch {
     return undefined;
   }
@@ -132,5 +141,5 @@ export async function readFacts(db: Db, digest: string): Promise<Facts | undefin
     .select('facts')
     .where('digest', '=', digest)
     .executeTakeFirst();
-  return row ? JSON.parse(inflateSync(row.facts).toString()) : undefined;
+  return row && storedFacts(row.facts);
 }

@@ -2,12 +2,12 @@
  * The stored facts of past decisions, delivery by delivery: the only honest material to try rules
  * on, because today's stock and credit say nothing about last month's.
  */
-import { inflateSync } from 'node:zlib';
 import { sql } from 'kysely';
 import type { Facts } from '../../rules/facts/plain.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Db } from '../../store/store.ts';
 import type { DecisionOutcome } from '../../store/tables.ts';
+import { storedFacts } from '../journal.ts';
 
 /** Epoch milliseconds, from (included) and until (not included). */
 export interface Period {
@@ -71,7 +71,7 @@ async function storiesOf(db: Db, period: Period, ids: readonly number[]): Promis
     .execute();
   const decisions = new Map<number, PastDecision[]>(ids.map((id) => [id, []]));
   for (const { order_delivery_id: id, decision_id: decisionId, at, outcome, ...row } of rows) {
-    const facts: Facts = JSON.parse(inflateSync(row.facts).toString());
+    const facts = storedFacts(row.facts);
     const { said } = row;
     const lapsed = new Set<string>(JSON.parse(row.lapsed));
     const leftToPeople = said !== outcome;
