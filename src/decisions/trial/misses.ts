@@ -4,10 +4,10 @@
  * latest decision of each delivery, decides nothing.
  */
 import { RefusedError } from '../../lib/errors.ts';
-import type { ClauseResult, Evaluation } from '../../rules/evaluate.ts';
+import type { Evaluation } from '../../rules/evaluate.ts';
 import { operandText } from '../../rules/explain.ts';
 import type { Db } from '../../store/store.ts';
-import { onlyObstacle } from './rule-use.ts';
+import { clauseText, onlyObstacle } from './rule-use.ts';
 
 interface MissedDelivery {
   readonly orderDeliveryId: number;
@@ -46,10 +46,6 @@ async function* latestDecisions(db: Db, since: number) {
   }
 }
 
-function told({ negated, text }: ClauseResult): string {
-  return negated ? `unless ${text}` : text;
-}
-
 /** A misspelt rule would look like one that missed nothing. */
 function requireAsked(ruleId: string, asked: ReadonlySet<string>): void {
   if (asked.size === 0 || asked.has(ruleId)) return;
@@ -76,12 +72,8 @@ export async function nearestMisses(
       if (!clause) continue;
       const key = `${result.id} ${clause.line} ${clause.text}`;
       const { line } = clause;
-      const miss = found.get(key) ?? {
-        rule: result.id,
-        line,
-        clause: told(clause),
-        deliveries: [],
-      };
+      const fresh = { rule: result.id, line, clause: clauseText(clause), deliveries: [] };
+      const miss = found.get(key) ?? fresh;
       found.set(key, miss);
       miss.deliveries.push({
         orderDeliveryId: row.order_delivery_id,

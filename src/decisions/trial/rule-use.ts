@@ -30,6 +30,11 @@ export function onlyObstacle({ clauses }: RuleResult): ClauseResult | undefined 
   return inTheWay.length === 1 && clause?.value !== 'unknown' ? clause : undefined;
 }
 
+/** A clause as people wrote it. */
+export function clauseText({ negated, text }: ClauseResult): string {
+  return negated ? `unless ${text}` : text;
+}
+
 function createMisses() {
   const found = new Map<string, NearestMiss & { deliveries: number; examples: string[] }>();
   return {
@@ -39,10 +44,10 @@ function createMisses() {
         const clause = rule.action === 'accept' ? onlyObstacle(rule) : undefined;
         if (!clause) continue;
         const { id } = rule;
-        const { line, negated, text } = clause;
+        const { line, text } = clause;
         const key = `${id} ${line} ${text}`;
-        const told = negated ? `unless ${text}` : text;
-        const miss = found.get(key) ?? { id, line, clause: told, deliveries: 0, examples: [] };
+        const fresh = { id, line, clause: clauseText(clause), deliveries: 0, examples: [] };
+        const miss = found.get(key) ?? fresh;
         found.set(key, miss);
         miss.deliveries += 1;
         if (miss.examples.length < EXAMPLES_MAX) miss.examples.push(delivery);
