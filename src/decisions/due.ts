@@ -1,8 +1,8 @@
 /**
- * Which deliveries must be decided now: pending ones (and, where rules ask about such, ones that
- * the rules accepted) that were never evaluated, or whose own
- * row, order or rule set differs from what they were evaluated on, whose push came to nothing, or
- * whose time has come again.
+ * Which deliveries must be decided now: pending ones that were never evaluated, or whose own row,
+ * order or rule set differs from what they were evaluated on, whose push came to nothing, or whose
+ * time has come again; where rules ask about such, also accepted ones whose time has come.
+ *
  * Level-triggered: it follows from the database alone and is safe to ask at any moment.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';

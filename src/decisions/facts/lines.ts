@@ -8,6 +8,7 @@ import { sql } from 'kysely';
 import type { LineFacts } from '../../rules/facts/plain.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Tx } from '../../store/store.ts';
+import type { Tables } from '../../store/tables.ts';
 import { reservedPieces } from './reserved.ts';
 import { told } from './told.ts';
 
@@ -59,20 +60,17 @@ function flagOf(value: number | null | undefined): boolean | null {
   return value === null || value === undefined ? null : value === 1;
 }
 
-interface Listed {
-  readonly barcode: string;
-  readonly currency: string | null;
-  readonly wsp_price: number | null;
-  readonly style_no: string | null;
-  readonly color_code: string | null;
-  readonly brand_name: string | null;
-  readonly color_active: number | null;
-}
-
 const LISTED = [
-  ...(['barcode', 'currency', 'wsp_price', 'style_no', 'color_code'] as const),
-  ...(['brand_name', 'color_active'] as const),
+  'barcode',
+  'currency',
+  'wsp_price',
+  'style_no',
+  'color_code',
+  'brand_name',
+  'color_active',
 ] as const;
+
+type Listed = Pick<Tables['season_variant'], (typeof LISTED)[number]>;
 
 /** What the service says of these barcodes for a pre-order; empty for other orders. */
 async function seasonVariants(
