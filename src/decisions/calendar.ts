@@ -11,7 +11,6 @@ interface LocalTime {
   readonly date: string;
   /** `08:05` */
   readonly time: string;
-  readonly weekday: ClockFacts['weekday'];
 }
 
 /** What the wall shows at a moment, in epoch milliseconds. */
@@ -27,29 +26,33 @@ export function createWall(timeZone: string): Wall {
     day: '2-digit',
     hour: '2-digit',
     minute: '2-digit',
-    weekday: 'long',
   });
   return (at) => {
     const parts = new Map(format.formatToParts(at).map((part) => [part.type, part.value]));
-    const weekday = parts.get('weekday')?.toLowerCase();
     return {
       date: `${parts.get('year')}-${parts.get('month')}-${parts.get('day')}`,
       time: `${parts.get('hour')}:${parts.get('minute')}`,
-      weekday: WEEKDAYS.find((name) => name === weekday) ?? 'monday',
     };
   };
 }
 
+function weekdayOf(date: string): ClockFacts['weekday'] {
+  const sinceMonday = (new Date(`${date}T00:00:00Z`).getUTCDay() + 6) % 7;
+  return WEEKDAYS[sinceMonday] ?? 'monday';
+}
+
+/** Whether the business is open at all on this local date. */
+export function worksOn(date: string, { calendar }: Settings): boolean {
+  return calendar.days.includes(weekdayOf(date)) && !calendar.holidays.includes(date);
+}
+
 export function clockFacts(
   now: number,
-  { calendar, timezone }: Settings,
-  wall: Wall = createWall(timezone),
+  settings: Settings,
+  wall: Wall = createWall(settings.timezone),
 ): ClockFacts {
-  const local = wall(now);
-  const works =
-    calendar.days.includes(local.weekday) &&
-    !calendar.holidays.includes(local.date) &&
-    local.time >= calendar.from &&
-    local.time < calendar.to;
-  return { now, business_hours: works, weekday: local.weekday };
+  const { date, time } = wall(now);
+  const { from, to } = settings.calendar;
+  const works = worksOn(date, settings) && time >= from && time < to;
+  return { now, business_hours: works, weekday: weekdayOf(date) };
 }

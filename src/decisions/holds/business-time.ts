@@ -3,10 +3,9 @@
  * clocks moves nothing on the wall: a hold of two business days from Friday 15:00 ends on Tuesday
  * at 15:00, whatever lies between.
  */
-import { WEEKDAYS } from '../../rules/facts/table.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Span } from '../../rules/text/timing.ts';
-import { clockFacts, createWall, type Wall } from '../calendar.ts';
+import { clockFacts, createWall, type Wall, worksOn } from '../calendar.ts';
 
 type Settings = RuleSet['settings'];
 
@@ -41,12 +40,6 @@ function utcOf(date: string, time: string, wall: Wall): number {
 
 function dayAfter(date: string): string {
   return new Date(Date.parse(`${date}T00:00:00Z`) + DAY_MS).toISOString().slice(0, 10);
-}
-
-function worksOn(date: string, { calendar }: Settings): boolean {
-  if (calendar.holidays.includes(date)) return false;
-  const index = (new Date(`${date}T00:00:00Z`).getUTCDay() + 6) % 7;
-  return calendar.days.some((day) => WEEKDAYS[index] === day);
 }
 
 /** The opening hours of working days, from the one of `from`'s own date on. */
