@@ -1,7 +1,6 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { dueDeliveries } from '../../src/decisions/due.ts';
-import { tryQueue } from '../../src/decisions/trial/queue.ts';
 import { rulesOf } from '../rules/support.ts';
 import { turnsDuring } from '../support/turns.ts';
 import {
@@ -155,9 +154,7 @@ describe('a pending delivery', () => {
     });
     expect(await house.pushes()).toEqual([]);
     const rules = rulesOf(ACCEPT_SMALL);
-    const {
-      prospects: [tried],
-    } = await tryQueue(house.store, house.clock.now(), { rules });
+    const [tried] = await house.tried({ rules });
     expect(tried).toMatchObject({
       after: 'hold',
       reason: 'rail order: the service no longer has order 1',

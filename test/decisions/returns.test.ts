@@ -2,7 +2,6 @@ import { dirname } from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { openKillSwitch } from '../../src/decisions/stop/kill-switch.ts';
-import { tryQueue } from '../../src/decisions/trial/queue.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { acceptByHand, createHouse, type House, loadedRules } from './support.ts';
 
@@ -73,9 +72,7 @@ describe('what the rules accepted', () => {
     await house.decide(set);
     await house.customer({ blocked: false });
     const rules = RULES.ruleSet;
-    const {
-      prospects: [tried],
-    } = await tryQueue(house.store, house.clock.now(), { rules });
+    const [tried] = await house.tried({ rules });
     expect(await house.decide(set)).toEqual(['1 hold']);
     const [latest] = await house.store.db
       .selectFrom('decision')

@@ -5,6 +5,7 @@ import type { DecisionMode } from '../../src/decisions/record.ts';
 import { createReview } from '../../src/decisions/review/review.ts';
 import type { LoadedRuleSet } from '../../src/decisions/rule-files.ts';
 import type { KillSwitch } from '../../src/decisions/stop/kill-switch.ts';
+import { type Prospect, type QueueOptions, tryQueue } from '../../src/decisions/trial/queue.ts';
 import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { STOCK_VARIANT } from '../../src/mirror/catalog/variant.ts';
@@ -89,6 +90,8 @@ export interface House {
   decider(parts?: Partial<DeciderDeps>): Decider;
   /** Runs a decider until nothing is due; gives what it decided, `7 accept`. */
   decide(parts?: DecideParts): Promise<string[]>;
+  /** What would become of what is pending, the oldest first. */
+  tried(options: QueueOptions): Promise<readonly Prospect[]>;
   decisions(): Promise<
     { readonly id: number; readonly outcome: string; readonly trigger: string }[]
   >;
@@ -197,6 +200,9 @@ export async function createHouse(): Promise<House> {
       stop.abort();
       await done;
       return decided;
+    },
+    async tried(options) {
+      return (await tryQueue(store, clock.now(), options)).prospects;
     },
     async decisions() {
       const rows = await store.db

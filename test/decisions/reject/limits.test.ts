@@ -2,7 +2,6 @@ import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { capExceeded } from '../../../src/decisions/reject/caps.ts';
 import { openKillSwitch } from '../../../src/decisions/stop/kill-switch.ts';
-import { tryQueue } from '../../../src/decisions/trial/queue.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { notePlans } from '../../support/plans.ts';
 import { sendInVain } from '../support.ts';
@@ -56,8 +55,7 @@ describe('a limit of rejects trips the breaker when it is reached:', () => {
     const latest = await court.latest();
     expect(latest).toMatchObject({ id: 3, outcome: 'hold' });
     expect(latest.reason).toBe('rail cap: an hour: 3, allowed are 2');
-    const { ruleSet } = court.rules();
-    const { prospects: tried } = await tryQueue(court.store, court.clock.now(), { rules: ruleSet });
+    const tried = await court.tried({ rules: court.rules().ruleSet });
     expect(tried.at(-1)).toMatchObject({
       ...{ orderDeliveryId: 3, after: 'hold', reason: latest.reason },
     });
@@ -263,8 +261,7 @@ it('what a limit stopped is for the rules again once a person gives it back to t
   expect(await court.entry(2)).toMatchObject({ state: 'held', rail: 'cap' });
   const release = { action: 'release', actor: 'ada', reason: 'seen', why: 'checked' } as const;
   await court.review.act({ ...release, delivery: '2', toRules: true });
-  const { ruleSet } = court.rules();
-  const { prospects: tried } = await tryQueue(court.store, court.clock.now(), { rules: ruleSet });
+  const tried = await court.tried({ rules: court.rules().ruleSet });
   expect(tried.at(-1)).toMatchObject({ orderDeliveryId: 2, after: 'reject' });
   expect(await court.decide()).toEqual(['2 reject']);
   expect(await court.entry(2)).toMatchObject({ state: 'waiting', rail: null });

@@ -12,7 +12,7 @@ describe('the queue under other rules', () => {
     await house.delivery({ id: 3, lines: [['a', 1]] });
     const rules = rulesOf(ACCEPT_COVERED);
     const before = await house.decisions();
-    const { prospects } = await tryQueue(house.store, house.clock.now(), { rules });
+    const prospects = await house.tried({ rules });
     expect(prospects.map((one) => `${one.orderDeliveryId} ${one.before} ${one.after}`)).toEqual([
       '1 hold accept',
       '2 hold hold',
@@ -31,7 +31,7 @@ describe('the queue under other rules', () => {
     await house.delivery({ id: 2, order: 2 });
     await house.order(2, { status: 'mislaid' });
     await house.decide();
-    const { prospects } = await tryQueue(house.store, house.clock.now(), {
+    const prospects = await house.tried({
       rules: rulesOf(ACCEPT_SMALL),
     });
     expect(prospects).toMatchObject([
@@ -66,10 +66,7 @@ describe('the queue under rules that are not live yet', () => {
   const trial = async (text: string, more: Partial<QueueOptions> = {}) => {
     const house = await createHouse();
     await house.delivery({ id: 1, lines: [['a', 30]] });
-    const options = { rules: rulesOf(text), ...more };
-    const {
-      prospects: [one],
-    } = await tryQueue(house.store, house.clock.now(), options);
+    const [one] = await house.tried({ rules: rulesOf(text), ...more });
     return one?.after;
   };
 
@@ -90,9 +87,7 @@ describe('the queue under rules that are not live yet', () => {
     await house.delivery({ id: 1, lines: [['a', 30]] });
     expect(await house.decide({ rules: () => rules })).toEqual(['1 hold']);
     await house.clock.advance(3 * 3_600_000);
-    const {
-      prospects: [one],
-    } = await tryQueue(house.store, house.clock.now(), { rules: rules.ruleSet });
+    const [one] = await house.tried({ rules: rules.ruleSet });
     expect(one).toMatchObject({ before: 'hold', after: 'accept' });
   });
 });
@@ -128,7 +123,7 @@ describe('the queue under rules that read the credit', () => {
     const house = await houseWithTwo();
     await house.customer({ creditLimit: 500_00 });
     const rules = rulesOf(HOLD_CREDIT);
-    const { prospects } = await tryQueue(house.store, house.clock.now(), { rules });
+    const prospects = await house.tried({ rules });
     expect(prospects.map(({ after }) => after)).toEqual(['accept', 'hold']);
   });
 
@@ -146,7 +141,7 @@ describe('the queue under rules that read the credit', () => {
     }
     await house.delivery({ id: 5, order: 5, status: 'accepted' });
     const outcomes = async () => {
-      const { prospects } = await tryQueue(house.store, house.clock.now(), rules);
+      const prospects = await house.tried(rules);
       return prospects.map((one) => `${one.orderDeliveryId} ${one.after}`);
     };
     expect(await outcomes()).toEqual(['1 accept', '2 hold', '3 hold', '4 hold']);
@@ -167,10 +162,7 @@ describe('the queue under rules that read the credit', () => {
       await house.delivery({ id, order: id, lines: [['a', 3]] });
       if (id === 1) await house.decide();
     }
-    const options = { rules: rulesOf(HOLD_CREDIT) };
-    const {
-      prospects: [first, second],
-    } = await tryQueue(house.store, house.clock.now(), options);
+    const [first, second] = await house.tried({ rules: rulesOf(HOLD_CREDIT) });
     expect(first).toMatchObject({ before: 'accept', after: 'accept' });
     expect(first?.reason).toContain('is on its way');
     expect(second).toMatchObject({ before: null, after: 'accept' });
@@ -182,8 +174,7 @@ describe('the queue under rules that read the credit', () => {
       'delivery.amount > customer.credit.headroom',
       'order.currency == "DKK" && delivery.amount > customer.credit.headroom',
     );
-    const options = { rules: rulesOf(rules) };
-    const { prospects } = await tryQueue(house.store, house.clock.now(), options);
+    const prospects = await house.tried({ rules: rulesOf(rules) });
     const loaded = loadedRules(rules);
     const decided = await house.decide({ rules: () => loaded });
     expect(prospects.map((one) => `${one.orderDeliveryId} ${one.after}`)).toEqual(decided);
