@@ -10,6 +10,7 @@
  * What can go wrong: a port that is taken (the start fails, nothing stays open), a host that is
  * not loopback (refused: this service has no defences and random secrets are its only lock).
  */
+import { isDeepStrictEqual } from 'node:util';
 import type { FastifyInstance } from 'fastify';
 import { type Random, systemRandom } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -128,7 +129,10 @@ function compose(options: ReferenceOptions) {
   store.onChange((now, before) => {
     edge.faults.set(now.faults);
     life.hasten();
-    if (now.webhooks !== before.webhooks) relay.setFaults(relayFaults(now.webhooks));
+    // Told of the same faults again, the relay would begin its draws anew.
+    if (!isDeepStrictEqual(now.webhooks, before.webhooks)) {
+      relay.setFaults(relayFaults(now.webhooks));
+    }
   });
   return {
     ...{ log, clock, store, knobs, relay, relayToken, portal },

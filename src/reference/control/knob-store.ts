@@ -4,11 +4,10 @@
  */
 import type { z } from 'zod';
 import { ConfigError } from '../../lib/errors.ts';
-import { canonicalJson, isJsonObject } from '../../lib/json.ts';
+import { isJsonObject } from '../../lib/json.ts';
 import { nearestName } from '../../lib/nearest.ts';
 import { type Knobs, knobsSchema } from './knobs.ts';
 
-/** Faults and webhooks that did not change are the same objects before and after. */
 type KnobListener = (knobs: Knobs, before: Knobs) => void;
 
 export interface KnobStore {
@@ -65,22 +64,14 @@ export function parseKnobs(given: unknown): Knobs {
   });
 }
 
-/** What did not change stays the same object: faults keep their counts and windows. */
-function keepingSame(next: Knobs, before: Knobs): Knobs {
-  const same = <K extends keyof Knobs>(name: K): Knobs[K] =>
-    canonicalJson(next[name]) === canonicalJson(before[name]) ? before[name] : next[name];
-  return { ...next, faults: same('faults'), webhooks: same('webhooks') };
-}
-
 export function createKnobStore(given: Record<string, unknown> = {}): KnobStore {
   let kept = given;
   let knobs = parseKnobs(given);
   const listeners: KnobListener[] = [];
   const replace = (next: Record<string, unknown>): Knobs => {
-    const parsed = parseKnobs(next);
-    kept = next;
     const before = knobs;
-    knobs = keepingSame(parsed, before);
+    knobs = parseKnobs(next);
+    kept = next;
     for (const listener of listeners) listener(knobs, before);
     return knobs;
   };

@@ -178,7 +178,7 @@ async function leave(
 
 export function createEdge(deps: EdgeDeps): Edge {
   const journal = createJournal(deps.clock, () => deps.knobs().journal.size);
-  const faults = createFaultTable(deps.clock);
+  const faults = createFaultTable(deps.clock, deps.knobs().faults);
   const rates = createRateLimit(deps.clock);
   const passages = new WeakMap<FastifyRequest, Passage>();
 
@@ -194,7 +194,6 @@ export function createEdge(deps: EdgeDeps): Edge {
     const breach = deps.knobs().strict ? judgeRequest(entry) : undefined;
     const slow = wait > 0 ? errorAnswer(path, 429, 'Too many requests') : undefined;
     const refused = breach ?? slow;
-    faults.set(deps.knobs().faults);
     const passage: Passage = {
       entry,
       arrivedAt: deps.clock.monotonic(),

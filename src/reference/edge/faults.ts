@@ -1,7 +1,7 @@
 /** Which faults strike a request: a seeded draw per fault, within its count and window. */
+import { isDeepStrictEqual } from 'node:util';
 import { type Random, seededRandom } from '../../lib/chance.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { canonicalJson } from '../../lib/json.ts';
 import type { Fault } from '../control/fault-knobs.ts';
 import { pathPattern } from './journal.ts';
 
@@ -21,16 +21,14 @@ export interface FaultTable {
 }
 
 interface Armed extends Strike {
-  readonly identity: string;
   readonly setAt: number;
   readonly onPath: (path: string) => boolean;
   left: number;
 }
 
-function arm(fault: Fault, identity: string, now: number): Armed {
+function arm(fault: Fault, now: number): Armed {
   return {
     fault,
-    identity,
     setAt: now,
     random: seededRandom(fault.seed),
     onPath: pathPattern(fault.path),
@@ -44,19 +42,15 @@ function isOpen(armed: Armed, now: number): boolean {
   return armed.left > 0 && since >= 0 && (lasts === null || since < lasts);
 }
 
-export function createFaultTable(clock: Clock): FaultTable {
-  let table: Armed[] = [];
-  let current: readonly Fault[] = [];
+export function createFaultTable(clock: Clock, first: readonly Fault[]): FaultTable {
+  let table = first.map((fault) => arm(fault, clock.monotonic()));
   return {
     set(faults) {
-      if (faults === current) return;
-      current = faults;
       const old = [...table];
       table = faults.map((fault) => {
-        const identity = canonicalJson(fault);
-        const index = old.findIndex((armed) => armed.identity === identity);
+        const index = old.findIndex((armed) => isDeepStrictEqual(armed.fault, fault));
         const kept = index >= 0 ? old.splice(index, 1)[0] : undefined;
-        return kept ?? arm(fault, identity, clock.monotonic());
+        return kept ?? arm(fault, clock.monotonic());
       });
     },
     strikes(method, path) {
@@ -76,8 +70,7 @@ export function createFaultTable(clock: Clock): FaultTable {
       return found;
     },
     restart() {
-      const now = clock.monotonic();
-      table = table.map(({ fault, identity }) => arm(fault, identity, now));
+      table = table.map(({ fault }) => arm(fault, clock.monotonic()));
     },
   };
 }

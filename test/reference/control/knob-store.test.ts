@@ -26,11 +26,4 @@ describe('knobs', () => {
     expect(store.given()).toEqual({ strict: true, life: {} });
     expect(store.current().rates.perSecond).toBe(20);
   });
-
-  it('keep the faults that a patch does not touch', () => {
-    const store = createKnobStore({ faults: [{ kind: 'drip', count: 1 }] });
-    const { faults } = store.current();
-    expect(store.patch({ strict: true }).faults).toBe(faults);
-    expect(store.patch({ faults: [] }).faults).toEqual([]);
-  });
 });

@@ -71,6 +71,7 @@ async function stand(given: object): Promise<Stand> {
     clock,
     knobs: (value) => {
       current = knobsSchema.parse(value);
+      edge.faults.set(current.faults);
     },
     effects: () => effects,
   };
@@ -250,6 +251,17 @@ describe('faults', () => {
     const struck = drawn.filter((code) => code === 503).length;
     expect(struck).toBeGreaterThan(8);
     expect(struck).toBeLessThan(32);
+  });
+});
+
+describe('the window of a fault', () => {
+  it('is counted from the start of the service, not from its first request', async () => {
+    const window = { startsAfter: '10s', lasts: '10s' };
+    const { url, clock } = await stand({ faults: [{ kind: 'serverError', ...window }] });
+    await clock.advance(12_000);
+    expect((await fetch(url + stock)).status).toBe(503);
+    await clock.advance(8_000);
+    expect((await fetch(url + stock)).status).toBe(200);
   });
 });
 
