@@ -26,7 +26,6 @@ import { writeHistory } from './life/history.ts';
 import { createLife, type Life } from './life/life.ts';
 import { installDescriptions } from './openapi/server.ts';
 import { createPortal } from './portal/portal.ts';
-import type { RelayFaults } from './relay/faults.ts';
 import { createRelay, type Relay } from './relay/relay.ts';
 import { startRelayServer } from './relay/server.ts';
 import { installV1, keyOfRequest, V1_PREFIX, v1Routes } from './v1/server.ts';
@@ -93,21 +92,15 @@ function publishTo(sinks: readonly (EventSink | undefined)[]): EventSink {
   };
 }
 
-function relayFaults({ reorderMax, lateBy, ...shares }: Knobs['webhooks']): RelayFaults {
-  return { ...shares, reorderMsMax: reorderMax, lateMs: lateBy };
-}
-
 /** Everything that does not listen yet. */
 function compose(options: ReferenceOptions) {
   const { clock, wallClock = clock, secrets = systemRandom() } = options;
   const log = options.log.child({ room: 'reference' });
   const store = createKnobStore(options.knobs);
   const knobs = store.current;
-  const faults = relayFaults(knobs().webhooks);
   const relay = createRelay({
-    ...{ clock, wallClock, random: secrets, log, faults },
+    ...{ clock, wallClock, random: secrets, log, faults: knobs().webhooks },
     statePath: options.relayState,
-    allowLoopback: true,
   });
   const worldDeps = { events: publishTo([options.events, relay]), clock, knobs };
   const world = createWorld(worldDeps);
@@ -130,9 +123,7 @@ function compose(options: ReferenceOptions) {
     edge.faults.set(now.faults);
     life.hasten();
     // Told of the same faults again, the relay would begin its draws anew.
-    if (!isDeepStrictEqual(now.webhooks, before.webhooks)) {
-      relay.setFaults(relayFaults(now.webhooks));
-    }
+    if (!isDeepStrictEqual(now.webhooks, before.webhooks)) relay.setFaults(now.webhooks);
   });
   return {
     ...{ log, clock, store, knobs, relay, relayToken, portal },

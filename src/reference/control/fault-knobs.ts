@@ -78,3 +78,5 @@ export const webhookFaultSchema = z.strictObject({
   /** Share whose first attempt carries a time that is long past. */
   staleTimestamp: share(0),
 });
+
+export type WebhookFaults = z.output<typeof webhookFaultSchema>;

@@ -39,10 +39,8 @@ const order = { salesOrder };
 const delivery = { salesOrderDelivery };
 const refund = { salesOrderRefund };
 
-export const PING = 'ping';
-
 export const EVENT_TYPES: readonly EventType[] = [
-  { name: PING, description: 'A trial message.', example: { ping: true } },
+  { name: 'ping', description: 'A trial message.', example: { ping: true } },
   { name: 'sales_order.order_created', description: 'An order was placed.', example: order },
   { name: 'sales_order.order_completed', description: 'An order is complete.', example: order },
   {

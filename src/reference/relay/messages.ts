@@ -3,9 +3,10 @@ import { createId, type Random } from '../../lib/chance.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ConflictError, RefusedError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
-import { EVENT_TYPES, PING } from './event-types.ts';
+import type { EventSink } from '../world/events.ts';
+import { EVENT_TYPES } from './event-types.ts';
 import type { FaultPlanner } from './faults.ts';
-import type { Delivery, Endpoint, Message } from './model.ts';
+import type { Delivery, Endpoint, Message, NewJob } from './model.ts';
 import type { RelayStore } from './store/store.ts';
 
 const PAYLOAD_BYTES_MAX = 350_000;
@@ -33,13 +34,10 @@ interface MessageInput {
   readonly eventId?: string | undefined;
 }
 
-export interface MessageDesk {
-  /** The world's door: an event in the shape of the wire contract. */
-  publish(type: string, data: JsonObject, references?: JsonObject): void;
+/** What the world publishes comes in here too. */
+export interface MessageDesk extends EventSink {
   send(input: MessageInput): Message;
-  /** A `ping` to one endpoint, whatever types it chose. */
-  ping(endpointId: string): Message;
-  /** The example of any known type, to one endpoint. */
+  /** The example of any known type, to one endpoint, whatever types it chose. */
   sendExample(endpointId: string, eventType: string): Message;
   message(id: string): Message;
   /** The same id and bytes once more; a failure is not retried. */
@@ -88,30 +86,34 @@ function record(deps: MessageDeps, input: MessageInput): Message {
   return message;
 }
 
+/** An attempt that is no retry, as a job for the queue. */
+function attemptOf(
+  messageId: string,
+  endpointId: string,
+  kind: NewJob['kind'],
+  dueAt: number,
+): NewJob {
+  return { messageId, endpointId, number: 0, kind, dueAt, fault: null };
+}
+
 function fanOut(deps: MessageDeps, message: Message): void {
   for (const endpoint of deps.store.endpoints()) {
     if (!isSubscribed(endpoint, message.eventType)) continue;
     const plan = deps.faults.next();
     if (plan.lost) continue;
-    const job = {
-      messageId: message.id,
-      endpointId: endpoint.id,
-      number: 0,
-      kind: 'scheduled',
-      dueAt: message.createdAt + plan.delayMs,
-      fault: plan.fault,
-    } as const;
-    deps.store.enqueue(job);
-    if (plan.duplicated) deps.store.enqueue({ ...job, kind: 'duplicate', fault: null });
+    const dueAt = message.createdAt + plan.delayMs;
+    const job = attemptOf(message.id, endpoint.id, 'scheduled', dueAt);
+    deps.store.enqueue({ ...job, fault: plan.fault });
+    if (plan.duplicated) deps.store.enqueue({ ...job, kind: 'duplicate' });
   }
 }
 
-/** Manual attempts for every message that `find` names within the window. */
+/** Manual attempts for every message that `find` names; the window begins at `since`. */
 function again(
   deps: MessageDeps,
   endpointId: string,
-  [since, until]: readonly [number, number],
-  find: RelayStore['failedSince'],
+  since: number,
+  find: (endpoint: Endpoint) => readonly string[],
 ): number {
   const { store, clock } = deps;
   const now = clock.now();
@@ -120,10 +122,8 @@ function again(
   }
   const endpoint = deps.endpoint(endpointId);
   const ids = store.atomically(() => {
-    const found = find.call(store, endpoint, since, until);
-    for (const messageId of found) {
-      store.enqueue({ messageId, endpointId, number: 0, kind: 'manual', dueAt: now, fault: null });
-    }
+    const found = find(endpoint);
+    for (const id of found) store.enqueue(attemptOf(id, endpointId, 'manual', now));
     return found;
   });
   deps.wake();
@@ -161,17 +161,6 @@ export function createMessageDesk(deps: MessageDeps): MessageDesk {
     wake();
     return sent;
   };
-  const sendTo = (endpointId: string, eventType: string, data: JsonObject): Message => {
-    const target = deps.endpoint(endpointId);
-    const sent = store.atomically(() => {
-      const recorded = record(deps, { eventType, payload: { type: eventType, data } });
-      const job = { messageId: recorded.id, endpointId: target.id, number: 0 };
-      store.enqueue({ ...job, kind: 'scheduled', dueAt: recorded.createdAt, fault: null });
-      return recorded;
-    });
-    wake();
-    return sent;
-  };
   const now = (): number => clock.now() + 1;
   return {
     message,
@@ -179,21 +168,30 @@ export function createMessageDesk(deps: MessageDeps): MessageDesk {
     publish(type, data, references) {
       send({ eventType: type, payload: { type, data, ...(references && { references }) } });
     },
-    ping: (endpointId) => sendTo(endpointId, PING, { ping: true }),
     sendExample(endpointId, eventType) {
       const known = EVENT_TYPES.find(({ name }) => name === eventType);
       if (!known) throw new RefusedError('relay.event_type_unknown', 'there is no such event type');
-      return sendTo(endpointId, eventType, known.example);
+      const { id } = deps.endpoint(endpointId);
+      const sent = store.atomically(() => {
+        const recorded = record(deps, {
+          eventType,
+          payload: { type: eventType, data: known.example },
+        });
+        store.enqueue(attemptOf(recorded.id, id, 'scheduled', recorded.createdAt));
+        return recorded;
+      });
+      wake();
+      return sent;
     },
     resend(messageId, endpointId) {
-      const job = { messageId: message(messageId).id, endpointId: deps.endpoint(endpointId).id };
-      store.enqueue({ ...job, number: 0, kind: 'manual', dueAt: clock.now(), fault: null });
+      const [{ id }, to] = [message(messageId), deps.endpoint(endpointId)];
+      store.enqueue(attemptOf(id, to.id, 'manual', clock.now()));
       wake();
     },
     recover: (endpointId, since, until = now()) =>
-      again(deps, endpointId, [since, until], store.failedSince),
+      again(deps, endpointId, since, (to) => store.failedSince(to, since, until)),
     replayMissing: (endpointId, since, until = now()) =>
-      again(deps, endpointId, [since, until], store.missingSince),
+      again(deps, endpointId, since, (to) => store.missingSince(to, since, until)),
     deliveriesOf: (messageId) => store.history.deliveriesOf(message(messageId).id),
   };
 }

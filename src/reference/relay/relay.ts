@@ -11,16 +11,14 @@
  * switched on, which is misbehaviour on purpose.
  */
 import type { Random } from '../../lib/chance.ts';
-import { type Clock, systemClock } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { EventSink } from '../world/events.ts';
+import type { WebhookFaults } from '../control/fault-knobs.ts';
 import { createDispatcher, type Dispatcher } from './delivery/dispatcher.ts';
-import { RETRY_JITTER } from './delivery/schedule.ts';
 import { createSender } from './delivery/sender.ts';
-import type { HeaderFamily } from './delivery/signature.ts';
 import { createTargetGuard } from './delivery/target.ts';
 import { createEndpointDesk, type EndpointDesk } from './endpoints.ts';
-import { createFaultPlanner, NO_FAULTS, type RelayFaults } from './faults.ts';
+import { createFaultPlanner } from './faults.ts';
 import { createMessageDesk, type MessageDesk } from './messages.ts';
 import type { Attempt, Message, Page } from './model.ts';
 import type { AttemptFilter, MessageFilter } from './store/history.ts';
@@ -30,21 +28,16 @@ export interface RelayOptions {
   /** The relay's own time; a faster clock shortens the retry schedule, not the timeouts. */
   readonly clock: Clock;
   /** Real time for signatures and deadlines; tests step it. */
-  readonly wallClock?: Clock;
+  readonly wallClock: Clock;
   /** Ids, jitter and new secrets come from here: give a seeded one only to a trial. */
   readonly random: Random;
   readonly log: Logger;
   /** A SQLite file of the relay's own; in memory when absent. */
   readonly statePath?: string | undefined;
-  readonly headerFamily?: HeaderFamily;
-  /** Lets endpoints be on this machine. */
-  readonly allowLoopback?: boolean;
-  readonly faults?: RelayFaults;
-  /** 0 makes the retry schedule exact. */
-  readonly jitter?: number;
+  readonly faults: WebhookFaults;
 }
 
-export interface Relay extends EventSink, EndpointDesk, MessageDesk {
+export interface Relay extends EndpointDesk, MessageDesk {
   /** The relay's own time, which may run faster than the wall's. */
   now(): number;
   messages(filter?: MessageFilter): Page<Message>;
@@ -52,9 +45,7 @@ export interface Relay extends EventSink, EndpointDesk, MessageDesk {
   /** The attempt, or undefined. */
   attempt(id: string): Attempt | undefined;
   /** From now on messages are published with these faults. */
-  setFaults(faults: RelayFaults): void;
-  /** Looks at the queue: call it after the clock was set from outside. */
-  wake(): void;
+  setFaults(faults: WebhookFaults): void;
   /** Resolves when nothing is in flight and nothing is due. */
   idle(): Promise<void>;
   /** What is still queued stays queued in the state file. */
@@ -62,10 +53,10 @@ export interface Relay extends EventSink, EndpointDesk, MessageDesk {
 }
 
 export function createRelay(options: RelayOptions): Relay {
-  const { clock, random, log, wallClock = systemClock() } = options;
+  const { clock, random, log, wallClock } = options;
   const store = new RelayStore(options.statePath);
-  const guard = createTargetGuard({ allowLoopback: options.allowLoopback ?? false });
-  const faults = createFaultPlanner(options.faults ?? NO_FAULTS);
+  const guard = createTargetGuard();
+  const faults = createFaultPlanner(options.faults);
   const endpoints = createEndpointDesk({ store, guard, clock, random });
   const dispatcher: Dispatcher = createDispatcher({
     store,
@@ -74,8 +65,6 @@ export function createRelay(options: RelayOptions): Relay {
     random,
     log,
     sender: createSender(guard, wallClock),
-    headerFamily: options.headerFamily ?? 'svix',
-    jitter: options.jitter ?? RETRY_JITTER,
     disable(endpoint, reason) {
       log.warn({ endpoint: endpoint.id, reason }, 'endpoint disabled');
       endpoints.disable(endpoint.id, reason);
@@ -95,7 +84,6 @@ export function createRelay(options: RelayOptions): Relay {
     attempts: (filter) => store.history.attempts(filter),
     attempt: (id) => store.history.attempt(id),
     setFaults: faults.set,
-    wake,
     idle,
     async close() {
       await dispatcher.close();

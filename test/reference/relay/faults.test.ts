@@ -1,17 +1,21 @@
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
-import { NO_FAULTS, type RelayFaults } from '../../../src/reference/relay/faults.ts';
+import {
+  type WebhookFaults,
+  webhookFaultSchema,
+} from '../../../src/reference/control/fault-knobs.ts';
 import { answering, type Received } from './receiver.ts';
 import { type Bench, pass, startBench } from './support.ts';
 
 const MESSAGES = 60;
+const NO_FAULTS = webhookFaultSchema.parse({});
 
 function pings({ receiver }: Bench): number[] {
   return receiver.requests.map(({ body }) => JSON.parse(String(body)).data.ping);
 }
 
 /** What arrives of 60 numbered messages, published one by one. */
-async function arrivals(faults: Partial<RelayFaults>): Promise<Bench> {
+async function arrivals(faults: Partial<WebhookFaults>): Promise<Bench> {
   const bench = await startBench({ faults: { ...NO_FAULTS, seed: 5, ...faults } });
   bench.relay.createEndpoint({ url: bench.receiver.url });
   for (let number = 0; number < MESSAGES; number += 1) {
@@ -50,7 +54,7 @@ describe('faults of webhooks', () => {
   });
 
   it('shuffle messages within a window, and lose none', async () => {
-    const bench = await arrivals({ reordered: 0.5, reorderMsMax: 1_000 });
+    const bench = await arrivals({ reordered: 0.5, reorderMax: 1_000 });
     await pass(bench, 1_000);
     const arrived = pings(bench);
     expect(arrived).not.toEqual(inOrder);
@@ -58,7 +62,7 @@ describe('faults of webhooks', () => {
   });
 
   it('hold messages back', async () => {
-    const bench = await arrivals({ late: 0.5, lateMs: 3_600_000 });
+    const bench = await arrivals({ late: 0.5, lateBy: 3_600_000 });
     const early = pings(bench).length;
     expect(early).toBeLessThan(45);
     await pass(bench, 3_600_000);
@@ -101,7 +105,7 @@ describe('faults of webhooks', () => {
   });
 
   it('happen to the same messages for the same seed, whatever the other knobs are', async () => {
-    const lost = async (faults: Partial<RelayFaults>) => {
+    const lost = async (faults: Partial<WebhookFaults>) => {
       const bench = await arrivals({ lost: 0.4, ...faults });
       return inOrder.filter((number) => !pings(bench).includes(number));
     };

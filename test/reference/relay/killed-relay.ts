@@ -5,15 +5,17 @@
 import { systemRandom } from '../../../src/lib/chance.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
+import { webhookFaultSchema } from '../../../src/reference/control/fault-knobs.ts';
 import { createRelay } from '../../../src/reference/relay/relay.ts';
 
 const [statePath = '', url = '', count = '0'] = process.argv.slice(2);
 const relay = createRelay({
   clock: systemClock(),
+  wallClock: systemClock(),
   random: systemRandom(),
   log: silentLogger(),
   statePath,
-  allowLoopback: true,
+  faults: webhookFaultSchema.parse({}),
 });
 relay.createEndpoint({ url });
 for (let number = 0; number < Number(count); number += 1) relay.publish('ping', { ping: number });

@@ -25,7 +25,7 @@ describe('a signature', () => {
   it('is the one of the documented example', () => {
     const secret = 'whsec_plJ3nmyCDGBKInavdOK15jsl';
     const body = Buffer.from('{"event_type":"ping","data":{"success":true}}');
-    const headers = signedHeaders('svix', [secret], 'msg_loFOjxBNrRLzqYUf', 1_731_705_121, body);
+    const headers = signedHeaders([secret], 'msg_loFOjxBNrRLzqYUf', 1_731_705_121, body);
     expect(headers).toEqual({
       'svix-id': 'msg_loFOjxBNrRLzqYUf',
       'svix-timestamp': '1731705121',
@@ -40,8 +40,10 @@ describe('a signature', () => {
     fc.assert(
       fc.property(fc.json(), secrets, fc.nat(), (text, live, at) => {
         const body = Buffer.from(text);
-        const svix = signedHeaders('svix', live, 'msg_1', now, body);
-        const standard = signedHeaders('webhook', live, 'msg_1', now, body);
+        const svix = signedHeaders(live, 'msg_1', now, body);
+        const standard = Object.fromEntries(
+          Object.entries(svix).map(([name, value]) => [name.replace('svix', 'webhook'), value]),
+        );
         const raw = { jsonParse: false };
         for (const secret of live) {
           expect(accepted(() => new SvixWebhook(secret).verify(body, svix))).toBe(true);

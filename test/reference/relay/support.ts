@@ -3,6 +3,7 @@ import { onTestFinished } from 'vitest';
 import { seededRandom } from '../../../src/lib/chance.ts';
 import { type ManualClock, manualClock, systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
+import { webhookFaultSchema } from '../../../src/reference/control/fault-knobs.ts';
 import { createRelay, type Relay, type RelayOptions } from '../../../src/reference/relay/relay.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 
@@ -18,10 +19,10 @@ export function startRelay(clock = manualClock(), options: Partial<RelayOptions>
   const relay = createRelay({
     clock,
     wallClock: systemClock(),
-    random: seededRandom(7),
+    // No jitter: the schedule is exact.
+    random: { ...seededRandom(7), next: () => 0.5 },
     log: silentLogger(),
-    allowLoopback: true,
-    jitter: 0,
+    faults: webhookFaultSchema.parse({}),
     ...options,
   });
   onTestFinished(() => relay.close());

@@ -13,7 +13,7 @@ import type { Endpoint, Job, Message } from '../model.ts';
 import type { Outcome, RelayStore } from '../store/store.ts';
 import { FAILING_MS_MAX, retryDelayMs } from './schedule.ts';
 import type { Answer, Sender } from './sender.ts';
-import { createSecret, type HeaderFamily, signedHeaders } from './signature.ts';
+import { createSecret, signedHeaders } from './signature.ts';
 
 /** Open attempts to one endpoint, so that a slow one does not hold up the others. */
 const IN_FLIGHT_PER_ENDPOINT_MAX = 8;
@@ -32,9 +32,6 @@ export interface DispatcherDeps {
   readonly wallClock: Clock;
   readonly random: Random;
   readonly log: Logger;
-  readonly headerFamily: HeaderFamily;
-  /** Share by which a wait may be shorter or longer, 0 to 1. */
-  readonly jitter: number;
   readonly disable: (endpoint: Endpoint, reason: string) => void;
 }
 
@@ -52,7 +49,7 @@ function requestHeaders(deps: DispatcherDeps, job: Job, message: Message): Recor
   const secrets = job.fault === 'wrong_signature' ? [createSecret(deps.random)] : keys;
   const age = job.fault === 'stale_timestamp' ? STALE_SECONDS : 0;
   const seconds = Math.floor(deps.wallClock.now() / 1_000) - age;
-  const signed = signedHeaders(deps.headerFamily, secrets, message.id, seconds, message.body);
+  const signed = signedHeaders(secrets, message.id, seconds, message.body);
   return { 'content-type': 'application/json', 'user-agent': USER_AGENT, ...signed };
 }
 
@@ -90,8 +87,7 @@ function outcomeOf(
   if (endpoint.disabledReason !== null) return { ...base, status: 'failed' };
   const now = deps.clock.now();
   const failed = { ...answer, number: job.number, responseStatus: answer.status };
-  const delay =
-    answer.control === 'abort-message' ? undefined : retryDelayMs(failed, deps.random, deps.jitter);
+  const delay = answer.control === 'abort-message' ? undefined : retryDelayMs(failed, deps.random);
   if (delay === undefined) {
     return { ...base, status: 'failed', failingSince: endpoint.failingSince ?? now };
   }

@@ -16,7 +16,7 @@ export const RETRY_DELAYS_MS = [
 ] as const;
 
 /** Each wait is multiplied by 1 ± this. */
-export const RETRY_JITTER = 0.2;
+const RETRY_JITTER = 0.2;
 
 /** After a timeout or a 429 the receiver is left alone at least this long. */
 const OVERLOAD_DELAY_MS_MIN = 60_000;
@@ -36,14 +36,10 @@ export interface FailedAttempt {
 }
 
 /** Milliseconds to the next attempt, or undefined when this was the last. */
-export function retryDelayMs(
-  failed: FailedAttempt,
-  random: Random,
-  jitter: number,
-): number | undefined {
+export function retryDelayMs(failed: FailedAttempt, random: Random): number | undefined {
   const base = RETRY_DELAYS_MS[failed.number];
   if (base === undefined) return undefined;
-  const jittered = Math.round(base * (1 + jitter * (random.next() * 2 - 1)));
+  const jittered = Math.round(base * (1 + RETRY_JITTER * (random.next() * 2 - 1)));
   const overloaded = failed.timedOut || failed.responseStatus === 429;
   const delay = overloaded ? Math.max(jittered, OVERLOAD_DELAY_MS_MIN) : jittered;
   if (failed.retryAfterMs === undefined) return delay;

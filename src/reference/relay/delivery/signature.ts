@@ -5,9 +5,6 @@
 import { createHmac } from 'node:crypto';
 import type { Random } from '../../../lib/chance.ts';
 
-/** Whose names the three headers carry; one request never has both. */
-export type HeaderFamily = 'svix' | 'webhook';
-
 const SECRET_PREFIX = 'whsec_';
 const SECRET_BYTES = 24;
 const SECRET_BYTES_MIN = 24;
@@ -30,7 +27,6 @@ function keyOf(secret: string): Buffer {
 
 /** The three headers for exactly these bytes, signed by every given secret in order. */
 export function signedHeaders(
-  family: HeaderFamily,
   secrets: readonly string[],
   id: string,
   timestampSeconds: number,
@@ -41,8 +37,8 @@ export function signedHeaders(
     return `v1,${mac.update(`${id}.${timestampSeconds}.`).update(body).digest('base64')}`;
   });
   return {
-    [`${family}-id`]: id,
-    [`${family}-timestamp`]: String(timestampSeconds),
-    [`${family}-signature`]: signatures.join(' '),
+    'svix-id': id,
+    'svix-timestamp': String(timestampSeconds),
+    'svix-signature': signatures.join(' '),
   };
 }

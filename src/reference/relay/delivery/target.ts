@@ -1,7 +1,8 @@
 /**
  * Where the relay may send to. Endpoints are entered by people, so without this guard the relay
  * could be used to reach machines behind it. Names are resolved here, *all* their addresses are
- * checked, and the connection goes to a checked address, so a name cannot change in between.
+ * checked, and the connection goes to a checked address, so a name cannot change in between. This
+ * machine is open on every port: receivers of a demo and of tests are here.
  */
 import { type LookupAddress, type LookupOptions, lookup as systemLookup } from 'node:dns';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
@@ -20,20 +21,10 @@ type Resolve = (
   done: (error: NodeJS.ErrnoException | null, found: LookupAddress[]) => void,
 ) => void;
 
-export interface TargetOptions {
-  /** Lets messages go to this machine, on any port: for the demo and for tests. */
-  readonly allowLoopback: boolean;
-  /** Resolves names: the system's resolver unless a test stands in for it. */
-  readonly resolve?: Resolve;
-}
-
 const PORTS = new Set(['', '80', '443']);
 const URL_CHARS_MAX = 2_048;
 
-const LOOPBACK = [
-  ['127.0.0.0', 8, 'ipv4'],
-  ['::1', 128, 'ipv6'],
-] as const;
+const LOOPBACK = ['127.0.0.0/8', '::1/128'];
 
 /** Private, shared, link-local, documentation, multicast, and IPv6 forms that wrap IPv4. */
 const OUT_OF_BOUNDS = [
@@ -46,34 +37,28 @@ const OUT_OF_BOUNDS = [
 
 function refuse(reason: string): RefusedError {
   return new RefusedError('relay.url_refused', `this URL cannot be an endpoint: ${reason}`, {
-    hint: 'use the public https URL of the receiver, or allow loopback for a trial',
+    hint: 'use the public https URL of the receiver, or one on this machine',
   });
 }
 
-function blockLists(): { readonly loopback: BlockList; readonly others: BlockList } {
-  const loopback = new BlockList();
-  for (const [net, prefix, family] of LOOPBACK) loopback.addSubnet(net, prefix, family);
-  const others = new BlockList();
-  for (const range of OUT_OF_BOUNDS) {
+/** Whether an address is in one of the ranges. */
+function within(ranges: readonly string[]): (address: string) => boolean {
+  const list = new BlockList();
+  for (const range of ranges) {
     const [net = '', prefix] = range.split('/');
-    others.addSubnet(net, Number(prefix), net.includes(':') ? 'ipv6' : 'ipv4');
+    list.addSubnet(net, Number(prefix), net.includes(':') ? 'ipv6' : 'ipv4');
   }
-  return { loopback, others };
+  return (address) => list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
 }
 
 function isLoopbackName(host: string): boolean {
   return host === 'localhost' || host.endsWith('.localhost');
 }
 
-export function createTargetGuard(options: TargetOptions): TargetGuard {
-  const resolve: Resolve = options.resolve ?? systemLookup;
-  const { loopback, others } = blockLists();
-  const family = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
-  const onLoopback = (address: string): boolean => loopback.check(address, family(address));
-  const allowed = (address: string): boolean => {
-    if (onLoopback(address)) return options.allowLoopback;
-    return !others.check(address, family(address));
-  };
+/** `resolve` is the system's resolver unless a test stands in for it. */
+export function createTargetGuard(resolve: Resolve = systemLookup): TargetGuard {
+  const onLoopback = within(LOOPBACK);
+  const outOfBounds = within(OUT_OF_BOUNDS);
   return {
     check(text) {
       if (text.length > URL_CHARS_MAX || !URL.canParse(text)) throw refuse('it is no URL');
@@ -82,8 +67,7 @@ export function createTargetGuard(options: TargetOptions): TargetGuard {
       if (url.username || url.password) throw refuse('it carries a user name or password');
       const host = url.hostname.replace(/^\[|\]$/g, '');
       const local = isIP(host) ? onLoopback(host) : isLoopbackName(host);
-      if (local && !options.allowLoopback) throw refuse('it points at the relay itself');
-      if (isIP(host) && !allowed(host)) throw refuse('its address is not public');
+      if (isIP(host) && outOfBounds(host)) throw refuse('its address is not public');
       if (!local && !PORTS.has(url.port)) throw refuse('only the ports 80 and 443 are open');
       return url;
     },
@@ -91,7 +75,7 @@ export function createTargetGuard(options: TargetOptions): TargetGuard {
       resolve(hostname, { ...lookupOptions, all: true }, (error, found) => {
         const [first] = found ?? [];
         if (error || !first) return done(error ?? refuse('its name has no address'), '', 0);
-        if (!found.every(({ address }) => allowed(address))) {
+        if (found.some(({ address }) => outOfBounds(address))) {
           return done(refuse('its name leads to an address that is not public'), '', 0);
         }
         if (lookupOptions.all) return done(null, found);
