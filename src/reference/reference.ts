@@ -76,8 +76,10 @@ export interface Reference {
   close(): Promise<void>;
 }
 
+const LOOPBACK = /^(?:127\.\d+\.\d+\.\d+|::1|localhost)$/;
+
 function requireLoopback(host: string): void {
-  if (host === '::1' || host === 'localhost' || host.startsWith('127.')) return;
+  if (LOOPBACK.test(host)) return;
   throw new ConfigError('reference.public_host', `${host} is not a loopback address`, {
     hint: 'The reference service listens on 127.0.0.1, ::1 or localhost only.',
   });

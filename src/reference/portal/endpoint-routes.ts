@@ -4,7 +4,7 @@ import { RefusedError } from '../../lib/errors.ts';
 import type { Relay } from '../relay/relay.ts';
 import { deleteEndpointPage, endpointPage } from './pages/endpoint.ts';
 import { type EndpointFields, endpointsPage, newEndpointPage } from './pages/endpoints.ts';
-import { type Done, formOf, type PortalPages, queryOf } from './show.ts';
+import { type Done, formOf, queryOf, showDone, showPage } from './show.ts';
 
 interface Named {
   readonly Params: { readonly id: string };
@@ -40,27 +40,27 @@ function sinceOf(request: FastifyRequest, relay: Relay): number {
   return relay.now() - (Number.isFinite(ms) && ms > 0 ? ms : 0);
 }
 
-function adding(app: FastifyInstance, { relay, show }: PortalPages): void {
+function adding(app: FastifyInstance, relay: Relay): void {
   const blank = { url: '', description: '', eventTypes: null };
   app.get('/', (request, reply) =>
-    show.page(request, reply, ['Endpoints', SECTION], endpointsPage(relay.listEndpoints())),
+    showPage(request, reply, ['Endpoints', SECTION], endpointsPage(relay.listEndpoints())),
   );
   app.get('/endpoints/new', (request, reply) =>
-    show.page(request, reply, ['Add endpoint', SECTION], newEndpointPage(blank)),
+    showPage(request, reply, ['Add endpoint', SECTION], newEndpointPage(blank)),
   );
   app.post('/endpoints', (request, reply) => {
     const fields = fieldsOf(request);
     try {
       const { id } = relay.createEndpoint(fields);
-      return show.redirect(reply, `${pathOf(id)}?secret=show`, 'added');
+      return showDone(reply, `${pathOf(id)}?secret=show`, 'added');
     } catch (thrown) {
       const page = newEndpointPage(fields, problemOf(thrown));
-      return show.page(request, reply.code(400), ['Add endpoint', SECTION], page);
+      return showPage(request, reply.code(400), ['Add endpoint', SECTION], page);
     }
   });
 }
 
-function showing(app: FastifyInstance, { relay, show }: PortalPages): void {
+function showing(app: FastifyInstance, relay: Relay): void {
   const view = (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -73,7 +73,7 @@ function showing(app: FastifyInstance, { relay, show }: PortalPages): void {
       secrets: queryOf(request).get('secret') === 'show' ? relay.liveSecrets(id) : undefined,
       entered,
     });
-    return show.page(request, reply, ['Endpoint', SECTION], page);
+    return showPage(request, reply, ['Endpoint', SECTION], page);
   };
   app.get<Named>(ONE, (request, reply) => view(request, reply, request.params.id));
   app.post<Named>(ONE, (request, reply) => {
@@ -81,7 +81,7 @@ function showing(app: FastifyInstance, { relay, show }: PortalPages): void {
     const fields = fieldsOf(request);
     try {
       relay.updateEndpoint(id, fields);
-      return show.redirect(reply, pathOf(id), 'saved');
+      return showDone(reply, pathOf(id), 'saved');
     } catch (thrown) {
       const problem = problemOf(thrown);
       return view(request, reply.code(400), id, { fields, problem });
@@ -89,7 +89,7 @@ function showing(app: FastifyInstance, { relay, show }: PortalPages): void {
   });
   app.get<Named>(`${ONE}/delete`, (request, reply) => {
     const page = deleteEndpointPage(relay.endpoint(request.params.id));
-    return show.page(request, reply, ['Delete endpoint', SECTION], page);
+    return showPage(request, reply, ['Delete endpoint', SECTION], page);
   });
 }
 
@@ -133,14 +133,13 @@ function actionsOf(relay: Relay): Readonly<Record<string, Action>> {
   };
 }
 
-export function endpointRoutes(app: FastifyInstance, pages: PortalPages): void {
-  const { relay, show } = pages;
-  adding(app, pages);
-  showing(app, pages);
+export function endpointRoutes(app: FastifyInstance, relay: Relay): void {
+  adding(app, relay);
+  showing(app, relay);
   for (const [name, { act, to = pathOf }] of Object.entries(actionsOf(relay))) {
     app.post<Named>(`${ONE}/${name}`, (request, reply) => {
       const { id } = relay.endpoint(request.params.id);
-      return show.redirect(reply, to(id), act(id, request));
+      return showDone(reply, to(id), act(id, request));
     });
   }
 }

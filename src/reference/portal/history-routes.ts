@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Relay } from '../relay/relay.ts';
 import { attemptsPage } from './pages/attempts.ts';
 import { messagePage, messagesPage } from './pages/messages.ts';
-import { formOf, type PortalPages, queryOf } from './show.ts';
+import { formOf, queryOf, showDone, showPage } from './show.ts';
 
 interface Named {
   readonly Params: { readonly id: string };
@@ -59,14 +59,14 @@ function filtersOf(query: URLSearchParams): URLSearchParams {
   return kept;
 }
 
-export function historyRoutes(app: FastifyInstance, { relay, show }: PortalPages): void {
+export function historyRoutes(app: FastifyInstance, relay: Relay): void {
   app.get('/messages', (request, reply) => {
     const page = received(relay, filtersOf(queryOf(request)));
-    return show.page(request, reply, ['Received', RECEIVED], page);
+    return showPage(request, reply, ['Received', RECEIVED], page);
   });
   app.get('/attempts', (request, reply) => {
     const page = sent(relay, filtersOf(queryOf(request)));
-    return show.page(request, reply, ['Sent', SENT], page);
+    return showPage(request, reply, ['Sent', SENT], page);
   });
   app.get<Named>('/messages/:id', (request, reply) => {
     const message = relay.message(request.params.id);
@@ -76,11 +76,11 @@ export function historyRoutes(app: FastifyInstance, { relay, show }: PortalPages
       attempts: relay.attempts({ messageId: message.id, limit: ATTEMPTS_OF_MESSAGE }).data,
       endpoints: relay.listEndpoints(),
     });
-    return show.page(request, reply, ['Message', RECEIVED], page);
+    return showPage(request, reply, ['Message', RECEIVED], page);
   });
   app.post<Named>('/messages/:id/resend', (request, reply) => {
     const { id } = request.params;
     relay.resend(id, formOf(request).get('endpoint') ?? '');
-    return show.redirect(reply, `${RECEIVED}/${encodeURIComponent(id)}`, 'resent');
+    return showDone(reply, `${RECEIVED}/${encodeURIComponent(id)}`, 'resent');
   });
 }

@@ -37,7 +37,6 @@ export interface PortalOptions {
   /** Real time, also when the world's clock runs faster: people do not. */
   readonly clock: Clock;
   readonly random: Random;
-  readonly linkMs?: number;
   /** Hears of links that were refused: a strict service counts them as mistakes of the client. */
   readonly onRefused?: (reason: RefusedLink) => void;
 }
@@ -70,7 +69,7 @@ function refusalOf(link: Link | undefined, now: number): RefusedLink | undefined
 }
 
 export function createPortal(options: PortalOptions): Portal {
-  const { clock, random, linkMs = LINK_MS } = options;
+  const { clock, random } = options;
   /** By the hash of the token. */
   const links = new Map<string, Link>();
   const sessions = new Map<string, Session>();
@@ -83,7 +82,7 @@ export function createPortal(options: PortalOptions): Portal {
     mintLink() {
       invariant(base !== undefined, 'a portal link needs the relay server to be up');
       const token = secretText();
-      const expiresAt = clock.now() + linkMs;
+      const expiresAt = clock.now() + LINK_MS;
       links.set(sha256(token), { expiresAt, used: false });
       keepNewest(links, LINKS_MAX);
       const url = `${base}/portal/login#key=${token}`;

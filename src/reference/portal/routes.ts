@@ -6,21 +6,14 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { type Html, html, renderHtml } from '../../lib/html.ts';
+import { html } from '../../lib/html.ts';
 import type { Relay } from '../relay/relay.ts';
 import { endpointRoutes } from './endpoint-routes.ts';
 import { historyRoutes } from './history-routes.ts';
 import { eventTypesPage } from './pages/event-types.ts';
 import { outsidePage } from './pages/layout.ts';
 import type { Portal } from './portal.ts';
-import { createShow } from './show.ts';
-
-export interface PortalRoutesOptions {
-  readonly relay: Relay;
-  readonly portal: Portal;
-  /** The customer, as shown on every page. */
-  readonly name: string;
-}
+import { send, showError, showPage } from './show.ts';
 
 const COOKIE = 'selvedge_portal';
 const ASSETS = {
@@ -46,10 +39,6 @@ function setSession(reply: FastifyReply, value: string, secondsMax?: number): Fa
   return reply.header('set-cookie', cookie);
 }
 
-function sendPage(reply: FastifyReply, status: number, page: Html): FastifyReply {
-  return reply.code(status).type('text/html; charset=utf-8').send(renderHtml(page));
-}
-
 function assets(app: FastifyInstance): void {
   for (const [name, type] of Object.entries(ASSETS)) {
     const content = readFileSync(join(import.meta.dirname, 'assets', name));
@@ -59,9 +48,8 @@ function assets(app: FastifyInstance): void {
 
 function signing(app: FastifyInstance, portal: Portal): void {
   app.get('/login', (_request, reply) =>
-    sendPage(
+    send(
       reply,
-      200,
       outsidePage(
         'Sign in',
         html`<p data-sign-in role="status">Signing in needs JavaScript, once: the key of the link
@@ -79,30 +67,29 @@ never leaves the browser in an address.</p>`,
     portal.signOut(sessionOf(request));
     setSession(reply, '', 0);
     const page = outsidePage('Signed out', html`<p>Open the portal again with a fresh link.</p>`);
-    return sendPage(reply, 200, page);
+    return send(reply, page);
   });
 }
 
 /** Everything below needs a session. */
-async function inside(app: FastifyInstance, options: PortalRoutesOptions): Promise<void> {
-  const { relay, portal, name } = options;
-  const show = createShow(name);
+async function inside(app: FastifyInstance, relay: Relay, portal: Portal): Promise<void> {
   app.addHook('onRequest', async (request, reply) => {
     if (portal.isOpen(sessionOf(request))) return undefined;
     const page = outsidePage('No session', html`<p>Open the portal with a fresh link.</p>`);
-    return sendPage(reply, 401, page);
+    return send(reply.code(401), page);
   });
-  app.setErrorHandler(show.error);
+  app.setErrorHandler(showError);
   app.get('/event-types', (request, reply) =>
-    show.page(request, reply, ['Event types', '/portal/event-types'], eventTypesPage()),
+    showPage(request, reply, ['Event types', '/portal/event-types'], eventTypesPage()),
   );
-  endpointRoutes(app, { relay, show });
-  historyRoutes(app, { relay, show });
+  endpointRoutes(app, relay);
+  historyRoutes(app, relay);
 }
 
 export async function portalRoutes(
   app: FastifyInstance,
-  options: PortalRoutesOptions,
+  relay: Relay,
+  portal: Portal,
 ): Promise<void> {
   app.addContentTypeParser(
     'application/x-www-form-urlencoded',
@@ -110,6 +97,6 @@ export async function portalRoutes(
     (_request, body, done) => done(null, new URLSearchParams(String(body))),
   );
   assets(app);
-  signing(app, options.portal);
-  await app.register((pages) => inside(pages, options));
+  signing(app, portal);
+  await app.register((pages) => inside(pages, relay, portal));
 }

@@ -2,7 +2,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RefusedError } from '../../lib/errors.ts';
 import { type Html, html, renderHtml } from '../../lib/html.ts';
-import type { Relay } from '../relay/relay.ts';
 import { portalPage } from './pages/layout.ts';
 
 /** What an action did, by the word that the redirect carries: never free text in an address. */
@@ -22,25 +21,6 @@ const DONE = {
 
 export type Done = keyof typeof DONE;
 
-export interface Show {
-  /** Answers with a page; `place` is its title and its entry of the navigation. */
-  page(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    place: readonly [title: string, section: string],
-    content: Html,
-  ): FastifyReply;
-  /** After an action: back to a page that says what was done. */
-  redirect(reply: FastifyReply, path: string, done: Done): FastifyReply;
-  error(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply;
-}
-
-/** What the routes of pages work with. */
-export interface PortalPages {
-  readonly relay: Relay;
-  readonly show: Show;
-}
-
 /** The filters of a page as they stand in its address. */
 export function queryOf({ url }: FastifyRequest): URLSearchParams {
   return new URL(url, 'http://portal').searchParams;
@@ -55,29 +35,38 @@ function doneText(word: string | null): string | undefined {
   return Object.entries(DONE).find(([known]) => known === word)?.[1];
 }
 
-function send(reply: FastifyReply, page: Html): FastifyReply {
+export function send(reply: FastifyReply, page: Html): FastifyReply {
   return reply.type('text/html; charset=utf-8').send(renderHtml(page));
 }
 
-export function createShow(name: string): Show {
-  return {
-    page(request, reply, [title, section], content) {
-      const done = doneText(queryOf(request).get('done'));
-      return send(reply, portalPage({ name, title, section, done }, content));
-    },
-    redirect(reply, path, done) {
-      const [page = path, anchor] = path.split('#');
-      const joint = page.includes('?') ? '&' : '?';
-      return reply.redirect(`${page}${joint}done=${done}${anchor ? `#${anchor}` : ''}`, 303);
-    },
-    error(error, _request, reply) {
-      const refused = error instanceof RefusedError ? error : undefined;
-      const status = refused?.code.endsWith('_unknown') ? 404 : 400;
-      reply.code(refused ? status : 500);
-      const title = refused ? refused.message : 'The relay made a mistake';
-      const content = html`<h1>${title}</h1><p class="lead">${refused?.hint}</p>
+/** Answers with a page; `place` is its title and its entry of the navigation. */
+export function showPage(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  [title, section]: readonly [title: string, section: string],
+  content: Html,
+): FastifyReply {
+  const done = doneText(queryOf(request).get('done'));
+  return send(reply, portalPage({ title, section, done }, content));
+}
+
+/** After an action: back to a page that says what was done. */
+export function showDone(reply: FastifyReply, path: string, done: Done): FastifyReply {
+  const [page = path, anchor] = path.split('#');
+  const joint = page.includes('?') ? '&' : '?';
+  return reply.redirect(`${page}${joint}done=${done}${anchor ? `#${anchor}` : ''}`, 303);
+}
+
+export function showError(
+  error: unknown,
+  _request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  const refused = error instanceof RefusedError ? error : undefined;
+  const status = refused?.code.endsWith('_unknown') ? 404 : 400;
+  reply.code(refused ? status : 500);
+  const title = refused ? refused.message : 'The relay made a mistake';
+  const content = html`<h1>${title}</h1><p class="lead">${refused?.hint}</p>
 <p><a href="/portal/">Back to the endpoints</a></p>`;
-      return send(reply, portalPage({ name, title, section: '' }, content));
-    },
-  };
+  return send(reply, portalPage({ title, section: '' }, content));
 }

@@ -1,6 +1,4 @@
 /** The relay's own port: the management API for programs and the portal for people. */
-import type { FastifyInstance } from 'fastify';
-import { ConfigError } from '../../lib/errors.ts';
 import { guardBrowser } from '../../lib/http-server/browser-guard.ts';
 import { createHttpServer, listenOn } from '../../lib/http-server.ts';
 import type { Logger } from '../../lib/log.ts';
@@ -18,44 +16,25 @@ export interface RelayServerOptions {
   readonly log: Logger;
   /** Bearer token of the management API. */
   readonly authToken: string;
-  /** The one customer: its uid in the API's paths (usually the system key) and its name. */
-  readonly app?: { readonly uid: string; readonly name: string };
-  /** Host names besides the loopback ones that lead here; without them only loopback will do. */
-  readonly hosts?: readonly string[];
 }
 
 export interface RelayServer {
   readonly url: string;
-  readonly port: number;
   /** Stops answering; the relay itself goes on. */
   close(): Promise<void>;
 }
 
-const LOOPBACK = /^(?:127\.\d+\.\d+\.\d+|::1|localhost)$/;
-
-const DEFAULT_APP = { uid: 'reference', name: 'Reference service' };
-
 export async function startRelayServer(options: RelayServerOptions): Promise<RelayServer> {
-  const { relay, portal, log, authToken, app: customer = DEFAULT_APP } = options;
-  if (!LOOPBACK.test(options.host) && !options.hosts?.length) {
-    throw new ConfigError('relay.public_bind', `the relay must not listen on ${options.host}`, {
-      hint: 'stay on 127.0.0.1, or name the hosts that may lead to this stand-in',
-    });
-  }
+  const { relay, portal, log, authToken } = options;
   const app = createHttpServer(log);
-  guardBrowser(app, { hosts: options.hosts ?? [] });
+  guardBrowser(app);
   await app.register(
-    async (api: FastifyInstance) => {
-      apiRoutes(api, { relay, authToken, app: customer, mintLink: portal.mintLink });
-    },
+    async (api) => apiRoutes(api, { relay, authToken, mintLink: portal.mintLink }),
     { prefix: '/api/v1' },
   );
-  await app.register(
-    async (pages: FastifyInstance) => portalRoutes(pages, { relay, portal, name: customer.name }),
-    { prefix: '/portal' },
-  );
+  await app.register(async (pages) => portalRoutes(pages, relay, portal), { prefix: '/portal' });
   app.get('/', (_request, reply) => reply.redirect('/portal/', 303));
-  const { url, port } = await listenOn(app, options.host, options.port);
+  const { url } = await listenOn(app, options.host, options.port);
   portal.attach(url);
-  return { url, port, close: () => app.close() };
+  return { url, close: () => app.close() };
 }

@@ -1,6 +1,7 @@
 /** V1: the ways in, for programs (log-in) and for people (link to the webhook portal). */
 import { z } from 'zod';
 import type { KeyRing } from '../keys.ts';
+import type { Portal } from '../portal/portal.ts';
 import { V1Error } from './answer.ts';
 import { defineRoute, type Route } from './route.ts';
 
@@ -24,10 +25,7 @@ export function loginRoute(keys: KeyRing): Route {
   });
 }
 
-/** A new link into the relay's portal that opens once; `expiresAt` in ISO 8601. */
-export type PortalLink = () => { readonly url: string; readonly expiresAt: string };
-
-export function portalRoute(portalLink: PortalLink): Route {
+export function portalRoute(portalLink: Portal['mintLink']): Route {
   return defineRoute({
     method: 'POST',
     path: '/webhook-portal',

@@ -10,10 +10,11 @@ import { z } from 'zod';
 import type { Clock } from '../../lib/clock.ts';
 import type { CurrentKnobs } from '../control/knobs.ts';
 import type { Key, KeyRing } from '../keys.ts';
+import type { Portal } from '../portal/portal.ts';
 import type { World } from '../world/world.ts';
 import { type Answer, envelope, errorBody, V1Error } from './answer.ts';
 import { catalogRoutes } from './catalog.ts';
-import { loginRoute, type PortalLink, portalRoute } from './login.ts';
+import { loginRoute, portalRoute } from './login.ts';
 import { orderRoutes } from './orders.ts';
 import { allRefundRoutes } from './refunds.ts';
 import type { Access, Route } from './route.ts';
@@ -24,8 +25,7 @@ export interface V1Deps {
   readonly keys: KeyRing;
   readonly knobs: CurrentKnobs;
   readonly clock: Pick<Clock, 'now'>;
-  /** Without a portal there is no such route. */
-  readonly portalLink?: PortalLink;
+  readonly portalLink: Portal['mintLink'];
 }
 
 export const V1_PREFIX = '/api/v1';
@@ -39,8 +39,7 @@ const STREAM_BUFFER_BYTES = 1_048_576;
 export function v1Routes(deps: V1Deps): Route[] {
   const catalog = [...catalogRoutes(deps.world), ...variantRoutes(deps)];
   const trade = [...orderRoutes(deps), ...allRefundRoutes(deps)];
-  const portal = deps.portalLink ? [portalRoute(deps.portalLink)] : [];
-  return [loginRoute(deps.keys), ...portal, ...catalog, ...trade];
+  return [loginRoute(deps.keys), portalRoute(deps.portalLink), ...catalog, ...trade];
 }
 
 function one(value: string | string[] | undefined): string | undefined {

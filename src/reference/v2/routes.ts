@@ -1,5 +1,6 @@
 /** V2: every route of the wire contract, section 5. */
 import type { KeyRing } from '../keys.ts';
+import type { Portal } from '../portal/portal.ts';
 import type { NamedType } from './pdm/pdm.ts';
 import { kindOf, type ResourceType, resourceTypes } from './pdm/resources.ts';
 import { ProblemError } from './problem.ts';
@@ -18,13 +19,9 @@ import {
 } from './schemas.ts';
 import { createName, createStyle, parseBody, patchName, patchStyle, removeName } from './writes.ts';
 
-/** A new link into the portal that opens once; `expiresAt` in ISO 8601. */
-type PortalLink = () => { readonly url: string; readonly expiresAt: string };
-
 export interface RouteDeps extends ReadDeps {
   readonly keys: KeyRing;
-  /** Without a portal there is no such route. */
-  readonly portalLink?: PortalLink;
+  readonly portalLink: Portal['mintLink'];
 }
 
 const iso = (ms: number): string => new Date(ms).toISOString();
@@ -57,7 +54,7 @@ function loginRoute(keys: KeyRing): V2Route {
   };
 }
 
-function portalRoute(portalLink: PortalLink): V2Route {
+function portalRoute(portalLink: Portal['mintLink']): V2Route {
   return {
     method: 'POST',
     path: '/webhook-portal',
@@ -197,7 +194,7 @@ function nameWriteRoutes(deps: RouteDeps, type: NamedType): V2Route[] {
 export function v2Routes(deps: RouteDeps): V2Route[] {
   return [
     loginRoute(deps.keys),
-    ...(deps.portalLink ? [portalRoute(deps.portalLink)] : []),
+    portalRoute(deps.portalLink),
     ...resourceTypes().flatMap((type) => readRoutes(deps, type)),
     {
       method: 'GET',

@@ -1,7 +1,5 @@
 import { request } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { silentLogger } from '../../../src/lib/log.ts';
-import { startRelayServer } from '../../../src/reference/relay/server.ts';
 import { type PortalBench, startPortal } from './support.ts';
 
 const MINUTE = 60_000;
@@ -150,14 +148,6 @@ describe('the server', () => {
     expect(await status(`[::1]:${port}`)).toBe(200);
     expect(await status(`rebound.example:${port}`)).toBe(421);
     expect(await status('127.0.0.1.nip.example')).toBe(421);
-  });
-
-  it('does not listen to the world unless hosts are named', async () => {
-    const { relay, portal } = await startPortal();
-    const rest = { relay, portal, port: 0, log: silentLogger(), authToken: 'x' };
-    await expect(startRelayServer({ ...rest, host: '0.0.0.0' })).rejects.toThrow('must not listen');
-    const named = await startRelayServer({ ...rest, host: '0.0.0.0', hosts: ['relay.example'] });
-    await named.close();
   });
 
   it('sends the headers that keep a page to itself', async () => {

@@ -32,7 +32,6 @@ export async function startPortal(): Promise<PortalBench> {
     port: 0,
     log: silentLogger(),
     authToken: 'testsk_relay',
-    app: { uid: 'acme', name: 'Acme Fashion' },
   });
   onTestFinished(close);
   return { ...bench, portal, wall, url, refused };

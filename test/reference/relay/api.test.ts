@@ -10,7 +10,7 @@ import { answering } from './receiver.ts';
 import { type Bench, DELIVERY, startBench } from './support.ts';
 
 const TOKEN = 'testsk_relay';
-const APP = 'acme';
+const APP = 'reference';
 
 interface ApiBench extends Bench {
   readonly svix: Svix;
@@ -26,7 +26,6 @@ async function startApi(): Promise<ApiBench> {
     port: 0,
     log: silentLogger(),
     authToken: TOKEN,
-    app: { uid: APP, name: 'Acme' },
   });
   onTestFinished(() => server.close());
   return { ...bench, url: server.url, svix: new Svix(TOKEN, { serverUrl: server.url }) };
@@ -167,8 +166,8 @@ describe('the official client', () => {
 
   it('finds the one application, the event types and a portal link', async () => {
     const { svix } = await startApi();
-    const app = await svix.application.getOrCreate({ name: 'Acme', uid: APP });
-    expect(app.id).toBe('app_acme');
+    const app = await svix.application.getOrCreate({ name: 'Reference service', uid: APP });
+    expect(app.id).toBe('app_reference');
     expect((await svix.application.get(app.id)).uid).toBe(APP);
     expect(await refusal(svix.application.get('other'))).toMatchObject({ code: 404 });
     const types = await svix.eventType.list({ limit: 250 });

@@ -55,5 +55,5 @@ ${select('endpoint', 'Endpoint', [['', 'All endpoints'], ...targets], query.get(
 ${select('status', 'Result', results, query.get('status') ?? '')}
 <button>Filter</button></form>
 ${attemptTable(page.data, endpoints)}
-${pager('/portal/attempts', query, page, page.done)}`;
+${pager('/portal/attempts', query, page)}`;
 }

@@ -1,10 +1,8 @@
 /** What all pages of the portal share. */
 import { type Html, type HtmlValue, html } from '../../../lib/html.ts';
-import type { DeliveryStatus } from '../../relay/model.ts';
+import type { DeliveryStatus, Page } from '../../relay/model.ts';
 
 export interface PageFrame {
-  /** The customer. */
-  readonly name: string;
   readonly title: string;
   /** The path of the navigation entry that the page belongs to. */
   readonly section: string;
@@ -51,7 +49,7 @@ export function portalPage(frame: PageFrame, content: HtmlValue): Html {
     html`<a class="skip button" href="#main">Skip to content</a>
 ${BANNER}
 <header class="top">
-<strong>Webhook portal <span>· ${frame.name}</span></strong>
+<strong>Webhook portal <span>· Reference service</span></strong>
 <nav aria-label="Portal">${SECTIONS.map(entry)}</nav>
 <form method="post" action="/portal/sign-out"><button class="small">Sign out</button></form>
 </header>
@@ -95,7 +93,7 @@ export function answerBadge(status: number): Html {
   return html`<span class="badge ${tone}">HTTP ${status}</span>`;
 }
 
-/** A select whose first choice is the value of `chosen`, if it is one. */
+/** A select; what is chosen at first is `chosen`, else the first choice. */
 export function select(
   name: string,
   label: string,
@@ -122,8 +120,7 @@ export const WINDOWS = [
 export function pager(
   path: string,
   query: URLSearchParams,
-  page: { readonly iterator: string | null; readonly prevIterator: string | null },
-  done: boolean,
+  page: Pick<Page<unknown>, 'iterator' | 'prevIterator' | 'done'>,
 ): Html {
   const iterator = query.get('iterator');
   const backwards = iterator?.startsWith('-') ?? false;
@@ -132,8 +129,8 @@ export function pager(
     params.set('iterator', to);
     return html`<a href="${path}?${params.toString()}">${label}</a>`;
   };
-  const newer = backwards ? !done : iterator !== null;
-  const older = backwards || !done;
+  const newer = backwards ? !page.done : iterator !== null;
+  const older = backwards || !page.done;
   return html`<nav class="pager" aria-label="Pages">
 ${newer && page.prevIterator && link(page.prevIterator, '← Newer')}
 ${older && page.iterator && link(page.iterator, 'Older →')}

@@ -55,7 +55,7 @@ export function messagesPage(
 <p class="lead">Every event that the service handed to the relay, newest first.</p>
 ${filters(endpoints, query)}
 <div class="table">${page.data.length > 0 ? table : none}</div>
-${pager('/portal/messages', query, page, page.done)}`;
+${pager('/portal/messages', query, page)}`;
 }
 
 export interface MessageView {

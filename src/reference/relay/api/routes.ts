@@ -12,19 +12,13 @@ import type { Relay } from '../relay.ts';
 import { endpointRoutes } from './endpoint-routes.ts';
 import { applicationBody, pageQuery } from './inputs.ts';
 import { messageRoutes } from './message-routes.ts';
-import { applicationOut, eventTypeOut, pageOfList } from './shapes.ts';
+import { CUSTOMER, eventTypeOut, pageOfList } from './shapes.ts';
 
 export interface ApiOptions {
   readonly relay: Relay;
-  /** The one customer of this relay. */
-  readonly app: { readonly uid: string; readonly name: string };
   readonly authToken: string;
   /** A fresh portal link, for `app-portal-access`. */
   readonly mintLink: () => { readonly url: string };
-}
-
-function notFound(): RefusedError {
-  return new RefusedError('relay.app_unknown', 'there is no such application');
 }
 
 function sameText(a: string, b: string): boolean {
@@ -60,7 +54,6 @@ function answerError(error: unknown, _request: FastifyRequest, reply: FastifyRep
 /** Installs the API below `/api/v1`. */
 export function apiRoutes(app: FastifyInstance, options: ApiOptions): void {
   const { relay } = options;
-  const customer = applicationOut(options.app);
   app.setErrorHandler(answerError);
   app.setNotFoundHandler((_request, reply) =>
     reply.code(404).send({ code: 'not_found', detail: 'there is no such path' }),
@@ -71,15 +64,15 @@ export function apiRoutes(app: FastifyInstance, options: ApiOptions): void {
   });
   app.get('/health', (_request, reply) => reply.code(204).send());
   app.get('/app', (request) =>
-    pageOfList([customer], ({ id }) => id, pageQuery.parse(request.query)),
+    pageOfList([CUSTOMER], ({ id }) => id, pageQuery.parse(request.query)),
   );
   app.post('/app', (request, reply) => {
     // There is one customer; whoever asks for it by name or uid gets it, nobody gets another.
     const { uid, name } = applicationBody.parse(request.body);
-    if ((uid ?? name) !== customer.uid && name !== customer.name) {
-      throw new RefusedError('relay.one_app', `this relay has one application: ${customer.uid}`);
+    if ((uid ?? name) !== CUSTOMER.uid && name !== CUSTOMER.name) {
+      throw new RefusedError('relay.one_app', `this relay has one application: ${CUSTOMER.uid}`);
     }
-    return reply.send(customer);
+    return reply.send(CUSTOMER);
   });
   app.get('/event-type', (request) => {
     const page = pageOfList(EVENT_TYPES, ({ name }) => name, pageQuery.parse(request.query));
@@ -90,12 +83,12 @@ export function apiRoutes(app: FastifyInstance, options: ApiOptions): void {
     return { url, token: new URL(url).hash.replace('#key=', '') };
   });
   app.addHook<{ Params: { app?: string } }>('preHandler', async ({ params }) => {
-    if (params.app === undefined || params.app === customer.id || params.app === customer.uid) {
+    if (params.app === undefined || params.app === CUSTOMER.id || params.app === CUSTOMER.uid) {
       return;
     }
-    throw notFound();
+    throw new RefusedError('relay.app_unknown', 'there is no such application');
   });
-  app.get('/app/:app', () => customer);
+  app.get('/app/:app', () => CUSTOMER);
   endpointRoutes(app, relay);
   messageRoutes(app, relay);
 }

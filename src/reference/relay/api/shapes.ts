@@ -22,17 +22,16 @@ function statusOf(status: DeliveryStatus): { status: number; statusText: string 
   return { status: STATUS_CODES[status], statusText: STATUS_TEXTS[status] };
 }
 
-export function applicationOut(app: { readonly uid: string; readonly name: string }) {
-  return {
-    id: `app_${app.uid}`,
-    uid: app.uid,
-    name: app.name,
-    throttleRate: null,
-    metadata: {},
-    createdAt: CATALOGUE_SINCE,
-    updatedAt: CATALOGUE_SINCE,
-  };
-}
+/** The one customer of this relay, an application in Svix' words. */
+export const CUSTOMER = {
+  id: 'app_reference',
+  uid: 'reference',
+  name: 'Reference service',
+  throttleRate: null,
+  metadata: {},
+  createdAt: CATALOGUE_SINCE,
+  updatedAt: CATALOGUE_SINCE,
+};
 
 export function endpointOut(endpoint: Endpoint) {
   return {
