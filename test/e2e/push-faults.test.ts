@@ -148,7 +148,7 @@ describe('a push', () => {
     await until('the push to arrive', () => reference.edge.journal.list(POSTS).at(0));
     const [delivery] = book.deliveries.all;
     if (!delivery) throw new Error('no delivery');
-    expect(trade.moveDelivery(delivery, 'rejected', 'client')).toBe('moved');
+    expect(trade.moveDelivery(delivery, 'rejected')).toBe('moved');
     const [push] = await endedPushes(house, 1);
     expect(push).toMatchObject({ state: 'refused', attempts: 1 });
     expect(push?.last_error).toBe('decided elsewhere: it was pending and is now rejected');
@@ -167,7 +167,7 @@ describe('a push', () => {
     const { reference, daemon } = house;
     const { book, trade } = reference.world;
     const undo = (delivery: (typeof book.deliveries.all)[number]) => {
-      trade.moveDelivery(delivery, 'pending', 'client');
+      trade.moveDelivery(delivery, 'pending');
     };
     placeOrders(reference, 1);
     const [delivery] = await until('the accept', () => {

@@ -372,7 +372,7 @@ describe('the status of a refund', () => {
       orderRefundId: refund?.orderRefundId,
       nextAction: `nothing: the service confirmed it as refund ${refund?.orderRefundId}`,
     });
-    if (refund) trade.moveRefund(refund, 'pending', 'client');
+    if (refund) trade.moveRefund(refund, 'pending');
     const stale = { ...body, status: 'rejected', expectedStatus: 'accepted' };
     const refused = await house.until(await house.put('refund_status', 'S-2', stale), 'refused');
     expect(refused.lastError).toBe('decided elsewhere: it was accepted and is now pending');

@@ -67,7 +67,7 @@ function orderRoutes({ book, trade }: World): ControlRoute[] {
       summary: 'Cancel this delivery, as the service itself does',
       run(call) {
         const one = delivery(call);
-        const moved = trade.moveDelivery(one, 'canceled', 'service');
+        const moved = trade.moveDelivery(one, 'canceled');
         refuse(moved !== 'moved', `The delivery is ${one.shippedAt ? 'shipped' : one.status}`);
         return shown(one.orderDeliveryId);
       },
@@ -96,7 +96,7 @@ function refundRoutes({ book, trade }: World): ControlRoute[] {
       run(call) {
         read(NOTHING, call.body);
         const refund = found(book.refunds.get(idOf(call)), 'Refund');
-        const moved = trade.moveRefund(refund, 'canceled', 'service');
+        const moved = trade.moveRefund(refund, 'canceled');
         refuse(moved !== 'moved', `The refund is ${refund.status}`);
         return refundShape(found(book.orders.get(refund.orderId), 'Order'), refund);
       },

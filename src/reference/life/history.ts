@@ -21,12 +21,12 @@ function complete(trade: Trade, order: Order, setTime: (ms: number) => void, at:
   setTime(at + PACKED_AFTER_MS);
   const delivery = trade.packAll(order);
   if (!delivery) return;
-  trade.moveDelivery(delivery, 'accepted', 'client');
+  trade.moveDelivery(delivery, 'accepted');
   setTime(at + SHIPPED_AFTER_MS);
   trade.ship(delivery);
   if (order.orderId % RETURNED_SHARE !== 0) return;
   const refund = trade.returnDelivery(delivery);
-  if (refund) trade.moveRefund(refund, 'accepted', 'client');
+  if (refund) trade.moveRefund(refund, 'accepted');
 }
 
 /** Fills the book of a new world; what is still to be packed goes on its agenda. */

@@ -76,7 +76,7 @@ function run(deps: LifeDeps, task: Task): void {
     }
     case 'cancel': {
       const delivery = book.deliveries.get(task.orderDeliveryId);
-      if (delivery?.status === 'pending') trade.moveDelivery(delivery, 'canceled', 'service');
+      if (delivery?.status === 'pending') trade.moveDelivery(delivery, 'canceled');
       return;
     }
     case 'return': {

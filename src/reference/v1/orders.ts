@@ -177,7 +177,7 @@ function deliveryRoutes(deps: OrderDeps): Route[] {
         const order = findOrder(deps, key, params.orderId);
         const delivery = findDelivery(deps, order, params.orderDeliveryId);
         const before = delivery.status;
-        if (trade.moveDelivery(delivery, body.status, 'client') === 'conflict') {
+        if (trade.moveDelivery(delivery, body.status) === 'conflict') {
           const why = delivery.shippedAt === undefined ? before : 'shipped';
           throw new V1Error(409, `Delivery ${delivery.orderDeliveryId} is ${why}`);
         }

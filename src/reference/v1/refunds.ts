@@ -101,7 +101,7 @@ function refundRoutes(deps: OrderDeps): Route[] {
         const order = findOrder(deps, key, params.orderId);
         const refund = find(order, params.orderRefundId);
         const before = refund.status;
-        if (trade.moveRefund(refund, body.status, 'client') === 'conflict') {
+        if (trade.moveRefund(refund, body.status) === 'conflict') {
           throw new V1Error(409, `Refund ${refund.orderRefundId} is ${before}`);
         }
         return { data: refundShape(order, refund) };

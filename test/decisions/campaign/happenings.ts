@@ -51,10 +51,10 @@ async function thinkBetter(life: Life, delivery: Delivery): Promise<void> {
   const { orderDeliveryId: id } = delivery;
   const acts = truth.acts(id);
   const before = acts.length;
-  truth.outside(() => trade.moveDelivery(delivery, 'accepted', 'client'));
+  truth.outside(() => trade.moveDelivery(delivery, 'accepted'));
   await clock.runUntil(clock.now() + random.int(0, 20_000));
   const seen = await isSeen(life, id);
-  truth.outside(() => trade.moveDelivery(delivery, 'pending', 'client'));
+  truth.outside(() => trade.moveDelivery(delivery, 'pending'));
   if (!seen) acts.splice(before, 2);
 }
 
@@ -68,7 +68,7 @@ async function actAtService(life: Life, delivery = someDelivery(life)): Promise<
   }
   const wanted = random.chance(0.7) ? 'accepted' : 'rejected';
   const to = delivery.status === 'accepted' ? 'pending' : wanted;
-  truth.outside(() => trade.moveDelivery(delivery, to, 'client'));
+  truth.outside(() => trade.moveDelivery(delivery, to));
 }
 
 type Words = readonly [action: Act['action'], ...words: string[]];

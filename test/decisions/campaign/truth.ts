@@ -61,10 +61,10 @@ export class Truth {
     this.#world = world;
     this.#now = now;
     const move = world.trade.moveDelivery;
-    world.trade.moveDelivery = (delivery, to, by) => {
+    world.trade.moveDelivery = (delivery, to) => {
       const from = delivery.status;
-      const moved = move(delivery, to, by);
-      const isOurs = !this.#isOutside && by === 'client';
+      const moved = move(delivery, to);
+      const isOurs = !this.#isOutside && to !== 'canceled';
       if (moved === 'moved') this.#note(delivery, from, isOurs);
       if (moved === 'conflict' && isOurs) this.conflicts += 1;
       return moved;

@@ -54,7 +54,7 @@ const decide: Shake = ({ world: { book, trade } }, random) => {
   const delivery = random.pick(book.deliveries.all);
   const to = random.pick(['accepted', 'rejected', 'pending', 'canceled', 'ship'] as const);
   if (to === 'ship') trade.ship(delivery);
-  else trade.moveDelivery(delivery, to, to === 'canceled' ? 'service' : 'client');
+  else trade.moveDelivery(delivery, to);
 };
 
 const refund: Shake = ({ world: { book, trade } }, random) => {
@@ -67,7 +67,7 @@ const refund: Shake = ({ world: { book, trade } }, random) => {
   if (end <= 2) trade.confirmRefund(pending);
   if (end === 3) trade.dropRefund(pending);
   const old = book.refunds.all.at(random.int(0, 30));
-  if (old) trade.moveRefund(old, random.pick(['accepted', 'rejected', 'pending']), 'client');
+  if (old) trade.moveRefund(old, random.pick(['accepted', 'rejected', 'pending']));
 };
 
 const rename: Shake = ({ pdm }, random, gone) => {

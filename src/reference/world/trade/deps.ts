@@ -1,4 +1,4 @@
-/** What every action of trade needs, and what it answers with. */
+/** What every action of trade needs, and what its events refer to. */
 import type { Clock } from '../../../lib/clock.ts';
 import type { JsonObject } from '../../../lib/json.ts';
 import type { CurrentKnobs } from '../../control/knobs.ts';
@@ -17,9 +17,6 @@ export interface TradeDeps {
   readonly clock: Pick<Clock, 'now'>;
   readonly knobs: CurrentKnobs;
 }
-
-/** `same` changed nothing; `conflict` is forbidden by the state. */
-export type Moved = 'moved' | 'same' | 'conflict';
 
 /** The name of this system, as in `https://{systemKey}.{domain}`. */
 const SYSTEM_KEY = 'reference';

@@ -3,7 +3,7 @@
  * back by the customer. A refund is accepted or rejected like a delivery.
  */
 import { hashAt } from '../catalog/hash.ts';
-import { type Moved, referencesOf, type TradeDeps } from './deps.ts';
+import { referencesOf, type TradeDeps } from './deps.ts';
 import type {
   DecisionStatus,
   Delivery,
@@ -13,7 +13,7 @@ import type {
   RefundLine,
 } from './orders.ts';
 import { refundShape } from './shapes.ts';
-import { judgeMove } from './transitions.ts';
+import { judgeMove, type Moved } from './transitions.ts';
 
 export type PendingRefundInput = Pick<PendingRefund, 'lines' | 'comment'> & {
   readonly reference: string;
@@ -109,16 +109,11 @@ export function returnDelivery(deps: TradeDeps, delivery: Delivery): Refund | un
   ]);
 }
 
-export function moveRefund(
-  deps: TradeDeps,
-  refund: Refund,
-  to: DecisionStatus,
-  by: 'client' | 'service',
-): Moved {
+export function moveRefund(deps: TradeDeps, refund: Refund, to: DecisionStatus): Moved {
   const { rejectFromAccepted } = deps.knobs().orders;
   const order = deps.book.orders.get(refund.orderId);
   const { status: from } = refund;
-  const verdict = judgeMove({ from, to, by, shipped: false, rejectFromAccepted });
+  const verdict = judgeMove({ from, to, shipped: false, rejectFromAccepted });
   if (verdict !== 'moved' || !order) return verdict;
   refund.status = to;
   // Goods go back on the shelf on acceptance, and off it again when that is taken back.

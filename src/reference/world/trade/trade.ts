@@ -6,7 +6,7 @@
 import type { ShippingAddress } from '../accounts.ts';
 import { hashAt } from '../catalog/hash.ts';
 import type { Currency } from '../catalog/words.ts';
-import { type Moved, referencesOf, type TradeDeps } from './deps.ts';
+import { referencesOf, type TradeDeps } from './deps.ts';
 import type {
   DecisionStatus,
   Delivery,
@@ -26,7 +26,7 @@ import {
   returnDelivery,
 } from './refunds.ts';
 import { deliveryShape, orderShape } from './shapes.ts';
-import { judgeMove } from './transitions.ts';
+import { judgeMove, type Moved } from './transitions.ts';
 
 export interface NewOrder {
   readonly reference: string;
@@ -81,15 +81,14 @@ export function createTrade(deps: TradeDeps) {
     packAll: (order: Order): Delivery | undefined => pack(deps, order, remaining(order)),
     /** Packs as a warehouse does by itself: sometimes one half now and the rest later. */
     packSome: (order: Order): Delivery | undefined => packSome(deps, order),
-    moveDelivery: (delivery: Delivery, to: DecisionStatus, by: 'client' | 'service'): Moved =>
-      moveDelivery(deps, delivery, to, by),
+    moveDelivery: (delivery: Delivery, to: DecisionStatus): Moved =>
+      moveDelivery(deps, delivery, to),
     ship: (delivery: Delivery): boolean => ship(deps, delivery),
     askRefund: (order: Order, input: PendingRefundInput) => askRefund(deps, order, input),
     confirmRefund: (pending: PendingRefund) => confirmRefund(deps, pending),
     dropRefund,
     returnDelivery: (delivery: Delivery) => returnDelivery(deps, delivery),
-    moveRefund: (refund: Refund, to: DecisionStatus, by: 'client' | 'service'): Moved =>
-      moveRefund(deps, refund, to, by),
+    moveRefund: (refund: Refund, to: DecisionStatus): Moved => moveRefund(deps, refund, to),
   };
 }
 
@@ -168,19 +167,13 @@ function pack(deps: TradeDeps, order: Order, lines: readonly DeliveryLine[]): De
   return delivery;
 }
 
-function moveDelivery(
-  deps: TradeDeps,
-  delivery: Delivery,
-  to: DecisionStatus,
-  by: 'client' | 'service',
-): Moved {
+function moveDelivery(deps: TradeDeps, delivery: Delivery, to: DecisionStatus): Moved {
   const { book, clock, agenda } = deps;
   const { life, orders } = deps.knobs();
   const order = book.orders.get(delivery.orderId);
   const verdict = judgeMove({
     from: delivery.status,
     to,
-    by,
     shipped: delivery.shippedAt !== undefined,
     rejectFromAccepted: orders.rejectFromAccepted,
   });
