@@ -7,9 +7,12 @@ import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { CurrentKnobs } from './control/knobs.ts';
 
+/** Carries the token of a log-in, on V1 and V2. */
+export const TOKEN_HEADER = 'x-service-authorization';
+
 export interface Key {
   readonly name: string;
-  readonly kind: 'plain' | 'b2b';
+  /** Of b2b keys alone. */
   readonly detailedPricing: boolean;
   readonly readOnly: boolean;
   readonly webhooks: boolean;
@@ -62,7 +65,6 @@ function createHolders({ knobs, secrets }: KeyRingDeps): Holder[] {
   return knobs().keys.map((knob, index) => ({
     key: {
       name: knob.name,
-      kind: knob.kind,
       detailedPricing: knob.kind === 'b2b' && knob.detailedPricing,
       readOnly: knob.readOnly,
       webhooks: knob.webhooks,

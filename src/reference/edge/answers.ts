@@ -1,25 +1,25 @@
 /** Answers the edge gives in place of a route, in the error shape of the API that was asked. */
 import { STATUS_CODES } from 'node:http';
+import { errorBody, JSON_TYPE, V1Error } from '../v1/answer.ts';
+import { errorsDocument, V2_MEDIA_TYPE } from '../v2/problem.ts';
 
 export interface EdgeAnswer {
   readonly status: number;
   readonly contentType: string;
   readonly body: string;
+  /** Seconds, for the header. */
+  readonly retryAfter?: number | null;
 }
-
-const V2_MEDIA_TYPE = 'application/vnd.api+json';
 
 /** The V1 envelope or the JSON:API errors document. */
 export function errorAnswer(path: string, status: number, detail: string): EdgeAnswer {
   if (path.startsWith('/api/v2')) {
-    const title = STATUS_CODES[status] ?? 'Error';
-    const code = title.toLowerCase().replaceAll(/[^a-z]+/g, '_');
-    const error = { status: String(status), code, title, detail };
-    return { status, contentType: V2_MEDIA_TYPE, body: JSON.stringify({ errors: [error] }) };
+    const code = (STATUS_CODES[status] ?? 'Error').toLowerCase().replaceAll(/[^a-z]+/g, '_');
+    const document = errorsDocument([{ status, code, detail }]);
+    return { status, contentType: V2_MEDIA_TYPE, body: JSON.stringify(document) };
   }
-  const problem = status === 422 ? { invalid_data: [detail] } : { data: {} };
-  const body = JSON.stringify({ status, message: detail, ...problem });
-  return { status, contentType: 'application/json; charset=utf-8', body };
+  const error = new V1Error(status, detail, status === 422 ? { invalidData: [detail] } : {});
+  return { status, contentType: JSON_TYPE, body: JSON.stringify(errorBody(error)) };
 }
 
 /** What a broken gateway says instead of the service. */
@@ -27,7 +27,7 @@ export function gatewayAnswer(status: number, body: 'html' | 'json' | 'none'): E
   const title = STATUS_CODES[status] ?? 'Server Error';
   if (body === 'json') {
     const text = JSON.stringify({ error: title });
-    return { status, contentType: 'application/json; charset=utf-8', body: text };
+    return { status, contentType: JSON_TYPE, body: text };
   }
   const page =
     `<html>\r\n<head><title>${status} ${title}</title></head>\r\n<body>\r\n` +

@@ -2,11 +2,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isJsonObject, tryParseJson } from '../../lib/json.ts';
 import type { Knobs } from '../control/knobs.ts';
+import { TOKEN_HEADER } from '../keys.ts';
 
 type Deviations = Knobs['deviations'];
 type Members = Record<string, unknown>;
 
-const TOKEN_HEADER = 'x-service-authorization';
 const SOME_PRICING = {
   currency: 'EUR',
   wspPriceOriginal: 100,
@@ -36,6 +36,8 @@ function asArray(included: Members): unknown[] {
 }
 
 function v2Body(path: string, d: Deviations, body: Members): Members {
+  const isLogin = path === '/api/v2/auth/login';
+  if (d.v2TokenFlat && isLogin && isJsonObject(body.data)) return body.data;
   const { included, meta, ...rest } = body;
   const out: Members = { ...rest };
   if (isJsonObject(rest.links) && d.prevOnFirstPage) out.links = firstPageLinks(rest.links);
@@ -43,8 +45,7 @@ function v2Body(path: string, d: Deviations, body: Members): Members {
     out.included = d.includedArray && isJsonObject(included) ? asArray(included) : included;
   }
   if (meta !== undefined && !d.pageTokenMissing) out.meta = meta;
-  const isLogin = path === '/api/v2/auth/login' && isJsonObject(body.data);
-  return d.v2TokenFlat && isLogin && isJsonObject(body.data) ? body.data : out;
+  return out;
 }
 
 function v1Data(path: string, query: string, d: Deviations, data: Members): Members {

@@ -24,7 +24,7 @@ import { judgeBody, judgeRequest, judgeStatus } from './strict.ts';
 export interface EdgeDeps {
   readonly clock: Clock;
   readonly knobs: CurrentKnobs;
-  /** Name of the key that the request carries, as far as it can be known now. */
+  /** Name of the key that the request carries. */
   readonly keyOf: (request: FastifyRequest) => string | undefined;
 }
 
@@ -69,16 +69,25 @@ function cutConnection(request: FastifyRequest, reply: FastifyReply): void {
   request.raw.socket.resetAndDestroy();
 }
 
-function send(reply: FastifyReply, answer: EdgeAnswer, retryAfter?: number | null): void {
+function announce(reply: FastifyReply, { status, contentType, retryAfter }: EdgeAnswer): void {
   if (typeof retryAfter === 'number') reply.header('retry-after', String(retryAfter));
+  reply.code(status).type(contentType).removeHeader('content-length');
+}
+
+function send(reply: FastifyReply, answer: EdgeAnswer): void {
+  announce(reply, answer);
   // As bytes: to a text the server would add a charset, which JSON:API forbids.
-  void reply.code(answer.status).type(answer.contentType).send(Buffer.from(answer.body));
+  void reply.send(Buffer.from(answer.body));
+}
+
+function tooMany(path: string, retryAfter: number | null): EdgeAnswer {
+  return { ...errorAnswer(path, 429, 'Too many requests'), retryAfter };
 }
 
 /** The answer a fault gives in place of the route's, if it is of that kind. */
 function replacement(path: string, fault: Fault): EdgeAnswer | undefined {
   if (fault.kind === 'serverError') return gatewayAnswer(fault.status, fault.body);
-  if (fault.kind === 'tooMany') return errorAnswer(path, 429, 'Too many requests');
+  if (fault.kind === 'tooMany') return tooMany(path, fault.retryAfter);
   if (fault.kind === 'unauthorized') return errorAnswer(path, 401, 'The token is not valid');
   return undefined;
 }
@@ -113,10 +122,7 @@ async function seeOut(
       const answer = replacement(passage.entry.path, fault);
       if (!answer) continue;
       if (out instanceof Readable) out.destroy();
-      if (fault.kind === 'tooMany' && fault.retryAfter !== null) {
-        reply.header('retry-after', String(fault.retryAfter));
-      }
-      reply.code(answer.status).type(answer.contentType).removeHeader('content-length');
+      announce(reply, answer);
       out = answer.body;
     }
   }
@@ -139,16 +145,14 @@ async function strikeBefore(
     }
     const answer = replacement(passage.entry.path, fault);
     if (!answer) continue;
-    send(reply, answer, fault.kind === 'tooMany' ? fault.retryAfter : undefined);
+    send(reply, answer);
     return true;
   }
   return false;
 }
 
 /** What the body told, also of a request whose answer never arrives. */
-function identify(deps: EdgeDeps, entry: JournalEntry, request: FastifyRequest): void {
-  const { body } = request;
-  entry.keyId ??= deps.keyOf(request) ?? null;
+function identify(entry: JournalEntry, { body }: FastifyRequest): void {
   if (isJsonObject(body) && typeof body.reference === 'string') entry.reference = body.reference;
 }
 
@@ -168,7 +172,7 @@ async function leave(
   reply: FastifyReply,
   payload: unknown,
 ): Promise<unknown> {
-  identify(deps, passage.entry, request);
+  identify(passage.entry, request);
   const out = isBody(payload) ? await seeOut(deps, passage, reply, payload) : payload;
   const cut = passage.strikes.some(({ fault: f }) => f.kind === 'reset' && f.moment === 'after');
   if (cut) cutConnection(request, reply);
@@ -192,8 +196,7 @@ export function createEdge(deps: EdgeDeps): Edge {
     entry.keyId = key ?? null;
     const wait = rates.take(key ?? request.ip, deps.knobs().rates.perSecond);
     const breach = deps.knobs().strict ? judgeRequest(entry) : undefined;
-    const slow = wait > 0 ? errorAnswer(path, 429, 'Too many requests') : undefined;
-    const refused = breach ?? slow;
+    const refused = breach ?? (wait > 0 ? tooMany(path, wait) : undefined);
     const passage: Passage = {
       entry,
       arrivedAt: deps.clock.monotonic(),
@@ -202,7 +205,7 @@ export function createEdge(deps: EdgeDeps): Edge {
     entry.faults.push(...passage.strikes.map(({ fault }) => nameOf(fault)));
     passages.set(request, passage);
     if (!refused) return strikeBefore(deps, passage, request, reply);
-    send(reply, refused, refused === slow ? wait : undefined);
+    send(reply, refused);
     return true;
   };
 

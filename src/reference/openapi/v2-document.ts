@@ -2,11 +2,11 @@
 import { z } from 'zod';
 import { createDocument, type ZodOpenApiPathsObject } from 'zod-openapi';
 import { filtersOf, kindOf, type ResourceType, resourceTypes } from '../v2/pdm/resources.ts';
+import { V2_MEDIA_TYPE } from '../v2/problem.ts';
 import type { V2Route } from '../v2/route.ts';
 import { errorsSchema } from '../v2/schemas.ts';
 import { LICENSE, operationId, TOKEN_SECURITY, templatedPath } from './operation.ts';
 
-const MEDIA_TYPE = 'application/vnd.api+json';
 const ERRORS = {
   400: 'A parameter is unknown or wrong, or changed while paging',
   401: 'Missing, unknown or expired token',
@@ -21,7 +21,7 @@ function errorAnswers() {
   return Object.fromEntries(
     Object.entries(ERRORS).map(([status, description]) => [
       status,
-      { description, content: { [MEDIA_TYPE]: { schema: errorsSchema } } },
+      { description, content: { [V2_MEDIA_TYPE]: { schema: errorsSchema } } },
     ]),
   );
 }
@@ -63,12 +63,12 @@ function operation(route: V2Route) {
     security: route.access === 'open' ? [] : [{ token: [] }],
     requestParams: { ...id, ...(query ? { query } : {}) },
     ...(body
-      ? { requestBody: { required: true, content: { [MEDIA_TYPE]: { schema: body } } } }
+      ? { requestBody: { required: true, content: { [V2_MEDIA_TYPE]: { schema: body } } } }
       : {}),
     responses: {
       [String(route.status)]: {
         description: answer ? 'As asked' : 'Done',
-        ...(answer ? { content: { [MEDIA_TYPE]: { schema: answer } } } : {}),
+        ...(answer ? { content: { [V2_MEDIA_TYPE]: { schema: answer } } } : {}),
       },
       ...errorAnswers(),
     },

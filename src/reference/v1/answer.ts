@@ -1,6 +1,8 @@
 /** V1's envelope, and errors as the wire contract lists them (section 2). */
 import type { JsonObject } from '../../lib/json.ts';
 
+export const JSON_TYPE = 'application/json; charset=utf-8';
+
 /** Thrown by a handler to answer with an error envelope. */
 export class V1Error extends Error {
   override readonly name = 'V1Error';

@@ -28,7 +28,7 @@ export interface Route {
   readonly params: z.ZodObject;
   readonly query: z.ZodObject;
   readonly body: z.ZodType | undefined;
-  run(call: RawCall): Answer | Promise<Answer>;
+  run(call: RawCall): Answer;
 }
 
 interface Call<P, Q, B> {
@@ -48,13 +48,12 @@ interface Spec<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
-  handle(call: Call<z.output<P>, z.output<Q>, z.output<B>>): Answer | Promise<Answer>;
+  readonly handle: (call: Call<z.output<P>, z.output<Q>, z.output<B>>) => Answer;
 }
 
 /** Stands where a route is open and no key was shown. */
 const NOBODY: Key = {
   name: 'nobody',
-  kind: 'plain',
   detailedPricing: false,
   readOnly: true,
   webhooks: false,
@@ -83,23 +82,17 @@ export function defineRoute<
   Q extends z.ZodObject = z.ZodObject,
   B extends z.ZodType = z.ZodType,
 >(spec: Spec<P, Q, B>): Route {
-  const empty = z.object({});
-  const { params, query, body } = spec;
-  const { method, path, access, summary, successor } = spec;
+  const { handle, params = z.object({}), query = z.object({}), body, ...rest } = spec;
   return {
-    method,
-    path,
-    access,
-    summary,
-    ...(successor === undefined ? {} : { successor }),
-    params: params ?? empty,
-    query: query ?? empty,
+    ...rest,
+    params,
+    query,
     body,
     run(call) {
       const lines: string[] = [];
       const parsed = {
-        params: parsePart<z.ZodType>(params ?? empty, call.params, 'path', lines),
-        query: parsePart<z.ZodType>(query ?? empty, call.query, 'query', lines),
+        params: parsePart<z.ZodType>(params, call.params, 'path', lines),
+        query: parsePart<z.ZodType>(query, call.query, 'query', lines),
         body: body && parsePart<z.ZodType>(body, call.body, 'body', lines),
       };
       if (lines.length > 0) throw invalid(lines);
@@ -108,7 +101,7 @@ export function defineRoute<
         Call<z.output<P>, z.output<Q>, z.output<B>>,
         keyof typeof parsed
       >;
-      return spec.handle({ ...typed, key: call.key ?? NOBODY, headers: call.headers });
+      return handle({ ...typed, key: call.key ?? NOBODY, headers: call.headers });
     },
   };
 }

@@ -9,10 +9,10 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { z } from 'zod';
 import type { Clock } from '../../lib/clock.ts';
 import type { CurrentKnobs } from '../control/knobs.ts';
-import type { Key, KeyRing } from '../keys.ts';
+import { type Key, type KeyRing, TOKEN_HEADER } from '../keys.ts';
 import type { Portal } from '../portal/portal.ts';
 import type { World } from '../world/world.ts';
-import { type Answer, envelope, errorBody, V1Error } from './answer.ts';
+import { type Answer, envelope, errorBody, JSON_TYPE, V1Error } from './answer.ts';
 import { catalogRoutes } from './catalog.ts';
 import { loginRoute, portalRoute } from './login.ts';
 import { orderRoutes } from './orders.ts';
@@ -29,10 +29,8 @@ export interface V1Deps {
 }
 
 export const V1_PREFIX = '/api/v1';
-const TOKEN_HEADER = 'x-service-authorization';
 const READ_TOKEN_HEADER = 'x-service-readtoken';
 
-const JSON_TYPE = 'application/json; charset=utf-8';
 const pathParams = z.record(z.string(), z.string());
 const STREAM_BUFFER_BYTES = 1_048_576;
 
@@ -103,7 +101,7 @@ function register(app: FastifyInstance, route: Route, keys: KeyRing): void {
         reply.header('deprecation', 'true');
         reply.header('link', `<${V1_PREFIX}${successor}>; rel="successor-version"`);
       }
-      return send(reply, await route.run({ key, params, query, body, headers }));
+      return send(reply, route.run({ key, params, query, body, headers }));
     },
   });
 }

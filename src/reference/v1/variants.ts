@@ -65,7 +65,7 @@ interface Listed extends Shows, VariantFilter {
 /** Prices are in the currency of the key's account, with its discount where the key may see it. */
 function rowOptions(world: World, key: Key, query: Shows, season?: string): RowOptions {
   const account = key.account === undefined ? undefined : world.accounts.at(key.account);
-  const priced = query.detailedPricing && key.kind === 'b2b' && key.detailedPricing;
+  const priced = query.detailedPricing && key.detailedPricing;
   return {
     detailed: query.detailed,
     currency: account?.currency ?? 'EUR',

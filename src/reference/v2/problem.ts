@@ -1,6 +1,8 @@
 /** What V2 answers when it refuses: the members of one JSON:API error object. */
 import { STATUS_CODES } from 'node:http';
 
+export const V2_MEDIA_TYPE = 'application/vnd.api+json';
+
 interface ProblemSource {
   readonly parameter?: string;
   readonly pointer?: string;

@@ -1,11 +1,9 @@
 /** A route of V2. The table of routes is what the server registers and what is described. */
 import type { z } from 'zod';
-import type { Key } from '../keys.ts';
 import type { ResourceType } from './pdm/resources.ts';
 import type { Address } from './reads.ts';
 
 export interface V2Call {
-  readonly key: Key | undefined;
   readonly id: string;
   readonly address: Address;
   readonly body: unknown;
@@ -31,5 +29,5 @@ export interface V2Route {
   readonly body?: z.ZodType;
   readonly status: number;
   readonly answer?: z.ZodType;
-  run(call: V2Call): V2Answer | Promise<V2Answer>;
+  run(call: V2Call): V2Answer;
 }

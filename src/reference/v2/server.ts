@@ -6,21 +6,15 @@
  */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { tryParseJson } from '../../lib/json.ts';
-import type { Key, KeyRing } from '../keys.ts';
-import { errorsDocument, type Problem, ProblemError } from './problem.ts';
+import { type KeyRing, TOKEN_HEADER } from '../keys.ts';
+import { errorsDocument, type Problem, ProblemError, V2_MEDIA_TYPE } from './problem.ts';
 import type { V2Answer, V2Route } from './route.ts';
 import { type RouteDeps, v2Routes } from './routes.ts';
 
 export const V2_PREFIX = '/api/v2';
-const V2_MEDIA_TYPE = 'application/vnd.api+json';
-const TOKEN_HEADER = 'x-service-authorization';
 
-function authorize(
-  keys: KeyRing,
-  access: V2Route['access'],
-  request: FastifyRequest,
-): Key | undefined {
-  if (access === 'open') return undefined;
+function authorize(keys: KeyRing, access: V2Route['access'], request: FastifyRequest): void {
+  if (access === 'open') return;
   const token = request.headers[TOKEN_HEADER];
   const key = typeof token === 'string' ? keys.byToken(token) : undefined;
   if (!key) {
@@ -34,7 +28,6 @@ function authorize(
     const detail = 'Webhook access is not enabled for this key';
     throw new ProblemError({ status: 403, code: 'no_webhooks', detail });
   }
-  return key;
 }
 
 /** As bytes: to a text the server would add a charset, which JSON:API forbids. */
@@ -66,13 +59,13 @@ function register(app: FastifyInstance, route: V2Route, keys: KeyRing): void {
     method: route.method,
     url: route.path,
     async handler(request, reply) {
-      const key = authorize(keys, route.access, request);
+      authorize(keys, route.access, request);
       const url = URL.parse(request.url, `${request.protocol}://${request.host}`);
       const detail = 'The header Host is missing, or names no host';
       if (!url) throw new ProblemError({ status: 400, code: 'invalid_request', detail });
       const address = { base: url.origin + url.pathname, params: url.searchParams };
       const { params, body } = request;
-      return send(reply, await route.run({ key, id: params.id ?? '', address, body }));
+      return send(reply, route.run({ id: params.id ?? '', address, body }));
     },
   });
 }
