@@ -1,6 +1,7 @@
 /** What a case may use: requests to V1 and V2 with a token, time that passes, checks of shapes. */
 import type { z } from 'zod';
 import { isJsonObject, tryParseJson } from '../../src/lib/json.ts';
+import { V1_ANSWERS } from '../../src/reference/openapi/v1-answers.ts';
 import { Differs, demand } from './case.ts';
 
 export interface Account {
@@ -14,12 +15,14 @@ export interface Account {
   readonly priced?: boolean;
 }
 
+// biome-ignore lint/suspicious/noExplicitAny: answers of a stranger are probed freely
+export type Row = any;
+
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: answers of a stranger are probed freely
-  readonly body: any;
+  readonly body: Row;
 }
 
 interface Asked {
@@ -48,8 +51,10 @@ export interface Api {
   wait(ms: number): Promise<void>;
   /** Asks again every three seconds until there is an answer, for two minutes. */
   until<T>(ask: () => Promise<T | undefined>): Promise<T | undefined>;
-  /** The data of a V1 answer with status 200, checked. */
-  data(answer: Answer, schema: z.ZodType): unknown;
+  /** The data of a V1 answer with status 200, checked; `name` is method and path of its route. */
+  data(answer: Answer, name: string): Row;
+  /** The data of a GET of V1. */
+  read(path: string, name: string): Promise<Row>;
   /** Members that the contract does not name, found on the way. */
   readonly extras: Set<string>;
 }
@@ -149,6 +154,13 @@ export function createApi(account: Account, passing: Passing): Api {
     const { header, token } = await session(version);
     return ask(url, { ...asked, headers: { [header]: token } });
   };
+  const data: Api['data'] = (answer, name) => {
+    const schema = V1_ANSWERS[name];
+    if (!schema) throw new RangeError(`no answer of ${name}`);
+    demand(answer.status === 200, `status ${answer.status}: ${answer.text.slice(0, 200)}`);
+    checkShape(schema, answer.body?.data, extras);
+    return answer.body.data;
+  };
   return {
     account,
     extras,
@@ -157,11 +169,8 @@ export function createApi(account: Account, passing: Passing): Api {
     v1: (path, asked = {}) => send('v1', account.v1 + path, asked),
     v2: (path, asked = {}) => send('v2', (account.v2 ?? '') + path, asked),
     follow: (url) => send('v2', url, {}),
-    data(answer, schema) {
-      demand(answer.status === 200, `status ${answer.status}: ${answer.text.slice(0, 200)}`);
-      checkShape(schema, answer.body?.data, extras);
-      return answer.body.data;
-    },
+    data,
+    read: async (path, name) => data(await send('v1', account.v1 + path, {}), name),
     async until(attempt) {
       for (let turn = 0; turn < ASK_TIMES; turn += 1) {
         const found = await attempt();

@@ -1,30 +1,20 @@
 /** Sections 3 and 4 of the wire contract: reading orders and what belongs to them. */
-import { V1_ANSWERS } from '../../src/reference/openapi/v1-answers.ts';
-import type { Api } from './api.ts';
+import type { Api, Row } from './api.ts';
 import { type Case, define, demand, given } from './case.ts';
-
-// biome-ignore lint/suspicious/noExplicitAny: answers of a stranger are probed freely
-type Row = any;
 
 /** Orders that are looked at for one that has deliveries or refunds. */
 const ORDERS_MAX = 25;
 const PAGE_ORDERS = 50;
 
-async function read(api: Api, path: string, name: string): Promise<Row> {
-  const schema = V1_ANSWERS[name];
-  if (!schema) throw new RangeError(`no answer of ${name}`);
-  return api.data(await api.v1(path), schema);
-}
-
 async function orders(api: Api, query = ''): Promise<Row[]> {
-  return (await read(api, `/orders${query}`, 'GET /orders')).orders;
+  return (await api.read(`/orders${query}`, 'GET /orders')).orders;
 }
 
 /** The first record of its kind in the newest orders. */
 async function firstOf(api: Api, kind: 'deliveries' | 'refunds'): Promise<Row> {
   for (const { orderId } of (await orders(api)).slice(0, ORDERS_MAX)) {
     const path = `/orders/${orderId}/${kind}`;
-    const found = (await read(api, path, `GET /orders/:orderId/${kind}`))[kind][0];
+    const found = (await api.read(path, `GET /orders/:orderId/${kind}`))[kind][0];
     if (found) return found;
   }
   return given(undefined, `no ${kind} in its newest ${ORDERS_MAX} orders`);
@@ -59,7 +49,7 @@ const listCases: readonly Case[] = [
   }),
   define('v1-order', 'P', 'GET /orders/{orderId} gives the order of the list', async (api) => {
     const listed = given((await orders(api))[0], 'no order');
-    const one = await read(api, `/orders/${listed.orderId}`, 'GET /orders/:orderId');
+    const one = await api.read(`/orders/${listed.orderId}`, 'GET /orders/:orderId');
     demand(one.reference === listed.reference, `${one.reference} is not ${listed.reference}`);
   }),
 ];
@@ -68,19 +58,19 @@ const partCases: readonly Case[] = [
   define('v1-deliveries', 'P', 'deliveries in their whole shape', async (api) => {
     const { orderId, orderDeliveryId } = await firstOf(api, 'deliveries');
     const path = `/orders/${orderId}/deliveries/${orderDeliveryId}`;
-    const one = await read(api, path, 'GET /orders/:orderId/deliveries/:orderDeliveryId');
+    const one = await api.read(path, 'GET /orders/:orderId/deliveries/:orderDeliveryId');
     demand(one.orderDeliveryId === orderDeliveryId, `id ${one.orderDeliveryId}`);
   }),
   define('v1-refunds', 'P', 'refunds in their whole shape', async (api) => {
     const { orderId, orderRefundId } = await firstOf(api, 'refunds');
     const path = `/orders/${orderId}/refunds/${orderRefundId}`;
-    const one = await read(api, path, 'GET /orders/:orderId/refunds/:orderRefundId');
+    const one = await api.read(path, 'GET /orders/:orderId/refunds/:orderRefundId');
     demand(one.orderRefundId === orderRefundId, `id ${one.orderRefundId}`);
   }),
   define('v1-pending-refunds', 'C', 'pending refunds have a list', async (api) => {
     const { orderId } = given((await orders(api))[0], 'no order');
     const path = `/orders/${orderId}/pending-refunds`;
-    await read(api, path, 'GET /orders/:orderId/pending-refunds');
+    await api.read(path, 'GET /orders/:orderId/pending-refunds');
   }),
 ];
 

@@ -1,10 +1,6 @@
 /** Sections 3 and 4 of the wire contract: creating orders, deciding deliveries and refunds. */
-import { V1_ANSWERS } from '../../src/reference/openapi/v1-answers.ts';
-import type { Answer, Api } from './api.ts';
+import type { Answer, Api, Row } from './api.ts';
 import { type Case, define, demand, given } from './case.ts';
-
-// biome-ignore lint/suspicious/noExplicitAny: answers of a stranger are probed freely
-type Row = any;
 
 interface Line {
   readonly barcode: string;
@@ -21,15 +17,9 @@ function reference(): string {
   return `conformance-${Date.now()}-${serial}`;
 }
 
-async function read(api: Api, path: string, name: string): Promise<Row> {
-  const schema = V1_ANSWERS[name];
-  if (!schema) throw new RangeError(`no answer of ${name}`);
-  return api.data(await api.v1(path), schema);
-}
-
 async function lines(api: Api, more: Partial<Line> = {}): Promise<Line[]> {
   const path = '/variants/stock?page=1&limit=1';
-  const { variants } = await read(api, path, 'GET /variants/stock');
+  const { variants } = await api.read(path, 'GET /variants/stock');
   const { barcode } = given(variants[0], 'no variant in stock');
   return [{ barcode, quantity: 2, price: 10, ...more }];
 }
@@ -40,8 +30,7 @@ function post(api: Api, path: string, body: unknown): Promise<Answer> {
 
 async function create(api: Api, more: object = {}): Promise<Row> {
   const body = { reference: reference(), orderLineItems: await lines(api), ...more };
-  const schema = V1_ANSWERS['POST /orders'];
-  return schema && api.data(await post(api, '/orders', body), schema);
+  return api.data(await post(api, '/orders', body), 'POST /orders');
 }
 
 /** A delivery of an order, as soon as one is packed that `wanted` lets through. */
@@ -52,7 +41,7 @@ async function packed(
 ): Promise<Row> {
   const path = `/orders/${orderId}/deliveries`;
   const found = await api.until(async () => {
-    const { deliveries } = await read(api, path, 'GET /orders/:orderId/deliveries');
+    const { deliveries } = await api.read(path, 'GET /orders/:orderId/deliveries');
     return deliveries.find(wanted);
   });
   return given(found, 'packed no delivery within two minutes');
@@ -87,7 +76,7 @@ const createCases: readonly Case[] = [
     async (api) => {
       const { orderId, salesOrder } = await create(api, { comment: 'conformance' });
       demand(salesOrder.orderId === orderId, `salesOrder ${salesOrder.orderId}`);
-      const one = await read(api, `/orders/${orderId}`, 'GET /orders/:orderId');
+      const one = await api.read(`/orders/${orderId}`, 'GET /orders/:orderId');
       demand(one.reference === salesOrder.reference, `reference ${one.reference}`);
     },
     'writes',
@@ -140,7 +129,7 @@ const createCases: readonly Case[] = [
     'S',
     'a pre-order has SeasonName and a DeliveryName on every line',
     async (api) => {
-      const { seasons } = await read(api, '/seasons', 'GET /seasons');
+      const { seasons } = await api.read('/seasons', 'GET /seasons');
       const season = given(seasons.at(-1), 'no season');
       const { seasonName: SeasonName } = season;
       const DeliveryName = given(season.deliveryNames[0], 'no delivery in its newest season');
@@ -246,7 +235,7 @@ const deliveryCases: readonly Case[] = [
       await decide(api, delivery, 'accepted');
       const { orderId } = delivery;
       const order = await api.until(async () => {
-        const one = await read(api, `/orders/${orderId}`, 'GET /orders/:orderId');
+        const one = await api.read(`/orders/${orderId}`, 'GET /orders/:orderId');
         return one.orderLineItems[0].fulfilledQuantity > 0 ? one : undefined;
       });
       given(order, 'shipped nothing within two minutes');
@@ -265,11 +254,13 @@ async function confirmed(api: Api): Promise<{ asked: Row; refund: Row }> {
   const path = `/orders/${orderId}/pending-refunds`;
   const { barcode } = salesOrder.orderLineItems[0];
   const body = { reference: reference(), refundLineItems: [{ barcode, quantity: 1 }] };
-  const schema = V1_ANSWERS['POST /orders/:orderId/pending-refunds'];
-  const asked: Row = schema && api.data(await post(api, path, body), schema);
+  const name = 'POST /orders/:orderId/pending-refunds';
+  const asked = api.data(await post(api, path, body), name);
   const refund = await api.until(async () => {
-    const name = 'GET /orders/:orderId/refunds';
-    const { refunds } = await read(api, `/orders/${orderId}/refunds`, name);
+    const { refunds } = await api.read(
+      `/orders/${orderId}/refunds`,
+      'GET /orders/:orderId/refunds',
+    );
     return refunds.find((one: Row) => one.pendingRefundId === asked.pendingRefundId);
   });
   return { asked, refund: given(refund, 'confirmed no refund within two minutes') };
@@ -283,7 +274,7 @@ const refundCases: readonly Case[] = [
     async (api) => {
       const { asked } = await confirmed(api);
       const path = `/orders/${asked.orderId}/pending-refunds/${asked.pendingRefundId}`;
-      const one = await read(api, path, 'GET /orders/:orderId/pending-refunds/:pendingRefundId');
+      const one = await api.read(path, 'GET /orders/:orderId/pending-refunds/:pendingRefundId');
       demand(one.status === 'confirmed', `the pending refund is ${one.status}`);
     },
     'writes',
@@ -312,9 +303,8 @@ const refundCases: readonly Case[] = [
     'S',
     'POST /webhook-portal answers a new link each time',
     async (api) => {
-      const schema = V1_ANSWERS['POST /webhook-portal'];
       const link = async (): Promise<Row> =>
-        schema && api.data(await post(api, '/webhook-portal', {}), schema);
+        api.data(await post(api, '/webhook-portal', {}), 'POST /webhook-portal');
       const first = await link();
       demand((await link()).url !== first.url, 'the same link twice');
     },

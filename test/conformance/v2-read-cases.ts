@@ -1,10 +1,7 @@
 /** Section 5 of the wire contract: reading V2. */
 import { collectionSchema, errorsSchema, singleSchema } from '../../src/reference/v2/schemas.ts';
-import { type Answer, type Api, checkShape, TOKEN_HEADER } from './api.ts';
+import { type Answer, type Api, checkShape, type Row, TOKEN_HEADER } from './api.ts';
 import { type Case, define, demand, given, type Mark } from './case.ts';
-
-// biome-ignore lint/suspicious/noExplicitAny: answers of a stranger are probed freely
-type Row = any;
 
 const MEDIA_TYPE = 'application/vnd.api+json';
 const COLLECTIONS = [

@@ -1,10 +1,7 @@
 /** Section 5 of the wire contract: writing through V2. */
 import { errorsSchema, portalAnswer, singleSchema } from '../../src/reference/v2/schemas.ts';
-import { type Answer, type Api, checkShape } from './api.ts';
+import { type Answer, type Api, checkShape, type Row } from './api.ts';
 import { type Case, define, demand, given } from './case.ts';
-
-// biome-ignore lint/suspicious/noExplicitAny: answers of a stranger are probed freely
-type Row = any;
 
 function send(api: Api, method: string, path: string, body?: unknown): Promise<Answer> {
   return api.v2(path, { method, ...(body === undefined ? {} : { body }) });
