@@ -11,11 +11,13 @@ export interface VariantFilter {
   readonly season?: number | undefined;
 }
 
-function brandIndex(catalog: Catalog, name: string): number | undefined {
+/** Styles of the brand, all of them without one, none where there is no such brand. */
+function stylesOf(catalog: Catalog, brandName: string | undefined): Range {
+  if (brandName === undefined) return [0, catalog.size.styles];
   for (let brand = 0; brand < catalog.size.brands; brand += 1) {
-    if (catalog.brandName(brand) === name) return brand;
+    if (catalog.brandName(brand) === brandName) return catalog.stylesOfBrand(brand);
   }
-  return undefined;
+  return [0, 0];
 }
 
 /** Ranges of variants of one style whose color or barcode answers the search. */
@@ -55,10 +57,7 @@ function* rangesOf(catalog: Catalog, filter: VariantFilter): Generator<Range> {
   const { rowsPerStyle } = catalog;
   const wanted = filter.search?.toLowerCase();
   const barcode = filter.search === undefined ? undefined : catalog.variantOf(filter.search);
-  const brand = filter.brandName === undefined ? undefined : brandIndex(catalog, filter.brandName);
-  if (filter.brandName !== undefined && brand === undefined) return;
-  const [first, end] =
-    brand === undefined ? [0, catalog.size.styles] : catalog.stylesOfBrand(brand);
+  const [first, end] = stylesOf(catalog, filter.brandName);
   for (let index = first; index < end; index += 1) {
     const from = index * rowsPerStyle;
     if (filter.styleNo !== undefined && catalog.style(index).styleNo !== filter.styleNo) continue;
@@ -75,12 +74,10 @@ function* rangesOf(catalog: Catalog, filter: VariantFilter): Generator<Range> {
 
 /** Ascending ranges of variants that the filter lets through, in stock or not. */
 export function selectVariants(catalog: Catalog, filter: VariantFilter): readonly Range[] {
-  const { brandName, styleNo, search, season } = filter;
+  const { styleNo, search, season } = filter;
+  // Without a look at each style: there may be 200,000 of them.
   if (styleNo === undefined && search === undefined && season === undefined) {
-    if (brandName === undefined) return [[0, catalog.variantCount]];
-    const brand = brandIndex(catalog, brandName);
-    if (brand === undefined) return [];
-    const [first, end] = catalog.stylesOfBrand(brand);
+    const [first, end] = stylesOf(catalog, filter.brandName);
     return [[first * catalog.rowsPerStyle, end * catalog.rowsPerStyle]];
   }
   return joined(rangesOf(catalog, filter));
