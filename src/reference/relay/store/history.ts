@@ -48,21 +48,26 @@ function anyOf(column: string, values: readonly string[]): Condition {
   return [`${column} IN (SELECT value FROM json_each(?))`, JSON.stringify(values)];
 }
 
+function joined(conditions: readonly Condition[]): string {
+  return conditions.map(([sql]) => sql).join(' AND ');
+}
+
+function valuesOf(conditions: readonly Condition[]): Value[] {
+  return conditions.flatMap(([, ...values]) => values);
+}
+
 function messageConditions(filter: MessageFilter): Condition[] {
   const found: Condition[] = [];
   const { eventTypes, after, before, endpointId, status } = filter;
   if (eventTypes) found.push(anyOf('m.event_type', eventTypes));
   if (after !== undefined) found.push(['m.created_at > ?', after]);
   if (before !== undefined) found.push(['m.created_at < ?', before]);
-  const route = 'EXISTS (SELECT 1 FROM delivery d WHERE d.message_id = m.id';
-  if (status === 'unsent') {
-    if (endpointId) found.push([`NOT ${route} AND d.endpoint_id = ?)`, endpointId]);
-    else found.push([`NOT ${route})`]);
-  } else if (status) {
-    if (endpointId) {
-      found.push([`${route} AND d.status = ? AND d.endpoint_id = ?)`, status, endpointId]);
-    } else found.push([`${route} AND d.status = ?)`, status]);
-  } else if (endpointId) found.push([`${route} AND d.endpoint_id = ?)`, endpointId]);
+  if (!endpointId && !status) return found;
+  const wanted: Condition[] = [['d.message_id = m.id']];
+  if (endpointId) wanted.push(['d.endpoint_id = ?', endpointId]);
+  if (status && status !== 'unsent') wanted.push(['d.status = ?', status]);
+  const route = `EXISTS (SELECT 1 FROM delivery d WHERE ${joined(wanted)})`;
+  found.push([status === 'unsent' ? `NOT ${route}` : route, ...valuesOf(wanted)]);
   return found;
 }
 
@@ -133,12 +138,12 @@ export class RelayHistory {
       const id = query.iterator.replace(/^-/, '');
       all.push([`${alias}.seq ${backwards ? '>' : '<'} ${anchor}`, id]);
     }
-    const where = all.length > 0 ? ` WHERE ${all.map(([sql]) => sql).join(' AND ')}` : '';
+    const where = all.length > 0 ? ` WHERE ${joined(all)}` : '';
     const rows = this.#db
       .prepare<Value[], T>(
         `${select}${where} ORDER BY ${alias}.seq ${backwards ? 'ASC' : 'DESC'} LIMIT ?`,
       )
-      .all(...all.flatMap(([, ...values]) => values), limit + 1);
+      .all(...valuesOf(all), limit + 1);
     const data = backwards ? rows.slice(0, limit).reverse() : rows.slice(0, limit);
     const first = data[0];
     return {
