@@ -23,7 +23,7 @@ import { createControl } from './control/server.ts';
 import { createEdge, type Edge, type EdgeDeps } from './edge/edge.ts';
 import { type Credentials, createKeyRing, type KeyRing } from './keys.ts';
 import { writeHistory } from './life/history.ts';
-import { createLife, type Life } from './life/life.ts';
+import { createLife } from './life/life.ts';
 import { installDescriptions } from './openapi/server.ts';
 import { createPortal } from './portal/portal.ts';
 import { createRelay, type Relay } from './relay/relay.ts';
@@ -70,7 +70,6 @@ export interface Reference {
   readonly world: World;
   readonly pdm: Pdm;
   readonly keys: KeyRing;
-  readonly life: Life;
   readonly edge: Edge;
   readonly relay: Relay;
   close(): Promise<void>;
@@ -182,7 +181,7 @@ export async function startReference(options: ReferenceOptions): Promise<Referen
     relayUrl: relayServer.url,
     controlUrl,
     credentials: keys.credentials(),
-    ...{ relayToken, knobs: store, world, pdm, keys, life, edge, relay },
+    ...{ relayToken, knobs: store, world, pdm, keys, edge, relay },
     close: () => running.disposeAsync(),
   };
 }

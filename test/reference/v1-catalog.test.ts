@@ -107,14 +107,17 @@ describe('V1 log-in and catalog of the reference service', () => {
     const write = createRowWriter(rig.reference.world, {
       ...{ detailed: true, currency: 'EUR', discountPercentage: undefined, season: undefined },
     });
-    const list = wholeList(source, [[0, 300]], write, 1_000);
+    // All of them twice: more than one piece holds.
+    const all = [0, 300] as const;
+    const list = wholeList(source, [all, all], write);
     const first = list.next().value ?? Buffer.alloc(0);
     stock.set(200, 0);
     const text = Buffer.concat([first, ...list]).toString();
     stock.set(200, kept);
     const { data } = JSON.parse(text);
+    expect(first.length).toBeLessThan(text.length);
     expect(data.variants).toHaveLength(data.count);
-    expect(data.count).toBe(240);
+    expect(data.count).toBe(480);
   });
 
   it('shows details when asked, and the single row is the row of the list', async () => {

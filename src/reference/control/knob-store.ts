@@ -13,8 +13,6 @@ type KnobListener = (knobs: Knobs, before: Knobs) => void;
 export interface KnobStore {
   /** What holds now. */
   current(): Knobs;
-  /** What was given, without the defaults. */
-  given(): Record<string, unknown>;
   /** Merges (JSON merge patch, RFC 7396) into what was given; all of it holds, or nothing does. */
   patch(change: Record<string, unknown>): Knobs;
   /** Called after each change, for those that cannot just look. */
@@ -64,7 +62,7 @@ export function parseKnobs(given: unknown): Knobs {
   });
 }
 
-export function createKnobStore(given: Record<string, unknown> = {}): KnobStore {
+export function createKnobStore(given: Record<string, unknown>): KnobStore {
   let kept = given;
   let knobs = parseKnobs(given);
   const listeners: KnobListener[] = [];
@@ -77,7 +75,6 @@ export function createKnobStore(given: Record<string, unknown> = {}): KnobStore 
   };
   return {
     current: () => knobs,
-    given: () => kept,
     patch: (change) => replace(merged(kept, change)),
     onChange(listener) {
       listeners.push(listener);

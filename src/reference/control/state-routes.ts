@@ -54,11 +54,10 @@ function clockRoutes({ clock }: StateRouteDeps): ControlRoute[] {
 
 function snapshotRoutes(deps: StateRouteDeps): ControlRoute[] {
   const { world, pdm, pageTokens, edge, keys } = deps;
-  const take = (): Kept => structuredClone({ world: world.snapshot(), pdm: pdm.state() });
-  const restore = (kept: Kept): void => {
-    const copy = structuredClone(kept);
-    world.restore(copy.world);
-    pdm.restore(copy.pdm);
+  const take = (): Kept => ({ world: world.snapshot(), pdm: pdm.state() });
+  const restore = (state: Kept): void => {
+    world.restore(state.world);
+    pdm.restore(state.pdm);
     pageTokens.clear();
   };
   const first = take();

@@ -90,7 +90,6 @@ export function* wholeList(
   source: RowSource,
   ranges: readonly Range[],
   write: RowWriter,
-  pieceBytes = PIECE_BYTES,
 ): Generator<Buffer, void> {
   const then = source.frozen();
   const sink = createByteSink(() => Buffer.allocUnsafe(PIECE_BYTES + SLACK_BYTES));
@@ -103,7 +102,7 @@ export function* wholeList(
       sink.ascii(comma);
       comma = ',';
       write(sink, variant, quantity);
-      if (sink.length() >= pieceBytes) yield sink.take();
+      if (sink.length() >= PIECE_BYTES) yield sink.take();
     }
   }
   sink.ascii(LIST_TAIL);

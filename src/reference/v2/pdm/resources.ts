@@ -47,14 +47,12 @@ const RESOURCES = {
   country: { path: 'countries', attributes: ['name', 'code'], toOne: {}, toMany: {} },
 } as const;
 
-const BY_NAME: Readonly<Record<string, ResourceKind>> = RESOURCES;
-
 export function isResourceType(name: string | undefined): name is ResourceType {
   return name !== undefined && Object.hasOwn(RESOURCES, name);
 }
 
 export function kindOf(type: ResourceType): ResourceKind {
-  return BY_NAME[type] ?? RESOURCES[type];
+  return RESOURCES[type];
 }
 
 export function resourceTypes(): ResourceType[] {
