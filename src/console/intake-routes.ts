@@ -17,9 +17,10 @@ import { requestProblem } from '../lib/http-server.ts';
 import { isJsonObject, sha256 } from '../lib/json.ts';
 import type { Secret } from '../lib/secret.ts';
 import { DOCUMENT_KINDS } from '../outbox/documents.ts';
+import { onFile } from '../outbox/enqueue.ts';
 import { readEnvelope } from '../outbox/intake/folder/drop-file.ts';
 import { type Handed, type Intake, invalid } from '../outbox/intake/hand-in.ts';
-import { findDocument, readReceipt, refusalReceipt } from '../outbox/intake/receipt.ts';
+import { readReceipt, refusalReceipt } from '../outbox/intake/receipt.ts';
 import { parsePayload, type Submission } from '../outbox/intake/submission.ts';
 import type { Store } from '../store/store.ts';
 import type { RouteGroup } from './api.ts';
@@ -147,8 +148,8 @@ function installReading(app: FastifyInstance, deps: IntakeRouteDeps): void {
       const message = `ask with ?kind=…&reference=…; kind is one of ${DOCUMENT_KINDS.join(', ')}`;
       return refuse(reply, 400, 'bad_request', message);
     }
-    const found = await findDocument(db, query.data.kind, query.data.reference);
-    const receipt = found === undefined ? undefined : await readReceipt(db, found);
+    const found = await onFile(db, query.data.kind, query.data.reference);
+    const receipt = found && (await readReceipt(db, found.outboxId));
     return receipt ? reply.send(receipt) : refuse(reply, 404, 'unknown', none);
   });
 }

@@ -124,38 +124,43 @@ export interface DocumentIntent {
 
 export interface DocumentOnFile {
   readonly outboxId: number;
-  readonly reference: string;
   readonly state: OutboxState;
+  readonly isOpen: boolean;
   readonly document: JsonObject;
+  /** Whether it is the very document of this text. */
+  readonly isSame: (document: JsonObject) => boolean;
 }
 
 export type Enqueued =
   | {
       readonly outboxId: number;
-      readonly state: OutboxState;
       /** The very same document was there before: this is its first and only row. */
       readonly repeated: boolean;
     }
-  | {
-      /** The reference is taken by another document, which stays as it is. */
-      readonly conflict: {
-        readonly existing: DocumentOnFile;
-        readonly given: { readonly reference: string; readonly document: JsonObject };
-      };
-    };
+  /** The reference is taken by another document, which stays as it is. */
+  | { readonly conflict: DocumentOnFile };
 
-/** Whether a document of this kind and reference was taken before. */
-export async function isOnFile(tx: Tx, kind: DocumentKind, reference: string): Promise<boolean> {
-  return (await onFile(tx, kind, reference)) !== undefined;
-}
-
-async function onFile(tx: Tx, kind: DocumentKind, reference: string) {
-  return tx
+/** The document of this kind and reference that was taken before. */
+export async function onFile(
+  db: Db | Tx,
+  kind: DocumentKind,
+  reference: string,
+): Promise<DocumentOnFile | undefined> {
+  const row = await db
     .selectFrom('outbox')
-    .select(['outbox_id', 'reference', 'state', 'body', 'body_hash'])
+    .select(['outbox_id', 'state', 'body', 'body_hash', 'ended_at'])
     .where('kind', '=', kind)
     .where('reference_key', '=', referenceKey(reference))
     .executeTakeFirst();
+  return (
+    row && {
+      outboxId: row.outbox_id,
+      state: row.state,
+      isOpen: row.ended_at === null,
+      document: parseJsonObject(row.body),
+      isSame: (document) => row.body_hash === sha256(canonicalJson(document)),
+    }
+  );
 }
 
 /** The reference of an order that was handed in or mirrored under this id. */
@@ -218,7 +223,7 @@ async function expectedFrom(tx: Tx, { kind, document }: DocumentIntent): Promise
 
 /**
  * Puts a document into the outbox, once for its reference: the same document again gives the
- * first row again, another one under the same reference is refused with both on show.
+ * first row again, another one under the same reference is refused.
  */
 export async function enqueueDocument(
   tx: Tx,
@@ -229,17 +234,8 @@ export async function enqueueDocument(
   const reference = intent.reference.trim().normalize('NFC');
   const existing = await onFile(tx, kind, reference);
   if (existing) {
-    const { outbox_id: outboxId, state } = existing;
-    if (existing.body_hash === sha256(canonicalJson(document))) {
-      return { outboxId, state, repeated: true };
-    }
-    const first = { outboxId, reference: existing.reference, state };
-    return {
-      conflict: {
-        existing: { ...first, document: parseJsonObject(existing.body) },
-        given: { reference, document },
-      },
-    };
+    if (!existing.isSame(document)) return { conflict: existing };
+    return { outboxId: existing.outboxId, repeated: true };
   }
   const outboxId = await enqueue(
     tx,
@@ -250,5 +246,5 @@ export async function enqueueDocument(
     },
     now,
   );
-  return { outboxId, state: 'queued', repeated: false };
+  return { outboxId, repeated: false };
 }

@@ -10,7 +10,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { RetryLaterError } from '../../lib/errors.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { type Problem, referenceKey } from '../documents.ts';
-import { enqueueDocument, isOnFile } from '../enqueue.ts';
+import { enqueueDocument, onFile } from '../enqueue.ts';
 import { type Clash, clashOf } from './clash.ts';
 import { type Checked, checkSubmission, type Submission } from './submission.ts';
 
@@ -141,12 +141,10 @@ async function handInOne(
   const holder = await keyHolder(tx, one, checked);
   if (holder !== undefined) return keyReused(reference, holder);
   const off = whyOff?.(kind);
-  if (off !== undefined && !(await isOnFile(tx, kind, reference))) return kindOff(reference, off);
+  if (off !== undefined && !(await onFile(tx, kind, reference))) return kindOff(reference, off);
   const intent = { kind, reference, document, cause: `${one.door}:${one.source}` };
   const result = await enqueueDocument(tx, intent, one.receivedAt);
-  if ('conflict' in result) {
-    return conflict(reference, clashOf(result.conflict.existing, document));
-  }
+  if ('conflict' in result) return conflict(reference, clashOf(result.conflict, document));
   const { outboxId: documentId, repeated } = result;
   await remember(tx, documentId, one);
   return { ok: true, documentId, repeated };

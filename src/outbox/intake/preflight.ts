@@ -3,9 +3,10 @@
  * and nothing of it kept. Reads the mirror, and the service where the sending would, too.
  */
 import { BugError, isStoreUnusable, SelvedgeError } from '../../lib/errors.ts';
-import { canonicalJson, type JsonObject, sha256 } from '../../lib/json.ts';
+import type { JsonObject } from '../../lib/json.ts';
 import type { Store } from '../../store/store.ts';
-import { type Problem, referenceKey } from '../documents.ts';
+import type { Problem } from '../documents.ts';
+import { onFile } from '../enqueue.ts';
 import type { Clearance, FlightProblem, OutboxItem, OutboxKind } from '../item.ts';
 import { clashOf } from './clash.ts';
 import { readReceipt } from './receipt.ts';
@@ -50,23 +51,13 @@ function itemOf(kind: string, reference: string, body: JsonObject): OutboxItem {
   };
 }
 
-/** The row that has the reference already. */
-async function onFile({ db }: Store, kind: string, reference: string) {
-  return db
-    .selectFrom('outbox')
-    .select(['outbox_id', 'reference', 'state', 'body', 'body_hash', 'ended_at'])
-    .where('kind', '=', kind)
-    .where('reference_key', '=', referenceKey(reference))
-    .executeTakeFirst();
-}
-
 /** Why a refund would wait for the order that it names; undefined: it would not. */
-async function orderAhead(store: Store, kind: string, document: JsonObject) {
+async function orderAhead({ db }: Store, kind: string, document: JsonObject) {
   const { orderReference } = document;
   if (kind !== 'pending_refund' || typeof orderReference !== 'string') return undefined;
-  const order = await onFile(store, 'order', orderReference);
-  if (order?.ended_at !== null) return undefined;
-  return `its order, document ${order.outbox_id}, is on its way (${order.state}) and goes first`;
+  const order = await onFile(db, 'order', orderReference);
+  if (!order?.isOpen) return undefined;
+  return `its order, document ${order.outboxId}, is on its way (${order.state}) and goes first`;
 }
 
 /** Handed in before; what then became of it counts now, too. */
@@ -86,16 +77,12 @@ export function createPreflight(store: Store, kinds: readonly OutboxKind[]): Pre
     const checked = checkSubmission(submission);
     if (!checked.ok) return refusal(checked.reference, checked.problems);
     const { kind, reference, document } = checked;
-    const row = await onFile(store, kind, reference);
-    if (row?.body_hash === sha256(canonicalJson(document))) {
-      return repeated(store, reference, row.outbox_id);
-    }
-    if (row) {
-      const body: JsonObject = JSON.parse(row.body);
-      const first = { outboxId: row.outbox_id, reference: row.reference, state: row.state };
-      const { differences } = clashOf({ ...first, document: body }, document);
-      const where = differences.join('; ');
-      const message = `belongs to document ${row.outbox_id} (${row.state}): ${where}`;
+    const existing = await onFile(store.db, kind, reference);
+    if (existing?.isSame(document)) return repeated(store, reference, existing.outboxId);
+    if (existing) {
+      const { outboxId, state } = existing;
+      const where = clashOf(existing, document).differences.join('; ');
+      const message = `belongs to document ${outboxId} (${state}): ${where}`;
       return refusal(reference, [{ path: 'reference', message }]);
     }
     const ahead = await orderAhead(store, kind, document);

@@ -4,7 +4,7 @@
  */
 import type { Db, Tx } from '../../store/store.ts';
 import { type DocumentState, documentState, type Finding } from '../document-state.ts';
-import { type Problem, referenceKey } from '../documents.ts';
+import type { Problem } from '../documents.ts';
 import type { Clash } from './clash.ts';
 import type { Refusal } from './hand-in.ts';
 
@@ -69,21 +69,6 @@ export async function readReceipt(db: Db | Tx, documentId: number): Promise<Rece
     .executeTakeFirst();
   const document = row && (await documentState(db, documentId));
   return document && receiptOf(document, row.received_at);
-}
-
-/** The number of the document with this reference. */
-export async function findDocument(
-  db: Db,
-  kind: string,
-  reference: string,
-): Promise<number | undefined> {
-  const row = await db
-    .selectFrom('outbox')
-    .select('outbox_id')
-    .where('kind', '=', kind)
-    .where('reference_key', '=', referenceKey(reference))
-    .executeTakeFirst();
-  return row?.outbox_id;
 }
 
 /** What is told about a document that was refused at the door. */

@@ -1,10 +1,11 @@
 /** What comes in by every door alike, and what is told about it. */
 import { expect, it } from 'vitest';
 import { systemClock } from '../../../src/lib/clock.ts';
+import { onFile } from '../../../src/outbox/enqueue.ts';
 import { readDocuments } from '../../../src/outbox/intake/documents-text.ts';
 import { readEntries } from '../../../src/outbox/intake/folder/drop-file.ts';
 import { createIntake, type Delivered, type Handed } from '../../../src/outbox/intake/hand-in.ts';
-import { findDocument, readReceipt } from '../../../src/outbox/intake/receipt.ts';
+import { readReceipt } from '../../../src/outbox/intake/receipt.ts';
 import { parsePayload } from '../../../src/outbox/intake/submission.ts';
 import { temporaryStore } from '../../support/store.ts';
 import { delivered, endDocument, order } from './support.ts';
@@ -66,9 +67,9 @@ it('keeps nothing of a kind that is off, so that it can be handed in once it is 
 it('finds a document by its reference among those of its kind', async () => {
   const { store, handIn } = await openIntake();
   await handIn(delivered('A'), { ...delivered('a', REFUND), kind: 'pending_refund' });
-  expect(await findDocument(store.db, 'order', ' a')).toBe(1);
-  expect(await findDocument(store.db, 'pending_refund', 'A ')).toBe(2);
-  expect(await findDocument(store.db, 'style', 'A')).toBe(undefined);
+  expect(await onFile(store.db, 'order', ' a')).toMatchObject({ outboxId: 1 });
+  expect(await onFile(store.db, 'pending_refund', 'A ')).toMatchObject({ outboxId: 2 });
+  expect(await onFile(store.db, 'style', 'A')).toBe(undefined);
 });
 
 it('takes two spellings of one letter in a reference for one', async () => {
@@ -77,7 +78,7 @@ it('takes two spellings of one letter in a reference for one', async () => {
   const both = delivered(other, { ...order(), reference: one });
   const all = await handIn(delivered(one), delivered(other), both);
   expect(all.map(codeOf)).toEqual(['document 1', 'document 1', 'document 1']);
-  expect(await findDocument(store.db, 'order', other)).toBe(1);
+  expect(await onFile(store.db, 'order', other)).toMatchObject({ outboxId: 1 });
   const refunds = [one, other].map((orderReference): Delivered => {
     const payload = { orderReference, lines: REFUND.lines };
     return { ...delivered('R-1', payload), kind: 'pending_refund' };
