@@ -9,6 +9,7 @@ import { RefusedError } from '../../lib/errors.ts';
 import { type JsonObject, parseJsonObject } from '../../lib/json.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { referenceKey } from '../documents.ts';
+import { orderResult } from '../kinds/order.ts';
 import { isRefunded, type ReadOrder, unlessGone } from '../service.ts';
 import type { DeskRow } from './selection.ts';
 
@@ -89,10 +90,7 @@ export function createConfirmation({ store, v1, v2, readOrder }: ConfirmationDep
     const read = await unlessGone(readOrder(orderId, request));
     if (!read) return missing(row, `order ${orderId}`);
     requireReference(row, read.order.reference, `order ${orderId}`);
-    const deliveries = read.deliveries.map(({ orderDeliveryId, deliveryNo, status }) => ({
-      ...{ orderDeliveryId, deliveryNo: deliveryNo ?? null, status },
-    }));
-    return { orderId, orderNo: read.order.orderNo ?? null, deliveries };
+    return orderResult(orderId, read.order.orderNo, read.deliveries);
   };
   const pendingRefund = async (row: DeskRow, id: string | null): Promise<JsonObject> => {
     const pendingRefundId = wholeId(id, 'pendingRefund');

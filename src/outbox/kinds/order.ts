@@ -44,6 +44,21 @@ function orderOf(item: OutboxItem) {
   return { document, order: newOrderOf(item.reference, document) };
 }
 
+/** What is kept of an order that the service has, whoever told of it. */
+export function orderResult(
+  orderId: number,
+  orderNo: string | null | undefined,
+  deliveries: readonly CreatedOrder['deliveries'][number][],
+): JsonObject {
+  return {
+    orderId,
+    orderNo: orderNo ?? null,
+    deliveries: deliveries.map(({ orderDeliveryId, deliveryNo, status }) => ({
+      ...{ orderDeliveryId, deliveryNo: deliveryNo ?? null, status: status ?? null },
+    })),
+  };
+}
+
 /** The highest order id that is there now: from the mirror, else from the list. */
 async function newestOrderId(deps: OrderKindDeps, signal: AbortSignal): Promise<number> {
   const row = await deps.store.db
@@ -88,13 +103,7 @@ async function judge(
     found: 'yes',
     detail,
     differences: detail.differences,
-    result: {
-      orderId,
-      orderNo: shown.orderNo ?? null,
-      deliveries: deliveries.map(({ orderDeliveryId, deliveryNo, status }) => ({
-        ...{ orderDeliveryId, deliveryNo: deliveryNo ?? null, status },
-      })),
-    },
+    result: orderResult(orderId, shown.orderNo, deliveries),
   };
 }
 
@@ -170,16 +179,6 @@ async function clear(
   return { send: true, baseline: { maxOrderIdBefore }, warnings: problems };
 }
 
-function answerOf({ orderId, salesOrder, deliveries }: CreatedOrder): JsonObject {
-  return {
-    orderId,
-    orderNo: salesOrder?.orderNo ?? null,
-    deliveries: deliveries.map(({ orderDeliveryId, deliveryNo, status }) => ({
-      ...{ orderDeliveryId, deliveryNo: deliveryNo ?? null, status: status ?? null },
-    })),
-  };
-}
-
 /** The same for every attempt at this document, and for no other one. */
 function idempotencyKey({ kind, reference }: OutboxItem): string {
   return sha256(`selvedge ${kind} ${referenceKey(reference)}`);
@@ -197,7 +196,8 @@ export function createOrderKind(deps: OrderKindDeps): OutboxKind {
       const call = { priority: 'push', ...request, idempotencyKey: key } as const;
       try {
         const body = orderBody(order, deps.freightSpelling);
-        return answerOf((await deps.v1.createOrder(body, call)).value);
+        const { value } = await deps.v1.createOrder(body, call);
+        return orderResult(value.orderId, value.salesOrder?.orderNo, value.deliveries);
       } catch (error) {
         const lines = error instanceof RefusedError ? error.lines : [];
         if (!document.freight && lines.some((line) => /^freight\b/i.test(line))) {
