@@ -153,19 +153,18 @@ async function duplicates(db: Db, signal: AbortSignal): Promise<Incident[]> {
   return found;
 }
 
-/** Searches all mirrored orders for two with one reference; gives how many references have. */
+/** Searches all mirrored orders for two with one reference. */
 async function auditDuplicates(
   { store, clock, log }: Pick<WatchDeps, 'store' | 'clock' | 'log'>,
   signal: AbortSignal,
-): Promise<number> {
+): Promise<void> {
   const found = await duplicates(store.db, signal);
-  if (signal.aborted) return 0;
+  if (signal.aborted) return;
   const { opened: fresh } = await store.transaction(async (tx) => {
     await writeState(tx, AUDITED_KEY, String(clock.now()), clock);
     return reconcileIncidents(tx, [DUPLICATE_KIND], found, clock.now());
   });
   for (const { key, detail } of fresh) log.error({ reference: key, detail }, 'two orders, one ref');
-  return found.length;
 }
 
 async function round(deps: WatchDeps, signal: AbortSignal): Promise<void> {
