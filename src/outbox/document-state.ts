@@ -2,10 +2,11 @@
  * What has become of a document, for receipts, HTTP answers and people: its state, what it made
  * at the service, what is wrong with it, and what to do next, in a sentence.
  */
+import type { Selectable } from 'kysely';
 import { z } from 'zod';
 import { tryParseJson } from '../lib/json.ts';
 import type { Db, Tx } from '../store/store.ts';
-import type { OutboxState } from '../store/tables.ts';
+import type { OutboxState, Tables } from '../store/tables.ts';
 import type { Problem } from './documents.ts';
 import { nextAction } from './next-action.ts';
 
@@ -74,11 +75,7 @@ function readFindings(text: string): readonly Finding[] {
   return parsed.success ? parsed.data : [];
 }
 
-type Row = Awaited<ReturnType<typeof rowOf>>;
-
-function rowOf(db: Db | Tx, outboxId: number) {
-  return db.selectFrom('outbox').selectAll().where('outbox_id', '=', outboxId).executeTakeFirst();
-}
+type Row = Selectable<Tables['outbox']>;
 
 /** The refund that the service made of a pending one, once the mirror has it. */
 async function refundOf(db: Db | Tx, pendingRefundId: number | null): Promise<number | null> {
@@ -112,7 +109,7 @@ async function deliveriesOf(
 }
 
 /** The code of the service's refusal, where it was the service that refused. */
-async function refusalOf(db: Db | Tx, { outbox_id, state }: NonNullable<Row>) {
+async function refusalOf(db: Db | Tx, { outbox_id, state }: Row) {
   if (state !== 'refused') return null;
   const last = await db
     .selectFrom('outbox_attempt')
@@ -125,7 +122,7 @@ async function refusalOf(db: Db | Tx, { outbox_id, state }: NonNullable<Row>) {
 }
 
 /** Who stands before it in its lane and waits for a person. */
-async function waitsFor(db: Db | Tx, { outbox_id, lane, state }: NonNullable<Row>) {
+async function waitsFor(db: Db | Tx, { outbox_id, lane, state }: Row) {
   if (state !== 'queued') return null;
   const first = await db
     .selectFrom('outbox')
@@ -139,7 +136,7 @@ async function waitsFor(db: Db | Tx, { outbox_id, lane, state }: NonNullable<Row
   return first?.outbox_id ?? null;
 }
 
-async function describe(db: Db | Tx, row: NonNullable<Row>): Promise<DocumentState> {
+export async function stateOf(db: Db | Tx, row: Row): Promise<DocumentState> {
   const result = readResult(row.result);
   const pendingRefundId = result.pendingRefundId ?? null;
   const orderRefundId = result.orderRefundId ?? (await refundOf(db, pendingRefundId));
@@ -171,6 +168,10 @@ export async function documentState(
   db: Db | Tx,
   outboxId: number,
 ): Promise<DocumentState | undefined> {
-  const row = await rowOf(db, outboxId);
-  return row && describe(db, row);
+  const row = await db
+    .selectFrom('outbox')
+    .selectAll()
+    .where('outbox_id', '=', outboxId)
+    .executeTakeFirst();
+  return row && stateOf(db, row);
 }

@@ -1,9 +1,9 @@
 /** Outbox rows for people and programs: lists, and one row with all that is known about it. */
-import { canonicalJson, type JsonObject, tryParseJson } from '../../lib/json.ts';
+import { type JsonObject, parseJsonObject, tryParseJson } from '../../lib/json.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Db } from '../../store/store.ts';
 import type { OutboxState } from '../../store/tables.ts';
-import { type DocumentState, documentState } from '../document-state.ts';
+import { type DocumentState, stateOf } from '../document-state.ts';
 import { referenceKey } from '../documents.ts';
 import { candidatesIn } from './candidates.ts';
 import { fits, type RowFilter } from './selection.ts';
@@ -157,8 +157,8 @@ export async function showOutbox(db: Db, outboxId: number): Promise<OutboxCard |
     .selectAll()
     .where('outbox_id', '=', outboxId)
     .executeTakeFirst();
-  const state = await documentState(db, outboxId);
-  if (!row || !state) return undefined;
+  if (!row) return undefined;
+  const state = await stateOf(db, row);
   const found = await db
     .selectFrom('outbox_evidence')
     .selectAll()
@@ -173,7 +173,7 @@ export async function showOutbox(db: Db, outboxId: number): Promise<OutboxCard |
     lane: row.lane,
     dueAt: row.due_at,
     inDoubtSince: row.in_doubt_since,
-    document: JSON.parse(canonicalJson(tryParseJson(row.body) ?? {})),
+    document: parseJsonObject(row.body),
     attemptLog: await attemptsOf(db, outboxId),
     evidence: found.map(({ at, source, found: what, complete, detail }) => ({
       ...{ at, source, found: what, complete: complete === 1, detail: tryParseJson(detail) },

@@ -3,8 +3,7 @@
  * end when the mirror shows them as they were sent: somebody has put it right. What stays different
  * is for a person to note (`outbox resolve --as noted`).
  */
-
-import type { JsonObject } from '../../lib/json.ts';
+import { parseJsonObject } from '../../lib/json.ts';
 import type { Db } from '../../store/store.ts';
 import { readResult } from '../document-state.ts';
 import { newOrderOf, newPendingRefundOf, readBody } from '../documents.ts';
@@ -63,7 +62,7 @@ interface Pushed {
 
 /** Whether the mirror shows what was sent; what it does not have says nothing. */
 async function isAsSent(db: Db, { kind, reference, body, result }: Pushed): Promise<boolean> {
-  const document: JsonObject = JSON.parse(body);
+  const document = parseJsonObject(body);
   const { orderId, pendingRefundId } = readResult(result);
   if (kind === 'order' && orderId) {
     const shown = await orderOf(db, orderId);
