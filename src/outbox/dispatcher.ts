@@ -23,7 +23,7 @@ import { createOutages, type Outages, type OutageWords } from '../lib/log/outage
 import type { Logger } from '../lib/log.ts';
 import type { Store } from '../store/store.ts';
 import { bringForward, followClockStep } from './clock-step.ts';
-import type { Clearance, Finding, OutboxItem, OutboxKind } from './item.ts';
+import type { Clearance, Cleared, Finding, OutboxItem, OutboxKind } from './item.ts';
 import {
   type AttemptEnd,
   doubtWhatWasSending,
@@ -158,7 +158,7 @@ async function sendItem(
   deps: Hand,
   kind: OutboxKind,
   item: OutboxItem,
-  clearance: Extract<Clearance, { readonly send: true }>,
+  clearance: Cleared,
   heldBy: HeldBy,
   signal: AbortSignal,
 ): Promise<OutboxItem | undefined> {
@@ -264,18 +264,16 @@ async function step(deps: Hand, item: OutboxItem, signal: AbortSignal): Promise<
     return;
   }
   if (signal.aborted) return;
-  if (clearance.send) deps.failedLooks.end(item, false);
-  const brake = clearance.send ? heldBy() : undefined;
-  if (brake !== undefined) {
-    // It was fit, and rests until nothing holds it any more; then it is checked anew.
-    await postpone(deps.store, item, deps.clock.now(), brake);
-  } else if (clearance.send) {
-    const sent = await sendItem(deps, kind, item, clearance, heldBy, signal);
-    if (sent && !signal.aborted) await step(deps, sent, signal);
-  } else {
+  if (!clearance.send) {
     deps.outages.over(item.outboxId);
-    await settleItem(deps, kind, item, { finding: clearance.finding, lookedAt });
+    return settleItem(deps, kind, item, { finding: clearance.finding, lookedAt });
   }
+  deps.failedLooks.end(item, false);
+  const brake = heldBy();
+  // It was fit, and rests until nothing holds it any more; then it is checked anew.
+  if (brake !== undefined) return postpone(deps.store, item, deps.clock.now(), brake);
+  const sent = await sendItem(deps, kind, item, clearance, heldBy, signal);
+  if (sent && !signal.aborted) await step(deps, sent, signal);
 }
 
 /** Rows that were found due, so that not every free hand asks the database. */

@@ -51,22 +51,23 @@ export type Finding =
   | { readonly found: 'unfit'; readonly problems: readonly FlightProblem[] };
 
 /** What is known before an attempt, so that a look afterwards can be complete. */
-export interface Baseline {
+interface Baseline {
   /** No order with a higher id was there before. */
   readonly maxOrderIdBefore?: number;
   /** How many like it were there before. */
   readonly countBefore?: number;
 }
 
-export type Clearance =
-  | {
-      readonly send: true;
-      readonly baseline: Baseline;
-      readonly warnings: readonly FlightProblem[];
-      /** The order it belongs to. */
-      readonly orderId?: number;
-    }
-  | { readonly send: false; readonly finding: Finding };
+/** It may be sent; what is known now is worth keeping. */
+export interface Cleared {
+  readonly send: true;
+  readonly baseline: Baseline;
+  readonly warnings: readonly FlightProblem[];
+  /** The order it belongs to. */
+  readonly orderId?: number;
+}
+
+export type Clearance = Cleared | { readonly send: false; readonly finding: Finding };
 
 /** What a kind gives along with the request that sends. */
 export interface SendCall {

@@ -8,7 +8,7 @@ import { parseJsonObject } from '../lib/json.ts';
 import { inKeys } from '../store/bulk.ts';
 import type { Db, Store, Tx } from '../store/store.ts';
 import type { OutboxState } from '../store/tables.ts';
-import type { Baseline, FlightProblem, OutboxItem } from './item.ts';
+import type { Cleared, FlightProblem, OutboxItem } from './item.ts';
 
 const COLUMNS = [
   'outbox_id',
@@ -182,13 +182,6 @@ export async function move(
   return (await moveAll(tx, [outboxId], from, state, change)) > 0;
 }
 
-/** What is worth keeping besides the attempt's outcome. */
-export interface SendingNotes {
-  readonly baseline: Baseline;
-  readonly warnings: readonly FlightProblem[];
-  readonly orderId?: number;
-}
-
 /**
  * Written and durable before the first byte leaves. Undefined: somebody else has moved the row, or
  * it was stopped while it waited for its turn: it must not be sent.
@@ -196,7 +189,7 @@ export interface SendingNotes {
 export async function markSending(
   store: Store,
   item: OutboxItem,
-  notes: SendingNotes,
+  { baseline, warnings, orderId }: Cleared,
   { now, isHeld }: { readonly now: number; readonly isHeld: () => boolean },
 ): Promise<number | undefined> {
   const attempt = item.attempts + 1;
@@ -204,8 +197,8 @@ export async function markSending(
     if (isHeld()) return undefined;
     const isOurs = await move(tx, item, 'sending', {
       attempts: attempt,
-      problems: JSON.stringify(notes.warnings),
-      ...(notes.orderId === undefined ? {} : { order_id: notes.orderId }),
+      problems: JSON.stringify(warnings),
+      ...(orderId === undefined ? {} : { order_id: orderId }),
     });
     if (!isOurs) return undefined;
     await tx
@@ -214,8 +207,8 @@ export async function markSending(
         outbox_id: item.outboxId,
         attempt,
         started_at: now,
-        max_order_id_before: notes.baseline.maxOrderIdBefore ?? null,
-        count_before: notes.baseline.countBefore ?? null,
+        max_order_id_before: baseline.maxOrderIdBefore ?? null,
+        count_before: baseline.countBefore ?? null,
         ended_at: null,
         class: null,
         http_status: null,

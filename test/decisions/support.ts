@@ -230,7 +230,7 @@ export async function sendInVain({ store, clock }: House): Promise<() => Promise
   const [item] = await dueItems(store.db, 'send', clock.now(), free, 1);
   if (!item) throw new Error('nothing is due');
   const at = { now: clock.now(), isHeld: () => false };
-  await markSending(store, item, { baseline: {}, warnings: [] }, at);
+  await markSending(store, item, { send: true, baseline: {}, warnings: [] }, at);
   return async () => {
     const answer = { httpStatus: 503, errorCode: 'service.busy', answer: 'busy', problems: [] };
     const end = { attempt: 1, class: 'not_processed', ...answer } as const;
