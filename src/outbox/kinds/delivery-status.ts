@@ -4,8 +4,8 @@
  * that is already there is a no-op at the service, so that repeating it within one decision is
  * safe; between decisions it is not, because a person may have changed it.
  */
+import { z } from 'zod';
 import type { Clock } from '../../lib/clock.ts';
-import { BugError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import type { Db, Store } from '../../store/store.ts';
 import { DELIVERY_STATUS_KIND, type DeliveryStatus, deliveryLinesHash } from '../enqueue.ts';
@@ -13,7 +13,6 @@ import {
   type Clearance,
   clearByLook,
   type Finding,
-  type OutboxItem,
   type OutboxKind,
   type SendCall,
 } from '../item.ts';
@@ -46,36 +45,20 @@ export interface DeliveryStatusApi {
   ): Promise<DeliveryState>;
 }
 
-interface Target {
-  readonly orderId: number;
-  readonly orderDeliveryId: number;
-  readonly status: DeliveryStatus;
+/** As it was put into the outbox; what is no such body is a bug. */
+const targetSchema = z.object({
+  orderId: z.number(),
+  orderDeliveryId: z.number(),
+  status: z.enum(['pending', 'accepted', 'rejected']),
   /** What the intent was made on, where it is good for exactly that. */
-  readonly contentHash: string | undefined;
-  readonly linesHash: string | undefined;
-  readonly sendBefore: number;
+  contentHash: z.string().optional(),
+  linesHash: z.string().optional(),
+  sendBefore: z.number().optional(),
   /** Why it must not be sent again: somebody stopped the decisions while it was on its way. */
-  readonly calledOff: string | undefined;
-}
+  calledOff: z.string().optional(),
+});
 
-function targetOf(item: OutboxItem): Target {
-  const { orderId, orderDeliveryId, status, contentHash, linesHash, sendBefore } = item.body;
-  const { calledOff } = item.body;
-  if (
-    typeof orderId !== 'number' ||
-    typeof orderDeliveryId !== 'number' ||
-    (status !== 'pending' && status !== 'accepted' && status !== 'rejected')
-  ) {
-    throw new BugError('bug.outbox_body', `outbox ${item.outboxId}: the body is not a status`);
-  }
-  return {
-    ...{ orderId, orderDeliveryId, status },
-    contentHash: typeof contentHash === 'string' ? contentHash : undefined,
-    linesHash: typeof linesHash === 'string' ? linesHash : undefined,
-    sendBefore: typeof sendBefore === 'number' ? sendBefore : Number.POSITIVE_INFINITY,
-    calledOff: typeof calledOff === 'string' ? calledOff : undefined,
-  };
-}
+type Target = z.output<typeof targetSchema>;
 
 const TOO_LATE = 'it was decided too long ago';
 
@@ -88,8 +71,10 @@ const OUTCOME = { pending: 'hold', accepted: 'accept', rejected: 'reject' } as c
  * Why what waited, or a person had tried again, must not leave: it was decided on other lines than
  * the mirror has after the look, or was decided otherwise since.
  */
-async function outdated(db: Db, item: OutboxItem): Promise<string | undefined> {
-  const { orderDeliveryId, status, linesHash } = targetOf(item);
+async function outdated(
+  db: Db,
+  { orderDeliveryId, status, linesHash }: Target,
+): Promise<string | undefined> {
   if (linesHash !== undefined && linesHash !== (await deliveryLinesHash(db, orderDeliveryId))) {
     return 'the lines of the delivery have changed since it was decided';
   }
@@ -115,7 +100,7 @@ export function createDeliveryStatusKind(
 ): OutboxKind {
   const { store, clock, dryRun } = deps;
   let answeredAt = Number.NEGATIVE_INFINITY;
-  const over = ({ sendBefore, calledOff }: Target): string | undefined => {
+  const over = ({ sendBefore = Number.POSITIVE_INFINITY, calledOff }: Target) => {
     return calledOff ?? (!dryRun && clock.now() >= sendBefore ? TOO_LATE : undefined);
   };
   /** Why a push must not leave although the status is still the one it was decided on. */
@@ -127,7 +112,7 @@ export function createDeliveryStatusKind(
     return over(target);
   };
   const look: OutboxKind['look'] = async (item, signal): Promise<Finding> => {
-    const target = targetOf(item);
+    const target = targetSchema.parse(item.body);
     const found = await api.readDelivery(target.orderId, target.orderDeliveryId, signal);
     answeredAt = clock.monotonic();
     const detail: JsonObject = { status: found?.status ?? null, wanted: target.status };
@@ -153,25 +138,20 @@ export function createDeliveryStatusKind(
       const overtaken = (reason: string): Clearance => {
         return { send: false, finding: { found: 'overtaken', reason, detail: {} } };
       };
-      const target = targetOf(item);
+      const target = targetSchema.parse(item.body);
       // Without a look, or a long queue of them would be old again before its end is reached. But
       // while the service is away they wait: they would be decided anew again and again.
       const isThere = clock.monotonic() - answeredAt < THERE_MS;
       const late = target.status === 'accepted' && isThere ? over(target) : undefined;
       if (late !== undefined) return overtaken(late);
       const clearance = await clearByLook(look, item, signal);
-      const reason = clearance.send ? await outdated(store.db, item) : undefined;
+      const reason = clearance.send ? await outdated(store.db, target) : undefined;
       return reason === undefined ? clearance : overtaken(reason);
     },
     look,
     async send(item, call) {
-      const target = targetOf(item);
-      const answer = await api.setDeliveryStatus(
-        target.orderId,
-        target.orderDeliveryId,
-        target.status,
-        call,
-      );
+      const { orderId, orderDeliveryId, status } = targetSchema.parse(item.body);
+      const answer = await api.setDeliveryStatus(orderId, orderDeliveryId, status, call);
       return { orderDeliveryId: answer.orderDeliveryId, status: answer.status };
     },
   };
