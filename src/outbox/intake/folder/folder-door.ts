@@ -12,10 +12,12 @@
  */
 import { readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Selectable } from 'kysely';
 import { isJsonObject } from '../../../lib/json.ts';
 import type { Logger } from '../../../lib/log.ts';
 import { makeFolder, withMode } from '../../../store/folders.ts';
 import type { Store } from '../../../store/store.ts';
+import type { Tables } from '../../../store/tables.ts';
 import { type Delivered, type Handed, type Intake, invalid } from '../hand-in.ts';
 import { refusalReceipt } from '../receipt.ts';
 import {
@@ -64,24 +66,7 @@ interface Progress {
   forgetAt: number;
 }
 
-const FILE_COLUMNS = [
-  'file_id',
-  'name',
-  'sha256',
-  'taken_at',
-  'folder',
-  'stored_as',
-  'receipt_due',
-] as const;
-
-type FileRow = Pick<TakenFile, 'name' | 'sha256' | 'folder'> & {
-  readonly file_id: number;
-  readonly taken_at: number;
-  readonly stored_as: string;
-  readonly receipt_due: number;
-};
-
-function takenFile(row: FileRow): TakenFile & { readonly due: number } {
+function takenFile(row: Selectable<Tables['intake_file']>): TakenFile & { readonly due: number } {
   const { name, sha256, folder, receipt_due: due } = row;
   const { file_id: fileId, taken_at: takenAt, stored_as: storedAs } = row;
   return { fileId, name, sha256, folder, takenAt, storedAs, due };
@@ -134,7 +119,7 @@ async function noteFile(
       .insertInto('intake_file')
       .values({ name, sha256: content.sha256, ...known })
       .onConflict((taken) => taken.columns(['name', 'sha256']).doUpdateSet(known))
-      .returning(FILE_COLUMNS)
+      .returningAll()
       .executeTakeFirstOrThrow();
     const { file_id } = row;
     await tx.deleteFrom('intake_file_document').where('file_id', '=', file_id).execute();
@@ -152,7 +137,7 @@ async function noteFile(
 async function makeRoom({ store, folder }: FolderDoorDeps, name: string, sha256: string) {
   const rows = await store.db
     .selectFrom('intake_file')
-    .select(FILE_COLUMNS)
+    .selectAll()
     .where('name', '=', name)
     .where((eb) => eb.or([eb('stored_as', '=', name), eb('sha256', '=', sha256)]))
     .execute();
@@ -211,7 +196,7 @@ async function putBack(deps: FolderDoorDeps, name: string): Promise<void> {
   if (!content) return;
   const taken = await store.db
     .selectFrom('intake_file')
-    .select(FILE_COLUMNS)
+    .selectAll()
     .where('name', '=', name)
     .where('sha256', '=', content.sha256)
     .executeTakeFirst();
@@ -297,7 +282,7 @@ async function refreshReceipts(deps: FolderDoorDeps, progress: Progress): Promis
   const { written, leftAlone } = progress;
   const due = await store.db
     .selectFrom('intake_file')
-    .select(FILE_COLUMNS)
+    .selectAll()
     .where('receipt_due', '>', 0)
     .limit(RECEIPTS_PER_ROUND)
     .execute();
@@ -319,7 +304,7 @@ async function forgetOld({ store, clock, folder, keepMs }: FolderDoorDeps): Prom
   const before = clock.now() - keepMs;
   const old = await store.db
     .selectFrom('intake_file')
-    .select(FILE_COLUMNS)
+    .selectAll()
     .where('taken_at', '<', before)
     .where(({ selectFrom, not, exists }) => {
       const late = selectFrom('intake_file_document as document')
