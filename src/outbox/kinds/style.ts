@@ -8,7 +8,7 @@ import type { V2Client } from '../../client/v2/client.ts';
 import { modelledFields, type ResourceOf } from '../../client/v2/resources.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../../lib/errors.ts';
-import { isJsonObject, type JsonObject } from '../../lib/json.ts';
+import { isJsonObject } from '../../lib/json.ts';
 import { writeStyle } from '../../mirror/catalog/pdm.ts';
 import type { ReadSequence } from '../../store/state.ts';
 import type { Store } from '../../store/store.ts';
@@ -65,10 +65,9 @@ function differences(document: StyleDocument, shown: Style): string[] {
 const FIELDS = { style: modelledFields('style') };
 
 function judge(document: StyleDocument, shown: Style, mayDiffer: boolean): Finding {
-  const detail: JsonObject = { styleId: shown.id, differences: differences(document, shown) };
-  if (differences(document, shown).length === 0) {
-    return { found: 'yes', detail, result: { styleId: shown.id } };
-  }
+  const different = differences(document, shown);
+  const detail = { styleId: shown.id, differences: different };
+  if (different.length === 0) return { found: 'yes', detail, result: { styleId: shown.id } };
   if (mayDiffer) return { found: 'no', detail };
   const reason = `style ${shown.id} has this number, but is not like this document`;
   return { found: 'unclear', reason, detail };
