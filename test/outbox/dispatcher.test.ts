@@ -8,8 +8,7 @@ import {
   StoreError,
 } from '../../src/lib/errors.ts';
 import type { JsonObject } from '../../src/lib/json.ts';
-import { createDesk } from '../../src/outbox/desk/operations.ts';
-import { createBench, NO, OVERTAKEN, YES } from './support.ts';
+import { createBench, deskOf, NO, OVERTAKEN, YES } from './support.ts';
 
 const HOUR = 3_600_000;
 
@@ -141,10 +140,7 @@ describe('a push in doubt', () => {
     bench.start();
     await bench.clock.advance(2_000);
     const reading = Promise.withResolvers<JsonObject>();
-    const desk = createDesk({
-      ...{ store: bench.store, clock: bench.clock, quietMs: 0 },
-      ...{ confirm: () => reading.promise, nudge: () => undefined, onMoved: () => undefined },
-    });
+    const desk = deskOf(bench, { quietMs: 0, confirm: () => reading.promise });
     const who = { actor: 'anna', reason: 'asked support' };
     const confirming = desk.resolve(id, { as: 'confirmed', id: '7' }, who);
     await desk.resolve(id, { as: 'absent' }, { ...who, actor: 'bo' });

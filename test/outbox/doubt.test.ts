@@ -1,22 +1,14 @@
 /** Doubts that cannot be settled as fast as others. */
 import { describe, expect, it } from 'vitest';
 import { ConflictError, InDoubtError, RetryLaterError } from '../../src/lib/errors.ts';
-import { createDesk } from '../../src/outbox/desk/operations.ts';
 import type { SendCall } from '../../src/outbox/item.ts';
 import { knownBefore } from '../../src/outbox/kinds/baseline.ts';
 import { readState, writeState } from '../../src/store/state.ts';
-import { type Bench, createBench, NO, YES } from './support.ts';
+import { createBench, deskOf, NO, YES } from './support.ts';
 
 const MINUTE = 60_000;
 const LATENESS = 'outbox.latest_effect_ms';
 const WHO = { actor: 'anna', reason: 'asked support' };
-
-function deskOf({ store, clock }: Bench) {
-  return createDesk({
-    ...{ store, clock, quietMs: 12 * MINUTE, confirm: async () => ({}) },
-    ...{ nudge: () => undefined, onMoved: () => undefined },
-  });
-}
 
 /** Until the daemon stops. */
 function unanswered({ signal }: Pick<SendCall, 'signal'>): Promise<never> {

@@ -4,6 +4,7 @@ import { seededRandom } from '../../src/lib/chance.ts';
 import { type Clock, type ManualClock, manualClock } from '../../src/lib/clock.ts';
 import type { JsonObject } from '../../src/lib/json.ts';
 import { type Logger, silentLogger } from '../../src/lib/log.ts';
+import { createDesk, type DeskDeps } from '../../src/outbox/desk/operations.ts';
 import { createDispatcher, type Dispatcher } from '../../src/outbox/dispatcher.ts';
 import { enqueueDeliveryStatus, enqueueDocument } from '../../src/outbox/enqueue.ts';
 import {
@@ -165,6 +166,15 @@ export async function createBench(): Promise<Bench> {
     },
   };
   return bench;
+}
+
+/** What a person may do to the rows; nobody hears of it. */
+export function deskOf(bench: Pick<DeskDeps, 'store' | 'clock'>, more: Partial<DeskDeps> = {}) {
+  const { store, clock } = bench;
+  const deaf = { nudge: () => undefined, onMoved: () => undefined };
+  return createDesk({
+    ...{ store, clock, quietMs: QUIET_MS, confirm: async () => ({}), ...deaf, ...more },
+  });
 }
 
 /** What is told and has not ended, oldest first. */

@@ -54,8 +54,8 @@ export interface IntakeDeps {
   readonly onTaken: () => void;
   /** Whether there is room on the disk for what comes in. */
   readonly hasRoom: () => boolean;
-  /** Why no document of a kind is taken; undefined: it is. Left out: all are. */
-  readonly whyOff?: (kind: string) => string | undefined;
+  /** Why no document of a kind is taken; undefined: it is. */
+  readonly whyOff: (kind: string) => string | undefined;
 }
 
 /** Documents in one transaction: each costs a fraction of a millisecond of the event loop. */
@@ -140,7 +140,7 @@ async function handInOne(
   const { kind, reference, document } = checked;
   const holder = await keyHolder(tx, one, checked);
   if (holder !== undefined) return keyReused(reference, holder);
-  const off = whyOff?.(kind);
+  const off = whyOff(kind);
   if (off !== undefined && !(await onFile(tx, kind, reference))) return kindOff(reference, off);
   const intent = { kind, reference, document, cause: `${one.door}:${one.source}` };
   const result = await enqueueDocument(tx, intent, one.receivedAt);

@@ -4,12 +4,11 @@ import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Clock, manualClock, systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
-import { createDesk } from '../../../src/outbox/desk/operations.ts';
 import { createCallback } from '../../../src/outbox/intake/callback.ts';
-import { createIntake } from '../../../src/outbox/intake/hand-in.ts';
 import { until } from '../../support/house.ts';
 import { temporaryFolder, temporaryStore } from '../../support/store.ts';
-import { delivered, endDocument, runWorker } from './support.ts';
+import { deskOf } from '../support.ts';
+import { delivered, endDocument, intakeOf, runWorker } from './support.ts';
 
 const QUICK = { timeoutMs: 60_000, attemptsMax: 3, delayMinMs: 10, delayMaxMs: 20 };
 
@@ -21,7 +20,7 @@ async function ended(
 ) {
   const store = await temporaryStore(systemClock());
   const folder = temporaryFolder();
-  const intake = createIntake({ store, onTaken: () => undefined, hasRoom: () => true });
+  const intake = intakeOf(store);
   await intake.handIn([delivered('SO-1')]);
   await endDocument(store, 1, 'confirmed', { result: '{"orderId":5,"orderNo":"N-5"}' });
   const program = join(folder, 'told.sh');
@@ -171,15 +170,13 @@ describe('the callback command', () => {
     'is told when a dead document is %s by a person',
     async (as) => {
       const store = await temporaryStore(systemClock());
-      const intake = createIntake({ store, onTaken: () => undefined, hasRoom: () => true });
+      const intake = intakeOf(store);
       await intake.handIn([delivered('SO-1')]);
       const outbox = store.db.updateTable('outbox');
       await outbox.set({ state: 'dead', ended_at: 1 }).execute();
       await store.db.updateTable('intake').set({ callback_due_at: null }).execute();
-      const desk = createDesk({
-        ...{ store, clock: systemClock(), quietMs: 0, confirm: async () => ({ orderId: 5 }) },
-        ...{ nudge: () => undefined, onMoved: () => undefined },
-      });
+      const confirm = async () => ({ orderId: 5 });
+      const desk = deskOf({ store, clock: systemClock() }, { confirm });
       const who = { actor: 'anna', reason: 'asked the service' };
       if (as === 'confirmed') await desk.resolve(1, { as: 'confirmed', id: '5' }, who);
       else await desk.cancel({ outboxId: 1 }, who);

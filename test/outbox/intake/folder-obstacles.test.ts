@@ -5,12 +5,16 @@ import {
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { createLogger } from '../../../src/lib/log.ts';
+import { createScrubber } from '../../../src/lib/secret.ts';
 import { until } from '../../support/house.ts';
+import { temporaryFolder } from '../../support/store.ts';
 import { envelope, openFolder } from './folder-support.ts';
 
 describe('the drop folder', () => {
@@ -51,6 +55,26 @@ describe('the drop folder', () => {
       await until('the move', () => !existsSync(join(folder, 'a.json')) || undefined);
     },
   );
+
+  it('says in the log why a link and a folder are left alone, and takes the next', async () => {
+    let written = '';
+    const write = (line: string): void => {
+      written += line;
+    };
+    const log = createLogger({ level: 'info', format: 'json', scrubber: createScrubber(), write });
+    const { store, folder, start, drop } = await openFolder(undefined, undefined, log);
+    const elsewhere = join(temporaryFolder(), 'order.json');
+    writeFileSync(elsewhere, envelope('SO-1'));
+    symlinkSync(elsewhere, join(folder, 'a.json'));
+    mkdirSync(join(folder, 'b.json'));
+    drop('c.json', envelope('SO-2'));
+    start();
+    await until('the file', () => written.includes('file taken') || undefined);
+    expect(written).toMatch(/a\.json.*file is left alone: it is no file \(a link counts as such\)/);
+    expect(written).toMatch(/b\.json.*a file is left alone: it is a folder/);
+    const taken = await store.db.selectFrom('outbox').select('reference').execute();
+    expect(taken).toEqual([{ reference: 'SO-2' }]);
+  });
 
   it('leaves files alone whose name is not UTF-8, and takes all others', async () => {
     const { store, folder, start, receipt } = await openFolder();

@@ -5,11 +5,11 @@ import { z } from 'zod';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { createFolderDoor } from '../../../src/outbox/intake/folder/folder-door.ts';
-import { createIntake, type Intake } from '../../../src/outbox/intake/hand-in.ts';
+import type { Intake } from '../../../src/outbox/intake/hand-in.ts';
 import type { SqliteStore } from '../../../src/store/store.ts';
 import { until } from '../../support/house.ts';
 import { temporaryFolder, temporaryStore } from '../../support/store.ts';
-import { DAY_MS, order, runWorker } from './support.ts';
+import { DAY_MS, intakeOf, order, runWorker } from './support.ts';
 
 export interface Dropped {
   readonly store: SqliteStore;
@@ -38,16 +38,17 @@ const receiptSchema = z.object({
 export async function openFolder(
   fileBytesMax = 100_000,
   beforeTaking: () => void = () => undefined,
+  log = silentLogger(),
 ): Promise<Dropped> {
   const store = await temporaryStore(systemClock());
   const folder = temporaryFolder();
-  const intake = createIntake({ store, onTaken: () => undefined, hasRoom: () => true });
+  const intake = intakeOf(store);
   const clock = systemClock();
   const handIn: Intake['handIn'] = (delivered) => {
     beforeTaking();
     return intake.handIn(delivered);
   };
-  const deps = { store, intake: { handIn }, clock, log: silentLogger(), folder };
+  const deps = { store, intake: { handIn }, clock, log, folder };
   const start = () =>
     runWorker(createFolderDoor({ ...deps, settleMs: 0, fileBytesMax, keepMs: DAY_MS }));
   return {

@@ -15,11 +15,10 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { manualClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { createFolderDoor } from '../../../src/outbox/intake/folder/folder-door.ts';
-import { createIntake } from '../../../src/outbox/intake/hand-in.ts';
 import { until } from '../../support/house.ts';
 import { temporaryFolder, temporaryStore } from '../../support/store.ts';
 import { envelope } from './folder-support.ts';
-import { DAY_MS, endDocument, runWorker } from './support.ts';
+import { DAY_MS, endDocument, intakeOf, runWorker } from './support.ts';
 
 const LOOK_MS = 500;
 const HOUR_MS = 3_600_000;
@@ -28,7 +27,7 @@ async function timedFolder(settleMs = 0) {
   const clock = manualClock();
   const store = await temporaryStore(clock);
   const folder = temporaryFolder();
-  const intake = createIntake({ store, onTaken: () => undefined, hasRoom: () => true });
+  const intake = intakeOf(store);
   const limits = { settleMs, fileBytesMax: 100_000, keepMs: DAY_MS };
   runWorker(createFolderDoor({ store, intake, clock, log: silentLogger(), folder, ...limits }));
   const rests = () => until('the end of a round', () => clock.pending() > 0 || undefined);

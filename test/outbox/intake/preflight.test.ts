@@ -1,11 +1,10 @@
 import { expect, it } from 'vitest';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { BugError, RefusedError } from '../../../src/lib/errors.ts';
-import { createIntake } from '../../../src/outbox/intake/hand-in.ts';
 import { createPreflight } from '../../../src/outbox/intake/preflight.ts';
 import type { Clearance, OutboxKind } from '../../../src/outbox/item.ts';
 import { temporaryStore } from '../../support/store.ts';
-import { delivered, endDocument, order } from './support.ts';
+import { delivered, endDocument, intakeOf, order } from './support.ts';
 
 it('of one document is unclear when the service will not be asked about it', async () => {
   const store = await temporaryStore();
@@ -26,7 +25,7 @@ it('of one document is unclear when the service will not be asked about it', asy
 
 it('of a document that was refused before says so, and what to do', async () => {
   const store = await temporaryStore(systemClock());
-  const intake = createIntake({ store, onTaken: () => undefined, hasRoom: () => true });
+  const intake = intakeOf(store);
   await intake.handIn([delivered('SO-1')]);
   const preflight = createPreflight(store, []);
   const submission = { kind: 'order', reference: 'SO-1', payload: order() };
@@ -48,7 +47,7 @@ it('of a document that was refused before says so, and what to do', async () => 
 /** A dry run in which the checks before the sending come to this. */
 async function checkedBy(clear: () => Promise<Clearance>) {
   const store = await temporaryStore(systemClock());
-  const intake = createIntake({ store, onTaken: () => undefined, hasRoom: () => true });
+  const intake = intakeOf(store);
   const never = async (): Promise<never> => {
     throw new Error('a dry run sends nothing');
   };

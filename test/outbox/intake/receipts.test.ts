@@ -11,18 +11,18 @@ import {
   createExchangeDoor,
   type ExchangeDoorDeps,
 } from '../../../src/outbox/intake/exchange-door.ts';
-import { createIntake } from '../../../src/outbox/intake/hand-in.ts';
 import { createPreflight } from '../../../src/outbox/intake/preflight.ts';
 import { openExchange } from '../../../src/store/exchange/exchange.ts';
 import { until } from '../../support/house.ts';
+import { notePlans } from '../../support/plans.ts';
 import { temporaryFolder, temporaryStore } from '../../support/store.ts';
 import { turnsDuring } from '../../support/turns.ts';
-import { DAY_MS, delivered, endDocument, order, runWorker } from './support.ts';
+import { DAY_MS, delivered, endDocument, intakeOf, order, runWorker } from './support.ts';
 
 it('tells of a thousand documents at once without keeping anybody waiting', async () => {
   const clock = systemClock();
   const store = await temporaryStore(clock);
-  const intake = createIntake({ store, onTaken: () => undefined, hasRoom: () => true });
+  const intake = intakeOf(store);
   const ids = Array.from({ length: 1_000 }, (_, index) => index + 1);
   await intake.handIn(ids.map((id) => delivered(`SO-${id}`)));
   const app = fastify();
@@ -46,7 +46,7 @@ async function closedDoors() {
   const store = await temporaryStore(clock);
   const path = join(temporaryFolder(), 'exchange.db');
   openExchange(path, clock)[Symbol.dispose]();
-  const intake = createIntake({ store, onTaken: () => undefined, hasRoom: () => true });
+  const intake = intakeOf(store);
   const settings = { keepMs: DAY_MS, hasCallback: true };
   const common = { store, intake, clock, path, log: silentLogger(), ...settings };
   const client = (text: string): string =>
@@ -146,6 +146,25 @@ it('forgets in the file what ended long ago, thousands at once, but no dead', as
   const left = told('select min(reference), max(reference), count(*) from receipt', 'dead|young|2');
   expect(await Promise.race([failure, left])).toBe(true);
   expect(client('select group_concat(reference) from intake')).toBe('young,dead');
+});
+
+it('forgets months of keys that are due at once in slices', async () => {
+  const { store, open } = await closedDoors();
+  await sql`with recursive n(i) as (select 1 union all select i + 1 from n where i < 1200)
+    insert into intake_key (client, key, outbox_id, at) select 'erp', 'k' || i, i, i from n
+    union all select 'erp', 'young', 0, ${systemClock().now()}`.execute(store.db);
+  const planned = notePlans(store);
+  const { stop } = open({ store: planned.store });
+  const left = await until('the end', async () => {
+    const keys = await store.db.selectFrom('intake_key').select('key').execute();
+    return keys.length > 1 ? undefined : keys;
+  });
+  expect(left).toEqual([{ key: 'young' }]);
+  await stop();
+  expect(planned.times(/^delete from "?intake_key/)).toBe(3);
+  expect(await planned.steps(/^delete from "?intake_key/)).toContain(
+    'SEARCH intake_key USING COVERING INDEX intake_key_at (at<?)',
+  );
 });
 
 it('keeps no end for a command that nobody has named', async () => {

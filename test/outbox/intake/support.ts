@@ -46,11 +46,16 @@ export function runWorker(worker: { run(signal: AbortSignal): Promise<void> }) {
   return { stop, failure: failure.promise };
 }
 
+/** The way in behind all doors; nobody waits for what it takes. */
+export function intakeOf(store: SqliteStore, hasRoom: () => boolean = () => true): Intake {
+  return createIntake({ store, hasRoom, whyOff: () => undefined, onTaken: () => undefined });
+}
+
 /** A store and its exchange database, served by the worker. */
 export async function openDoors(hasRoom: () => boolean = () => true): Promise<Doors> {
   const store = await temporaryStore(systemClock());
   const path = join(temporaryFolder(), 'exchange.db');
-  const intake = createIntake({ store, onTaken: () => undefined, hasRoom });
+  const intake = intakeOf(store, hasRoom);
   const clock = systemClock();
   openExchange(path, clock)[Symbol.dispose]();
   const door = createExchangeDoor({
