@@ -8,26 +8,31 @@ import { createBench } from './support.ts';
 
 const signal = new AbortController().signal;
 
+function order(orderId: number): SalesOrder {
+  return { orderId, reference: `R-${orderId}`, status: 'pending', orderLineItems: [] };
+}
+
+/** A list of these pages; what is no number cannot be read. */
+function finderOf(...pages: readonly (readonly unknown[])[]) {
+  let asked = 0;
+  const finder = createOrderFinder({
+    async orders() {
+      const raws = pages[asked] ?? [];
+      asked += 1;
+      const rows = raws.flatMap((raw) => (typeof raw === 'number' ? [order(raw)] : []));
+      const rejects = raws.flatMap((raw) =>
+        typeof raw === 'number' ? [] : [{ raw, path: '', reason: 'odd' }],
+      );
+      const all = raws.map((raw) => (typeof raw === 'number' ? order(raw) : raw));
+      return { rows, rejects, raws: all, count: undefined, startedAt: 0 };
+    },
+  });
+  return { ...finder, asked: () => asked };
+}
+
 describe('a walk to the end of all orders', () => {
-  const order = (orderId: number): SalesOrder => {
-    return { orderId, reference: `R-${orderId}`, status: 'pending', orderLineItems: [] };
-  };
-  const walk = async (...pages: readonly (readonly unknown[])[]) => {
-    let asked = 0;
-    const finder = createOrderFinder({
-      async orders() {
-        const raws = pages[asked] ?? [];
-        asked += 1;
-        const rows = raws.flatMap((raw) => (typeof raw === 'number' ? [order(raw)] : []));
-        const rejects = raws.flatMap((raw) =>
-          typeof raw === 'number' ? [] : [{ raw, path: '', reason: 'odd' }],
-        );
-        const all = raws.map((raw) => (typeof raw === 'number' ? order(raw) : raw));
-        return { rows, rejects, raws: all, count: undefined, startedAt: 0 };
-      },
-    });
-    return finder.find('x', 0, signal);
-  };
+  const walk = (...pages: readonly (readonly unknown[])[]) =>
+    finderOf(...pages).find('x', 0, signal);
 
   it('is complete once a page is empty', async () => {
     expect(await walk([9, 8], [8], [])).toMatchObject({ complete: true, pages: 3 });
@@ -37,6 +42,33 @@ describe('a walk to the end of all orders', () => {
     expect(await walk([{ reference: 'Y' }])).toMatchObject({ complete: false });
     expect(await walk([9, 8], [9, 8], [])).toMatchObject({ complete: false, pages: 2 });
     expect(await walk([9, 8], [])).toMatchObject({ complete: false, pages: 2 });
+  });
+});
+
+describe('a walk down to an order that was there before', () => {
+  it('is complete when it has seen an order at or below that one', async () => {
+    const found = await finderOf([9, 8, 7], [7, 6, 5], [5]).find('r-8', 6, signal);
+    expect(found).toMatchObject({ complete: true, walkedTo: 6, pages: 2 });
+    expect(found.orders.map(({ orderId }) => orderId)).toEqual([8]);
+  });
+
+  it('proves nothing when the list is empty or ends above it', async () => {
+    expect(await finderOf([]).find('x', 6, signal)).toMatchObject({ complete: false });
+    expect(await finderOf([9, 8]).find('x', 6, signal)).toMatchObject({ complete: false });
+  });
+
+  it('proves nothing about a reference that a row which cannot be read may have', async () => {
+    const find = (reference: string, odd: unknown) =>
+      finderOf([9, 6, 5, odd]).find(reference, 6, signal);
+    expect(await find('x', { reference: 'X' })).toMatchObject({ complete: false });
+    expect(await find('y', { reference: 'X' })).toMatchObject({ complete: true });
+    expect(await find('y', '<')).toMatchObject({ complete: false });
+  });
+
+  it('serves all who ask in the same moment', async () => {
+    const { find, asked } = finderOf([9, 8, 7], [7, 6, 5]);
+    await Promise.all([find('r-9', 8, signal), find('r-7', 6, signal)]);
+    expect(asked()).toBe(2);
   });
 });
 

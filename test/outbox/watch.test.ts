@@ -3,12 +3,12 @@ import { sql } from 'kysely';
 import { expect, it, onTestFinished } from 'vitest';
 import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
-import { writePendingRefunds } from '../../src/mirror/refund.ts';
+import { writePendingRefunds, writeRefunds } from '../../src/mirror/refund.ts';
 import { createWatch } from '../../src/outbox/watch/watch.ts';
 import { writeState } from '../../src/store/state.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { temporaryStore } from '../support/store.ts';
-import { openIncidents } from './support.ts';
+import { mirrorOrders, openIncidents } from './support.ts';
 
 const MINUTE = 60_000;
 
@@ -116,29 +116,46 @@ it('tells of a quiet time that is shorter than twice what was seen', async () =>
   expect(await told(store)).toEqual(['quiet_time_short quietTime']);
 });
 
+/** A pending refund that the service has taken. */
+async function asked({ db }: SqliteStore, id: number, endedAt: number): Promise<void> {
+  const same = { kind: 'pending_refund', state: 'confirmed', body: '{}', body_hash: '' } as const;
+  const none = { expected_from: null, reference_key: null, last_error: null, desk_reason: null };
+  const times = { due_at: 0, in_doubt_since: null, created_at: endedAt, ended_at: endedAt };
+  const result = JSON.stringify({ pendingRefundId: id });
+  const own = { reference: `R-${id}`, lane: 'l', cause: 'test', order_id: 1, result };
+  await db
+    .insertInto('outbox')
+    .values({ ...same, ...none, ...times, ...own })
+    .execute();
+}
+
+const PROVENANCE = { source: 'run:1', readSeq: 1, at: 0 };
+
+it('tells of a refund that the service does not confirm, until it does', async () => {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  await asked(store, 8, clock.now());
+  watchOver(store, clock);
+  await clock.advance(10);
+  expect(await told(store)).toEqual([]);
+  await clock.advance(2 * MINUTE);
+  expect(await told(store)).toEqual(['refund_unconfirmed R-8']);
+  const refund = { orderRefundId: 5, orderId: 1, pendingRefundId: 8, status: 'pending' };
+  const refunds = [{ ...refund, refundedLineItems: [] }];
+  await store.transaction((tx) => writeRefunds(tx, refunds, PROVENANCE));
+  await clock.advance(2 * MINUTE);
+  expect(await told(store)).toEqual([]);
+});
+
 it('tells of no refund that was called off or asked for half a year ago', async () => {
   const clock = manualClock();
   const store = await temporaryStore(clock);
-  const now = clock.now();
-  const ago = (days: number) => now - days * 24 * 60 * MINUTE;
-  const same = { kind: 'pending_refund', state: 'confirmed', body: '{}', body_hash: '' } as const;
-  const none = { expected_from: null, reference_key: null, last_error: null, desk_reason: null };
-  for (const [id, endedAt] of [
-    [8, ago(1)],
-    [9, ago(1)],
-    [10, ago(181)],
-  ] as const) {
-    const times = { due_at: 0, in_doubt_since: null, created_at: endedAt, ended_at: endedAt };
-    const result = JSON.stringify({ pendingRefundId: id });
-    const own = { reference: `R-${id}`, lane: 'l', cause: 'test', order_id: 1, result };
-    await store.db
-      .insertInto('outbox')
-      .values({ ...same, ...none, ...times, ...own })
-      .execute();
-  }
+  const ago = (days: number) => clock.now() - days * 24 * 60 * MINUTE;
+  await asked(store, 8, ago(1));
+  await asked(store, 9, ago(1));
+  await asked(store, 10, ago(181));
   const pending = { pendingRefundId: 9, orderId: 1, status: 'canceled', refundLineItems: [] };
-  const provenance = { source: 'run:1', readSeq: 1, at: 0 };
-  await store.transaction((tx) => writePendingRefunds(tx, [pending], provenance));
+  await store.transaction((tx) => writePendingRefunds(tx, [pending], PROVENANCE));
   watchOver(store, clock);
   await clock.advance(10);
   expect(await told(store)).toEqual(['refund_unconfirmed R-8']);
@@ -155,4 +172,27 @@ it('finds two orders with one reference among thousands, whatever its letters', 
   watchOver(store, clock);
   await clock.advance(10);
   expect(await told(store)).toEqual(['duplicate_reference C-1']);
+});
+
+it('tells of two orders with one reference for as long as there are two', async () => {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  const references = ['A', 'B', 'b', ''];
+  await mirrorOrders(
+    store,
+    references.map((reference, at) => ({ orderId: at + 1, reference })),
+  );
+  const third = (deleted_at: number | null) =>
+    store.db.updateTable('sales_order').set({ deleted_at }).where('order_id', '=', 3).execute();
+  watchOver(store, clock);
+  await clock.advance(10);
+  expect(await told(store)).toEqual(['duplicate_reference B']);
+  await third(1);
+  await clock.advance(61 * MINUTE);
+  expect(await told(store)).toEqual([]);
+  // A search in a time to come was made before the clock was set back.
+  clock.step(-24 * 60 * MINUTE);
+  await third(null);
+  await clock.advance(61 * MINUTE);
+  expect(await told(store)).toEqual(['duplicate_reference B']);
 });

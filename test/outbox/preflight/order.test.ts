@@ -48,8 +48,7 @@ it('takes nothing from a variant of the stock that is gone when a season has it'
   await store.db.insertInto('season_variant').values(offered).execute();
   const line = { barcode: 'b-1', quantity: 1, price: '12.50', deliveryName: 'Drop 1' };
   const order = { lines: [line], seasonName: 'AW27', currency: 'DKK' };
-  const rules = { freight: 'learned', level: '1.4.14' } as const;
-  expect(await checkOrder(store.db, order, rules)).toEqual([]);
+  expect(await checkOrder(store.db, order, RULES)).toEqual([]);
 });
 
 it('counts what several lines want of one variant', async () => {
@@ -58,8 +57,7 @@ it('counts what several lines want of one variant', async () => {
   const held = { ...variant('b-1', 'EUR', null), quantity: 5, season_name: null };
   await store.db.insertInto('stock_variant').values(held).execute();
   const line = (quantity: number) => ({ barcode: 'b-1', quantity, price: '12.50' });
-  const rules = { freight: 'learned', level: '1.4.14' } as const;
-  expect(await checkOrder(store.db, { lines: [line(3), line(3)] }, rules)).toEqual([
+  expect(await checkOrder(store.db, { lines: [line(3), line(3)] }, RULES)).toEqual([
     {
       path: 'lines[1].quantity',
       message: 'only 2 are in stock, after the lines above',
@@ -95,8 +93,7 @@ it('does not refuse a pre-order for a season that is listed and cannot be read',
   const provenance = { source: 'run:1', readSeq: 1, at: 0 };
   await store.transaction((tx) => quarantineRows(tx, 'season', rejected, provenance));
   const lines = [{ barcode: 'b-1', quantity: 1, price: '12.50', deliveryName: 'Drop 1' }];
-  const check = (seasonName: string) =>
-    checkOrder(store.db, { lines, seasonName }, { freight: 'learned', level: '1.4.14' });
+  const check = (seasonName: string) => checkOrder(store.db, { lines, seasonName }, RULES);
   expect(await check('AW27')).toContainEqual(
     expect.objectContaining({ path: 'seasonName', severity: 'warning' }),
   );
@@ -114,7 +111,7 @@ it('does not refuse a variant that the service has in a row that cannot be read'
   await store.transaction((tx) => quarantineRows(tx, 'stock_variant', rejected, provenance));
   const check = (barcode: string) => {
     const lines = [{ barcode, quantity: 1, price: '12.50' }];
-    return checkOrder(store.db, { lines }, { freight: 'learned', level: '1.4.14' });
+    return checkOrder(store.db, { lines }, RULES);
   };
   expect(await check('5712345000012')).toContainEqual(
     expect.objectContaining({ path: 'lines[0].barcode', severity: 'warning' }),
@@ -160,6 +157,28 @@ it('holds nothing against an order that was not pulled completely yet', async ()
     expect.stringMatching(/^error lines\[0\]\.deliveryName is missing/),
     expect.stringMatching(/^error lines\[1\]\.deliveryName is missing/),
     NOT_PULLED,
+  ]);
+});
+
+it('names what is unknown, no longer sold or of another currency', async () => {
+  const house = { store: await temporaryStore() };
+  await pulled(house, 'stock');
+  await inStock(house, 'b-1', {});
+  await inStock(house, 'b-2', { currency: 'DKK' });
+  await inStock(house, 'b-3', { deleted_at: 1 });
+  const lines = (...barcodes: string[]) => ({
+    lines: barcodes.map((barcode) => ({ barcode, quantity: 1, price: '12.50' })),
+  });
+  expect(await told(house, lines('b-1'))).toEqual([]);
+  expect(await told(house, lines('b-9', 'b-3'))).toEqual([
+    'error lines[0].barcode is not known at the service',
+    'error lines[1].barcode is no longer sold at the service',
+  ]);
+  expect(await told(house, lines('b-1', 'b-2'))).toEqual([
+    'error lines[1].barcode is priced in another currency: EUR, DKK',
+  ]);
+  expect(await told(house, { ...lines('b-1'), currency: 'USD' })).toEqual([
+    'error currency is USD, but the service has these prices in EUR',
   ]);
 });
 
@@ -217,10 +236,15 @@ it('takes a pre-order of what its season offers, whatever the stock and others h
   expect(await told(house, order)).toEqual([]);
   await pulled(house, 'stock');
   expect(await told(house, order)).toEqual([]);
-  expect(await told(house, { lines: lines('Drop 2'), seasonName: 'AW27' })).toEqual([
-    expect.stringMatching(/^error lines\[0\]\.deliveryName AW27 has no delivery Drop 2/),
-    expect.stringMatching(/^error lines\[1\]\.deliveryName AW27 has no delivery Drop 2/),
-  ]);
+  expect(await told(house, { lines: lines('Drop 2'), seasonName: 'AW27' })).toEqual(
+    [0, 1].map((at) => {
+      const near = 'AW27 has no delivery Drop 2; did you mean Drop 1?';
+      return `error lines[${at}].deliveryName ${near}`;
+    }),
+  );
+  expect(await told(house, { lines: lines('Drop 1').slice(0, 1) })).toEqual(
+    expect.arrayContaining(['error lines[0].deliveryName needs a seasonName (pre-order)']),
+  );
   expect(await told(house, { lines: lines('Drop 2'), seasonName: 'AW26' })).toEqual([
     'warning lines[0].barcode is not among what AW26 offers',
     'warning lines[1].barcode is not among what AW26 offers',
@@ -256,19 +280,37 @@ it('tells of what is hidden or out of stock, each line, but not without end', as
   expect(found.at(-1)).toBe('warning  and 51 more warnings');
 });
 
+it('wants freight where the account requires it, and what its level requires', async () => {
+  const house = { store: await temporaryStore() };
+  const lines = [{ barcode: 'b-1', quantity: 1, price: '12.50' }];
+  const missing = 'error freight is missing; this account requires it';
+  const address = 'error shippingAddress is missing; level 1.2.0 requires it';
+  expect(await told(house, { lines }, { ...RULES, freight: 'required' })).toContain(missing);
+  expect(await told(house, { lines }, { ...RULES, level: '1.2.0' })).toEqual([
+    ...[missing, address, NOT_PULLED],
+  ]);
+});
+
 it('wants freight where that was learned, unless optional; one that is there', async () => {
   const house = { store: await temporaryStore() };
   const { db } = house.store;
   await writeState(db, FREIGHT_REQUIRED_KEY, '1', systemClock());
   await pulled(house, 'freight');
-  const option = { ...ROW, freight_type: 'dhl', deleted_at: 1 };
-  await db.insertInto('freight_option').values(option).execute();
+  const options = [
+    { ...ROW, freight_type: 'dhl', deleted_at: 1 },
+    { ...ROW, freight_type: 'standard' },
+  ];
+  await db.insertInto('freight_option').values(options).execute();
   const lines = [{ barcode: 'b-1', quantity: 1, price: '12.50' }];
   const missing = 'error freight is missing; this account requires it';
   expect(await told(house, { lines })).toEqual([missing, NOT_PULLED]);
   expect(await told(house, { lines }, { ...RULES, freight: 'optional' })).toEqual([NOT_PULLED]);
   expect(await told(house, { lines, freight: { amount: '1.00', type: 'dhl' } })).toEqual([
     'error freight.type there is no freight dhl',
+    NOT_PULLED,
+  ]);
+  expect(await told(house, { lines, freight: { amount: '1.00', type: 'standart' } })).toEqual([
+    'error freight.type there is no freight standart; did you mean standard?',
     NOT_PULLED,
   ]);
 });
