@@ -7,12 +7,8 @@ import { z } from 'zod';
 import { tryParseJson } from '../lib/json.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { OutboxState, Tables } from '../store/tables.ts';
-import type { Problem } from './documents.ts';
+import type { FlightProblem } from './item.ts';
 import { nextAction } from './next-action.ts';
-
-export interface Finding extends Problem {
-  readonly severity: 'error' | 'warning';
-}
 
 export interface DocumentState {
   readonly outboxId: number;
@@ -36,14 +32,14 @@ export interface DocumentState {
   readonly pendingRefundId: number | null;
   readonly orderRefundId: number | null;
   readonly styleId: string | null;
-  readonly problems: readonly Finding[];
+  readonly problems: readonly FlightProblem[];
   /** What a person must decide about, when one must. */
   readonly deskReason: string | null;
   readonly lastError: string | null;
   readonly nextAction: string;
 }
 
-const findingsSchema = z.array(
+const problemsSchema = z.array(
   z.object({ path: z.string(), message: z.string(), severity: z.enum(['error', 'warning']) }),
 );
 
@@ -70,8 +66,8 @@ export function readResult(text: string | null): z.output<typeof resultSchema> {
   return parsed.success ? parsed.data : {};
 }
 
-function readFindings(text: string): readonly Finding[] {
-  const parsed = findingsSchema.safeParse(tryParseJson(text));
+function readProblems(text: string): readonly FlightProblem[] {
+  const parsed = problemsSchema.safeParse(tryParseJson(text));
   return parsed.success ? parsed.data : [];
 }
 
@@ -151,7 +147,7 @@ export async function stateOf(db: Db | Tx, row: Row): Promise<DocumentState> {
     deliveries: await deliveriesOf(db, result.deliveries ?? []),
     ...{ pendingRefundId, orderRefundId },
     styleId: result.styleId ?? null,
-    problems: readFindings(row.problems),
+    problems: readProblems(row.problems),
     deskReason: row.desk_reason,
     lastError: row.last_error,
     nextAction: nextAction({

@@ -20,7 +20,7 @@ interface Checkup {
    */
   readonly verdict: 'fit' | 'repeated' | 'refused' | 'unclear';
   readonly documentId: number | null;
-  readonly problems: readonly (Problem & Partial<Pick<FlightProblem, 'severity'>>)[];
+  readonly problems: readonly (Problem & Partial<FlightProblem>)[];
 }
 
 const BAD_ENDS: ReadonlySet<string> = new Set(['refused', 'canceled', 'dead']);

@@ -3,8 +3,9 @@
  * service, what is wrong with it, and what to do next, in a sentence.
  */
 import type { Db, Tx } from '../../store/store.ts';
-import { type DocumentState, documentState, type Finding } from '../document-state.ts';
+import { type DocumentState, documentState } from '../document-state.ts';
 import type { Problem } from '../documents.ts';
+import type { FlightProblem } from '../item.ts';
 import type { Clash } from './clash.ts';
 import type { Refusal } from './hand-in.ts';
 
@@ -22,7 +23,7 @@ export interface Receipt {
   readonly pendingRefundId: number | null;
   readonly refundId: number | null;
   readonly styleId: string | null;
-  readonly problems: readonly (Problem & { readonly severity?: Finding['severity'] })[];
+  readonly problems: readonly (Problem & Partial<FlightProblem>)[];
   /** When the reference belongs to another document. */
   readonly conflict?: Clash;
   /** What to do next, in a sentence. */
