@@ -23,18 +23,23 @@ export interface Problem {
 
 const LINES_MAX = 5_000;
 const QUANTITY_MAX = 1_000_000;
-const REFERENCE_CHARS_MAX = 200;
+export const REFERENCE_CHARS_MAX = 200;
 
 const AMOUNT = /^\d{1,9}(?:\.\d{1,2})?$/;
 /** Only the first "@" that can part it is tried: a text may be of nothing else, and long. */
 const EMAIL = /^\S[^\s@]*@\S+$/;
 const AMOUNT_WANTED = 'must be an amount with at most two decimals, such as "19.95" or 19.95';
 
+/** Hundredths of an amount that was checked. */
+export function hundredths(amount: string | number): number {
+  return minorUnits(Number(amount)) ?? 0;
+}
+
 /** Text with two decimals, whatever way it was written. */
 const amount = z
   .union([z.string(), z.number()], { error: AMOUNT_WANTED })
   .refine((written) => AMOUNT.test(String(written)), { error: AMOUNT_WANTED })
-  .transform((written) => formatMinorUnits(minorUnits(Number(written)) ?? 0));
+  .transform((written) => formatMinorUnits(hundredths(written)));
 
 // Control characters have no place in what the service shows to people.
 const text = z
@@ -269,20 +274,16 @@ export const readBody = {
   style: (body: JsonObject): StyleDocument => styleSchema.parse(body),
 } as const;
 
-function minor(written: string): number {
-  return minorUnits(Number(written)) ?? 0;
-}
-
 /** The order as the client takes it. */
 export function newOrderOf(ownReference: string, document: OrderDocument): NewOrder {
   const { lines, comment: note, shippingAddress, freight, seasonName } = document;
   return {
     reference: ownReference,
-    lines: lines.map(({ price, ...line }) => ({ ...line, priceMinor: minor(price) })),
+    lines: lines.map(({ price, ...line }) => ({ ...line, priceMinor: hundredths(price) })),
     comment: note,
     shippingAddress,
     freight: freight && {
-      freightAmountMinor: minor(freight.amount),
+      freightAmountMinor: hundredths(freight.amount),
       freightType: freight.type,
       parcelShopId: freight.parcelShopId,
       warehouseCode: freight.warehouseCode,
@@ -301,7 +302,7 @@ export function newPendingRefundOf(
     comment: document.comment,
     lines: document.lines.map(({ price, ...line }) => ({
       ...line,
-      priceMinor: price === undefined ? undefined : minor(price),
+      priceMinor: price === undefined ? undefined : hundredths(price),
     })),
   };
 }

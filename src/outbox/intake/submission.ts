@@ -10,6 +10,7 @@ import {
   isDocumentKind,
   type Problem,
   parseDocument,
+  REFERENCE_CHARS_MAX,
   referenceKey,
 } from '../documents.ts';
 import { leavesOf } from './clash.ts';
@@ -35,8 +36,6 @@ export type Checked =
       readonly reference: string | undefined;
       readonly problems: readonly Problem[];
     };
-
-const REFERENCE_CHARS_MAX = 200;
 
 export const DAMAGED = 'holds what is no character (U+FFFD): the text was not UTF-8';
 

@@ -3,13 +3,13 @@
  * was never pulled completely cannot be held against an order: that is a warning.
  */
 import { missingAtLevel } from '../../client/v1/level.ts';
-import { formatMinorUnits, minorUnits } from '../../lib/money.ts';
+import { formatMinorUnits } from '../../lib/money.ts';
 import { nearestName } from '../../lib/nearest.ts';
 import { putAside } from '../../mirror/quarantine.ts';
 import { inKeys } from '../../store/bulk.ts';
 import { readState } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
-import type { OrderDocument } from '../documents.ts';
+import { hundredths, type OrderDocument } from '../documents.ts';
 import type { FlightProblem } from '../item.ts';
 
 export interface OrderRules {
@@ -97,7 +97,7 @@ async function variantsOf(db: Db, barcodes: readonly string[]): Promise<Map<stri
 }
 
 function priceProblem(path: string, price: string, wholesale: number | null): FlightProblem[] {
-  const minor = minorUnits(Number(price)) ?? 0;
+  const minor = hundredths(price);
   if (minor === 0) return [warning(path, 'is 0: nothing will be charged for this line')];
   if (wholesale === null || wholesale === 0) return [];
   const isFar = minor > wholesale * 2 || minor < wholesale / 2;
