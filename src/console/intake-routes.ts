@@ -18,10 +18,9 @@ import { isJsonObject, sha256 } from '../lib/json.ts';
 import type { Secret } from '../lib/secret.ts';
 import { DOCUMENT_KINDS } from '../outbox/documents.ts';
 import { onFile } from '../outbox/enqueue.ts';
-import { readEnvelope } from '../outbox/intake/folder/drop-file.ts';
 import { type Handed, type Intake, invalid } from '../outbox/intake/hand-in.ts';
 import { readReceipt, refusalReceipt } from '../outbox/intake/receipt.ts';
-import { parsePayload, type Submission } from '../outbox/intake/submission.ts';
+import { parsePayload, readEnvelope, type Submission } from '../outbox/intake/submission.ts';
 import type { Store } from '../store/store.ts';
 import type { RouteGroup } from './api.ts';
 

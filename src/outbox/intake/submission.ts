@@ -2,6 +2,7 @@
  * What comes in by a door, before the database is asked: a kind, a reference and a payload become
  * a document, or a list of problems that names every place. Pure, and the same for all doors.
  */
+import { z } from 'zod';
 import { isJsonObject, type JsonObject, memberTwice } from '../../lib/json.ts';
 import { nearestName } from '../../lib/nearest.ts';
 import {
@@ -10,8 +11,10 @@ import {
   isDocumentKind,
   type Problem,
   parseDocument,
+  problemsOf,
   REFERENCE_CHARS_MAX,
   referenceKey,
+  wording,
 } from '../documents.ts';
 import { leavesOf } from './clash.ts';
 
@@ -22,6 +25,26 @@ export interface Submission {
   readonly reference: string | undefined;
   /** Parsed JSON. */
   readonly payload: unknown;
+}
+
+const KIND_CHARS_MAX = 40;
+
+const envelopeSchema = z.strictObject({
+  kind: z.string().max(KIND_CHARS_MAX),
+  reference: z.string().optional(),
+  payload: z.unknown().refine((payload) => payload !== undefined, 'is missing'),
+});
+
+/** A document with its kind beside it: `{"kind", "reference", "payload"}`, as in SQL. */
+export function readEnvelope(
+  value: unknown,
+): { readonly submission: Submission } | { readonly problems: readonly Problem[] } {
+  const parsed = envelopeSchema.safeParse(value, { error: wording });
+  if (!parsed.success) {
+    return { problems: problemsOf(parsed.error, () => Object.keys(envelopeSchema.shape)) };
+  }
+  const { kind, reference, payload } = parsed.data;
+  return { submission: { kind, reference, payload } };
 }
 
 export type Checked =

@@ -1,11 +1,8 @@
-/**
- * The text of a file in the drop folder. A document is `{"kind", "reference", "payload"}`, as in
- * SQL; the reference may stand in the payload instead.
- */
+/** The text of a file in the drop folder: documents with their kind beside them. */
 import { z } from 'zod';
-import { type Problem, problemsOf, wording } from '../../documents.ts';
+import type { Problem } from '../../documents.ts';
 import { readDocuments } from '../documents-text.ts';
-import type { Submission } from '../submission.ts';
+import { readEnvelope, type Submission } from '../submission.ts';
 
 export interface FileEntry {
   /** From 1; where the document begins. */
@@ -17,35 +14,17 @@ export interface FileEntry {
   readonly problems: readonly Problem[];
 }
 
-const KIND_CHARS_MAX = 40;
+/** By what people will know a document that is no good. */
+const headSchema = z
+  .object({
+    kind: z.string().nullable().catch(null),
+    reference: z.string().optional().catch(undefined),
+  })
+  .catch({ kind: null, reference: undefined });
 
-const envelopeSchema = z.strictObject({
-  kind: z.string().max(KIND_CHARS_MAX),
-  reference: z.string().optional(),
-  payload: z.unknown().refine((payload) => payload !== undefined, 'is missing'),
-});
-
-const headSchema = z.object({
-  kind: z.string().nullable().catch(null),
-  reference: z.string().optional().catch(undefined),
-});
-
-function broken(line: number, problems: readonly Problem[], value?: unknown): FileEntry {
-  const head = headSchema.safeParse(value);
-  const { kind, reference } = head.success ? head.data : { kind: null, reference: undefined };
+export function broken(line: number, problems: readonly Problem[], value?: unknown): FileEntry {
+  const { kind, reference } = headSchema.parse(value);
   return { line, kind, reference, submission: undefined, problems };
-}
-
-/** A document with its kind beside it. */
-export function readEnvelope(
-  value: unknown,
-): { readonly submission: Submission } | { readonly problems: readonly Problem[] } {
-  const parsed = envelopeSchema.safeParse(value, { error: wording });
-  if (!parsed.success) {
-    return { problems: problemsOf(parsed.error, () => Object.keys(envelopeSchema.shape)) };
-  }
-  const { kind, reference, payload } = parsed.data;
-  return { submission: { kind, reference, payload } };
 }
 
 /** Every document of the text with the line it begins in, or one entry that says what is wrong. */

@@ -8,7 +8,7 @@ import { open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../../lib/clock.ts';
 import { isJsonObject, sha256 } from '../../../lib/json.ts';
-import { type FileEntry, readEntries } from './drop-file.ts';
+import { broken, type FileEntry, readEntries } from './drop-file.ts';
 
 export interface FolderLook {
   readonly folder: string;
@@ -122,11 +122,6 @@ async function readBytes(path: string, bytesMax: number) {
   }
 }
 
-function oneProblem(message: string): readonly FileEntry[] {
-  const problems = [{ path: '', message }];
-  return [{ line: 1, kind: null, reference: undefined, submission: undefined, problems }];
-}
-
 /** What is in a file; undefined when it has gone. */
 export async function readContent(
   { folder, fileBytesMax }: FolderLook,
@@ -137,7 +132,11 @@ export async function readContent(
   const { mark, size, bytes } = read;
   if (bytes === undefined) {
     const message = `is ${size} bytes large; ${fileBytesMax} are the most in one file`;
-    return { mark, sha256: sha256(`too large: ${size}`), entries: oneProblem(message) };
+    return {
+      mark,
+      sha256: sha256(`too large: ${size}`),
+      entries: [broken(1, [{ path: '', message }])],
+    };
   }
   return { mark, sha256: sha256(bytes), entries: readEntries(bytes.toString('utf8')) };
 }
