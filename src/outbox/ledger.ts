@@ -36,14 +36,18 @@ export interface Excluded {
   readonly held: ReadonlyMap<string, string>;
 }
 
+/** Which rows a hand may take up. Looks for doubts must not wait behind sending, nor hinder it. */
+export type Work = 'doubt' | 'send';
+
 /** Rows that a hand may take up: the first open one of each lane, unless a person has it. */
-function workable(db: Db, { busy, held }: Excluded) {
+function workable(db: Db, work: Work, { busy, held }: Excluded) {
   return (
     db
       .selectFrom('outbox as o')
       .where('o.ended_at', 'is', null)
       .where('o.desk_reason', 'is', null)
       .where('o.state', '!=', 'sending')
+      .where('o.state', work === 'doubt' ? '=' : '!=', 'in_doubt')
       // One text for any number of them: a statement that is known needs no preparing.
       .where((eb) => eb.not(inKeys('o.lane', [...busy])))
       .where((eb) => {
@@ -67,9 +71,6 @@ function workable(db: Db, { busy, held }: Excluded) {
   );
 }
 
-/** Which rows a hand may take up. Looks for doubts must not wait behind sending, nor hinder it. */
-export type Work = 'doubt' | 'send';
-
 /** Rows to work on now, the longest due first. */
 export async function dueItems(
   db: Db,
@@ -78,9 +79,8 @@ export async function dueItems(
   excluded: Excluded,
   limit: number,
 ): Promise<OutboxItem[]> {
-  const rows = await workable(db, excluded)
+  const rows = await workable(db, work, excluded)
     .select(COLUMNS.map((column) => `o.${column}` as const))
-    .where('o.state', work === 'doubt' ? '=' : '!=', 'in_doubt')
     .where('o.due_at', '<=', now)
     .orderBy('o.due_at')
     .orderBy('o.outbox_id')
@@ -108,9 +108,8 @@ export async function nextDueAt(
   work: Work,
   excluded: Excluded,
 ): Promise<number | undefined> {
-  const row = await workable(db, excluded)
+  const row = await workable(db, work, excluded)
     .select('o.due_at')
-    .where('o.state', work === 'doubt' ? '=' : '!=', 'in_doubt')
     .orderBy('o.due_at')
     .limit(1)
     .executeTakeFirst();
