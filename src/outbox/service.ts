@@ -45,7 +45,7 @@ export async function isRefunded(
   v1: Pick<V1Client, 'refunds'>,
   orderId: number,
   pendingRefundId: number,
-  signal?: AbortSignal,
+  signal: AbortSignal,
 ): Promise<boolean> {
   const refunds = await unlessGone(v1.refunds(orderId, { priority: 'push', signal }));
   return refunds?.rows.some((one) => one.pendingRefundId === pendingRefundId) ?? false;

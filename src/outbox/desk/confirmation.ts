@@ -102,7 +102,7 @@ export function createConfirmation({ store, v1, v2, readOrder }: ConfirmationDep
     const orderId = known?.order_id;
     if (!orderId) return missing(row, 'order that this refund is known to belong to');
     const read = await unlessGone(v1.pendingRefund(orderId, pendingRefundId));
-    if (!read && !(await isRefunded(v1, orderId, pendingRefundId))) {
+    if (!read && !(await isRefunded(v1, orderId, pendingRefundId, signal))) {
       return missing(row, `pending refund ${pendingRefundId} of order ${orderId}`);
     }
     if (read) requireReference(row, read.value.reference, `pending refund ${pendingRefundId}`);

@@ -16,7 +16,6 @@ export interface PauseLogDeps {
 }
 
 const KEY = 'outbox.paused';
-const FILE_ACTOR = 'file';
 
 /** Compares the file with what was noted last, also before a restart. */
 export async function notePause({ store, clock, log, pauseReason }: PauseLogDeps): Promise<void> {
@@ -26,17 +25,11 @@ export async function notePause({ store, clock, log, pauseReason }: PauseLogDeps
   const isPaused = reason !== '';
   const told = isPaused ? reason : `it was paused: ${noted}`;
   await store.transaction(async (tx) => {
-    const row = {
-      at: clock.now(),
-      actor: FILE_ACTOR,
-      subject: 'sending',
-      reason: told,
-      detail: '{}',
-    };
     const action = isPaused ? 'sending.pause' : 'sending.resume';
+    const row = { actor: 'file', action, subject: 'sending', reason: told, detail: '{}' };
     await tx
       .insertInto('audit')
-      .values({ ...row, action })
+      .values({ at: clock.now(), ...row })
       .execute();
     await writeState(tx, KEY, reason, clock);
   });
