@@ -36,16 +36,14 @@ import {
   postpone,
   type Work,
 } from './ledger.ts';
-import { type LookPace, nextLookAt } from './look-times.ts';
 import {
-  classOf,
   createFailedLooks,
   type FailedLooks,
   isPassing,
-  linesOf,
-  putOffBy,
-  wordsOf,
-} from './service.ts';
+  type LookPace,
+  nextLookAt,
+} from './looks.ts';
+import { classOf, linesOf, putOffBy, wordsOf } from './service.ts';
 import { settle } from './settle.ts';
 import { createGate, type Gate } from './stops.ts';
 
@@ -80,7 +78,7 @@ export interface DispatcherDeps {
   /** Everything is checked, and nothing is sent. */
   readonly dryRun: boolean;
   /** Told about every row that changed its state. */
-  readonly onMoved?: (item: OutboxItem, state: string) => void;
+  readonly onMoved: (item: OutboxItem, state: string) => void;
   /** Told about every row that reached its end. */
   readonly onEnded: (item: OutboxItem, state: string) => void;
 }
@@ -172,7 +170,7 @@ async function sendItem(
   const now = clock.now();
   const dueAt = now + waitAfter(deps, kind, item, sent);
   const state = await endAttempt(store, item, { attempt, ...end }, now, dueAt);
-  deps.onMoved?.(item, state);
+  deps.onMoved(item, state);
   if (end.class === 'done') return { ...item, state, attempts: attempt, result: end.answer };
   const { outboxId, reference } = item;
   if (end.class === 'not_processed') {
@@ -235,7 +233,7 @@ async function settleItem(
   });
   if (!settled) return;
   const { state, ended, reason } = settled;
-  if (state !== item.state || reason !== undefined) deps.onMoved?.(item, state);
+  if (state !== item.state || reason !== undefined) deps.onMoved(item, state);
   const fields = { outboxId: item.outboxId, reference: item.reference, state, reason };
   if (state === 'dead' || (!ended && reason !== undefined)) {
     deps.log.error(fields, 'push left to a person');

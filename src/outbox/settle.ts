@@ -13,7 +13,7 @@ import type { Store, Tx } from '../store/store.ts';
 import type { OutboxState } from '../store/tables.ts';
 import type { Finding, OutboxItem } from './item.ts';
 import { type Change, move } from './ledger.ts';
-import { type LookPace, nextLookAt } from './look-times.ts';
+import { type LookPace, nextLookAt } from './looks.ts';
 import { DIFFERENCE } from './watch/differences.ts';
 
 export interface Policy {

@@ -48,6 +48,7 @@ async function outboxOf(house: Pick<House, 'store' | 'clock'>) {
   const dispatcher = createDispatcher({
     ...{ store, clock, random: seededRandom(3), log, kinds: [kind], limits: LIMITS },
     ...{ quietMs: 12 * MINUTE, brake: killSwitch.brake, dryRun: false },
+    onMoved: () => undefined,
     onEnded: () => undefined,
   });
   const stop = new AbortController();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { InDoubtError } from '../../src/lib/errors.ts';
-import { nextLookAt } from '../../src/outbox/look-times.ts';
+import { nextLookAt } from '../../src/outbox/looks.ts';
 import { createBench, deskOf, NO, YES } from './support.ts';
 
 const MINUTE = 60_000;
