@@ -1,23 +1,15 @@
-import { execFileSync } from 'node:child_process';
 import { copyFileSync, renameSync } from 'node:fs';
-import { join } from 'node:path';
 import fastify from 'fastify';
 import { sql } from 'kysely';
 import { expect, it, onTestFinished } from 'vitest';
 import { pushRoutes } from '../../../src/console/push-routes.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
-import { silentLogger } from '../../../src/lib/log.ts';
-import {
-  createExchangeDoor,
-  type ExchangeDoorDeps,
-} from '../../../src/outbox/intake/exchange-door.ts';
 import { createPreflight } from '../../../src/outbox/intake/preflight.ts';
-import { openExchange } from '../../../src/store/exchange/exchange.ts';
 import { until } from '../../support/house.ts';
 import { notePlans } from '../../support/plans.ts';
-import { temporaryFolder, temporaryStore } from '../../support/store.ts';
+import { temporaryStore } from '../../support/store.ts';
 import { turnsDuring } from '../../support/turns.ts';
-import { DAY_MS, delivered, endDocument, intakeOf, order, runWorker } from './support.ts';
+import { closedDoors, delivered, endDocument, intakeOf, order } from './support.ts';
 
 it('tells of a thousand documents at once without keeping anybody waiting', async () => {
   const clock = systemClock();
@@ -40,28 +32,12 @@ it('tells of a thousand documents at once without keeping anybody waiting', asyn
   expect(turns).toBeGreaterThan(40);
 });
 
-/** A store with its exchange database, whose door is opened as a test wants it. */
-async function closedDoors() {
-  const clock = systemClock();
-  const store = await temporaryStore(clock);
-  const path = join(temporaryFolder(), 'exchange.db');
-  openExchange(path, clock)[Symbol.dispose]();
-  const intake = intakeOf(store);
-  const settings = { keepMs: DAY_MS, hasCallback: true };
-  const common = { store, intake, clock, path, log: silentLogger(), ...settings };
-  const client = (text: string): string =>
-    execFileSync('sqlite3', ['-cmd', '.timeout 5000', path], {
-      encoding: 'utf8',
-      input: text,
-    }).trim();
-  return {
-    ...{ store, intake, path, client },
-    open: (more: Partial<ExchangeDoorDeps> = {}) =>
-      runWorker(createExchangeDoor({ ...common, ...more })),
-    /** Waits until the file says this. */
-    told: (query: string, answer: string) =>
-      until(answer, () => client(query) === answer || undefined),
-  };
+/** Closed doors, and a wait until the file says this. */
+async function doorsToOpen() {
+  const { sql: client, ...doors } = await closedDoors();
+  const told = (query: string, answer: string) =>
+    until(answer, () => client(query) === answer || undefined);
+  return { ...doors, client, told };
 }
 
 function handIn(reference: string, payload: unknown = order()): string {
@@ -71,7 +47,7 @@ function handIn(reference: string, payload: unknown = order()): string {
 }
 
 it('takes all documents that came at once, however large they are together', async () => {
-  const { client, open, told } = await closedDoors();
+  const { client, open, told } = await doorsToOpen();
   const large = { ...order(), comment: 'x'.repeat(1_000_000) };
   const rows = Array.from({ length: 6 }, (_, at) => handIn(`SO-${at}`, large));
   client(`begin immediate; ${rows.join('\n')} commit;`);
@@ -80,7 +56,7 @@ it('takes all documents that came at once, however large they are together', asy
 });
 
 it('shows a change that came while the one before was shown', async () => {
-  const { store, intake, client, open, told } = await closedDoors();
+  const { store, intake, client, open, told } = await doorsToOpen();
   await intake.handIn([delivered('SO-1')]);
   let isFirst = true;
   open({
@@ -105,7 +81,7 @@ it('shows a change that came while the one before was shown', async () => {
 });
 
 it('shows an end once and for all, whatever is handed in after it', async () => {
-  const { store, client, open, told } = await closedDoors();
+  const { store, client, open, told } = await doorsToOpen();
   open();
   client(handIn('SO-1'));
   await told('select state from receipt', 'queued');
@@ -124,7 +100,7 @@ it('shows an end once and for all, whatever is handed in after it', async () => 
 });
 
 it('forgets in the file what ended long ago, thousands at once, but no dead', async () => {
-  const { store, client, open, told } = await closedDoors();
+  const { store, client, open, told } = await doorsToOpen();
   const { stop } = open();
   client(['old', 'young', 'dead'].map((reference) => handIn(reference)).join(''));
   await told('select count(document_id) from receipt', '3');
@@ -149,7 +125,7 @@ it('forgets in the file what ended long ago, thousands at once, but no dead', as
 });
 
 it('forgets months of keys that are due at once in slices', async () => {
-  const { store, open } = await closedDoors();
+  const { store, open } = await doorsToOpen();
   await sql`with recursive n(i) as (select 1 union all select i + 1 from n where i < 1200)
     insert into intake_key (client, key, outbox_id, at) select 'erp', 'k' || i, i, i from n
     union all select 'erp', 'young', 0, ${systemClock().now()}`.execute(store.db);
@@ -168,7 +144,7 @@ it('forgets months of keys that are due at once in slices', async () => {
 });
 
 it('keeps no end for a command that nobody has named', async () => {
-  const { store, intake, open } = await closedDoors();
+  const { store, intake, open } = await doorsToOpen();
   await intake.handIn([delivered('SO-1')]);
   await endDocument(store, 1, 'confirmed', {});
   open({ hasCallback: false });
@@ -178,7 +154,7 @@ it('keeps no end for a command that nobody has named', async () => {
 });
 
 it('takes over all customers that came at once, and tells who rests on them', async () => {
-  const { store, client, open } = await closedDoors();
+  const { store, client, open } = await doorsToOpen();
   const calls: number[] = [];
   open({ onCustomers: () => calls.push(1) });
   client(`with recursive n(i) as (select 1 union all select i + 1 from n where i < 450)
@@ -193,7 +169,7 @@ it('takes over all customers that came at once, and tells who rests on them', as
 });
 
 it('ends where another file was put in the place of its own, to open that one', async () => {
-  const { path, client, open, told } = await closedDoors();
+  const { path, client, open, told } = await doorsToOpen();
   const { failure, stop } = open();
   client(handIn('SO-1'));
   await told('select state from receipt', 'queued');

@@ -4,7 +4,10 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
-import { createExchangeDoor } from '../../../src/outbox/intake/exchange-door.ts';
+import {
+  createExchangeDoor,
+  type ExchangeDoorDeps,
+} from '../../../src/outbox/intake/exchange-door.ts';
 import { createIntake, type Delivered, type Intake } from '../../../src/outbox/intake/hand-in.ts';
 import { openExchange } from '../../../src/store/exchange/exchange.ts';
 import type { SqliteStore } from '../../../src/store/store.ts';
@@ -19,19 +22,6 @@ export function order(quantity = 1): Record<string, unknown> {
 
 export function delivered(reference: string, payload: unknown = order()): Delivered {
   return { kind: 'order', reference, payload, door: 'cli', source: 'test', receivedAt: 1_000 };
-}
-
-export interface Doors {
-  readonly store: SqliteStore;
-  readonly intake: Intake;
-  readonly path: string;
-  /** By the system's own client. */
-  sql(text: string): string;
-  stop(): Promise<void>;
-  /** Gives the failure of this run of the worker. */
-  start(): { readonly failure: Promise<unknown> };
-  /** Resolves when the first run of the worker has failed. */
-  readonly failure: Promise<unknown>;
 }
 
 export function runWorker(worker: { run(signal: AbortSignal): Promise<void> }) {
@@ -51,32 +41,45 @@ export function intakeOf(store: SqliteStore, hasRoom: () => boolean = () => true
   return createIntake({ store, hasRoom, whyOff: () => undefined, onTaken: () => undefined });
 }
 
-/** A store and its exchange database, served by the worker. */
-export async function openDoors(hasRoom: () => boolean = () => true): Promise<Doors> {
-  const store = await temporaryStore(systemClock());
-  const path = join(temporaryFolder(), 'exchange.db');
-  const intake = intakeOf(store, hasRoom);
+/** A store with its exchange database, whose door is opened as a test wants it. */
+export async function closedDoors(hasRoom?: () => boolean) {
   const clock = systemClock();
+  const store = await temporaryStore(clock);
+  const path = join(temporaryFolder(), 'exchange.db');
   openExchange(path, clock)[Symbol.dispose]();
-  const door = createExchangeDoor({
-    ...{ store, intake, clock, path, log: silentLogger() },
-    ...{ keepMs: DAY_MS, hasCallback: true },
-  });
-  let running = runWorker(door);
+  const intake = intakeOf(store, hasRoom);
+  const settings = { keepMs: DAY_MS, hasCallback: true };
+  const common = { store, intake, clock, path, log: silentLogger(), ...settings };
   return {
+    ...{ store, intake, path },
+    /** By the system's own client. */
+    sql: (text: string): string =>
+      execFileSync('sqlite3', ['-cmd', '.timeout 5000', path], {
+        encoding: 'utf8',
+        input: text,
+      }).trim(),
+    open: (more: Partial<ExchangeDoorDeps> = {}) =>
+      runWorker(createExchangeDoor({ ...common, ...more })),
+  };
+}
+
+/** The same, served by the worker from the start. */
+export async function openDoors(hasRoom?: () => boolean) {
+  const doors = await closedDoors(hasRoom);
+  let running = doors.open();
+  return {
+    ...doors,
+    /** Resolves when the first run of the worker has failed. */
     failure: running.failure,
-    store,
-    intake,
-    path,
-    sql: (text) =>
-      execFileSync('sqlite3', ['-cmd', '.timeout 5000', path, text], { encoding: 'utf8' }).trim(),
     stop: () => running.stop(),
     start: () => {
-      running = runWorker(door);
+      running = doors.open();
       return running;
     },
   };
 }
+
+export type Doors = Awaited<ReturnType<typeof openDoors>>;
 
 /** Moves a document as the dispatcher would. */
 export async function endDocument(
