@@ -20,7 +20,12 @@ import { DOCUMENT_KINDS } from '../outbox/documents.ts';
 import { onFile } from '../outbox/enqueue.ts';
 import { type Handed, type Intake, invalid } from '../outbox/intake/hand-in.ts';
 import { readReceipt, refusalReceipt } from '../outbox/intake/receipt.ts';
-import { parsePayload, readEnvelope, type Submission } from '../outbox/intake/submission.ts';
+import {
+  DOCUMENT_BYTES_MAX,
+  parsePayload,
+  readEnvelope,
+  type Submission,
+} from '../outbox/intake/submission.ts';
 import type { Store } from '../store/store.ts';
 import type { RouteGroup } from './api.ts';
 
@@ -30,9 +35,6 @@ export interface IntakeRouteDeps {
   readonly clock: Clock;
   readonly clients: readonly { readonly name: string; readonly token: Secret }[];
 }
-
-/** As in the SQL door. */
-const PAYLOAD_BYTES_MAX = 1_048_576;
 
 const NOT_JSON = 'the body is not declared as JSON: send "Content-Type: application/json"';
 
@@ -173,7 +175,7 @@ function onError(error: unknown, request: FastifyRequest, reply: FastifyReply): 
 }
 
 export function intakeRoutes(deps: IntakeRouteDeps): RouteGroup {
-  const options = { bodyLimit: PAYLOAD_BYTES_MAX };
+  const options = { bodyLimit: DOCUMENT_BYTES_MAX };
   return {
     access: 'open',
     install(app) {

@@ -218,6 +218,10 @@ async function seasonProblems(
   return [...missing, ...unknown];
 }
 
+function lacks({ level }: OrderRules, feature: string): boolean {
+  return missingAtLevel(level).some(({ name }) => name === feature);
+}
+
 async function freightProblems(
   db: Db,
   { freight }: OrderDocument,
@@ -225,9 +229,9 @@ async function freightProblems(
   rules: OrderRules,
 ): Promise<FlightProblem[]> {
   if (!freight) {
-    const lacks = missingAtLevel(rules.level).some(({ name }) => name === 'orders without freight');
     const learned = rules.freight === 'learned' && (await readState(db, FREIGHT_REQUIRED_KEY));
-    const isRequired = lacks || rules.freight === 'required' || learned === '1';
+    const isRequired =
+      lacks(rules, 'orders without freight') || rules.freight === 'required' || learned === '1';
     return isRequired ? [error('freight', 'is missing; this account requires it')] : [];
   }
   const { type } = freight;
@@ -276,10 +280,7 @@ export async function checkOrder(
   if (!isWhole || (isMissing && !isOffered(document, known))) {
     problems.push(warning('lines', 'not checked: the variants were never pulled completely'));
   }
-  const needsAddress = missingAtLevel(rules.level).some(
-    ({ name }) => name === 'orders without a shipping address',
-  );
-  if (needsAddress && !document.shippingAddress) {
+  if (!document.shippingAddress && lacks(rules, 'orders without a shipping address')) {
     problems.push(error('shippingAddress', `is missing; level ${rules.level} requires it`));
   }
   return capped(problems);
