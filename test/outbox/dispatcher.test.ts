@@ -1,14 +1,8 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
-import {
-  ConflictError,
-  InDoubtError,
-  RefusedError,
-  RetryLaterError,
-  StoreError,
-} from '../../src/lib/errors.ts';
+import { ConflictError, RefusedError, RetryLaterError, StoreError } from '../../src/lib/errors.ts';
 import type { JsonObject } from '../../src/lib/json.ts';
-import { createBench, deskOf, NO, OVERTAKEN, YES } from './support.ts';
+import { createBench, deskOf, lost, NO, OVERTAKEN, unanswered, YES } from './support.ts';
 
 const HOUR = 3_600_000;
 
@@ -130,13 +124,11 @@ describe('one push', () => {
 });
 
 describe('a push in doubt', () => {
-  const lost = new InDoubtError('transport.in_doubt', 'reset');
-
   it('is not confirmed by what a person knew before it was sent once more', async () => {
     const bench = await createBench();
     const id = await bench.add(1);
     bench.creates = true;
-    bench.script.send = fail(lost);
+    bench.script.send = lost;
     bench.start();
     await bench.clock.advance(2_000);
     const reading = Promise.withResolvers<JsonObject>();
@@ -155,7 +147,7 @@ describe('a push in doubt', () => {
     const bench = await createBench();
     const id = await bench.add(1);
     bench.script.look = () => (bench.sends.length === 0 ? NO : YES);
-    bench.script.send = fail(lost);
+    bench.script.send = lost;
     bench.start();
     await bench.clock.advance(HOUR);
     expect(await bench.row(id)).toMatchObject({ state: 'confirmed', in_doubt_since: null });
@@ -166,7 +158,7 @@ describe('a push in doubt', () => {
   it('is sent again with growing pauses, and after five attempts left to a person', async () => {
     const bench = await createBench();
     const id = await bench.add(1);
-    bench.script.send = fail(lost);
+    bench.script.send = lost;
     bench.start();
     await bench.clock.advance(900);
     expect(bench.sends).toHaveLength(1);
@@ -188,7 +180,7 @@ describe('a push in doubt', () => {
     const bench = await createBench();
     await bench.add(1);
     bench.creates = true;
-    bench.script.send = fail(lost);
+    bench.script.send = lost;
     let isAway = false;
     bench.script.look = () => {
       if (isAway) throw new RetryLaterError('transport.timeout', 'no answer');
@@ -216,7 +208,7 @@ describe('a push in doubt', () => {
       if (bench.sends.length === 0) return NO;
       throw new RetryLaterError('transport.timeout', 'no answer');
     };
-    bench.script.send = fail(lost);
+    bench.script.send = lost;
     bench.start();
     await bench.clock.advance(HOUR);
     expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', last_error: 'no answer' });
@@ -230,10 +222,7 @@ describe('a push in doubt', () => {
   it('is what a push becomes that a stop cut off while it was sent', async () => {
     const bench = await createBench();
     const id = await bench.add(1);
-    bench.script.send = (_item, { signal }) =>
-      new Promise((_resolve, reject) => {
-        signal.addEventListener('abort', () => reject(lost), { once: true });
-      });
+    bench.script.send = (_, call) => unanswered(call);
     const first = bench.start();
     await bench.clock.advance(10);
     expect(await bench.row(id)).toMatchObject({ state: 'sending' });
@@ -244,10 +233,7 @@ describe('a push in doubt', () => {
   it('is what a push becomes that was on its way when the process died', async () => {
     const bench = await createBench();
     const id = await bench.add(1);
-    bench.script.send = (_item, { signal }) =>
-      new Promise((_resolve, reject) => {
-        signal.addEventListener('abort', () => reject(lost), { once: true });
-      });
+    bench.script.send = (_, call) => unanswered(call);
     bench.start();
     await bench.clock.advance(10);
     bench.script.look = () => YES;
@@ -351,7 +337,7 @@ it('waits for the quiet time though a step of the clock could not be written dow
   bench.creates = true;
   const id = await bench.add(1);
   bench.script.look = () => (bench.sends.length < 2 ? NO : YES);
-  bench.script.send = fail(new InDoubtError('transport.in_doubt', 'reset'));
+  bench.script.send = lost;
   const { dispatcher, done } = bench.start();
   await bench.clock.advance(HOUR / 20);
   await sql`create trigger full before update of in_doubt_since on outbox begin

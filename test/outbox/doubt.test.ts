@@ -1,25 +1,13 @@
 /** Doubts that cannot be settled as fast as others. */
 import { describe, expect, it } from 'vitest';
-import { ConflictError, InDoubtError, RetryLaterError } from '../../src/lib/errors.ts';
-import type { SendCall } from '../../src/outbox/item.ts';
+import { ConflictError, RetryLaterError } from '../../src/lib/errors.ts';
 import { knownBefore } from '../../src/outbox/kinds/baseline.ts';
 import { readState, writeState } from '../../src/store/state.ts';
-import { createBench, deskOf, NO, YES } from './support.ts';
+import { createBench, deskOf, lost, NO, unanswered, YES } from './support.ts';
 
 const MINUTE = 60_000;
 const LATENESS = 'outbox.latest_effect_ms';
 const WHO = { actor: 'anna', reason: 'asked support' };
-
-/** Until the daemon stops. */
-function unanswered({ signal }: Pick<SendCall, 'signal'>): Promise<never> {
-  return new Promise((_, reject) => {
-    signal.addEventListener('abort', () => reject(new InDoubtError('cut', 'cut off')));
-  });
-}
-
-function lost(): never {
-  throw new InDoubtError('transport.in_doubt', 'reset');
-}
 
 /** An order was sent, nobody has answered, and the daemon rests for longer than until the desk. */
 async function rested() {

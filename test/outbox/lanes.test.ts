@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
-import { InDoubtError, RefusedError, RetryLaterError } from '../../src/lib/errors.ts';
-import { createBench, NO, YES } from './support.ts';
+import { RefusedError, RetryLaterError } from '../../src/lib/errors.ts';
+import { createBench, lost, NO, YES } from './support.ts';
 
 const MINUTE = 60_000;
 const STATES = [
@@ -92,9 +92,7 @@ it('sends while doubts are looked for, however long that takes', async () => {
   const bench = await createBench();
   bench.limits.concurrency = 1;
   const doubt = await bench.add(1);
-  bench.script.send = () => {
-    throw new InDoubtError('transport.in_doubt', 'reset');
-  };
+  bench.script.send = lost;
   bench.start();
   const hangs = Promise.withResolvers<typeof YES>();
   bench.script.look = (item) => {

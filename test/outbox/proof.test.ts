@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { InDoubtError } from '../../src/lib/errors.ts';
 import { nextLookAt } from '../../src/outbox/looks.ts';
-import { createBench, deskOf, NO, YES } from './support.ts';
+import { createBench, deskOf, lost, NO, YES } from './support.ts';
 
 const MINUTE = 60_000;
 const WHO = { actor: 'anna', reason: 'asked support' };
@@ -14,7 +13,7 @@ describe('what makes something new, in doubt', () => {
     bench.script.look = () => (bench.sends.length < 2 ? NO : YES);
     bench.script.send = () => {
       if (bench.sends.length > 1) return {};
-      throw new InDoubtError('transport.in_doubt', 'reset');
+      return lost();
     };
     bench.start();
     await bench.clock.advance(12.9 * MINUTE);
@@ -34,7 +33,7 @@ describe('what makes something new, in doubt', () => {
       bench.script.look = () => (bench.sends.length < 2 ? NO : YES);
       bench.script.send = () => {
         if (bench.sends.length > 1) return {};
-        throw new InDoubtError('transport.in_doubt', 'reset');
+        return lost();
       };
       bench.start();
       await bench.clock.advance(3 * MINUTE);
@@ -56,7 +55,7 @@ describe('what makes something new, in doubt', () => {
     bench.script.look = () => NO;
     bench.script.send = async () => {
       if (bench.sends.length === 2) await answer.promise;
-      throw new InDoubtError('transport.in_doubt', 'reset');
+      return lost();
     };
     bench.start();
     await bench.clock.advance(14 * MINUTE);
@@ -75,9 +74,7 @@ describe('what makes something new, in doubt', () => {
     const id = await bench.add(1);
     let isThere = false;
     bench.script.look = () => (isThere ? YES : NO);
-    bench.script.send = () => {
-      throw new InDoubtError('transport.in_doubt', 'reset');
-    };
+    bench.script.send = lost;
     bench.start();
     await bench.clock.advance(3 * MINUTE);
     bench.clock.step(-60 * MINUTE);
@@ -95,9 +92,7 @@ describe('what makes something new, in doubt', () => {
     bench.creates = true;
     const id = await bench.add(1);
     bench.script.look = () => NO;
-    bench.script.send = () => {
-      throw new InDoubtError('transport.in_doubt', 'reset');
-    };
+    bench.script.send = lost;
     bench.clock.step(24 * 60 * MINUTE);
     const { stop } = bench.start();
     await bench.clock.advance(12.5 * MINUTE);
@@ -123,9 +118,7 @@ describe('what makes something new, in doubt', () => {
       if (isSlow && state === 'in_doubt' && outboxId !== last) await hands.promise;
       return NO;
     };
-    bench.script.send = () => {
-      throw new InDoubtError('transport.in_doubt', 'reset');
-    };
+    bench.script.send = lost;
     bench.start();
     await bench.clock.advance(12.5 * MINUTE);
     isSlow = true;
@@ -153,7 +146,7 @@ describe('what makes something new, in doubt', () => {
     };
     bench.script.send = () => {
       if (bench.sends.length === 1) return { orderId: 7 };
-      throw new InDoubtError('transport.in_doubt', 'reset');
+      return lost();
     };
     bench.start();
     await bench.clock.advance(22 * MINUTE);
@@ -173,9 +166,7 @@ describe('what makes something new, in doubt', () => {
     bench.limits.deskAfterMs = 20 * MINUTE;
     const id = await bench.add(1);
     bench.script.look = () => (bench.sends.length === 0 ? NO : { ...NO, complete: false });
-    bench.script.send = () => {
-      throw new InDoubtError('transport.in_doubt', 'reset');
-    };
+    bench.script.send = lost;
     bench.start();
     await bench.clock.advance(19 * MINUTE);
     expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', desk_reason: null });
@@ -190,9 +181,7 @@ describe('what makes something new, in doubt', () => {
     const id = await bench.add(1);
     const begun = bench.clock.now();
     bench.script.look = () => ({ ...NO, complete: bench.clock.now() - begun > 12.5 * MINUTE });
-    bench.script.send = () => {
-      throw new InDoubtError('transport.in_doubt', 'reset');
-    };
+    bench.script.send = lost;
     bench.start();
     await bench.clock.advance(13.9 * MINUTE);
     expect(bench.sends).toEqual([id]);

@@ -2,6 +2,7 @@
 import { onTestFinished } from 'vitest';
 import { seededRandom } from '../../src/lib/chance.ts';
 import { type Clock, type ManualClock, manualClock } from '../../src/lib/clock.ts';
+import { InDoubtError } from '../../src/lib/errors.ts';
 import type { JsonObject } from '../../src/lib/json.ts';
 import { type Logger, silentLogger } from '../../src/lib/log.ts';
 import { createDesk, type DeskDeps } from '../../src/outbox/desk/operations.ts';
@@ -20,6 +21,18 @@ import { temporaryStore } from '../support/store.ts';
 export const YES: Finding = { found: 'yes', detail: {} };
 export const NO: Finding = { found: 'no', detail: {} };
 export const OVERTAKEN: Finding = { found: 'overtaken', reason: 'decided elsewhere', detail: {} };
+
+/** As a sending ends that nobody has answered. */
+export function lost(): never {
+  throw new InDoubtError('transport.in_doubt', 'reset');
+}
+
+/** Until the daemon stops. */
+export function unanswered({ signal }: Pick<SendCall, 'signal'>): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(new InDoubtError('cut', 'cut off')));
+  });
+}
 
 const QUIET_MS = 720_000;
 
