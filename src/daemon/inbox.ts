@@ -1,5 +1,4 @@
 /** The inbox as the configuration describes it: listener and refresher. */
-import type { PortalLink } from '../client/portal-link.ts';
 import type { Config } from '../config/schema.ts';
 import type { RouteGroup } from '../console/api.ts';
 import { eventRoutes } from '../console/event-routes.ts';
@@ -8,7 +7,7 @@ import { createJournal, type Journal } from '../inbox/journal.ts';
 import { createListener, LISTENER_LIMITS } from '../inbox/listener.ts';
 import { createLossMeter, type LossMeter, type LossMeterLimits } from '../inbox/loss/loss-meter.ts';
 import { createMeter, type Meter } from '../inbox/meter.ts';
-import { type Asker, createEventOperations, replayAfterUpgrade } from '../inbox/operations.ts';
+import { createEventOperations, replayAfterUpgrade } from '../inbox/operations.ts';
 import { createRefresher, type Refresher } from '../inbox/refresher.ts';
 import { createVerifier } from '../inbox/signature.ts';
 import type { Random } from '../lib/chance.ts';
@@ -21,6 +20,7 @@ import { endIncidents, openIncident } from '../store/incidents.ts';
 import type { SpaceWatch } from '../store/space.ts';
 import type { Store } from '../store/store.ts';
 import type { ReadOrder } from '../sync/read-order.ts';
+import { openPortal } from './commands/portal.ts';
 import type { Service } from './service.ts';
 import type { Worker } from './supervisor.ts';
 
@@ -64,19 +64,6 @@ async function recordRefused(
   const detail = { code, message, ...(hint === undefined ? {} : { hint }) };
   const incident = { ...ORDER_UNREADABLE, key: String(orderId), detail };
   await openIncident(store.db, incident, clock.now());
-}
-
-/** A link into the portal: kept nowhere, and taken out of every log line that it might get into. */
-async function openPortal(deps: InboxDeps, { actor, reason }: Asker): Promise<PortalLink> {
-  const { value: link } = await deps.service.v1.webhookPortal();
-  deps.scrubber.register(link.url.reveal(), link.url.name);
-  const detail = JSON.stringify({ expiresAt: link.expiresAt });
-  const about = { action: 'portal.open', subject: 'portal', detail };
-  await deps.store.db
-    .insertInto('audit')
-    .values({ at: deps.clock.now(), actor, reason, ...about })
-    .execute();
-  return link;
 }
 
 /** Looks at what an older program could only store before it reads orders. */
@@ -180,7 +167,12 @@ export function createInbox({ listener: config, lossMeter }: Config, deps: Inbox
     refresher: afterUpgrade(refresher, { ...deps, log }),
     routes: eventRoutes({
       events: createEventOperations({ store, clock, nudge: () => refresher.nudge() }),
-      openPortal: (asker) => openPortal(deps, asker),
+      async openPortal(asker) {
+        const link = await openPortal(deps, asker);
+        // Taken out of every log line that it might get into.
+        deps.scrubber.register(link.url.reveal(), link.url.name);
+        return link;
+      },
     }),
     lossMeter: createLossMeter({ store, clock, log, meter }, lossLimits(lossMeter)),
   };

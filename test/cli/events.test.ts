@@ -196,5 +196,8 @@ describe('selvedge events', () => {
     expect(new Set(links).size).toBe(2);
     const again = await house.call('portal', 'open', '--json');
     expect(JSON.parse(again.stdout)).toMatchObject({ expiresAt: expect.stringMatching(/^20/) });
+    const asked = await house.call('audit', 'list', '--action', 'portal.open', '--json');
+    const reasons = JSON.parse(asked.stdout).map((row: { reason: string }) => row.reason);
+    expect(reasons).toEqual(['', 'new proxy', 'new proxy']);
   });
 });

@@ -1,6 +1,7 @@
 /** `selvedge portal open`: a fresh link into the relay's portal. */
 import { Command } from 'commander';
 import { z } from 'zod';
+import { openPortal } from '../../daemon/commands/portal.ts';
 import { remark } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { throughDaemon } from './through-daemon.ts';
@@ -28,8 +29,8 @@ export function portalOpen(context: CliContext): Command {
         command,
         {
           ...{ path: '/api/portal/open', body: {}, answer },
-          async alone({ service }) {
-            const { url, expiresAt } = (await service.v1.webhookPortal()).value;
+          async alone(parts, asker) {
+            const { url, expiresAt } = await openPortal(parts, asker);
             return { url: url.reveal(), expiresAt: expiresAt ?? null };
           },
         },
