@@ -27,9 +27,13 @@ it('tells what went wrong, and nothing of orders, customers, and what people wro
   await put('outbox', { ...item, ...times, state: 'queued' });
   const event = { event_id: 'canary', received_at: 1, sent_at: 1, secret_name: 's' };
   await put('webhook_event', { ...event, body: Buffer.from('canary'), outcome: 'stored' });
-  await store.close();
   const bundle = await makeBundle({ config, warnings: [] }, [], 2);
+  const { rows } = await sql<{ sqlite: string }>`select sqlite_version() as sqlite`.execute(
+    store.db,
+  );
+  await store.close();
   expect(bundle).toMatchObject({
+    program: rows[0],
     incidents: [{ kind: 'order_unreadable' }],
     quarantine: [{ entity: 'order', path: 'createdAt', reason: 'not a text' }],
     audit: [{ action: 'service.call' }],

@@ -12,6 +12,7 @@ import { version } from '../../ops/version.ts';
 import { openReadOnlyStore, type SqliteStore, storeOptions } from '../../store/store.ts';
 import { examine } from './doctor.ts';
 import type { Finding } from './finding.ts';
+import { sqliteVersion } from './machine.ts';
 
 const ROWS_MAX = 200;
 
@@ -84,7 +85,7 @@ export async function makeBundle(
   const { arch, platform, versions } = process;
   return {
     madeAt: new Date(now).toISOString(),
-    program: { version: version(), node: versions.node, sqlite: versions.sqlite, arch, platform },
+    program: { version: version(), node: versions.node, sqlite: sqliteVersion(), arch, platform },
     config: settings,
     doctor: await findingsOf(loaded, now),
     ...(await statesOf(loaded, now)),

@@ -21,13 +21,17 @@ const DAY_MS = 86_400_000;
 /** One in each minute of a day: more are not looked at. */
 const RUNS_MAX = 1_440;
 
-export function checkVersions(): Finding[] {
+/** Of the driver; Node brings another one, which nothing here uses. */
+export function sqliteVersion(): string {
   const memory = new Database(':memory:');
-  const sqlite = String(memory.prepare('select sqlite_version()').pluck().get());
+  const found = String(memory.prepare('select sqlite_version()').pluck().get());
   memory.close();
-  return [
-    fine('versions', `selvedge ${version()}, Node ${process.versions.node}, SQLite ${sqlite}`),
-  ];
+  return found;
+}
+
+export function checkVersions(): Finding[] {
+  const { node } = process.versions;
+  return [fine('versions', `selvedge ${version()}, Node ${node}, SQLite ${sqliteVersion()}`)];
 }
 
 export function checkFolder({ dataDir }: Config): Finding[] {
