@@ -1,11 +1,15 @@
-/** How a command asks the running daemon, which alone may write the database. */
+/** How a command asks the running daemon, which alone may write the database while it runs. */
 import { readFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import { request } from 'undici';
 import { z } from 'zod';
 import { localFile } from '../console/api.ts';
-import { RefusedError, RetryLaterError, toError, UsageError } from '../lib/errors.ts';
+import type { Asker } from '../console/asker.ts';
+import { type Alone, workAlone } from '../daemon/commands/alone.ts';
+import { systemRandom } from '../lib/chance.ts';
+import { systemClock } from '../lib/clock.ts';
+import { RefusedError, RetryLaterError, StoreError, toError, UsageError } from '../lib/errors.ts';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
 import { type CliContext, configOf } from './command.ts';
 
@@ -51,7 +55,7 @@ function brokenOff(cause: unknown): never {
  * Asks the daemon of this data folder. Throws RetryLaterError when none answers, RefusedError with
  * the daemon's own words when it will not.
  */
-export async function askDaemon<T>(dataDir: string, call: DaemonCall<T>): Promise<T> {
+async function askDaemon<T>(dataDir: string, call: DaemonCall<T>): Promise<T> {
   const { url, token } = readLocal(dataDir);
   const answer = await request(`${url}${call.path}`, {
     method: 'POST',
@@ -76,4 +80,28 @@ export function askRunningDaemon<T>(
   const { config } = configOf(command, context);
   const body = { ...call.body, actor: userInfo().username };
   return askDaemon(config.dataDir, { ...call, body });
+}
+
+export interface Change<T> extends DaemonCall<T> {
+  /** Why, for the audit. */
+  readonly reason: string;
+  /** The same by ourselves, when no daemon runs. */
+  readonly alone: (parts: Alone, asker: Asker) => Promise<T>;
+}
+
+/** A change by the running daemon, or by ourselves when none runs. */
+export async function throughDaemon<T>(
+  command: Command,
+  context: CliContext,
+  { reason, alone, ...call }: Change<T>,
+): Promise<T> {
+  const { config } = configOf(command, context);
+  const asker = { actor: userInfo().username, reason };
+  const deps = { clock: systemClock(), random: systemRandom(), scrubber: context.scrubber };
+  try {
+    return await workAlone(config, deps, (parts) => alone(parts, asker));
+  } catch (error) {
+    if (!(error instanceof StoreError) || error.code !== 'store.locked') throw error;
+    return askDaemon(config.dataDir, { ...call, body: { ...call.body, ...asker } });
+  }
 }

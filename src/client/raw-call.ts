@@ -8,7 +8,6 @@ export interface RawCall {
   /** Below the API's address, with its query: `/orders?beforeOrderId=7`. */
   readonly path: string;
   readonly json?: unknown;
-  readonly signal?: AbortSignal | undefined;
 }
 
 export interface RawAnswer {
@@ -46,7 +45,6 @@ export async function callRaw(target: RawTarget, call: RawCall): Promise<RawAnsw
     query: Object.fromEntries([...names].map((name) => [name, url.searchParams.getAll(name)])),
     json: call.json,
     priority: 'read',
-    signal: call.signal,
   });
   const type = answer.headers['content-type'];
   return {

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { RejectOperations } from '../decisions/reject/arm.ts';
 import type { RouteGroup } from './api.ts';
-import { asker, askerWithReason } from './asker.ts';
+import { type Asker, asker, askerWithReason } from './asker.ts';
 
 const DAY_MS = 86_400_000;
 export const ARMED_MS_MIN = 60_000;
@@ -38,7 +38,7 @@ const breakerBody = z.strictObject(askerWithReason);
 
 export function ruleRoutes(
   rejects: RejectOperations,
-  reload: (who: z.output<typeof reloadBody>) => Promise<object>,
+  reload: (who: Asker) => Promise<object>,
 ): RouteGroup {
   return {
     access: 'operator',

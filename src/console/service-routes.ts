@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { RawAnswer, RawCall } from '../client/raw-call.ts';
 import type { RouteGroup } from './api.ts';
-import { asker } from './asker.ts';
+import { type Asker, asker } from './asker.ts';
 
 const body = z.strictObject({
   ...asker,
@@ -13,7 +13,7 @@ const body = z.strictObject({
 });
 
 export function serviceRoutes(
-  call: (call: RawCall, asker: { actor: string; reason: string }) => Promise<RawAnswer>,
+  call: (call: RawCall, asker: Asker) => Promise<RawAnswer>,
 ): RouteGroup {
   return {
     access: 'operator',

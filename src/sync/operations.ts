@@ -18,7 +18,7 @@ export interface OperationsDeps extends SettleDeps {
 }
 
 /** Who asks, and why: goes into the audit. */
-export interface Asker {
+interface Asker {
   readonly actor: string;
   readonly reason: string;
 }

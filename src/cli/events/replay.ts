@@ -6,9 +6,9 @@ import { systemClock } from '../../lib/clock.ts';
 import { UsageError } from '../../lib/errors.ts';
 import { remark } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
+import { throughDaemon } from '../daemon-call.ts';
 import { withMirror } from '../reading.ts';
 import { parseMoment } from '../rules/moment.ts';
-import { throughDaemon } from './through-daemon.ts';
 
 interface Options {
   readonly since?: string;
@@ -68,19 +68,13 @@ export function eventsReplay(context: CliContext): Command {
         ? await withMirror(command, context, (_db, store) =>
             replayEvents(store, selection, { write: false, now: clock.now() }),
           )
-        : await throughDaemon(
-            context,
-            command,
-            {
-              ...{ path: '/api/events/replay', body: selection, answer },
-              alone: ({ store }, asker) =>
-                createEventOperations({ store, clock, nudge: () => undefined }).replay(
-                  selection,
-                  asker,
-                ),
+        : await throughDaemon(command, context, {
+            ...{ path: '/api/events/replay', body: selection, answer, reason: options.reason },
+            alone({ store }, asker) {
+              const events = createEventOperations({ store, clock, nudge: () => undefined });
+              return events.replay(selection, asker);
             },
-            options.reason,
-          );
+          });
       if (options.json === true) context.output.json(result);
       else context.output.line(sentence(result, dryRun));
     });

@@ -3,12 +3,11 @@ import { Command } from 'commander';
 import { z } from 'zod';
 import type { RawCall } from '../../client/raw-call.ts';
 import { createServiceCaller } from '../../daemon/commands/call.ts';
-import { systemClock } from '../../lib/clock.ts';
 import { UsageError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
 import { remark } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
-import { throughDaemon } from '../events/through-daemon.ts';
+import { throughDaemon } from '../daemon-call.ts';
 
 interface Options {
   readonly v2?: boolean;
@@ -49,16 +48,10 @@ export function callService(
   call: RawCall,
   reason: string,
 ): Promise<Answered> {
-  const { signal: _, ...body } = call;
-  return throughDaemon(
-    context,
-    command,
-    {
-      ...{ path: '/api/service/call', body, answer: answered },
-      alone: (parts, asker) => createServiceCaller({ ...parts, clock: systemClock() })(call, asker),
-    },
-    reason,
-  );
+  return throughDaemon(command, context, {
+    ...{ path: '/api/service/call', body: { ...call }, answer: answered, reason },
+    alone: (parts, asker) => createServiceCaller(parts)(call, asker),
+  });
 }
 
 export function api(context: CliContext): Command {

@@ -1,9 +1,10 @@
 /** `selvedge sync run|pause|resume|release|retry-quarantine`: what a person may do to the pulls. */
 import { Command } from 'commander';
 import { z } from 'zod';
+import { operationsAlone } from '../../daemon/sync.ts';
 import { remark, wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
-import { carryOut } from './control.ts';
+import { throughDaemon } from '../daemon-call.ts';
 import { followRun } from './follow.ts';
 
 interface Options {
@@ -57,16 +58,15 @@ export function syncRun(context: CliContext): Command {
     )
     .action(async (stream: string, options: RunOptions, self: Command) => {
       const full = options.full === true;
-      const change = {
-        path: 'run',
+      const answer = await throughDaemon(self, context, {
+        path: '/api/sync/run',
         body: { stream, full },
-        answer: runAnswer,
-        directly: async (...[operations, asker]: DirectArguments) => {
-          await operations.runNow(stream, full, asker);
+        ...{ answer: runAnswer, reason: options.reason },
+        async alone(parts, asker) {
+          await operationsAlone(parts).runNow(stream, full, asker);
           return { stream, daemon: false };
         },
-      };
-      const answer = await carryOut(context, self, change, options.reason);
+      });
       if (!answer.daemon || !options.follow) {
         const when = answer.daemon ? 'now' : 'when the daemon starts';
         tell(context, options, answer, `${stream} is due ${when}`);
@@ -80,23 +80,20 @@ export function syncRun(context: CliContext): Command {
     });
 }
 
-type DirectArguments = Parameters<Parameters<typeof carryOut>[2]['directly']>;
-
 function pausing(context: CliContext, name: 'pause' | 'resume', summary: string): Command {
   const paused = name === 'pause';
   return command(name, summary)
     .argument('<stream>', 'the name of the stream')
     .action(async (stream: string, options: Options, self: Command) => {
-      const change = {
-        path: name,
+      const answer = await throughDaemon(self, context, {
+        path: `/api/sync/${name}`,
         body: { stream },
-        answer: streamAnswer,
-        directly: async (...[operations, asker]: DirectArguments) => {
-          await operations.setPaused(stream, paused, asker);
+        ...{ answer: streamAnswer, reason: options.reason },
+        async alone(parts, asker) {
+          await operationsAlone(parts).setPaused(stream, paused, asker);
           return { stream };
         },
-      };
-      const answer = await carryOut(context, self, change, options.reason);
+      });
       tell(context, options, answer, `${stream} is ${paused ? 'paused' : 'no longer paused'}`);
     });
 }
@@ -115,13 +112,13 @@ export function syncRelease(context: CliContext): Command {
     .argument('<run>', 'the number of the run', wholeNumber())
     .addHelpText('after', examples([['sync release 41 --reason "season is over"', 'after a look']]))
     .action(async (runId: number, options: Options, self: Command) => {
-      const change = {
-        path: 'release',
+      const answer = await throughDaemon(self, context, {
+        path: '/api/sync/release',
         body: { runId },
         answer: z.object({ stream: z.string(), runId: z.int(), rowsDeleted: z.int() }),
-        directly: (...[operations, asker]: DirectArguments) => operations.release(runId, asker),
-      };
-      const answer = await carryOut(context, self, change, options.reason);
+        reason: options.reason,
+        alone: (parts, asker) => operationsAlone(parts).release(runId, asker),
+      });
       const { stream, rowsDeleted } = answer;
       tell(context, options, answer, `${stream}: ${rowsDeleted} rows deleted, run ${runId} counts`);
     });
@@ -131,13 +128,13 @@ export function syncRetryQuarantine(context: CliContext): Command {
   return command('retry-quarantine', 'try quarantined rows again')
     .description('Rows that can be understood now leave the quarantine and are read anew.')
     .action(async (options: Options, self: Command) => {
-      const change = {
-        path: 'retry-quarantine',
+      const answer = await throughDaemon(self, context, {
+        path: '/api/sync/retry-quarantine',
         body: {},
         answer: z.object({ understood: z.int(), left: z.int() }),
-        directly: (...[operations, asker]: DirectArguments) => operations.retryQuarantine(asker),
-      };
-      const answer = await carryOut(context, self, change, options.reason);
+        reason: options.reason,
+        alone: (parts, asker) => operationsAlone(parts).retryQuarantine(asker),
+      });
       const { understood, left } = answer;
       tell(context, options, answer, `${understood} rows are read anew, ${left} stay`);
     });

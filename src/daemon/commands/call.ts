@@ -1,6 +1,7 @@
 /** Calls of the service that a person makes, through the daemon's own transport and limits. */
 import { callRaw, type RawAnswer, type RawCall } from '../../client/raw-call.ts';
 import type { RouteGroup } from '../../console/api.ts';
+import type { Asker } from '../../console/asker.ts';
 import { serviceRoutes } from '../../console/service-routes.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
@@ -17,11 +18,6 @@ export interface CallerDeps {
   readonly store: Store;
   readonly service: Service;
   readonly clock: Clock;
-}
-
-interface Asker {
-  readonly actor: string;
-  readonly reason: string;
 }
 
 export type ServiceCaller = (call: RawCall, asker: Asker) => Promise<Answered>;

@@ -7,6 +7,7 @@
  */
 import { changedSettings } from '../../config/changes.ts';
 import type { Config } from '../../config/schema.ts';
+import type { Asker } from '../../console/asker.ts';
 import type { DecisionMode } from '../../decisions/record.ts';
 import { unreadRuleFiles } from '../../decisions/rule-files.ts';
 import { openRuleKeeper, type Reloaded, type RuleKeeper } from '../../decisions/rule-keeper.ts';
@@ -23,11 +24,6 @@ export interface RulesInForceDeps {
   readonly log: Logger;
   /** Reads the configuration again; throws the ConfigError that names every mistake. */
   readonly readConfig?: (() => Config) | undefined;
-}
-
-interface Who {
-  readonly actor: string;
-  readonly reason: string;
 }
 
 interface Change<T> {
@@ -50,7 +46,7 @@ export interface RulesInForce {
   listReader(onChanged: () => void): Worker;
   readonly current: RuleKeeper['current'];
   mode(): DecisionMode;
-  reload(who: Who): Promise<RulesReloaded>;
+  reload(who: Asker): Promise<RulesReloaded>;
 }
 
 /** A list that the ERP changed counts after this long at the most. */
