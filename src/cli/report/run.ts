@@ -1,11 +1,11 @@
 /** `selvedge report run`: one report, written as a person or a program wants it. */
-import { join } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { systemClock } from '../../lib/clock.ts';
 import { createReportWriter, FORMATS, type Format } from '../../report/formats.ts';
 import { bindParameters } from '../../report/parameters.ts';
 import { runQuery } from '../../report/query.ts';
 import { findReport } from '../../report/report-file.ts';
+import { storeOptions } from '../../store/store.ts';
 import { wholeNumber } from '../arguments.ts';
 import { type CliContext, configOf, examples } from '../command.ts';
 
@@ -52,8 +52,7 @@ export function reportRun(context: CliContext): Command {
       const writer = createReportWriter(options.format, output);
       const limit = options.limit ?? rowsMax;
       const query = {
-        path: join(config.dataDir, 'mirror.db'),
-        busyTimeoutMs: config.store.busyTimeout,
+        ...storeOptions(config),
         ...{ sql: report.sql, file: report.file, values, rowsMax: limit },
       };
       const { isCut } = await runQuery(query, timeMax, clock, writer);

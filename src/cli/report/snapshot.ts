@@ -5,6 +5,7 @@ import { Command } from 'commander';
 import { datasetteMetadata } from '../../report/datasette.ts';
 import { readReports } from '../../report/report-file.ts';
 import { publishSnapshot } from '../../report/snapshot.ts';
+import { storeOptions } from '../../store/store.ts';
 import { type CliContext, configOf, examples } from '../command.ts';
 import { noteWrong } from './list.ts';
 
@@ -31,8 +32,7 @@ export function reportSnapshot(context: CliContext): Command {
     .action((path: string | undefined, options: Options, command: Command) => {
       const { config } = configOf(command, context);
       const target = resolve(path ?? join(config.dataDir, 'snapshot.db'));
-      const source = join(config.dataDir, 'mirror.db');
-      publishSnapshot({ path: source, busyTimeoutMs: config.store.busyTimeout }, target);
+      publishSnapshot(storeOptions(config), target);
       context.output.line(`written: ${target}`);
       if (options.metadata === undefined) return;
       const database = basename(target).replace(/\.[^.]*$/, '');
