@@ -136,7 +136,7 @@ async function countOf(db: Db, table: 'refresh' | 'quarantine'): Promise<number>
   return Number(row.count);
 }
 
-async function openIncidentsByKind(db: Db): Promise<Record<string, number>> {
+export async function openIncidentsByKind(db: Db): Promise<Record<string, number>> {
   const rows = await db
     .selectFrom('incident')
     .select((eb) => ['kind as name', eb.fn.countAll<number>().as('count')])
@@ -160,7 +160,8 @@ async function readFailingWorkers(db: Db): Promise<FailingWorker[]> {
   });
 }
 
-async function countRejects(db: Db): Promise<number> {
+/** Rejects that wait out their grace. */
+export async function countRejects(db: Db): Promise<number> {
   const row = await db
     .selectFrom('reject_entry')
     .select((eb) => eb.fn.countAll<number>().as('count'))

@@ -71,7 +71,7 @@ it('counts what is open, with the age of the oldest of it', async () => {
   await sql`insert into stream_state (stream, due_at) values ('orders', 0), ('off', 0)`.execute(db);
   const readings = await readDatabase(db, 10_000, { orders: 60_000 });
   expect(readings).toMatchObject({
-    incidents: [{ name: 'fuse', count: 1 }],
+    incidents: { fuse: 1 },
     rejects: 1,
     pending: [{ name: 'undecided', count: 2, oldestMs: 8_000 }],
     toRead: { count: 2, oldestMs: 5_000 },

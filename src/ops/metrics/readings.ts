@@ -4,7 +4,7 @@ import { OUTBOX_KINDS } from '../../config/schema.ts';
 import { readDecisionsStop, readOutboxStops } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
 import { type RelayFigures, readRelayFigures } from '../relay.ts';
-import type { FreshnessMs } from '../status.ts';
+import { countRejects, type FreshnessMs, openIncidentsByKind } from '../status.ts';
 
 interface StreamReading {
   readonly stream: string;
@@ -41,14 +41,11 @@ export interface DatabaseReadings {
   readonly toRead: CountedAge;
   /** Epoch ms; undefined: there was none. */
   readonly lastEventAt: number | undefined;
-  readonly quarantine: readonly Counted[];
-  readonly incidents: readonly Counted[];
+  /** Rows by entity. */
+  readonly quarantine: Readonly<Record<string, number>>;
+  /** Open ones by kind. */
+  readonly incidents: Readonly<Record<string, number>>;
   readonly loss: RelayFigures | undefined;
-}
-
-interface Counted {
-  readonly name: string;
-  readonly count: number;
 }
 
 async function streamReadings(
@@ -137,31 +134,13 @@ async function doubts(db: Db): Promise<readonly (Aged & { readonly desk: number 
     .execute();
 }
 
-async function counted(db: Db, table: 'quarantine' | 'incident'): Promise<Counted[]> {
-  const rows =
-    table === 'quarantine'
-      ? await db
-          .selectFrom('quarantine')
-          .select((eb) => ['entity as name', eb.fn.countAll<number>().as('count')])
-          .groupBy('entity')
-          .execute()
-      : await db
-          .selectFrom('incident')
-          .select((eb) => ['kind as name', eb.fn.countAll<number>().as('count')])
-          .where('resolved_at', 'is', null)
-          .groupBy('kind')
-          .execute();
-  return rows.map(({ name, count }) => ({ name, count: Number(count) }));
-}
-
-async function waitingRejects(db: Db): Promise<number> {
-  const { count } = await db
-    .selectFrom('reject_entry')
-    .select((eb) => eb.fn.countAll<number>().as('count'))
-    .where('ended_at', 'is', null)
-    .where('state', '=', 'waiting')
-    .executeTakeFirstOrThrow();
-  return Number(count);
+async function quarantineByEntity(db: Db): Promise<Record<string, number>> {
+  const rows = await db
+    .selectFrom('quarantine')
+    .select((eb) => ['entity', eb.fn.countAll<number>().as('count')])
+    .groupBy('entity')
+    .execute();
+  return Object.fromEntries(rows.map(({ entity, count }) => [entity, Number(count)]));
 }
 
 async function readOutbox(db: Db, now: number) {
@@ -201,13 +180,13 @@ export async function readDatabase(
     streams: await streamReadings(db, now, freshnessMs),
     pending: aged(await pendingDeliveries(db), now),
     ...(await readOutbox(db, now)),
-    rejects: await waitingRejects(db),
+    rejects: await countRejects(db),
     outboxStops: (await readOutboxStops(db)).map(({ kind }) => kind ?? 'all'),
     areDecisionsStopped: (await readDecisionsStop(db)) !== undefined,
     toRead: aged(waiting, now)[0] ?? { name: 'orders', count: 0, oldestMs: 0 },
     lastEventAt: event?.at ?? undefined,
-    quarantine: await counted(db, 'quarantine'),
-    incidents: await counted(db, 'incident'),
+    quarantine: await quarantineByEntity(db),
+    incidents: await openIncidentsByKind(db),
     loss: await readRelayFigures(db),
   };
 }

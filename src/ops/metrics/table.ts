@@ -147,15 +147,13 @@ export const DATABASE_MEASURES: readonly Measure<DatabaseReadings>[] = [
     name: 'quarantine_rows',
     help: 'Rows that could not be understood',
     labels: ['entity'],
-    read: ({ quarantine }) =>
-      quarantine.map(({ name, count }) => ({ labels: { entity: name }, value: count })),
+    read: ({ quarantine }) => each(quarantine, 'entity'),
   },
   {
     name: 'incidents_open',
     help: 'Incidents that nobody has resolved',
     labels: ['kind'],
-    read: ({ incidents }) =>
-      incidents.map(({ name, count }) => ({ labels: { kind: name }, value: count })),
+    read: ({ incidents }) => each(incidents, 'kind'),
   },
 ];
 
