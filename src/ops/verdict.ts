@@ -4,6 +4,7 @@ import { formatDuration, formatSize } from '../lib/units.ts';
 import { LOG_BYTES_MAX } from '../store/care/checkpoints.ts';
 import { restingWith } from '../store/space.ts';
 import type { Installation } from './installation.ts';
+import { freshnessOf } from './status.ts';
 
 type Grade = 'ok' | 'warning' | 'critical';
 
@@ -20,7 +21,8 @@ export interface Verdict {
 
 /** A stream that is this many times older than allowed is no longer only late. */
 const CRITICAL_AGE = 4;
-const BACKUP_MS_MAX = 26 * 3_600_000;
+/** The timer's day, and time for it to be late. */
+export const BACKUP_MS_MAX = 26 * 3_600_000;
 
 function critical(isSo: boolean, text: string): Finding[] {
   return isSo ? [{ grade: 'critical', text }] : [];
@@ -31,14 +33,12 @@ function warning(isSo: boolean, text: string): Finding[] {
 }
 
 function streamFindings(found: Installation, config: Config): Finding[] {
-  const limits = new Map(
-    Object.entries(config.streams).map(([name, stream]) => [name, stream.freshness]),
-  );
+  const limits = freshnessOf(config);
   return found.streams
     .filter(({ stale }) => stale)
     .map(({ stream, ageMs, paused }) => {
       const age = ageMs === null ? 'never complete' : `${formatDuration(ageMs)} old`;
-      const isGrave = !paused && (ageMs ?? 0) > CRITICAL_AGE * (limits.get(stream) ?? Infinity);
+      const isGrave = !paused && (ageMs ?? 0) > CRITICAL_AGE * (limits[stream] ?? Infinity);
       return {
         grade: isGrave ? 'critical' : 'warning',
         text: `${stream} is ${paused ? 'paused, ' : ''}${age}`,
@@ -83,7 +83,7 @@ export function verdictOf(found: Installation, config: Config): Verdict {
     ...warning(backupAgeMs === null, 'there is no backup'),
     ...warning((backupAgeMs ?? 0) > BACKUP_MS_MAX, 'the newest backup is older than a day'),
   ];
-  const gravest = findings.find(({ grade }) => grade === 'critical') ?? findings[0];
-  const order = findings.toSorted((a, b) => a.grade.localeCompare(b.grade));
-  return { grade: gravest?.grade ?? 'ok', findings: order.map(({ text }) => text) };
+  // As it happens, the letters have the order of gravity.
+  const gravestFirst = findings.toSorted((a, b) => a.grade.localeCompare(b.grade));
+  return { grade: gravestFirst[0]?.grade ?? 'ok', findings: gravestFirst.map(({ text }) => text) };
 }

@@ -7,6 +7,7 @@ import { pulledStreams } from '../../config/streams.ts';
 import { loadRuleSet } from '../../decisions/rule-files.ts';
 import { formatDuration, formatSize } from '../../lib/units.ts';
 import { configuredStops } from '../../ops/brakes.ts';
+import { BACKUP_MS_MAX } from '../../ops/verdict.ts';
 import { version } from '../../ops/version.ts';
 import { backupDirectory, newestBackup } from '../../store/backup/manifest.ts';
 import { logBytesOf } from '../../store/care/checkpoints.ts';
@@ -16,7 +17,6 @@ import { nextRunAfter } from '../../sync/schedule.ts';
 import { bad, type Finding, fine, odd, skipped } from './finding.ts';
 
 const OTHERS = 0o007;
-const BACKUP_MS_MAX = 26 * 3_600_000;
 const DAY_MS = 86_400_000;
 /** One in each minute of a day: more are not looked at. */
 const RUNS_MAX = 1_440;
