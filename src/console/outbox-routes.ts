@@ -1,12 +1,12 @@
 /** What a person may do to the outbox, below `/api/outbox/`. */
 import { z } from 'zod';
+import { OUTBOX_KINDS } from '../config/schema.ts';
 import type { Desk } from '../outbox/desk/operations.ts';
-import type { Selection } from '../outbox/desk/selection.ts';
 import type { OutboxStops } from '../outbox/stops.ts';
 import type { RouteGroup } from './api.ts';
 import { asker, askerWithReason } from './asker.ts';
 
-const STATES = [
+export const OUTBOX_STATES = [
   ...(['queued', 'sending', 'sent', 'confirmed'] as const),
   ...(['refused', 'in_doubt', 'dead', 'canceled'] as const),
 ] as const;
@@ -14,15 +14,13 @@ const STATES = [
 const outboxId = z.int().min(1);
 const filter = z.strictObject({
   kind: z.string().max(50).optional(),
-  state: z.enum(STATES).optional(),
+  state: z.enum(OUTBOX_STATES).optional(),
   desk: z.boolean().optional(),
 });
+const many = z.strictObject({ filter, expect: z.int().min(0) });
 const selected = z.strictObject({
   ...asker,
-  select: z.union([
-    z.strictObject({ outboxId }),
-    z.strictObject({ filter, expect: z.int().min(0) }),
-  ]),
+  select: z.union([z.strictObject({ outboxId }), many]),
 });
 const resolved = z.strictObject({
   ...asker,
@@ -33,16 +31,12 @@ const resolved = z.strictObject({
   ]),
 });
 
-const manyAbsent = z.strictObject({
-  ...asker,
-  select: z.strictObject({ filter, expect: z.int().min(0) }),
-});
+const manyAbsent = z.strictObject({ ...asker, select: many });
 
 export function outboxRoutes(desk: Desk): RouteGroup {
   const act = (body: unknown, name: 'retry' | 'cancel') => {
     const { select, ...who } = selected.parse(body);
-    const selection: Selection = select;
-    return desk[name](selection, who);
+    return desk[name](select, who);
   };
   return {
     access: 'operator',
@@ -61,12 +55,10 @@ export function outboxRoutes(desk: Desk): RouteGroup {
   };
 }
 
-const KINDS = ['order', 'pending_refund', 'refund_status', 'style', 'delivery_status'] as const;
-
 const stopBody = z.strictObject({
   ...askerWithReason,
   /** Null: everything. */
-  kind: z.enum(KINDS).nullable(),
+  kind: z.enum(OUTBOX_KINDS).nullable(),
 });
 
 /** The brakes that a person pulls while the daemon runs, below `/api/outbox/`. */

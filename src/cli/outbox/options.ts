@@ -1,27 +1,18 @@
-/** What the commands of the outbox share: how rows are named and how times are shown. */
+/** How several commands of the outbox name rows. */
 import { Option } from 'commander';
-
-const STATES = [
-  ...(['queued', 'sending', 'sent', 'confirmed'] as const),
-  ...(['refused', 'in_doubt', 'dead', 'canceled'] as const),
-] as const;
-
-export const KINDS = ['order', 'pending_refund', 'refund_status', 'style', 'delivery_status'];
+import { OUTBOX_KINDS } from '../../config/schema.ts';
+import { OUTBOX_STATES } from '../../console/outbox-routes.ts';
 
 export interface FilterOptions {
   readonly kind?: string;
-  readonly state?: (typeof STATES)[number];
+  readonly state?: (typeof OUTBOX_STATES)[number];
   readonly desk?: boolean;
 }
 
 export function filterOptions(): Option[] {
   return [
-    new Option('--kind <kind>', 'only of this kind').choices(KINDS),
-    new Option('--state <state>', 'only in this state').choices(STATES),
+    new Option('--kind <kind>', 'only of this kind').choices(OUTBOX_KINDS),
+    new Option('--state <state>', 'only in this state').choices(OUTBOX_STATES),
     new Option('--desk', 'only what waits for a person'),
   ];
-}
-
-export function timeText(at: number): string {
-  return new Date(at).toISOString();
 }

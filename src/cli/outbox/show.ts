@@ -7,7 +7,10 @@ import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import type { Output } from '../output.ts';
 import { withMirror } from '../reading.ts';
-import { timeText } from './options.ts';
+
+function timeText(at: number): string {
+  return new Date(at).toISOString();
+}
 
 function printHead(output: Output, card: OutboxCard): void {
   const facts: [string, string | number | null][] = [

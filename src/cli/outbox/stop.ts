@@ -1,10 +1,10 @@
 /** `selvedge outbox stop` and `resume`: the brakes of the outbox, while the daemon runs. */
 import { Argument, Command } from 'commander';
 import { z } from 'zod';
+import { OUTBOX_KINDS } from '../../config/schema.ts';
 import { statedReason } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { askRunningDaemon } from '../daemon-call.ts';
-import { KINDS } from './options.ts';
 
 const answer = z.object({
   stopped: z.boolean(),
@@ -24,7 +24,7 @@ interface StopOptions {
 function braking(context: CliContext, action: 'stop' | 'resume', summary: string): Command {
   return new Command(action)
     .summary(summary)
-    .addArgument(new Argument('[kind]', 'only this kind').choices(KINDS))
+    .addArgument(new Argument('[kind]', 'only this kind').choices(OUTBOX_KINDS))
     .requiredOption('--reason <text>', 'why; goes into the audit', statedReason)
     .option('--json', 'the answer as JSON')
     .action(async (kind: string | undefined, options: StopOptions, self: Command) => {
