@@ -1,6 +1,7 @@
 /** Arguments and options that several commands read the same way. */
 import { InvalidArgumentError } from 'commander';
-import { formatDuration, parseDuration } from '../lib/units.ts';
+import { UsageError } from '../lib/errors.ts';
+import { formatDuration, parseDuration, parseTime } from '../lib/units.ts';
 
 /** For commander: a whole number from `min` to `max`; what is none is refused, never rounded. */
 export function wholeNumber(min = 0, max = Number.MAX_SAFE_INTEGER): (text: string) => number {
@@ -27,6 +28,19 @@ export function durationWithin(min: number, max: number): (text: string) => numb
     const [least, most] = [formatDuration(min), formatDuration(max)];
     throw new InvalidArgumentError(`It must be from ${least} to ${most}.`);
   };
+}
+
+/**
+ * A point in time as people give it: `2026-11-21`, `2026-11-21T08:00:00Z`, or `7d` for ago. Epoch
+ * milliseconds, never before 1970: nothing is older, and a date ends somewhere.
+ */
+export function parseMoment(text: string, now: number): number {
+  const ago = parseDuration(text);
+  const at = ago === undefined ? parseTime(text) : now - ago;
+  if (at !== undefined) return Math.max(0, at);
+  throw new UsageError('cli.no_time', `"${text}" is no point in time`, {
+    hint: 'write 2026-11-21, 2026-11-21T08:00:00Z, or 7d for seven days ago',
+  });
 }
 
 const REASON_LENGTH_MAX = 1_000;

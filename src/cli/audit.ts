@@ -3,10 +3,9 @@ import { Command } from 'commander';
 import { systemClock } from '../lib/clock.ts';
 import { tryParseJson } from '../lib/json.ts';
 import type { Db } from '../store/store.ts';
-import { wholeNumber } from './arguments.ts';
+import { parseMoment, wholeNumber } from './arguments.ts';
 import { type CliContext, examples } from './command.ts';
 import { firstRows, withMirror } from './reading.ts';
-import { parseMoment } from './rules/moment.ts';
 
 interface Options {
   readonly since: string;

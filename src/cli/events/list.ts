@@ -2,10 +2,9 @@
 import { Command } from 'commander';
 import { type EventRow, listEvents } from '../../inbox/overview.ts';
 import { systemClock } from '../../lib/clock.ts';
-import { wholeNumber } from '../arguments.ts';
+import { parseMoment, wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { firstRows, withMirror } from '../reading.ts';
-import { parseMoment } from '../rules/moment.ts';
 
 interface Options {
   readonly type?: string;

@@ -3,10 +3,9 @@ import { Command } from 'commander';
 import { listMissed } from '../../inbox/loss/missed.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { formatDuration } from '../../lib/units.ts';
-import { wholeNumber } from '../arguments.ts';
+import { parseMoment, wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { firstRows, withMirror } from '../reading.ts';
-import { parseMoment } from '../rules/moment.ts';
 
 interface Options {
   readonly since: string;

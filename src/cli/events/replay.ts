@@ -4,11 +4,10 @@ import { z } from 'zod';
 import { createEventOperations, type ReplayResult, replayEvents } from '../../inbox/operations.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { UsageError } from '../../lib/errors.ts';
-import { remark } from '../arguments.ts';
+import { parseMoment, remark } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { throughDaemon } from '../daemon-call.ts';
 import { withMirror } from '../reading.ts';
-import { parseMoment } from '../rules/moment.ts';
 
 interface Options {
   readonly since?: string;

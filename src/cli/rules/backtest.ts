@@ -6,11 +6,10 @@ import { formatBacktest } from '../../decisions/trial/backtest-text.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { EXIT, UsageError } from '../../lib/errors.ts';
 import type { Rule } from '../../rules/rule.ts';
-import { wholeNumber } from '../arguments.ts';
+import { parseMoment, wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { askRunningDaemon } from '../daemon-call.ts';
 import { withMirror } from '../reading.ts';
-import { parseMoment } from './moment.ts';
 import { namedRuleSet, rulesDirectory } from './rule-sets.ts';
 
 interface BacktestCommand {

@@ -2,10 +2,10 @@
 import { Command } from 'commander';
 import { type MissedClause, nearestMisses } from '../../decisions/trial/misses.ts';
 import { systemClock } from '../../lib/clock.ts';
+import { parseMoment } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import type { Output } from '../output.ts';
 import { withMirror } from '../reading.ts';
-import { parseMoment } from './moment.ts';
 
 interface Options {
   readonly since: string;
