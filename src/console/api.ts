@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Random } from '../lib/chance.ts';
+import { untilAborted } from '../lib/clock.ts';
 import { SelvedgeError } from '../lib/errors.ts';
 import { guardBrowser } from '../lib/http-server/browser-guard.ts';
 import { createHttpServer, listenOn, requestProblem } from '../lib/http-server.ts';
@@ -115,10 +116,7 @@ export function createLocalApi(deps: LocalApiDeps, options: LocalApiOptions) {
         writeFileSync(file, JSON.stringify({ url, token }), { mode: 0o600, flag: 'wx' });
         deps.log.info({ url }, 'local API listens');
         deps.onListening?.();
-        await new Promise<void>((resolve) => {
-          if (signal.aborted) resolve();
-          else signal.addEventListener('abort', () => resolve(), { once: true });
-        });
+        await untilAborted(signal);
         rmSync(file, { force: true });
       } finally {
         await app.close();

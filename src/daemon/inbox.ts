@@ -11,7 +11,7 @@ import { createEventOperations, replayAfterUpgrade } from '../inbox/operations.t
 import { createRefresher, type Refresher } from '../inbox/refresher.ts';
 import { createVerifier } from '../inbox/signature.ts';
 import type { Random } from '../lib/chance.ts';
-import type { Clock } from '../lib/clock.ts';
+import { type Clock, untilAborted } from '../lib/clock.ts';
 import type { RefusedError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Scrubber } from '../lib/secret.ts';
@@ -123,10 +123,7 @@ function listenerWorker(
       const inherited = deps.socket !== undefined;
       log.info({ url: `${base}${config.path}`, inherited }, 'listening for events');
       started.resolve(base + access.path);
-      await new Promise<void>((resolve) => {
-        if (signal.aborted) resolve();
-        else signal.addEventListener('abort', () => resolve(), { once: true });
-      });
+      await untilAborted(signal);
       await server.close(DRAIN_MS);
     },
   };

@@ -5,7 +5,7 @@
  * person can mend (the database, the lease, the configuration) stops the whole daemon with its
  * own exit code.
  */
-import type { Clock } from '../lib/clock.ts';
+import { type Clock, untilAborted } from '../lib/clock.ts';
 import { ConfigError, isStoreUnusable, toError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 
@@ -133,12 +133,8 @@ export function createSupervisor(
       for (const entry of entries) {
         entry.done = keepRunning(entry, clock, log, fatal.reject);
       }
-      const stopped = new Promise<void>((resolve) => {
-        if (signal.aborted) resolve();
-        else signal.addEventListener('abort', () => resolve(), { once: true });
-      });
       try {
-        await Promise.race([stopped, fatal.promise]);
+        await Promise.race([untilAborted(signal), fatal.promise]);
       } finally {
         fatal.promise.catch(() => undefined);
         await stopAll();

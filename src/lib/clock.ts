@@ -53,6 +53,14 @@ function sleepWith(clock: Pick<Clock, 'after'>, ms: number, signal?: AbortSignal
   });
 }
 
+/** Resolves when the signal aborts, at once when it has. */
+export function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
 export function systemClock(): Clock {
   const clock: Clock = {
     now: () => Date.now(),

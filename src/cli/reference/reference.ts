@@ -3,7 +3,13 @@ import { chmodSync, statSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { runUntilSignal } from '../../daemon/lifecycle.ts';
-import { type Clock, manualClock, scaledClock, systemClock } from '../../lib/clock.ts';
+import {
+  type Clock,
+  manualClock,
+  scaledClock,
+  systemClock,
+  untilAborted,
+} from '../../lib/clock.ts';
 import { UsageError } from '../../lib/errors.ts';
 import type { Reference } from '../../reference/reference.ts';
 import { wholeNumber } from '../arguments.ts';
@@ -83,11 +89,7 @@ async function runReference(context: CliContext, flags: ReferenceFlags): Promise
       output.line(`relay    ${reference.relayUrl}  (portal: POST /webhook-portal at V1)`);
       output.line(`control  ${reference.controlUrl}`);
       output.line(`keys     ${keys}`);
-      await new Promise<void>((done) => {
-        // A signal during the start has come already.
-        if (signal.aborted) done();
-        else signal.addEventListener('abort', () => done(), { once: true });
-      });
+      await untilAborted(signal);
     } finally {
       await reference.close();
     }
