@@ -46,8 +46,6 @@ export interface OutboxDeps {
   readonly killSwitch: Pick<KillSwitch, 'brake'>;
   readonly stops: OutboxStops;
   readonly onEnded: (item: OutboxItem, state: string) => void;
-  /** A row has another state, whoever moved it. */
-  readonly onMoved?: (outboxId: number) => void;
 }
 
 export interface Outbox {
@@ -173,19 +171,15 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
       if (reason !== undefined) return `sending is paused: ${reason}`;
       return brakeOf(outbox, kind) ?? stops.brake(kind) ?? deps.killSwitch.brake(kind);
     },
-    onMoved(item, state) {
+    onMoved(_item, state) {
       if (state === 'dead' || state === 'in_doubt') watch.nudge();
-      deps.onMoved?.(item.outboxId);
     },
   });
   const desk = createDesk({
     ...{ store, clock, quietMs },
     confirm: createConfirmation({ store, v1: service.v1, v2: service.v2, readOrder }),
     nudge: dispatcher.nudge,
-    onMoved(outboxId) {
-      watch.nudge();
-      deps.onMoved?.(outboxId);
-    },
+    onMoved: watch.nudge,
   });
   const stockWorker = config.streams.stock.enabled ? [stock] : [];
   return {

@@ -62,7 +62,7 @@ async function anHourOf(
   };
   const deps = { clock, log: silentLogger(), stopMsMax: 0 };
   const supervisor = createSupervisor([worker], deps);
-  const inbox = { accepted: 0, duplicates: 0, unknownType: 0, commits: 0, failedCommits: 0 };
+  const inbox = { accepted: 0, duplicates: 0, unknownType: 0, failedCommits: 0 };
   const service = { requests: 0, retries: 0, waitMs: 0, bytesReceived: 0, active: 0 };
   const metrics = createMetrics({
     clock,

@@ -12,7 +12,7 @@ function countedMetrics(clock: Clock): { readonly metrics: Metrics; looks(): num
     readDatabase: () => Promise.reject(new Error('not asked')),
     readLive() {
       looks += 1;
-      const inbox = { accepted: 1, duplicates: 0, unknownType: 0, commits: 1, failedCommits: 0 };
+      const inbox = { accepted: 1, duplicates: 0, unknownType: 0, failedCommits: 0 };
       const service = { requests: 2, retries: 0, waitMs: 0, bytesReceived: 0, active: 0 };
       return {
         inbox: { ...inbox, refused: {}, clockOffsetMs: undefined },

@@ -6,7 +6,6 @@ export interface LiveReadings {
     readonly accepted: number;
     readonly duplicates: number;
     readonly unknownType: number;
-    readonly commits: number;
     readonly failedCommits: number;
     /** By reason, of which there are few. */
     readonly refused: Readonly<Record<string, number>>;
