@@ -75,6 +75,8 @@ export interface Service {
   readonly v2: V2Client | undefined;
   /** For calls that only a person makes; undefined while V2 is not enabled. */
   readonly raw: { readonly v1: RawTarget; readonly v2: RawTarget | undefined };
+  /** Waits until a log-in may be sent, and remembers it. The sessions ask for themselves. */
+  mayLogIn(): Promise<void>;
   /** Log-ins since the start, by how they ended. */
   logins(): Readonly<Record<LoginResult, number>>;
 }
@@ -164,5 +166,6 @@ export async function createService(
     },
   );
   const raw = { v1: { baseUrl, sender }, v2: v2?.raw };
-  return { transport, v1, v2: v2?.client, raw, logins: () => ({ ...logins }) };
+  const { pass: mayLogIn } = gate;
+  return { transport, v1, v2: v2?.client, raw, mayLogIn, logins: () => ({ ...logins }) };
 }

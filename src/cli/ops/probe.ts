@@ -4,10 +4,7 @@ import { workAlone } from '../../daemon/commands/alone.ts';
 import { probeAccount, snippetOf } from '../../daemon/doctor/probe.ts';
 import { systemRandom } from '../../lib/chance.ts';
 import { systemClock } from '../../lib/clock.ts';
-import { readState, writeState } from '../../store/state.ts';
 import { type CliContext, configOf, examples } from '../command.ts';
-
-const LAST_LOGIN = 'last_login_at';
 
 export function probe(context: CliContext): Command {
   const { output, scrubber } = context;
@@ -26,18 +23,9 @@ export function probe(context: CliContext): Command {
     )
     .action(async (options: { json?: boolean }, command: Command) => {
       const { config } = configOf(command, context, 'none');
-      const clock = systemClock();
-      const deps = { clock, random: systemRandom(), scrubber, mayBeNew: true };
-      const choices = await workAlone(config, deps, ({ store, service }) =>
-        probeAccount({
-          ...{ config: config.service, transport: service.transport, clock, scrubber },
-          async mayLogIn() {
-            const last = Number((await readState(store.db, LAST_LOGIN)) ?? 0);
-            const wait = last + config.service.limits.loginSpacing - clock.now();
-            if (wait > 0) await clock.sleep(Math.min(wait, config.service.limits.loginSpacing));
-            await writeState(store.db, LAST_LOGIN, String(clock.now()), clock);
-          },
-        }),
+      const deps = { clock: systemClock(), random: systemRandom(), scrubber, mayBeNew: true };
+      const choices = await workAlone(config, deps, ({ service }) =>
+        probeAccount({ config: config.service, service, scrubber }),
       );
       if (options.json === true) {
         output.json(choices);

@@ -7,12 +7,11 @@
  */
 import { stringify } from 'yaml';
 import { z } from 'zod';
-import type { Transport } from '../../client/transport.ts';
 import type { Config } from '../../config/schema.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { RefusedError, RetryLaterError, SelvedgeError, toError } from '../../lib/errors.ts';
 import { isJsonObject } from '../../lib/json.ts';
 import { type Scrubber, Secret } from '../../lib/secret.ts';
+import type { Service } from '../service.ts';
 
 export interface Choice {
   /** Its place in the configuration; undefined: it is only told. */
@@ -23,11 +22,8 @@ export interface Choice {
 
 export interface ProbeDeps {
   readonly config: Config['service'];
-  readonly transport: Transport;
-  readonly clock: Clock;
+  readonly service: Pick<Service, 'transport' | 'mayLogIn'>;
   readonly scrubber: Scrubber;
-  /** Waits until a log-in may be sent, and remembers it. */
-  readonly mayLogIn: () => Promise<void>;
 }
 
 const MEMBERS = [
@@ -66,7 +62,7 @@ interface LoggedIn {
 }
 
 async function logIn(deps: ProbeDeps): Promise<LoggedIn> {
-  const { config, transport, scrubber } = deps;
+  const { config, service, scrubber } = deps;
   const { login, apiKey, baseUrl } = config.v1;
   if (apiKey !== null) return { token: apiKey.reveal(), choices: [] };
   if (!login) throw new RefusedError('probe.no_login', 'service.v1 has no login');
@@ -76,9 +72,9 @@ async function logIn(deps: ProbeDeps): Promise<LoggedIn> {
   for (const [idMember, secretMember] of new Map(
     pairs.map((pair) => [pair.join(), pair]),
   ).values()) {
-    await deps.mayLogIn();
+    await service.mayLogIn();
     try {
-      const { json } = await transport.request({
+      const { json } = await service.transport.request({
         ...{ method: 'POST', url: `${baseUrl}/auth/login`, priority: 'push', safe: true },
         json: { [idMember]: id, [secretMember]: login.clientSecret.reveal() },
       });
@@ -133,12 +129,12 @@ function unlessAway(error: unknown): undefined {
 }
 
 /** Reads with this token in this header; undefined: the service would not. */
-function reader({ config, transport }: ProbeDeps, header: string, token: string): Read {
+function reader({ config, service }: ProbeDeps, header: string, token: string): Read {
   return async (path, query) => {
     const url = `${config.v1.baseUrl}${path}`;
     const headers = { [header]: token };
     const request = { method: 'GET', url, query, headers, priority: 'read' } as const;
-    const answer = await transport.request(request).catch(unlessAway);
+    const answer = await service.transport.request(request).catch(unlessAway);
     return listAnswer.safeParse(answer?.json).data?.data;
   };
 }
@@ -179,10 +175,10 @@ async function findPaging(read: Read): Promise<Choice> {
   return { setting, value: 'stream', how: 'limit=1 was not heeded' };
 }
 
-async function findLevel({ config, transport }: ProbeDeps, header: string, token: string) {
+async function findLevel({ config, service }: ProbeDeps, header: string, token: string) {
   const url = `${config.v1.baseUrl}/openapi.json`;
   const request = { method: 'GET', url, headers: { [header]: token }, priority: 'read' } as const;
-  const answer = await transport.request(request).catch(unlessAway);
+  const answer = await service.transport.request(request).catch(unlessAway);
   const version = memberAt(answer?.json, '/info/version');
   const how = 'its OpenAPI document says so';
   if (typeof version !== 'string') {
