@@ -1,12 +1,13 @@
 /** `selvedge doctor`: is everything that the installation stands on as it should be? */
 import { Command } from 'commander';
+import type { RawCall } from '../../client/raw-call.ts';
 import { loadConfig } from '../../config/load.ts';
 import { showProblem } from '../../config/problems.ts';
 import { examine } from '../../daemon/doctor/doctor.ts';
 import { bad, type Finding } from '../../daemon/doctor/finding.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { EXIT } from '../../lib/errors.ts';
-import { type CliContext, configFileOf, configOf, examples } from '../command.ts';
+import { type CliContext, configFileOf, examples } from '../command.ts';
 import type { Output } from '../output.ts';
 import { callService } from './api.ts';
 
@@ -21,35 +22,23 @@ function print(output: Output, { check, grade, text, advice }: Finding): void {
   }
 }
 
-/** The configuration itself, and every secret that this user can be expected to read. */
-function configFindings(command: Command, context: CliContext): Finding[] {
-  const file = configFileOf(command, context);
-  const loaded = loadConfig({ file, env: context.env, absent: 'credentials' });
-  if (!('problems' in loaded)) return [];
-  return loaded.problems.map((problem) =>
-    bad('configuration', showProblem(problem), 'selvedge config check'),
-  );
-}
-
-async function collect(
+/** The configuration with every secret that this user can be expected to read; then the rest. */
+async function* findingsOf(
   command: Command,
   context: CliContext,
   offline: boolean,
-  tell: (finding: Finding) => void,
-): Promise<Finding[]> {
-  const found = configFindings(command, context);
-  for (const finding of found) tell(finding);
-  if (found.length > 0) return found;
-  const findings = examine({
-    loaded: configOf(command, context),
-    now: systemClock().now(),
-    ask: offline ? undefined : (call) => callService(context, command, call, 'doctor'),
-  });
-  for await (const finding of findings) {
-    tell(finding);
-    found.push(finding);
+): AsyncGenerator<Finding, void, undefined> {
+  const { env, scrubber } = context;
+  const file = configFileOf(command, context);
+  const loaded = loadConfig({ file, env, scrubber, absent: 'credentials' });
+  if ('problems' in loaded) {
+    for (const problem of loaded.problems) {
+      yield bad('configuration', showProblem(problem), 'selvedge config check');
+    }
+    return;
   }
-  return found;
+  const ask = (call: RawCall) => callService(context, command, call, 'doctor');
+  yield* examine({ loaded, now: systemClock().now(), ask: offline ? undefined : ask });
 }
 
 export function doctor(context: CliContext): Command {
@@ -73,8 +62,11 @@ export function doctor(context: CliContext): Command {
     .action(async (options: { offline?: boolean; json?: boolean }, command: Command) => {
       const { output } = context;
       const isJson = options.json === true;
-      const tell = (finding: Finding): void => (isJson ? undefined : print(output, finding));
-      const found = await collect(command, context, options.offline === true, tell);
+      const found: Finding[] = [];
+      for await (const finding of findingsOf(command, context, options.offline === true)) {
+        found.push(finding);
+        if (!isJson) print(output, finding);
+      }
       const failed = found.filter(({ grade }) => grade === 'failed').length;
       if (isJson) output.json({ ok: failed === 0, checks: found });
       else output.line(failed === 0 ? 'nothing has failed' : `${failed} checks have failed`);
