@@ -67,6 +67,8 @@ interface Line {
   readonly good: boolean;
   readonly problems: readonly z.output<typeof problem>[];
   readonly hint: string;
+  /** The document, while its end is to come. */
+  readonly open?: number | undefined;
   /** All of it, for programs. */
   readonly whole: Readonly<Record<string, unknown>>;
 }
@@ -134,8 +136,18 @@ function receiptLine(line: number, told: z.output<typeof receipt>, repeated: boo
   ];
   const verdict = [state, ...made.filter((part) => part !== '')].join(', ');
   const good = state !== 'refused' && state !== 'canceled' && state !== 'dead';
-  const whole = { line, repeated, ...told };
-  return { line, reference, verdict, good, problems, hint: good ? '' : told.nextStep, whole };
+  const hint = good ? '' : told.nextStep;
+  const open = told.final || state === 'dead' ? undefined : (documentId ?? undefined);
+  return {
+    line,
+    reference,
+    verdict,
+    good,
+    problems,
+    hint,
+    open,
+    whole: { line, repeated, ...told },
+  };
 }
 
 function checkLine(line: number, told: z.output<typeof checkup>): Line {
@@ -166,12 +178,8 @@ async function send(
   return answers.map((one, index) => receiptLine(lineOf(index), one.receipt, one.repeated));
 }
 
-function idOf({ whole }: Line): number | undefined {
-  return typeof whole.documentId === 'number' ? whole.documentId : undefined;
-}
-
-function isOpen({ whole }: Line): boolean {
-  return whole.final === false && whole.state !== 'dead';
+function isOpen({ open }: Line): boolean {
+  return open !== undefined;
 }
 
 /** Looks again and again until every document has ended, or the time is up. */
@@ -186,16 +194,16 @@ async function awaitEnds(
   let current = lines;
   while (current.some(isOpen) && clock.monotonic() < deadline) {
     await clock.sleep(LOOK_MS);
-    const open = current.filter(isOpen).flatMap((line) => idOf(line) ?? []);
-    const found = new Map<number | null | undefined, z.output<typeof receipt> | null>();
+    const open = current.flatMap((line) => line.open ?? []);
+    const found = new Map<number | null, z.output<typeof receipt>>();
     for (let start = 0; start < open.length; start += IDS_PER_REQUEST) {
       const body = { documentIds: open.slice(start, start + IDS_PER_REQUEST) };
       const call = { path: '/api/intake/receipts', body, answer: receiptsAnswer };
       const { receipts } = await askRunningDaemon(command, context, call);
-      for (const one of receipts) found.set(one?.documentId, one);
+      for (const one of receipts) if (one) found.set(one.documentId, one);
     }
     current = current.map((line) => {
-      const now = isOpen(line) ? found.get(idOf(line)) : undefined;
+      const now = line.open === undefined ? undefined : found.get(line.open);
       return now ? receiptLine(line.line, now, line.whole.repeated === true) : line;
     });
   }
