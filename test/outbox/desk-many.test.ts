@@ -192,7 +192,10 @@ it('cancels what is in doubt only once it is left to a person', async () => {
   const { desk, add, now, found } = await deskWith({ state: 'in_doubt' });
   await add({ state: 'in_doubt', reference: 'R2', desk_reason: null });
   await desk.cancel({ filter: { desk: true }, expect: 1 }, WHO);
-  expect(await found()).toMatchObject({ state: 'canceled', desk_reason: null, ended_at: now });
+  expect(await found()).toMatchObject({
+    ...{ state: 'canceled', desk_reason: null, ended_at: now },
+    last_error: `${WHO.actor} canceled it: ${WHO.reason}`,
+  });
   await expect(desk.cancel({ outboxId: 2 }, WHO)).rejects.toThrow('cannot be canceled');
 });
 

@@ -6,33 +6,8 @@ import { json } from 'node:stream/consumers';
 import { expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { localFile } from '../../../src/console/api.ts';
-import { openDoors } from '../../e2e/doors/house.ts';
-import { until } from '../../support/house.ts';
 import { temporaryFolder } from '../../support/store.ts';
 import { type CliRun, selvedge } from '../support.ts';
-
-it('waits for each of many documents, however many before it stay open', async () => {
-  const house = await openDoors({ 'outbox.stop': true });
-  const file = join(house.folder, 'orders.ndjson');
-  const documents = Array.from({ length: 1_001 }, (_, index) =>
-    JSON.stringify({ reference: `SO-${index + 1}`, ...house.order() }),
-  );
-  writeFileSync(file, documents.join('\n'));
-  const pushing = house.call('orders', 'push', file, '--wait', '5s');
-  await until('the last document', () =>
-    house.daemon.store.db
-      .selectFrom('outbox')
-      .select('outbox_id')
-      .where('outbox_id', '=', 1_001)
-      .executeTakeFirst(),
-  );
-  await house.call('outbox', 'cancel', '1001', '--reason', 'not wanted');
-  const { code, stdout } = await pushing;
-  expect(stdout.trimEnd().split('\n').at(-1)).toMatch(
-    /^SO-1001: canceled, document 1001: \S+ canceled it: not wanted; → hand it in under a new/,
-  );
-  expect(code).toBe(3);
-});
 
 /** The command line against a daemon that ends so, in the middle of what it was asked for. */
 async function pushAgainst(
@@ -78,6 +53,45 @@ it.each<[string, (response: ServerResponse) => void]>([
 });
 
 const asked = z.object({ payloads: z.array(z.object({ reference: z.string() })) });
+const none = { orderId: null, orderNo: null, pendingRefundId: null, problems: [] };
+
+it('looks for the end of each of many documents, however many before it stay open', async () => {
+  // As many as the daemon tells of in one answer, and one more.
+  const ids = z.object({ documentIds: z.array(z.int()).max(1_000) });
+  const references = Array.from({ length: 1_001 }, (_, at) => `SO-${at + 1}`);
+  const receiptOf = (documentId: number, state: string) => ({
+    ...{ documentId, reference: `SO-${documentId}`, state, final: state !== 'queued' },
+    ...{ ...none, nextStep: 'look' },
+  });
+  const answer = async (response: ServerResponse, request: IncomingMessage): Promise<void> => {
+    const body = await json(request);
+    const told = request.url?.endsWith('/receipts')
+      ? {
+          receipts: ids
+            .parse(body)
+            .documentIds.map((id) => receiptOf(id, id === 1_001 ? 'canceled' : 'queued')),
+        }
+      : {
+          answers: asked.parse(body).payloads.map(({ reference }) => {
+            const receipt = receiptOf(Number(reference.slice(3)), 'queued');
+            return { repeated: false, receipt };
+          }),
+        };
+    response.end(JSON.stringify(told));
+  };
+  const text = references.map((reference) => JSON.stringify({ reference })).join('\n');
+  const { code, stdout } = await pushAgainst(
+    (response, request) => void answer(response, request).catch(() => response.destroy()),
+    text,
+    ...['--wait', '100ms'],
+  );
+  const lines = stdout.trimEnd().split('\n');
+  expect(lines.slice(-2)).toEqual([
+    'SO-1000: queued, document 1000',
+    'SO-1001: canceled, document 1001: → look',
+  ]);
+  expect([lines.length, code]).toEqual([1_001, 3]);
+});
 
 /** Pushes against a daemon that answers each document by its reference, and says how many came. */
 async function pushSaying(
@@ -89,7 +103,6 @@ async function pushSaying(
   const answer = async (response: ServerResponse, request: IncomingMessage): Promise<void> => {
     const { payloads } = asked.parse(await json(request));
     batches.push(payloads.length);
-    const none = { orderId: null, orderNo: null, pendingRefundId: null, problems: [] };
     const answers = payloads.map(({ reference }) => {
       const [state = ''] = reference.split('-');
       const final = state !== 'queued' && state !== 'dead';
