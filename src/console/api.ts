@@ -30,7 +30,7 @@ export interface LocalApiDeps {
   readonly groups: readonly RouteGroup[];
   readonly random: Random;
   readonly log: Logger;
-  readonly onListening?: () => void;
+  readonly onListening: () => void;
 }
 
 export interface LocalApiOptions {
@@ -115,7 +115,7 @@ export function createLocalApi(deps: LocalApiDeps, options: LocalApiOptions) {
         rmSync(file, { force: true });
         writeFileSync(file, JSON.stringify({ url, token }), { mode: 0o600, flag: 'wx' });
         deps.log.info({ url }, 'local API listens');
-        deps.onListening?.();
+        deps.onListening();
         await untilAborted(signal);
         rmSync(file, { force: true });
       } finally {

@@ -10,6 +10,8 @@
 import { join } from 'node:path';
 import { missingAtLevel } from '../client/v1/level.ts';
 import type { Config } from '../config/schema.ts';
+import { createLocalApi } from '../console/api.ts';
+import { healthRoutes } from '../console/health-routes.ts';
 import type { Decided } from '../decisions/decide.ts';
 import { type KillSwitch, openKillSwitch } from '../decisions/stop/kill-switch.ts';
 import type { Random } from '../lib/chance.ts';
@@ -33,7 +35,6 @@ import { callRoutes } from './commands/call.ts';
 import { createDecisions, type Decisions } from './decisions.ts';
 import { createDoors } from './erp/doors.ts';
 import { createInbox } from './inbox.ts';
-import { createLocal } from './local.ts';
 import { createOutbox } from './outbox.ts';
 import { openRules, type RulesInForce } from './rules/reload.ts';
 import { createService, type Service } from './service.ts';
@@ -163,7 +164,7 @@ function createWorkers(
     refresherClock: pulse.clockOf('refresher'),
     onRead: () => decisions.nudge(),
   });
-  const { planner, operations } = createSync(config, {
+  const sync = createSync(config, {
     ...{ store, random, log, sequence, service, clock: pulse.clockOf('sync') },
     mayPull: () => space.allows('pull'),
     sweepPace: () => (config.lossMeter.adaptive ? inbox.lossMeter.pace() : undefined),
@@ -181,18 +182,19 @@ function createWorkers(
   const health = createHealth(config, {
     ...{ store, clock, service, meter, space, checkpoints, ...watch, isOpen: () => isOpen },
   });
-  const local = createLocal(config, {
-    ...{ random, log, sync: operations, health, onListening },
-    groups: [
-      ...[inbox.routes, ...decisions.routes, ...outbox.routes, ...erp.groups],
-      callRoutes({ store, service, clock }),
-    ],
-  });
+  const groups = [
+    ...[healthRoutes(health), sync.routes, inbox.routes, callRoutes({ store, service, clock })],
+    ...[...decisions.routes, ...outbox.routes, ...erp.groups],
+  ];
+  const local = createLocalApi(
+    { random, log: log.child({ room: 'console' }), groups, onListening },
+    { ...config.local, dataDir: config.dataDir },
+  );
   const lease = leaseKeeper(parts.lease, store, config.store.lockLease, pulse.clockOf('lease'));
   return {
     workers: [
       ...[lease, space, keeper, ...outbox.workers, ...decisions.workers],
-      ...[inbox.refresher, inbox.listener, inbox.lossMeter, planner, ...erp.doors, local],
+      ...[inbox.refresher, inbox.listener, inbox.lossMeter, sync.planner, ...erp.doors, local],
     ],
     listenerUrl: inbox.url,
     reload: decisions.reload,

@@ -1,5 +1,7 @@
 /** The pulls as the configuration describes them: planner, threads, and what a person may do. */
 import type { Config } from '../config/schema.ts';
+import type { RouteGroup } from '../console/api.ts';
+import { syncRoutes } from '../console/sync-routes.ts';
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
@@ -30,8 +32,9 @@ export interface SyncDeps {
 }
 
 export interface Sync {
-  readonly operations: SyncOperations;
   readonly planner: Worker;
+  /** What a person may ask of it. */
+  readonly routes: RouteGroup;
 }
 
 /** Runs the planner with the threads that work for it, which end with it. */
@@ -61,7 +64,7 @@ export function createSync(config: Config, deps: SyncDeps): Sync {
     streams: streams.map(({ stream }) => stream),
     nudge: planner.nudge,
   });
-  return { operations, planner: withThreads(planner, threads) };
+  return { planner: withThreads(planner, threads), routes: syncRoutes(operations) };
 }
 
 /** For the command line while no daemon runs. */
