@@ -67,8 +67,10 @@ boot() {
   nspawn=$!
   trap 'kill -TERM $nspawn 2>/dev/null || true; wait $nspawn 2>/dev/null || true' EXIT
   for _ in $(seq 60); do
-    leader=$(pgrep -P "$nspawn" | head -1 || true)
-    [ -n "$leader" ] && break
+    # Its first child only sets up; the one that is PID 1 of a space of its own is the container.
+    for leader in $(pgrep -P "$nspawn"); do
+      grep -qsP '^NSpid:.*\t1$' "/proc/$leader/status" && break 2
+    done
     sleep 0.5
   done
   for _ in $(seq 120); do
