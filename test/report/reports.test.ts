@@ -66,7 +66,7 @@ describe('selvedge report', () => {
     const database = new Database(join(folder, 'data', 'mirror.db'), { readonly: true });
     const given: Record<string, string> = { style: 'S-1', season: 'AW26', since: '2026-01-01' };
     const { reports } = readReports(own);
-    expect(reports).toHaveLength(17);
+    expect(reports).toHaveLength(18);
     for (const report of reports) {
       const wanted = Object.keys(report.params).flatMap((name) => {
         const value = given[name];
@@ -76,6 +76,23 @@ describe('selvedge report', () => {
       expect(database.prepare(report.sql).all(values).length, report.name).toBeGreaterThan(0);
     }
     database.close();
+  });
+
+  it('names each incident that is open, and status and doctor say where', async () => {
+    const it = house();
+    change(
+      it,
+      `insert into incident (at, kind, entity, key, detail, resolved_at)
+       values (1, 'customer_field', 'erp_customer', 'C-9', '{"misfits":[]}', 2)`,
+    );
+    const { stdout } = await it.report('run', 'incidents', '--format', 'csv');
+    expect(stdout.split('\n').slice(1)).toEqual([
+      ...['2026-01-05T12:00:00Z,undecidable,delivery,11,{}', ''],
+    ]);
+    for (const command of [['status'], ['doctor', '--offline']]) {
+      const asked = await selvedge([...command, '--config', it.config], { KEY: 'key-4711' });
+      expect(asked.stdout).toMatch(/ *incidents +1 open[\s\S]*selvedge report run incidents/);
+    }
   });
 
   it('tells what was in stock at some time', async () => {

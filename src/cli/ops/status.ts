@@ -80,7 +80,8 @@ function printStatus(output: Output, status: Installation): void {
   output.line(`quarantine  ${status.quarantined} rows`);
   const { rejectsWaiting, openIncidents, incidents } = status;
   if (rejectsWaiting > 0) output.line(`rejects     ${rejectsWaiting} wait (selvedge rules queue)`);
-  const kinds = openIncidents === 0 ? '' : `: ${counts(incidents)}`;
+  const kinds =
+    openIncidents === 0 ? '' : `: ${counts(incidents)} ("selvedge report run incidents")`;
   output.line(`incidents   ${openIncidents} open${kinds}`);
   output.line(`backup      ${status.backupAgeMs === null ? 'none' : ago(status.backupAgeMs)}`);
   output.line(`disk        ${formatSize(status.freeBytes)} free`);

@@ -63,7 +63,7 @@ async function checkFreshness(store: SqliteStore, config: Config, now: number): 
       : fine('last event', `${last}, relay ${relay?.state ?? 'not measured'}`),
     openIncidents === 0
       ? fine('incidents', 'none open')
-      : odd('incidents', `${openIncidents} open`, 'selvedge status; each names its subject'),
+      : odd('incidents', `${openIncidents} open`, '"selvedge report run incidents" names each'),
     ...checkStops(found),
   ];
 }

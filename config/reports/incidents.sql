@@ -1,0 +1,7 @@
+/*
+title: What a person should look at, with what each is about
+*/
+SELECT at, kind, entity, key, detail
+FROM v_incident
+WHERE resolved_at IS NULL
+ORDER BY at, id;
