@@ -15,6 +15,7 @@ import type { Clock } from '../lib/clock.ts';
 import { LoginAgainError, RefusedError, RetryLaterError, toError } from '../lib/errors.ts';
 import { isJsonObject } from '../lib/json.ts';
 import type { Scrubber, Secret } from '../lib/secret.ts';
+import { isNotFound } from './http/answer.ts';
 import { type HttpRequest, isSafe } from './http/request.ts';
 import type { Answer, JsonAnswer, Sender, StreamAnswer } from './transport.ts';
 import { dataOf } from './v1/envelope.ts';
@@ -175,9 +176,11 @@ async function logIn(credential: LoginCredential, deps: SessionDeps): Promise<st
 
 function refusedLogin(cause: Error): RetryLaterError {
   const hint = cause instanceof RefusedError ? cause.hint : undefined;
+  // No such client, or no log-in at all where the base URL leads.
+  const which = isNotFound(cause) ? 'the base URL, the client id' : 'the client id';
   return new RetryLaterError('session.login_refused', `the log-in failed: ${cause.message}`, {
     cause,
-    hint: hint ?? 'check the client id and the client secret in the configuration',
+    hint: hint ?? `check ${which} and the client secret in the configuration`,
     retryAfterMs: REFUSED_MS,
   });
 }

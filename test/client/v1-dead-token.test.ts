@@ -111,6 +111,15 @@ it('is a wrong secret where the log-in itself is answered so', async () => {
   });
 });
 
+it('may be a wrong address, where no log-in is found', async () => {
+  const { service, client } = await startService('pages');
+  service.refusal = 404;
+  expect(await rejection(client.orders())).toMatchObject({
+    code: 'session.login_refused',
+    hint: 'check the base URL, the client id and the client secret in the configuration',
+  });
+});
+
 it('is asked for again where the envelope of the log-in says that it came too fast', async () => {
   const { service, client } = await startService('pages');
   service.refusal = 429;
