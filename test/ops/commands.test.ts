@@ -287,6 +287,15 @@ describe('what is stopped', () => {
   });
 });
 
+describe('a disk that is nearly full', () => {
+  it('is why streams that are due do not run, and status says so', async () => {
+    const house = await install({}, 'store: { space: { pullFloor: 1000000GB } }\n');
+    house.makeDatabase();
+    const { stdout } = await house.run('status');
+    expect(stdout).toMatch(/^disk +[\d.]+ \wiB free: pulls rest$/m);
+  });
+});
+
 describe('a stream that was switched off', () => {
   it('is not stale, and wakes nobody', async () => {
     const house = await install({}, 'streams: { stock: { enabled: false } }\n');

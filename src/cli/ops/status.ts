@@ -7,6 +7,7 @@ import { formatDuration, formatSize } from '../../lib/units.ts';
 import { type Installation, readInstallation } from '../../ops/installation.ts';
 import type { Status, StreamStatus } from '../../ops/status.ts';
 import { verdictOf } from '../../ops/verdict.ts';
+import { restingWith } from '../../store/space.ts';
 import { type CliContext, examples } from '../command.ts';
 import type { Output } from '../output.ts';
 import { withMirror } from '../reading.ts';
@@ -50,7 +51,7 @@ function relayLine({ relay }: Status): string {
   return parts.join(', ');
 }
 
-function printStatus(output: Output, status: Installation): void {
+function printStatus(output: Output, status: Installation, { store }: Config): void {
   const { daemon, events } = status;
   output.line(`daemon      ${daemon.running ? `running (${daemon.holder})` : 'not running'}`);
   for (const { worker, since, error } of status.failingWorkers) {
@@ -84,7 +85,9 @@ function printStatus(output: Output, status: Installation): void {
     openIncidents === 0 ? '' : `: ${counts(incidents)} ("selvedge report run incidents")`;
   output.line(`incidents   ${openIncidents} open${kinds}`);
   output.line(`backup      ${status.backupAgeMs === null ? 'none' : ago(status.backupAgeMs)}`);
-  output.line(`disk        ${formatSize(status.freeBytes)} free`);
+  const resting = restingWith(status.freeBytes, store);
+  const rest = resting.length === 0 ? '' : `: ${resting.join(', ')} rest`;
+  output.line(`disk        ${formatSize(status.freeBytes)} free${rest}`);
   output.line();
   output.table(
     ['STREAM', 'STATE', 'COMPLETE', 'ROWS', 'DUE', 'LAST ERROR'],
@@ -127,9 +130,9 @@ async function check(command: Command, context: CliContext): Promise<void> {
 async function watch(command: Command, context: CliContext): Promise<void> {
   const { output } = context;
   while (!output.isClosed()) {
-    const [found] = await read(command, context);
+    const [found, config] = await read(command, context);
     if (output.isTerminal) output.control(CLEAR);
-    printStatus(output, found);
+    printStatus(output, found, config);
     await systemClock().sleep(WATCH_MS);
   }
 }
@@ -161,9 +164,9 @@ export function status(context: CliContext): Command {
       if (options.check === true) await check(command, context);
       else if (options.watch === true) await watch(command, context);
       else {
-        const [found] = await read(command, context);
+        const [found, config] = await read(command, context);
         if (options.json === true) context.output.json(found);
-        else printStatus(context.output, found);
+        else printStatus(context.output, found, config);
       }
     });
 }
