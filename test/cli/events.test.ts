@@ -116,6 +116,7 @@ describe('selvedge events', () => {
   async function waitsForWhateverComes(house: House): Promise<void> {
     const silent = await house.callWithout('events', 'ping', '--timeout', '50ms');
     expect(silent.stderr).toContain('no event arrived in this time');
+    expect(silent.stderr).toContain('"event refused: forged" in the log');
     const waiting = house.callWithout('events', 'ping', '--json');
     const tail = house.call('events', 'tail', '--count', '1', '--json');
     // The command has begun to wait once it has looked at the clock.

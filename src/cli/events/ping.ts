@@ -82,7 +82,9 @@ async function ping(context: CliContext, db: Db, config: Config, options: Option
   const arrived = await waitForArrival(db, { from, eventId: asked?.eventId }, clock, deadline);
   if (!arrived && api && asked) throw await failureOf(api, asked.eventId);
   if (!arrived) {
-    const hint = 'send an example: selvedge portal open';
+    const hint =
+      'send an example: "selvedge portal open"; one that came and was signed by another secret ' +
+      'is "event refused: forged" in the log';
     throw new SelvedgeError('events.no_event', 'no event arrived in this time', { hint });
   }
   const { eventId, type, secretName } = arrived;
