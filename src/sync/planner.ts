@@ -3,6 +3,7 @@
  * its time while the daemon was down is caught up once at the start; the cron pattern only says
  * when it is due next. Streams run beside each other and never wait for one another.
  */
+import { sql } from 'kysely';
 import type { Random } from '../lib/chance.ts';
 import { watchSteps } from '../lib/clock.ts';
 import { isStoreUnusable, toError } from '../lib/errors.ts';
@@ -72,6 +73,19 @@ async function bringForward(deps: PlannerDeps): Promise<void> {
         ),
       ]),
     )
+    .execute();
+}
+
+/**
+ * What was read in a time to come was read before the clock was set back, by `step` if somebody
+ * watched: else what ships from now on would count as part of a stock that was read before it.
+ */
+async function dateBack({ store, clock }: PlannerDeps, step: number): Promise<void> {
+  const now = clock.now();
+  await store.db
+    .updateTable('stream_state')
+    .set({ complete_at: sql<number>`min(complete_at + ${step}, ${now})` })
+    .where('complete_at', '>', now)
     .execute();
 }
 
@@ -169,6 +183,7 @@ export function createPlanner(deps: PlannerDeps): Planner {
       }
       await lookAgainAfterUpgrade(deps);
       await bringForward(deps);
+      await dateBack(deps, 0);
       await planAgain(deps);
       const clockMoved = watchSteps(clock);
       const running = new Map<string, Promise<void>>();
@@ -191,9 +206,11 @@ export function createPlanner(deps: PlannerDeps): Planner {
       try {
         while (!signal.aborted && !failure) {
           wake = new AbortController();
-          if (clockMoved() < 0) {
+          const step = clockMoved();
+          if (step < 0) {
             // What begins from now on begins after the start, whatever the clock says.
             openedAt = Math.min(openedAt, clock.now());
+            await dateBack(deps, step);
             await planAgain(deps);
           }
           const idle = deps.mayPull() ? await idleStreams(deps, running) : [];

@@ -115,6 +115,27 @@ it('keeps to its times when the clock is set back behind the start', async () =>
   expect(await minutes(21)).toEqual([-40, -30]);
 });
 
+it('knows how old is what was read before the clock was set back', async () => {
+  const { clock, store, start, asked, run, minutes } = await startPlanner();
+  const readAt = async () => {
+    const state = store.db.selectFrom('stream_state').select('complete_at');
+    return ((await state.executeTakeFirst())?.complete_at ?? Number.NaN) - start;
+  };
+  const stop = run();
+  await minutes(12);
+  clock.step(-60 * MINUTE);
+  await minutes(1);
+  expect(await readAt()).toBe(-50 * MINUTE);
+  await stop();
+  // Nobody watched by how much: it was before the start at least.
+  clock.step(-60 * MINUTE);
+  asked.mayPull = false;
+  onTestFinished(run());
+  const startedAt = clock.now() - start;
+  await minutes(1);
+  expect(await readAt()).toBe(startedAt);
+});
+
 it('does not let a pace hurry a stream that waits behind a failure', async () => {
   const { asked, run, minutes } = await startPlanner();
   onTestFinished(run());
