@@ -37,7 +37,8 @@ for (const end of ['undici:request:trailers', 'undici:request:error']) {
   });
 }
 
-const OUTSIDE = /^(?:FSReq|TCPConnect|Process)/;
+/** A port that keeps the process alive is that of a thread which works. */
+const OUTSIDE = /^(?:FSReq|TCPConnect|Process|MessagePort)/;
 
 function isOutside(): boolean {
   return requests.size > 0 || process.getActiveResourcesInfo().some((name) => OUTSIDE.test(name));

@@ -3,10 +3,13 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import type { Random } from '../../../src/lib/chance.ts';
 import { drawOrder } from '../../../src/reference/life/arrivals.ts';
+import { referencesOf } from '../../../src/reference/world/trade/deps.ts';
 import type { Delivery } from '../../../src/reference/world/trade/orders.ts';
+import { deliveryShape } from '../../../src/reference/world/trade/shapes.ts';
 import type { CalmClock } from './calm-clock.ts';
 import { ACCOUNTS, type CampaignHouse } from './house.ts';
 import { REJECTS } from './rules.ts';
+import { piecesOf } from './shelf.ts';
 import type { Act, Truth } from './truth.ts';
 
 export interface Life {
@@ -21,12 +24,14 @@ const EVER = ['--since', '2026-01-01T00:00:00Z', '--until', '2027-01-01T00:00:00
 /** What is older has mostly ended. */
 const LATEST = 25;
 
-function place({ house, random }: Life): void {
+function place({ house, truth, random }: Life): void {
   const { world } = house.reference;
   const orderId = world.book.orders.nextId();
   const drawn = drawOrder(world, { seed: 7, orderId, preOrderShare: 0 });
   const quantity = random.pick([3, 8, 9, 12, 13, 20, 30, 31, random.int(1, 40)]);
-  const lines = drawn.lines.slice(0, 1).map((line) => ({ ...line, quantity }));
+  const variant = random.pick(truth.shelf.variants);
+  const goods = { variant, barcode: world.catalog.barcodeOf(variant), quantity };
+  const lines = drawn.lines.slice(0, 1).map((line) => ({ ...line, ...goods }));
   world.trade.place({ ...drawn, lines, comment: random.chance(0.2) ? 'keep' : '' });
 }
 
@@ -37,11 +42,15 @@ function someDelivery({ house, random }: Life): Delivery | undefined {
   return open.length === 0 ? undefined : random.pick(open);
 }
 
-/** Whether the mirror has shown it as accepted by now. */
-async function isSeen({ house }: Life, id: number): Promise<boolean> {
+/** What people see of it here. */
+function mirrored({ house }: Life, { orderDeliveryId: id }: Delivery) {
   const { db } = house.daemon().store;
-  const one = db.selectFrom('delivery').select('status').where('order_delivery_id', '=', id);
-  return (await one.executeTakeFirst())?.status === 'accepted';
+  return db
+    .selectFrom('delivery as d')
+    .innerJoin('delivery_line as l', 'l.order_delivery_id', 'd.order_delivery_id')
+    .select(['d.status', 'l.fulfilled_quantity as pieces'])
+    .where('d.order_delivery_id', '=', id)
+    .executeTakeFirst();
 }
 
 /** Accepted and put back, sometimes before anybody has looked: then it is as if it had not been. */
@@ -53,9 +62,9 @@ async function thinkBetter(life: Life, delivery: Delivery): Promise<void> {
   const before = acts.length;
   truth.outside(() => trade.moveDelivery(delivery, 'accepted'));
   await clock.runUntil(clock.now() + random.int(0, 20_000));
-  const seen = await isSeen(life, id);
+  const seen = await mirrored(life, delivery);
   truth.outside(() => trade.moveDelivery(delivery, 'pending'));
-  if (!seen) acts.splice(before, 2);
+  if (seen?.status !== 'accepted') acts.splice(before, 2);
 }
 
 async function actAtService(life: Life, delivery = someDelivery(life)): Promise<void> {
@@ -95,9 +104,52 @@ async function actHere(life: Life, delivery = someDelivery(life)): Promise<void>
   // It may be carried out before its answer is read.
   const asked: Act = { by: 'asked', action, at: clock.now() };
   acts.push(asked);
+  const seen = await mirrored(life, delivery);
   const { code } = await house.command(...words, ...REASON);
-  if (code === 0) acts.push({ by: 'person', action, at: clock.now() });
-  else acts.splice(acts.indexOf(asked), 1);
+  if (code !== 0) {
+    acts.splice(acts.indexOf(asked), 1);
+    return;
+  }
+  acts.push({ by: 'person', action, at: clock.now() });
+  // What was said of lines that are no longer says nothing of those that there are.
+  if (seen?.pieces !== piecesOf(delivery)) truth.linesChanged(delivery);
+}
+
+/** Goods come in or are lost, so that about as much is there as people wait for. */
+function restock({ house, truth, random }: Life): void {
+  const variant = random.pick(truth.shelf.variants);
+  const pieces = truth.shelf.wanted(variant) + random.int(-25, 25);
+  house.reference.world.stock.set(variant, Math.max(0, pieces));
+}
+
+/** Somebody takes pieces out of what is packed, or puts some in; not all of it is told. */
+function repack(life: Life, delivery = someDelivery(life)): void {
+  const { house, truth, random } = life;
+  const { book } = house.reference.world;
+  if (delivery?.status !== 'pending') return;
+  const order = book.orders.get(delivery.orderId);
+  const [packed] = delivery.lines;
+  const line = packed && order?.lines[packed.line];
+  if (!line) return;
+  const quantity = random.int(1, packed.quantity + line.quantity - line.packed);
+  if (quantity === packed.quantity) return;
+  truth.pieces(delivery);
+  line.packed += quantity - packed.quantity;
+  Object.assign(delivery, { lines: [{ ...packed, quantity }] });
+  truth.linesChanged(delivery);
+  if (random.chance(0.3)) return;
+  const data = { salesOrderDelivery: deliveryShape(order, delivery) };
+  house.reference.relay.publish('sales_order.delivery_updated', data, referencesOf(order));
+}
+
+/** Longer than anybody needs to see that it was moved. */
+const SEEN_MS = 40_000;
+
+/** The clock of this machine jumps; next time it is mostly set right. */
+async function moveClock({ house, clock, random }: Life): Promise<void> {
+  const by = random.pick([random.int(1, 20) * 60, random.int(1, 3) * 3_600, -random.int(5, 1_200)]);
+  house.ahead = house.ahead !== 0 && random.chance(0.7) ? 0 : house.ahead + by * 1_000;
+  await clock.runUntil(clock.now() + SEEN_MS);
 }
 
 function tellCustomers({ house, truth, clock, random }: Life): void {
@@ -189,6 +241,8 @@ export function endTrouble({ house }: Life): void {
 
 async function restart({ house, clock, random }: Life): Promise<void> {
   await house.stop();
+  // To set it forth while nobody watches would shorten what waits.
+  if (random.chance(0.5)) house.ahead = Math.min(house.ahead, 0);
   await clock.runUntil(clock.now() + random.pick([1, 60, 1_200]) * 1_000);
   await house.start();
 }
@@ -233,6 +287,8 @@ async function actAtGrace(life: Life): Promise<void> {
     actAtService,
     actAtService,
     actHere,
+    repack,
+    moveClock,
     tellCustomers,
     disarm,
     edit,
@@ -247,6 +303,9 @@ const HAPPENINGS: readonly (readonly [weight: number, happen: (life: Life) => un
   [14, actAtService],
   [22, actHere],
   [6, tellCustomers],
+  [14, restock],
+  [8, repack],
+  [4, moveClock],
   [8, arm],
   [2, disarm],
   [2, edit],

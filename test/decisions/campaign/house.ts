@@ -16,7 +16,7 @@ import { rulesText, settingsText, type Text } from './rules.ts';
 import { iso } from './truth.ts';
 
 const SECRET = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
-const OFF = ['stock', 'season', 'ordersFull', 'brands', 'freight', 'seasons'];
+const OFF = ['season', 'ordersFull', 'brands', 'freight', 'seasons'];
 /** Customers of the service. */
 export const ACCOUNTS = 5;
 
@@ -33,6 +33,10 @@ export interface CampaignHouse extends AsyncDisposable {
   /** A command; gives its exit code and what it said. */
   command(...args: readonly string[]): Promise<{ readonly code: number; readonly said: string }>;
   write(text: Text): void;
+  /** The clock on the wall of this machine, which is not that of the service. */
+  wall(): number;
+  /** By how many milliseconds it is ahead; to set it tells nobody. */
+  ahead: number;
   /** What the daemon logged as an error. */
   readonly errors: string[];
 }
@@ -75,7 +79,10 @@ function writeConfig(folder: string, { v1Url, credentials }: Reference): string 
     'listener: { port: 0, secrets: [{ secret: { file: hook } }] }',
     'local: { port: 0 }',
     'store: { ballast: 1MiB }',
-    `streams: { ${OFF.map((name) => `${name}: { enabled: false }`).join(', ')} }`,
+    // Each pull starts two threads, which takes most of the time of a seed.
+    'streams:',
+    '  stock: { schedule: "*/30 * * * *" }',
+    ...OFF.map((name) => `  ${name}: { enabled: false }`),
   ];
   writeFileSync(path, lines.join('\n'));
   return path;
@@ -94,14 +101,15 @@ export async function openHouse(
     writeFileSync(join(folder, 'rules', 'rules.yaml'), rulesText(text));
   writeFileSync(join(folder, 'rules', 'settings.yaml'), settingsText());
   write('wide');
+  const wall = { ...clock, now: () => clock.now() + house.ahead };
   let running: { daemon: Daemon; stop: () => Promise<void> } | undefined;
   const stop = async (): Promise<void> => {
     await running?.stop();
     running = undefined;
   };
   const [data, frozen] = [join(folder, 'data'), join(folder, 'frozen')];
-  return {
-    ...{ folder, reference, errors, write, stop },
+  const house: CampaignHouse = {
+    ...{ folder, reference, errors, write, stop, wall: () => wall.now(), ahead: 0 },
     freeze() {
       // By another process: to close a file of SQLite here would take its locks from the daemon.
       execFileSync('cp', ['-a', data, frozen]);
@@ -124,7 +132,7 @@ export async function openHouse(
       const write = (line: string): void => void errors.push(`${iso(clock.now())} ${line.trim()}`);
       const log = createLogger({ level: 'error', format: 'human', scrubber, write });
       const drawn = seededRandom(random.int(1, 1_000_000));
-      const daemon = await openDaemon(config, { clock, random: drawn, log, scrubber });
+      const daemon = await openDaemon(config, { clock: wall, random: drawn, log, scrubber });
       const abort = new AbortController();
       const done = daemon.run(abort.signal);
       running = {
@@ -157,4 +165,5 @@ export async function openHouse(
       rmSync(folder, { recursive: true, force: true });
     },
   };
+  return house;
 }

@@ -5,6 +5,8 @@ export interface Case {
   readonly quantity: number;
   readonly comment: string;
   readonly isBlocked: boolean;
+  /** What is in stock, and given to nobody else, is enough for it. */
+  readonly isCovered: boolean;
 }
 
 /** Pieces up to which a delivery is small, by text. */
@@ -16,12 +18,14 @@ export const GRACE_MS = 3_600_000;
 export const PER_HOUR_MAX = 4;
 
 /** By its rule; undefined: none of them accepts or rejects it. */
-export function meaningOf(text: Text, { quantity, comment, isBlocked }: Case): string | undefined {
+export function meaningOf(text: Text, one: Case): string | undefined {
+  const { quantity, comment, isBlocked, isCovered } = one;
   if (quantity > LARGE) return undefined;
   const isSmall = quantity <= SMALL[text];
   if (isBlocked) return isSmall ? 'reject-blocked' : undefined;
   if (comment === 'keep') return 'accept-kept';
-  return isSmall ? 'accept-small' : 'reject-middle';
+  if (!isSmall) return 'reject-middle';
+  return isCovered ? 'accept-small' : undefined;
 }
 
 export const REJECTS = ['reject-middle', 'reject-blocked'] as const;
@@ -40,7 +44,11 @@ export function rulesText(text: Text): string {
   return stringify({
     rules: [
       live('accept-small', 'accept', {
-        when: [`delivery.quantity <= ${small}`],
+        when: [`delivery.quantity <= ${small}`, 'delivery.lines.all(line, line.missing == 0)'],
+        unless: [blocked, kept],
+      }),
+      live('hold-short', 'hold', {
+        when: [`delivery.quantity <= ${small}`, 'delivery.lines.exists(line, line.missing > 0)'],
         unless: [blocked, kept],
       }),
       live('accept-kept', 'accept', {

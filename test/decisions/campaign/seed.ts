@@ -1,7 +1,8 @@
 /**
  * One seed: a day in which deliveries are packed, decided, accepted and rejected, by rules, by
  * people here and by people at the service, while rules are edited, armed and stopped, customers
- * blocked, answers and events lost, and the daemon is killed or started anew.
+ * blocked, deliveries packed anew, goods come in and go, the clock is moved, answers and events are
+ * lost, and the daemon is killed or started anew.
  */
 import { seededRandom } from '../../../src/lib/chance.ts';
 import { calmClock } from './calm-clock.ts';
@@ -45,7 +46,7 @@ export async function runSeed(seed: number, hours: number): Promise<SeedFigures>
   const clock = calmClock(STARTS_AT);
   const random = seededRandom(seed);
   await using house = await openHouse(seed, clock, random);
-  const truth = new Truth(house.reference, clock.now);
+  const truth = new Truth(house.reference, clock.now, house.wall);
   const life: Life = { clock, random, house, truth };
   const happened: string[] = [];
   await house.start();
@@ -55,6 +56,7 @@ export async function runSeed(seed: number, hours: number): Promise<SeedFigures>
     await clock.runUntil(clock.now() + random.int(1, PAUSE_MS_MAX));
   }
   endTrouble(life);
+  house.ahead = 0;
   if (truth.isStopped.now) await stopOrResume(life);
   await resetBreaker(life);
   const problems = [...truth.problems, ...(await verdictOf(life))];

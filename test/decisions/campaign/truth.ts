@@ -7,6 +7,7 @@ import type { Reference } from '../../../src/reference/reference.ts';
 import type { DecisionStatus, Delivery } from '../../../src/reference/world/trade/orders.ts';
 import { History } from './history.ts';
 import { type Case, GRACE_MS, meaningOf, PER_HOUR_MAX, type Text } from './rules.ts';
+import { piecesOf, Shelf } from './shelf.ts';
 
 /** How long the row of a customer may take on its way into the facts. */
 const ROW_MS = 240_000;
@@ -18,13 +19,16 @@ const HOUR_MS = 3_600_000;
 
 export interface Act {
   /** `asked`: a person has asked for it, and may hear that it is refused. */
-  readonly by: 'person' | 'service' | 'asked';
+  /** `lines`: they are others by now, and what people said before was about those. */
+  readonly by: 'person' | 'service' | 'asked' | 'lines';
   readonly action: 'accept' | 'reject' | 'hold' | 'release';
   readonly at: number;
 }
 
 interface Move {
   readonly at: number;
+  /** On the clock of the daemon. */
+  readonly wallAt: number;
   readonly id: number;
   readonly to: DecisionStatus;
   readonly by: 'rules' | 'person';
@@ -47,19 +51,24 @@ export class Truth {
   readonly moves: Move[] = [];
   readonly isStopped = new History(false);
   readonly text = new History<Text>('wide');
+  readonly shelf: Shelf;
   conflicts = 0;
   /** Called when the service has made a change of the daemon's, before its answer. */
   onMove: (() => void) | undefined;
   readonly #armed = new Map<string, History<boolean>>();
   readonly #blocked = new Map<string, History<boolean>>();
   readonly #acts = new Map<number, Act[]>();
+  readonly #pieces = new Map<number, History<number>>();
   readonly #world: Reference['world'];
   readonly #now: () => number;
+  readonly #wall: () => number;
   #isOutside = false;
 
-  constructor({ world }: Reference, now: () => number) {
+  constructor({ world }: Reference, now: () => number, wall: () => number) {
     this.#world = world;
     this.#now = now;
+    this.#wall = wall;
+    this.shelf = new Shelf(world, now);
     const move = world.trade.moveDelivery;
     world.trade.moveDelivery = (delivery, to) => {
       const from = delivery.status;
@@ -72,11 +81,22 @@ export class Truth {
   }
 
   armed(rule: string): History<boolean> {
-    return historyIn(this.#armed, rule);
+    return historyIn(this.#armed, rule, false);
   }
 
   blocked(account: string): History<boolean> {
-    return historyIn(this.#blocked, account);
+    return historyIn(this.#blocked, account, false);
+  }
+
+  pieces(delivery: Delivery): History<number> {
+    return historyIn(this.#pieces, delivery.orderDeliveryId, piecesOf(delivery));
+  }
+
+  /** There is something else in the delivery from now on. */
+  linesChanged(delivery: Delivery): void {
+    const at = this.#now();
+    this.pieces(delivery).set(at, piecesOf(delivery));
+    this.acts(delivery.orderDeliveryId).push({ by: 'lines', action: 'release', at });
   }
 
   /** The text is another one: no rule is armed in it. */
@@ -103,11 +123,12 @@ export class Truth {
     this.#isOutside = false;
   }
 
-  caseOf(delivery: Delivery, isBlocked = this.blocked(this.#accountOf(delivery)).now): Case {
+  caseOf(delivery: Delivery): Case {
     return {
-      quantity: delivery.lines.reduce((sum, { quantity }) => sum + quantity, 0),
+      quantity: piecesOf(delivery),
       comment: this.#world.book.orders.get(delivery.orderId)?.comment ?? '',
-      isBlocked,
+      isBlocked: this.blocked(this.#accountOf(delivery)).now,
+      isCovered: this.shelf.covers(delivery),
     };
   }
 
@@ -125,7 +146,7 @@ export class Truth {
     const byPerson = this.#isAsked(id, to, at);
     this.onMove?.();
     const wrong = this.#wrongWith(delivery, byPerson, at);
-    this.moves.push({ at, id, to, by: byPerson ? 'person' : 'rules' });
+    this.moves.push({ at, wallAt: this.#wall(), id, to, by: byPerson ? 'person' : 'rules' });
     if (wrong !== undefined) this.problems.push(`${iso(at)} ${id} ${from} → ${to}: ${wrong}`);
   }
 
@@ -158,8 +179,17 @@ export class Truth {
   /** What the rules may have meant at this moment, by any of these texts. */
   #meanings(delivery: Delivery, texts: readonly Text[], at: number): readonly string[] {
     const blocked = this.blocked(this.#accountOf(delivery)).within(at - ROW_MS, at);
+    const quantities = this.pieces(delivery).within(at - RACE_MS, at);
+    const isOurs = ({ orderDeliveryId: id, acceptedAt }: Delivery): boolean =>
+      this.moves.some((move) => move.id === id && move.at === acceptedAt);
+    const known = {
+      ...this.caseOf(delivery),
+      isCovered: this.shelf.mayCover(delivery, at, isOurs),
+    };
     return texts.flatMap((text) =>
-      blocked.flatMap((one) => meaningOf(text, this.caseOf(delivery, one)) ?? []),
+      blocked.flatMap((isBlocked) =>
+        quantities.flatMap((quantity) => meaningOf(text, { ...known, isBlocked, quantity }) ?? []),
+      ),
     );
   }
 
@@ -172,17 +202,28 @@ export class Truth {
     const meant = this.#meanings(delivery, [this.text.now], at);
     if (!meant.some((rule) => this.armed(rule).now)) return `not armed, meant was: ${meant}`;
     if (at - delivery.createdAt < GRACE_MS) return 'before its grace is over';
+    const acts = this.acts(delivery.orderDeliveryId);
+    const freed = acts.findLast(
+      ({ action, at: then }) => action === 'release' && then < at - RACE_MS,
+    );
+    if (freed && at - freed.at < GRACE_MS) return `in the grace that ${freed.by} began anew`;
+    const isArmed = meant.some((rule) =>
+      this.armed(rule)
+        .within(at - GRACE_MS + 1, at)
+        .every(Boolean),
+    );
+    if (!isArmed) return 'armed within its grace';
     // Counted by when they are meant; each may be sent later.
-    const since = at - HOUR_MS + SENT_MS;
+    const since = this.#wall() - HOUR_MS + SENT_MS;
     const lately = this.moves.filter(
-      (move) => move.to === 'rejected' && move.by === 'rules' && move.at > since,
+      (move) => move.to === 'rejected' && move.by === 'rules' && move.wallAt > since,
     );
     return lately.length >= PER_HOUR_MAX ? 'beyond the limit of the hour' : undefined;
   }
 }
 
-function historyIn(map: Map<string, History<boolean>>, key: string): History<boolean> {
-  const history = map.get(key) ?? new History(false);
+function historyIn<K, T>(map: Map<K, History<T>>, key: K, first: T): History<T> {
+  const history = map.get(key) ?? new History(first);
   map.set(key, history);
   return history;
 }

@@ -69,7 +69,7 @@ function storyOf({ truth }: Life, id: number, decisions: readonly Told[]): reado
   return [`story of ${id}:`, ...all.map(({ at, told }) => `  ${iso(at)} ${told}`)];
 }
 
-/** Who did what to these deliveries, and what the journal says of them. */
+/** Who did what to these deliveries, and what the journal says of them, by its own clock. */
 export async function storiesOf(life: Life, ids: Iterable<number>): Promise<readonly string[]> {
   const { db } = life.house.daemon().store;
   const stories: string[] = [];
