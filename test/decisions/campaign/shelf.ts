@@ -18,6 +18,12 @@ export function piecesOf({ lines }: Delivery): number {
   return lines.reduce((sum, { quantity }) => sum + quantity, 0);
 }
 
+interface Others {
+  isOurs(other: Delivery): boolean;
+  /** When it got the lines that it has. */
+  packedAt(other: Delivery): number;
+}
+
 export class Shelf {
   readonly #world: Reference['world'];
   /** By variant: its stock and all that has shipped of it, which shipping does not change. */
@@ -61,14 +67,14 @@ export class Shelf {
    * Whether it may have seemed so to one who knows at once what `isOurs`, and of all else only what
    * was so for a while.
    */
-  mayCover(delivery: Delivery, at: number, isOurs: (other: Delivery) => boolean): boolean {
+  mayCover(delivery: Delivery, at: number, { isOurs, packedAt }: Others): boolean {
     const known = at - HEARD_MS;
     return this.#isEnough(
       delivery,
       (supply) => supply.within(at - STOCK_MS, at),
       (other) => {
         const isOld = other.orderDeliveryId < delivery.orderDeliveryId;
-        const since = isOld ? other.createdAt : (other.acceptedAt ?? at);
+        const since = isOld ? packedAt(other) : (other.acceptedAt ?? at);
         return since < known || (other.status === 'accepted' && isOurs(other));
       },
     );

@@ -176,15 +176,35 @@ export class Truth {
     return isAccept ? this.#wrongAccept(delivery, at) : this.#wrongReject(delivery, at);
   }
 
+  #packedAt({ orderDeliveryId: id, createdAt }: Delivery): number {
+    return this.acts(id).findLast(({ by }) => by === 'lines')?.at ?? createdAt;
+  }
+
+  /**
+   * Accepted by the daemon, and for its stock or a while ago: what is accepted without a look at
+   * the stock may be decided after another one and sent before it.
+   */
+  #isOurs(delivery: Delivery, at: number): boolean {
+    const isByStock = this.caseOf(delivery).comment !== 'keep';
+    return this.moves.some(
+      (move) =>
+        move.id === delivery.orderDeliveryId &&
+        move.at === delivery.acceptedAt &&
+        ((isByStock && move.by === 'rules') || move.at < at - SENT_MS),
+    );
+  }
+
   /** What the rules may have meant at this moment, by any of these texts. */
   #meanings(delivery: Delivery, texts: readonly Text[], at: number): readonly string[] {
     const blocked = this.blocked(this.#accountOf(delivery)).within(at - ROW_MS, at);
     const quantities = this.pieces(delivery).within(at - RACE_MS, at);
-    const isOurs = ({ orderDeliveryId: id, acceptedAt }: Delivery): boolean =>
-      this.moves.some((move) => move.id === id && move.at === acceptedAt);
+    const others = {
+      isOurs: (other: Delivery) => this.#isOurs(other, at),
+      packedAt: (other: Delivery) => this.#packedAt(other),
+    };
     const known = {
       ...this.caseOf(delivery),
-      isCovered: this.shelf.mayCover(delivery, at, isOurs),
+      isCovered: this.shelf.mayCover(delivery, at, others),
     };
     return texts.flatMap((text) =>
       blocked.flatMap((isBlocked) =>
