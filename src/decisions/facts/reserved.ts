@@ -55,9 +55,11 @@ export async function reservedPieces(
         when 'pending' then d.order_delivery_id < ${orderDeliveryId} or ${BEING_ACCEPTED}
         -- Accepted or shipped since the stock was read, the stock cannot know.
         when 'accepted' then d.changed_at >= ${stockReadAt}
-          -- Most have left long ago: only of the others the order is looked up.
+          -- Most have left long ago: only of the others the order is looked up. One that was
+          -- completed since may have been so by a parcel that was not read yet.
           or (d.tracking_numbers = '[]'
-            and (select o.completed from sales_order o where o.order_id = d.order_id) is not 1
+            and (select o.completed = 1 and o.changed_at < ${stockReadAt} from sales_order o
+              where o.order_id = d.order_id) is not 1
             and ${ACCEPTED_AT} >= ${stockReadAt - SHIPS_WITHIN_MS})
         else 0 end
     group by line.barcode`.execute(tx);

@@ -142,20 +142,7 @@ async function concernsAnybody(tx: Tx, slice: Slice, reads: Reads, now: number):
   }
   if (!slice.entities.has('sales_order')) return false;
   if ((await understoodIn(tx, slice)).length > 0) return true;
-  if (reads.credit && (await hasAccountsLeft(tx, slice))) return true;
-  return reads.pieces && (await completedIn(tx, slice)).length > 0;
-}
-
-/** Deliveries of orders that were completed: what they claim is free, with or without a parcel. */
-async function completedIn(tx: Tx, slice: Slice): Promise<readonly number[]> {
-  const { after, last, entities } = slice;
-  if (!entities.has('sales_order')) return [];
-  const { rows } = await sql<{ readonly id: number }>`
-    select d.order_delivery_id as id from change c
-    join delivery d on d.order_id = cast(c.key as integer)
-    where c.seq > ${after} and c.seq <= ${last} and +c.entity = 'sales_order'
-      and c.diff->>'$.completed[1]' is not null`.execute(tx);
-  return rows.map(({ id }) => id);
+  return reads.credit && hasAccountsLeft(tx, slice);
 }
 
 /**
@@ -205,8 +192,6 @@ async function followSlice(
     for (const id of await understoodIn(tx, slice)) await noteExternal(tx, context, id);
     await markAccountsLeft(tx, slice, reads, now);
   }
-  const completed = await completedIn(tx, slice);
-  await markCompetitors(tx, completed, reads, { now, seq: slice.last });
   await writeNumber(tx, CURSOR_KEY, slice.last, now);
 }
 
@@ -236,12 +221,17 @@ async function followReads(tx: Tx, reads: Reads, now: number): Promise<void> {
     await writeNumber(tx, READ_KEYS.seasons, seasons.readAt, now);
   }
   if (!stock) return;
-  // A stock that was read anew includes what was shipped before: it counts no more against it.
+  // A stock that was read anew includes what was shipped before, or completed without a parcel: it
+  // counts no more against it.
   const claims = await tx
     .selectFrom('delivery')
     .select('order_delivery_id')
     .where('status', '=', 'accepted')
-    .where('changed_at', '>=', stock.seen)
+    .where(
+      sql<boolean>`(changed_at >= ${stock.seen} or tracking_numbers = '[]' and exists (
+        select 1 from sales_order o where o.order_id = delivery.order_id and o.completed = 1
+          and o.changed_at >= ${stock.seen}))`,
+    )
     .where('deleted_at', 'is', null)
     .execute();
   const ids = claims.map((row) => row.order_delivery_id);

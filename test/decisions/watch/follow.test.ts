@@ -226,9 +226,16 @@ it('decides anew who wants pieces of an order that is completed without a parcel
   expect(await house.decide(taken)).toEqual(['2 hold']);
   await house.clock.advance(1_000);
   await house.order(1, { completed: true });
+  await house.clock.advance(2_000);
+  // Its pieces may have left with a parcel that was not read yet: the stock knows.
+  expect(await house.decide(taken)).toEqual([]);
+  await house.delivery({ id: 3, order: 3, lines: [['a', 1]] });
+  expect(await house.decide(taken)).toEqual(['3 hold']);
+  await house.clock.advance(1_000);
+  await house.stock({ a: 10 });
   expect(await house.decide(taken)).toEqual([]);
   await house.clock.advance(2_000);
-  expect(await house.decide(taken)).toEqual(['2 accept']);
+  expect(await house.decide(taken)).toEqual(['2 accept', '3 accept']);
 });
 
 it('decides anew whose season only the lines of the order name', async () => {
