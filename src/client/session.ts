@@ -175,12 +175,13 @@ async function logIn(credential: LoginCredential, deps: SessionDeps): Promise<st
 }
 
 function refusedLogin(cause: Error): RetryLaterError {
-  const hint = cause instanceof RefusedError ? cause.hint : undefined;
+  const refusal = cause instanceof RefusedError ? cause : undefined;
   // No such client, or no log-in at all where the base URL leads.
-  const which = isNotFound(cause) ? 'the base URL, the client id' : 'the client id';
+  const isLost = isNotFound(cause) || refusal?.code === 'service.bad_method';
+  const which = isLost ? 'the base URL, the client id' : 'the client id';
   return new RetryLaterError('session.login_refused', `the log-in failed: ${cause.message}`, {
     cause,
-    hint: hint ?? `check ${which} and the client secret in the configuration`,
+    hint: refusal?.hint ?? `check ${which} and the client secret in the configuration`,
     retryAfterMs: REFUSED_MS,
   });
 }

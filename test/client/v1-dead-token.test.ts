@@ -111,9 +111,10 @@ it('is a wrong secret where the log-in itself is answered so', async () => {
   });
 });
 
-it('may be a wrong address, where no log-in is found', async () => {
+// A web server that has no such page may also say that none takes a POST.
+it.each([404, 405])('may be a wrong address, where a log-in is answered %s', async (status) => {
   const { service, client } = await startService('pages');
-  service.refusal = 404;
+  service.refusal = status;
   expect(await rejection(client.orders())).toMatchObject({
     code: 'session.login_refused',
     hint: 'check the base URL, the client id and the client secret in the configuration',
