@@ -174,7 +174,8 @@ async function logIn(credential: LoginCredential, deps: SessionDeps): Promise<st
   }
 }
 
-function refusedLogin(cause: Error): RetryLaterError {
+/** What a log-in that the service will not have is told as, with where to look. */
+export function refusedLogin(cause: Error): RetryLaterError {
   const refusal = cause instanceof RefusedError ? cause : undefined;
   // No such client, or no log-in at all where the base URL leads.
   const isLost = isNotFound(cause) || refusal?.code === 'service.bad_method';

@@ -7,6 +7,7 @@
  */
 import { stringify } from 'yaml';
 import { z } from 'zod';
+import { refusedLogin } from '../../client/session.ts';
 import type { Config } from '../../config/schema.ts';
 import { RefusedError, RetryLaterError, SelvedgeError, toError } from '../../lib/errors.ts';
 import { isJsonObject } from '../../lib/json.ts';
@@ -80,7 +81,10 @@ async function logIn(deps: ProbeDeps): Promise<LoggedIn> {
       });
       const pointer = tokenPointer(json) ?? config.v1.tokenPointer;
       const token = memberAt(json, pointer);
-      if (typeof token !== 'string') throw new RefusedError('probe.no_token', 'no token came');
+      if (typeof token !== 'string') {
+        const hint = 'check the base URL, or set service.v1.tokenPointer';
+        throw new RefusedError('probe.no_token', 'no token came', { hint });
+      }
       scrubber.register(token, 'token');
       const how = 'the log-in was accepted so';
       return {
@@ -92,12 +96,13 @@ async function logIn(deps: ProbeDeps): Promise<LoggedIn> {
         ],
       };
     } catch (error) {
-      refusal = toError(error);
       // Only a refusal may be for the names; a service that is away refuses nothing.
       if (!(error instanceof RefusedError) && !isRefusedLogin(error)) throw error;
+      // A wrong secret is known by the right names only; of other names it says nothing.
+      if (!isRefusedLogin(refusal)) refusal = toError(error);
     }
   }
-  throw refusal ?? new RefusedError('probe.no_login', 'no log-in was tried');
+  throw refusedLogin(refusal ?? new RefusedError('probe.no_login', 'no log-in was tried'));
 }
 
 function isRefusedLogin(error: unknown): boolean {
