@@ -51,6 +51,10 @@ it('forgets a customer that the ERP no longer has until it comes back', async ()
     .select('deleted_at')
     .executeTakeFirstOrThrow();
   expect(deleted_at).toBeNull();
-  const feed = await store.db.selectFrom('change').select('op').execute();
-  expect(feed.map(({ op }) => op)).toEqual(['insert', 'delete', 'restore']);
+  const feed = await store.db.selectFrom('change').select(['at', 'op', 'key', 'cause']).execute();
+  expect(feed).toEqual([
+    { at: 1, op: 'insert', key: 'C-1', cause: 'exchange' },
+    { at: 2, op: 'delete', key: 'C-1', cause: 'exchange' },
+    { at: 4, op: 'restore', key: 'C-1', cause: 'exchange' },
+  ]);
 });

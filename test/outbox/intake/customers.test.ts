@@ -4,6 +4,7 @@ import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import { manualClock } from '../../../src/lib/clock.ts';
 import { writeErpCustomers } from '../../../src/mirror/erp-customer.ts';
+import { quarantineRows } from '../../../src/mirror/quarantine.ts';
 import { importCustomers } from '../../../src/outbox/intake/customers.ts';
 import { openExchange } from '../../../src/store/exchange/exchange.ts';
 import { temporaryFolder, temporaryStore } from '../../support/store.ts';
@@ -109,4 +110,22 @@ it('forgets under which number an earlier release has kept a customer', async ()
   await store.transaction((tx) => writeErpCustomers(tx, [row], clock.now()));
   await change("insert into erp_customer (account_no, blocked) values ('5 ', 0)");
   expect(await known()).toEqual(['5=0']);
+});
+
+it('lets go of what was kept of a customer that was put right, and of nothing else', async () => {
+  const { store, change } = await openBooks();
+  const provenance = { source: 'run:1', readSeq: 1, at: 1 };
+  const told = { path: '', reason: 'odd' };
+  await store.transaction(async (tx) => {
+    await quarantineRows(tx, 'delivery', [{ ...told, raw: { account_no: 'A' } }], provenance);
+    await quarantineRows(tx, 'erp_customer', [{ ...told, raw: 'A' }], provenance);
+  });
+  await change(`insert into erp_customer (account_no, as_of) values ('A', 'x'), ('B', 'x')`);
+  await change(`update erp_customer set as_of = null where account_no = 'A'`);
+  const kept = await store.db.selectFrom('quarantine').select(['entity', 'raw']).execute();
+  expect(kept).toMatchObject([
+    { entity: 'delivery', raw: '{"account_no":"A"}' },
+    { entity: 'erp_customer', raw: expect.not.stringContaining('{') },
+    { entity: 'erp_customer', raw: expect.stringContaining('"account_no":"B"') },
+  ]);
 });
