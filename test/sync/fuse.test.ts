@@ -18,6 +18,17 @@ it.each([
   expect(await lastRun('stock')).toMatchObject(rows);
 });
 
+it('lets no fuse delete all there is: an empty list is for a person', async () => {
+  const { list, run, lastRun } = await startList('stream', { absolute: 1_000, share: 1 });
+  list.rows = manyRows(3);
+  await run();
+  list.rows = [];
+  const told =
+    'no rows came; the last complete run had 3; if that is right: selvedge sync release 2';
+  expect(await run()).toMatchObject({ outcome: 'suspicious', reason: told });
+  expect(await lastRun('stock')).toMatchObject({ rows_held: 3, rows_deleted: 0 });
+});
+
 it('takes no season for gone when fewer are named than the service counts', async () => {
   const { list, store, season, runOf } = await startList('stream');
   const [first, second] = [manyRows(20), manyRows(20)];
