@@ -13,7 +13,7 @@ import { writeOrders } from '../../src/mirror/sales-order.ts';
 import { readRelayFigures } from '../../src/ops/relay.ts';
 import { readState } from '../../src/store/state.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
-import type { RunOutcome } from '../../src/store/tables-ledger.ts';
+import type { RunOutcome } from '../../src/store/tables.ts';
 import { temporaryStore } from '../support/store.ts';
 import { LOSS_LIMITS } from './support.ts';
 
