@@ -11,6 +11,7 @@ import type { Clock } from '../lib/clock.ts';
 import { ConfigError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { loadRules } from '../rules/load.ts';
+import { writeAudit } from '../store/audit.ts';
 import { endIncidents, openIncident, reconcileIncidents } from '../store/incidents.ts';
 import { readState, writeState } from '../store/state.ts';
 import type { Store, Tx } from '../store/store.ts';
@@ -124,14 +125,6 @@ async function tellLists(
   }
 }
 
-async function auditReload(tx: Tx, who: Who, detail: object, at: number): Promise<void> {
-  const row = { at, ...who, action: 'rules.reload', subject: 'rules' };
-  await tx
-    .insertInto('audit')
-    .values({ ...row, detail: JSON.stringify(detail) })
-    .execute();
-}
-
 function tellReloaded(log: Logger, diff: RuleSetDiff, disarmed: readonly string[]): void {
   const [from, to] = [diff.from.slice(0, 12), diff.to.slice(0, 12)];
   const { added, removed, changed } = diff;
@@ -197,7 +190,9 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
     const disarmed = await store.transaction(async (tx) => {
       const { from, to } = diff;
       const ids = await putFilesInForce(tx, next, clock);
-      await auditReload(tx, who, { from, to, disarmed: ids, ...detail?.() }, clock.now());
+      const act = { action: 'rules.reload', subject: 'rules' };
+      const told = { from, to, disarmed: ids, ...detail?.() };
+      await writeAudit(tx, { ...who, ...act, detail: told }, clock.now());
       return ids;
     });
     onInForce?.();

@@ -10,6 +10,7 @@ import type { Clock } from '../lib/clock.ts';
 import { RefusedError } from '../lib/errors.ts';
 import { sha256 } from '../lib/json.ts';
 import { requestRefreshes } from '../mirror/refresh.ts';
+import { writeAudit } from '../store/audit.ts';
 import { inKeys } from '../store/bulk.ts';
 import { readState, writeState } from '../store/state.ts';
 import type { Db, Store } from '../store/store.ts';
@@ -168,16 +169,14 @@ export async function replayEvents(
 export function createEventOperations(deps: EventOperationsDeps): EventOperations {
   const { store, clock, nudge } = deps;
   return {
-    async replay(selection, { actor, reason }) {
+    async replay(selection, asker) {
       const now = clock.now();
       // Whether all of them exist is known before the first is touched.
       if ('ids' in selection) await replayEvents(store, selection, { write: false, now });
       const result = await replayEvents(store, selection, { write: true, now });
-      const detail = JSON.stringify({ ...selection, ...result });
-      await store.db
-        .insertInto('audit')
-        .values({ at: now, actor, action: 'events.replay', subject: 'events', reason, detail })
-        .execute();
+      const detail = { ...selection, ...result };
+      const act = { action: 'events.replay', subject: 'events', detail };
+      await writeAudit(store.db, { ...asker, ...act }, now);
       nudge();
       return result;
     },

@@ -7,6 +7,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
+import { writeAudit } from '../store/audit.ts';
 import { type OutboxStop, readOutboxStops, writeOutboxStops } from '../store/state.ts';
 import type { Store } from '../store/store.ts';
 
@@ -45,10 +46,7 @@ async function write(
   const subject = kind === null ? 'outbox' : `outbox:${kind}`;
   await store.transaction(async (tx) => {
     await writeOutboxStops(tx, change(await readOutboxStops(tx)), clock);
-    await tx
-      .insertInto('audit')
-      .values({ at: clock.now(), actor, action, subject, reason, detail: '{}' })
-      .execute();
+    await writeAudit(tx, { actor, reason, action, subject }, clock.now());
   });
   log.warn({ actor, reason, kind }, action === 'outbox.stop' ? 'sending is stopped' : 'sending');
 }

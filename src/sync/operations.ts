@@ -5,6 +5,7 @@
  */
 import { RefusedError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest.ts';
+import { writeAudit } from '../store/audit.ts';
 import type { Db, Store, Tx } from '../store/store.ts';
 import { retryQuarantine } from './quarantine.ts';
 import { ensureState } from './run/ledger.ts';
@@ -36,28 +37,6 @@ export interface SyncOperations {
   release(runId: number, asker: Asker): Promise<Released>;
   /** Gives how many rows can be understood now; their sources are read again. */
   retryQuarantine(asker: Asker): Promise<{ readonly understood: number; readonly left: number }>;
-}
-
-/** In the transaction of what was asked for, so that nothing is done that stands in no audit. */
-async function audit(
-  tx: Tx,
-  deps: OperationsDeps,
-  asker: Asker,
-  action: string,
-  subject: string,
-  detail: object = {},
-): Promise<void> {
-  await tx
-    .insertInto('audit')
-    .values({
-      at: deps.clock.now(),
-      actor: asker.actor,
-      action,
-      subject,
-      reason: asker.reason,
-      detail: JSON.stringify(detail),
-    })
-    .execute();
 }
 
 export function unknownStream(name: string, names: readonly string[]): RefusedError {
@@ -153,7 +132,8 @@ async function release(deps: OperationsDeps, runId: number, asker: Asker): Promi
       })
       .where('stream', '=', run.stream)
       .execute();
-    await audit(tx, deps, asker, 'sync.release', `run:${runId}`, { deleted: rowsDeleted });
+    const act = { action: 'sync.release', subject: `run:${runId}` };
+    await writeAudit(tx, { ...asker, ...act, detail: { deleted: rowsDeleted } }, clock.now());
     return { stream: run.stream, runId, rowsDeleted };
   });
 }
@@ -171,7 +151,8 @@ export function createSyncOperations(deps: OperationsDeps): SyncOperations {
           .set({ requested: full ? 'full' : 'run', due_at: clock.now(), failures: 0 })
           .where('stream', '=', stream.name)
           .execute();
-        await audit(tx, deps, asker, full ? 'sync.run_full' : 'sync.run', name);
+        const action = full ? 'sync.run_full' : 'sync.run';
+        await writeAudit(tx, { ...asker, action, subject: name }, clock.now());
       });
       deps.nudge();
     },
@@ -184,16 +165,16 @@ export function createSyncOperations(deps: OperationsDeps): SyncOperations {
           .set({ paused: Number(paused) })
           .where('stream', '=', stream.name)
           .execute();
-        await audit(tx, deps, asker, paused ? 'sync.pause' : 'sync.resume', name);
+        const action = paused ? 'sync.pause' : 'sync.resume';
+        await writeAudit(tx, { ...asker, action, subject: name }, clock.now());
       });
       deps.nudge();
     },
     release: (runId, asker) => release(deps, runId, asker),
     async retryQuarantine(asker) {
       const result = await retryQuarantine(deps);
-      await store.transaction((tx) =>
-        audit(tx, deps, asker, 'sync.retry_quarantine', 'quarantine', result),
-      );
+      const act = { action: 'sync.retry_quarantine', subject: 'quarantine', detail: result };
+      await store.transaction((tx) => writeAudit(tx, { ...asker, ...act }, clock.now()));
       deps.nudge();
       return result;
     },

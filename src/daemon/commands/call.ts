@@ -5,6 +5,7 @@ import type { Asker } from '../../console/asker.ts';
 import { serviceRoutes } from '../../console/service-routes.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
+import { writeAudit } from '../../store/audit.ts';
 import type { Store } from '../../store/store.ts';
 import type { Service } from '../service.ts';
 
@@ -24,21 +25,16 @@ export type ServiceCaller = (call: RawCall, asker: Asker) => Promise<Answered>;
 
 /** What may change something at the service is written into the audit before it is sent. */
 export function createServiceCaller({ store, service, clock }: CallerDeps): ServiceCaller {
-  return async (call, { actor, reason }) => {
+  return async (call, asker) => {
     const target = service.raw[call.api];
     if (!target) {
       throw new RefusedError('api.no_v2', 'V2 is not enabled', { hint: 'service.v2.enabled' });
     }
     const { api, method, path } = call;
     if (method !== 'GET') {
-      const detail = JSON.stringify({ body: call.json ?? null });
-      await store.db
-        .insertInto('audit')
-        .values({
-          ...{ at: clock.now(), actor, action: 'service.call', reason, detail },
-          subject: `${api} ${method} ${path}`,
-        })
-        .execute();
+      const act = { action: 'service.call', subject: `${api} ${method} ${path}` };
+      const detail = { body: call.json ?? null };
+      await writeAudit(store.db, { ...asker, ...act, detail }, clock.now());
     }
     const startedAt = clock.monotonic();
     const answer = await callRaw(target, call);

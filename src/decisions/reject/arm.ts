@@ -10,6 +10,7 @@ import { RefusedError } from '../../lib/errors.ts';
 import { nearestName } from '../../lib/nearest.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 import { runRuleTests } from '../../rules/testing.ts';
+import { writeAudit } from '../../store/audit.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { openArmings } from './arming.ts';
 import { type Breaker, resetBreaker } from './breaker.ts';
@@ -57,13 +58,6 @@ export interface RejectOperations {
   /** Keeps a backtest; gives its id. */
   keepReport(report: ReportInput, actor: string): Promise<number>;
   resetBreaker(who: Who): Promise<Breaker>;
-}
-
-async function audit(tx: Tx, who: Who, at: number, action: string, ruleId: string, detail: object) {
-  await tx
-    .insertInto('audit')
-    .values({ at, ...who, action, subject: `rule:${ruleId}`, detail: JSON.stringify(detail) })
-    .execute();
 }
 
 function rejectRule({ rules }: RuleSet, ruleId: string): Rule {
@@ -127,7 +121,8 @@ async function arm(
     })
     .execute();
   const armed = { ruleId, ruleHash: rule.hash, reportId: report, expiresAt };
-  await audit(tx, who, at, 'rules.arm', ruleId, armed);
+  const act = { action: 'rules.arm', subject: `rule:${ruleId}`, detail: armed };
+  await writeAudit(tx, { ...who, ...act }, at);
   await reconsiderAll(tx, at);
   const lack = await lackOfCustomers(tx, rule, ruleSet.settings);
   return { ...armed, warnings: lack === undefined ? [] : [lack] };
@@ -155,7 +150,8 @@ async function disarm(tx: Tx, ruleSet: RuleSet, ruleId: string, who: Who, at: nu
   const end = { state: 'withdrawn', by: who.actor, rail: 'arming', detail, at } as const;
   const withdrawn = await endEntries(tx, ruleId, end);
   const disarmed: Disarmed = { withdrawn, canceled: await recallPushed(tx, ruleSet, at) };
-  await audit(tx, who, at, 'rules.disarm', ruleId, disarmed);
+  const act = { action: 'rules.disarm', subject: `rule:${ruleId}`, detail: disarmed };
+  await writeAudit(tx, { ...who, ...act }, at);
   await reconsiderAll(tx, at);
   return disarmed;
 }

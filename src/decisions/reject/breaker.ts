@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { RefusedError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
+import { writeAudit } from '../../store/audit.ts';
 import { endIncidents, openIncident } from '../../store/incidents.ts';
 import { readState, writeStateAt } from '../../store/state.ts';
 import type { Db, Tx } from '../../store/store.ts';
@@ -54,12 +55,7 @@ export async function resetBreaker(
   await tx.deleteFrom('daemon_state').where('key', '=', KEY).execute();
   await writeStateAt(tx, RESET_KEY, who.actor, at);
   await endIncidents(tx, INCIDENT, [INCIDENT.key], at);
-  await tx
-    .insertInto('audit')
-    .values({
-      ...{ at, ...who, action: 'rules.reset_breaker', subject: 'rules' },
-      detail: JSON.stringify(breaker),
-    })
-    .execute();
+  const act = { action: 'rules.reset_breaker', subject: 'rules', detail: breaker };
+  await writeAudit(tx, { ...who, ...act }, at);
   return breaker;
 }

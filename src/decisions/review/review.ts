@@ -12,6 +12,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { isStoreUnusable, RefusedError, SelvedgeError, toError } from '../../lib/errors.ts';
 import { type DeliveryStatus, enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
 import { evaluate } from '../../rules/evaluate.ts';
+import { writeAudit } from '../../store/audit.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { deliveryIdOf } from '../desk.ts';
 import { UnknownStatus } from '../facts/status.ts';
@@ -184,13 +185,9 @@ async function remember(
   } else {
     await writeReview(tx, subject, { action, at, actor, reason, why, decision_id: decisionId });
   }
-  await tx
-    .insertInto('audit')
-    .values({
-      ...{ at, actor, reason, action: `delivery.${action}`, subject: `delivery:${id}` },
-      detail: JSON.stringify({ number: subject.facts.delivery.number, decisionId, why }),
-    })
-    .execute();
+  const act = { action: `delivery.${action}`, subject: `delivery:${id}` };
+  const detail = { number: subject.facts.delivery.number, decisionId, why };
+  await writeAudit(tx, { actor, reason, ...act, detail }, at);
 }
 
 /** What the rules say of it now: shown beside what the person decided. */

@@ -15,13 +15,14 @@ import type { Clock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { DELIVERY_STATUS_KIND } from '../../outbox/enqueue.ts';
+import { writeAudit } from '../../store/audit.ts';
 import {
   DECISIONS_STOP_KEY,
   type DecisionsStop,
   readDecisionsStop,
   writeStateAt,
 } from '../../store/state.ts';
-import type { Store, Tx } from '../../store/store.ts';
+import type { Store } from '../../store/store.ts';
 import { cancelUnsent } from './unsent.ts';
 
 interface Asker {
@@ -66,14 +67,6 @@ function reasonIn(file: string): string {
   }
 }
 
-async function audit(tx: Tx, action: string, asker: Asker, at: number, detail: object) {
-  const { actor, reason } = asker;
-  await tx
-    .insertInto('audit')
-    .values({ at, actor, action, subject: 'decisions', reason, detail: JSON.stringify(detail) })
-    .execute();
-}
-
 function reasonOf({ actor, reason }: DecisionsStop): string {
   return `${actor} stopped the decisions: ${reason}`;
 }
@@ -82,7 +75,8 @@ async function writeStop(store: Store, stop: DecisionsStop): Promise<number> {
   return store.transaction(async (tx) => {
     await writeStateAt(tx, DECISIONS_STOP_KEY, JSON.stringify(stop), stop.at);
     const canceled = await cancelUnsent(tx, reasonOf(stop), stop.at);
-    await audit(tx, 'decisions.stop', stop, stop.at, { canceled });
+    const act = { action: 'decisions.stop', subject: 'decisions', detail: { canceled } };
+    await writeAudit(tx, { ...stop, ...act }, stop.at);
     return canceled;
   });
 }
@@ -95,7 +89,8 @@ async function deleteStop(store: Store, asker: Asker, stop: DecisionsStop, at: n
     }
     // What was on its way when they were stopped may have come back unsent since.
     const canceled = await cancelUnsent(tx, reasonOf(stop), at);
-    await audit(tx, 'decisions.resume', asker, at, { stop, canceled });
+    const act = { action: 'decisions.resume', subject: 'decisions', detail: { stop, canceled } };
+    await writeAudit(tx, { ...asker, ...act }, at);
   });
 }
 

@@ -7,6 +7,7 @@
 import type { Clock } from '../../lib/clock.ts';
 import { BugError, RefusedError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
+import { writeAudits } from '../../store/audit.ts';
 import { inKeys, insertRows } from '../../store/bulk.ts';
 import { endIncidents } from '../../store/incidents.ts';
 import type { Store, Tx } from '../../store/store.ts';
@@ -71,20 +72,19 @@ function refuse(row: DeskRow, what: string, hint: string): never {
   throw new RefusedError('outbox.wrong_state', text, { hint });
 }
 
-/** Each row's own entry, in one statement: there may be thousands. */
 async function audit(
   tx: Tx,
   at: number,
-  { actor, reason }: Asker,
+  asker: Asker,
   action: string,
   rows: readonly DeskRow[],
   detailOf: (row: DeskRow) => JsonObject = () => ({}),
 ): Promise<void> {
-  const entries = rows.map((row) => ({
+  const each = rows.map((row) => ({
     subject: `outbox:${row.outboxId}`,
-    detail: JSON.stringify({ reference: row.reference, from: row.state, ...detailOf(row) }),
+    detail: { reference: row.reference, from: row.state, ...detailOf(row) },
   }));
-  await insertRows(tx, 'audit', ['subject', 'detail'], entries, { at, actor, action, reason });
+  await writeAudits(tx, { ...asker, action }, each, at);
 }
 
 /**

@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
+import { writeAudit } from '../../store/audit.ts';
 import { readState, writeState } from '../../store/state.ts';
 import type { Store } from '../../store/store.ts';
 
@@ -26,11 +27,8 @@ export async function notePause({ store, clock, log, pauseReason }: PauseLogDeps
   const told = isPaused ? reason : `it was paused: ${noted}`;
   await store.transaction(async (tx) => {
     const action = isPaused ? 'sending.pause' : 'sending.resume';
-    const row = { actor: 'file', action, subject: 'sending', reason: told, detail: '{}' };
-    await tx
-      .insertInto('audit')
-      .values({ at: clock.now(), ...row })
-      .execute();
+    const entry = { actor: 'file', action, subject: 'sending', reason: told };
+    await writeAudit(tx, entry, clock.now());
     await writeState(tx, KEY, reason, clock);
   });
   log.warn({ reason: told }, isPaused ? 'sending is paused' : 'sending goes on after a pause');

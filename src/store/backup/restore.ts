@@ -10,6 +10,7 @@ import Database from 'better-sqlite3';
 import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
+import { writeAudit } from '../audit.ts';
 import { pausePushes } from '../care/pause.ts';
 import { EXCHANGE_MODE } from '../exchange/exchange.ts';
 import { lockFolder } from '../lock.ts';
@@ -126,14 +127,9 @@ async function doubtEverything(tx: Tx, plan: RestorePlan, createdAt: string, clo
   const maxOrderId = newest?.order_id ?? null;
   const maxDocumentId = await leaveNumbersOut(tx, plan.dataDir);
   await writeRestored(tx, { at: now, createdAt, maxOrderId, maxDocumentId }, clock);
-  await tx
-    .insertInto('audit')
-    .values({
-      ...{ at: now, actor: plan.actor, action: 'restore', subject: 'mirror.db' },
-      reason: `backup of ${createdAt}`,
-      detail: JSON.stringify({ backup: plan.backup, inDoubt, disarmed }),
-    })
-    .execute();
+  const act = { action: 'restore', subject: 'mirror.db', reason: `backup of ${createdAt}` };
+  const detail = { backup: plan.backup, inDoubt, disarmed };
+  await writeAudit(tx, { actor: plan.actor, ...act, detail }, now);
   return { inDoubt, disarmed };
 }
 

@@ -1,0 +1,36 @@
+/** The audit: who did what, when and why. Nothing takes a row out of it. */
+import { insertRows } from './bulk.ts';
+import type { Db, Tx } from './store.ts';
+
+/** One act, as `selvedge audit list` shows it. */
+export interface AuditEntry {
+  /** A person's name; `file`: somebody made or removed one. */
+  readonly actor: string;
+  readonly reason: string;
+  /** What was done, as in `rules.arm`. */
+  readonly action: string;
+  /** What it was done to, as in `rule:late`. */
+  readonly subject: string;
+  /** What else is to be known of it; kept as JSON. */
+  readonly detail?: object;
+}
+
+/** In the transaction of the act, if it has one: nothing is done that stands in no audit. */
+export async function writeAudit(db: Db | Tx, entry: AuditEntry, at: number): Promise<void> {
+  const { actor, reason, action, subject, detail = {} } = entry;
+  await db
+    .insertInto('audit')
+    .values({ at, actor, reason, action, subject, detail: JSON.stringify(detail) })
+    .execute();
+}
+
+/** One act on many, each with a row of its own, in one statement: there may be thousands. */
+export async function writeAudits(
+  tx: Tx,
+  { actor, reason, action }: Omit<AuditEntry, 'subject' | 'detail'>,
+  each: readonly Required<Pick<AuditEntry, 'subject' | 'detail'>>[],
+  at: number,
+): Promise<void> {
+  const rows = each.map(({ subject, detail }) => ({ subject, detail: JSON.stringify(detail) }));
+  await insertRows(tx, 'audit', ['subject', 'detail'], rows, { at, actor, action, reason });
+}
