@@ -5,12 +5,12 @@ import type { Command } from 'commander';
 import { request } from 'undici';
 import { z } from 'zod';
 import { localFile } from '../console/api.ts';
-import type { Asker } from '../console/asker.ts';
 import { type Alone, workAlone } from '../daemon/commands/alone.ts';
 import { systemRandom } from '../lib/chance.ts';
 import { systemClock } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError, StoreError, toError, UsageError } from '../lib/errors.ts';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
+import type { Asker } from '../store/audit.ts';
 import { type CliContext, configOf } from './command.ts';
 
 const localSchema = z.object({ url: z.string(), token: z.string() });

@@ -1,10 +1,5 @@
-/** Who asks for a change and why: part of every changing request, and kept in the audit. */
+/** How requests say who asks for a change, and why. */
 import { z } from 'zod';
-
-export interface Asker {
-  readonly actor: string;
-  readonly reason: string;
-}
 
 export const asker = { actor: z.string().min(1).max(100), reason: z.string().max(1_000) };
 

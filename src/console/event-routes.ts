@@ -1,7 +1,8 @@
 /** What a person may ask about events: replay them, and open the relay's portal. */
 import { z } from 'zod';
 import type { PortalLink } from '../client/portal-link.ts';
-import type { Asker, EventOperations } from '../inbox/operations.ts';
+import type { EventOperations } from '../inbox/operations.ts';
+import type { Asker } from '../store/audit.ts';
 import type { RouteGroup } from './api.ts';
 import { asker } from './asker.ts';
 

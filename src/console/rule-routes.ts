@@ -1,8 +1,9 @@
 /** What a person may do about rules, below `/api/rules/`. */
 import { z } from 'zod';
 import type { RejectOperations } from '../decisions/reject/arm.ts';
+import type { Asker } from '../store/audit.ts';
 import type { RouteGroup } from './api.ts';
-import { type Asker, asker, askerWithReason } from './asker.ts';
+import { asker, askerWithReason } from './asker.ts';
 
 const DAY_MS = 86_400_000;
 export const ARMED_MS_MIN = 60_000;

@@ -1,8 +1,9 @@
 /** What a person asks the service through the daemon: `/api/service/call`. */
 import { z } from 'zod';
 import type { RawAnswer, RawCall } from '../client/raw-call.ts';
+import type { Asker } from '../store/audit.ts';
 import type { RouteGroup } from './api.ts';
-import { type Asker, asker } from './asker.ts';
+import { asker } from './asker.ts';
 
 const body = z.strictObject({
   ...asker,

@@ -11,7 +11,7 @@ import type { Clock } from '../lib/clock.ts';
 import { ConfigError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { loadRules } from '../rules/load.ts';
-import { writeAudit } from '../store/audit.ts';
+import { type Asker, writeAudit } from '../store/audit.ts';
 import { endIncidents, openIncident, reconcileIncidents } from '../store/incidents.ts';
 import { readState, writeState } from '../store/state.ts';
 import type { Store, Tx } from '../store/store.ts';
@@ -33,11 +33,6 @@ export interface Reloaded {
   readonly disarmed: readonly string[];
 }
 
-interface Who {
-  readonly actor: string;
-  readonly reason: string;
-}
-
 export interface RuleKeeper {
   current(): LoadedRuleSet;
   /** True while no set has been loaded: the last good one is only observed with. */
@@ -48,7 +43,7 @@ export interface RuleKeeper {
    */
   refreshLists(): Promise<boolean>;
   /** Throws the ConfigError that names every mistake, and keeps what is in force. */
-  reload(who: Who, from: From): Promise<Reloaded>;
+  reload(who: Asker, from: From): Promise<Reloaded>;
 }
 
 interface From {
@@ -177,7 +172,7 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
     log.info({ rules, lists, disarmed }, 'a list of the rules has another content');
     return true;
   };
-  const reload = async (who: Who, { directory, detail, onInForce }: From): Promise<Reloaded> => {
+  const reload = async (who: Asker, { directory, detail, onInForce }: From): Promise<Reloaded> => {
     const before = inForce;
     let next: LoadedRuleSet;
     try {

@@ -10,7 +10,7 @@ import type { Clock } from '../lib/clock.ts';
 import { RefusedError } from '../lib/errors.ts';
 import { sha256 } from '../lib/json.ts';
 import { requestRefreshes } from '../mirror/refresh.ts';
-import { writeAudit } from '../store/audit.ts';
+import { type Asker, writeAudit } from '../store/audit.ts';
 import { inKeys } from '../store/bulk.ts';
 import { readState, writeState } from '../store/state.ts';
 import type { Db, Store } from '../store/store.ts';
@@ -30,11 +30,6 @@ export interface ReplayResult {
   readonly withoutOrder: number;
   /** Events that lead to a read now and did not when they came. */
   readonly newlyUnderstood: number;
-}
-
-export interface Asker {
-  readonly actor: string;
-  readonly reason: string;
 }
 
 export interface EventOperations {

@@ -7,14 +7,9 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
-import { writeAudit } from '../store/audit.ts';
+import { type Asker, writeAudit } from '../store/audit.ts';
 import { type OutboxStop, readOutboxStops, writeOutboxStops } from '../store/state.ts';
 import type { Store } from '../store/store.ts';
-
-interface Asker {
-  readonly actor: string;
-  readonly reason: string;
-}
 
 export interface OutboxStops {
   /** Why nothing of this kind may be sent; undefined: it may, as far as people say. */

@@ -2,11 +2,15 @@
 import { insertRows } from './bulk.ts';
 import type { Db, Tx } from './store.ts';
 
-/** One act, as `selvedge audit list` shows it. */
-export interface AuditEntry {
+/** Who asks for a change, and why: part of every request that changes something. */
+export interface Asker {
   /** A person's name; `file`: somebody made or removed one. */
   readonly actor: string;
   readonly reason: string;
+}
+
+/** One act, as `selvedge audit list` shows it. */
+export interface AuditEntry extends Asker {
   /** What was done, as in `rules.arm`. */
   readonly action: string;
   /** What it was done to, as in `rule:late`. */
@@ -27,7 +31,7 @@ export async function writeAudit(db: Db | Tx, entry: AuditEntry, at: number): Pr
 /** One act on many, each with a row of its own, in one statement: there may be thousands. */
 export async function writeAudits(
   tx: Tx,
-  { actor, reason, action }: Omit<AuditEntry, 'subject' | 'detail'>,
+  { actor, reason, action }: Asker & Pick<AuditEntry, 'action'>,
   each: readonly Required<Pick<AuditEntry, 'subject' | 'detail'>>[],
   at: number,
 ): Promise<void> {

@@ -5,7 +5,7 @@
  */
 import { RefusedError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest.ts';
-import { writeAudit } from '../store/audit.ts';
+import { type Asker, writeAudit } from '../store/audit.ts';
 import type { Db, Store, Tx } from '../store/store.ts';
 import { retryQuarantine } from './quarantine.ts';
 import { ensureState } from './run/ledger.ts';
@@ -16,12 +16,6 @@ export interface OperationsDeps extends SettleDeps {
   readonly streams: readonly Stream[];
   /** Something is due or no longer paused. */
   readonly nudge: () => void;
-}
-
-/** Who asks, and why: goes into the audit. */
-interface Asker {
-  readonly actor: string;
-  readonly reason: string;
 }
 
 interface Released {

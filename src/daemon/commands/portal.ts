@@ -1,7 +1,6 @@
 /** A link into the relay's portal: kept nowhere; the audit says who asked for it. */
 import type { PortalLink } from '../../client/portal-link.ts';
-import type { Asker } from '../../console/asker.ts';
-import { writeAudit } from '../../store/audit.ts';
+import { type Asker, writeAudit } from '../../store/audit.ts';
 import type { CallerDeps } from './call.ts';
 
 export async function openPortal(

@@ -10,7 +10,7 @@ import { RefusedError } from '../../lib/errors.ts';
 import { nearestName } from '../../lib/nearest.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 import { runRuleTests } from '../../rules/testing.ts';
-import { writeAudit } from '../../store/audit.ts';
+import { type Asker, writeAudit } from '../../store/audit.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { openArmings } from './arming.ts';
 import { type Breaker, resetBreaker } from './breaker.ts';
@@ -19,11 +19,6 @@ import { markSeen, seenCount } from './matches.ts';
 import { endEntries, reconsiderAll } from './queue.ts';
 import { latestReport, type ReportInput, storeReport } from './reports.ts';
 import { recallPushed } from './settle.ts';
-
-interface Who {
-  readonly actor: string;
-  readonly reason: string;
-}
 
 interface Armed {
   readonly ruleId: string;
@@ -51,13 +46,13 @@ interface Disarmed {
 
 export interface RejectOperations {
   /** @param lastsMs how long it stays armed. */
-  arm(ruleId: string, lastsMs: number, who: Who): Promise<Armed>;
-  disarm(ruleId: string, who: Who): Promise<Disarmed>;
+  arm(ruleId: string, lastsMs: number, who: Asker): Promise<Armed>;
+  disarm(ruleId: string, who: Asker): Promise<Disarmed>;
   /** Gives how many deliveries somebody has looked at by now. */
   seen(ruleId: string, decisions: readonly number[], actor: string): Promise<number>;
   /** Keeps a backtest; gives its id. */
   keepReport(report: ReportInput, actor: string): Promise<number>;
-  resetBreaker(who: Who): Promise<Breaker>;
+  resetBreaker(who: Asker): Promise<Breaker>;
 }
 
 function rejectRule({ rules }: RuleSet, ruleId: string): Rule {
@@ -129,7 +124,7 @@ async function arm(
 }
 
 /** Gives whether it was armed. */
-async function endArming(tx: Tx, ruleId: string, who: Who, at: number): Promise<boolean> {
+async function endArming(tx: Tx, ruleId: string, who: Asker, at: number): Promise<boolean> {
   const ended = await tx
     .updateTable('arming')
     .set({ ended_at: at, ended_by: who.actor, end_reason: who.reason })
@@ -141,7 +136,7 @@ async function endArming(tx: Tx, ruleId: string, who: Who, at: number): Promise<
 }
 
 /** Also a rule that is in no file any more. */
-async function disarm(tx: Tx, ruleSet: RuleSet, ruleId: string, who: Who, at: number) {
+async function disarm(tx: Tx, ruleSet: RuleSet, ruleId: string, who: Asker, at: number) {
   if (!(await endArming(tx, ruleId, who, at))) {
     rejectRule(ruleSet, ruleId);
     throw new RefusedError('rules.not_armed', `${ruleId} is not armed`);

@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { RefusedError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
-import { writeAudit } from '../../store/audit.ts';
+import { type Asker, writeAudit } from '../../store/audit.ts';
 import { endIncidents, openIncident } from '../../store/incidents.ts';
 import { readState, writeStateAt } from '../../store/state.ts';
 import type { Db, Tx } from '../../store/store.ts';
@@ -45,11 +45,7 @@ export async function breakerResetAt(tx: Tx): Promise<number> {
 }
 
 /** Throws RefusedError when there is nothing to reset. */
-export async function resetBreaker(
-  tx: Tx,
-  who: { readonly actor: string; readonly reason: string },
-  at: number,
-): Promise<Breaker> {
+export async function resetBreaker(tx: Tx, who: Asker, at: number): Promise<Breaker> {
   const breaker = await readBreaker(tx);
   if (!breaker) throw new RefusedError('rules.breaker_whole', 'the breaker has not tripped');
   await tx.deleteFrom('daemon_state').where('key', '=', KEY).execute();

@@ -12,7 +12,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { isStoreUnusable, RefusedError, SelvedgeError, toError } from '../../lib/errors.ts';
 import { type DeliveryStatus, enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
 import { evaluate } from '../../rules/evaluate.ts';
-import { writeAudit } from '../../store/audit.ts';
+import { type Asker, writeAudit } from '../../store/audit.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { deliveryIdOf } from '../desk.ts';
 import { UnknownStatus } from '../facts/status.ts';
@@ -40,12 +40,10 @@ export const RELEASE_REASONS = [
   'other',
 ] as const;
 
-export interface ReviewRequest {
+export interface ReviewRequest extends Asker {
   readonly action: ReviewAction;
   /** Id or number of the delivery. */
   readonly delivery: string;
-  readonly actor: string;
-  readonly reason: string;
   /** Of a release. */
   readonly why?: (typeof RELEASE_REASONS)[number] | undefined;
   /** Of a release: the rules decide again, as if nobody had said anything. */

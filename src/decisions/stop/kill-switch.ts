@@ -15,7 +15,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { DELIVERY_STATUS_KIND } from '../../outbox/enqueue.ts';
-import { writeAudit } from '../../store/audit.ts';
+import { type Asker, writeAudit } from '../../store/audit.ts';
 import {
   DECISIONS_STOP_KEY,
   type DecisionsStop,
@@ -24,11 +24,6 @@ import {
 } from '../../store/state.ts';
 import type { Store } from '../../store/store.ts';
 import { cancelUnsent } from './unsent.ts';
-
-interface Asker {
-  readonly actor: string;
-  readonly reason: string;
-}
 
 export interface KillSwitch {
   /** Who stopped the decisions; undefined while they run. */

@@ -7,7 +7,7 @@
 import type { Clock } from '../../lib/clock.ts';
 import { BugError, RefusedError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
-import { writeAudits } from '../../store/audit.ts';
+import { type Asker, writeAudits } from '../../store/audit.ts';
 import { inKeys, insertRows } from '../../store/bulk.ts';
 import { endIncidents } from '../../store/incidents.ts';
 import type { Store, Tx } from '../../store/store.ts';
@@ -25,12 +25,6 @@ import {
   select,
   selected,
 } from './selection.ts';
-
-/** Who asks, and why: goes into the audit. */
-interface Asker {
-  readonly actor: string;
-  readonly reason: string;
-}
 
 type Resolution =
   | { readonly as: 'absent' }
