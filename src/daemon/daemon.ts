@@ -7,7 +7,6 @@
  * which the outbox first turns what was on its way into doubt. A start that fails leaves nothing
  * behind and says why.
  */
-import { join } from 'node:path';
 import { missingAtLevel } from '../client/v1/level.ts';
 import type { Config } from '../config/schema.ts';
 import { createLocalApi } from '../console/api.ts';
@@ -24,7 +23,7 @@ import { headline } from '../ops/headline.ts';
 import { DELIVERY_STATUS_KIND } from '../outbox/enqueue.ts';
 import type { OutboxItem } from '../outbox/item.ts';
 import { type OutboxStops, openOutboxStops } from '../outbox/stops.ts';
-import { acquireLease, type Lease, lockFolder, makeDataFolder } from '../store/lock.ts';
+import { acquireLease, type Lease, lockFile, lockFolder, makeDataFolder } from '../store/lock.ts';
 import { createSpaceWatch, freeBytesAt, type SpaceWatch } from '../store/space.ts';
 import { createReadSequence } from '../store/state.ts';
 import { openStore, type SqliteStore, storeOptions } from '../store/store.ts';
@@ -242,7 +241,7 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
   await tellOpening(manager);
   await using opened = new AsyncDisposableStack();
   makeDataFolder(config.dataDir);
-  const folder = lockFolder(join(config.dataDir, 'daemon.lock'));
+  const folder = lockFolder(lockFile(config.dataDir));
   opened.defer(() => folder.release());
   await checkAddresses(config, manager);
   const { store, migrated } = await openStore(storeOptions(config), clock);

@@ -1,10 +1,9 @@
 /** The whole installation: the database, and what stands beside it in the folders. */
-import { join } from 'node:path';
 import type { Config } from '../config/schema.ts';
 import { newestBackup } from '../store/backup/manifest.ts';
 import { logBytesOf } from '../store/care/checkpoints.ts';
 import { pauseReason } from '../store/care/pause.ts';
-import { isFolderLocked } from '../store/lock.ts';
+import { isFolderLocked, lockFile } from '../store/lock.ts';
 import { freeBytesAt } from '../store/space.ts';
 import { type Db, storeOptions } from '../store/store.ts';
 import { configuredStops } from './brakes.ts';
@@ -35,7 +34,7 @@ function newestBackupAt(config: Config): number | undefined {
 export async function readInstallation(db: Db, config: Config, now: number): Promise<Installation> {
   const status = await readStatus(db, now, freshnessOf(config));
   // The lock tells of a kill at once; the lease only once it has run out.
-  const isLocked = isFolderLocked(join(config.dataDir, 'daemon.lock'));
+  const isLocked = isFolderLocked(lockFile(config.dataDir));
   const backupAt = newestBackupAt(config);
   return {
     ...status,

@@ -6,6 +6,7 @@
  */
 import { accessSync, constants, existsSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import type { Clock } from '../lib/clock.ts';
 import { ConfigError, isDiskFull, StoreError, toError } from '../lib/errors.ts';
@@ -37,6 +38,11 @@ export function makeDataFolder(path: string): void {
     const message = `the data folder ${path} cannot be made: ${toError(cause).message}`;
     throw new ConfigError('store.data_folder', message, { hint: FOLDER_HINT, cause });
   }
+}
+
+/** The file whose lock says that somebody works on this data folder. */
+export function lockFile(dataDir: string): string {
+  return join(dataDir, 'daemon.lock');
 }
 
 /** Takes the lock, or throws `store.locked` at once. Take it before the database is opened. */

@@ -9,7 +9,7 @@ import { stringify } from 'yaml';
 import { ConfigError, toError } from '../../lib/errors.ts';
 import type { Reference } from '../../reference/reference.ts';
 import { makeFolder } from '../../store/folders.ts';
-import { lockFolder } from '../../store/lock.ts';
+import { lockFile, lockFolder } from '../../store/lock.ts';
 
 const EXAMPLE_RULES = fileURLToPath(new URL('../../../config/rules/', import.meta.url));
 
@@ -31,7 +31,7 @@ function emptied(path: string): void {
     });
   }
   // Throws while another demo works in it: nobody's database is taken away.
-  const lock = join(path, 'data', 'daemon.lock');
+  const lock = lockFile(join(path, 'data'));
   if (existsSync(lock)) lockFolder(lock).release();
   rmSync(path, { recursive: true, force: true });
   try {

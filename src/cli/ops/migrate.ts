@@ -1,8 +1,7 @@
 /** `selvedge migrate`: bring the database to this program's schema without the daemon. */
-import { join } from 'node:path';
 import { Command } from 'commander';
 import { systemClock } from '../../lib/clock.ts';
-import { lockFolder } from '../../store/lock.ts';
+import { lockFile, lockFolder } from '../../store/lock.ts';
 import { openStore, storeOptions } from '../../store/store.ts';
 import { requireDatabase } from '../../store/writers/in-place.ts';
 import { type CliContext, configOf, examples } from '../command.ts';
@@ -20,7 +19,7 @@ export function migrate(context: CliContext): Command {
     .action(async (options: { json?: boolean }, command: Command) => {
       const { config } = configOf(command, context);
       requireDatabase(config.dataDir);
-      const folder = lockFolder(join(config.dataDir, 'daemon.lock'));
+      const folder = lockFolder(lockFile(config.dataDir));
       try {
         const { store, migrated } = await openStore(storeOptions(config), systemClock());
         const { path } = store;

@@ -1,10 +1,9 @@
 /** What commands do while no daemon runs: with store and service, under the daemon's lock. */
-import { join } from 'node:path';
 import type { Config } from '../../config/schema.ts';
 import type { Random } from '../../lib/chance.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Scrubber } from '../../lib/secret.ts';
-import { lockFolder, makeDataFolder } from '../../store/lock.ts';
+import { lockFile, lockFolder, makeDataFolder } from '../../store/lock.ts';
 import { openStore, type Store, storeOptions } from '../../store/store.ts';
 import { requireDatabase } from '../../store/writers/in-place.ts';
 import { createService, type Service } from '../service.ts';
@@ -33,7 +32,7 @@ export async function workAlone<T>(
 ): Promise<T> {
   if (deps.mayBeNew !== true) requireDatabase(config.dataDir);
   makeDataFolder(config.dataDir);
-  const folder = lockFolder(join(config.dataDir, 'daemon.lock'));
+  const folder = lockFolder(lockFile(config.dataDir));
   try {
     const { store } = await openStore(storeOptions(config), deps.clock);
     const stopping = new AbortController();

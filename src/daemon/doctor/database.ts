@@ -1,15 +1,14 @@
 /** What the database says, read beside a running daemon. */
-import { join } from 'node:path';
 import { sql } from 'kysely';
 import type { Config } from '../../config/schema.ts';
 import { formatDuration } from '../../lib/units.ts';
 import { type Installation, readInstallation } from '../../ops/installation.ts';
-import { isFolderLocked } from '../../store/lock.ts';
+import { isFolderLocked, lockFile } from '../../store/lock.ts';
 import { openReadOnlyStore, type SqliteStore, storeOptions } from '../../store/store.ts';
 import { bad, type Finding, fine, odd, skipped } from './finding.ts';
 
 function checkDaemon({ dataDir }: Config): Finding {
-  const isRunning = isFolderLocked(join(dataDir, 'daemon.lock'));
+  const isRunning = isFolderLocked(lockFile(dataDir));
   if (isRunning === true) return fine('daemon', 'runs');
   if (isRunning === undefined) {
     return skipped('daemon', 'this user may not look', 'run as the user of the service');

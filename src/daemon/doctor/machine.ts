@@ -12,6 +12,7 @@ import { version } from '../../ops/version.ts';
 import { backupDirectory, newestBackup } from '../../store/backup/manifest.ts';
 import { logBytesOf } from '../../store/care/checkpoints.ts';
 import { pauseReason } from '../../store/care/pause.ts';
+import { lockFile } from '../../store/lock.ts';
 import { freeBytesAt, restingWith } from '../../store/space.ts';
 import { nextRunAfter } from '../../sync/schedule.ts';
 import { bad, type Finding, fine, odd, skipped } from './finding.ts';
@@ -147,7 +148,7 @@ function strangersAt(path: string, lock: string): Holder[] {
 export function checkHolders({ dataDir }: Pick<Config, 'dataDir'>): Finding[] {
   if (process.platform !== 'linux') return [skipped('readers', 'only Linux tells')];
   const path = join(dataDir, 'mirror.db');
-  const strangers = strangersAt(path, join(dataDir, 'daemon.lock'));
+  const strangers = strangersAt(path, lockFile(dataDir));
   const text = `log ${formatSize(logBytesOf(path))}`;
   if (strangers.length === 0) {
     const seen = process.getuid?.() === 0 ? 'no other program has it open' : 'of this user none';

@@ -13,7 +13,7 @@ import { RefusedError } from '../../lib/errors.ts';
 import { writeAudit } from '../audit.ts';
 import { pausePushes } from '../care/pause.ts';
 import { EXCHANGE_MODE } from '../exchange/exchange.ts';
-import { lockFolder } from '../lock.ts';
+import { lockFile, lockFolder } from '../lock.ts';
 import { writeRestored } from '../state.ts';
 import { openStore, type Tx } from '../store.ts';
 import { RESTORING } from '../writers/in-place.ts';
@@ -173,7 +173,7 @@ export async function restoreBackup(plan: RestorePlan, clock: Clock): Promise<Re
   const { dataDir, exchangeFile } = plan;
   const path = join(dataDir, 'mirror.db');
   if (plan.withExchange) isThere(exchangeFile);
-  const folder = lockFolder(join(dataDir, 'daemon.lock'));
+  const folder = lockFolder(lockFile(dataDir));
   const discardAll = (): void => {
     discard(path + RESTORING);
     // Where it stays as it is, this user need not get to it. Where it is gone, that tells why.

@@ -6,7 +6,7 @@
 import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError, isDiskFull, toError } from '../../lib/errors.ts';
-import { isFolderLocked } from '../lock.ts';
+import { isFolderLocked, lockFile } from '../lock.ts';
 import { RESTORING, requireDatabase } from '../writers/in-place.ts';
 
 function pauseFile(dataDir: string): string {
@@ -30,7 +30,7 @@ function changed(dataDir: string, change: (file: string) => void): void {
   try {
     // Where no database is, only a daemon asks for it whose database somebody has taken away. One
     // that is being restored is none yet.
-    const isAsked = isFolderLocked(join(dataDir, 'daemon.lock')) === true;
+    const isAsked = isFolderLocked(lockFile(dataDir)) === true;
     if (!isAsked && !existsSync(join(dataDir, `mirror.db${RESTORING}`))) requireDatabase(dataDir);
     change(file);
   } catch (cause) {
