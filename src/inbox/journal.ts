@@ -131,7 +131,6 @@ export function createJournal(deps: JournalDeps, limits: JournalLimits = JOURNAL
         accepted: group.length,
         duplicates,
         unknownType: hints.filter((hint) => hint.json && !hint.known).length,
-        notJson: hints.filter((hint) => !hint.json).length,
       });
       for (const waiting of group) waiting.settle();
       if (hints.some((hint) => hint.orderId !== null)) deps.onAccepted();

@@ -196,7 +196,7 @@ export function createListener(
   const receive = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const body = Buffer.isBuffer(request.body) ? request.body : NO_BODY;
     const verdict = verifier.verify(request.headers, body, clock.now());
-    if (verdict.secretName && verdict.sentAt) meter.signed(verdict.secretName, verdict.sentAt);
+    if (verdict.secretName && verdict.sentAt) meter.signed(verdict.sentAt);
     if (!verdict.ok) {
       const { reason, secretName } = verdict;
       refuse(reply, { status: reason === 'malformed' ? 400 : 401, reason, secretName });

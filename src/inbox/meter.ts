@@ -11,23 +11,13 @@ const OFFSETS_MAX = 8;
 /** From here on an operator should look at the clocks: signatures end at 300 s. */
 const OFFSET_ALARM_MS = 60_000;
 
-interface SecretUse {
-  readonly count: number;
-  /** Epoch milliseconds; when an old secret's grows no more, it may go. */
-  readonly lastAt: number;
-}
-
 interface InboxStats {
   /** Durable and acknowledged, duplicates included. */
   readonly accepted: number;
   readonly duplicates: number;
   readonly unknownType: number;
-  readonly notJson: number;
-  /** Transactions that carried them. */
-  readonly commits: number;
   readonly failedCommits: number;
   readonly refused: Readonly<Record<string, number>>;
-  readonly secrets: Readonly<Record<string, SecretUse>>;
   readonly lastAcceptedAt: number | undefined;
   /**
    * Our clock less the relay's, as the smallest difference either way over recent attempts: a slow
@@ -40,8 +30,8 @@ interface InboxStats {
 export interface Meter {
   refused(reason: string, detail?: Readonly<Record<string, unknown>>): void;
   /** A rightly signed attempt, whether it is in time or not. */
-  signed(secretName: string, sentAt: number): void;
-  committed(group: Pick<InboxStats, 'accepted' | 'duplicates' | 'unknownType' | 'notJson'>): void;
+  signed(sentAt: number): void;
+  committed(group: Pick<InboxStats, 'accepted' | 'duplicates' | 'unknownType'>): void;
   commitFailed(error: unknown, events: number): void;
   stats(): InboxStats;
 }
@@ -67,10 +57,9 @@ export function createMeter(clock: Clock, log: Logger): Meter {
   const say = createThrottledLog(clock, log);
   // What an alert looks for is there from the start: a first one is no increase of nothing.
   const refused: Record<string, number> = { forged: 0, retired: 0 };
-  const secrets: Record<string, SecretUse> = {};
   const offsets: number[] = [];
-  const sum = { accepted: 0, duplicates: 0, unknownType: 0, notJson: 0 };
-  let [commits, failedCommits] = [0, 0];
+  const sum = { accepted: 0, duplicates: 0, unknownType: 0 };
+  let failedCommits = 0;
   let lastAcceptedAt: number | undefined;
   const clockOffset = (): number | undefined =>
     offsets.toSorted((a, b) => Math.abs(a) - Math.abs(b))[0];
@@ -80,22 +69,18 @@ export function createMeter(clock: Clock, log: Logger): Meter {
       refused[reason] = (refused[reason] ?? 0) + 1;
       say(`event refused: ${reason}`, detail);
     },
-    signed(secretName, sentAt) {
-      const now = clock.now();
-      secrets[secretName] = { count: (secrets[secretName]?.count ?? 0) + 1, lastAt: now };
-      offsets.push(now - sentAt);
+    signed(sentAt) {
+      offsets.push(clock.now() - sentAt);
       if (offsets.length > OFFSETS_MAX) offsets.shift();
       const offsetMs = clockOffset() ?? 0;
       if (Math.abs(offsetMs) > OFFSET_ALARM_MS)
         say("our clock and the relay's differ", { offsetMs });
     },
     committed(group) {
-      commits += 1;
       lastAcceptedAt = clock.now();
       sum.accepted += group.accepted;
       sum.duplicates += group.duplicates;
       sum.unknownType += group.unknownType;
-      sum.notJson += group.notJson;
     },
     commitFailed(error, events) {
       failedCommits += 1;
@@ -103,10 +88,8 @@ export function createMeter(clock: Clock, log: Logger): Meter {
     },
     stats: () => ({
       ...sum,
-      commits,
       failedCommits,
       refused: { ...refused },
-      secrets: { ...secrets },
       lastAcceptedAt,
       clockOffsetMs: clockOffset(),
     }),

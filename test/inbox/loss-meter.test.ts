@@ -66,7 +66,7 @@ async function shop() {
     /** An event for the delivery (and order) of this number. */
     async event(id: string, order: number | null, type = 'sales_order.delivery_created') {
       const at = clock.now();
-      meter.committed({ accepted: 1, duplicates: 0, unknownType: 0, notJson: 0 });
+      meter.committed({ accepted: 1, duplicates: 0, unknownType: 0 });
       await store.db
         .insertInto('webhook_event')
         .values({
@@ -732,7 +732,7 @@ describe('silence (R12)', () => {
     await wait(day, 20);
     expect(await day.lossMeter.look()).toMatchObject({ state: 'silent' });
     if (isDuplicate) {
-      day.meter.committed({ accepted: 1, duplicates: 1, unknownType: 0, notJson: 0 });
+      day.meter.committed({ accepted: 1, duplicates: 1, unknownType: 0 });
       expect(await day.lossMeter.look()).toMatchObject({ silentSince: null });
     } else {
       await day.event('msg_1', 1);
@@ -793,34 +793,34 @@ describe('silence (R12)', () => {
 describe("the relay's clock (R9)", () => {
   it('raises an alarm from a minute on, and takes it back', async () => {
     const day = await shop();
-    day.meter.signed('current', day.clock.now() - 59_000);
+    day.meter.signed(day.clock.now() - 59_000);
     await day.lossMeter.look();
     expect(await incidents(day)).toEqual([]);
-    for (let one = 0; one < 64; one += 1) day.meter.signed('current', day.clock.now() + 61_000);
+    for (let one = 0; one < 64; one += 1) day.meter.signed(day.clock.now() + 61_000);
     await day.lossMeter.look();
     expect(await incidents(day)).toMatchObject([{ kind: 'relay_clock', resolved_at: null }]);
-    for (let one = 0; one < 64; one += 1) day.meter.signed('current', day.clock.now());
+    for (let one = 0; one < 64; one += 1) day.meter.signed(day.clock.now());
     await day.lossMeter.look();
     expect(await incidents(day)).toMatchObject([{ resolved_at: day.clock.now() }]);
   });
 
   it('is not called wrong for the date of one event among others', async () => {
     const day = await shop();
-    day.meter.signed('current', day.clock.now());
-    day.meter.signed('current', day.clock.now() + 299_000);
+    day.meter.signed(day.clock.now());
+    day.meter.signed(day.clock.now() + 299_000);
     await day.lossMeter.look();
     expect(await incidents(day)).toEqual([]);
   });
 
   it('is not called right by a restart, but by the next event', async () => {
     const day = await shop();
-    day.meter.signed('current', day.clock.now() + 120_000);
+    day.meter.signed(day.clock.now() + 120_000);
     await day.lossMeter.look();
     const meter = createMeter(day.clock, silentLogger());
     const next = day.restart(meter);
     await next.look();
     expect(await incidents(day)).toMatchObject([{ kind: 'relay_clock', resolved_at: null }]);
-    meter.signed('current', day.clock.now());
+    meter.signed(day.clock.now());
     await next.look();
     expect(await incidents(day)).toMatchObject([{ resolved_at: day.clock.now() }]);
   });
