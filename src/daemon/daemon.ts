@@ -164,7 +164,7 @@ function createWorkers(
     onRead: () => decisions.nudge(),
   });
   const sync = createSync(config, {
-    ...{ store, random, log, sequence, service, clock: pulse.clockOf('sync') },
+    ...{ store, random, log, sequence, service, clock: pulse.clockOf('sync'), threadsClock: clock },
     mayPull: () => space.allows('pull'),
     sweepPace: () => (config.lossMeter.adaptive ? inbox.lossMeter.pace() : undefined),
     onRefreshRequested: () => inbox.refresher.nudge(),

@@ -20,6 +20,8 @@ import type { Worker } from './supervisor.ts';
 export interface SyncDeps {
   readonly store: SqliteStore;
   readonly clock: Clock;
+  /** Not the planner's, at which its pulse is felt: the threads go idle while it sleeps. */
+  readonly threadsClock: Clock;
   readonly random: Random;
   readonly log: Logger;
   readonly service: Service;
@@ -55,7 +57,7 @@ export function createSync(config: Config, deps: SyncDeps): Sync {
   const { store, clock, service } = deps;
   const log = deps.log.child({ room: 'sync' });
   const { turns, files } = store;
-  const threads = createBulkThreads({ ...storeOptions(config), turns, files });
+  const threads = createBulkThreads({ ...storeOptions(config), turns, files }, deps.threadsClock);
   const variants = createVariantPages({ store, clock, ...threads });
   const streams = plannedStreams(config, { ...service, ...deps });
   const planner = createPlanner({ ...deps, log, variants, streams });

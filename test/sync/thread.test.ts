@@ -23,7 +23,7 @@ const LEVEL = { detailed: true, detailedPricing: false, includeVariantsOnOrder: 
 /** Threads on a store, which end with the test. */
 function startThreads(
   { path, turns, files }: Pick<SqliteStore, 'path' | 'turns' | 'files'>,
-  { busyTimeoutMs = 5_000, clock }: { busyTimeoutMs?: number; clock?: Clock } = {},
+  { busyTimeoutMs = 5_000, clock = systemClock() }: { busyTimeoutMs?: number; clock?: Clock } = {},
 ): BulkThreads {
   const threads = createBulkThreads({ path, turns, files, busyTimeoutMs }, clock);
   onTestFinished(() => threads[Symbol.asyncDispose]());
@@ -224,12 +224,9 @@ describe('the threads of the bulk streams', () => {
   });
 
   it('say so when they cannot open the database, and keep nothing alive', async () => {
-    const threads = createBulkThreads({
-      path: '/nowhere/mirror.db',
-      turns: shareTurns(),
-      files: ['', '', ''],
-      busyTimeoutMs: 10,
-    });
+    const files = ['', '', ''];
+    const nowhere = { path: '/nowhere/mirror.db', turns: shareTurns(), files, busyTimeoutMs: 10 };
+    const threads = createBulkThreads(nowhere, manualClock());
     await expect(threads.writer.census(STOCK, 'stock', 'run:1')).rejects.toThrow(/cannot open/);
     await threads[Symbol.asyncDispose]();
   });

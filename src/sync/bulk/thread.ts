@@ -6,7 +6,7 @@
 import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
 import { type ResourceLimits, Worker } from 'node:worker_threads';
-import { type Clock, systemClock, type Timer } from '../../lib/clock.ts';
+import type { Clock, Timer } from '../../lib/clock.ts';
 import { RetryLaterError, StoreError } from '../../lib/errors.ts';
 
 export type ThreadAnswer<T> =
@@ -138,10 +138,7 @@ class RunningThread<Q, A> {
   }
 }
 
-export function createThread<Q, A>(
-  options: ThreadOptions,
-  clock: Clock = systemClock(),
-): Thread<Q, A> {
+export function createThread<Q, A>(options: ThreadOptions, clock: Clock): Thread<Q, A> {
   let running: RunningThread<Q, A> | undefined;
   let ending: Promise<void> | undefined;
   let idle: Timer | undefined;

@@ -40,7 +40,7 @@ export interface BulkThreads extends AsyncDisposable {
   readonly writer: PageWriter;
 }
 
-function createReader(clock: Clock | undefined, onRead: () => void) {
+function createReader(clock: Clock, onRead: () => void) {
   const name = 'the thread that reads lists';
   const options = { name, program: 'reader-main', limits: READER_LIMITS };
   const thread = createThread<UnreadPage, RowsOfPage>(options, clock);
@@ -57,10 +57,7 @@ function createReader(clock: Clock | undefined, onRead: () => void) {
   return { thread, reader };
 }
 
-function createWriter(
-  data: StoreOptions & Pick<SqliteStore, 'turns' | 'files'>,
-  clock: Clock | undefined,
-) {
+function createWriter(data: StoreOptions & Pick<SqliteStore, 'turns' | 'files'>, clock: Clock) {
   const name = 'the thread that writes lists';
   const onEnd = (): void => {
     // It may have died inside a transaction.
@@ -94,7 +91,7 @@ function createWriter(
 /** `options` and turns are those of the database that the daemon has open. */
 export function createBulkThreads(
   options: StoreOptions & Pick<SqliteStore, 'turns' | 'files'>,
-  clock?: Clock,
+  clock: Clock,
 ): BulkThreads {
   const { thread: writing, writer } = createWriter(options, clock);
   // What is read will be written: the two start at the same time.

@@ -16,13 +16,14 @@ const PAGE_ROWS = 250;
 
 const [path = '', service = '{}', wanted = 'stream'] = process.argv.slice(2);
 const mode = wanted === 'pages' ? 'pages' : 'stream';
-const { store } = await openStore({ path, busyTimeoutMs: 5_000 }, systemClock());
+const clock = systemClock();
+const { store } = await openStore({ path, busyTimeoutMs: 5_000 }, clock);
 // What is written at a time has as many rows in both modes: in pages, two of them.
 const pageRows = PAGE_ROWS / 2;
 const batchRows = mode === 'pages' ? PAGE_ROWS : PAGE_ROWS - (PAGE_ROWS % 16);
 const clients = clientsOf(JSON.parse(service), { mode, pageRows, batchRows });
 const { turns, files } = store;
-const threads = createBulkThreads({ path, turns, files, busyTimeoutMs: 5_000 });
+const threads = createBulkThreads({ path, turns, files, busyTimeoutMs: 5_000 }, clock);
 const deps = runnerOf(store);
 const pages = createVariantPages({ ...deps, ...threads });
 // An input that has ended lets every page pass.
