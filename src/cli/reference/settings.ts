@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { ConfigError, toError } from '../../lib/errors.ts';
 import { isJsonObject } from '../../lib/json.ts';
-import { createKnobStore, parseKnobs } from '../../reference/control/knob-store.ts';
+import { createKnobStore } from '../../reference/control/knob-store.ts';
 import type { Knobs } from '../../reference/control/knobs.ts';
 
 export interface KnobFlags {
@@ -55,7 +55,7 @@ function patchOf(setting: string): Record<string, unknown> {
 
 /** All settings together; throws a ConfigError that names each wrong one. */
 export function knobsOf(flags: KnobFlags): Knobs {
-  const store = createKnobStore(parseKnobs({}));
+  const store = createKnobStore({});
   if (flags.knobs !== undefined) store.patch(readKnobFile(flags.knobs));
   const world = { seed: flags.seed, brands: flags.brands, styles: flags.styles };
   for (const [name, value] of Object.entries(world)) {
