@@ -116,9 +116,11 @@ describe('the start of the reference service', () => {
   });
 
   it('refuses a host that is not loopback', async () => {
-    await expect(startReference(options({ host: '0.0.0.0' }))).rejects.toMatchObject({
-      code: 'reference.public_host',
-    });
+    for (const host of ['0.0.0.0', '127.0.0.1.example']) {
+      await expect(startReference(options({ host }))).rejects.toMatchObject({
+        code: 'reference.public_host',
+      });
+    }
   });
 
   it('leaves nothing open or pending when one of its ports is taken', async () => {

@@ -174,6 +174,20 @@ describe('control of requests', () => {
     expect(relay.attempts().data).not.toHaveLength(0);
   });
 
+  it('goes on with the draws of webhook faults when another knob changes', async () => {
+    const rig = await controlled({ webhooks: { lost: 0.5 } });
+    const { relay } = rig.reference;
+    relay.createEndpoint({ url: 'http://127.0.0.1:1/hook' });
+    for (let turn = 0; turn < 8; turn += 1) {
+      await rig.control('PATCH', '/knobs', { strict: turn % 2 === 0 });
+      relay.publish('ping', { ping: turn });
+    }
+    await relay.idle();
+    // Begun anew at each change, the same first draw would lose all of them or none.
+    const { length } = relay.attempts().data;
+    expect([0, 8]).not.toContain(length);
+  });
+
   it('shows the journal with filters, and forgets it', async () => {
     const rig = await controlled({ strict: true });
     await rig.call('GET', '/brands');
