@@ -1,5 +1,5 @@
 /**
- * Reads again the orders that events (and sweeps, and finished pushes) named. Ten requests for
+ * Reads again the orders that events and sweeps named. Ten requests for
  * one order are one row and one read; a request that comes while its order is being read makes
  * one more read afterwards. It never gives up: a failed read is put off, longer each time, and an
  * order that the service refuses to show is taken off the list and reported.
@@ -117,7 +117,7 @@ function createBell(clock: Clock): Bell {
   };
 }
 
-/** Sweeps yield to everything else; what an event or a push asked for does not wait for pulls. */
+/** Sweeps yield to everything else; what an event asked for does not wait for pulls. */
 function priorityOf(cause: string): ReadRequest['priority'] {
   return cause.startsWith('sweep') ? 'pull' : 'read';
 }

@@ -1,7 +1,7 @@
 /**
- * Orders to read again. An event, a sweep or a finished push only says "look at this order";
- * ten such hints are one row and one read. `generation` grows with every hint, so that a reader
- * that finishes knows whether another one came meanwhile and the order must be read once more.
+ * Orders to read again. An event or a sweep only says "look at this order"; ten such hints are one
+ * row and one read. `generation` grows with every hint, so that a reader that finishes knows
+ * whether another one came meanwhile and the order must be read once more.
  */
 import type { Db, Tx } from '../store/store.ts';
 
@@ -17,7 +17,7 @@ export interface DueRefresh {
 
 export interface RefreshRequest {
   readonly orderId: number;
-  /** Why: `event:<id>`, `push:<id>` or `sweep`; goes into the provenance of what is read. */
+  /** Why: `event:<id>`, `replay:<id>` or `sweep:…`; goes into the provenance of what is read. */
   readonly cause: string;
   /** Whether refunds and pending refunds are wanted as well; default: they are. */
   readonly refunds?: boolean;
@@ -94,8 +94,8 @@ export async function requestRefreshes(
 }
 
 /**
- * What is due: what events and pushes asked for before sweeps, what was never tried before what
- * has failed, then the oldest request first.
+ * What is due: what events asked for before sweeps, what was never tried before what has failed,
+ * then the oldest request first.
  */
 export async function dueRefreshes(db: Db, now: number, limit: number): Promise<DueRefresh[]> {
   const rows = await db

@@ -4,7 +4,8 @@
  *
  *   queued ── cleared ───▶ sending ── answered ──▶ sent ── look: there ──▶ confirmed
  *      │  ▲                    │ │                   └── look: not there ─▶ in_doubt
- *      │  └── not processed ───┘ └ ambiguous, 409 ─▶ in_doubt
+ *      │  └── not processed ───┘ ├ ambiguous, 409 ─▶ in_doubt
+ *      │                         └ refused ────────▶ refused
  *      ├── there already ──▶ confirmed                  ├── look: there ───▶ confirmed
  *      ├── unfit, overtaken ▶ refused                   ├── look: overtaken ▶ refused
  *      └── unclear ────────▶ in_doubt (desk)            ├── proved absent ─▶ queued

@@ -26,7 +26,7 @@ export interface Policy {
   readonly pace: LookPace;
   /** A doubt that lasts longer is for a person. */
   readonly deskAfterMs: number;
-  /** Until the next step of what is sent again without proof. */
+  /** Until the next step of what was answered and is not shown, or is sent again without proof. */
   readonly waitMs: number;
 }
 

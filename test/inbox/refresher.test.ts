@@ -199,8 +199,8 @@ describe('the refresher', () => {
     await bench.store.transaction((tx) => requestRefreshes(tx, sweep, bench.clock.now()));
     bench.refresher.nudge();
     await eventually(() => expect(requests).toMatchObject([{ priority: 'pull' }]));
-    const push = [{ orderId: 2, cause: 'push:1' }];
-    await bench.store.transaction((tx) => requestRefreshes(tx, push, bench.clock.now()));
+    const event = [{ orderId: 2, cause: 'event:1' }];
+    await bench.store.transaction((tx) => requestRefreshes(tx, event, bench.clock.now()));
     bench.refresher.nudge();
     await eventually(() => expect(requests[1]).toMatchObject({ priority: 'read' }));
   });

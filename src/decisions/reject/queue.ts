@@ -11,8 +11,9 @@ type EntryState = 'waiting' | 'pushing' | 'rejected' | 'stopped' | 'held' | 'wit
 
 interface End {
   /**
-   * `stopped` by a person, here or in the service; `held` by a rail, until a person has looked;
-   * `withdrawn`: the rules say otherwise by now.
+   * `stopped` by a person, here or in the service; `held` by a rail, until a person has spoken or
+   * the delivery has changed; `withdrawn`: the rules say otherwise by now, are other ones or may
+   * not reject any more, or the delivery has changed or is gone.
    */
   readonly state: 'stopped' | 'held' | 'withdrawn';
   /** Who a person is, as far as that is known; `external` in the service; or `daemon`. */

@@ -9,8 +9,8 @@
  * excused: its event could not arrive. So is what the relay never tells us, because the endpoint
  * is subscribed to other types.
  *
- * Reads `change`, `webhook_event`, `sync_run`; writes `sighting`. Safe to run again at any point:
- * the place in the feed is written with what it led to.
+ * Reads `change` and the rows that changed, `webhook_event`, `sync_run`; writes `sighting`. Safe to
+ * run again at any point: the place in the feed is written with what it led to.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
