@@ -296,6 +296,22 @@ describe('a walk over the orders', () => {
     expect(await runOrders({ full })).toMatchObject({ outcome: 'complete' });
   });
 
+  it('is held also where they were read before it was cut off', async () => {
+    const { reference, runOrders, store, lastRun } = await start();
+    await runOrders();
+    await store.db.updateTable('sales_order').set({ completed: 0 }).execute();
+    reference.knobs.patch({ faults: [{ kind: 'emptyList', path: '*/deliveries' }] });
+    const { outcome, reason } = await runOrders();
+    const { run_id } = await lastRun('orders');
+    await store.db
+      .updateTable('sync_run')
+      .set({ outcome: 'running', checkpoint: '{"walked":true,"bottom":0,"doubts":[]}' })
+      .where('run_id', '=', run_id)
+      .execute();
+    expect(outcome).toBe('suspicious');
+    expect(await runOrders()).toMatchObject({ outcome, reason });
+  });
+
   it.each([
     {
       words: 'open deliveries',

@@ -68,19 +68,35 @@ interface Span {
 }
 
 /** A time to come was noted before the clock was set back, and says nothing. */
-function wasNotRead({ since, now }: Span) {
-  return sql<boolean>`(details_read_at is null
-    or details_read_at not between ${since} and ${now})`;
+function wasRead({ since, now }: Span) {
+  return sql<boolean>`coalesce(details_read_at between ${since} and ${now}, false)`;
 }
 
 /** Those that were not read in the span: a sweep that was cut off goes on. */
 async function openOrders(db: Db, span: Span): Promise<number[]> {
   const rows = await openOrdersIn(db)
     .select('order_id')
-    .where(wasNotRead(span))
+    .where((eb) => eb.not(wasRead(span)))
     .orderBy('order_id')
     .execute();
   return rows.map((row) => row.order_id);
+}
+
+/** What was read before the run was cut off: of these, too, much may be missing. */
+async function ordersRead(db: Db, { resumed }: Run, span: Span): Promise<number[]> {
+  const read: number[] = [];
+  if (!resumed) return read;
+  for await (const { from, before } of orderSlices(db)) {
+    const rows = await db
+      .selectFrom('sales_order')
+      .select('order_id')
+      .where('order_id', '>=', from)
+      .where('order_id', '<', before)
+      .where(wasRead(span))
+      .execute();
+    read.push(...rows.map((row) => row.order_id));
+  }
+  return read;
 }
 
 interface SweptOrder {
@@ -126,7 +142,9 @@ async function changedOrders(db: Db, max: number, span: Span): Promise<readonly 
 async function oldestOrders(db: Db, max: number, span: Span): Promise<readonly ClosedOrder[]> {
   let oldest: ClosedOrder[] = [];
   for await (const slice of orderSlices(db)) {
-    const unread = await closedIn(db, slice).where(wasNotRead(span)).execute();
+    const unread = await closedIn(db, slice)
+      .where((eb) => eb.not(wasRead(span)))
+      .execute();
     oldest = [...oldest, ...unread]
       .sort(
         (a, b) => (a.details_read_at ?? -1) - (b.details_read_at ?? -1) || a.order_id - b.order_id,
@@ -224,13 +242,13 @@ interface Swept {
 async function lookBack(
   db: Db,
   run: Run,
-  { asked, parts }: { readonly asked: readonly SweptOrder[] } & Pick<SweepWish, 'parts'>,
+  { swept, parts }: { readonly swept: readonly number[] } & Pick<SweepWish, 'parts'>,
   since: number,
 ): Promise<Swept> {
   let refused = 0;
   const counts = new Map<OrderPart, PartCount>();
-  for (let start = 0; start < asked.length; start += REQUESTS_PER_PAGE) {
-    const ids = asked.slice(start, start + REQUESTS_PER_PAGE).map(({ orderId }) => orderId);
+  for (let start = 0; start < swept.length; start += REQUESTS_PER_PAGE) {
+    const ids = swept.slice(start, start + REQUESTS_PER_PAGE);
     const orders = await db
       .selectFrom('sales_order as o')
       .leftJoin('refresh as r', 'r.order_id', 'o.order_id')
@@ -278,6 +296,7 @@ export async function sweep(
     orderIds.map((orderId) => ({ orderId, isUnread: false }));
   // The earlier time puts the open ones before everything else that waits.
   const span = { since: run.startedAt, now: deps.clock.now() };
+  const read = await ordersRead(db(), run, span);
   const open = await openOrders(db(), span);
   await request(named(open), run.startedAt);
   const closed = await closedOrders(db(), wish, span);
@@ -291,8 +310,8 @@ export async function sweep(
   const { failed, lastError } = await readsTried(deps, context, run.startedAt + 2);
   // The clock may have been set back meanwhile.
   const since = Math.min(run.startedAt, span.now, deps.clock.now());
-  const asked = [...named(open), ...closed];
-  const { refused, parts } = await lookBack(db(), run, { asked, parts: wish.parts }, since);
+  const swept = [...new Set([...read, ...open, ...closed.map(({ orderId }) => orderId)])];
+  const { refused, parts } = await lookBack(db(), run, { swept, parts: wish.parts }, since);
   const bad = await quarantinedBySweep(db(), run.runId);
   const doubts = [
     ...(refused > 0
