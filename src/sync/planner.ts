@@ -82,11 +82,20 @@ async function bringForward(deps: PlannerDeps): Promise<void> {
  */
 async function dateBack({ store, clock }: PlannerDeps, step: number): Promise<void> {
   const now = clock.now();
-  await store.db
-    .updateTable('stream_state')
-    .set({ complete_at: sql<number>`min(complete_at + ${step}, ${now})` })
-    .where('complete_at', '>', now)
-    .execute();
+  await store.transaction(async (tx) => {
+    await tx
+      .updateTable('stream_state')
+      .set({ complete_at: sql<number>`min(complete_at + ${step}, ${now})` })
+      .where('complete_at', '>', now)
+      .execute();
+    // Those that may be complete yet.
+    await tx
+      .updateTable('sync_run')
+      .set({ started_at: sql<number>`min(started_at + ${step}, ${now})` })
+      .where('started_at', '>', now)
+      .where('outcome', 'in', ['running', 'suspicious'])
+      .execute();
+  });
 }
 
 /**

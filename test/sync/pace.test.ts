@@ -61,7 +61,12 @@ async function startPlanner() {
     for (let half = 0; half < 2 * count; half += 1) await clock.advance(MINUTE / 2);
     return runs.splice(0);
   };
-  return { clock, store, start, asked, run, minutes };
+  /** When the last complete read began, in milliseconds since the beginning. */
+  const readAt = async (): Promise<number> => {
+    const state = store.db.selectFrom('stream_state').select('complete_at');
+    return ((await state.executeTakeFirst())?.complete_at ?? Number.NaN) - start;
+  };
+  return { clock, store, start, asked, run, minutes, readAt };
 }
 
 it('runs a stream by its pace, sooner when that gets shorter, never on a full disk', async () => {
@@ -116,11 +121,7 @@ it('keeps to its times when the clock is set back behind the start', async () =>
 });
 
 it('knows how old is what was read before the clock was set back', async () => {
-  const { clock, store, start, asked, run, minutes } = await startPlanner();
-  const readAt = async () => {
-    const state = store.db.selectFrom('stream_state').select('complete_at');
-    return ((await state.executeTakeFirst())?.complete_at ?? Number.NaN) - start;
-  };
+  const { clock, start, asked, run, minutes, readAt } = await startPlanner();
   const stop = run();
   await minutes(12);
   clock.step(-60 * MINUTE);
@@ -134,6 +135,26 @@ it('knows how old is what was read before the clock was set back', async () => {
   const startedAt = clock.now() - start;
   await minutes(1);
   expect(await readAt()).toBe(startedAt);
+});
+
+it('knows how old is what is read while the clock is set back', async () => {
+  const { clock, store, asked, run, minutes, readAt } = await startPlanner();
+  const page = Promise.withResolvers<void>();
+  asked.pull = () => page.promise;
+  onTestFinished(run());
+  await minutes(2);
+  clock.step(-60 * MINUTE);
+  await minutes(2);
+  asked.pull = async () => undefined;
+  page.resolve();
+  await minutes(1);
+  expect(await readAt()).toBe(-60 * MINUTE);
+  // Who releases it later says that it was complete then.
+  await store.db.updateTable('sync_run').set({ outcome: 'suspicious' }).execute();
+  clock.step(-60 * MINUTE);
+  await minutes(1);
+  const runs = store.db.selectFrom('sync_run').select('started_at');
+  expect(await runs.executeTakeFirst()).toEqual({ started_at: clock.now() - 6 * MINUTE });
 });
 
 it('does not let a pace hurry a stream that waits behind a failure', async () => {

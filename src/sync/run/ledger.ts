@@ -262,7 +262,8 @@ export async function endRun(
   dueAt: number,
 ): Promise<RunTotals> {
   return store.transaction(async (tx) => {
-    await tx
+    // Dated back since it was opened, if the clock was set back meanwhile.
+    const { started_at } = await tx
       .updateTable('sync_run')
       .set({
         outcome: end.outcome,
@@ -271,7 +272,8 @@ export async function endRun(
         rows_held: end.rowsHeld,
       })
       .where('run_id', '=', run.runId)
-      .execute();
+      .returning('started_at')
+      .executeTakeFirstOrThrow();
     const totals = await runTotals(tx, run.runId);
     const complete = end.outcome === 'complete';
     await tx
@@ -282,7 +284,7 @@ export async function endRun(
         last_run_id: run.runId,
         failures: end.outcome === 'failed' ? eb('failures', '+', 1) : 0,
         last_error: complete ? null : end.reason,
-        ...(complete ? { complete_at: run.startedAt, complete_rows: totals.rows } : {}),
+        ...(complete ? { complete_at: started_at, complete_rows: totals.rows } : {}),
       }))
       .where('stream', '=', run.stream)
       .execute();
