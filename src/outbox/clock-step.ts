@@ -17,6 +17,25 @@ async function beginDoubts(db: Db | Tx, now: number): Promise<void> {
     .execute();
 }
 
+/**
+ * What was decided while the clock was ahead must not leave later for it: its facts age all the
+ * same. It was decided now at the latest, or earlier by `step` if somebody watched.
+ */
+async function dateBackPushes(db: Db | Tx, step: number, now: number): Promise<void> {
+  const by = sql<number>`min(${step}, ${now} - created_at)`;
+  await db
+    .updateTable('outbox')
+    .set({
+      created_at: sql<number>`created_at + ${by}`,
+      body: sql<string>`json_set(body,
+        '$.sendBefore', cast(body->>'$.sendBefore' + ${by} as integer))`,
+    })
+    .where('ended_at', 'is', null)
+    .where('created_at', '>', now)
+    .where(sql<boolean>`body->>'$.sendBefore' is not null`)
+    .execute();
+}
+
 /** `step` in milliseconds: forth, doubts move along and are looked at; back, due times do. */
 export async function followClockStep(store: Store, step: number, now: number): Promise<void> {
   await store.transaction(async (tx) => {
@@ -32,6 +51,7 @@ export async function followClockStep(store: Store, step: number, now: number): 
         .where('due_at', '>', now)
         .execute();
       await beginDoubts(tx, now);
+      await dateBackPushes(tx, step, now);
     }
   });
 }
@@ -56,4 +76,5 @@ export async function bringForward(store: Store, delays: Delays, now: number): P
     .where('due_at', '>', now + longest)
     .execute();
   await beginDoubts(store.db, now);
+  await dateBackPushes(store.db, 0, now);
 }

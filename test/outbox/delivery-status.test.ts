@@ -248,6 +248,47 @@ it('takes no accept for too late that the service has taken, but does not show y
   expect(await bench.row(outboxId)).toMatchObject({ state: 'confirmed', attempts: 1 });
 });
 
+it.each([
+  ['while it waits', false],
+  ['while nobody works on it', true],
+])('is too late no later where the clock is set back %s', async (_, restarts) => {
+  const bench = await createBench();
+  const { store, clock, script, row } = bench;
+  const kind = createDeliveryStatusKind(
+    {
+      readDelivery: async () => ({ orderDeliveryId: 7, status: 'pending', contentHash: 'h1' }),
+      setDeliveryStatus: async () => ({ orderDeliveryId: 7, status: 'accepted' }),
+    },
+    { store, clock, dryRun: false },
+  );
+  script.look = (one) => kind.look(one, signal);
+  const add = (orderDeliveryId: number): Promise<number> =>
+    store.transaction((tx) => {
+      const sendBefore = clock.now() + 15 * 60_000;
+      const change = { orderId: 1, orderDeliveryId, from: 'pending', to: 'accepted' } as const;
+      return enqueueDeliveryStatus(tx, { ...change, decisionId: 1, sendBefore }, clock.now());
+    });
+  bench.brake = true;
+  const { stop } = bench.start();
+  const before = await add(7);
+  await clock.advance(60_000);
+  if (restarts) await stop();
+  clock.step(-24 * 3_600_000);
+  const after = await add(8);
+  if (restarts) bench.start();
+  // Where nobody saw the step, it counts as decided at the start.
+  await clock.advance((restarts ? 15 : 14) * 60_000 - 1);
+  expect([await row(before), await row(after)]).toMatchObject([
+    { ended_at: null },
+    { ended_at: null },
+  ]);
+  await clock.advance(1);
+  bench.brake = false;
+  await clock.advance(30_000);
+  expect(await row(before)).toMatchObject({ state: 'refused' });
+  expect(bench.sends).toEqual(restarts ? [] : [after]);
+});
+
 describe('a push that died and is tried again', () => {
   /** An accept of the rules that was tried in vain. */
   async function died(): Promise<House> {
