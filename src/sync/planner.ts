@@ -8,6 +8,7 @@ import type { Random } from '../lib/chance.ts';
 import { watchSteps } from '../lib/clock.ts';
 import { isStoreUnusable, toError } from '../lib/errors.ts';
 import { createOutages, type OutageWords } from '../lib/log/outages.ts';
+import { dateBackRows } from '../mirror/entity.ts';
 import { ensureState } from './run/ledger.ts';
 import { type RunnerDeps, type RunResult, runStream, waitAfter } from './run/run-stream.ts';
 import { nextRunAfter } from './schedule.ts';
@@ -83,11 +84,11 @@ async function bringForward(deps: PlannerDeps): Promise<void> {
 async function dateBack({ store, clock }: PlannerDeps, step: number): Promise<void> {
   const now = clock.now();
   await store.transaction(async (tx) => {
-    await tx
+    const { numUpdatedRows } = await tx
       .updateTable('stream_state')
       .set({ complete_at: sql<number>`min(complete_at + ${step}, ${now})` })
       .where('complete_at', '>', now)
-      .execute();
+      .executeTakeFirstOrThrow();
     // Those that may be complete yet.
     await tx
       .updateTable('sync_run')
@@ -95,6 +96,8 @@ async function dateBack({ store, clock }: PlannerDeps, step: number): Promise<vo
       .where('started_at', '>', now)
       .where('outcome', 'in', ['running', 'suspicious'])
       .execute();
+    // Not at every start: there may be many rows, and no index has their times.
+    if (step < 0 || numUpdatedRows > 0n) await dateBackRows(tx, step, now);
   });
 }
 
