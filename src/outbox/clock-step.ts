@@ -6,6 +6,7 @@
 import { sql } from 'kysely';
 import { RETRY_AFTER_MS_MAX } from '../client/http/answer.ts';
 import type { Db, Store, Tx } from '../store/store.ts';
+import { DELIVERY_STATUS_KIND } from './enqueue.ts';
 
 /** One that began while the clock was ahead began now at the latest, and waits from now on. */
 async function beginDoubts(db: Db | Tx, now: number): Promise<void> {
@@ -30,6 +31,7 @@ async function dateBackPushes(db: Db | Tx, step: number, now: number): Promise<v
       body: sql<string>`json_set(body,
         '$.sendBefore', cast(body->>'$.sendBefore' + ${by} as integer))`,
     })
+    .where('kind', '=', DELIVERY_STATUS_KIND)
     .where('ended_at', 'is', null)
     .where('created_at', '>', now)
     .where(sql<boolean>`body->>'$.sendBefore' is not null`)
