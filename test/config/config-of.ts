@@ -1,9 +1,7 @@
-/** A configuration of a few settings, each by its path: what is written in a file, and read. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { requireConfig } from '../../src/config/load.ts';
-import type { Config } from '../../src/config/schema.ts';
+/** A configuration of a few settings, each by its path, laid over the shipped default. */
+import { DEFAULT_FILE, readConfig } from '../../src/config/load.ts';
+import { type Config, createSchema } from '../../src/config/schema.ts';
+import { plainValue } from '../../src/config/source/tree.ts';
 import { isJsonObject } from '../../src/lib/json.ts';
 import { Secret } from '../../src/lib/secret.ts';
 
@@ -14,37 +12,46 @@ export interface Setting {
   readonly value: unknown;
 }
 
-/** Secrets do not stand in a file: their values go into the environment. */
-function written(value: unknown, env: Record<string, string>): unknown {
-  if (value instanceof Secret) {
-    const name = `SECRET_${Object.keys(env).length}`;
-    env[name] = value.reveal();
-    return { env: name };
-  }
-  if (Array.isArray(value)) return value.map((item) => written(item, env));
+/** Reading it costs more than all the rest of a configuration, and it is the same for all. */
+const DEFAULTS = plainValue(readConfig({ file: DEFAULT_FILE, env: {} }).tree);
+
+const SCHEMA = createSchema({
+  resolvePath: (written) => written,
+  mayBeAbsent: () => false,
+  // Where a file would name another one, the value stands itself: see `written`.
+  readSecret: (reference) =>
+    reference.kind === 'file'
+      ? { value: reference.file }
+      : { problem: 'is no secret of a test', hint: 'give a Secret' },
+  secretLoaded: () => undefined,
+});
+
+/** Secrets do not stand in a file: what is written is a reference. */
+function written(value: unknown): unknown {
+  if (value instanceof Secret) return { file: value.reveal() };
+  if (Array.isArray(value)) return value.map(written);
   if (!isJsonObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, written(one, env)]));
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, written(one)]));
 }
 
-function laidOver(base: unknown, [step, ...rest]: readonly string[], value: unknown): unknown {
+function setAt(base: unknown, [step, ...rest]: readonly string[], value: unknown): unknown {
   if (step === undefined) return value;
   const members = isJsonObject(base) ? base : {};
-  return { ...members, [step]: laidOver(members[step], rest, value) };
+  return { ...members, [step]: setAt(members[step], rest, value) };
 }
 
-/** Later settings win. Nothing is left of the file. */
+/** As a user's file over the default: maps member by member, anything else replaced whole. */
+function laidOver(base: unknown, over: unknown): unknown {
+  if (!isJsonObject(base) || !isJsonObject(over)) return over;
+  const members = Object.entries(over).map(([name, one]) => [name, laidOver(base[name], one)]);
+  return { ...base, ...Object.fromEntries(members) };
+}
+
+/** Later settings win. */
 export function configOf(settings: readonly Setting[]): Config {
-  const env: Record<string, string> = {};
   const tree = settings.reduce<unknown>(
-    (base, { path, value }) => laidOver(base, path.split('.'), written(value, env)),
+    (base, { path, value }) => setAt(base, path.split('.'), written(value)),
     {},
   );
-  const folder = mkdtempSync(join(tmpdir(), 'selvedge-config-'));
-  try {
-    const file = join(folder, 'selvedge.yaml');
-    writeFileSync(file, JSON.stringify(tree));
-    return requireConfig({ file, env }).config;
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  return SCHEMA.parse(laidOver(DEFAULTS, tree));
 }
