@@ -97,6 +97,8 @@ export function testConfig(reference: Reference, parts: ConfigParts = {}): Confi
     set('service.v1.login.clientSecret', new Secret('clientSecret', credentials.clientSecret)),
     set('service.limits.requestsPerSecond', 1000),
     set('listener.port', 0),
+    // A stop would wait a second for what the relay may still send on a connection that it keeps.
+    set('listener.keepAlive', '0s'),
     set('listener.secrets', [{ secret: new Secret('webhook', WEBHOOK_SECRET) }]),
     set('local.port', 0),
     set('decisions.settle', '0s'),
