@@ -2,17 +2,14 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { type Clock, systemClock } from '../../../src/lib/clock.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { createFolderDoor } from '../../../src/outbox/intake/folder/folder-door.ts';
 import type { Intake } from '../../../src/outbox/intake/hand-in.ts';
 import type { SqliteStore } from '../../../src/store/store.ts';
 import { until } from '../../support/house.ts';
 import { temporaryFolder, temporaryStore } from '../../support/store.ts';
-import { DAY_MS, intakeOf, order, runWorker } from './support.ts';
-
-/** What the door waits for is there at once: it sleeps less between its looks. */
-const LOOK_MS = 10;
+import { DAY_MS, hastyClock, intakeOf, order, runWorker } from './support.ts';
 
 export interface Dropped {
   readonly store: SqliteStore;
@@ -46,9 +43,7 @@ export async function openFolder(
   const store = await temporaryStore(systemClock());
   const folder = temporaryFolder();
   const intake = intakeOf(store);
-  const system = systemClock();
-  const sleep: Clock['sleep'] = (ms, signal) => system.sleep(Math.min(ms, LOOK_MS), signal);
-  const clock = { ...system, sleep };
+  const clock = hastyClock();
   const handIn: Intake['handIn'] = (delivered) => {
     beforeTaking();
     return intake.handIn(delivered);
