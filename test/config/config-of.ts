@@ -34,12 +34,6 @@ function written(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, written(one)]));
 }
 
-function setAt(base: unknown, [step, ...rest]: readonly string[], value: unknown): unknown {
-  if (step === undefined) return value;
-  const members = isJsonObject(base) ? base : {};
-  return { ...members, [step]: setAt(members[step], rest, value) };
-}
-
 /** As a user's file over the default: maps member by member, anything else replaced whole. */
 function laidOver(base: unknown, over: unknown): unknown {
   if (!isJsonObject(base) || !isJsonObject(over)) return over;
@@ -49,9 +43,9 @@ function laidOver(base: unknown, over: unknown): unknown {
 
 /** Later settings win. */
 export function configOf(settings: readonly Setting[]): Config {
-  const tree = settings.reduce<unknown>(
-    (base, { path, value }) => setAt(base, path.split('.'), written(value)),
-    {},
-  );
-  return SCHEMA.parse(laidOver(DEFAULTS, tree));
+  const tree = settings.reduce<unknown>((base, { path, value }) => {
+    const over = path.split('.').reduceRight<unknown>((inner, step) => ({ [step]: inner }), value);
+    return laidOver(base, written(over));
+  }, DEFAULTS);
+  return SCHEMA.parse(tree);
 }
