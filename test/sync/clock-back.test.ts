@@ -37,3 +37,23 @@ it('a sweep whose run was begun "tomorrow" does not wait until then', async () =
   expect(read).toHaveLength(reference.world.book.orders.all.length);
   expect(await store.db.selectFrom('refresh').select('order_id').execute()).toEqual([]);
 });
+
+it('a sweep in whose midst the clock is set back counts what it reads from then on', async () => {
+  const { stream, run, step, store, read } = await startOrders(KNOBS);
+  const orders = stream();
+  const { pull } = orders;
+  const steps: number[] = [];
+  const midst: typeof pull = (context) => {
+    const page: typeof context.page = async (checkpoint, write) => {
+      await context.page(checkpoint, write);
+      const asked = await store.db.selectFrom('refresh').select('order_id').executeTakeFirst();
+      // The sweep has begun: it has asked for its first reads, and none was made.
+      if (!asked || steps.length > 0) return;
+      step(-DAY_MS);
+      steps.push(read.length);
+    };
+    return pull({ ...context, page });
+  };
+  expect(await run({ ...orders, pull: midst })).toMatchObject({ outcome: 'complete' });
+  expect(steps).toEqual([0]);
+});

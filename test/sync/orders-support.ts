@@ -21,7 +21,13 @@ export async function startOrders(
 ) {
   const pull = await startPull(knobs, options);
   const { store, deps, reference } = pull;
-  const clock = systemClock();
+  const system = systemClock();
+  let stepped = 0;
+  const clock = { ...system, now: () => system.now() + stepped };
+  /** Of what reads the orders, not of the run: that has begun already. */
+  const step = (ms: number): void => {
+    stepped += ms;
+  };
   const read: { readonly orderId: number; readonly cause: string }[] = [];
   const refused: number[] = [];
   const also = { refunds: true, pendingRefunds: true };
@@ -70,5 +76,6 @@ export async function startOrders(
       .list({ method: 'GET' })
       .map(({ path, query }) => (query === '' ? path : `${path}?${query}`))
       .filter((path) => pattern.test(path));
-  return { ...pull, read, refused, stream, runOrders, requests, nudge: () => refresher.nudge() };
+  const nudge = (): void => refresher.nudge();
+  return { ...pull, read, refused, stream, runOrders, requests, nudge, step };
 }

@@ -296,6 +296,7 @@ export async function sweep(
     orderIds.map((orderId) => ({ orderId, isUnread: false }));
   // The earlier time puts the open ones before everything else that waits.
   const span = { since: run.startedAt, now: deps.clock.now() };
+  const begunAt = deps.clock.monotonic();
   const read = await ordersRead(db(), run, span);
   const open = await openOrders(db(), span);
   await request(named(open), run.startedAt);
@@ -308,8 +309,9 @@ export async function sweep(
     await request(named(others.slice(0, wish.missingMax)), run.startedAt + 2);
   }
   const { failed, lastError } = await readsTried(deps, context, run.startedAt + 2);
-  // The clock may have been set back meanwhile.
-  const since = Math.min(run.startedAt, span.now, deps.clock.now());
+  // Where the clock was set back meanwhile, it began at an earlier time by what the clock says now.
+  const began = deps.clock.now() - Math.ceil(deps.clock.monotonic() - begunAt);
+  const since = Math.min(run.startedAt, span.now, began);
   const swept = [...new Set([...read, ...open, ...closed.map(({ orderId }) => orderId)])];
   const { refused, parts } = await lookBack(db(), run, { swept, parts: wish.parts }, since);
   const bad = await quarantinedBySweep(db(), run.runId);
