@@ -300,12 +300,13 @@ interface Steps {
   left: number;
 }
 
-/** After a step of the clock; what is under way would write down times of before. */
-async function follow({ store, clock }: DispatcherDeps, steps: Steps, busy: Busy): Promise<void> {
+/** After a step of the clock; what is under way or found would go by, or write, times of before. */
+async function follow(deps: DispatcherDeps, steps: Steps, busy: Busy, found: Found): Promise<void> {
   steps.left += steps.moved();
   if (steps.left === 0) return;
   await Promise.all([...busy.values()].map(({ done }) => done));
-  await followClockStep(store, steps.left, clock.now());
+  await followClockStep(deps.store, steps.left, deps.clock.now());
+  found.clear();
   steps.left = 0;
 }
 
@@ -372,13 +373,13 @@ export function createDispatcher(own: DispatcherDeps): Dispatcher {
     async run(signal) {
       const busy: Busy = new Map();
       const found: Found = new Map();
-      await follow(deps, steps, busy);
+      await follow(deps, steps, busy, found);
       await begin(deps);
       let failure: { readonly error: unknown } | undefined;
       try {
         while (!signal.aborted && !failure) {
           wake = new AbortController();
-          await follow(deps, steps, busy);
+          await follow(deps, steps, busy, found);
           const take = (item: OutboxItem): Promise<void> =>
             step(deps, item, signal).catch((error: unknown) => {
               failure ??= { error };

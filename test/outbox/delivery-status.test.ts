@@ -248,12 +248,10 @@ it('takes no accept for too late that the service has taken, but does not show y
   expect(await bench.row(outboxId)).toMatchObject({ state: 'confirmed', attempts: 1 });
 });
 
-it.each([
-  ['while it waits', false],
-  ['while nobody works on it', true],
-])('is too late no later where the clock is set back %s', async (_, restarts) => {
+/** Accepts that must leave within 15 minutes. */
+async function acceptsInTime() {
   const bench = await createBench();
-  const { store, clock, script, row } = bench;
+  const { store, clock, script } = bench;
   const kind = createDeliveryStatusKind(
     {
       readDelivery: async () => ({ orderDeliveryId: 7, status: 'pending', contentHash: 'h1' }),
@@ -261,13 +259,23 @@ it.each([
     },
     { store, clock, dryRun: false },
   );
-  script.look = (one) => kind.look(one, signal);
+  const look: typeof script.look = (one) => kind.look(one, signal);
+  script.look = look;
   const add = (orderDeliveryId: number): Promise<number> =>
     store.transaction((tx) => {
       const sendBefore = clock.now() + 15 * 60_000;
       const change = { orderId: 1, orderDeliveryId, from: 'pending', to: 'accepted' } as const;
       return enqueueDeliveryStatus(tx, { ...change, decisionId: 1, sendBefore }, clock.now());
     });
+  return { bench, add, look };
+}
+
+it.each([
+  ['while it waits', false],
+  ['while nobody works on it', true],
+])('is too late no later where the clock is set back %s', async (_, restarts) => {
+  const { bench, add } = await acceptsInTime();
+  const { clock, row } = bench;
   bench.brake = true;
   const { stop } = bench.start();
   const before = await add(7);
@@ -287,6 +295,25 @@ it.each([
   await clock.advance(30_000);
   expect(await row(before)).toMatchObject({ state: 'refused' });
   expect(bench.sends).toEqual(restarts ? [] : [after]);
+});
+
+it('is too late also where it was found due before the clock was set back', async () => {
+  const { bench, add, look } = await acceptsInTime();
+  const { clock, script, row } = bench;
+  bench.limits.concurrency = 1;
+  const answer = Promise.withResolvers<void>();
+  const [atHand, waiting] = [await add(7), await add(8)];
+  script.look = async (one) => {
+    if (one.outboxId === atHand) await answer.promise;
+    return look(one);
+  };
+  bench.start();
+  await clock.advance(60_000);
+  clock.step(-24 * 3_600_000);
+  await clock.advance(14 * 60_000);
+  answer.resolve();
+  await clock.advance(1);
+  expect(await row(waiting)).toMatchObject({ state: 'refused' });
 });
 
 describe('a push that died and is tried again', () => {
