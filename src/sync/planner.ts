@@ -77,16 +77,20 @@ async function bringForward(deps: PlannerDeps): Promise<void> {
     .execute();
 }
 
+/** Where nobody watched how long ago it was: too long for a reject to rest on it. */
+const UNWATCHED_MS = 86_400_000;
+
 /**
  * What was read in a time to come was read before the clock was set back, by `step` if somebody
  * watched: else what ships from now on would count as part of a stock that was read before it.
  */
 async function dateBack({ store, clock }: PlannerDeps, step: number): Promise<void> {
   const now = clock.now();
+  const readAt = step < 0 ? now : now - UNWATCHED_MS;
   await store.transaction(async (tx) => {
     const { numUpdatedRows } = await tx
       .updateTable('stream_state')
-      .set({ complete_at: sql<number>`min(complete_at + ${step}, ${now})` })
+      .set({ complete_at: sql<number>`min(complete_at + ${step}, ${readAt})` })
       .where('complete_at', '>', now)
       .executeTakeFirstOrThrow();
     // Those that may be complete yet.

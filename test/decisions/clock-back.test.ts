@@ -1,34 +1,17 @@
 /** What the mirror was told while the clock was ahead, after the clock was set back. */
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { readSubject } from '../../src/decisions/facts.ts';
-import { seededRandom } from '../../src/lib/chance.ts';
-import { silentLogger } from '../../src/lib/log.ts';
-import { createReadSequence } from '../../src/store/state.ts';
-import { createVariantPages } from '../../src/sync/bulk/variant-pages.ts';
-import { createPlanner } from '../../src/sync/planner.ts';
-import { ACCEPT_COVERED, ACCEPT_SMALL, createHouse, type House, loadedRules } from './support.ts';
+import {
+  ACCEPT_COVERED,
+  ACCEPT_SMALL,
+  createHouse,
+  type House,
+  loadedRules,
+  watch,
+} from './support.ts';
 
 const HOUR = 3_600_000;
 const C1 = { shippingAddress: { accountNo: 'C-1', countryCode: 'DK' } };
-
-/** Who plans the pulls, of none; what it gives stops it. */
-async function watch({ store, clock }: House): Promise<() => Promise<void>> {
-  const planner = createPlanner({
-    ...{ store, clock, random: seededRandom(1), log: silentLogger() },
-    sequence: createReadSequence(store, clock),
-    variants: createVariantPages({ store, clock }),
-    ...{ streams: [], onRunEnded: () => undefined, mayPull: () => true },
-  });
-  const stop = new AbortController();
-  const done = planner.run(stop.signal);
-  const close = async (): Promise<void> => {
-    stop.abort();
-    await done;
-  };
-  onTestFinished(close);
-  await clock.advance(0);
-  return close;
-}
 
 /** The clock is set back while the daemon runs, or while it does not. */
 async function setBack(house: House, close: () => Promise<void>, restarts: boolean): Promise<void> {

@@ -1,5 +1,6 @@
 /** How fresh must be what a reject rests on, where it is read from one row or many. */
 import { describe, expect, it } from 'vitest';
+import { watch } from '../support.ts';
 import { type Court, createCourt, DAY, HOUR, settingsWith, UNLUCKY } from './support.ts';
 
 const MINUTE = 60_000;
@@ -55,6 +56,11 @@ describe('a reject that rests on the stock', () => {
       clock.step(-30 * DAY);
     });
     expect((await court.entry()).detail).toBe('the stock: its age is not known');
+    // Nor is it known by a start that follows.
+    await watch(court);
+    await court.clock.advance(10 * MINUTE);
+    await court.fresh();
+    await court.execute();
     expect(await court.meant()).toEqual([]);
   });
 });
