@@ -2,9 +2,14 @@
  * Deletes what is old enough, a few rows at a time. Only what is listed here: decisions, their
  * facts, pushes with their references, and the audit stay for ever, because they are the proof of
  * what was done and keep a reference from being sent twice.
+ *
+ * What is deleted is gone for good, and the clock may be wrong: a boot with one that is a year
+ * ahead must not empty the tables before somebody sets it right. So a time is noted by which they
+ * are cleared, that never goes on faster than `CATCH_UP` times what has passed while we ran.
  */
 import { type RawBuilder, sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
+import { readState, writeState } from '../state.ts';
 import type { Store } from '../store.ts';
 
 /** Milliseconds. */
@@ -21,6 +26,34 @@ export interface Retention {
 }
 
 export const SLICE_ROWS = 500;
+
+const CLEARED_KEY = 'retention_now';
+/** A day in an hour: what a long stop left is cleared soon, and a wrong clock is seen sooner. */
+const CATCH_UP = 24;
+/** A clock from before there was such a program has not been set yet. */
+const CLOCK_MS_MIN = Date.UTC(2026, 0, 1);
+
+type Timed = { readonly store: Store; readonly clock: Clock };
+
+/** The time by which what is old is deleted for good; at most that of the clock. */
+export async function clearingTime({ store, clock }: Timed): Promise<number> {
+  const noted = Number((await readState(store.db, CLEARED_KEY)) ?? Infinity);
+  return Math.min(clock.now(), noted);
+}
+
+/** Lets that time go on by what has passed since the last call. */
+function followTime({ store, clock }: Timed): () => Promise<number> {
+  let calledAt = clock.monotonic();
+  return async () => {
+    const at = clock.monotonic();
+    const noted = Number((await readState(store.db, CLEARED_KEY)) ?? Infinity);
+    const now = Math.min(clock.now(), Math.floor(noted + CATCH_UP * (at - calledAt)));
+    if (now < CLOCK_MS_MIN) return now;
+    if (now !== noted) await writeState(store.db, CLEARED_KEY, String(now), clock);
+    calledAt = at;
+    return now;
+  };
+}
 
 type Statement = (before: number) => RawBuilder<unknown>;
 
@@ -50,10 +83,8 @@ const INCIDENTS: Statement = (before) => sql`
   delete from incident where id in (
     select id from incident where resolved_at < ${before} limit ${SLICE_ROWS})`;
 
-export function createRetention(
-  { store, clock }: { readonly store: Store; readonly clock: Clock },
-  limits: RetentionLimits,
-): Retention {
+export function createRetention({ store, clock }: Timed, limits: RetentionLimits): Retention {
+  const follow = followTime({ store, clock });
   const statements: readonly (readonly [Statement, number])[] = [
     [CHANGES, limits.changes],
     [EVENTS, limits.events],
@@ -63,8 +94,9 @@ export function createRetention(
   return {
     async slice() {
       let rows = 0;
+      const now = await follow();
       for (const [statement, keepMs] of statements) {
-        const before = clock.now() - keepMs;
+        const before = now - keepMs;
         rows += await store.transaction(async (tx) => {
           const result = await statement(before).execute(tx);
           return Number(result.numAffectedRows ?? 0);

@@ -5,11 +5,12 @@ import { expect, it, onTestFinished } from 'vitest';
 import { pushRoutes } from '../../../src/console/push-routes.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { createPreflight } from '../../../src/outbox/intake/preflight.ts';
+import { createRetention } from '../../../src/store/care/retention.ts';
 import { until } from '../../support/house.ts';
 import { notePlans } from '../../support/plans.ts';
 import { temporaryStore } from '../../support/store.ts';
 import { turnsDuring } from '../../support/turns.ts';
-import { closedDoors, delivered, endDocument, intakeOf, order } from './support.ts';
+import { closedDoors, DAY_MS, delivered, endDocument, intakeOf, order } from './support.ts';
 
 it('tells of a thousand documents at once without keeping anybody waiting', async () => {
   const clock = systemClock();
@@ -141,6 +142,20 @@ it('forgets months of keys that are due at once in slices', async () => {
   expect(await planned.steps(/^delete from "?intake_key/)).toContain(
     'SEARCH intake_key USING COVERING INDEX intake_key_at (at<?)',
   );
+});
+
+it('forgets nothing by a clock that is a year ahead', async () => {
+  const { store, open } = await doorsToOpen();
+  const clock = systemClock();
+  const limits = { changes: DAY_MS, events: DAY_MS, runs: DAY_MS, incidents: DAY_MS };
+  await createRetention({ store, clock }, limits).slice();
+  const rows = [1, clock.now()].map((at) => ({ client: 'erp', key: `k${at}`, outbox_id: 1, at }));
+  await store.db.insertInto('intake_key').values(rows).execute();
+  const { stop } = open({ clock: { ...clock, now: () => clock.now() + 365 * DAY_MS } });
+  const keys = () => store.db.selectFrom('intake_key').select('key').execute();
+  await until('the old one to go', async () => (await keys()).length < 2 || undefined);
+  await stop();
+  expect(await keys()).toHaveLength(1);
 });
 
 it('keeps no end for a command that nobody has named', async () => {

@@ -11,7 +11,8 @@ import { createKeeper } from '../../../src/store/care/keeper.ts';
 import { createRetention } from '../../../src/store/care/retention.ts';
 import { temporaryFolder, temporaryStore } from '../../support/store.ts';
 
-const DAY = 86_400_000;
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
 
 it('keeps each table for its own time, and an incident for as long as it is open', async () => {
   const clock = manualClock();
@@ -51,6 +52,42 @@ it('keeps each table for its own time, and an incident for as long as it is open
   database.close();
 });
 
+it('a clock that is ahead, also at a start, costs a day of rows for each hour of it', async () => {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  const database = new Database(store.path);
+  const change = database.prepare(
+    `insert into change (at, entity, key, op, diff, cause)
+     values (?, 'b', 'k', 'insert', '{}', 'c')`,
+  );
+  for (let days = 60; days > 0; days -= 1) change.run(clock.now() - days * DAY);
+  const limits = { changes: 50.5 * DAY, events: DAY, runs: DAY, incidents: DAY };
+  const left = () => database.prepare('select count(*) from change').pluck().get();
+  const slice = async (retention = createRetention({ store, clock }, limits)) => {
+    await retention.slice();
+    return left();
+  };
+  expect(await slice()).toBe(50);
+  clock.step(365 * DAY);
+  // What is made at each start believes no more than the one before.
+  for (let starts = 0; starts < 3; starts += 1) expect(await slice()).toBe(50);
+  const retention = createRetention({ store, clock }, limits);
+  await clock.advance(2 * HOUR);
+  expect(await slice(retention)).toBe(48);
+  clock.step(-365 * DAY);
+  expect(await slice(retention)).toBe(48);
+  // From before time was kept: nothing is deleted by it, and it is forgotten at once.
+  clock.step(-clock.now());
+  expect(await slice(retention)).toBe(48);
+  clock.step(Date.UTC(2026, 0, 5, 8));
+  expect(await slice(retention)).toBe(48);
+  // Switched off for so long: it catches up.
+  clock.step(20 * DAY);
+  await clock.advance(24 * HOUR);
+  expect(await slice(retention)).toBe(29);
+  database.close();
+});
+
 it('is told once an hour, though some row is old enough every minute', async () => {
   const clock = manualClock();
   const store = await temporaryStore(clock);
@@ -67,7 +104,7 @@ it('is told once an hour, though some row is old enough every minute', async () 
   });
   const stop = new AbortController();
   const done = keeper.run(stop.signal);
-  await clock.advance(2.5 * 3_600_000);
+  await clock.advance(2.5 * HOUR);
   stop.abort();
   await done;
   expect(lines).toMatchObject([1, 60, 60].map((rows) => ({ rows, msg: 'old rows deleted' })));

@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import type { Selectable } from 'kysely';
 import { isJsonObject } from '../../../lib/json.ts';
 import type { Logger } from '../../../lib/log.ts';
+import { clearingTime } from '../../../store/care/retention.ts';
 import { makeFolder, withMode } from '../../../store/folders.ts';
 import type { Store } from '../../../store/store.ts';
 import type { Tables } from '../../../store/tables.ts';
@@ -300,8 +301,9 @@ async function refreshReceipts(deps: FolderDoorDeps, progress: Progress): Promis
  * Deletes files all of whose documents have ended long ago, since their receipts tell of that; the
  * documents stay in the outbox. Gives how many there were.
  */
-async function forgetOld({ store, clock, folder, keepMs }: FolderDoorDeps): Promise<number> {
-  const before = clock.now() - keepMs;
+async function forgetOld(deps: FolderDoorDeps): Promise<number> {
+  const { store, folder, keepMs } = deps;
+  const before = (await clearingTime(deps)) - keepMs;
   const old = await store.db
     .selectFrom('intake_file')
     .selectAll()
