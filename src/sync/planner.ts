@@ -3,12 +3,11 @@
  * its time while the daemon was down is caught up once at the start; the cron pattern only says
  * when it is due next. Streams run beside each other and never wait for one another.
  */
-import { sql } from 'kysely';
 import type { Random } from '../lib/chance.ts';
 import { watchSteps } from '../lib/clock.ts';
 import { isStoreUnusable, toError } from '../lib/errors.ts';
 import { createOutages, type OutageWords } from '../lib/log/outages.ts';
-import { dateBackRows } from '../mirror/entity.ts';
+import { dateBack } from './clock-back.ts';
 import { ensureState } from './run/ledger.ts';
 import { type RunnerDeps, type RunResult, runStream, waitAfter } from './run/run-stream.ts';
 import { nextRunAfter } from './schedule.ts';
@@ -75,34 +74,6 @@ async function bringForward(deps: PlannerDeps): Promise<void> {
       ]),
     )
     .execute();
-}
-
-/** Where nobody watched how long ago it was: too long for a reject to rest on it. */
-const UNWATCHED_MS = 86_400_000;
-
-/**
- * What was read in a time to come was read before the clock was set back, by `step` if somebody
- * watched: else what ships from now on would count as part of a stock that was read before it.
- */
-async function dateBack({ store, clock }: PlannerDeps, step: number): Promise<void> {
-  const now = clock.now();
-  const readAt = step < 0 ? now : now - UNWATCHED_MS;
-  await store.transaction(async (tx) => {
-    const { numUpdatedRows } = await tx
-      .updateTable('stream_state')
-      .set({ complete_at: sql<number>`min(complete_at + ${step}, ${readAt})` })
-      .where('complete_at', '>', now)
-      .executeTakeFirstOrThrow();
-    // Those that may be complete yet.
-    await tx
-      .updateTable('sync_run')
-      .set({ started_at: sql<number>`min(started_at + ${step}, ${now})` })
-      .where('started_at', '>', now)
-      .where('outcome', 'in', ['running', 'suspicious'])
-      .execute();
-    // Not at every start: there may be many rows, and no index has their times.
-    if (step < 0 || numUpdatedRows > 0n) await dateBackRows(tx, step, now);
-  });
 }
 
 /**
