@@ -8,65 +8,63 @@ export interface EventType {
   readonly example: JsonObject;
 }
 
-const salesOrder: JsonObject = {
-  orderId: 1001,
-  orderNo: 'SO-1001',
-  reference: 'EXAMPLE-1',
-  status: 'confirmed',
-};
+/** What an order and its parts share. */
+const names: JsonObject = { orderId: 1001, reference: 'EXAMPLE-1', orderNo: 'SO-1001' };
 
-const salesOrderDelivery: JsonObject = {
-  orderDeliveryId: 2001,
-  deliveryNo: 'D-2001',
-  orderId: 1001,
-  reference: 'EXAMPLE-1',
-  orderNo: 'SO-1001',
-  status: 'pending',
-  fulfilledLineItems: [],
-};
+function order(status: string, completed: boolean): JsonObject {
+  return { salesOrder: { ...names, status, completed } };
+}
 
-const salesOrderRefund: JsonObject = {
-  orderRefundId: 3001,
-  refundNo: 'R-3001',
-  orderId: 1001,
-  reference: 'EXAMPLE-1',
-  orderNo: 'SO-1001',
-  status: 'pending',
-  refundedLineItems: [],
-};
+function delivery(status: string): JsonObject {
+  const own = { orderDeliveryId: 2001, deliveryNo: 'D-2001', status, fulfilledLineItems: [] };
+  return { salesOrderDelivery: { ...names, ...own } };
+}
 
-const order = { salesOrder };
-const delivery = { salesOrderDelivery };
-const refund = { salesOrderRefund };
+function refund(status: string): JsonObject {
+  const own = { orderRefundId: 3001, refundNo: 'R-3001', status, refundedLineItems: [] };
+  return { salesOrderRefund: { ...names, ...own } };
+}
 
 export const EVENT_TYPES: readonly EventType[] = [
   { name: 'ping', description: 'A trial message.', example: { ping: true } },
-  { name: 'sales_order.order_created', description: 'An order was placed.', example: order },
-  { name: 'sales_order.order_completed', description: 'An order is complete.', example: order },
+  {
+    name: 'sales_order.order_created',
+    description: 'An order was placed.',
+    example: order('pending', false),
+  },
+  {
+    name: 'sales_order.order_completed',
+    description: 'An order is complete.',
+    example: order('fulfilled', true),
+  },
   {
     name: 'sales_order.delivery_created',
     description: 'A delivery was packed and awaits acceptance.',
-    example: delivery,
+    example: delivery('pending'),
   },
   {
     name: 'sales_order.delivery_updated',
     description: 'The status of a delivery changed.',
-    example: delivery,
+    example: delivery('accepted'),
   },
   {
     name: 'sales_order.delivery_canceled',
     description: 'The service canceled a delivery.',
-    example: delivery,
+    example: delivery('canceled'),
   },
-  { name: 'sales_order.refund_created', description: 'A refund was made.', example: refund },
+  {
+    name: 'sales_order.refund_created',
+    description: 'A refund was made.',
+    example: refund('pending'),
+  },
   {
     name: 'sales_order.refund_updated',
     description: 'The status of a refund changed.',
-    example: refund,
+    example: refund('accepted'),
   },
   {
     name: 'sales_order.refund_canceled',
     description: 'The service canceled a refund.',
-    example: refund,
+    example: refund('canceled'),
   },
 ];

@@ -1,6 +1,8 @@
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { Webhook as SvixWebhook } from 'svix';
 import { describe, expect, it } from 'vitest';
+import { v1DriftMeter } from '../../../src/client/v1/drift.ts';
+import { KNOWN_TYPES } from '../../../src/inbox/event.ts';
 import { manualClock } from '../../../src/lib/clock.ts';
 import type { Received } from './receiver.ts';
 import { answering } from './receiver.ts';
@@ -139,6 +141,38 @@ describe('an example', () => {
     expect(JSON.parse(String(receiver.requests[0]?.body))).toEqual({
       type: 'ping',
       data: { ping: true },
+    });
+  });
+
+  it('of every type has members and values of the contract, and the fitting status', async () => {
+    const { relay, receiver } = await startBench();
+    const endpoint = relay.createEndpoint({ url: receiver.url });
+    for (const type of KNOWN_TYPES) relay.sendExample(endpoint.id, type);
+    await relay.idle();
+    const meters = {
+      salesOrder: v1DriftMeter('salesOrder'),
+      salesOrderDelivery: v1DriftMeter('delivery'),
+      salesOrderRefund: v1DriftMeter('refund'),
+    };
+    const statuses = receiver.requests.map(({ body }) => {
+      const { type, data } = JSON.parse(String(body));
+      for (const [name, meter] of Object.entries(meters)) meter.note([data[name]]);
+      const shown = Object.values<{ readonly status?: string }>(data)[0];
+      return [type, shown?.status];
+    });
+    for (const meter of Object.values(meters)) {
+      expect(meter.report()).toEqual({ unknownMembers: {}, newValues: {} });
+    }
+    expect(Object.fromEntries(statuses)).toEqual({
+      ping: undefined,
+      'sales_order.order_created': 'pending',
+      'sales_order.order_completed': 'fulfilled',
+      'sales_order.delivery_created': 'pending',
+      'sales_order.delivery_updated': 'accepted',
+      'sales_order.delivery_canceled': 'canceled',
+      'sales_order.refund_created': 'pending',
+      'sales_order.refund_updated': 'accepted',
+      'sales_order.refund_canceled': 'canceled',
     });
   });
 });
