@@ -13,7 +13,7 @@ export interface Members {
   flag(name: string): number | null;
   /** A time as epoch milliseconds, in UTC unless it says otherwise; no such day is null. */
   time(name: string): number | null;
-  /** A member that is an object, as members; a missing one has no members. */
+  /** A member that is an object, as members; one that is missing or none has no members. */
   object(name: string): Members;
   /** A member that is an array; a missing one is empty. */
   list(name: string): readonly unknown[];
@@ -99,7 +99,10 @@ class OpenMembers implements Members {
   }
 
   object(name: string): Members {
-    const members = new OpenMembers(this.#take(name), this.#copies);
+    const value = this.#left[name];
+    if (isJsonObject(value)) this.#left[name] = undefined;
+    else this.#absent(name);
+    const members = new OpenMembers(value, this.#copies);
     this.#nested ??= new Map();
     this.#nested.set(name, members);
     return members;

@@ -7,6 +7,7 @@ import {
   modelledFields,
   type ResourceType,
 } from '../../src/client/v2/resources.ts';
+import { PDM } from '../../src/mirror/catalog/pdm.ts';
 import { type Rig, startRig } from '../reference/support.ts';
 import { answerJson, impatient, rejection, startFaulty } from './support.ts';
 import { loggedIn } from './v1-support.ts';
@@ -363,6 +364,25 @@ describe('V2 answers', () => {
         },
       );
     }
+  });
+
+  it('puts no style aside for relationships whose form nobody knows', async () => {
+    const type = { data: [{ type: 'type', id: '3' }] };
+    const relationships = { type, gender: { data: { type: 'gender', id: 2 } }, countryOfOrigin: 7 };
+    const style = { type: 'style', id: '1', attributes: { styleNo: 'S' }, relationships };
+    await serve(
+      () => ({ data: [style], links: { next: null } }),
+      async (client) => {
+        const [page] = await pagesOf(client.collection('style'));
+        expect(page?.rows).toEqual([style]);
+        const row = PDM.styles.toRow(structuredClone(style));
+        expect(row.values).toMatchObject({ style_no: 'S', type_id: null, country_id: null });
+        // Nothing of them is lost.
+        expect(JSON.parse(JSON.stringify(row.extra))).toEqual({
+          relationships: { type, gender: { data: { id: 2 } }, countryOfOrigin: 7 },
+        });
+      },
+    );
   });
 
   it('takes a list that is none for a failed read', async () => {

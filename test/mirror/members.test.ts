@@ -48,3 +48,13 @@ it('an integer that is none is kept as it came', () => {
   expect(read).toEqual([null, null, null, 7]);
   expect(members.rest()).toEqual({ ...odd, d: undefined });
 });
+
+it('a member that is no object is kept as it came, and has no members', () => {
+  const odd = { a: [{ b: 1 }], c: 'text', d: 7 };
+  const members = membersOfOwn({ ...odd, e: null, f: { g: 'h' } });
+  expect(members.object('a').text('b')).toBeNull();
+  expect([members.object('c'), members.object('d')].map((one) => one.rest())).toEqual([{}, {}]);
+  expect(members.object('e').rest()).toEqual({});
+  expect(members.object('f').text('g')).toBe('h');
+  expect(JSON.parse(JSON.stringify(members.rest()))).toEqual(odd);
+});

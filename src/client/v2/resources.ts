@@ -34,9 +34,9 @@ const schemas = {
     relationships: z
       .looseObject({
         brand: toOne,
-        type: toOne,
-        gender: toOne,
-        countryOfOrigin: toOne,
+        type: loose,
+        gender: loose,
+        countryOfOrigin: loose,
         styleColors: toMany,
       })
       .prefault({}),

@@ -49,6 +49,12 @@ function inputOf(document: StyleDocument) {
   return { attributes, ...(hasRelations ? { relationships } : {}) };
 }
 
+/** The id that a to-one relationship points to, whatever form it has. */
+function idIn(relationship: unknown): unknown {
+  const data = isJsonObject(relationship) ? relationship.data : undefined;
+  return isJsonObject(data) ? data.id : undefined;
+}
+
 /** Given members that the service shows otherwise. */
 function differences(document: StyleDocument, shown: Style): string[] {
   const attributes = ATTRIBUTES.filter(
@@ -56,7 +62,7 @@ function differences(document: StyleDocument, shown: Style): string[] {
   );
   const relations = RELATIONS.filter(([member, name]) => {
     const id = document[member];
-    return id !== undefined && shown.relationships[name]?.data?.id !== id;
+    return id !== undefined && idIn(shown.relationships[name]) !== id;
   });
   return [...attributes, ...relations.map(([member]) => member)];
 }
