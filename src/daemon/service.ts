@@ -149,6 +149,7 @@ export async function createService(
       baseUrl,
       idempotencyHeader: config.v1.idempotencyHeader ?? undefined,
       seasonParameter: config.v1.seasonParameter,
+      paths: config.v1.paths,
       variants: {
         ...VARIANT_LIST_DEFAULTS,
         mode: paging,

@@ -16,7 +16,7 @@ const TURNS_MAX = 20_000;
 
 type Settings = Readonly<Record<string, unknown>>;
 
-const ALL = { brands: [], variants: [], orders: [], count: 0, orderId: 7 };
+const ALL = { brands: [], variants: [], orders: [], pendingRefunds: [], count: 0, orderId: 7 };
 
 /** A service that answers everything, or as the handler does, and the way to it. */
 async function startWay(settings: Settings, clock: Clock = systemClock(), handler?: Handler) {
@@ -67,13 +67,16 @@ it('is asked in the words of the account', async () => {
     ...{ 'v1.seasonParameter': 'season', 'v1.pageLimit': 7, 'v1.paging': 'pages' },
     ...{ 'v1.readToken': new Secret('readToken', 'read-token'), 'v1.readTokenHeader': 'X-Read' },
     ...{ 'v1.tokenHeader': 'X-Token', 'v1.idempotencyHeader': 'X-Once' },
+    'v1.paths.pendingRefunds': 'refund-requests',
   });
   const { v1 } = await start(await temporaryStore());
   await readAll(v1.seasonVariants('AW27', {}));
   await v1.createOrder({ reference: 'A-1' }, { idempotencyKey: 'key-1' });
+  await v1.pendingRefunds(7);
   expect(seen()).toEqual([
     'GET /api/v1/variants/season?season=AW27&page=1&limit=7',
     'POST /api/v1/orders',
+    'GET /api/v1/orders/7/refund-requests',
   ]);
   expect(headers[0]).toMatchObject({ 'x-read': 'read-token' });
   expect(headers[0]).not.toHaveProperty('x-token');

@@ -15,6 +15,8 @@ export interface V1Options {
   readonly seasonParameter: string;
   /** Header that carries an idempotency key with a created order; undefined: none is sent. */
   readonly idempotencyHeader: string | undefined;
+  /** Of what stands elsewhere below an order than is usual. */
+  readonly paths?: { readonly pendingRefunds: string };
 }
 
 export interface V1Wire {

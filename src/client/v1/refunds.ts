@@ -66,9 +66,10 @@ export function pendingRefundBody(refund: NewPendingRefund): JsonObject {
 }
 
 export function refundMethods(wire: V1Wire): RefundMethods {
-  const { sender } = wire;
+  const { sender, options } = wire;
+  const { pendingRefunds: pendingPath } = options.paths ?? { pendingRefunds: 'pending-refunds' };
   const refunds = (orderId: number): string => `/orders/${orderId}/refunds`;
-  const pending = (orderId: number): string => `/orders/${orderId}/pending-refunds`;
+  const pending = (orderId: number): string => `/orders/${orderId}/${pendingPath}`;
   return {
     refunds: (orderId, call) =>
       list(sender, get(wire, refunds(orderId), call), 'refunds', refundSchema),

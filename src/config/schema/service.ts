@@ -41,6 +41,10 @@ function login(fields: ContextFields, name: string) {
     });
 }
 
+function resourcePath(example = 'style-colors') {
+  return text('a path without a slash at its ends', example, /^[\w.-]+(\/[\w.-]+)*$/);
+}
+
 function v1(fields: ContextFields) {
   const section = z.strictObject({
     baseUrl: baseUrl(),
@@ -55,6 +59,7 @@ function v1(fields: ContextFields) {
     idempotencyHeader: headerName().nullable(),
     freightSpelling: choice('freight', 'Freight'),
     seasonParameter: text('the name of a query parameter', 'seasonName', MEMBER),
+    paths: z.strictObject({ pendingRefunds: resourcePath('pending-refunds') }),
     level: text('a level of the V1 interface, in quotes', '"1.4.14"', /^\d+\.\d+\.\d+$/),
   });
   return section.superRefine(
@@ -66,10 +71,6 @@ function v1(fields: ContextFields) {
     },
     onceSound('login', 'apiKey'),
   );
-}
-
-function resourcePath() {
-  return text('a path without a slash at its ends', 'style-colors', /^[\w.-]+(\/[\w.-]+)*$/);
 }
 
 function v2(fields: ContextFields) {
