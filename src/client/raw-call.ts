@@ -19,6 +19,8 @@ export interface RawAnswer {
 export interface RawTarget {
   readonly baseUrl: string;
   readonly sender: Sender;
+  /** Of the bodies that are written; undefined: plain JSON. */
+  readonly mediaType?: string;
 }
 
 /** The address of the call; it cannot lead out of the API. */
@@ -38,12 +40,14 @@ function addressOf(baseUrl: string, path: string): URL {
 
 export async function callRaw(target: RawTarget, call: RawCall): Promise<RawAnswer> {
   const url = addressOf(target.baseUrl, call.path);
+  const { mediaType } = target;
   const names = new Set(url.searchParams.keys());
   const answer = await target.sender.request({
     method: call.method,
     url: `${url.origin}${url.pathname}`,
     query: Object.fromEntries([...names].map((name) => [name, url.searchParams.getAll(name)])),
     json: call.json,
+    headers: call.json === undefined || !mediaType ? {} : { 'content-type': mediaType },
     priority: 'read',
   });
   const type = answer.headers['content-type'];

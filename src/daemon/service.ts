@@ -94,7 +94,7 @@ function createV2(
   config: Config['service']['v2'],
   session: (credential: Credential) => Sender,
 ): { readonly client: V2Client; readonly raw: RawTarget } | undefined {
-  const { enabled, baseUrl, login, tokenHeader, tokenPointers, sparseFields, paths } = config;
+  const { enabled, baseUrl, login, tokenHeader, tokenPointers } = config;
   if (!enabled || baseUrl === null || login === null) return undefined;
   const { clientId, clientSecret, idMember, secretMember } = login;
   const credential: Credential = {
@@ -106,8 +106,9 @@ function createV2(
   };
   const paging = { pageRows: config.pageLimit, follow: config.paging };
   const sender = session(credential);
-  const client = createV2Client({ baseUrl, paging, sparseFields, paths }, sender);
-  return { client, raw: { baseUrl, sender } };
+  const { sparseFields, paths, mediaType } = config;
+  const client = createV2Client({ baseUrl, paging, sparseFields, paths, mediaType }, sender);
+  return { client, raw: { baseUrl, sender, mediaType } };
 }
 
 export async function createService(

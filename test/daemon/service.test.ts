@@ -1,6 +1,7 @@
 /** What the configuration says of the service, as it arrives there. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { expect, it, onTestFinished } from 'vitest';
+import { callRaw } from '../../src/client/raw-call.ts';
 import type { VariantPull } from '../../src/client/v1/variants.ts';
 import { createService, type Service } from '../../src/daemon/service.ts';
 import { seededRandom } from '../../src/lib/chance.ts';
@@ -23,7 +24,7 @@ async function startWay(settings: Settings, clock: Clock = systemClock(), handle
   const headers: IncomingHttpHeaders[] = [];
   let logins = 0;
   const server = await startFaulty((request, response, nth) => {
-    if (request.url === '/api/v1/auth/login') {
+    if (request.url?.endsWith('/auth/login')) {
       logins += 1;
       answerJson(response, 200, envelope(200, { token: `token-${logins}` }));
       return;
@@ -33,7 +34,10 @@ async function startWay(settings: Settings, clock: Clock = systemClock(), handle
     else answerJson(response, 200, envelope(200, ALL));
   });
   onTestFinished(() => server[Symbol.asyncDispose]());
-  const written = Object.entries({ ...settings, 'v1.baseUrl': `${server.url}/api/v1` });
+  const addresses = Object.fromEntries(
+    ['v1', 'v2'].map((api) => [`${api}.baseUrl`, `${server.url}/api/${api}`]),
+  );
+  const written = Object.entries({ ...settings, ...addresses });
   const overrides = written.map(([name, value]) => ({ path: `service.${name}`, value }));
   const { service: config } = testConfig(await startTestReference(), { overrides });
   const start = async (store: Store): Promise<Service> => {
@@ -83,6 +87,23 @@ it('is asked in the words of the account', async () => {
   expect(headers[1]).toMatchObject({ 'x-token': 'token-1', 'x-once': 'key-1' });
   expect(headers[1]).not.toHaveProperty('x-read');
 });
+
+it.each(['application/vnd.api+json', 'application/json'])(
+  'is written to in the media type of the account, by hand too: %s',
+  async (mediaType) => {
+    const { start, headers } = await startWay({
+      ...{ 'v2.enabled': true, 'v2.mediaType': mediaType, 'limits.loginSpacing': '0s' },
+      ...{ 'v2.login.clientId': 'id', 'v2.login.clientSecret': new Secret('secret', 'secret') },
+    });
+    const { v2, raw } = await start(await temporaryStore());
+    await v2?.create('type', { attributes: { name: 'N' } }).catch(() => undefined);
+    const call = { method: 'POST', path: '/pdm/types', json: {} } as const;
+    if (raw.v2) await callRaw(raw.v2, { ...call, api: 'v2' });
+    await callRaw(raw.v1, { ...call, api: 'v1' });
+    const types = headers.map((sent) => sent['content-type']);
+    expect(types).toEqual([mediaType, mediaType, 'application/json']);
+  },
+);
 
 it('is asked for lists without pages where that is set', async () => {
   const { start, seen } = await startWay({ 'v1.paging': 'stream' });

@@ -28,6 +28,8 @@ export interface V2Options {
   readonly paths?: Readonly<Partial<Record<ResourceType, string>>>;
   /** False: whole resources are asked for, whatever fields are named. */
   readonly sparseFields?: boolean;
+  /** Of the bodies that are written. */
+  readonly mediaType?: string;
 }
 
 interface V2Query {
@@ -125,6 +127,7 @@ function pathOf({ paths }: V2Options, type: ResourceType, id?: string): string {
 }
 
 function writeMethods(options: V2Options, sender: Sender): WriteMethods {
+  const headers = { 'content-type': options.mediaType ?? MEDIA_TYPE };
   const write = (
     method: 'POST' | 'PATCH' | 'DELETE',
     path: string,
@@ -137,7 +140,7 @@ function writeMethods(options: V2Options, sender: Sender): WriteMethods {
     signal: call?.signal,
     onStatus: call?.onStatus,
     beforeSend: call?.beforeSend,
-    ...(data === undefined ? {} : { json: { data }, headers: { 'content-type': MEDIA_TYPE } }),
+    ...(data === undefined ? {} : { json: { data }, headers }),
   });
   return {
     async create(type, input, call) {

@@ -87,6 +87,7 @@ function v2(fields: ContextFields) {
     paging: choice('token', 'links'),
     pageLimit: whole(1, 250),
     sparseFields: flag(),
+    mediaType: choice('application/vnd.api+json', 'application/json'),
     paths: z.strictObject({
       styleColor: resourcePath(),
       brand: resourcePath(),
