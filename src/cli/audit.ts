@@ -33,7 +33,10 @@ async function rowsOf(db: Db, { since, action, subject, limit }: Options) {
 export function auditList(context: CliContext): Command {
   return new Command('list')
     .summary('show what people did, and why')
-    .description('The latest first: who, what, about which, with the reason that was given.')
+    .description(
+      'The latest first: who, what, about which, with the reason that was given. The\n' +
+        'daemon stands there where a reject rule was disarmed by itself.',
+    )
     .option('--since <time>', 'from then on: a time, or 7d for ago', '30d')
     .option('--action <name>', 'only this action, or those that begin so, e.g. delivery.')
     .option('--subject <name>', 'only about this, e.g. delivery:500012 or rule:<id>')

@@ -69,21 +69,30 @@ async function tellInvalid({ store, clock, log }: RuleKeeperDeps, error: ConfigE
 }
 
 /** Stores the set, and notes that it is in force; gives the rules that are disarmed by it. */
-async function putInForce(tx: Tx, loaded: LoadedRuleSet, clock: Clock): Promise<readonly string[]> {
+async function putInForce(
+  tx: Tx,
+  { ruleSet, files }: LoadedRuleSet,
+  { clock }: RuleKeeperDeps,
+  reason: string,
+): Promise<readonly string[]> {
   const at = clock.now();
-  await storeRuleSet(tx, loaded, at);
-  await writeState(tx, RULES_IN_FORCE, loaded.ruleSet.hash, clock);
-  return disarmChanged(tx, loaded.ruleSet, at);
+  await storeRuleSet(tx, { ruleSet, files }, at);
+  await writeState(tx, RULES_IN_FORCE, ruleSet.hash, clock);
+  return disarmChanged(tx, ruleSet, { reason, at });
 }
+
+/** What may be behind another text, where rules are read from files. */
+const CHANGED = 'the rule was changed or removed, or a list or table that it reads was';
 
 /** The same for what was just read without mistakes from the directory. */
 async function putFilesInForce(
   tx: Tx,
   loaded: LoadedRuleSet,
-  clock: Clock,
+  deps: RuleKeeperDeps,
+  when: string,
 ): Promise<readonly string[]> {
-  await endIncidents(tx, INCIDENT, [INCIDENT.key], clock.now());
-  return putInForce(tx, loaded, clock);
+  await endIncidents(tx, INCIDENT, [INCIDENT.key], deps.clock.now());
+  return putInForce(tx, loaded, deps, `${when}: ${CHANGED}`);
 }
 
 /** The set that was in force last, if this version can still read it; else a set of no rules. */
@@ -152,7 +161,9 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
   try {
     const loaded = loadRuleSet(deps.directory);
     inForce = await fill(loaded, readsLists(loaded) ? await lastGood(deps) : loaded);
-    const disarmed = await store.transaction((tx) => putFilesInForce(tx, inForce, clock));
+    const disarmed = await store.transaction((tx) =>
+      putFilesInForce(tx, inForce, deps, 'at a start'),
+    );
     if (disarmed.length > 0) log.warn({ disarmed }, 'rules have another text and are not armed');
   } catch (thrown) {
     if (!(thrown instanceof ConfigError)) throw thrown;
@@ -165,9 +176,12 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
     if (!readsLists(before)) return false;
     const next = await fill(before, before);
     if (next.ruleSet.hash === before.ruleSet.hash) return false;
-    const disarmed = await store.transaction((tx) => putInForce(tx, next, clock));
-    inForce = next;
+    const had = listDigests(listsOf(before));
     const lists = listDigests(listsOf(next));
+    const others = Object.keys(lists).filter((list) => lists[list]?.digest !== had[list]?.digest);
+    const reason = `lists were read with another content: ${others.join(', ')}`;
+    const disarmed = await store.transaction((tx) => putInForce(tx, next, deps, reason));
+    inForce = next;
     const rules = next.ruleSet.hash.slice(0, 12);
     log.info({ rules, lists, disarmed }, 'a list of the rules has another content');
     return true;
@@ -184,7 +198,7 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
     const diff = diffRuleSets(before.ruleSet, next.ruleSet);
     const disarmed = await store.transaction(async (tx) => {
       const { from, to } = diff;
-      const ids = await putFilesInForce(tx, next, clock);
+      const ids = await putFilesInForce(tx, next, deps, `rules reload by ${who.actor}`);
       const act = { action: 'rules.reload', subject: 'rules' };
       const told = { from, to, disarmed: ids, ...detail?.() };
       await writeAudit(tx, { ...who, ...act, detail: told }, clock.now());

@@ -4,7 +4,7 @@ import type { Db, Tx } from './store.ts';
 
 /** Who asks for a change, and why: part of every request that changes something. */
 export interface Asker {
-  /** A person's name; `file`: somebody made or removed one. */
+  /** A person's name; `file`: somebody made or removed one; `daemon`: what no person asked for. */
   readonly actor: string;
   readonly reason: string;
 }

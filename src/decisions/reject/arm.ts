@@ -3,7 +3,7 @@
  * transaction with its audit row. Arming asks for everything that shows the rule to be understood:
  * tests that prove every clause, a stored backtest of exactly this text, matches that somebody has
  * looked at. What is missing is told all at once, with a RefusedError that changes nothing. Another
- * text disarms by itself.
+ * text, and the end of its time, disarm by themselves, with an audit row as well.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
@@ -12,7 +12,7 @@ import type { Rule, RuleSet } from '../../rules/rule.ts';
 import { runRuleTests } from '../../rules/testing.ts';
 import { type Asker, writeAudit } from '../../store/audit.ts';
 import type { Store, Tx } from '../../store/store.ts';
-import { openArmings } from './arming.ts';
+import { openArmings, runOutRuleIds } from './arming.ts';
 import { type Breaker, resetBreaker } from './breaker.ts';
 import { lackOfCustomers } from './freshness.ts';
 import { markSeen, seenCount } from './matches.ts';
@@ -151,8 +151,25 @@ async function disarm(tx: Tx, ruleSet: RuleSet, ruleId: string, who: Asker, at: 
   return disarmed;
 }
 
-/** Why an arming ended that nobody ended. */
-const ANOTHER_TEXT = 'the rule was changed or removed, or a list or table that it reads was';
+/** Disarms what no person disarms; the reason stands in the audit too, and with what waited. */
+async function disarmUnasked(
+  tx: Tx,
+  ruleSet: RuleSet,
+  ruleIds: readonly string[],
+  { reason, at }: { readonly reason: string; readonly at: number },
+): Promise<void> {
+  const who = { actor: 'daemon', reason };
+  for (const ruleId of ruleIds) {
+    await endArming(tx, ruleId, who, at);
+    const end = { state: 'withdrawn', by: who.actor, rail: 'arming', detail: reason, at } as const;
+    const detail = { withdrawn: await endEntries(tx, ruleId, end) };
+    const act = { action: 'rules.disarm', subject: `rule:${ruleId}`, detail };
+    await writeAudit(tx, { ...who, ...act }, at);
+  }
+  if (ruleIds.length === 0) return;
+  await recallPushed(tx, ruleSet, at);
+  await reconsiderAll(tx, at);
+}
 
 /**
  * Disarms the rules that have another text in this set, or are not in it; gives them. A text that
@@ -161,20 +178,27 @@ const ANOTHER_TEXT = 'the rule was changed or removed, or a list or table that i
 export async function disarmChanged(
   tx: Tx,
   ruleSet: RuleSet,
+  because: { readonly reason: string; readonly at: number },
+): Promise<readonly string[]> {
+  const armed = await openArmings(tx, ruleSet, because.at);
+  const changed = armed.filter(({ isSame }) => !isSame).map(({ ruleId }) => ruleId);
+  await disarmUnasked(tx, ruleSet, changed, because);
+  return changed;
+}
+
+/** Disarms the rules that were armed until now or earlier; gives them. */
+export async function disarmRunOut(
+  store: Store,
+  ruleSet: RuleSet,
   at: number,
 ): Promise<readonly string[]> {
-  const armed = await openArmings(tx, ruleSet, at);
-  const changed = armed.filter(({ isSame }) => !isSame).map(({ ruleId }) => ruleId);
-  const end = { state: 'withdrawn', by: 'daemon', rail: 'arming', detail: ANOTHER_TEXT } as const;
-  for (const ruleId of changed) {
-    await endArming(tx, ruleId, { actor: 'daemon', reason: ANOTHER_TEXT }, at);
-    await endEntries(tx, ruleId, { ...end, at });
-  }
-  if (changed.length > 0) {
-    await recallPushed(tx, ruleSet, at);
-    await reconsiderAll(tx, at);
-  }
-  return changed;
+  // Mostly there is none, and a transaction would keep other writers waiting.
+  if ((await runOutRuleIds(store.db, at)).length === 0) return [];
+  return store.transaction(async (tx) => {
+    const runOut = await runOutRuleIds(tx, at);
+    await disarmUnasked(tx, ruleSet, runOut, { reason: 'the time it was armed for is over', at });
+    return runOut;
+  });
 }
 
 export function createRejectOperations(deps: RejectOperationsDeps): RejectOperations {

@@ -3,7 +3,7 @@
  * lists and tables they read), whose arming has not run out, while the breaker is whole.
  */
 import type { RuleSet } from '../../rules/rule.ts';
-import type { Tx } from '../../store/store.ts';
+import type { Db, Tx } from '../../store/store.ts';
 import { readBreaker } from './breaker.ts';
 
 /** Armings that have neither ended nor run out, and whether this set has exactly their text. */
@@ -22,6 +22,17 @@ export async function openArmings(
   return rows.map(({ rule_id: ruleId, rule_hash: hash }) => {
     return { ruleId, isSame: hashes.get(ruleId) === hash };
   });
+}
+
+/** Rules whose arming has run out, and that nobody has written down as disarmed yet. */
+export async function runOutRuleIds(db: Db | Tx, now: number): Promise<readonly string[]> {
+  const rows = await db
+    .selectFrom('arming')
+    .select('rule_id')
+    .where('ended_at', 'is', null)
+    .where('expires_at', '<=', now)
+    .execute();
+  return rows.map(({ rule_id: ruleId }) => ruleId);
 }
 
 /** Ids of the reject rules of this set that are armed now. A copy under another id is not. */

@@ -20,6 +20,7 @@ import { sendBefore } from '../push.ts';
 import { type DecisionMode, type Judgement, recordDecision } from '../record.ts';
 import type { LoadedRuleSet } from '../rule-files.ts';
 import { noteExternal } from '../watch/external.ts';
+import { disarmRunOut } from './arm.ts';
 import { tripBreaker } from './breaker.ts';
 import { countedOf } from './caps.ts';
 import { railHold } from './outcome.ts';
@@ -200,6 +201,13 @@ async function carryOut(deps: RejectDeps, entry: RejectEntry, signal: AbortSigna
   deps.onDecided();
 }
 
+async function disarm({ store, clock, log, rules, onDecided }: RejectDeps): Promise<void> {
+  const disarmed = await disarmRunOut(store, rules().ruleSet, clock.now());
+  if (disarmed.length === 0) return;
+  log.warn({ disarmed }, 'the time that rules were armed for is over');
+  onDecided();
+}
+
 async function recall({ store, clock, rules }: RejectDeps): Promise<void> {
   // Mostly there is none, and a transaction would keep other writers waiting.
   if (!(await hasPushed(store.db))) return;
@@ -241,6 +249,7 @@ export function createRejectExecutor(deps: RejectDeps): RejectExecutor {
     async run(signal) {
       while (!signal.aborted) {
         wake = new AbortController();
+        await disarm(deps);
         await recall(deps);
         const waiting = await waitingEntries(store.db);
         const now = clock.now();

@@ -10,7 +10,7 @@ import Database from 'better-sqlite3';
 import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
-import { writeAudit } from '../audit.ts';
+import { writeAudit, writeAudits } from '../audit.ts';
 import { pausePushes } from '../care/pause.ts';
 import { EXCHANGE_MODE } from '../exchange/exchange.ts';
 import { lockFile, lockFolder } from '../lock.ts';
@@ -110,13 +110,17 @@ async function doubtEverything(tx: Tx, plan: RestorePlan, createdAt: string, clo
     .executeTakeFirst();
   const inDoubt = Number(numUpdatedRows);
   // Why a rule was disarmed since, or the breaker tripped, is forgotten: a person arms it anew.
+  const endReason = `restored, as of ${createdAt}`;
   const ended = await tx
     .updateTable('arming')
-    .set({ ended_at: now, ended_by: plan.actor, end_reason: `restored, as of ${createdAt}` })
+    .set({ ended_at: now, ended_by: plan.actor, end_reason: endReason })
     .where('ended_at', 'is', null)
     .returning(['rule_id', 'expires_at'])
     .execute();
   const disarmed = ended.filter((one) => one.expires_at > now).map((one) => one.rule_id);
+  const each = disarmed.map((ruleId) => ({ subject: `rule:${ruleId}`, detail: {} }));
+  const disarm = { actor: plan.actor, reason: endReason, action: 'rules.disarm' };
+  await writeAudits(tx, disarm, each, now);
   // The mirror is old as well: every stream is read again, as a whole.
   await tx.updateTable('stream_state').set({ due_at: now, requested: 'full' }).execute();
   // Whatever was ordered since the backup has a higher number.

@@ -136,10 +136,10 @@ describe('the rail', () => {
     expect(await court.latest()).toMatchObject({ actor: 'person:bo', outcome: 'accept' });
   });
 
-  it('arming: an arming that ran out rejects nothing', async () => {
+  it('arming: an arming that runs out at the last moment rejects nothing', async () => {
     const court = await createCourt();
-    await court.waiting(DAY - HOUR);
-    await court.afterGrace();
+    await court.waiting(DAY + HOUR);
+    await court.afterGrace({ readDelivery: () => court.clock.advance(HOUR).then(Object) });
     await expectStopped(court, 'arming', /not armed any more/);
     await court.decide();
     expect(await court.latest()).toMatchObject({ outcome: 'nothing' });

@@ -95,12 +95,13 @@ export async function createCourt(rulesText = UNLUCKY, settings = settingsWith({
       writeFileSync(join(directory, 'settings.yaml'), settings);
       const write = (text: string) => writeFileSync(join(directory, 'rules.yaml'), text);
       write(rulesText);
-      const keeper = await openRuleKeeper({ ...{ store, clock, directory }, log: silentLogger() });
+      const open = () => openRuleKeeper({ store, clock, directory, log: silentLogger() });
+      const keeper = await open();
       const put = async (text: string) => {
         write(text);
         return keeper.reload(WHO, { directory });
       };
-      return { keeper, put };
+      return { keeper, put, write, open };
     },
     /** The mirror heard of orders just now. */
     async fresh() {

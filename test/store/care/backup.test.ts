@@ -481,6 +481,14 @@ describe('a restored database', () => {
       { ended_at: 7, ended_by: null },
       { ended_at: clock.now(), ended_by: 'ann' },
     ]);
+    const audit = after.db.selectFrom('audit').select(['actor', 'action', 'reason']);
+    expect(await audit.where('subject', '=', 'rule:one').execute()).toEqual([
+      {
+        actor: 'ann',
+        action: 'rules.disarm',
+        reason: `restored, as of ${backup.manifest.createdAt}`,
+      },
+    ]);
     await after.close();
   });
 
