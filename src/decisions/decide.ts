@@ -4,11 +4,12 @@
  */
 import { enqueueDeliveryStatus } from '../outbox/enqueue.ts';
 import type { Outcome } from '../rules/combine.ts';
-import { type Evaluation, evaluate } from '../rules/evaluate.ts';
+import type { Evaluation } from '../rules/evaluate.ts';
 import type { Tx } from '../store/store.ts';
 import { hourBegan, paceAccept } from './accept/pace.ts';
 import { readSubject, type Subject } from './facts.ts';
-import { endHolds, keepHolds, lapsedRules, readHolds } from './holds/holds.ts';
+import { askRules } from './holds/ask-rules.ts';
+import { endHolds, keepHolds } from './holds/holds.ts';
 import { outcomeAfterReturn, reconsiderAccepted } from './holds/returns.ts';
 import { resolveReturned, resolveUndecidable, tellMisfits } from './incidents.ts';
 import { acceptCanceledSince, openPush, overtakenBy, sendBefore, waitedTooLong } from './push.ts';
@@ -19,7 +20,6 @@ import {
   recordDecision,
   rememberEvaluation,
 } from './record.ts';
-import { armedRuleIds } from './reject/arming.ts';
 import { followReject, outcomeBehindRails } from './reject/outcome.ts';
 import { endEntry } from './reject/queue.ts';
 import { settlePushed } from './reject/settle.ts';
@@ -73,20 +73,6 @@ async function withPace(tx: Tx, judged: Judged): Promise<Judged> {
   const accept = { accept: outcome, isCounted };
   const paused = await paceAccept(tx, accept, rules.ruleSet.settings, at);
   return paused ? { ...judged, outcome: paused.outcome, dueAt: paused.until } : judged;
-}
-
-/** What the rules say of a pending delivery: asked so to decide, and again before a reject goes. */
-export async function askRules(
-  tx: Tx,
-  { rules: { ruleSet }, mode, now }: Pick<DecisionContext, 'rules' | 'mode' | 'now'>,
-  { facts, delivery }: Subject,
-): Promise<Evaluation> {
-  const holds = await readHolds(tx, delivery.order_delivery_id);
-  return evaluate(ruleSet, facts, {
-    mode: mode === 'shadow' ? 'shadow' : 'live',
-    armed: await armedRuleIds(tx, ruleSet, now),
-    lapsed: lapsedRules(holds, now),
-  });
 }
 
 async function judge(tx: Tx, context: DecisionContext, subject: Subject): Promise<Judged> {

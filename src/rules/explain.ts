@@ -62,7 +62,9 @@ function ruleValue({ value }: RuleResult): string {
 function ruleLines(rule: RuleResult): readonly string[] {
   const missing = rule.missing.length > 0 ? ` (${rule.missing.join(', ')})` : '';
   const unarmed = rule.armed === false ? ', not armed' : '';
-  const head = `${rule.id} (${rule.action}, ${rule.mode}${unarmed}): ${ruleValue(rule)}${missing}`;
+  const lapsed = rule.lapsed === true ? ', its time is up: now accept' : '';
+  const kind = `${rule.action}, ${rule.mode}${unarmed}${lapsed}`;
+  const head = `${rule.id} (${kind}): ${ruleValue(rule)}${missing}`;
   const message = rule.message === undefined ? [] : [`     ${rule.message}`];
   return [head, ...message, ...rule.clauses.flatMap(clauseLines)];
 }

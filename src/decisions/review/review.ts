@@ -11,16 +11,15 @@
 import type { Clock } from '../../lib/clock.ts';
 import { isStoreUnusable, RefusedError, SelvedgeError, toError } from '../../lib/errors.ts';
 import { type DeliveryStatus, enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
-import { evaluate } from '../../rules/evaluate.ts';
 import { type Asker, writeAudit } from '../../store/audit.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { deliveryIdOf } from '../desk.ts';
 import { UnknownStatus } from '../facts/status.ts';
 import { readSubject, type Subject } from '../facts.ts';
+import { askRules } from '../holds/ask-rules.ts';
 import { resolveUndecidable } from '../incidents.ts';
 import { openPush } from '../push.ts';
 import { recordDecision } from '../record.ts';
-import { armedRuleIds } from '../reject/arming.ts';
 import { endEntry, latestEntry } from '../reject/queue.ts';
 import type { LoadedRuleSet } from '../rule-files.ts';
 import { noteExternal } from '../watch/external.ts';
@@ -194,11 +193,10 @@ async function judge(tx: Tx, deps: ReviewDeps, request: ReviewRequest, id: numbe
   const { ruleSet } = rules;
   const subject = await readSubject(tx, id, { now: at, settings: ruleSet.settings });
   if (!subject) return refuse('no_order', 'its order is not mirrored yet', 'try again shortly');
-  const armed = await armedRuleIds(tx, ruleSet, at);
-  const evaluation = evaluate(ruleSet, subject.facts, { armed });
+  const mode = 'live' as const;
+  const evaluation = await askRules(tx, { rules, mode, now: at }, subject);
   const kind = OUTCOME[request.action];
   const outcome = { kind, reason: request.reason, rules: [] } as const;
-  const mode = 'live' as const;
   return { rules, mode, subject, evaluation, outcome, at, dueAt: null };
 }
 

@@ -8,10 +8,10 @@
  * decision.
  */
 import { sql } from 'kysely';
-import { evaluate } from '../../rules/evaluate.ts';
 import type { Tx } from '../../store/store.ts';
 import { UnknownStatus } from '../facts/status.ts';
 import { readSubject, type Subject } from '../facts.ts';
+import { askRules } from '../holds/ask-rules.ts';
 import { isPushOf, MAY_HAVE_ARRIVED, undonePush } from '../push.ts';
 import { type DecisionMode, recordDecision } from '../record.ts';
 import { endEntry } from '../reject/queue.ts';
@@ -106,9 +106,7 @@ async function record(
   const subject = await readable(tx, rules, orderDeliveryId, now);
   if (!subject) return false;
   const { action, reason } = WHAT[to];
-  const evaluation = evaluate(rules.ruleSet, subject.facts, {
-    mode: mode === 'shadow' ? 'shadow' : 'live',
-  });
+  const evaluation = await askRules(tx, { rules, mode, now }, subject);
   const outcome = { kind: action, reason, rules: [] };
   const judgement = { rules, mode, subject, evaluation, outcome, at: now, dueAt: null };
   const actor = 'external';

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { decisionsOf } from '../../../src/decisions/desk.ts';
 import { unseenMatches } from '../../../src/decisions/reject/matches.ts';
 import { type Court, createCourt, DAY, settingsWith, UNLUCKY } from './support.ts';
 
@@ -113,6 +114,22 @@ describe('arming a reject rule', () => {
 });
 
 describe('an armed reject rule', () => {
+  it('is armed also in the journal of what somebody did in the service', async () => {
+    const court = await createCourt();
+    await court.waiting();
+    for (const status of ['accepted', 'pending']) {
+      await court.clock.advance(1_000);
+      await court.delivery({ id: 1, status, lines: [['a', 13]], more: { deliveryNo: 'DN-1' } });
+      await court.decide();
+    }
+    const [said] = await decisionsOf(court.store.db, 1);
+    expect(said).toMatchObject({ actor: 'external', outcome: 'hold' });
+    expect(said?.evaluation).toMatchObject({
+      live: { kind: 'reject' },
+      rules: [{ armed: true }, {}],
+    });
+  });
+
   it('does not arm its copy under another name', async () => {
     const court = await createCourt();
     await court.unlucky(1);

@@ -4,12 +4,13 @@ import { verifyChain } from '../../../src/decisions/journal.ts';
 import { deliveryCard } from '../../../src/decisions/review/card.ts';
 import { createReview, type ReviewRequest } from '../../../src/decisions/review/review.ts';
 import { replayDecision } from '../../../src/decisions/trial/replay.ts';
+import { explain } from '../../../src/rules/explain.ts';
 import { ACCEPT_SMALL, createHouse, type House, journal, loadedRules } from '../support.ts';
 
 /** A house with one held delivery (30 pieces) and one accepted, and a desk to act at. */
-async function createDesk() {
+async function createDesk(rulesText = ACCEPT_SMALL) {
   const house = await createHouse();
-  const rules = loadedRules(ACCEPT_SMALL);
+  const rules = loadedRules(rulesText);
   const told = { pushes: 0, reviewed: 0 };
   const review = createReview({
     ...{ store: house.store, clock: house.clock, rules: () => rules },
@@ -17,7 +18,7 @@ async function createDesk() {
     onReviewed: () => (told.reviewed += 1),
   });
   await house.delivery({ id: 1, lines: [['a', 30]], more: { deliveryNo: 'DN-1' } });
-  await house.decide();
+  await house.decide({ rules: () => rules });
   const act = (action: ReviewRequest['action'], more: Partial<ReviewRequest> = {}) =>
     review.act({ action, delivery: '1', actor: 'ada', reason: 'because', ...more });
   return { ...house, review, told, act };
@@ -52,6 +53,18 @@ describe('a person who accepts a held delivery', () => {
     expect(audit.reason).toBe('agreed by phone');
     expect(desk.told).toEqual({ pushes: 1, reviewed: 1 });
     expect(await verifyChain(desk.store.db)).toMatchObject({ entries: 2, brokenAt: undefined });
+  });
+
+  it('sees in the journal that a hold had lasted its time', async () => {
+    const desk = await createDesk(`${ACCEPT_SMALL}    hold: { at_most: 3h, then: accept }
+  - { id: hold-all, title: All, action: hold, mode: live, when: [ delivery.quantity > 0 ] }
+`);
+    await desk.clock.advance(3 * 3_600_000);
+    await desk.act('accept');
+    const [accepted] = (await deliveryCard(desk.store.db, '1')).decisions;
+    const text = accepted ? explain(accepted.evaluation) : '';
+    expect(text).toContain('hold-large (hold, live, its time is up: now accept): matches');
+    expect(text).toContain('hold-all (hold, live): matches');
   });
 
   it('has a decision that replays to what the rules said then', async () => {
