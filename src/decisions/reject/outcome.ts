@@ -19,19 +19,8 @@ export function railHold(
   return { kind: 'hold', code: 'rail', rules, reason: `rail ${rail}: ${detail}`, missing: [] };
 }
 
-/** The rail that stands in the way of this delivery as it is now, if one does. */
-function standing(entry: RejectEntry | undefined, contentHash: string): Outcome | undefined {
-  if (entry === undefined || entry.rail === null || entry.deliveryHash !== contentHash) {
-    return undefined;
-  }
-  const { state, rail, ruleId } = entry;
-  const stands = state === 'waiting' || state === 'held' || state === 'failed';
-  return stands ? railHold(ruleId, { rail, detail: entry.detail ?? '' }) : undefined;
-}
-
 /** A person has decided since the reject was meant, and left it to the rules again. */
-async function hasSpoken(tx: Tx, entry: RejectEntry | undefined): Promise<boolean> {
-  if (entry === undefined) return false;
+async function hasSpoken(tx: Tx, entry: RejectEntry): Promise<boolean> {
   const row = await tx
     .selectFrom('decision')
     .select('decision_id')
@@ -60,9 +49,24 @@ export async function outcomeBehindRails(
   }
   if (outcome.kind === 'hold') return outcome;
   const entry = await latestEntry(tx, delivery.order_delivery_id);
-  if (entry?.state === 'waiting' && outcome.kind !== 'reject') return outcome;
-  const stands = standing(entry, delivery.content_hash);
-  return stands === undefined || (await hasSpoken(tx, entry)) ? outcome : stands;
+  if (entry === undefined || entry.rail === null) return outcome;
+  const { state, rail, detail, ruleId } = entry;
+  const stands = async () =>
+    entry.deliveryHash === delivery.content_hash && !(await hasSpoken(tx, entry));
+  const held = railHold(ruleId, { rail, detail: detail ?? '' });
+  // By the latest entry, as the table in docs/mechanisms.md has it.
+  switch (state) {
+    case 'rejected':
+    case 'stopped':
+    case 'withdrawn':
+    case 'pushing':
+      return outcome;
+    case 'waiting':
+      return outcome.kind === 'reject' && (await stands()) ? held : outcome;
+    case 'held':
+    case 'failed':
+      return (await stands()) ? held : outcome;
+  }
 }
 
 /**
