@@ -110,7 +110,7 @@ function createRecall(deps: DeciderDeps): () => Promise<void> {
 }
 
 function isAgain({ trigger }: DueDelivery): boolean {
-  return trigger === 'facts' || trigger === 'tick' || trigger === 'hold';
+  return ['facts', 'tick', 'hold', 'arming'].includes(trigger);
 }
 
 /** Decides a batch. A delivery that cannot be decided is put aside for a while, with its error. */

@@ -187,7 +187,7 @@ export async function putOff(
 export async function reconsiderAll(tx: Tx, at: number): Promise<void> {
   await tx
     .updateTable('evaluation')
-    .set({ due_at: at })
+    .set({ due_at: at, due_why: 'arming' })
     .where('order_delivery_id', 'in', (eb) =>
       eb.selectFrom('delivery').select('order_delivery_id').where('status', '=', 'pending'),
     )

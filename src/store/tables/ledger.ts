@@ -156,7 +156,7 @@ interface EvaluationTable {
   seen_seq: Generated<number>;
 }
 
-export type DueWhy = 'facts' | 'hold' | 'tick' | 'manual';
+export type DueWhy = 'facts' | 'hold' | 'tick' | 'manual' | 'arming';
 
 interface HoldTable {
   order_delivery_id: number;

@@ -114,6 +114,15 @@ describe('arming a reject rule', () => {
 });
 
 describe('an armed reject rule', () => {
+  it('is told as the cause of what is decided anew when it is armed, or disarmed', async () => {
+    const court = await createCourt();
+    await court.waiting();
+    expect(await court.latest()).toMatchObject({ outcome: 'reject', trigger: 'arming' });
+    await court.operations.disarm('reject-unlucky', WHO);
+    await court.decide();
+    expect(await court.latest()).toMatchObject({ outcome: 'nothing', trigger: 'arming' });
+  });
+
   it('is armed also in the journal of what somebody did in the service', async () => {
     const court = await createCourt();
     await court.waiting();
