@@ -42,7 +42,7 @@ import { createSync } from './sync.ts';
 import { announce, type ServiceManager, serviceManager, tellOpening } from './systemd/manager.ts';
 import { createWatchdog } from './systemd/watchdog.ts';
 import { tellFailing } from './watch/failing.ts';
-import { createHealth, type HealthDeps } from './watch/health.ts';
+import { createHealth, type HealthDeps, LEASE } from './watch/health.ts';
 import { createStoreCare } from './watch/keeper.ts';
 import { createPulse, type Pulse } from './watch/pulse.ts';
 
@@ -86,7 +86,7 @@ function leaseKeeper(
   clock: Clock,
 ): Worker {
   return {
-    name: 'lease',
+    name: LEASE,
     async run(signal) {
       const either = AbortSignal.any([signal, damaged]);
       while (!signal.aborted) {
@@ -189,7 +189,7 @@ function createWorkers(
     { random, log: log.child({ room: 'console' }), groups, onListening },
     { ...config.local, dataDir: config.dataDir },
   );
-  const lease = leaseKeeper(parts.lease, store, config.store.lockLease, pulse.clockOf('lease'));
+  const lease = leaseKeeper(parts.lease, store, config.store.lockLease, pulse.clockOf(LEASE));
   return {
     workers: [
       ...[lease, space, keeper, ...outbox.workers, ...decisions.workers],

@@ -10,6 +10,12 @@ import { configuredStops } from './brakes.ts';
 import { freshnessOf, readStatus, type Status } from './status.ts';
 
 export interface Installation extends Status {
+  /**
+   * For how long a daemon that runs has not been able to write into the database, at least: its
+   * disk has become read-only, another program holds the database, or it was suspended. Null: it
+   * writes, or does not run.
+   */
+  readonly silentMs: number | null;
   /** Why nothing is sent at all; null: it is. */
   readonly sendingPaused: string | null;
   /** Kinds of push that the configuration stops; `all`: everything. */
@@ -36,8 +42,10 @@ export async function readInstallation(db: Db, config: Config, now: number): Pro
   // The lock tells of a kill at once; the lease only once it has run out.
   const isLocked = isFolderLocked(lockFile(config.dataDir));
   const backupAt = newestBackupAt(config);
+  const silentMs = now - (status.daemon.leaseEndsAt ?? now);
   return {
     ...status,
+    silentMs: isLocked === true && silentMs > 0 ? silentMs : null,
     daemon: { ...status.daemon, running: isLocked ?? status.daemon.running },
     sendingPaused: pauseReason(config.dataDir) ?? null,
     configuredStops: configuredStops(config),

@@ -39,7 +39,12 @@ export const WORKER_FAILING = { kind: 'worker_failing', entity: 'worker' } as co
 
 export interface Status {
   /** Whether a daemon holds the lease now: what the database knows. */
-  readonly daemon: { readonly running: boolean; readonly holder: string | null };
+  readonly daemon: {
+    readonly running: boolean;
+    readonly holder: string | null;
+    /** Epoch milliseconds; a daemon that can write puts it off again and again. */
+    readonly leaseEndsAt: number | null;
+  };
   readonly schema: number;
   readonly streams: readonly StreamStatus[];
   readonly deliveries: Readonly<Record<string, number>>;
@@ -193,7 +198,11 @@ export async function readStatus(db: Db, now: number, freshnessMs: FreshnessMs):
   const incidents = await openIncidentsByKind(db);
   const lastAt: number | null = events.last_at;
   return {
-    daemon: { running: (lease?.expires_at ?? 0) > now, holder: lease?.holder ?? null },
+    daemon: {
+      running: (lease?.expires_at ?? 0) > now,
+      holder: lease?.holder ?? null,
+      leaseEndsAt: lease?.expires_at ?? null,
+    },
     schema: schema?.version ?? 0,
     streams: await streamStatuses(db, now, freshnessMs),
     ...(await countDeliveries(db)),

@@ -46,6 +46,11 @@ function streamFindings(found: Installation, config: Config): Finding[] {
     });
 }
 
+/** What a daemon does that cannot write. */
+export function silenceOf({ silentMs }: Pick<Installation, 'silentMs'>): string {
+  return `has written nothing for more than ${formatDuration(silentMs ?? 0)}`;
+}
+
 export function verdictOf(found: Installation, config: Config): Verdict {
   const { sendFloor } = config.store.space;
   const { outbox, relay, backupAgeMs, freeBytes, logBytes } = found;
@@ -56,6 +61,7 @@ export function verdictOf(found: Installation, config: Config): Verdict {
   const full = `full: ${resting.join(', ')} rest`;
   const findings: Finding[] = [
     ...critical(!found.daemon.running, 'the daemon does not run'),
+    ...critical(found.silentMs !== null, `the daemon ${silenceOf(found)}`),
     ...found.failingWorkers.map(({ worker, since, error }): Finding => {
       const text = `${worker} fails since ${new Date(since).toISOString()}: ${error}`;
       return { grade: 'critical', text: text.split('\n').join(' ') };

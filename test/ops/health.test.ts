@@ -1,16 +1,21 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { sql } from 'kysely';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import type { Config } from '../../src/config/schema.ts';
+import { checkDatabase } from '../../src/daemon/doctor/database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { Secret } from '../../src/lib/secret.ts';
 import { headline } from '../../src/ops/headline.ts';
+import { readInstallation } from '../../src/ops/installation.ts';
 import { DATABASE_MEASURES, LIVE_MEASURES } from '../../src/ops/metrics/table.ts';
 import { freshnessOf } from '../../src/ops/status.ts';
+import { verdictOf } from '../../src/ops/verdict.ts';
 import { databaseMadeAt } from '../../src/store/backup/inspect.ts';
+import { openReadOnlyStore } from '../../src/store/store.ts';
 import {
   type ConfigParts,
   type RunningDaemon,
@@ -112,6 +117,38 @@ describe('health', () => {
     const found = await samples();
     expect(found.get('selvedge_disk_stopped{activity="receive"}')).toBe(1);
     expect(found.get('selvedge_disk_stopped{activity="send"}')).toBe(0);
+  });
+
+  it('is not ready while the database cannot be written, and tells people', async () => {
+    const clock = systemClock();
+    const { url, config } = await startWatched(
+      {},
+      [{ path: 'store.busyTimeout', value: '100ms' }],
+      // Whoever sleeps for long is up again at once.
+      { ...clock, sleep: (ms, signal) => clock.sleep(Math.min(ms, 100), signal) },
+    );
+    await until('ready', async () => ((await fetch(`${url}/readyz`)).ok ? true : undefined));
+    const path = join(config.dataDir, 'mirror.db');
+    const other = new Database(path);
+    onTestFinished(() => void other.close());
+    other.exec('begin immediate');
+    const why = await until('unready', async () => {
+      const answer = await fetch(`${url}/readyz`);
+      return answer.ok ? undefined : await answer.text();
+    });
+    expect(why).toContain('"the database cannot be written: database is locked"');
+    const store = await openReadOnlyStore({ path, busyTimeoutMs: 100 });
+    onTestFinished(() => store.close());
+    const now = Date.now() + 60_000;
+    const found = await readInstallation(store.db, config, now);
+    expect(found.daemon.running).toBe(true);
+    expect(found.silentMs).toBeGreaterThan(0);
+    expect(verdictOf(found, config).findings).toContainEqual(
+      expect.stringMatching(/^the daemon has written nothing for more than /),
+    );
+    expect(await checkDatabase(config, now)).toContainEqual(
+      expect.objectContaining({ check: 'daemon', grade: 'failed' }),
+    );
   });
 
   it('stays ready while a worker waits that receives no events', async () => {

@@ -39,7 +39,7 @@ it('grades what is not fine, and puts the gravest first', async () => {
     const { grade, findings } = verdictOf({ ...found, ...more }, config);
     return [grade, ...findings];
   };
-  expect(told({ daemon: { running: false, holder: null } })).toEqual([
+  expect(told({ daemon: { running: false, holder: null, leaseEndsAt: null } })).toEqual([
     ...['critical', 'the daemon does not run'],
   ]);
   expect(told({ relay: RELAY })).toEqual(['critical', 'no event comes while orders change']);

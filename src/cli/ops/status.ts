@@ -6,7 +6,7 @@ import { toError } from '../../lib/errors.ts';
 import { formatDuration, formatSize } from '../../lib/units.ts';
 import { type Installation, readInstallation } from '../../ops/installation.ts';
 import type { Status, StreamStatus } from '../../ops/status.ts';
-import { verdictOf } from '../../ops/verdict.ts';
+import { silenceOf, verdictOf } from '../../ops/verdict.ts';
 import { restingWith } from '../../store/space.ts';
 import { type CliContext, examples } from '../command.ts';
 import type { Output } from '../output.ts';
@@ -53,7 +53,9 @@ function relayLine({ relay }: Status): string {
 
 function printStatus(output: Output, status: Installation, { store }: Config): void {
   const { daemon, events } = status;
-  output.line(`daemon      ${daemon.running ? `running (${daemon.holder})` : 'not running'}`);
+  const silence = status.silentMs === null ? '' : `, but ${silenceOf(status)}: its log says why`;
+  const running = `running (${daemon.holder})${silence}`;
+  output.line(`daemon      ${daemon.running ? running : 'not running'}`);
   for (const { worker, since, error } of status.failingWorkers) {
     output.line(`worker      ${worker} FAILS since ${new Date(since).toISOString()}: ${error}`);
   }

@@ -3,11 +3,16 @@ import { sql } from 'kysely';
 import type { Config } from '../../config/schema.ts';
 import { formatDuration } from '../../lib/units.ts';
 import { type Installation, readInstallation } from '../../ops/installation.ts';
+import { silenceOf } from '../../ops/verdict.ts';
 import { isFolderLocked, lockFile } from '../../store/lock.ts';
 import { openReadOnlyStore, type SqliteStore, storeOptions } from '../../store/store.ts';
 import { bad, type Finding, fine, odd, skipped } from './finding.ts';
 
-function checkDaemon({ dataDir }: Config): Finding {
+function checkDaemon({ dataDir }: Config, found: Installation): Finding {
+  if (found.silentMs !== null) {
+    const advice = 'its log says why: a disk that cannot be written, a program that holds it';
+    return bad('daemon', `runs, but ${silenceOf(found)}`, advice);
+  }
   const isRunning = isFolderLocked(lockFile(dataDir));
   if (isRunning === true) return fine('daemon', 'runs');
   if (isRunning === undefined) {
@@ -49,8 +54,7 @@ function checkStops({ outboxStops, decisionsStop }: Installation): Finding[] {
   return stops.length > 0 ? stops : [fine('stops', 'nobody has stopped anything')];
 }
 
-async function checkFreshness(store: SqliteStore, config: Config, now: number): Promise<Finding[]> {
-  const found = await readInstallation(store.db, config, now);
+function checkFreshness(found: Installation): Finding[] {
   const { streams, events, relay, openIncidents } = found;
   const age = events.lastAgeMs;
   const last = age === null ? 'none yet' : `${formatDuration(Math.max(0, age))} ago`;
@@ -68,10 +72,11 @@ async function checkFreshness(store: SqliteStore, config: Config, now: number): 
 }
 
 export async function checkDatabase(config: Config, now: number): Promise<readonly Finding[]> {
-  const daemon = checkDaemon(config);
   const store = await openReadOnlyStore(storeOptions(config));
   try {
-    return [daemon, await checkIntegrity(store), ...(await checkFreshness(store, config, now))];
+    const found = await readInstallation(store.db, config, now);
+    const daemon = checkDaemon(config, found);
+    return [daemon, await checkIntegrity(store), ...checkFreshness(found)];
   } finally {
     await store.close();
   }

@@ -79,6 +79,17 @@ function liveReadings(deps: HealthDeps, backup: LiveReadings['backup']): LiveRea
   };
 }
 
+/** The worker that says again and again, in the database, that this daemon runs. */
+export const LEASE = 'lease';
+
+/** In a row: another program may hold the database for a moment. */
+const LEASE_FAILURES_MIN = 2;
+
+function cannotWrite({ name, failures, lastError }: WorkerHealth): string[] {
+  if (name !== LEASE || failures < LEASE_FAILURES_MIN) return [];
+  return [`the database cannot be written: ${lastError}`];
+}
+
 export function createHealth(config: Config, deps: HealthDeps): Health {
   const { store, clock, space } = deps;
   const freshness = freshnessOf(config);
@@ -107,6 +118,7 @@ export function createHealth(config: Config, deps: HealthDeps): Health {
     // Another worker that fails keeps no event away: its restarts are counted, for an alert.
     unready: () => [
       ...(deps.isOpen() ? [] : ['the listeners do not accept']),
+      ...deps.workers().flatMap(cannotWrite),
       ...(space.allows('receive') ? [] : ['the disk is nearly full']),
     ],
   };
