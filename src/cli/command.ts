@@ -1,4 +1,5 @@
 /** What every command gets, and the options that several of them share. */
+import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import { findConfigFile } from '../config/find.ts';
 import { type LoadedConfig, requireConfig } from '../config/load.ts';
@@ -43,4 +44,13 @@ export function examples(lines: readonly (readonly [typed: string, what: string]
   const width = Math.max(...lines.map(([typed]) => typed.length));
   const shown = lines.map(([typed, what]) => `  selvedge ${typed.padEnd(width)}  # ${what}`);
   return `\nExamples:\n${shown.join('\n')}\n`;
+}
+
+/** Who typed it, for the audit. In a container a user may have a number only. */
+export function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `user ${process.getuid?.()}`;
+  }
 }

@@ -1,6 +1,5 @@
 /** How a command asks the running daemon, which alone may write the database while it runs. */
 import { readFileSync } from 'node:fs';
-import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import { request } from 'undici';
 import { z } from 'zod';
@@ -11,7 +10,7 @@ import { systemClock } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError, StoreError, toError, UsageError } from '../lib/errors.ts';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
 import type { Asker } from '../store/audit.ts';
-import { type CliContext, configOf } from './command.ts';
+import { type CliContext, configOf, userName } from './command.ts';
 
 const localSchema = z.object({ url: z.string(), token: z.string() });
 const refusal = z.object({ code: z.string(), message: z.string(), hint: z.string().optional() });
@@ -78,7 +77,7 @@ export function askRunningDaemon<T>(
   call: DaemonCall<T>,
 ): Promise<T> {
   const { config } = configOf(command, context);
-  const body = { ...call.body, actor: userInfo().username };
+  const body = { ...call.body, actor: userName() };
   return askDaemon(config.dataDir, { ...call, body });
 }
 
@@ -96,7 +95,7 @@ export async function throughDaemon<T>(
   { reason, alone, ...call }: Change<T>,
 ): Promise<T> {
   const { config } = configOf(command, context);
-  const asker = { actor: userInfo().username, reason };
+  const asker = { actor: userName(), reason };
   const deps = { clock: systemClock(), random: systemRandom(), scrubber: context.scrubber };
   try {
     return await workAlone(config, deps, (parts) => alone(parts, asker));

@@ -1,10 +1,9 @@
 /** `selvedge backup restore`: puts a backup in the place of the database. */
-import { userInfo } from 'node:os';
 import { Command } from 'commander';
 import { systemClock } from '../../lib/clock.ts';
 import { restoreBackup } from '../../store/backup/restore.ts';
 import { exchangeFile } from '../../store/exchange/exchange.ts';
-import { type CliContext, configOf, examples } from '../command.ts';
+import { type CliContext, configOf, examples, userName } from '../command.ts';
 import { chosenBackup } from './verify.ts';
 
 interface Options {
@@ -38,7 +37,7 @@ export function backupRestore(context: CliContext): Command {
           exchangeFile: exchangeFile(config),
           busyTimeoutMs: config.store.busyTimeout,
           withExchange: options.withExchange === true,
-          actor: userInfo().username,
+          actor: userName(),
         },
         systemClock(),
       );

@@ -1,9 +1,8 @@
 /** `selvedge pause` and `selvedge resume`: the brake for everything that is sent. */
-import { userInfo } from 'node:os';
 import { Command } from 'commander';
 import { systemClock } from '../../lib/clock.ts';
 import { pausePushes, pauseReason, resumePushes } from '../../store/care/pause.ts';
-import { type CliContext, configOf, examples } from '../command.ts';
+import { type CliContext, configOf, examples, userName } from '../command.ts';
 
 export function pause(context: CliContext): Command {
   return new Command('pause')
@@ -19,7 +18,7 @@ export function pause(context: CliContext): Command {
     .action((words: readonly string[], _options: object, command: Command) => {
       const { dataDir } = configOf(command, context).config;
       const at = new Date(systemClock().now()).toISOString();
-      pausePushes(dataDir, `${words.join(' ')} (${userInfo().username}, ${at})`);
+      pausePushes(dataDir, `${words.join(' ')} (${userName()}, ${at})`);
       context.output.line('paused: nothing is sent; "selvedge resume" ends it');
     });
 }
