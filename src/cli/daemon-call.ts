@@ -1,9 +1,9 @@
 /** How a command asks the running daemon, which alone may write the database while it runs. */
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import { request } from 'undici';
 import { z } from 'zod';
 import { localFile } from '../console/api.ts';
+import { askHere } from '../console/ask.ts';
 import { type Alone, workAlone } from '../daemon/commands/alone.ts';
 import { systemRandom } from '../lib/chance.ts';
 import { systemClock } from '../lib/clock.ts';
@@ -56,13 +56,13 @@ function brokenOff(cause: unknown): never {
  */
 async function askDaemon<T>(dataDir: string, call: DaemonCall<T>): Promise<T> {
   const { url, token } = readLocal(dataDir);
-  const answer = await request(`${url}${call.path}`, {
+  const answer = await askHere(`${url}${call.path}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
     body: JSON.stringify(call.body),
     headersTimeout: ANSWER_MS,
   }).catch(brokenOff);
-  const body = await answer.body.text().then(tryParseJson, brokenOff);
+  const body = tryParseJson(answer.text);
   if (answer.statusCode === 200) return call.answer.parse(body);
   const { code, message, hint } = refusal.parse(body);
   // It cannot be so, whatever the state of things: the command line is wrong.

@@ -1,8 +1,8 @@
 /** What can be reached: our own listeners, and the service, asked as the daemon asks it. */
 import { connect } from 'node:tls';
-import { request } from 'undici';
 import type { RawCall } from '../../client/raw-call.ts';
 import type { Config } from '../../config/schema.ts';
+import { askHere } from '../../console/ask.ts';
 import { toError } from '../../lib/errors.ts';
 import { formatDuration } from '../../lib/units.ts';
 import type { Answered } from '../commands/call.ts';
@@ -15,12 +15,6 @@ const CONNECT_MS = 5_000;
 const OFFSET_MS_MAX = 30_000;
 const CERTIFICATE_MS_MIN = 21 * 86_400_000;
 
-async function statusOf(url: string): Promise<number> {
-  const { statusCode, body } = await request(url, { headersTimeout: CONNECT_MS });
-  await body.dump();
-  return statusCode;
-}
-
 /** Any answer will do: a GET is no event. */
 export async function checkListeners({ listener, local }: Config): Promise<readonly Finding[]> {
   const found: Finding[] = [];
@@ -31,7 +25,8 @@ export async function checkListeners({ listener, local }: Config): Promise<reado
       continue;
     }
     try {
-      const status = await statusOf(`http://${at}/readyz`);
+      const url = `http://${at}/readyz`;
+      const { statusCode: status } = await askHere(url, { headersTimeout: CONNECT_MS });
       const isReady = name === 'listener' || status === 200;
       found.push(
         isReady
