@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { HttpRequest } from '../../src/client/http/request.ts';
 import { createRelayApi } from '../../src/client/relay-api.ts';
+import { checkCertificate } from '../../src/daemon/doctor/network.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { Secret } from '../../src/lib/secret.ts';
 import { CERTIFICATE, KEY } from '../fixtures/certificate.ts';
@@ -37,7 +38,7 @@ describe('transport over TLS', () => {
     await using transport = impatient();
     const error = await rejection(transport.request(post('localhost')));
     expect(error).toMatchObject({ name: 'RetryLaterError', code: 'transport.not_sent' });
-    expect(error).toMatchObject({ hint: expect.stringContaining('CA file') });
+    expect(error).toMatchObject({ hint: expect.stringContaining('service.caFile') });
   });
 
   it('sends nothing there either where the environment tells Node to check nothing', async () => {
@@ -57,6 +58,13 @@ describe('transport over TLS', () => {
     expect((await transport.request(post('localhost'))).json).toEqual({ path: '/x' });
     const error = await rejection(transport.request(post('127.0.0.2')));
     expect(error).toMatchObject({ code: 'transport.not_sent' });
+  });
+
+  it('is told by doctor to have a certificate that has ended', async () => {
+    const later = Date.UTC(2999, 0);
+    expect(await checkCertificate(`https://localhost:${port}`, later)).toMatchObject([
+      { grade: 'failed', text: expect.stringMatching(/^of localhost:\d+ ended \d+d.* ago$/) },
+    ]);
   });
 
   it('keeps connections, those of writes apart from those of reads', async () => {

@@ -55,19 +55,31 @@ function nameOf(asked: Asked): string {
   return `${asked.method} ${new URL(asked.url).pathname}`;
 }
 
+const UNTRUSTED =
+  'nobody vouches for the certificate: service.caFile names the file of its authority';
+
+const NO_WAY =
+  'no connection comes about: a firewall, or a network that is left through a proxy only';
+
 const CONNECT_HINTS: Readonly<Record<string, string>> = {
   ENOTFOUND: 'the host name is unknown: check the base URL and the name server',
   EAI_AGAIN: 'the name server does not answer',
   ECONNREFUSED: 'nothing listens there: check the base URL, or the service is down',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate is not trusted: name its CA file in the config',
-  SELF_SIGNED_CERT_IN_CHAIN: 'the certificate is not trusted: name its CA file in the config',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the certificate chain is incomplete or its CA unknown',
+  UND_ERR_CONNECT_TIMEOUT: NO_WAY,
+  ENETUNREACH: NO_WAY,
+  EHOSTUNREACH: NO_WAY,
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNTRUSTED,
+  SELF_SIGNED_CERT_IN_CHAIN: UNTRUSTED,
+  UNABLE_TO_GET_ISSUER_CERT: UNTRUSTED,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNTRUSTED,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNTRUSTED,
   CERT_HAS_EXPIRED: 'the certificate of the service has expired',
   ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate belongs to another host name',
 };
 
 function connectHint(failure: ExchangeFailure): string | undefined {
   const cause = failure.cause;
+  if (failure.kind === 'connect_timeout') return NO_WAY;
   if (!(cause instanceof Error) || !('code' in cause)) return undefined;
   return CONNECT_HINTS[String(cause.code)];
 }

@@ -61,7 +61,11 @@ export async function checkCertificate(baseUrl: string, now: number): Promise<Fi
   if (url.protocol !== 'https:') return [skipped('certificate', `${url.host} is this machine`)];
   const end = await expiryOf(url);
   if (end === undefined) return [odd('certificate', 'has no end', 'ask the service')];
-  const text = `of ${url.host} ends in ${formatDuration(Math.max(0, end - now))}`;
+  if (end < now) {
+    const text = `of ${url.host} ended ${formatDuration(now - end)} ago`;
+    return [bad('certificate', text, 'the service must renew it; is the time here right?')];
+  }
+  const text = `of ${url.host} ends in ${formatDuration(end - now)}`;
   if (end - now > CERTIFICATE_MS_MIN) return [fine('certificate', text)];
   return [odd('certificate', text, 'the service must renew it')];
 }
