@@ -146,7 +146,8 @@ export function loadConfig(options: LoadOptions): LoadResult {
   // Compiling checks for one single use would take longer than the checks.
   const parsed = schema.safeParse(plainValue(tree), { jitless: true });
   if (parsed.success && problems.length === 0) {
-    return { config: parsed.data, warnings: warningsOf(tree, hasCredentials(options)) };
+    const config = parsed.data;
+    return { config, warnings: warningsOf(tree, config, hasCredentials(options)) };
   }
   const issues = written.isLost ? [] : (parsed.error?.issues ?? []);
   const found = issues.flatMap((issue) => problemsOf(written, issue));

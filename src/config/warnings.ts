@@ -1,6 +1,9 @@
 /** Settings that are accepted, but that an operator should hear about. */
+import { readdirSync } from 'node:fs';
+import { isJsonObject } from '../lib/json.ts';
 import { parseDuration } from '../lib/units.ts';
 import type { ConfigProblem } from './problems.ts';
+import type { Config } from './schema.ts';
 import { parseReference, type SecretReference } from './source/secrets.ts';
 import { nearestTree, type Path, plainValue, showPath, type Tree } from './source/tree.ts';
 
@@ -83,13 +86,31 @@ function onePortForBoth(tree: Tree): ConfigProblem[] {
   return [{ at, path: `${path}.port`, value: undefined, message, hint }];
 }
 
+function rulesUnreadable(tree: Tree, directory: string): ConfigProblem[] {
+  try {
+    readdirSync(directory);
+    return [];
+  } catch (thrown) {
+    const code = isJsonObject(thrown) ? String(thrown.code) : String(thrown);
+    const { tree: written } = nearestTree(tree, ['rules', 'directory']);
+    const message = `cannot be read (${code}): a daemon that starts now only observes`;
+    const hint = 'put the rules there for this user to read (docs/rules.md), or correct the path';
+    return [{ at: written.at, path: 'rules.directory', value: directory, message, hint }];
+  }
+}
+
 /** The warnings of a configuration that is right; `hasCredentials`: whether they can be read. */
-export function warningsOf(tree: Tree, hasCredentials: boolean): ConfigProblem[] {
+export function warningsOf(
+  tree: Tree,
+  { rules }: Pick<Config, 'rules'>,
+  hasCredentials: boolean,
+): ConfigProblem[] {
   return [
     ...secretsOfKind(tree, [], IN_ENVIRONMENT),
     ...(hasCredentials ? [] : secretsOfKind(tree, [], OUT_OF_SIGHT)),
     ...listenerWithoutSecret(tree),
     ...deskBeforeProof(tree),
     ...onePortForBoth(tree),
+    ...rulesUnreadable(tree, rules.directory),
   ];
 }

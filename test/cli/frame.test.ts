@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { configOf } from '../../src/cli/command.ts';
@@ -214,6 +214,17 @@ describe('config check', () => {
         '    hint: for example format: auto\n',
     );
     expect(stderr).toBe('2 to correct\n');
+  });
+
+  it('names a folder of rules that is not there, as a start would', async () => {
+    const file = writeConfig(`${MINIMAL}rules: { directory: rulez }\n`);
+    const { code, stdout } = await selvedge(['config', 'check', '-c', file], ENV);
+    expect(code).toBe(0);
+    expect(stdout).toContain(
+      `warning: ${file}:6:21: rules.directory cannot be read (ENOENT): ` +
+        'a daemon that starts now only observes (found: ' +
+        `${join(dirname(file), 'rulez')})\n    hint: put the rules there`,
+    );
   });
 
   it('gives the same to programs', async () => {

@@ -1,5 +1,5 @@
 /** Configuration files in a folder of their own, for the tests of this room. */
-import { chmodSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type LoadedConfig, type LoadOptions, loadConfig } from '../../src/config/load.ts';
 import type { ConfigProblem } from '../../src/config/problems.ts';
@@ -19,7 +19,9 @@ export const ENV = { API_KEY: 'canary-api-key-7f3a' };
 export const HOOK_SECRET = `whsec_${Buffer.from('canary-hook-canary-hook-').toString('base64')}`;
 
 export function writeConfig(text: string): string {
-  const file = join(temporaryFolder(), 'selvedge.yaml');
+  const folder = temporaryFolder();
+  mkdirSync(join(folder, 'rules'));
+  const file = join(folder, 'selvedge.yaml');
   writeFileSync(file, text);
   return file;
 }
