@@ -58,7 +58,7 @@ export function verdictOf(found: Installation, config: Config): Verdict {
   const dead = outbox.dead ?? 0;
   const resting = restingWith(freeBytes, config.store);
   const isFull = freeBytes < sendFloor;
-  const full = `full: ${resting.join(', ')} rest`;
+  const full = `full: ${resting}`;
   const findings: Finding[] = [
     ...critical(!found.daemon.running, 'the daemon does not run'),
     ...critical(found.silentMs !== null, `the daemon ${silenceOf(found)}`),
@@ -68,7 +68,7 @@ export function verdictOf(found: Installation, config: Config): Verdict {
     }),
     ...critical(isFull, `the disk is ${full}`),
     ...critical(relay?.state === 'silent', 'no event comes while orders change'),
-    ...warning(!isFull && resting.length > 0, `the disk is nearly ${full}`),
+    ...warning(!isFull && resting !== undefined, `the disk is nearly ${full}`),
     ...warning(
       logBytes > LOG_BYTES_MAX,
       `the log of the database has ${formatSize(logBytes)}: "selvedge doctor" names who reads`,

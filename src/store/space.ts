@@ -59,17 +59,32 @@ export async function freeBytesAt(folder: string): Promise<number> {
   return bavail * bsize;
 }
 
-/** What rests on a disk with this much free, in the words of whoever is told. */
+/**
+ * What rests on a disk with this much free, in the words of whoever is told; undefined: nothing.
+ * Between a floor and its margin only the daemon knows whether it had stopped.
+ */
 export function restingWith(
   freeBytes: number,
   { space }: Pick<Config['store'], 'space'>,
-): string[] {
+): string | undefined {
   const floors = {
     pulls: space.pullFloor,
     'events and hand-ins': space.receiveFloor,
     pushes: space.sendFloor,
   };
-  return Object.entries(floors).flatMap(([name, floor]) => (freeBytes < floor ? [name] : []));
+  const stopped: string[] = [];
+  const goingOn = new Map<number, string[]>();
+  for (const [name, floor] of Object.entries(floors)) {
+    const goesOnAt = floor + space.margin;
+    if (freeBytes < floor) stopped.push(name);
+    else if (freeBytes < goesOnAt) goingOn.set(goesOnAt, [...(goingOn.get(goesOnAt) ?? []), name]);
+  }
+  const parts = [...goingOn].map(
+    ([bytes, names]) =>
+      `${names.join(', ')}, once stopped, rest until ${formatSize(bytes)} are free`,
+  );
+  if (stopped.length > 0) parts.unshift(`${stopped.join(', ')} rest`);
+  return parts.length === 0 ? undefined : parts.join('; ');
 }
 
 const FREE_SPACE =

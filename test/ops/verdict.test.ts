@@ -73,3 +73,21 @@ it('grades what is not fine, and puts the gravest first', async () => {
     '1 rows in quarantine',
   ]);
 });
+
+it('tells between a floor and its margin that what has stopped still rests', async () => {
+  const { found, config } = await wellInstalled();
+  const { pullFloor, sendFloor, margin } = config.store.space;
+  const told = (freeBytes: number) => verdictOf({ ...found, freeBytes }, config).findings;
+  const until = (name: string, size: string) =>
+    `${name}, once stopped, rest until ${size} MiB are free`;
+  expect(told(pullFloor + margin)).toEqual([]);
+  for (const freeBytes of [pullFloor, pullFloor + margin - 1]) {
+    expect(told(freeBytes)).toEqual([
+      `the disk is nearly full: ${until('pulls, events and hand-ins', '288.0')}`,
+    ]);
+  }
+  expect(told(pullFloor - 1)).toEqual(['the disk is nearly full: pulls, events and hand-ins rest']);
+  expect(told(sendFloor)).toEqual([
+    `the disk is nearly full: pulls, events and hand-ins rest; ${until('pushes', '96.0')}`,
+  ]);
+});

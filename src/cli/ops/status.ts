@@ -88,7 +88,7 @@ function printStatus(output: Output, status: Installation, { store }: Config): v
   output.line(`incidents   ${openIncidents} open${kinds}`);
   output.line(`backup      ${status.backupAgeMs === null ? 'none' : ago(status.backupAgeMs)}`);
   const resting = restingWith(status.freeBytes, store);
-  const rest = resting.length === 0 ? '' : `: ${resting.join(', ')} rest`;
+  const rest = resting === undefined ? '' : `: ${resting}`;
   output.line(`disk        ${formatSize(status.freeBytes)} free${rest}`);
   output.line();
   output.table(

@@ -51,12 +51,12 @@ export function checkFolder({ dataDir }: Config): Finding[] {
 
 export async function checkDisk({ dataDir, store }: Config): Promise<Finding[]> {
   const free = await freeBytesAt(dataDir);
-  const { pullFloor, receiveFloor } = store.space;
-  const text = `${formatSize(free)} free`;
+  const { pullFloor, receiveFloor, sendFloor } = store.space;
+  const highest = Math.max(pullFloor, receiveFloor, sendFloor);
   const resting = restingWith(free, store);
-  if (resting.length > 0) return [bad('disk', `${text}: ${resting.join(', ')} rest`, 'free space')];
-  const isShort = free < 4 * Math.max(pullFloor, receiveFloor);
-  if (isShort) return [odd('disk', text, 'free space before it gets short')];
+  const text = `${formatSize(free)} free${resting === undefined ? '' : `: ${resting}`}`;
+  if (free < highest) return [bad('disk', text, 'free space')];
+  if (free < 4 * highest) return [odd('disk', text, 'free space before it gets short')];
   return [fine('disk', text)];
 }
 
