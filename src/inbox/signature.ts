@@ -16,23 +16,17 @@ import {
   verify as verifyEd25519,
 } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { ConfigError } from '../lib/errors.ts';
 import type { Secret } from '../lib/secret.ts';
 
 /** How far the time stamp of an attempt may be from our clock, in both directions. */
 export const TOLERANCE_MS = 300_000;
 const SIGNATURES_MAX = 16;
 const SIGNATURE_CHARS_MAX = 512;
-/** Relays make keys of 24 bytes or more (18 in their examples); 16 is what cannot be guessed. */
-const KEY_BYTES_MIN = 16;
-const KEY_BYTES_MAX = 75;
-const ED25519_KEY_BYTES = 32;
 
 const FAMILIES = ['svix', 'webhook'] as const;
 const EVENT_ID = /^[A-Za-z0-9_-]{1,128}$/;
 const TIMESTAMP = /^\d{10,11}$/;
 const SIGNATURE = /^(v[0-9a-z]{1,7}),([A-Za-z0-9+/]+={0,2})$/;
-const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 /** One key that the operator trusts: `whsec_…` (HMAC-SHA256) or `whpk_…` (Ed25519, public). */
 export interface SigningSecret {
@@ -127,25 +121,11 @@ function ed25519Key(name: string, notAfter: number, key: KeyObject): Key {
   };
 }
 
+/** The form of a secret is checked where the configuration is read. */
 function prepareKey({ name, secret, notAfter = Number.POSITIVE_INFINITY }: SigningSecret): Key {
-  const unusable = (why: string): ConfigError =>
-    new ConfigError('inbox.secret', `webhook secret "${name}" ${why}`, {
-      hint: 'copy it from the portal again: "whsec_" or "whpk_" followed by base64',
-    });
   const text = secret.reveal();
-  const asymmetric = text.startsWith('whpk_');
-  const encoded = text.replace(/^(?:whsec_|whpk_)/, '');
-  if (!BASE64.test(encoded)) throw unusable('is not base64');
-  const bytes = Buffer.from(encoded, 'base64');
-  if (!asymmetric) {
-    if (bytes.length < KEY_BYTES_MIN || bytes.length > KEY_BYTES_MAX) {
-      throw unusable(`has ${bytes.length} bytes instead of ${KEY_BYTES_MIN} to ${KEY_BYTES_MAX}`);
-    }
-    return hmacKey(name, notAfter, bytes);
-  }
-  if (bytes.length !== ED25519_KEY_BYTES) {
-    throw unusable(`has ${bytes.length} bytes instead of ${ED25519_KEY_BYTES}`);
-  }
+  const bytes = Buffer.from(text.replace(/^(?:whsec_|whpk_)/, ''), 'base64');
+  if (!text.startsWith('whpk_')) return hmacKey(name, notAfter, bytes);
   const jwk = { kty: 'OKP', crv: 'Ed25519', x: bytes.toString('base64url') };
   return ed25519Key(name, notAfter, createPublicKey({ key: jwk, format: 'jwk' }));
 }
@@ -179,7 +159,7 @@ function readHeaders(headers: IncomingHttpHeaders): SignedHeaders | undefined {
   return { eventId, timestamp, signatures };
 }
 
-/** Throws a ConfigError for a secret that cannot be one. The first of the list is preferred. */
+/** The first of the list is preferred. */
 export function createVerifier(
   secrets: readonly SigningSecret[],
   toleranceMs: number = TOLERANCE_MS,

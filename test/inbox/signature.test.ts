@@ -156,16 +156,6 @@ describe('several secrets', () => {
     const confused = { ...headers, 'svix-signature': v1a.replace('v1a', 'v1') };
     expect(mixed.verify(confused, body, NOW)).toMatchObject({ reason: 'forged' });
   });
-
-  it.each([
-    ['whsec_%%%', /is not base64/],
-    [`whsec_${Buffer.alloc(8).toString('base64')}`, /has 8 bytes instead of 16 to 75/],
-    [`whsec_${Buffer.alloc(76).toString('base64')}`, /has 76 bytes instead of 16 to 75/],
-    [`whpk_${Buffer.alloc(31).toString('base64')}`, /has 31 bytes instead of 32/],
-  ])('refuse a secret that is none, without printing it', (value, message) => {
-    expect(() => createVerifier([secret('portal', value)])).toThrow(message);
-    expect(() => createVerifier([secret('portal', value)])).not.toThrow(value);
-  });
 });
 
 const anyBody = fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes));
