@@ -18,7 +18,7 @@ export interface WorkerHealth {
   readonly name: string;
   readonly state: 'running' | 'waiting' | 'stopped';
   readonly restarts: number;
-  /** In a row; none once it has run well for a while. */
+  /** In a row, until it has run well for a while; or those of a day, each after such a while. */
   readonly failures: number;
   readonly lastError: string | undefined;
   /** Milliseconds since it was last started. */
@@ -35,6 +35,8 @@ const RESTART_MS_MIN = 500;
 const RESTART_MS_MAX = 60_000;
 /** A worker that ran this long without failing starts over with the short pause. */
 const HEALTHY_MS = 60_000;
+/** How long a failure after that counts: a worker may fail hours after each of its starts. */
+const RELAPSES_MS = 86_400_000;
 
 /** What each worker gets for its stop, even when the others have used up the deadline. */
 const STOP_MS_MIN = 250;
@@ -45,13 +47,31 @@ interface Entry {
   state: WorkerHealth['state'];
   restarts: number;
   failures: number;
+  /** When it failed after having run well. */
+  relapses: readonly number[];
   lastError: string | undefined;
   startedAt: number;
   done: Promise<void>;
 }
 
-function failuresOf({ failures, state, startedAt }: Entry, clock: Clock): number {
-  return state === 'running' && clock.monotonic() - startedAt > HEALTHY_MS ? 0 : failures;
+function hasRunWell({ startedAt }: Entry, clock: Clock): boolean {
+  return clock.monotonic() - startedAt > HEALTHY_MS;
+}
+
+function relapsesOf({ relapses }: Entry, clock: Clock): readonly number[] {
+  return relapses.filter((at) => clock.monotonic() - at < RELAPSES_MS);
+}
+
+function failuresOf(entry: Entry, clock: Clock): number {
+  const inRow = entry.state === 'running' && hasRunWell(entry, clock) ? 0 : entry.failures;
+  return Math.max(inRow, relapsesOf(entry, clock).length);
+}
+
+function noteFailure(entry: Entry, error: Error, clock: Clock): void {
+  const isRelapse = hasRunWell(entry, clock);
+  entry.lastError = error.message;
+  entry.failures = isRelapse ? 1 : entry.failures + 1;
+  if (isRelapse) entry.relapses = [...relapsesOf(entry, clock), clock.monotonic()];
 }
 
 async function keepRunning(
@@ -69,8 +89,7 @@ async function keepRunning(
       await worker.run(stop.signal);
     } catch (thrown) {
       const error = toError(thrown);
-      entry.lastError = error.message;
-      entry.failures = failuresOf(entry, clock) + 1;
+      noteFailure(entry, error, clock);
       if (isStoreUnusable(error) || error instanceof ConfigError) {
         onFatal(error);
         break;
@@ -78,7 +97,7 @@ async function keepRunning(
       if (!stop.signal.aborted) log.error({ worker: worker.name, err: error }, 'worker failed');
     }
     if (stop.signal.aborted) break;
-    if (clock.monotonic() - entry.startedAt > HEALTHY_MS) pause = RESTART_MS_MIN;
+    if (hasRunWell(entry, clock)) pause = RESTART_MS_MIN;
     entry.restarts += 1;
     entry.state = 'waiting';
     await clock.sleep(pause, stop.signal).catch(() => undefined);
@@ -98,6 +117,7 @@ export function createSupervisor(
     state: 'stopped',
     restarts: 0,
     failures: 0,
+    relapses: [],
     lastError: undefined,
     startedAt: clock.monotonic(),
     done: Promise.resolve(),

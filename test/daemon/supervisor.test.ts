@@ -115,6 +115,32 @@ describe('the supervisor', () => {
     await done;
   });
 
+  it('shows who fails hours after each start, and not who fails once a week', async () => {
+    const store = await temporaryStore();
+    const clock = manualClock();
+    const failingEvery = (name: string, ms: number): Worker => ({
+      name,
+      async run(signal) {
+        await clock.sleep(ms, signal);
+        throw new Error(name);
+      },
+    });
+    const every = [failingEvery('hourly', 3_600_000), failingEvery('weekly', 7 * 86_400_000)];
+    const { supervisor, stop, done } = start(every, clock);
+    const shown = async () => {
+      await tellFailing({ store, clock }, supervisor.health());
+      return (await readStatus(store.db, clock.now(), {})).failingWorkers.map((one) => one.worker);
+    };
+    await clock.advance(3 * 3_600_000);
+    expect(await shown()).toEqual([]);
+    await clock.advance(3_600_000);
+    expect(await shown()).toEqual(['hourly']);
+    await clock.advance(30 * 86_400_000);
+    expect(await shown()).toEqual(['hourly']);
+    stop();
+    await done;
+  });
+
   it('forgets the pauses of a worker that has run well for a while', async () => {
     const clock = manualClock();
     let runs = 0;

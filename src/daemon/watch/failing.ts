@@ -8,7 +8,7 @@ import { reconcileIncidents } from '../../store/incidents.ts';
 import type { Store } from '../../store/store.ts';
 import type { WorkerHealth } from '../supervisor.ts';
 
-/** In a row; one alone is over before anybody looks. */
+/** At start after start, or within a day; one alone is over before anybody looks. */
 const FAILURES_MIN = 3;
 
 export async function tellFailing(
