@@ -1,7 +1,10 @@
+import { chmodSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { checkSchedules } from '../../src/daemon/doctor/machine.ts';
+import { checkFolder, checkSchedules } from '../../src/daemon/doctor/machine.ts';
 import { checkV1 } from '../../src/daemon/doctor/network.ts';
+import { lockFile } from '../../src/store/lock.ts';
 import { startTestReference, testConfig } from '../support/house.ts';
+import { temporaryFolder } from '../support/store.ts';
 
 it.each([
   [30_000, 'ok'],
@@ -23,4 +26,17 @@ it('sees the longest gap of a schedule, whatever the time of day', async () => {
       ...[hour, expect.stringContaining('orders has 13h 15m between runs, but is stale after ')],
     ]);
   }
+});
+
+it('names a lock that the owner of the data folder may not write, whoever asks', async () => {
+  const dataDir = temporaryFolder();
+  const config = { ...testConfig(await startTestReference()), dataDir };
+  chmodSync(dataDir, 0o700);
+  const lock = lockFile(dataDir);
+  writeFileSync(lock, '', { mode: 0o600 });
+  expect(checkFolder(config)).toMatchObject([{ grade: 'ok' }]);
+  chmodSync(lock, 0o444);
+  expect(checkFolder(config)).toMatchObject([
+    { grade: 'failed', text: expect.stringContaining(`may not write ${lock}`) },
+  ]);
 });

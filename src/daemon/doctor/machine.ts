@@ -1,5 +1,5 @@
 /** What can be told without the database and without the network. */
-import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import type { Config } from '../../config/schema.ts';
@@ -18,6 +18,8 @@ import { nextRunAfter } from '../../sync/schedule.ts';
 import { bad, type Finding, fine, odd, skipped } from './finding.ts';
 
 const OTHERS = 0o007;
+const OWNER_WRITES = 0o200;
+const GROUP_WRITES = 0o020;
 const DAY_MS = 86_400_000;
 /** One in each minute of a day: more are not looked at. */
 const RUNS_MAX = 1_440;
@@ -35,10 +37,27 @@ export function checkVersions(): Finding[] {
   return [fine('versions', `selvedge ${version()}, Node ${node}, SQLite ${sqliteVersion()}`)];
 }
 
+/** A start by hand as another user leaves files that the service cannot use. */
+function mayOwnerWrite(folder: Stats, file: Stats): boolean {
+  if (folder.uid === file.uid) return (file.mode & OWNER_WRITES) !== 0;
+  const isOfGroup = folder.gid === file.gid && (file.mode & GROUP_WRITES) !== 0;
+  return folder.uid === 0 || isOfGroup;
+}
+
 export function checkFolder({ dataDir }: Config): Finding[] {
   const stat = statSync(dataDir, { throwIfNoEntry: false });
   if (!stat) {
     return [bad('data folder', `${dataDir} is not there`, 'start the daemon once, or set dataDir')];
+  }
+  const closed = [lockFile(dataDir), join(dataDir, 'mirror.db')].filter((path) => {
+    const file = statSync(path, { throwIfNoEntry: false });
+    return file && !mayOwnerWrite(stat, file);
+  });
+  if (closed.length > 0) {
+    const names = closed.join(' ');
+    const text = `who owns the folder may not write ${names}: no start succeeds`;
+    const advice = `chown --reference=${dataDir} ${names}; chmod u+w ${names}`;
+    return [bad('data folder', text, advice)];
   }
   const open = ['', 'mirror.db', 'local.json'].filter((name) => {
     const mode = statSync(join(dataDir, name), { throwIfNoEntry: false })?.mode ?? 0;
