@@ -9,7 +9,7 @@ import { RetryLaterError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { createConfirmation } from '../outbox/desk/confirmation.ts';
 import { createDesk, type Desk } from '../outbox/desk/operations.ts';
-import { createDispatcher } from '../outbox/dispatcher.ts';
+import { createDispatcher } from '../outbox/dispatch/dispatcher.ts';
 import type { OutboxItem, OutboxKind } from '../outbox/item.ts';
 import {
   createDeliveryStatusKind,

@@ -5,7 +5,7 @@ import { openKillSwitch } from '../../src/decisions/stop/kill-switch.ts';
 import { seededRandom } from '../../src/lib/chance.ts';
 import { InDoubtError, RetryLaterError } from '../../src/lib/errors.ts';
 import { silentLogger } from '../../src/lib/log.ts';
-import { createDispatcher } from '../../src/outbox/dispatcher.ts';
+import { createDispatcher } from '../../src/outbox/dispatch/dispatcher.ts';
 import { createDeliveryStatusKind } from '../../src/outbox/kinds/delivery-status.ts';
 import { createCourt } from './reject/support.ts';
 import { ACCEPT_SMALL, acceptByHand, createHouse, type House, loadedRules } from './support.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { nextLookAt } from '../../src/outbox/looks.ts';
+import { nextLookAt } from '../../src/outbox/dispatch/looks.ts';
 import { createBench, deskOf, lost, NO, YES } from './support.ts';
 
 const MINUTE = 60_000;

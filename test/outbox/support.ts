@@ -6,7 +6,7 @@ import { InDoubtError } from '../../src/lib/errors.ts';
 import type { JsonObject } from '../../src/lib/json.ts';
 import { type Logger, silentLogger } from '../../src/lib/log.ts';
 import { createDesk, type DeskDeps } from '../../src/outbox/desk/operations.ts';
-import { createDispatcher, type Dispatcher } from '../../src/outbox/dispatcher.ts';
+import { createDispatcher, type Dispatcher } from '../../src/outbox/dispatch/dispatcher.ts';
 import { enqueueDeliveryStatus, enqueueDocument } from '../../src/outbox/enqueue.ts';
 import {
   clearByLook,

@@ -4,9 +4,9 @@
  * order sent twice. And nothing waits an hour more because the clock was set back by one.
  */
 import { sql } from 'kysely';
-import { RETRY_AFTER_MS_MAX } from '../client/http/answer.ts';
-import type { Db, Store, Tx } from '../store/store.ts';
-import { DELIVERY_STATUS_KIND } from './enqueue.ts';
+import { RETRY_AFTER_MS_MAX } from '../../client/http/answer.ts';
+import type { Db, Store, Tx } from '../../store/store.ts';
+import { DELIVERY_STATUS_KIND } from '../enqueue.ts';
 
 /** One that began while the clock was ahead began now at the latest, and waits from now on. */
 async function beginDoubts(db: Db | Tx, now: number): Promise<void> {

@@ -17,14 +17,13 @@
  * text. A row that cannot be settled now is put off with a growing delay; the row stays, so that
  * nothing is lost. When the database fails, `run` rejects and the supervisor starts it again.
  */
-import type { Random } from '../lib/chance.ts';
-import { type Clock, watchSteps } from '../lib/clock.ts';
-import { BugError, isStoreUnusable, RetryLaterError, SelvedgeError } from '../lib/errors.ts';
-import { createOutages, type Outages, type OutageWords } from '../lib/log/outages.ts';
-import type { Logger } from '../lib/log.ts';
-import type { Store } from '../store/store.ts';
-import { bringForward, followClockStep } from './clock-step.ts';
-import type { Clearance, Cleared, Finding, OutboxItem, OutboxKind } from './item.ts';
+import type { Random } from '../../lib/chance.ts';
+import { type Clock, watchSteps } from '../../lib/clock.ts';
+import { BugError, isStoreUnusable, RetryLaterError, SelvedgeError } from '../../lib/errors.ts';
+import { createOutages, type Outages, type OutageWords } from '../../lib/log/outages.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { Store } from '../../store/store.ts';
+import type { Clearance, Cleared, Finding, OutboxItem, OutboxKind } from '../item.ts';
 import {
   type AttemptEnd,
   doubtWhatWasSending,
@@ -36,7 +35,10 @@ import {
   openSince,
   postpone,
   type Work,
-} from './ledger.ts';
+} from '../ledger.ts';
+import { classOf, linesOf, putOffBy, wordsOf } from '../service.ts';
+import { createGate, type Gate } from '../stops.ts';
+import { bringForward, followClockStep } from './clock-step.ts';
 import {
   createFailedLooks,
   type FailedLooks,
@@ -44,9 +46,7 @@ import {
   type LookPace,
   nextLookAt,
 } from './looks.ts';
-import { classOf, linesOf, putOffBy, wordsOf } from './service.ts';
 import { settle } from './settle.ts';
-import { createGate, type Gate } from './stops.ts';
 
 interface DispatcherLimits {
   /** Documents on their way at the same time. */

@@ -5,16 +5,16 @@
  * like ours, or no proof within a day is for a person. For what changes a status one look is
  * enough, because setting it twice does no harm.
  */
-import type { Clock } from '../lib/clock.ts';
-import { isJsonObject, type JsonObject, tryParseJson } from '../lib/json.ts';
-import { openIncident } from '../store/incidents.ts';
-import { readState, writeState } from '../store/state.ts';
-import type { Store, Tx } from '../store/store.ts';
-import type { OutboxState } from '../store/tables.ts';
-import type { Finding, OutboxItem } from './item.ts';
-import { type Change, move } from './ledger.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { isJsonObject, type JsonObject, tryParseJson } from '../../lib/json.ts';
+import { openIncident } from '../../store/incidents.ts';
+import { readState, writeState } from '../../store/state.ts';
+import type { Store, Tx } from '../../store/store.ts';
+import type { OutboxState } from '../../store/tables.ts';
+import type { Finding, OutboxItem } from '../item.ts';
+import { type Change, move } from '../ledger.ts';
+import { DIFFERENCE } from '../watch/differences.ts';
 import { type LookPace, nextLookAt } from './looks.ts';
-import { DIFFERENCE } from './watch/differences.ts';
 
 export interface Policy {
   /** From {@link OutboxKind}. */
