@@ -12,7 +12,7 @@ import { inKeys, insertRows } from '../../store/bulk.ts';
 import { endIncidents } from '../../store/incidents.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { OutboxState } from '../../store/tables.ts';
-import { quietTime } from '../dispatch/settle.ts';
+import { quietTime } from '../dispatch/quiet-time.ts';
 import { type Change, moveAll } from '../ledger.ts';
 import { DIFFERENCE } from '../watch/differences.ts';
 import { candidatesIn } from './candidates.ts';

@@ -12,7 +12,7 @@ import type { Logger } from '../../lib/log.ts';
 import { endIncidents, type Incident, reconcileIncidents } from '../../store/incidents.ts';
 import { readState, writeState } from '../../store/state.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
-import { worstLateness } from '../dispatch/settle.ts';
+import { worstLateness } from '../dispatch/quiet-time.ts';
 import { DIFFERENCE, endedDifferences } from './differences.ts';
 import { notePause } from './pause-log.ts';
 

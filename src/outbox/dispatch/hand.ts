@@ -1,0 +1,64 @@
+/** What a hand of the dispatcher works with, and how long it leaves what it could not move. */
+import type { Random } from '../../lib/chance.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { RetryLaterError } from '../../lib/errors.ts';
+import type { Outages } from '../../lib/log/outages.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { Store } from '../../store/store.ts';
+import type { OutboxItem, OutboxKind } from '../item.ts';
+import type { Gate } from './gate.ts';
+import type { FailedLooks, LookPace } from './looks.ts';
+
+export interface DispatcherLimits {
+  /** Documents on their way at the same time. */
+  readonly concurrency: number;
+  /** Doubts that are looked at at the same time. */
+  readonly looks: number;
+  /** After so many attempts without a clear answer a person is asked. */
+  readonly attemptsMax: number;
+  readonly retryMsMin: number;
+  readonly retryMsMax: number;
+  /** A doubt that lasts longer is for a person. */
+  readonly deskAfterMs: number;
+  /** How often a doubt is looked at in the end, and how far apart two looks must be as a proof. */
+  readonly lookMs: number;
+  /** The longest sleep between two looks at the table, whatever the clock does. */
+  readonly idleMsMax: number;
+}
+
+export interface DispatcherDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly kinds: readonly OutboxKind[];
+  readonly limits: DispatcherLimits;
+  /** Before an absence proves something, as configured. */
+  readonly quietMs: number;
+  /** Why nothing of this kind may be sent now; looks and confirmations go on. */
+  readonly brake: (kind: string) => string | undefined;
+  /** Everything is checked, and nothing is sent. */
+  readonly dryRun: boolean;
+  /** Told about every row that changed its state. */
+  readonly onMoved: (item: OutboxItem, state: string) => void;
+  /** Told about every row that reached its end. */
+  readonly onEnded: (item: OutboxItem, state: string) => void;
+}
+
+export interface Hand extends DispatcherDeps {
+  readonly gate: Gate;
+  readonly failedLooks: FailedLooks;
+  readonly outages: Outages<number>;
+}
+
+/** Doubles with each failure, from `retryMsMin` up to `retryMsMax`; up to 20 % more by chance. */
+export function retryDelay(deps: DispatcherDeps, failures: number, error?: unknown): number {
+  const { retryMsMin, retryMsMax } = deps.limits;
+  const asked = error instanceof RetryLaterError ? (error.retryAfterMs ?? 0) : 0;
+  const backOff = Math.min(retryMsMax, retryMsMin * 2 ** Math.min(failures, 20));
+  return Math.max(asked, Math.round(backOff * (1 + deps.random.next() * 0.2)));
+}
+
+export function paceOf({ quietMs, limits }: DispatcherDeps): LookPace {
+  return { quietMs, everyMs: limits.lookMs };
+}

@@ -1,0 +1,93 @@
+/** One step of one row: it is cleared or looked for, and then sent, settled or put off. */
+import { BugError, isStoreUnusable, RetryLaterError } from '../../lib/errors.ts';
+import type { Clearance, Finding, OutboxItem, OutboxKind } from '../item.ts';
+import { openSince, postpone } from '../ledger.ts';
+import { putOffBy, wordsOf } from '../service.ts';
+import { type Hand, paceOf, retryDelay } from './hand.ts';
+import { isPassing } from './looks.ts';
+import { sendItem } from './send.ts';
+import { settle } from './settle.ts';
+
+async function putOff(
+  deps: Hand,
+  kind: OutboxKind,
+  item: OutboxItem,
+  error: unknown,
+): Promise<void> {
+  const now = deps.clock.now();
+  const { before, isHopeless } = deps.failedLooks.add(item, error);
+  const isTooLate = async () =>
+    now - (await openSince(deps.store.db, item)) >= deps.limits.deskAfterMs;
+  if (isHopeless && (await isTooLate())) {
+    const taken = item.result === null ? '' : 'the service answered that it took it; ';
+    const others = isPassing(error) ? ', while others of its kind could' : '';
+    const reason = `${taken}for too long it could not be looked for${others}: ${wordsOf(error)}`;
+    const finding = { found: 'unclear', reason, detail: {} } as const;
+    return settleItem(deps, kind, item, { finding, lookedAt: now });
+  }
+  const retryMs = retryDelay(deps, before, error);
+  await postpone(deps.store, item, now + retryMs, wordsOf(error));
+  const fields = { reference: item.reference, error: wordsOf(error), retryMs };
+  deps.outages.note(item.outboxId, putOffBy(item, error), fields);
+}
+
+async function settleItem(
+  deps: Hand,
+  kind: OutboxKind,
+  item: OutboxItem,
+  look: { readonly finding: Finding; readonly lookedAt: number },
+): Promise<void> {
+  const { failedLooks, limits } = deps;
+  const { attemptsMax } = limits;
+  const { finding } = look;
+  let { deskAfterMs } = limits;
+  if (finding.found === 'no' && finding.complete === false) {
+    if (!failedLooks.add(item).isHopeless) deskAfterMs = Number.POSITIVE_INFINITY;
+  } else failedLooks.end(item, finding.found === 'yes');
+  const settled = await settle(deps.store, deps.clock, item, look, {
+    ...{ attemptsMax, deskAfterMs, creates: kind.creates(item), pace: paceOf(deps) },
+    conflictEnds: kind.conflictEnds === true,
+    waitMs: retryDelay(deps, Math.max(0, item.attempts - 1)),
+  });
+  if (!settled) return;
+  const { state, ended, reason } = settled;
+  if (state !== item.state || reason !== undefined) deps.onMoved(item, state);
+  const fields = { outboxId: item.outboxId, reference: item.reference, state, reason };
+  if (state === 'dead' || (!ended && reason !== undefined)) {
+    deps.log.error(fields, 'push left to a person');
+  } else if (ended) deps.log.info(fields, 'push settled');
+  if (ended) deps.onEnded(item, state);
+}
+
+const DRY_RUN = 'dry run (outbox.dryRun): it is fit and would be sent now';
+
+/** One step of one row: a look or a clearance, then what it leads to. Rejects with the database. */
+export async function step(deps: Hand, item: OutboxItem, signal: AbortSignal): Promise<void> {
+  const kind = deps.kinds.find((candidate) => candidate.kind === item.kind);
+  if (!kind) throw new BugError('bug.outbox_kind', `no such outbox kind: ${item.kind}`);
+  const lookedAt = deps.clock.now();
+  const heldBy = deps.gate.enter(item.kind);
+  let clearance: Clearance;
+  try {
+    clearance =
+      item.state === 'queued'
+        ? await kind.clear(item, signal)
+        : { send: false, finding: await kind.look(item, signal) };
+    if (clearance.send && deps.dryRun) throw new RetryLaterError('outbox.dry_run', DRY_RUN);
+  } catch (error) {
+    if (isStoreUnusable(error)) throw error;
+    if (!signal.aborted) await putOff(deps, kind, item, error);
+    return;
+  }
+  if (signal.aborted) return;
+  if (!clearance.send) {
+    deps.outages.over(item.outboxId);
+    return settleItem(deps, kind, item, { finding: clearance.finding, lookedAt });
+  }
+  deps.failedLooks.end(item, false);
+  const brake = heldBy();
+  // It was fit, and rests until nothing holds it any more; then it is checked anew.
+  if (brake !== undefined) return postpone(deps.store, item, deps.clock.now(), brake);
+  const sent = await sendItem(deps, kind, item, clearance, heldBy, signal);
+  if (sent && !signal.aborted) await step(deps, sent, signal);
+}
