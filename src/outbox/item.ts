@@ -50,6 +50,11 @@ export type Finding =
   /** The pre-flight found errors: it must not be sent at all. */
   | { readonly found: 'unfit'; readonly problems: readonly FlightProblem[] };
 
+/** Whether what was not found may be there all the same. */
+export function mayHaveMissed(finding: Finding): boolean {
+  return finding.found === 'no' && finding.complete === false;
+}
+
 /** What is known before an attempt, so that a look afterwards can be complete. */
 interface Baseline {
   /** No order with a higher id was there before. */
@@ -86,7 +91,10 @@ export interface OutboxKind {
   readonly kind: string;
   /** Why no document of this kind is taken, where the configuration has it off. */
   readonly off?: string | undefined;
-  /** A 409 after which the effect is not there is the last word; else it is tried again. */
+  /**
+   * A 409 after which the effect is not there is the last word; else it is tried again. Only for
+   * what makes nothing new.
+   */
   readonly conflictEnds?: true;
   /**
    * Whether each sending makes something new at the service. Then a doubt is settled by proof

@@ -7,11 +7,9 @@ import {
   LoginAgainError,
   RefusedError,
   RetryLaterError,
-  SelvedgeError,
   toError,
 } from '../lib/errors.ts';
-import { sharedReason } from '../lib/log/outages.ts';
-import type { FlightProblem, OutboxItem } from './item.ts';
+import type { FlightProblem } from './item.ts';
 import type { AttemptClass } from './ledger.ts';
 
 /** Reads an order with what belongs to it, fresh, writes all of it into the mirror and gives it. */
@@ -71,13 +69,4 @@ export function linesOf(error: unknown): FlightProblem[] {
     const [, path = '', message = line] = /^([\w.[\]/]+): (.+)$/s.exec(line) ?? [];
     return { path, message, severity: 'error' };
   });
-}
-
-/**
- * What a push was put off for, in the log: that of the service is shared by many, our own is about
- * this one.
- */
-export function putOffBy(item: OutboxItem, error: unknown): string {
-  const isOurs = error instanceof SelvedgeError && error.code.startsWith('outbox.');
-  return isOurs ? `${item.kind} ${item.reference}: ${error.message}` : sharedReason(toError(error));
 }

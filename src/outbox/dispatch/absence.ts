@@ -1,51 +1,44 @@
-/** Where it leads that a complete look has not found a push. */
+/**
+ * Where it leads that a complete look has not found what is in doubt: the first case that fits, in
+ * the order of docs/mechanisms.md ("Absence"). What makes something new at the service is proved
+ * absent by two such looks, both after the quiet time and apart from each other, and is then sent
+ * again under the same reference.
+ */
 import type { Tx } from '../../store/store.ts';
 import type { OutboxItem } from '../item.ts';
 import { absences } from './quiet-time.ts';
-import { desk, ended, lookAgain, type Policy, stillInDoubt, type Verdict } from './verdict.ts';
+import {
+  desk,
+  ended,
+  lookAgain,
+  lookAgainOrDesk,
+  type Policy,
+  sendAgain,
+  type Verdict,
+} from './verdict.ts';
 
+const NOT_THERE = 'the service answered that it took it, and has it not';
 const PUT_BACK = 'the service took it and shows the status of before: somebody put it back';
 
-export async function verdictOfAbsence(
-  tx: Tx,
-  item: OutboxItem,
-  policy: Policy,
-  now: number,
-): Promise<Verdict> {
-  const { waitMs, pace } = policy;
-  // Looked at once more: an answer may come from a copy that lags behind.
-  if (item.state === 'sent') {
-    const change = { in_doubt_since: now, due_at: now + waitMs };
-    return { state: 'in_doubt', ended: false, reason: undefined, change };
-  }
-  const answered = item.result !== null;
-  const since = item.inDoubtSince ?? now;
-  if (policy.creates) {
-    const times = await absences(tx, item.outboxId, now);
-    const after = times.filter((at) => at >= since + pace.quietMs);
-    const [first, last] = [after[0], after.at(-1)];
-    if (first === undefined || last === undefined) return stillInDoubt(item, policy, now);
-    // It is half of the proof, however late it came: after an outage, or a rest, of days.
-    if (last - first < pace.everyMs) return lookAgain(since, policy, now);
-    if (answered) return desk(now, since, 'the service answered that it took it, and has it not');
-  } else if (answered) return ended('refused', now, { in_doubt_since: null }, PUT_BACK);
-  if (policy.conflictEnds) {
-    const last = await lastAttempt(tx, item);
-    const reason = last?.answer ?? 'its state forbids it';
-    if (last?.class === 'conflict') return ended('refused', now, { in_doubt_since: null }, reason);
-  }
-  const tried = await effectiveAttempts(tx, item.outboxId);
-  // A person who has it tried again grants as many attempts as before.
-  if (tried > 0 && tried % policy.attemptsMax === 0) {
-    const reason = `tried ${tried} times without an effect`;
-    return ended('dead', now, { in_doubt_since: null }, reason);
-  }
-  const due = policy.creates ? now : now + waitMs;
-  const change = { in_doubt_since: null, due_at: due };
-  return { state: 'queued', ended: false, reason: undefined, change };
+/** The service had answered that it took it. */
+function wasTaken({ result }: OutboxItem): boolean {
+  return result !== null;
 }
 
-function lastAttempt(tx: Tx, { outboxId }: OutboxItem) {
+/** Between the first and the last of the looks past the quiet time; undefined: there was none. */
+async function provedForMs(
+  tx: Tx,
+  { outboxId, inDoubtSince }: OutboxItem,
+  quietMs: number,
+  now: number,
+): Promise<number | undefined> {
+  const quietUntil = (inDoubtSince ?? now) + quietMs;
+  const proof = (await absences(tx, outboxId, now)).filter((at) => at >= quietUntil);
+  const [first, last] = [proof[0], proof.at(-1)];
+  return first === undefined || last === undefined ? undefined : last - first;
+}
+
+async function lastAttempt(tx: Tx, { outboxId }: OutboxItem) {
   return tx
     .selectFrom('outbox_attempt')
     .select(['class', 'answer'])
@@ -55,7 +48,7 @@ function lastAttempt(tx: Tx, { outboxId }: OutboxItem) {
 }
 
 /** Attempts that may have had an effect. */
-async function effectiveAttempts(tx: Tx, outboxId: number): Promise<number> {
+async function effectiveAttempts(tx: Tx, { outboxId }: OutboxItem): Promise<number> {
   const row = await tx
     .selectFrom('outbox_attempt')
     .select((eb) => eb.fn.countAll<number>().as('count'))
@@ -63,4 +56,50 @@ async function effectiveAttempts(tx: Tx, outboxId: number): Promise<number> {
     .where('class', '!=', 'not_processed')
     .executeTakeFirstOrThrow();
   return Number(row.count);
+}
+
+/** What makes something new is not there only once that is proved. */
+async function whereItMakes(
+  tx: Tx,
+  item: OutboxItem,
+  policy: Policy,
+  now: number,
+): Promise<Verdict | undefined> {
+  const { quietMs, everyMs } = policy.pace;
+  const provedMs = await provedForMs(tx, item, quietMs, now);
+  if (provedMs === undefined) return lookAgainOrDesk(item, policy, now);
+  // It is half of the proof, however late it came: after an outage, or a rest, of days.
+  if (provedMs < everyMs) return lookAgain(item, policy, now);
+  if (wasTaken(item)) return desk(item, now, NOT_THERE);
+  return undefined;
+}
+
+/** What only sets a status or a member needs no proof: setting it twice does no harm. */
+async function whereItSets(
+  tx: Tx,
+  item: OutboxItem,
+  { conflictEnds }: Policy,
+  now: number,
+): Promise<Verdict | undefined> {
+  if (wasTaken(item)) return ended('refused', now, PUT_BACK);
+  const last = conflictEnds ? await lastAttempt(tx, item) : undefined;
+  if (last?.class === 'conflict') return ended('refused', now, last.answer ?? undefined);
+  return undefined;
+}
+
+export async function verdictOfAbsence(
+  tx: Tx,
+  item: OutboxItem,
+  policy: Policy,
+  now: number,
+): Promise<Verdict> {
+  const { creates, attemptsMax, waitMs } = policy;
+  const own = await (creates ? whereItMakes : whereItSets)(tx, item, policy, now);
+  if (own) return own;
+  const tried = await effectiveAttempts(tx, item);
+  // A person who has it tried again grants as many attempts as before.
+  if (tried > 0 && tried % attemptsMax === 0) {
+    return ended('dead', now, `tried ${tried} times without an effect`);
+  }
+  return sendAgain(creates ? now : now + waitMs);
 }

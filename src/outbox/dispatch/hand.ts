@@ -1,11 +1,12 @@
 /** What a hand of the dispatcher works with, and how long it leaves what it could not move. */
 import type { Random } from '../../lib/chance.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { RetryLaterError } from '../../lib/errors.ts';
-import type { Outages } from '../../lib/log/outages.ts';
+import { RetryLaterError, SelvedgeError, toError } from '../../lib/errors.ts';
+import { type Outages, sharedReason } from '../../lib/log/outages.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Store } from '../../store/store.ts';
 import type { OutboxItem, OutboxKind } from '../item.ts';
+import { wordsOf } from '../service.ts';
 import type { Gate } from './gate.ts';
 import type { FailedLooks, LookPace } from './looks.ts';
 
@@ -61,4 +62,16 @@ export function retryDelay(deps: DispatcherDeps, failures: number, error?: unkno
 
 export function paceOf({ quietMs, limits }: DispatcherDeps): LookPace {
   return { quietMs, everyMs: limits.lookMs };
+}
+
+/** In the log: a reason of the service is shared by many, our own is about this one. */
+export function tellPutOff(
+  { outages }: Hand,
+  { outboxId, kind, reference }: OutboxItem,
+  error: unknown,
+  retryMs: number,
+): void {
+  const isOurs = error instanceof SelvedgeError && error.code.startsWith('outbox.');
+  const reason = isOurs ? `${kind} ${reference}: ${error.message}` : sharedReason(toError(error));
+  outages.note(outboxId, reason, { reference, error: wordsOf(error), retryMs });
 }

@@ -2,9 +2,9 @@
 import { RetryLaterError, SelvedgeError } from '../../lib/errors.ts';
 import type { Cleared, OutboxItem, OutboxKind } from '../item.ts';
 import { type AttemptEnd, endAttempt, markSending } from '../ledger.ts';
-import { classOf, linesOf, putOffBy, wordsOf } from '../service.ts';
+import { classOf, linesOf, wordsOf } from '../service.ts';
 import type { HeldBy } from './gate.ts';
-import { type Hand, paceOf, retryDelay } from './hand.ts';
+import { type Hand, paceOf, retryDelay, tellPutOff } from './hand.ts';
 import { nextLookAt } from './looks.ts';
 
 interface Sent extends Omit<AttemptEnd, 'attempt'> {
@@ -73,8 +73,7 @@ export async function sendItem(
   if (end.class === 'done') return { ...item, state, attempts: attempt, result: end.answer };
   const { outboxId, reference } = item;
   if (end.class === 'not_processed') {
-    const fields = { reference, error: end.answer, retryMs: dueAt - now };
-    deps.outages.note(outboxId, putOffBy(item, error), fields);
+    tellPutOff(deps, item, error, dueAt - now);
     return undefined;
   }
   deps.outages.over(outboxId);

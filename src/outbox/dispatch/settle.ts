@@ -1,20 +1,34 @@
 /**
- * Where a finding leads. The rule for what makes something new at the service: found means
- * confirmed; absent in two complete looks, both after the quiet time and apart from each other,
- * means proved absent, and it is sent again under the same reference; several, one that is not
- * like ours, or no proof within a day is for a person. For what changes a status one look is
- * enough, because setting it twice does no harm.
+ * Where a finding leads (docs/mechanisms.md, "A push"): found means confirmed; several, one that is
+ * not like ours, or no proof within a day is for a person; absence is told in `absence.ts`.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { isJsonObject, type JsonObject, tryParseJson } from '../../lib/json.ts';
 import { openIncident } from '../../store/incidents.ts';
 import type { Store, Tx } from '../../store/store.ts';
-import type { Finding, OutboxItem } from '../item.ts';
+import { type Finding, mayHaveMissed, type OutboxItem } from '../item.ts';
 import { move } from '../ledger.ts';
 import { DIFFERENCE } from '../watch/differences.ts';
 import { verdictOfAbsence } from './absence.ts';
 import { learnLateness, quietTime } from './quiet-time.ts';
-import { desk, ended, type Policy, type Settled, stillInDoubt, type Verdict } from './verdict.ts';
+import {
+  beginDoubt,
+  desk,
+  ended,
+  lookAgain,
+  lookAgainOrDesk,
+  type Policy,
+  type Settled,
+  type Verdict,
+} from './verdict.ts';
+
+export interface Look {
+  readonly finding: Finding;
+  /** When it began: what it found absent was absent then. */
+  readonly lookedAt: number;
+  /** It may have missed it, and looking once more will not tell more. */
+  readonly isHopeless: boolean;
+}
 
 /** It is there, but not as it was sent: nothing to repeat, something to know. */
 async function tellDifferences(
@@ -43,7 +57,7 @@ function resultOf({ result }: OutboxItem, shown: JsonObject): string {
 async function verdictOf(
   tx: Tx,
   item: OutboxItem,
-  finding: Finding,
+  { finding, isHopeless }: Look,
   policy: Policy,
   now: number,
 ): Promise<Verdict> {
@@ -53,23 +67,26 @@ async function verdictOf(
       const known = result ? { result: resultOf(item, result) } : {};
       const orderId = result?.orderId;
       const order = typeof orderId === 'number' ? { order_id: orderId } : {};
-      const change = { in_doubt_since: null, last_error: null, ...known, ...order };
-      return ended('confirmed', now, change);
+      return ended('confirmed', now, undefined, { last_error: null, ...known, ...order });
     }
     case 'overtaken':
-      return ended('refused', now, { in_doubt_since: null }, finding.reason);
+      return ended('refused', now, finding.reason);
     case 'unfit': {
       const problems = JSON.stringify(finding.problems);
       const errors = finding.problems.filter(({ severity }) => severity === 'error');
       const reason = errors
         .map(({ path, message }) => (path === '' ? message : `${path}: ${message}`))
         .join('; ');
-      return ended('refused', now, { problems }, reason);
+      return ended('refused', now, reason, { problems });
     }
     case 'unclear':
-      return desk(now, item.inDoubtSince, finding.reason);
-    default:
-      if (finding.complete === false) return stillInDoubt(item, policy, now);
+      return desk(item, now, finding.reason);
+    case 'no':
+      if (mayHaveMissed(finding)) {
+        return isHopeless ? lookAgainOrDesk(item, policy, now) : lookAgain(item, policy, now);
+      }
+      // Looked at once more: an answer may come from a copy that lags behind.
+      if (item.state === 'sent') return beginDoubt(now, policy.waitMs);
       return verdictOfAbsence(tx, item, policy, now);
   }
 }
@@ -89,7 +106,7 @@ async function storeEvidence(
       source: 'look-up',
       found: found === 'overtaken' ? 'unclear' : found,
       detail: JSON.stringify(finding),
-      complete: Number(!(found === 'no' && finding.complete === false)),
+      complete: Number(!mayHaveMissed(finding)),
     })
     .execute();
 }
@@ -109,14 +126,14 @@ async function isAsLookedAt(tx: Tx, item: OutboxItem): Promise<boolean> {
 }
 
 /**
- * Stores what was found and moves the row to where the finding leads. `lookedAt` is when the look
- * began: what it found absent was absent then. Undefined: somebody else moved the row meanwhile.
+ * Stores what was found and moves the row to where the finding leads. Undefined: somebody else
+ * moved the row meanwhile.
  */
 export async function settle(
   store: Store,
   clock: Clock,
   item: OutboxItem,
-  look: { readonly finding: Finding; readonly lookedAt: number },
+  look: Look,
   policy: Policy,
 ): Promise<Settled | undefined> {
   const { finding, lookedAt } = look;
@@ -130,7 +147,7 @@ export async function settle(
       await learnLateness(tx, item, clock);
       await tellDifferences(tx, item, finding.differences ?? [], now);
     }
-    const { state, change, ...rest } = await verdictOf(tx, item, finding, own, now);
+    const { state, change, ...rest } = await verdictOf(tx, item, look, own, now);
     let from: OutboxItem = item;
     // An answered push that was overtaken goes through doubt: no other way leads there.
     if (item.state === 'sent' && state === 'refused') {

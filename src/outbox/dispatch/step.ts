@@ -1,12 +1,19 @@
 /** One step of one row: it is cleared or looked for, and then sent, settled or put off. */
 import { BugError, isStoreUnusable, RetryLaterError } from '../../lib/errors.ts';
-import type { Clearance, Finding, OutboxItem, OutboxKind } from '../item.ts';
+import {
+  type Clearance,
+  type Finding,
+  mayHaveMissed,
+  type OutboxItem,
+  type OutboxKind,
+} from '../item.ts';
 import { openSince, postpone } from '../ledger.ts';
-import { putOffBy, wordsOf } from '../service.ts';
-import { type Hand, paceOf, retryDelay } from './hand.ts';
+import { wordsOf } from '../service.ts';
+import { type Hand, paceOf, retryDelay, tellPutOff } from './hand.ts';
 import { isPassing } from './looks.ts';
 import { sendItem } from './send.ts';
-import { settle } from './settle.ts';
+import { type Look, settle } from './settle.ts';
+import type { Policy, Settled } from './verdict.ts';
 
 async function putOff(
   deps: Hand,
@@ -27,36 +34,43 @@ async function putOff(
   }
   const retryMs = retryDelay(deps, before, error);
   await postpone(deps.store, item, now + retryMs, wordsOf(error));
-  const fields = { reference: item.reference, error: wordsOf(error), retryMs };
-  deps.outages.note(item.outboxId, putOffBy(item, error), fields);
+  tellPutOff(deps, item, error, retryMs);
 }
 
-async function settleItem(
-  deps: Hand,
-  kind: OutboxKind,
-  item: OutboxItem,
-  look: { readonly finding: Finding; readonly lookedAt: number },
-): Promise<void> {
-  const { failedLooks, limits } = deps;
-  const { attemptsMax } = limits;
-  const { finding } = look;
-  let { deskAfterMs } = limits;
-  if (finding.found === 'no' && finding.complete === false) {
-    if (!failedLooks.add(item).isHopeless) deskAfterMs = Number.POSITIVE_INFINITY;
-  } else failedLooks.end(item, finding.found === 'yes');
-  const settled = await settle(deps.store, deps.clock, item, look, {
+/** Whether looks for it are of no use any more; those that may have missed it are counted. */
+function isHopelessBy({ failedLooks }: Hand, item: OutboxItem, finding: Finding): boolean {
+  if (mayHaveMissed(finding)) return failedLooks.add(item).isHopeless;
+  failedLooks.end(item, finding.found === 'yes');
+  return false;
+}
+
+function policyOf(deps: Hand, kind: OutboxKind, item: OutboxItem): Policy {
+  const { attemptsMax, deskAfterMs } = deps.limits;
+  return {
     ...{ attemptsMax, deskAfterMs, creates: kind.creates(item), pace: paceOf(deps) },
     conflictEnds: kind.conflictEnds === true,
     waitMs: retryDelay(deps, Math.max(0, item.attempts - 1)),
-  });
-  if (!settled) return;
-  const { state, ended, reason } = settled;
+  };
+}
+
+function tell(deps: Hand, item: OutboxItem, { state, ended, reason }: Settled): void {
   if (state !== item.state || reason !== undefined) deps.onMoved(item, state);
   const fields = { outboxId: item.outboxId, reference: item.reference, state, reason };
   if (state === 'dead' || (!ended && reason !== undefined)) {
     deps.log.error(fields, 'push left to a person');
   } else if (ended) deps.log.info(fields, 'push settled');
   if (ended) deps.onEnded(item, state);
+}
+
+async function settleItem(
+  deps: Hand,
+  kind: OutboxKind,
+  item: OutboxItem,
+  { finding, lookedAt }: Omit<Look, 'isHopeless'>,
+): Promise<void> {
+  const look = { finding, lookedAt, isHopeless: isHopelessBy(deps, item, finding) };
+  const settled = await settle(deps.store, deps.clock, item, look, policyOf(deps, kind, item));
+  if (settled) tell(deps, item, settled);
 }
 
 const DRY_RUN = 'dry run (outbox.dryRun): it is fit and would be sent now';

@@ -29,24 +29,41 @@ export interface Verdict extends Settled {
   readonly change: Change;
 }
 
-export function ended(state: OutboxState, now: number, change: Change, reason?: string): Verdict {
-  return { state, ended: true, reason, change: { ...change, ended_at: now, due_at: now } };
+/** It goes on by itself. */
+function goesOn(state: OutboxState, change: Change): Verdict {
+  return { state, ended: false, reason: undefined, change };
 }
 
-export function desk(now: number, since: number | null, reason: string): Verdict {
-  const change = { desk_reason: reason, in_doubt_since: since ?? now, due_at: now };
+export function ended(
+  state: OutboxState,
+  now: number,
+  reason?: string,
+  change: Change = {},
+): Verdict {
+  const end = { in_doubt_since: null, ended_at: now, due_at: now };
+  return { state, ended: true, reason, change: { ...change, ...end } };
+}
+
+export function desk(item: OutboxItem, now: number, reason: string): Verdict {
+  const change = { desk_reason: reason, in_doubt_since: item.inDoubtSince ?? now, due_at: now };
   return { state: 'in_doubt', ended: false, reason, change };
 }
 
-export function stillInDoubt(item: OutboxItem, policy: Policy, now: number): Verdict {
-  const since = item.inDoubtSince ?? now;
-  if (now - since >= policy.deskAfterMs) {
-    return desk(now, since, 'for too long it could be neither found nor proved absent');
-  }
-  return lookAgain(since, policy, now);
+export function beginDoubt(now: number, waitMs: number): Verdict {
+  return goesOn('in_doubt', { in_doubt_since: now, due_at: now + waitMs });
 }
 
-export function lookAgain(since: number, { pace }: Policy, now: number): Verdict {
-  const change = { in_doubt_since: since, due_at: nextLookAt(since, pace, now) };
-  return { state: 'in_doubt', ended: false, reason: undefined, change };
+export function lookAgain(item: OutboxItem, { pace }: Policy, now: number): Verdict {
+  const since = item.inDoubtSince ?? now;
+  return goesOn('in_doubt', { in_doubt_since: since, due_at: nextLookAt(since, pace, now) });
+}
+
+export function lookAgainOrDesk(item: OutboxItem, policy: Policy, now: number): Verdict {
+  return now - (item.inDoubtSince ?? now) < policy.deskAfterMs
+    ? lookAgain(item, policy, now)
+    : desk(item, now, 'for too long it could be neither found nor proved absent');
+}
+
+export function sendAgain(dueAt: number): Verdict {
+  return goesOn('queued', { in_doubt_since: null, due_at: dueAt });
 }
