@@ -2,7 +2,7 @@
  * The pre-flight of an order: everything that the mirror can tell before anything is sent. What
  * was never pulled completely cannot be held against an order: that is a warning.
  */
-import { missingAtLevel } from '../../client/v1/level.ts';
+import { isMissingAtLevel } from '../../client/v1/level.ts';
 import { formatMinorUnits } from '../../lib/money.ts';
 import { nearestName } from '../../lib/nearest.ts';
 import { putAside } from '../../mirror/quarantine.ts';
@@ -218,10 +218,6 @@ async function seasonProblems(
   return [...missing, ...unknown];
 }
 
-function lacks({ level }: OrderRules, feature: string): boolean {
-  return missingAtLevel(level).some(({ name }) => name === feature);
-}
-
 async function freightProblems(
   db: Db,
   { freight }: OrderDocument,
@@ -231,7 +227,9 @@ async function freightProblems(
   if (!freight) {
     const learned = rules.freight === 'learned' && (await readState(db, FREIGHT_REQUIRED_KEY));
     const isRequired =
-      lacks(rules, 'orders without freight') || rules.freight === 'required' || learned === '1';
+      isMissingAtLevel(rules.level, 'orderWithoutFreight') ||
+      rules.freight === 'required' ||
+      learned === '1';
     return isRequired ? [error('freight', 'is missing; this account requires it')] : [];
   }
   const { type } = freight;
@@ -280,7 +278,7 @@ export async function checkOrder(
   if (!isWhole || (isMissing && !isOffered(document, known))) {
     problems.push(warning('lines', 'not checked: the variants were never pulled completely'));
   }
-  if (!document.shippingAddress && lacks(rules, 'orders without a shipping address')) {
+  if (!document.shippingAddress && isMissingAtLevel(rules.level, 'orderWithoutAddress')) {
     problems.push(error('shippingAddress', `is missing; level ${rules.level} requires it`));
   }
   return capped(problems);
