@@ -192,6 +192,32 @@ describe('what makes something new', () => {
     });
   });
 
+  it('is for a person where it is too old before its quiet time is over', async () => {
+    const bench = await createBench();
+    bench.creates = true;
+    bench.limits.deskAfterMs = 10 * MINUTE;
+    const id = await bench.add(1);
+    bench.script.send = lost;
+    bench.start();
+    await bench.clock.advance(9 * MINUTE);
+    expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', desk_reason: null });
+    await bench.clock.advance(2 * MINUTE);
+    expect((await bench.row(id)).desk_reason).toContain('neither found nor proved absent');
+    await bench.clock.advance(10 * MINUTE);
+    expect(bench.sends).toEqual([id]);
+  });
+
+  it('is sent again as soon as it is proved absent', async () => {
+    const bench = await createBench();
+    bench.creates = true;
+    const id = await bench.add(1);
+    bench.script.send = lost;
+    bench.start();
+    // A pause before it would be a second at least.
+    await bench.clock.advance(13 * MINUTE + 500);
+    expect(bench.sends).toEqual([id, id]);
+  });
+
   it('is not proved absent by a look that began in its quiet time', async () => {
     const bench = await createBench();
     bench.creates = true;
