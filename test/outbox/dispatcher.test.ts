@@ -262,6 +262,8 @@ describe('a push that was answered', () => {
     const id = await bench.add(1);
     bench.script.look = () => (bench.looks.length < 3 ? NO : YES);
     bench.start();
+    await bench.clock.advance(900);
+    expect(await bench.row(id)).toMatchObject({ state: 'in_doubt' });
     await bench.clock.advance(HOUR);
     expect(bench.sends).toHaveLength(1);
     expect(await bench.row(id)).toMatchObject({ state: 'confirmed' });
