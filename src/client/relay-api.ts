@@ -8,11 +8,12 @@ import type { Clock } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import { tryParseJson } from '../lib/json.ts';
 import type { Secret } from '../lib/secret.ts';
-import { textOf } from './http/answer.ts';
+import { connectHint, textOf } from './http/answer.ts';
 import { ExchangeFailure, exchange } from './http/exchange.ts';
-import { createPools, type Pools } from './http/pools.ts';
+import { createPools, type Pools, proxyFor } from './http/pools.ts';
+import type { Way } from './http/tunnel.ts';
 
-export interface RelayApiOptions {
+export interface RelayApiOptions extends Way {
   /** Such as `https://api.example.com/api/v1`. */
   readonly apiUrl: string;
   readonly token: Secret;
@@ -55,7 +56,8 @@ interface Relay extends RelayApiOptions {
 }
 
 /** Status and body; of a body that is too long as much as is read of any. */
-async function answerOf({ apiUrl, token, clock, pools }: Relay, path: string, body?: object) {
+async function answerOf(relay: Relay, path: string, body?: object) {
+  const { apiUrl, token, clock, pools } = relay;
   const url = new URL(`${apiUrl}${path}`);
   const method = body ? 'POST' : 'GET';
   const headers = { authorization: `Bearer ${token.reveal()}`, 'content-type': 'application/json' };
@@ -77,7 +79,9 @@ async function answerOf({ apiUrl, token, clock, pools }: Relay, path: string, bo
   } catch (error) {
     if (!(error instanceof ExchangeFailure)) throw error;
     const text = `the relay does not answer: ${error.message}`;
-    throw new RetryLaterError('relay.unreachable', text, { hint: HINT });
+    throw new RetryLaterError('relay.unreachable', text, {
+      hint: connectHint(error, proxyFor(url.origin, relay)?.url) ?? HINT,
+    });
   }
 }
 
@@ -105,7 +109,8 @@ function onlyOne(what: string, named: string | null, ids: readonly string[]): st
 
 export function createRelayApi(options: RelayApiOptions, clock: Clock): RelayApi {
   const { connectMs } = DEADLINES;
-  const pools = createPools({ connectionsMax: 1, connectMs, caText: undefined });
+  const { caText, proxy } = options;
+  const pools = createPools({ connectionsMax: 1, connectMs, caText, proxy });
   const relay: Relay = { ...options, clock, pools };
   const application = async (): Promise<string> => {
     const { data } =

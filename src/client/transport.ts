@@ -31,10 +31,11 @@ import {
   type RawAnswer,
 } from './http/exchange.ts';
 import { createLimiter, type Limiter, type LimiterOptions } from './http/limiter.ts';
-import { createPools, type Pools } from './http/pools.ts';
+import { createPools, type Pools, proxyFor } from './http/pools.ts';
 import { askedOf, encoded, type HttpRequest } from './http/request.ts';
+import { STRAIGHT, type Way } from './http/tunnel.ts';
 
-export interface TransportOptions extends LimiterOptions {
+export interface TransportOptions extends LimiterOptions, Way {
   readonly deadlines: Deadlines;
   /** Waits before the second, third … attempt of a GET; its length is the number of retries. */
   readonly retryWaitsMs: readonly number[];
@@ -44,8 +45,6 @@ export interface TransportOptions extends LimiterOptions {
   readonly bodyBytesMax: number;
   /** For answers that are read as a stream. */
   readonly streamBytesMax: number;
-  /** PEM text of the CA to trust instead of the system's. */
-  readonly caText: string | undefined;
 }
 
 export const TRANSPORT_DEFAULTS: TransportOptions = {
@@ -56,7 +55,7 @@ export const TRANSPORT_DEFAULTS: TransportOptions = {
   retryAfterMsMax: 60_000,
   bodyBytesMax: 33_554_432,
   streamBytesMax: 17_179_869_184,
-  caText: undefined,
+  ...STRAIGHT,
 };
 
 export interface Answer<T> {
@@ -161,14 +160,14 @@ async function placeFor(wire: Wire, request: HttpRequest): Promise<() => void> {
 /** One attempt up to the head of a 2xx answer; throws the caller's error otherwise. */
 async function open(wire: Wire, request: HttpRequest, bytesMax: number): Promise<Opened> {
   const { options, deps, counters } = wire;
-  const asked = askedOf(request);
+  const { origin, ...rest } = encoded(request);
+  const asked = { ...askedOf(request), via: proxyFor(origin, options)?.url };
   let release = (): void => undefined;
   try {
     release = await placeFor(wire, request);
     request.beforeSend?.();
     counters.requests += 1;
     const startedAt = deps.clock.now();
-    const { origin, ...rest } = encoded(request);
     const answer = await exchange(wire.pools.of(origin, asked.safe), rest, {
       deadlines: { ...options.deadlines, ...request.deadlines },
       bodyBytesMax: bytesMax,
@@ -260,6 +259,7 @@ export function createTransport(options: TransportOptions, deps: TransportDeps):
     connectionsMax: options.concurrencyMax,
     connectMs: options.deadlines.connectMs,
     caText: options.caText,
+    proxy: options.proxy,
   });
   const counters: Counters = {
     requests: 0,

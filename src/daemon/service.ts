@@ -1,5 +1,6 @@
 /** The way to the service as the configuration describes it: transport, session, V1. */
 import { readFileSync } from 'node:fs';
+import type { Way } from '../client/http/tunnel.ts';
 import type { RawTarget } from '../client/raw-call.ts';
 import {
   type Credential,
@@ -111,6 +112,16 @@ function createV2(
   return { client, raw: { baseUrl, sender, mediaType } };
 }
 
+/** How everything that belongs to the service is reached, the relay's API as well. */
+export function wayOf({ caFile, proxy }: Config['service']): Way {
+  const caText = caFile === null ? undefined : readFileSync(caFile, 'utf8');
+  if (proxy === null) return { caText, proxy: undefined };
+  const { url, user, password } = proxy;
+  if (user === null || password === null) return { caText, proxy: { url, credentials: undefined } };
+  const name = user instanceof Secret ? user.reveal() : user;
+  return { caText, proxy: { url, credentials: { user: name, password } } };
+}
+
 export async function createService(
   config: Config['service'],
   deps: ServiceDeps,
@@ -130,7 +141,7 @@ export async function createService(
         totalMs: timeouts.total,
       },
       retryWaitsMs: retryWaits(config.retry),
-      caText: config.caFile === null ? undefined : readFileSync(config.caFile, 'utf8'),
+      ...wayOf(config),
     },
     { clock, random },
   );

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { STRAIGHT } from '../../src/client/http/tunnel.ts';
 import { createRelayApi, type RelayApiOptions } from '../../src/client/relay-api.ts';
 import { manualClock, systemClock } from '../../src/lib/clock.ts';
 import { Secret } from '../../src/lib/secret.ts';
@@ -12,7 +13,10 @@ async function start() {
   const reference = await startTestReference({ world: { styles: 2, orders: 0 } });
   const apiUrl = `${reference.relayUrl}/api/v1`;
   const token = new Secret('relay token', reference.relayToken);
-  const usual: RelayApiOptions = { apiUrl, token, application: null, endpoint: null };
+  const usual: RelayApiOptions = {
+    ...{ apiUrl, token, application: null, endpoint: null },
+    ...STRAIGHT,
+  };
   const api = (options: Partial<RelayApiOptions> = {}) =>
     createRelayApi({ ...usual, ...options }, systemClock());
   const subscribe = () =>
@@ -59,7 +63,7 @@ it('tells a refusal from a relay that is not there, and never the token', async 
 
 it('ends with an answer that has no end, and with one that breaks off', async () => {
   const token = new Secret('relay token', 'x');
-  const named = { token, application: 'a', endpoint: 'b' };
+  const named = { token, application: 'a', endpoint: 'b', ...STRAIGHT };
   let closed = 0;
   await using server = await startFaulty((_request, response, nth) => {
     response.on('close', () => {
@@ -86,7 +90,12 @@ it('does not wait for a body that trickles', async () => {
     response.write(' ');
   });
   const clock = manualClock();
-  const named = { token: new Secret('relay token', 'x'), application: 'a', endpoint: 'b' };
+  const named = {
+    token: new Secret('relay token', 'x'),
+    application: 'a',
+    endpoint: 'b',
+    ...STRAIGHT,
+  };
   const asked = rejection(createRelayApi({ ...named, apiUrl: server.url }, clock).lastAttempt('e'));
   await expect.poll(() => server.seen.length).toBe(1);
   await clock.advance(30_000);

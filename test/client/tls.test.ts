@@ -2,6 +2,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { HttpRequest } from '../../src/client/http/request.ts';
+import { STRAIGHT } from '../../src/client/http/tunnel.ts';
 import { createRelayApi } from '../../src/client/relay-api.ts';
 import { checkCertificate } from '../../src/daemon/doctor/network.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -49,7 +50,8 @@ describe('transport over TLS', () => {
     expect(error).toMatchObject({ code: 'transport.not_sent' });
     const token = new Secret('relay token', 'canary-token');
     const apiUrl = `https://localhost:${port}`;
-    const relay = createRelayApi({ apiUrl, token, application: 'a', endpoint: 'b' }, systemClock());
+    const named = { apiUrl, token, application: 'a', endpoint: 'b' };
+    const relay = createRelayApi({ ...named, ...STRAIGHT }, systemClock());
     expect(await rejection(relay.sendExample('ping'))).toMatchObject({ code: 'relay.unreachable' });
   });
 
@@ -62,7 +64,7 @@ describe('transport over TLS', () => {
 
   it('is told by doctor to have a certificate that has ended', async () => {
     const later = Date.UTC(2999, 0);
-    expect(await checkCertificate(`https://localhost:${port}`, later)).toMatchObject([
+    expect(await checkCertificate(`https://localhost:${port}`, later, STRAIGHT)).toMatchObject([
       { grade: 'failed', text: expect.stringMatching(/^of localhost:\d+ ended \d+d.* ago$/) },
     ]);
   });

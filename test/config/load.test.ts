@@ -233,6 +233,22 @@ describe('settings that depend on each other', () => {
     });
   });
 
+  it('wants of a proxy where it listens, and who we are apart from it', () => {
+    const problemsOf = (proxy: string) => problemsIn(`${MINIMAL}  proxy: ${proxy}\n`);
+    const url = 'http://proxy.example.com:3128';
+    expect(problemsOf(`{ url: "${url}" }`)).toEqual([]);
+    expect(problemsOf(`{ url: "${url}", user: erp, password: { env: API_KEY } }`)).toEqual([]);
+    expect(problemsOf(`{ url: "${url}", user: erp }`)).toMatchObject([
+      { path: 'service.proxy.password', message: 'is not set; both user and password, or neither' },
+    ]);
+    expect(problemsOf('{ user: erp, password: { env: API_KEY } }')).toMatchObject([
+      { path: 'service.proxy.url', message: 'is not set, but user and password are' },
+    ]);
+    for (const wrong of ['socks5://a:1', `${url}/way`, 'http://erp:secret@proxy.example.com']) {
+      expect(problemsOf(`{ url: "${wrong}" }`)).toMatchObject([{ path: 'service.proxy.url' }]);
+    }
+  });
+
   it('wants certificates in that file', () => {
     const folder = temporaryFolder();
     const problemOf = (path: string) => problemsIn(`${MINIMAL}  caFile: ${path}\n`)[0]?.message;

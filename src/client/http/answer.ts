@@ -21,6 +21,8 @@ export interface Asked {
   readonly url: string;
   /** Repeating it changes nothing at the service. */
   readonly safe: boolean;
+  /** The address of the proxy that it goes through. */
+  readonly via?: string | undefined;
 }
 
 export interface BadAnswer {
@@ -59,7 +61,8 @@ const UNTRUSTED =
   'nobody vouches for the certificate: service.caFile names the file of its authority';
 
 const NO_WAY =
-  'no connection comes about: a firewall, or a network that is left through a proxy only';
+  'no connection comes about: a firewall, or a network that is left through a proxy only ' +
+  '(service.proxy)';
 
 const CONNECT_HINTS: Readonly<Record<string, string>> = {
   ENOTFOUND: 'the host name is unknown: check the base URL and the name server',
@@ -75,18 +78,25 @@ const CONNECT_HINTS: Readonly<Record<string, string>> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNTRUSTED,
   CERT_HAS_EXPIRED: 'the certificate of the service has expired',
   ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate belongs to another host name',
+  PROXY_UNREACHABLE: 'check service.proxy.url; is the proxy up?',
+  PROXY_CREDENTIALS: 'check service.proxy.user and service.proxy.password',
+  PROXY_REFUSED: 'the people of the proxy open the way from this machine, or know why it is shut',
 };
 
-function connectHint(failure: ExchangeFailure): string | undefined {
+/** What to do where no connection came about. */
+export function connectHint(failure: ExchangeFailure, via?: string): string | undefined {
   const cause = failure.cause;
-  if (failure.kind === 'connect_timeout') return NO_WAY;
+  if (failure.kind === 'connect_timeout') {
+    const text = `the proxy ${via} (service.proxy) keeps silent, or what is behind it`;
+    return via === undefined ? NO_WAY : text;
+  }
   if (!(cause instanceof Error) || !('code' in cause)) return undefined;
   return CONNECT_HINTS[String(cause.code)];
 }
 
 /** The error for an exchange that broke off, or the caller's own reason when it gave up. */
 export function errorOfFailure(asked: Asked, failure: ExchangeFailure): Error {
-  const detail = { cause: failure, hint: connectHint(failure) };
+  const detail = { cause: failure, hint: connectHint(failure, asked.via) };
   const text = `${nameOf(asked)}: ${failure.message}`;
   if (asked.safe && failure.kind === 'aborted') return toError(failure.cause);
   if (!failure.sent) return new RetryLaterError('transport.not_sent', text, detail);

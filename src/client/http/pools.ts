@@ -1,11 +1,11 @@
 /** undici's connection pools by origin: one for reads, one for requests with an effect. */
 import { Pool } from 'undici';
 import { ConfigError } from '../../lib/errors.ts';
+import { type OutgoingProxy, tlsOf, tunnelled, type Way } from './tunnel.ts';
 
-export interface PoolOptions {
+export interface PoolOptions extends Way {
   readonly connectionsMax: number;
   readonly connectMs: number;
-  readonly caText: string | undefined;
 }
 
 export interface Pools {
@@ -29,6 +29,11 @@ function requireSecrecy(origin: string): void {
   });
 }
 
+/** What leads to this machine itself never goes through the proxy. */
+export function proxyFor(origin: string, { proxy }: Way): OutgoingProxy | undefined {
+  return LOOPBACK.test(new URL(origin).hostname) ? undefined : proxy;
+}
+
 export function createPools(options: PoolOptions): Pools {
   const pools = new Map<string, Pool>();
   return {
@@ -37,6 +42,7 @@ export function createPools(options: PoolOptions): Pools {
       const known = pools.get(key);
       if (known) return known;
       requireSecrecy(origin);
+      const proxy = proxyFor(origin, options);
       const idleMs = safe ? KEEP_ALIVE_MS : RECENT_MS_MAX;
       const pool = new Pool(origin, {
         connections: options.connectionsMax,
@@ -44,12 +50,9 @@ export function createPools(options: PoolOptions): Pools {
         allowH2: false,
         keepAliveTimeout: idleMs,
         keepAliveMaxTimeout: idleMs,
-        connect: {
-          timeout: options.connectMs,
-          // Without it an environment variable (NODE_TLS_REJECT_UNAUTHORIZED) would decide.
-          rejectUnauthorized: true,
-          ...(options.caText === undefined ? {} : { ca: options.caText }),
-        },
+        connect: proxy
+          ? tunnelled(proxy, options, options.connectMs)
+          : { timeout: options.connectMs, ...tlsOf(options) },
       });
       pools.set(key, pool);
       return pool;

@@ -132,6 +132,21 @@ export function baseUrl() {
     .meta({ expected: 'the address of an API', example: 'https://key.example.com/api/v1' });
 }
 
+/** Where a proxy listens: nothing behind the port, and who we are stands elsewhere. */
+export function proxyUrl() {
+  return z
+    .string()
+    .transform((written, ctx): string => {
+      const url = URL.parse(written);
+      if (url === null || !/^https?:$/.test(url.protocol)) return refuse(ctx, WRONG_KIND);
+      if (url.username !== '' || url.password !== '') {
+        return refuse(ctx, 'must not hold a user or a password; use user and password below it');
+      }
+      return url.href === `${url.origin}/` ? url.origin : refuse(ctx, 'must end with the port');
+    })
+    .meta({ expected: 'the address of a proxy', example: 'http://proxy.example.com:3128' });
+}
+
 /** The check of a section that has both ends of a growing pause. */
 export function delaysInOrder(
   delays: { readonly delayMin: number; readonly delayMax: number },

@@ -14,6 +14,7 @@ import {
   headerName,
   onceSound,
   pointer,
+  proxyUrl,
   size,
   text,
   whole,
@@ -110,6 +111,29 @@ function v2(fields: ContextFields) {
   );
 }
 
+/** The proxy, or null while it has no address. */
+function proxy(fields: ContextFields) {
+  const expected = 'the name of a user, or a reference to a secret that holds it';
+  return z
+    .strictObject({
+      url: proxyUrl().nullable(),
+      user: fields.textOrSecret('service.proxy.user', expected, 'selvedge').nullable(),
+      password: fields.secret('service.proxy.password').nullable(),
+    })
+    .transform(({ url, user, password }, ctx) => {
+      if ((user === null) !== (password === null)) {
+        const message = 'is not set; both user and password, or neither';
+        const path = [user === null ? 'user' : 'password'];
+        ctx.addIssue({ code: 'custom', path, message });
+      }
+      if (url !== null) return { url, user, password };
+      if (user === null || password === null) return null;
+      const message = 'is not set, but user and password are';
+      ctx.addIssue({ code: 'custom', path: ['url'], message });
+      return z.NEVER;
+    });
+}
+
 export function serviceSection(fields: ContextFields) {
   return z.strictObject({
     v1: v1(fields),
@@ -135,5 +159,6 @@ export function serviceSection(fields: ContextFields) {
       })
       .superRefine(delaysInOrder, onceSound('delayMin', 'delayMax')),
     caFile: fields.certificates('/etc/ssl/certs/company.pem').nullable(),
+    proxy: proxy(fields),
   });
 }

@@ -5,6 +5,7 @@
  */
 import type { LoadedConfig } from '../../config/load.ts';
 import { showProblem } from '../../config/problems.ts';
+import { wayOf } from '../service.ts';
 import { checkDatabase } from './database.ts';
 import { checkExchange } from './exchange.ts';
 import { type Finding, fine, guarded, odd, skipped } from './finding.ts';
@@ -55,7 +56,7 @@ export async function* examine(deps: DoctorDeps): AsyncGenerator<Finding, void, 
     return;
   }
   yield* await guarded('listeners', () => checkListeners(config));
-  yield* await guarded('certificate', () => checkCertificate(baseUrl, now));
+  yield* await guarded('certificate', () => checkCertificate(baseUrl, now, wayOf(config.service)));
   // Without a daemon the log-in needs the database: asking would make it, or migrate it.
   if (database.some(({ grade }) => grade === 'failed')) {
     yield skipped('service', 'not asked: first the database', 'see "database"');

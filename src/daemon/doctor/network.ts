@@ -1,5 +1,7 @@
 /** What can be reached: our own listeners, and the service, asked as the daemon asks it. */
 import { connect } from 'node:tls';
+import { proxyFor } from '../../client/http/pools.ts';
+import { openTunnel, type Way } from '../../client/http/tunnel.ts';
 import type { RawCall } from '../../client/raw-call.ts';
 import type { Config } from '../../config/schema.ts';
 import { askHere } from '../../console/ask.ts';
@@ -41,10 +43,14 @@ export async function checkListeners({ listener, local }: Config): Promise<reado
   return found;
 }
 
-function expiryOf(url: URL): Promise<number | undefined> {
+async function expiryOf(url: URL, way: Way): Promise<number | undefined> {
+  const port = Number(url.port || 443);
+  const proxy = proxyFor(url.origin, way);
+  const target = `${url.hostname}:${port}`;
+  const tunnel = proxy && (await openTunnel(proxy, target, way, CONNECT_MS));
   return new Promise((resolve, reject) => {
-    const port = Number(url.port || 443);
-    const options = { host: url.hostname, port, servername: url.hostname, timeout: CONNECT_MS };
+    const to = tunnel ? { socket: tunnel } : { host: url.hostname, port };
+    const options = { ...to, servername: url.hostname, timeout: CONNECT_MS };
     // Whether it is trusted is for the call to find out; here only its end is read.
     const socket = connect({ ...options, rejectUnauthorized: false }, () => {
       const { valid_to: end } = socket.getPeerCertificate();
@@ -56,10 +62,10 @@ function expiryOf(url: URL): Promise<number | undefined> {
   });
 }
 
-export async function checkCertificate(baseUrl: string, now: number): Promise<Finding[]> {
+export async function checkCertificate(baseUrl: string, now: number, way: Way): Promise<Finding[]> {
   const url = new URL(baseUrl);
   if (url.protocol !== 'https:') return [skipped('certificate', `${url.host} is this machine`)];
-  const end = await expiryOf(url);
+  const end = await expiryOf(url, way);
   if (end === undefined) return [odd('certificate', 'has no end', 'ask the service')];
   if (end < now) {
     const text = `of ${url.host} ended ${formatDuration(now - end)} ago`;

@@ -1,0 +1,109 @@
+/**
+ * The way through a proxy: a CONNECT to it gives a socket that leads to the service, and TLS begins
+ * behind it, so that nothing of a request leaves before the service has shown its certificate.
+ */
+import { Socket } from 'node:net';
+import { buildConnector, Client } from 'undici';
+import { toError } from '../../lib/errors.ts';
+import type { Secret } from '../../lib/secret.ts';
+
+export interface OutgoingProxy {
+  /** http or https, host and port. */
+  readonly url: string;
+  readonly credentials: { readonly user: string; readonly password: Secret } | undefined;
+}
+
+/** How the remote side is reached, and who vouches for it. */
+export interface Way {
+  /** PEM text of the authorities to trust in place of the public ones. */
+  readonly caText: string | undefined;
+  /** Undefined: straight. */
+  readonly proxy: OutgoingProxy | undefined;
+}
+
+export const STRAIGHT: Way = { caText: undefined, proxy: undefined };
+
+/**
+ * No connection through the proxy. It must not carry undici's own code for a broken socket: the
+ * pool would take that for a connection to be made again, and the request would wait for it.
+ */
+class ProxyFailure extends Error {
+  override readonly name = 'ProxyFailure';
+  readonly code: string;
+
+  constructor(proxy: OutgoingProxy, text: string, code: string, cause?: unknown) {
+    super(`the proxy ${proxy.url} (service.proxy) ${text}`, { cause });
+    this.code = code;
+  }
+}
+
+/** What is wrong behind the tunnel, for example with the certificate of the service. */
+function failureBehind(proxy: OutgoingProxy, target: string, cause: Error): ProxyFailure {
+  const { code } = Object.assign({ code: '' }, cause);
+  const isOdd = typeof code !== 'string' || code.startsWith('UND_ERR_SOCKET');
+  const text = `opens a way to ${target} that does not work: ${cause.message}`;
+  return new ProxyFailure(proxy, text, isOdd ? 'PROXY_BROKEN' : code, cause);
+}
+
+/** Without `rejectUnauthorized` an environment variable would decide. */
+export function tlsOf({ caText }: Way) {
+  return { rejectUnauthorized: true, ...(caText === undefined ? {} : { ca: caText }) };
+}
+
+function headersOf({ credentials }: OutgoingProxy, target: string): Record<string, string> {
+  if (!credentials) return { host: target };
+  const { user, password } = credentials;
+  const basic = Buffer.from(`${user}:${password.reveal()}`).toString('base64');
+  return { host: target, 'proxy-authorization': `Basic ${basic}` };
+}
+
+/** A socket to `target` (host and port) through the proxy. Throws only what names the proxy. */
+export async function openTunnel(
+  proxy: OutgoingProxy,
+  target: string,
+  way: Way,
+  timeoutMs: number,
+): Promise<Socket> {
+  const client = new Client(proxy.url, {
+    allowH2: false,
+    headersTimeout: timeoutMs,
+    connect: { timeout: timeoutMs, ...tlsOf(way) },
+  });
+  try {
+    const { statusCode, socket } = await client
+      .connect({ path: target, headers: headersOf(proxy, target) })
+      .catch((error: unknown) => {
+        const { message } = toError(error);
+        const text = `gives no way to ${target}: ${message}`;
+        throw new ProxyFailure(proxy, text, 'PROXY_UNREACHABLE', error);
+      });
+    if (statusCode >= 200 && statusCode < 300 && socket instanceof Socket) return socket;
+    socket.destroy();
+    const code = statusCode === 407 ? 'PROXY_CREDENTIALS' : 'PROXY_REFUSED';
+    throw new ProxyFailure(proxy, `answers ${statusCode} to CONNECT ${target}`, code);
+  } finally {
+    await client.destroy();
+  }
+}
+
+/** A connector for undici whose sockets lead through the proxy. */
+export function tunnelled(
+  proxy: OutgoingProxy,
+  way: Way,
+  connectMs: number,
+): buildConnector.connector {
+  const secure = buildConnector({ allowH2: false, timeout: connectMs, ...tlsOf(way) });
+  return (options, callback) => {
+    const host = options.hostname.includes(':') ? `[${options.hostname}]` : options.hostname;
+    const target = `${host}:${options.port || 443}`;
+    openTunnel(proxy, target, way, connectMs).then(
+      (httpSocket) => {
+        secure({ ...options, httpSocket }, (...[error, socket]) => {
+          if (error === null) callback(null, socket);
+          else callback(failureBehind(proxy, target, error), null);
+        });
+      },
+      (error: unknown) => callback(toError(error), null),
+    );
+  };
+}
