@@ -11,6 +11,7 @@ import { nearestName } from '../../lib/nearest.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 import { runRuleTests } from '../../rules/testing.ts';
 import { type Asker, writeAudit } from '../../store/audit.ts';
+import { timeForGood } from '../../store/care/retention.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { openArmings, runOutRuleIds } from './arming.ts';
 import { type Breaker, resetBreaker } from './breaker.ts';
@@ -186,17 +187,21 @@ export async function disarmChanged(
   return changed;
 }
 
-/** Disarms the rules that were armed until now or earlier; gives them. */
+/**
+ * Disarms the rules that were armed until now or earlier; gives them. By the clock alone no rule
+ * acts any longer than that; but this is for good, and the clock may be ahead for a while.
+ */
 export async function disarmRunOut(
-  store: Store,
+  { store, clock }: Pick<RejectOperationsDeps, 'store' | 'clock'>,
   ruleSet: RuleSet,
-  at: number,
 ): Promise<readonly string[]> {
+  const until = await timeForGood({ store, clock });
   // Mostly there is none, and a transaction would keep other writers waiting.
-  if ((await runOutRuleIds(store.db, at)).length === 0) return [];
+  if ((await runOutRuleIds(store.db, until)).length === 0) return [];
   return store.transaction(async (tx) => {
-    const runOut = await runOutRuleIds(tx, at);
-    await disarmUnasked(tx, ruleSet, runOut, { reason: 'the time it was armed for is over', at });
+    const runOut = await runOutRuleIds(tx, until);
+    const because = { reason: 'the time it was armed for is over', at: clock.now() };
+    await disarmUnasked(tx, ruleSet, runOut, because);
     return runOut;
   });
 }

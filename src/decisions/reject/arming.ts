@@ -25,12 +25,12 @@ export async function openArmings(
 }
 
 /** Rules whose arming has run out, and that nobody has written down as disarmed yet. */
-export async function runOutRuleIds(db: Db | Tx, now: number): Promise<readonly string[]> {
+export async function runOutRuleIds(db: Db | Tx, until: number): Promise<readonly string[]> {
   const rows = await db
     .selectFrom('arming')
     .select('rule_id')
     .where('ended_at', 'is', null)
-    .where('expires_at', '<=', now)
+    .where('expires_at', '<=', until)
     .execute();
   return rows.map(({ rule_id: ruleId }) => ruleId);
 }

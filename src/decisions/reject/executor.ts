@@ -201,8 +201,9 @@ async function carryOut(deps: RejectDeps, entry: RejectEntry, signal: AbortSigna
   deps.onDecided();
 }
 
-async function disarm({ store, clock, log, rules, onDecided }: RejectDeps): Promise<void> {
-  const disarmed = await disarmRunOut(store, rules().ruleSet, clock.now());
+async function disarm(deps: RejectDeps): Promise<void> {
+  const { log, rules, onDecided } = deps;
+  const disarmed = await disarmRunOut(deps, rules().ruleSet);
   if (disarmed.length === 0) return;
   log.warn({ disarmed }, 'the time that rules were armed for is over');
   onDecided();

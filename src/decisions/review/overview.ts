@@ -45,7 +45,7 @@ async function armings(db: Db, now: number) {
       reason: row.reason,
       expiresAt: row.expires_at,
     })),
-    /** By a change of what they say, and not armed anew since: they only watch. */
+    /** By a change of what they say or the end of their time, and not armed since: they watch. */
     disarmed: disarmed.map((row) => ({
       ruleId: row.rule_id,
       at: row.ended_at,

@@ -35,8 +35,8 @@ const CLOCK_MS_MIN = Date.UTC(2026, 0, 1);
 
 type Timed = { readonly store: Store; readonly clock: Clock };
 
-/** The time by which what is old is deleted for good; at most that of the clock. */
-export async function clearingTime({ store, clock }: Timed): Promise<number> {
+/** The time by which is done what cannot be undone; at most that of the clock. */
+export async function timeForGood({ store, clock }: Timed): Promise<number> {
   const noted = Number((await readState(store.db, CLEARED_KEY)) ?? Infinity);
   return Math.min(clock.now(), noted);
 }

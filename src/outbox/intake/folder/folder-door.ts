@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import type { Selectable } from 'kysely';
 import { isJsonObject } from '../../../lib/json.ts';
 import type { Logger } from '../../../lib/log.ts';
-import { clearingTime } from '../../../store/care/retention.ts';
+import { timeForGood } from '../../../store/care/retention.ts';
 import { makeFolder, withMode } from '../../../store/folders.ts';
 import type { Store } from '../../../store/store.ts';
 import type { Tables } from '../../../store/tables.ts';
@@ -303,7 +303,7 @@ async function refreshReceipts(deps: FolderDoorDeps, progress: Progress): Promis
  */
 async function forgetOld(deps: FolderDoorDeps): Promise<number> {
   const { store, folder, keepMs } = deps;
-  const before = (await clearingTime(deps)) - keepMs;
+  const before = (await timeForGood(deps)) - keepMs;
   const old = await store.db
     .selectFrom('intake_file')
     .selectAll()
