@@ -9,8 +9,8 @@ import type { Store, Tx } from '../store/store.ts';
 
 type Timed = { readonly store: Store; readonly clock: Clock };
 
-/** Where nobody watched how long ago it was: too long for a reject to rest on it. */
-const UNWATCHED_MS = 86_400_000;
+/** Where nobody watched how long ago: longer than a reject may rest on what is read once a day. */
+const UNWATCHED_MS = 7 * 86_400_000;
 
 /** Not the last one alone: a stop may come between a step and the look that notices it. */
 const FEED_ROWS = 1_000;

@@ -6,18 +6,22 @@ import { type Court, createCourt, DAY, HOUR, settingsWith, UNLUCKY } from './sup
 const MINUTE = 60_000;
 
 /** With a field of the ERP's customers, and a list of them. */
-function settingsOfErp(): string {
-  const settings = JSON.parse(settingsWith({}));
+function settingsOfErp(rails: object): string {
+  const settings = JSON.parse(settingsWith({}, rails));
   const blocked = { from: 'erp_customer.account_no', where: 'blocked', sample: ['C-1'] };
   const lists = { ...settings.lists, blocked };
   return JSON.stringify({ ...settings, lists, customer_fields: { risk: 'whole number' } });
 }
 
 /** Delivery 1 waits, by a rule that asks this about its lines, too; its grace is over. */
-async function afterGraceOf(clause: string, stock: (court: Court) => Promise<void>) {
+async function afterGraceOf(
+  clause: string,
+  stock: (court: Court) => Promise<void>,
+  rails: object = {},
+) {
   const [before, after] = UNLUCKY.split('      - order.country in');
   const text = `${before}      - '${clause}'\n      - order.country in${after}`;
-  const court = await createCourt(text, settingsOfErp());
+  const court = await createCourt(text, settingsOfErp(rails));
   const { clock, store } = court;
   const [rule] = court.rules().ruleSet.rules;
   const arming = { rule_id: rule?.id ?? '', rule_hash: rule?.hash ?? '', reason: '', actor: 'x' };
@@ -48,13 +52,14 @@ describe('a reject that rests on the stock', () => {
     expect(await court.meant()).toEqual(['1 rejected']);
   });
 
-  it('waits for one by a clock that is right', async () => {
+  it.each(['60m', '26h'])('waits for one by a clock that is right, within %s', async (within) => {
     const clause = 'delivery.lines.exists(line, line.stock_free == 0)';
-    const court = await afterGraceOf(clause, async ({ clock, stock }) => {
+    const setBack = async ({ clock, stock }: Court) => {
       clock.step(30 * DAY);
       await stock({ a: 0 });
       clock.step(-30 * DAY);
-    });
+    };
+    const court = await afterGraceOf(clause, setBack, { freshness: { stock: within } });
     expect((await court.entry()).detail).toBe('the stock: its age is not known');
     // Nor is it known by a start that follows.
     await watch(court);
