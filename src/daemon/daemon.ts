@@ -42,7 +42,7 @@ import { createSync } from './sync.ts';
 import { announce, type ServiceManager, serviceManager, tellOpening } from './systemd/manager.ts';
 import { createWatchdog } from './systemd/watchdog.ts';
 import { tellFailing } from './watch/failing.ts';
-import { createHealth, type HealthDeps, LEASE } from './watch/health.ts';
+import { createHealth, type HealthDeps } from './watch/health.ts';
 import { createStoreCare } from './watch/keeper.ts';
 import { createPulse, type Pulse } from './watch/pulse.ts';
 
@@ -86,7 +86,7 @@ function leaseKeeper(
   clock: Clock,
 ): Worker {
   return {
-    name: LEASE,
+    name: 'lease',
     async run(signal) {
       const either = AbortSignal.any([signal, damaged]);
       while (!signal.aborted) {
@@ -134,7 +134,7 @@ function createWorkers(
     readonly watch: Pick<HealthDeps, 'workers' | 'stuck'>;
   },
 ): Workers {
-  const { store, service, rules, space, pulse, socket, watch, killSwitch, stops } = parts;
+  const { store, lease, service, rules, space, pulse, socket, watch, killSwitch, stops } = parts;
   const { clock, random, log, scrubber, events } = deps;
   const sequence = createReadSequence(store, clock);
   const grouped = groupCommits(store);
@@ -179,7 +179,7 @@ function createWorkers(
   const { meter } = inbox;
   const { keeper, checkpoints } = createStoreCare(config, { store, clock, log, space });
   const health = createHealth(config, {
-    ...{ store, clock, service, meter, space, checkpoints, ...watch, isOpen: () => isOpen },
+    ...{ store, clock, lease, service, meter, space, checkpoints, ...watch, isOpen: () => isOpen },
   });
   const groups = [
     ...[healthRoutes(health), sync.routes, inbox.routes, callRoutes({ store, service, clock })],
@@ -189,10 +189,10 @@ function createWorkers(
     { random, log: log.child({ room: 'console' }), groups, onListening },
     { ...config.local, dataDir: config.dataDir },
   );
-  const lease = leaseKeeper(parts.lease, store, config.store.lockLease, pulse.clockOf(LEASE));
+  const renewer = leaseKeeper(lease, store, config.store.lockLease, pulse.clockOf('lease'));
   return {
     workers: [
-      ...[lease, space, keeper, ...outbox.workers, ...decisions.workers],
+      ...[renewer, space, keeper, ...outbox.workers, ...decisions.workers],
       ...[inbox.refresher, inbox.listener, inbox.lossMeter, sync.planner, ...erp.doors, local],
     ],
     listenerUrl: inbox.url,

@@ -21,6 +21,8 @@ export interface FolderLock {
 export interface Lease {
   /** Extends the lease; throws `store.lease_lost` when somebody else has taken it. */
   renew(): Promise<void>;
+  /** How often in a row it could not be extended, and why the last time. */
+  failed(): { readonly times: number; readonly why: string };
   release(): Promise<void>;
 }
 
@@ -133,9 +135,17 @@ export async function acquireLease(store: Store, leaseMs: number, clock: Clock):
       .executeTakeFirst();
     return result.numUpdatedRows;
   };
+  const none = { times: 0, why: '' };
+  let failed = none;
   return {
+    failed: () => failed,
     async renew() {
-      if ((await extend(clock.now() + leaseMs)) === 0n) {
+      const rows = await extend(clock.now() + leaseMs).catch((thrown: unknown) => {
+        failed = { times: failed.times + 1, why: toError(thrown).message };
+        throw thrown;
+      });
+      failed = none;
+      if (rows === 0n) {
         throw new StoreError('store.lease_lost', 'another daemon has taken this database over');
       }
     },

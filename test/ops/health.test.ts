@@ -12,7 +12,7 @@ import { Secret } from '../../src/lib/secret.ts';
 import { headline } from '../../src/ops/headline.ts';
 import { readInstallation } from '../../src/ops/installation.ts';
 import { DATABASE_MEASURES, LIVE_MEASURES } from '../../src/ops/metrics/table.ts';
-import { freshnessOf } from '../../src/ops/status.ts';
+import { freshnessOf, readStatus } from '../../src/ops/status.ts';
 import { verdictOf } from '../../src/ops/verdict.ts';
 import { databaseMadeAt } from '../../src/store/backup/inspect.ts';
 import { openReadOnlyStore } from '../../src/store/store.ts';
@@ -149,6 +149,11 @@ describe('health', () => {
     expect(await checkDatabase(config, now)).toContainEqual(
       expect.objectContaining({ check: 'daemon', grade: 'failed' }),
     );
+    const leaseEndsAt = async () => (await readStatus(store.db, now, {})).daemon.leaseEndsAt;
+    const before = await leaseEndsAt();
+    other.exec('rollback');
+    await until('written', async () => ((await leaseEndsAt()) === before ? undefined : true));
+    expect(await (await fetch(`${url}/readyz`)).json()).toEqual({ ready: true, why: [] });
   });
 
   it('stays ready while a worker waits that receives no events', async () => {

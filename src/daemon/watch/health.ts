@@ -13,6 +13,7 @@ import { version } from '../../ops/version.ts';
 import { databaseMadeAt } from '../../store/backup/inspect.ts';
 import { newestBackup } from '../../store/backup/manifest.ts';
 import type { Checkpoints } from '../../store/care/checkpoints.ts';
+import type { Lease } from '../../store/lock.ts';
 import type { SpaceWatch } from '../../store/space.ts';
 import type { Store } from '../../store/store.ts';
 import type { Service } from '../service.ts';
@@ -21,6 +22,7 @@ import type { WorkerHealth } from '../supervisor.ts';
 export interface HealthDeps {
   readonly store: Store;
   readonly clock: Clock;
+  readonly lease: Pick<Lease, 'failed'>;
   readonly service: Service;
   readonly meter: Meter;
   readonly space: SpaceWatch;
@@ -79,15 +81,13 @@ function liveReadings(deps: HealthDeps, backup: LiveReadings['backup']): LiveRea
   };
 }
 
-/** The worker that says again and again, in the database, that this daemon runs. */
-export const LEASE = 'lease';
-
 /** In a row: another program may hold the database for a moment. */
-const LEASE_FAILURES_MIN = 2;
+const RENEWALS_FAILED_MIN = 2;
 
-function cannotWrite({ name, failures, lastError }: WorkerHealth): string[] {
-  if (name !== LEASE || failures < LEASE_FAILURES_MIN) return [];
-  return [`the database cannot be written: ${lastError}`];
+/** The lease is what is written again and again, whatever else there is to do. */
+function cannotWrite({ failed }: Pick<Lease, 'failed'>): string[] {
+  const { times, why } = failed();
+  return times < RENEWALS_FAILED_MIN ? [] : [`the database cannot be written: ${why}`];
 }
 
 export function createHealth(config: Config, deps: HealthDeps): Health {
@@ -118,7 +118,7 @@ export function createHealth(config: Config, deps: HealthDeps): Health {
     // Another worker that fails keeps no event away: its restarts are counted, for an alert.
     unready: () => [
       ...(deps.isOpen() ? [] : ['the listeners do not accept']),
-      ...deps.workers().flatMap(cannotWrite),
+      ...cannotWrite(deps.lease),
       ...(space.allows('receive') ? [] : ['the disk is nearly full']),
     ],
   };
