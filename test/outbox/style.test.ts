@@ -99,3 +99,23 @@ it('is changed until all of it is shown, and never where there is no such style'
   // What is made again would be there twice; what is changed again would not.
   expect([kind.creates(item(NEW)), kind.creates(other)]).toEqual([true, false]);
 });
+
+it.each([[[{ type: 'type', id: '3' }]], [{ type: 'type', id: 3 }]])(
+  'is sent, and then for a person, where a relation is shown in an unknown form: %j',
+  async (data) => {
+    const shown = style('7');
+    Object.assign(shown.relationships, { type: { data } });
+    const { kind } = await kindOf([shown]);
+    const change = item({ styleId: '7', styleName: 'Parka', typeId: '3' });
+    const queued = { ...change, state: 'queued', attempts: 0 } as const;
+    expect(await kind.clear(queued, signal)).toMatchObject({ send: true });
+    // No word that it is not set: it may well be.
+    expect(await kind.look(change, signal)).toMatchObject({
+      found: 'unclear',
+      reason: 'style 7 shows typeId in a form that cannot be compared',
+    });
+    // What can be compared is not shown: it may be sent again.
+    const other = item({ styleId: '7', styleName: 'Coat', typeId: '3' });
+    expect(await kind.look(other, signal)).toMatchObject({ found: 'no' });
+  },
+);

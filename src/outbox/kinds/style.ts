@@ -49,33 +49,42 @@ function inputOf(document: StyleDocument) {
   return { attributes, ...(hasRelations ? { relationships } : {}) };
 }
 
-/** The id that a to-one relationship points to, whatever form it has. */
-function idIn(relationship: unknown): unknown {
-  const data = isJsonObject(relationship) ? relationship.data : undefined;
-  return isJsonObject(data) ? data.id : undefined;
+/** The id that a to-one relationship points to, null: to none; undefined: its form is unknown. */
+function idIn(relationship: unknown): string | null | undefined {
+  const data = isJsonObject(relationship) ? relationship.data : relationship;
+  if (data === undefined || data === null) return null;
+  return isJsonObject(data) && typeof data.id === 'string' ? data.id : undefined;
 }
 
-/** Given members that the service shows otherwise. */
-function differences(document: StyleDocument, shown: Style): string[] {
+/** Given members that the service shows otherwise, and those of which nobody can tell. */
+function differences(document: StyleDocument, shown: Style) {
   const attributes = ATTRIBUTES.filter(
     (name) => document[name] !== undefined && document[name] !== shown.attributes[name],
   );
-  const relations = RELATIONS.filter(([member, name]) => {
-    const id = document[member];
-    return id !== undefined && idIn(shown.relationships[name]) !== id;
+  const relations = RELATIONS.flatMap(([member, name]) => {
+    const [given, id] = [document[member], idIn(shown.relationships[name])];
+    return given === undefined || given === id ? [] : [{ member, isUnknown: id === undefined }];
   });
-  return [...attributes, ...relations.map(([member]) => member)];
+  const membersOf = (isUnknown: boolean): string[] =>
+    relations.filter((one) => one.isUnknown === isUnknown).map(({ member }) => member);
+  return { different: [...attributes, ...membersOf(false)], unknown: membersOf(true) };
 }
 
 /** As the pull asks for them: other members would make another row of it. */
 const FIELDS = { style: modelledFields('style') };
 
-function judge(document: StyleDocument, shown: Style, mayDiffer: boolean): Finding {
-  const different = differences(document, shown);
-  const detail = { styleId: shown.id, differences: different };
-  if (different.length === 0) return { found: 'yes', detail, result: { styleId: shown.id } };
-  if (mayDiffer) return { found: 'no', detail };
-  const reason = `style ${shown.id} has this number, but is not like this document`;
+function judge(item: OutboxItem, document: StyleDocument, shown: Style): Finding {
+  const { different, unknown } = differences(document, shown);
+  const detail = { styleId: shown.id, differences: [...different, ...unknown] };
+  if (detail.differences.length === 0) {
+    return { found: 'yes', detail, result: { styleId: shown.id } };
+  }
+  const mayDiffer = document.styleId !== undefined;
+  const isOther = different.length > 0;
+  if (mayDiffer && (isOther || item.state === 'queued')) return { found: 'no', detail };
+  const reason = isOther
+    ? `style ${shown.id} has this number, but is not like this document`
+    : `style ${shown.id} shows ${unknown.join(', ')} in a form that cannot be compared`;
   return { found: 'unclear', reason, detail };
 }
 
@@ -140,7 +149,7 @@ async function find(
   if (styleId !== undefined) {
     const call = { priority: 'push', signal } as const;
     const read = await unlessGone(v2.resource('style', styleId, { fields: FIELDS }, call));
-    if (read) return { finding: judge(document, read.value, true), style: read.value };
+    if (read) return { finding: judge(item, document, read.value), style: read.value };
     const reason = `the service has no style ${styleId}`;
     return { finding: { found: 'overtaken', reason, detail: { styleId } } };
   }
@@ -150,7 +159,7 @@ async function find(
     const detail = { styleNo: styleNo ?? null, unreadable: unreadable.slice(0, SHOWN_MAX) };
     return { finding: { found: 'no', complete: unreadable.length === 0, detail } };
   }
-  if (styles.length === 1) return { finding: judge(document, first, false), style: first };
+  if (styles.length === 1) return { finding: judge(item, document, first), style: first };
   const ids = styles.map(({ id }) => id);
   const reason = `${ids.length} styles have the number ${styleNo}: ${ids.join(', ')}`;
   return { finding: { found: 'unclear', reason, detail: { styleIds: ids } } };
