@@ -39,7 +39,7 @@ describe('transport over TLS', () => {
     await using transport = impatient();
     const error = await rejection(transport.request(post('localhost')));
     expect(error).toMatchObject({ name: 'RetryLaterError', code: 'transport.not_sent' });
-    expect(error).toMatchObject({ hint: expect.stringContaining('service.caFile') });
+    expect(error).toMatchObject({ hint: expect.stringMatching(/service\.caFile.*root/) });
   });
 
   it('sends nothing there either where the environment tells Node to check nothing', async () => {

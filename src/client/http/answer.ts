@@ -58,7 +58,7 @@ function nameOf(asked: Asked): string {
 }
 
 const UNTRUSTED =
-  'nobody vouches for the certificate: service.caFile names the file of its authority';
+  'nobody vouches for the certificate: service.caFile names all its authorities, up to the root';
 
 const NO_WAY =
   'no connection comes about: a firewall, or a network that is left through a proxy only ' +
