@@ -3,9 +3,9 @@
  * which data flows, and nowhere else. `openDaemon` opens and checks; `run` works until the signal
  * aborts, then stops in the reverse order and closes the database.
  *
- * Start: lock → addresses → database (migrated, durability proved) → rules → service → workers, of
- * which the outbox first turns what was on its way into doubt. A start that fails leaves nothing
- * behind and says why.
+ * Start: clock → lock → addresses → database (migrated, durability proved) → rules → service →
+ * workers, of which the outbox first turns what was on its way into doubt. A start that fails
+ * leaves nothing behind and says why.
  */
 import { missingAtLevel } from '../client/v1/level.ts';
 import type { Config } from '../config/schema.ts';
@@ -14,7 +14,7 @@ import { healthRoutes } from '../console/health-routes.ts';
 import type { Decided } from '../decisions/decide.ts';
 import { type KillSwitch, openKillSwitch } from '../decisions/stop/kill-switch.ts';
 import type { Random } from '../lib/chance.ts';
-import type { Clock } from '../lib/clock.ts';
+import { type Clock, requireSetClock } from '../lib/clock.ts';
 import { toError } from '../lib/errors.ts';
 import { holdAddress } from '../lib/http-server.ts';
 import type { Logger } from '../lib/log.ts';
@@ -239,6 +239,7 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
   const log = deps.log.child({ room: 'daemon' });
   const manager = deps.manager ?? serviceManager({}, process.pid, log);
   await tellOpening(manager);
+  requireSetClock(clock);
   await using opened = new AsyncDisposableStack();
   makeDataFolder(config.dataDir);
   const folder = lockFolder(lockFile(config.dataDir));

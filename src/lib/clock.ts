@@ -7,6 +7,7 @@
  */
 import { performance } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { RetryLaterError } from './errors.ts';
 
 export interface Timer {
   cancel(): void;
@@ -92,6 +93,19 @@ export function scaledClock(base: Clock, factor: number): Clock {
     after: (ms, task) => base.after(ms / factor, task),
     sleep: (ms, signal) => base.sleep(ms / factor, signal),
   };
+}
+
+/** A clock from before there was such a program has not been set yet. */
+export const CLOCK_MS_MIN = Date.UTC(2026, 0, 1);
+
+/** By a clock that nobody has set, all that is in the database would lie in a time to come. */
+export function requireSetClock(clock: Pick<Clock, 'now'>): void {
+  const now = clock.now();
+  if (now >= CLOCK_MS_MIN) return;
+  const message = `the clock is not set: it says ${new Date(now).toISOString()}`;
+  throw new RetryLaterError('clock.not_set', message, {
+    hint: '"timedatectl" tells why; once it is set, the daemon starts (systemd tries again)',
+  });
 }
 
 /** Less than this is a correction, not a step. */

@@ -129,7 +129,7 @@ export const EXIT = {
   migration: { code: 73, meaning: 'a schema migration failed; nothing was changed' },
   temporary: {
     code: 75,
-    meaning: 'somebody else holds the database or the port, or the disk is full: try later',
+    meaning: 'the database or the port is held, the disk is full or the clock not set: try later',
   },
   config: { code: 78, meaning: 'the configuration or the rules are wrong' },
   forced: { code: 130, meaning: 'stopped by force (second signal)' },
@@ -150,13 +150,13 @@ export function isDiskFull(error: unknown): boolean {
   return ('code' in error && FULL.includes(error.code)) || isDiskFull(error.cause);
 }
 
-/** What somebody else holds, and may let go of. */
-const HELD = ['store.locked', 'store.busy', 'http.address_taken'];
+/** What somebody else holds, and may let go of; and a clock that is set soon after a boot. */
+const PASSING = ['store.locked', 'store.busy', 'http.address_taken', 'clock.not_set'];
 
 /** The exit code that tells a shell or systemd what kind of failure this was. */
 export function exitCodeOf(error: unknown): number {
-  const isHeld = error instanceof SelvedgeError && HELD.includes(error.code);
-  if (isHeld || isDiskFull(error)) return EXIT.temporary.code;
+  const isPassing = error instanceof SelvedgeError && PASSING.includes(error.code);
+  if (isPassing || isDiskFull(error)) return EXIT.temporary.code;
   if (error instanceof UsageError) return EXIT.usage.code;
   if (error instanceof ConfigError) return EXIT.config.code;
   if (error instanceof StoreError) {

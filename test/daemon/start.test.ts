@@ -1,11 +1,12 @@
-import { readdirSync, readlinkSync } from 'node:fs';
+import { existsSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Config } from '../../src/config/schema.ts';
 import { openDaemon } from '../../src/daemon/daemon.ts';
 import { systemRandom } from '../../src/lib/chance.ts';
-import { systemClock } from '../../src/lib/clock.ts';
+import { type Clock, manualClock, systemClock } from '../../src/lib/clock.ts';
+import { EXIT, exitCodeOf } from '../../src/lib/errors.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
 import type { Reference } from '../../src/reference/reference.ts';
 import { openStore } from '../../src/store/store.ts';
@@ -27,9 +28,14 @@ beforeEach(async () => {
   folder = temporaryFolder();
 });
 
-function open(config: Config) {
+function open(config: Config, time: Clock = clock) {
   const log = testLogger();
-  return openDaemon(config, { clock, random: systemRandom(), log, scrubber: createScrubber() });
+  return openDaemon(config, {
+    clock: time,
+    random: systemRandom(),
+    log,
+    scrubber: createScrubber(),
+  });
 }
 
 /** Files below the folder that this process has open. */
@@ -75,6 +81,17 @@ describe('a start that fails', () => {
     await store.close();
     await expect(open(config)).rejects.toMatchObject({ code: 'store.newer_schema' });
     expect(openFiles()).toEqual([]);
+  });
+
+  it('for a clock that is not set touches nothing, and is tried again', async () => {
+    const config = testConfig(reference, { folder });
+    const refused = await open(config, manualClock(0)).catch((thrown: unknown) => thrown);
+    expect(refused).toMatchObject({
+      message: 'the clock is not set: it says 1970-01-01T00:00:00.000Z',
+      hint: expect.stringContaining('timedatectl'),
+    });
+    expect(exitCodeOf(refused)).toBe(EXIT.temporary.code);
+    expect(existsSync(config.dataDir)).toBe(false);
   });
 });
 

@@ -8,7 +8,7 @@
  * are cleared, that never goes on faster than `CATCH_UP` times what has passed while we ran.
  */
 import { type RawBuilder, sql } from 'kysely';
-import type { Clock } from '../../lib/clock.ts';
+import { CLOCK_MS_MIN, type Clock } from '../../lib/clock.ts';
 import { readState, writeState } from '../state.ts';
 import type { Store } from '../store.ts';
 
@@ -30,8 +30,6 @@ export const SLICE_ROWS = 500;
 const CLEARED_KEY = 'retention_now';
 /** A day in an hour: what a long stop left is cleared soon, and a wrong clock is seen sooner. */
 const CATCH_UP = 24;
-/** A clock from before there was such a program has not been set yet. */
-const CLOCK_MS_MIN = Date.UTC(2026, 0, 1);
 
 type Timed = { readonly store: Store; readonly clock: Clock };
 
