@@ -20,16 +20,16 @@ export interface Installation extends Status {
   readonly sendingPaused: string | null;
   /** Kinds of push that the configuration stops; `all`: everything. */
   readonly configuredStops: readonly string[];
-  /** Of the newest backup; null: there is none that this user may see. */
+  /** Of the newest backup; null: this user sees none, or only such of a time to come. */
   readonly backupAgeMs: number | null;
   readonly freeBytes: number;
   /** Of the database's write-ahead log, which a reader who stays lets grow. */
   readonly logBytes: number;
 }
 
-function newestBackupAt(config: Config): number | undefined {
+function newestBackupAt(config: Config, now: number): number | undefined {
   try {
-    const newest = newestBackup(config);
+    const newest = newestBackup(config, now);
     return newest ? Date.parse(newest.manifest.createdAt) : undefined;
   } catch {
     // A folder that this user may not read.
@@ -41,7 +41,7 @@ export async function readInstallation(db: Db, config: Config, now: number): Pro
   const status = await readStatus(db, now, freshnessOf(config));
   // The lock tells of a kill at once; the lease only once it has run out.
   const isLocked = isFolderLocked(lockFile(config.dataDir));
-  const backupAt = newestBackupAt(config);
+  const backupAt = newestBackupAt(config, now);
   const silentMs = now - (status.daemon.leaseEndsAt ?? now);
   return {
     ...status,

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
-import { manualClock } from '../../src/lib/clock.ts';
+import { manualClock, systemClock } from '../../src/lib/clock.ts';
 import { EXIT } from '../../src/lib/errors.ts';
 import { createBackup } from '../../src/store/backup/create.ts';
 import { ENV, MINIMAL, writeConfig } from '../config/support.ts';
@@ -121,5 +121,55 @@ describe('one folder for the backups of two databases', () => {
     for (const path of [wanted, other]) expect(stderr).toContain(path);
     expect(code).toBe(EXIT.failure.code);
     expect((await one.run('backup', 'restore', wanted)).code).toBe(0);
+  });
+});
+
+describe('backups made while the clock was ahead', () => {
+  const HOUR = 3_600_000;
+  const fromNow = (hours: number) => new Date(systemClock().now() + hours * HOUR).toISOString();
+
+  function house() {
+    const { backup, ...rest } = brand(join(temporaryFolder(), 'backups'), 1_000);
+    return { ...rest, made: (hours: number) => backup(fromNow(hours)) };
+  }
+
+  it('stand behind the others, are named for what they are, and go first', async () => {
+    const { run, made, listed } = house();
+    const ahead = await made(8_000);
+    const right = await made(-60);
+    expect(await listed()).toEqual([right, ahead]);
+    const { stdout } = await run('backup', 'list');
+    expect(stdout).toMatch(/^2.*\(clock was ahead\) .*$/m);
+    expect(stdout.match(/clock was ahead/g)).toHaveLength(1);
+    expect((await run('backup', 'verify')).stdout).toContain(right);
+    expect((await run('status', '--check')).stdout).toContain('backup is older than a day');
+    const told = (await run('doctor', '--offline')).stdout;
+    expect(told).toMatch(/WARN backup +the newest is 2d 12h old; 1 made while the clock was ahead/);
+    const last = await made(-1);
+    expect(await listed()).toEqual([last, right]);
+  });
+
+  it('stay until another one is made, and count as none that is fresh', async () => {
+    const { run, made, listed } = house();
+    const first = await made(8_000);
+    const second = await made(8_001);
+    expect(await listed()).toEqual([second, first]);
+    expect((await run('backup', 'verify')).stdout).toContain(second);
+    expect((await run('status', '--check')).stdout).toContain('there is no backup');
+    expect((await run('doctor', '--offline')).stdout).toMatch(
+      /WARN backup +there are only 2 made while the clock was ahead/,
+    );
+    expect((await run('backup', 'restore')).stdout).toContain(`restored ${second}`);
+  });
+
+  it('are restored by name where others may be newer', async () => {
+    const { run, made } = house();
+    const ahead = await made(8_000);
+    const right = await made(-1);
+    const { code, stderr } = await run('backup', 'restore');
+    expect(stderr).toMatch(/cannot be told which .* newest.*\nhint: name/s);
+    for (const path of [ahead, right]) expect(stderr).toContain(path);
+    expect(code).toBe(EXIT.failure.code);
+    expect((await run('backup', 'restore', right)).stdout).toContain(`restored ${right}`);
   });
 });

@@ -253,6 +253,8 @@ describe('health', () => {
     const path = join(config.dataDir, 'mirror.db');
     place('20260105T080000Z', databaseMadeAt(path), 17);
     place('20260106T080000Z', '2020-01-01T00:00:00.000Z', 99);
+    // The clock was ahead then.
+    place('20990105T080000Z', databaseMadeAt(path), 98);
     expect((await samples()).get('selvedge_backup_bytes')).toBe(17);
   });
 

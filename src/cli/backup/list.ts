@@ -1,20 +1,25 @@
 /** `selvedge backup list`: the backups there are. */
 import { Command } from 'commander';
+import { systemClock } from '../../lib/clock.ts';
 import { formatSize } from '../../lib/units.ts';
-import { requireBackups } from '../../store/backup/manifest.ts';
+import { isAhead, requireBackups } from '../../store/backup/manifest.ts';
 import { type CliContext, configOf, examples } from '../command.ts';
 
 export function backupList(context: CliContext): Command {
   return new Command('list')
     .summary('show the backups')
-    .description('The finished backups of this database in the folder, newest first.')
+    .description(
+      'The finished backups of this database in the folder, newest first. What was made\n' +
+        'while the clock was ahead comes last.',
+    )
     .option('--from <folder>', 'instead of store.backup.directory')
     .option('--json', 'as JSON')
     .addHelpText('after', examples([['backup list', 'newest first']]))
     .action((options: { from?: string; json?: boolean }, command: Command) => {
       const { config } = configOf(command, context);
       const { output } = context;
-      const { own: found, others } = requireBackups(config, options.from);
+      const now = systemClock().now();
+      const { own: found, others } = requireBackups(config, now, options.from);
       if (others > 0) {
         output.note(`${others} of another database ${others === 1 ? 'is' : 'are'} not shown`);
       }
@@ -25,7 +30,8 @@ export function backupList(context: CliContext): Command {
       output.table(
         ['MADE (UTC)', 'SCHEMA', 'SIZE', 'BACKUP'],
         found.map(({ path, manifest: { createdAt, mirror, exchange } }) => [
-          createdAt.slice(0, 19).replace('T', ' '),
+          createdAt.slice(0, 19).replace('T', ' ') +
+            (isAhead({ path }, now) ? ' (clock was ahead)' : ''),
           String(mirror.schema),
           formatSize(mirror.bytes + (exchange?.bytes ?? 0)),
           path,

@@ -1,10 +1,10 @@
 /** `selvedge backup restore`: puts a backup in the place of the database. */
 import { Command } from 'commander';
 import { systemClock } from '../../lib/clock.ts';
+import { requireCertainNewest } from '../../store/backup/manifest.ts';
 import { restoreBackup } from '../../store/backup/restore.ts';
 import { exchangeFile } from '../../store/exchange/exchange.ts';
 import { type CliContext, configOf, examples, userName } from '../command.ts';
-import { chosenBackup } from './verify.ts';
 
 interface Options {
   readonly withExchange?: boolean;
@@ -29,7 +29,8 @@ export function backupRestore(context: CliContext): Command {
     )
     .action(async (named: string | undefined, options: Options, command: Command) => {
       const { config } = configOf(command, context);
-      const backup = chosenBackup(named, command, context);
+      const clock = systemClock();
+      const backup = named ?? requireCertainNewest(config, clock.now()).path;
       const result = await restoreBackup(
         {
           backup,
@@ -39,7 +40,7 @@ export function backupRestore(context: CliContext): Command {
           withExchange: options.withExchange === true,
           actor: userName(),
         },
-        systemClock(),
+        clock,
       );
       const { output } = context;
       if (options.json === true) {

@@ -1,17 +1,9 @@
 /** `selvedge backup verify`: proves that a backup still is what it was. */
 import { Command } from 'commander';
+import { systemClock } from '../../lib/clock.ts';
 import { requireNewest } from '../../store/backup/manifest.ts';
 import { verifyBackup } from '../../store/backup/verify.ts';
 import { type CliContext, configOf, examples } from '../command.ts';
-
-/** The backup that was named, else the newest. */
-export function chosenBackup(
-  named: string | undefined,
-  command: Command,
-  context: CliContext,
-): string {
-  return named ?? requireNewest(configOf(command, context).config).path;
-}
 
 export function backupVerify(context: CliContext): Command {
   return new Command('verify')
@@ -24,7 +16,9 @@ export function backupVerify(context: CliContext): Command {
     .option('--json', 'the result as JSON')
     .addHelpText('after', examples([['backup verify', 'the newest one']]))
     .action(async (named: string | undefined, options: { json?: boolean }, command: Command) => {
-      const path = chosenBackup(named, command, context);
+      const newest = () =>
+        requireNewest(configOf(command, context).config, systemClock().now()).path;
+      const path = named ?? newest();
       const manifest = await verifyBackup(path);
       if (options.json === true) context.output.json({ path, ok: true, ...manifest });
       else context.output.line(`${path}: whole, made ${manifest.createdAt}`);

@@ -9,7 +9,7 @@ import { formatDuration, formatSize } from '../../lib/units.ts';
 import { configuredStops } from '../../ops/brakes.ts';
 import { BACKUP_MS_MAX } from '../../ops/verdict.ts';
 import { version } from '../../ops/version.ts';
-import { backupDirectory, newestBackup } from '../../store/backup/manifest.ts';
+import { backupDirectory, countAhead, newestBackup } from '../../store/backup/manifest.ts';
 import { logBytesOf } from '../../store/care/checkpoints.ts';
 import { pauseReason } from '../../store/care/pause.ts';
 import { lockFile } from '../../store/lock.ts';
@@ -117,11 +117,16 @@ export function checkRules({ rules }: Config): Finding[] {
 
 export function checkBackups(config: Config, now: number): Finding[] {
   const directory = backupDirectory(config);
-  const newest = newestBackup(config);
+  const newest = newestBackup(config, now);
+  const count = countAhead(config, now);
+  const ahead = `${count} made while the clock was ahead`;
   const advice = 'selvedge backup create; systemctl enable --now selvedge-backup.timer';
-  if (!newest) return [odd('backup', `there is none in ${directory}`, advice)];
+  if (!newest) {
+    const none = count === 0 ? 'is none' : `are only ${ahead},`;
+    return [odd('backup', `there ${none} in ${directory}`, advice)];
+  }
   const age = now - Date.parse(newest.manifest.createdAt);
-  const text = `the newest is ${formatDuration(age)} old`;
+  const text = `the newest is ${formatDuration(age)} old${count === 0 ? '' : `; ${ahead}`}`;
   return [age > BACKUP_MS_MAX ? odd('backup', text, advice) : fine('backup', text)];
 }
 

@@ -43,11 +43,12 @@ function backupReader(config: Config, { store, clock }: HealthDeps): () => LiveR
   return () => {
     try {
       madeAt ??= databaseMadeAt(store.path);
-      const newest = newestBackup(config, madeAt);
+      const now = clock.now();
+      const newest = newestBackup(config, now, madeAt);
       if (!newest) return undefined;
       const { createdAt, mirror, exchange } = newest.manifest;
       return {
-        ageMs: clock.now() - Date.parse(createdAt),
+        ageMs: now - Date.parse(createdAt),
         bytes: mirror.bytes + (exchange?.bytes ?? 0),
       };
     } catch {

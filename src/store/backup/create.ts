@@ -184,7 +184,7 @@ export async function createBackup(
   }
   const backup = await makeBackup(plan, base, now);
   // By their names, which a clock that was set back may put this one behind.
-  const others = listBackups(directory).filter(
+  const others = listBackups(directory, now).filter(
     ({ path, manifest }) =>
       path !== backup.path && mayBeSame(madeAtOf(path, manifest), backup.manifest.databaseMadeAt),
   );

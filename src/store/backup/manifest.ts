@@ -75,19 +75,29 @@ export function mayBeSame(one: string | undefined, other: string | undefined): b
   return one === undefined || other === undefined || one === other;
 }
 
+const isNameAhead = (name: string, now: number): boolean => name > `${backupName(now)}.json`;
+
+/** Of a time to come: the clock was ahead when it was made. How new it truly is nobody knows. */
+export function isAhead({ path }: Pick<Backup, 'path'>, now: number): boolean {
+  return isNameAhead(basename(path), now);
+}
+
 /**
- * The finished backups of a folder, newest first, as many as asked for; without those that say
- * that they are of another database than the one that was made then.
+ * The finished backups of a folder, newest first and those of a time to come last, as many as
+ * asked for; without those that say that they are of another database than the one made then.
  */
 export function listBackups(
   directory: string,
+  now: number,
   most = Number.POSITIVE_INFINITY,
   madeAt?: string,
 ): Backup[] {
   if (!statSync(directory, { throwIfNoEntry: false })) return [];
   const names = readdirSync(directory).filter((name) => NAME.test(name));
+  names.sort().reverse();
+  const ahead = names.filter((name) => isNameAhead(name, now));
   const backups: Backup[] = [];
-  for (const name of names.sort().reverse()) {
+  for (const name of [...names.slice(ahead.length), ...ahead]) {
     if (backups.length >= most) break;
     const path = join(directory, name);
     const found = readManifest(path);
@@ -100,9 +110,20 @@ function configuredMadeAt({ dataDir }: Place): string | undefined {
   return databaseMadeAt(join(dataDir, 'mirror.db'));
 }
 
-/** Of the configured database; who asks often says when it was made. */
-export function newestBackup(config: Place, madeAt = configuredMadeAt(config)): Backup | undefined {
-  return listBackups(backupDirectory(config), 1, madeAt)[0];
+/** Of the configured database, if its age is known; who asks often says when that was made. */
+export function newestBackup(
+  config: Place,
+  now: number,
+  madeAt = configuredMadeAt(config),
+): Backup | undefined {
+  const [newest] = listBackups(backupDirectory(config), now, 1, madeAt);
+  return newest && !isAhead(newest, now) ? newest : undefined;
+}
+
+/** How many of the configured database were made while the clock was ahead. */
+export function countAhead(config: Place, now: number): number {
+  const own = listBackups(backupDirectory(config), now, undefined, configuredMadeAt(config));
+  return own.filter((one) => isAhead(one, now)).length;
 }
 
 /**
@@ -111,11 +132,12 @@ export function newestBackup(config: Place, madeAt = configuredMadeAt(config)): 
  */
 export function requireBackups(
   config: Place,
+  now: number,
   directory = backupDirectory(config),
 ): { readonly own: readonly Backup[]; readonly others: number } {
   try {
     if (statSync(directory, { throwIfNoEntry: false })) {
-      const all = listBackups(directory);
+      const all = listBackups(directory, now);
       const madeAt = configuredMadeAt(config);
       const own = all.filter(({ manifest }) => mayBeSame(manifest.databaseMadeAt, madeAt));
       return { own, others: all.length - own.length };
@@ -131,9 +153,9 @@ export function requireBackups(
 }
 
 /** The newest of the configured database; where none is there, of the only one in the folder. */
-export function requireNewest(config: Place): Backup {
+export function requireNewest(config: Place, now: number): Backup {
   const directory = backupDirectory(config);
-  const { own, others } = requireBackups(config);
+  const { own, others } = requireBackups(config, now);
   const [newest] = own;
   if (newest === undefined) {
     const rest = others === 0 ? '' : `, but ${others} of another database`;
@@ -146,6 +168,17 @@ export function requireNewest(config: Place): Backup {
   if (byDatabase.size < 2) return newest;
   const each = [...byDatabase.values()].map(([first]) => first?.path).join(', ');
   const message = `${directory} holds backups of ${byDatabase.size} databases: ${each}`;
+  throw new RefusedError('backup.ambiguous', message, { hint: 'name the one that is meant' });
+}
+
+/** The newest where that is certain: what is newer than it would be lost by a restore. */
+export function requireCertainNewest(config: Place, now: number): Backup {
+  const newest = requireNewest(config, now);
+  const ahead = requireBackups(config, now).own.find((one) => isAhead(one, now));
+  if (ahead === undefined || isAhead(newest, now)) return newest;
+  const message =
+    `it cannot be told which backup is the newest: ${newest.path}, ` +
+    `or ${ahead.path}, made while the clock was ahead`;
   throw new RefusedError('backup.ambiguous', message, { hint: 'name the one that is meant' });
 }
 

@@ -122,7 +122,7 @@ describe('a backup', () => {
     const { mirror, exchange } = await verifyBackup(backup.path);
     expect(mirror.rows.outbox).toBe(1);
     expect(exchange).toBeNull();
-    expect(listBackups(dirname(backup.path))).toEqual([backup]);
+    expect(listBackups(dirname(backup.path), clock.now())).toEqual([backup]);
     const names = readdirSync(dirname(backup.path));
     expect(names).toHaveLength(2);
     expect(names.map((name) => modeOf(join(dirname(backup.path), name)))).toEqual([0o600, 0o600]);
@@ -151,7 +151,7 @@ describe('a backup', () => {
       await clock.advance(1_000);
       made.push((await createBackup(planIn(dataDir, 2), clock)).backup.path);
     }
-    const left = listBackups(planIn(dataDir).directory);
+    const left = listBackups(planIn(dataDir).directory, clock.now());
     expect(left.map(({ path }) => path)).toEqual(made.slice(2).reverse());
     expect(left[0]?.manifest.exchange?.rows).toEqual({ intake: 0 });
     expect(readdirSync(planIn(dataDir).directory)).toHaveLength(6);
@@ -164,7 +164,7 @@ describe('a backup', () => {
     const error = await createBackup(plan, clock).catch((thrown) => thrown);
     expect(error).toMatchObject({ code: 'backup.failed', hint: expect.stringContaining('group') });
     expect(error.message).toContain(plan.exchangeFile);
-    expect(listBackups(plan.directory)).toEqual([]);
+    expect(listBackups(plan.directory, clock.now())).toEqual([]);
   });
 
   it('stays although the clock was set back behind those that are there', async () => {
@@ -176,7 +176,7 @@ describe('a backup', () => {
       expect(existsSync(backup.path)).toBe(true);
       expect(removed).not.toContain(backup.path);
     }
-    expect(listBackups(planIn(dataDir).directory)).toHaveLength(2);
+    expect(listBackups(planIn(dataDir).directory, clock.now())).toHaveLength(2);
     clock.step(86_400_000);
   });
 
@@ -230,7 +230,7 @@ describe('a backup', () => {
     database.close();
     const failure = { code: 'backup.damaged', message: expect.stringContaining('foreign keys') };
     await expect(createBackup(planIn(dataDir), clock)).rejects.toMatchObject(failure);
-    expect(listBackups(planIn(dataDir).directory)).toEqual([]);
+    expect(listBackups(planIn(dataDir).directory, clock.now())).toEqual([]);
   });
 
   it('that was cut off leaves nothing that counts, and is cleaned away by the next', async () => {
@@ -271,7 +271,7 @@ describe('a backup', () => {
       writeFileSync(join(directory, `backup-20200101T000000Z${left}`), 'whole');
     }
     const { backup } = await createBackup(planIn(dataDir), clock);
-    expect(listBackups(directory)).toEqual([backup]);
+    expect(listBackups(directory, clock.now())).toEqual([backup]);
     expect(readdirSync(directory)).toHaveLength(2);
   });
 
@@ -297,7 +297,7 @@ describe('a backup', () => {
     ]);
     expect(second).toMatchObject({ status: 'rejected', reason: { code: 'backup.exists' } });
     expect(first).toMatchObject({ status: 'fulfilled' });
-    const [backup] = listBackups(plan.directory);
+    const [backup] = listBackups(plan.directory, clock.now());
     await verifyBackup(backup?.path ?? '');
     expect(readdirSync(plan.directory)).toHaveLength(2);
     await expect(createBackup(plan, clock)).rejects.toMatchObject({ code: 'backup.exists' });
@@ -308,18 +308,20 @@ describe('a backup', () => {
     const dataDir = temporaryFolder();
     await (await openMirror(dataDir)).close();
     const { backup } = await createBackup(planIn(dataDir), clock);
-    writeFileSync(join(dirname(backup.path), 'backup-20990101T000000Z.json'), '{"createdAt":');
-    expect(listBackups(dirname(backup.path), 1)).toEqual([backup]);
+    const later = clock.now() + 1_000;
+    writeFileSync(join(dirname(backup.path), `${backupName(later)}.json`), '{"createdAt":');
+    expect(listBackups(dirname(backup.path), later, 1)).toEqual([backup]);
   });
 
   it('is found, and made anew, beside a slip that this user may not read', async () => {
     const plan = planIn(temporaryFolder());
     await (await openMirror(plan.dataDir)).close();
     // As a slip of root is to the user of the service, whoever runs this test.
-    const slip = join(plan.directory, 'backup-20990101T000000Z.json');
+    const later = clock.now() + 1_000;
+    const slip = join(plan.directory, `${backupName(later)}.json`);
     mkdirSync(slip, { recursive: true });
     const { backup } = await createBackup(plan, clock);
-    expect(listBackups(plan.directory, 1)).toEqual([backup]);
+    expect(listBackups(plan.directory, later, 1)).toEqual([backup]);
     const failure = { code: 'backup.unknown', hint: expect.stringContaining('may read') };
     await expect(verifyBackup(slip)).rejects.toMatchObject(failure);
   });
