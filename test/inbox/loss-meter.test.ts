@@ -703,6 +703,18 @@ describe('silence (R12)', () => {
     expect(ended).toEqual([expect.objectContaining({ resolved_at: day.clock.now() })]);
   });
 
+  it('names the clock first where that is why events are refused', async () => {
+    const day = await shop();
+    await day.sweep();
+    await wait(day, 10);
+    await day.sweep(11, 12, 13);
+    await wait(day, 20);
+    day.meter.signed(day.clock.now() - 600_000);
+    expect(await day.lossMeter.look()).toMatchObject({ state: 'silent' });
+    const silent = (await incidents(day)).find(({ kind }) => kind === 'events_silent');
+    expect(silent?.detail).toMatch(/"hint":"our clock and the relay's differ.*timedatectl.*portal/);
+  });
+
   it('lasts over a restart, until an event comes', async () => {
     const day = await shop();
     await day.sweep();

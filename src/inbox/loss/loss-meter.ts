@@ -63,6 +63,9 @@ const SILENCE_HINT =
   'the way from the relay is dead, or it has disabled the endpoint: ' +
   'selvedge events ping, then selvedge portal open';
 
+const CLOCK_HINT =
+  "our clock and the relay's differ, from five minutes on events are refused: timedatectl; else ";
+
 /** Since when it was silent by these figures; undefined: it was not. */
 function silentSinceIn(figures: string): number | undefined {
   const stored = tryParseJson(figures);
@@ -112,12 +115,13 @@ export function createLossMeter(deps: LossMeterDeps, limits: LossMeterLimits): L
     const figures = await readLossFigures(store.db, limits, now, eventAt);
     latest = figures;
     const { state, lost, waiting, silentSince } = figures;
-    const silence = { silentSince, lost, waiting, hint: SILENCE_HINT };
-    await setAlarm(deps, { kind: 'events_silent', isOn: state === 'silent', detail: silence });
     const { clockOffsetMs } = meter.stats();
+    const isClockOff = Math.abs(clockOffsetMs ?? 0) > CLOCK_OFFSET_MS_MAX;
+    const hint = isClockOff ? CLOCK_HINT + SILENCE_HINT : SILENCE_HINT;
+    const silence = { silentSince, lost, waiting, hint };
+    await setAlarm(deps, { kind: 'events_silent', isOn: state === 'silent', detail: silence });
     if (clockOffsetMs !== undefined) {
-      const isOn = Math.abs(clockOffsetMs) > CLOCK_OFFSET_MS_MAX;
-      await setAlarm(deps, { kind: 'relay_clock', isOn, detail: { clockOffsetMs } });
+      await setAlarm(deps, { kind: 'relay_clock', isOn: isClockOff, detail: { clockOffsetMs } });
     }
     const text = JSON.stringify(figures);
     if (text !== written) await writeState(store.db, FIGURES, text, clock);
