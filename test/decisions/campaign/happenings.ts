@@ -9,7 +9,7 @@ import { deliveryShape } from '../../../src/reference/world/trade/shapes.ts';
 import type { CalmClock } from './calm-clock.ts';
 import { ACCOUNTS, type CampaignHouse } from './house.ts';
 import { REJECTS } from './rules.ts';
-import { piecesOf } from './shelf.ts';
+import { piecesOf, variantOf } from './shelf.ts';
 import type { Act, Truth } from './truth.ts';
 
 export interface Life {
@@ -24,6 +24,8 @@ const EVER = ['--since', '2026-01-01T00:00:00Z', '--until', '2027-01-01T00:00:00
 /** What is older has mostly ended. */
 const LATEST = 25;
 
+const COMMENTS = ['keep', 'over', 'over', '', ''];
+
 function place({ house, truth, random }: Life): void {
   const { world } = house.reference;
   const orderId = world.book.orders.nextId();
@@ -32,7 +34,7 @@ function place({ house, truth, random }: Life): void {
   const variant = random.pick(truth.shelf.variants);
   const goods = { variant, barcode: world.catalog.barcodeOf(variant), quantity };
   const lines = drawn.lines.slice(0, 1).map((line) => ({ ...line, ...goods }));
-  world.trade.place({ ...drawn, lines, comment: random.chance(0.2) ? 'keep' : '' });
+  world.trade.place({ ...drawn, lines, comment: random.pick(COMMENTS) });
 }
 
 function someDelivery({ house, random }: Life): Delivery | undefined {
@@ -146,9 +148,10 @@ function repack(life: Life, delivery = someDelivery(life)): void {
 const SEEN_MS = 40_000;
 
 /** The clock of this machine jumps; next time it is mostly set right. */
-async function moveClock({ house, clock, random }: Life): Promise<void> {
+async function moveClock({ house, truth, clock, random }: Life): Promise<void> {
   const by = random.pick([random.int(1, 20) * 60, random.int(1, 3) * 3_600, -random.int(5, 1_200)]);
   house.ahead = house.ahead !== 0 && random.chance(0.7) ? 0 : house.ahead + by * 1_000;
+  truth.ahead.set(clock.now(), house.ahead);
   await clock.runUntil(clock.now() + SEEN_MS);
 }
 
@@ -235,16 +238,39 @@ function trouble({ house, random }: Life): void {
   house.reference.knobs.patch({ faults: [fault], webhooks });
 }
 
-export function endTrouble({ house }: Life): void {
-  house.reference.knobs.patch({ faults: [], webhooks: { lost: 0 } });
+/** The stock comes late, or as nonsense. */
+function troubleStock({ house, random }: Life): void {
+  const kinds = ['serverError', 'reset', 'truncated', 'emptyList', 'nullList', 'repeatedRow'];
+  const fault = {
+    ...{ kind: random.pick(kinds), probability: random.pick([0.5, 1]), path: '/*/variants*' },
+    ...{ lasts: `${random.int(20, 150)}m`, seed: random.int(1, 10_000) },
+  };
+  house.reference.knobs.patch({ faults: [fault] });
 }
 
-async function restart({ house, clock, random }: Life): Promise<void> {
+async function pauseStock({ house }: Life): Promise<void> {
+  await house.command('sync', 'pause', 'stock', ...REASON);
+}
+
+async function pullStock({ house }: Life): Promise<void> {
+  await house.command('sync', 'resume', 'stock', ...REASON);
+  await house.command('sync', 'run', 'stock', ...REASON);
+}
+
+export async function endTrouble({ house }: Life): Promise<void> {
+  house.reference.knobs.patch({ faults: [], webhooks: { lost: 0 } });
+  await house.command('sync', 'resume', 'stock', ...REASON);
+}
+
+async function restart({ house, truth, clock, random }: Life): Promise<void> {
   await house.stop();
+  const stoppedAt = clock.now();
   // To set it forth while nobody watches would shorten what waits.
   if (random.chance(0.5)) house.ahead = Math.min(house.ahead, 0);
+  truth.ahead.set(clock.now(), house.ahead);
   await clock.runUntil(clock.now() + random.pick([1, 60, 1_200]) * 1_000);
   await house.start();
+  truth.reads.lose(stoppedAt, clock.now());
 }
 
 const DEAF = { kind: 'serverError', probability: 1, path: '*' };
@@ -253,9 +279,11 @@ const CRASH_WITHIN_MS = 600_000;
 /** `kill -9` when the service has taken a push and its answer is not read yet, if there is one. */
 async function crash({ house, truth, clock }: Life): Promise<void> {
   let isFrozen = false;
+  let frozenAt = 0;
   const freeze = (): void => {
     if (isFrozen) return;
     isFrozen = true;
+    frozenAt = clock.now();
     house.freeze();
     // The dead do nothing more.
     house.reference.knobs.patch({ faults: [DEAF] });
@@ -266,8 +294,19 @@ async function crash({ house, truth, clock }: Life): Promise<void> {
   truth.onMove = undefined;
   freeze();
   await house.stopAsFrozen();
+  truth.reads.lose(frozenAt, clock.now());
   house.reference.knobs.patch({ faults: [] });
   await house.start();
+}
+
+/** There is enough for it after all, or too little, and mostly the daemon hears of it. */
+async function restockFor(life: Life, delivery = someDelivery(life)): Promise<void> {
+  const { house, truth, random } = life;
+  if (!delivery) return;
+  const variant = variantOf(house.reference.world, delivery);
+  const pieces = truth.shelf.wanted(variant) + random.pick([-20, 0, 20]);
+  house.reference.world.stock.set(variant, Math.max(0, pieces));
+  if (random.chance(0.7)) await pullStock(life);
 }
 
 /** Something that matters to a reject, a moment before its grace is over. */
@@ -288,6 +327,8 @@ async function actAtGrace(life: Life): Promise<void> {
     actAtService,
     actHere,
     repack,
+    restockFor,
+    restockFor,
     moveClock,
     tellCustomers,
     disarm,
@@ -304,9 +345,13 @@ const HAPPENINGS: readonly (readonly [weight: number, happen: (life: Life) => un
   [22, actHere],
   [6, tellCustomers],
   [14, restock],
+  [6, restockFor],
+  [3, troubleStock],
+  [3, pauseStock],
+  [3, pullStock],
   [8, repack],
   [4, moveClock],
-  [8, arm],
+  [12, arm],
   [2, disarm],
   [2, edit],
   [2, stopOrResume],

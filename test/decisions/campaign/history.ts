@@ -12,6 +12,11 @@ export class History<T> {
     return last.value;
   }
 
+  /** Nothing was ever set. */
+  get isNew(): boolean {
+    return this.#spells.length === 1;
+  }
+
   set(at: number, value: T): void {
     this.#spells.push({ from: at, value });
   }
@@ -25,4 +30,10 @@ export class History<T> {
       })
       .map(({ value }) => value);
   }
+}
+
+export function historyIn<K, T>(map: Map<K, History<T>>, key: K, first: T): History<T> {
+  const history = map.get(key) ?? new History(first);
+  map.set(key, history);
+  return history;
 }

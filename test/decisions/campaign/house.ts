@@ -17,6 +17,10 @@ import { iso } from './truth.ts';
 
 const SECRET = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
 const OFF = ['season', 'ordersFull', 'brands', 'freight', 'seasons'];
+/** Whether the stock of this seed names what is sold out, too. */
+export function listsSoldOut(seed: number): boolean {
+  return seed % 2 === 0;
+}
 /** Customers of the service. */
 export const ACCOUNTS = 5;
 
@@ -60,7 +64,7 @@ function startSide(seed: number, clock: CalmClock): Promise<Reference> {
   });
 }
 
-function writeConfig(folder: string, { v1Url, credentials }: Reference): string {
+function writeConfig(folder: string, { v1Url, credentials }: Reference, seed: number): string {
   const [key] = Object.values(credentials);
   if (!key) throw new Error('the reference has no key');
   writeFileSync(join(folder, 'client'), key.clientSecret, { mode: 0o600 });
@@ -81,7 +85,7 @@ function writeConfig(folder: string, { v1Url, credentials }: Reference): string 
     'store: { ballast: 1MiB }',
     // Each pull starts two threads, which takes most of the time of a seed.
     'streams:',
-    '  stock: { schedule: "*/30 * * * *" }',
+    `  stock: { schedule: "*/30 * * * *", includeVariantsOnOrder: ${listsSoldOut(seed)} }`,
     ...OFF.map((name) => `  ${name}: { enabled: false }`),
   ];
   writeFileSync(path, lines.join('\n'));
@@ -95,7 +99,7 @@ export async function openHouse(
 ): Promise<CampaignHouse> {
   const folder = mkdtempSync(join(tmpdir(), 'selvedge-decisions-'));
   const reference = await startSide(seed, clock);
-  const file = writeConfig(folder, reference);
+  const file = writeConfig(folder, reference, seed);
   const errors: string[] = [];
   const write = (text: Text): void =>
     writeFileSync(join(folder, 'rules', 'rules.yaml'), rulesText(text));

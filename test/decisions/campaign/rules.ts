@@ -7,6 +7,8 @@ export interface Case {
   readonly isBlocked: boolean;
   /** What is in stock, and given to nobody else, is enough for it. */
   readonly isCovered: boolean;
+  /** The stock says how much there is. */
+  readonly isListed: boolean;
 }
 
 /** Pieces up to which a delivery is small, by text. */
@@ -19,16 +21,17 @@ export const PER_HOUR_MAX = 4;
 
 /** By its rule; undefined: none of them accepts or rejects it. */
 export function meaningOf(text: Text, one: Case): string | undefined {
-  const { quantity, comment, isBlocked, isCovered } = one;
+  const { quantity, comment, isBlocked, isCovered, isListed } = one;
   if (quantity > LARGE) return undefined;
   const isSmall = quantity <= SMALL[text];
   if (isBlocked) return isSmall ? 'reject-blocked' : undefined;
   if (comment === 'keep') return 'accept-kept';
   if (!isSmall) return 'reject-middle';
-  return isCovered ? 'accept-small' : undefined;
+  if (isCovered) return 'accept-small';
+  return comment === 'over' && isListed ? 'reject-short' : undefined;
 }
 
-export const REJECTS = ['reject-middle', 'reject-blocked'] as const;
+export const REJECTS = ['reject-middle', 'reject-blocked', 'reject-short'] as const;
 
 export function rulesText(text: Text): string {
   const small = SMALL[text];
@@ -41,6 +44,12 @@ export function rulesText(text: Text): string {
   });
   const blocked = 'customer.blocked';
   const kept = 'order.comment == "keep"';
+  const over = 'order.comment == "over"';
+  const short = 'delivery.lines.exists(line, line.missing > 0)';
+  const few = (quantity: number, free: number, comment: string, isBlocked: boolean) => ({
+    ...given(quantity, comment, isBlocked),
+    delivery: { lines: [{ quantity, stock_free: free }] },
+  });
   return stringify({
     rules: [
       live('accept-small', 'accept', {
@@ -48,8 +57,8 @@ export function rulesText(text: Text): string {
         unless: [blocked, kept],
       }),
       live('hold-short', 'hold', {
-        when: [`delivery.quantity <= ${small}`, 'delivery.lines.exists(line, line.missing > 0)'],
-        unless: [blocked, kept],
+        when: [`delivery.quantity <= ${small}`, short],
+        unless: [blocked, kept, over],
       }),
       live('accept-kept', 'accept', {
         when: [kept, `delivery.quantity <= ${LARGE}`],
@@ -78,6 +87,18 @@ export function rulesText(text: Text): string {
           test('blocked', given(small, '', true), 'reject'),
           test('blocked and more', given(small + 1, '', true), 'none'),
           test('a good one', given(small, '', false), 'none'),
+        ],
+      }),
+      live('reject-short', 'reject', {
+        when: [over, `delivery.quantity <= ${small}`, short],
+        unless: [blocked],
+        reject: { grace: '1h' },
+        tests: [
+          test('short', few(small, small - 1, 'over', false), 'reject'),
+          test('covered', few(small, small, 'over', false), 'none'),
+          test('not over', few(small, small - 1, '', false), 'none'),
+          test('more', few(small + 1, small, 'over', false), 'none'),
+          test('blocked', few(small, small - 1, 'over', true), 'none'),
         ],
       }),
     ],

@@ -1,8 +1,8 @@
 /**
  * One seed: a day in which deliveries are packed, decided, accepted and rejected, by rules, by
  * people here and by people at the service, while rules are edited, armed and stopped, customers
- * blocked, deliveries packed anew, goods come in and go, the clock is moved, answers and events are
- * lost, and the daemon is killed or started anew.
+ * blocked, deliveries packed anew, goods come in and go, the stock is told late or as nonsense, the
+ * clock is moved, answers and events are lost, and the daemon is killed or started anew.
  */
 import { seededRandom } from '../../../src/lib/chance.ts';
 import { calmClock } from './calm-clock.ts';
@@ -14,7 +14,7 @@ import {
   stopOrResume,
   tellAllCustomers,
 } from './happenings.ts';
-import { openHouse } from './house.ts';
+import { listsSoldOut, openHouse } from './house.ts';
 import { Truth } from './truth.ts';
 import { storiesOf, verdictOf } from './verdict.ts';
 
@@ -46,7 +46,8 @@ export async function runSeed(seed: number, hours: number): Promise<SeedFigures>
   const clock = calmClock(STARTS_AT);
   const random = seededRandom(seed);
   await using house = await openHouse(seed, clock, random);
-  const truth = new Truth(house.reference, clock.now, house.wall);
+  const watch = { now: clock.now, wall: house.wall, listsSoldOut: listsSoldOut(seed) };
+  const truth = new Truth(house.reference, watch);
   const life: Life = { clock, random, house, truth };
   const happened: string[] = [];
   await house.start();
@@ -55,8 +56,9 @@ export async function runSeed(seed: number, hours: number): Promise<SeedFigures>
     happened.push(await happen(life));
     await clock.runUntil(clock.now() + random.int(1, PAUSE_MS_MAX));
   }
-  endTrouble(life);
+  await endTrouble(life);
   house.ahead = 0;
+  truth.ahead.set(clock.now(), 0);
   if (truth.isStopped.now) await stopOrResume(life);
   await resetBreaker(life);
   const problems = [...truth.problems, ...(await verdictOf(life))];
@@ -65,7 +67,10 @@ export async function runSeed(seed: number, hours: number): Promise<SeedFigures>
   return {
     seed,
     deliveries: house.reference.world.book.deliveries.all.length,
-    moves: counted(truth.moves.map(({ to, by }) => `${to} by ${by}`)),
+    moves: {
+      ...counted(truth.moves.map(({ to, by }) => `${to} by ${by}`)),
+      'of these for want of pieces': truth.forWant,
+    },
     happened: counted(happened),
     conflicts: truth.conflicts,
     problems,

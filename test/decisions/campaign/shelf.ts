@@ -85,7 +85,7 @@ export class Shelf {
     supplies: (supply: History<number>) => readonly number[],
     counts: (other: Delivery) => boolean,
   ): boolean {
-    const variant = this.#variantOf(delivery);
+    const variant = variantOf(this.#world, delivery);
     const supply = this.#supply.get(variant);
     if (!supply) return false;
     const others = this.#of(variant).filter(
@@ -99,12 +99,15 @@ export class Shelf {
   }
 
   #of(variant: number): readonly Delivery[] {
-    return this.#world.book.deliveries.all.filter((one) => this.#variantOf(one) === variant);
+    return this.#world.book.deliveries.all.filter((one) => variantOf(this.#world, one) === variant);
   }
+}
 
-  #variantOf({ orderId, lines: [first] }: Delivery): number {
-    return this.#world.book.orders.get(orderId)?.lines[first?.line ?? 0]?.variant ?? -1;
-  }
+export function variantOf(
+  { book }: Reference['world'],
+  { orderId, lines: [first] }: Delivery,
+): number {
+  return book.orders.get(orderId)?.lines[first?.line ?? 0]?.variant ?? -1;
 }
 
 function isOpen({ status }: Delivery): boolean {

@@ -5,9 +5,11 @@
  */
 import type { Reference } from '../../../src/reference/reference.ts';
 import type { DecisionStatus, Delivery } from '../../../src/reference/world/trade/orders.ts';
-import { History } from './history.ts';
+import { History, historyIn } from './history.ts';
+import { Reads } from './reads.ts';
 import { type Case, GRACE_MS, meaningOf, PER_HOUR_MAX, type Text } from './rules.ts';
 import { piecesOf, Shelf } from './shelf.ts';
+import { Shortage } from './shortage.ts';
 
 /** How long the row of a customer may take on its way into the facts. */
 const ROW_MS = 240_000;
@@ -16,6 +18,10 @@ const SENT_MS = 16 * 60_000;
 /** Between its look and its push somebody may act in the service: nobody could know. */
 const RACE_MS = 2_000;
 const HOUR_MS = 3_600_000;
+/** How long it may take until what was read is decided. */
+const DECIDED_MS = 60_000;
+/** How old the stock may be that a reject rests on (rails.freshness.stock), and a moment. */
+const FRESH_MS = HOUR_MS + DECIDED_MS;
 
 export interface Act {
   /** `asked`: a person has asked for it, and may hear that it is refused. */
@@ -32,6 +38,12 @@ interface Move {
   readonly id: number;
   readonly to: DecisionStatus;
   readonly by: 'rules' | 'person';
+}
+
+interface Watch {
+  readonly now: () => number;
+  readonly wall: () => number;
+  readonly listsSoldOut: boolean;
 }
 
 const ACTION = {
@@ -51,8 +63,13 @@ export class Truth {
   readonly moves: Move[] = [];
   readonly isStopped = new History(false);
   readonly text = new History<Text>('wide');
+  /** By how much the clock of this machine is ahead. */
+  readonly ahead = new History(0);
   readonly shelf: Shelf;
+  readonly reads: Reads;
   conflicts = 0;
+  /** Rejects by the rules that rest on the stock alone. */
+  forWant = 0;
   /** Called when the service has made a change of the daemon's, before its answer. */
   onMove: (() => void) | undefined;
   readonly #armed = new Map<string, History<boolean>>();
@@ -62,13 +79,21 @@ export class Truth {
   readonly #world: Reference['world'];
   readonly #now: () => number;
   readonly #wall: () => number;
+  readonly #shortage: Shortage;
   #isOutside = false;
 
-  constructor({ world }: Reference, now: () => number, wall: () => number) {
+  constructor(reference: Reference, { now, wall, listsSoldOut }: Watch) {
+    const { world } = reference;
     this.#world = world;
     this.#now = now;
     this.#wall = wall;
     this.shelf = new Shelf(world, now);
+    this.reads = new Reads(reference);
+    this.#shortage = new Shortage(world, now, listsSoldOut, {
+      reads: this.reads,
+      pieces: (delivery) => this.pieces(delivery),
+      mayBeAccepted: (delivery) => this.#mayBeAccepted(delivery),
+    });
     const move = world.trade.moveDelivery;
     world.trade.moveDelivery = (delivery, to) => {
       const from = delivery.status;
@@ -129,6 +154,7 @@ export class Truth {
       comment: this.#world.book.orders.get(delivery.orderId)?.comment ?? '',
       isBlocked: this.blocked(this.#accountOf(delivery)).now,
       isCovered: this.shelf.covers(delivery),
+      isListed: this.#shortage.isListed(delivery),
     };
   }
 
@@ -194,18 +220,22 @@ export class Truth {
     );
   }
 
+  /** Without its pieces being there. */
+  #mayBeAccepted(delivery: Delivery): boolean {
+    const isAsked = this.acts(delivery.orderDeliveryId).some(({ action }) => action === 'accept');
+    return isAsked || this.#world.book.orders.get(delivery.orderId)?.comment === 'keep';
+  }
+
   /** What the rules may have meant at this moment, by any of these texts. */
-  #meanings(delivery: Delivery, texts: readonly Text[], at: number): readonly string[] {
+  #meanings(
+    delivery: Delivery,
+    texts: readonly Text[],
+    at: number,
+    isCovered: boolean,
+  ): readonly string[] {
     const blocked = this.blocked(this.#accountOf(delivery)).within(at - ROW_MS, at);
     const quantities = this.pieces(delivery).within(at - RACE_MS, at);
-    const others = {
-      isOurs: (other: Delivery) => this.#isOurs(other, at),
-      packedAt: (other: Delivery) => this.#packedAt(other),
-    };
-    const known = {
-      ...this.caseOf(delivery),
-      isCovered: this.shelf.mayCover(delivery, at, others),
-    };
+    const known = { ...this.caseOf(delivery), isCovered, isListed: true };
     return texts.flatMap((text) =>
       blocked.flatMap((isBlocked) =>
         quantities.flatMap((quantity) => meaningOf(text, { ...known, isBlocked, quantity }) ?? []),
@@ -213,14 +243,52 @@ export class Truth {
     );
   }
 
+  #mayBeShort(delivery: Delivery, at: number): boolean {
+    const quantities = this.pieces(delivery).within(at - RACE_MS, at);
+    return quantities.some((quantity) => this.#shortage.mayBeShort(delivery, quantity, at));
+  }
+
+  /** Rejected for want of pieces: known not too long ago, and all through the grace. */
+  #wrongWithStock(delivery: Delivery, at: number, decidedAt: number): string | undefined {
+    const readAt = this.reads.lastStock(at);
+    const isMoved = this.ahead.within(readAt, at).length > 1;
+    if (!isMoved && decidedAt - readAt > FRESH_MS) return `its stock was read at ${iso(readAt)}`;
+    const since = at - GRACE_MS;
+    const isBlocked = this.blocked(this.#accountOf(delivery)).within(since - ROW_MS, at);
+    if (isBlocked.some(Boolean) || this.pieces(delivery).within(since, at).length > 1) {
+      return undefined;
+    }
+    const covered = this.reads
+      .stock(Math.max(since, this.#packedAt(delivery)), at - DECIDED_MS)
+      .map((read) => read + DECIDED_MS)
+      .find((then) => this.#couldDecide(then) && !this.#mayBeShort(delivery, then));
+    return covered === undefined ? undefined : `it had its pieces at ${iso(covered)}`;
+  }
+
+  /** Whether what was known then could change anything. */
+  #couldDecide(at: number): boolean {
+    return !this.isStopped.within(at - DECIDED_MS, at).some(Boolean);
+  }
+
   #wrongAccept(delivery: Delivery, at: number): string | undefined {
-    const meant = this.#meanings(delivery, this.text.within(at - SENT_MS, at), at);
+    const isCovered = this.shelf.mayCover(delivery, at, {
+      isOurs: (other) => this.#isOurs(other, at),
+      packedAt: (other) => this.#packedAt(other),
+    });
+    const meant = this.#meanings(delivery, this.text.within(at - SENT_MS, at), at, isCovered);
     return meant.some((rule) => rule.startsWith('accept')) ? undefined : `meant was: ${meant}`;
   }
 
   #wrongReject(delivery: Delivery, at: number): string | undefined {
-    const meant = this.#meanings(delivery, [this.text.now], at);
+    const decidedAt = this.reads.isCalm(at - SENT_MS, at) ? at : at - SENT_MS;
+    const isCovered = !this.#mayBeShort(delivery, decidedAt);
+    const meant = this.#meanings(delivery, [this.text.now], at, isCovered);
     if (!meant.some((rule) => this.armed(rule).now)) return `not armed, meant was: ${meant}`;
+    if (meant.every((rule) => rule === 'reject-short' || !this.armed(rule).now)) {
+      this.forWant += 1;
+      const wrong = this.#wrongWithStock(delivery, at, decidedAt);
+      if (wrong !== undefined) return wrong;
+    }
     if (at - delivery.createdAt < GRACE_MS) return 'before its grace is over';
     const acts = this.acts(delivery.orderDeliveryId);
     const freed = acts.findLast(
@@ -240,10 +308,4 @@ export class Truth {
     );
     return lately.length >= PER_HOUR_MAX ? 'beyond the limit of the hour' : undefined;
   }
-}
-
-function historyIn<K, T>(map: Map<K, History<T>>, key: K, first: T): History<T> {
-  const history = map.get(key) ?? new History(first);
-  map.set(key, history);
-  return history;
 }
