@@ -47,9 +47,9 @@ export function examples(lines: readonly (readonly [typed: string, what: string]
 }
 
 /** Who typed it, for the audit. In a container a user may have a number only. */
-export function userName(): string {
+export function userName(look: () => { readonly username: string } = userInfo): string {
   try {
-    return userInfo().username;
+    return look().username;
   } catch {
     return `user ${process.getuid?.()}`;
   }

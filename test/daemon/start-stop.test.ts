@@ -8,7 +8,7 @@ import { systemRandom } from '../../src/lib/chance.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { EXIT, exitCodeOf } from '../../src/lib/errors.ts';
 import { createLogger, silentLogger } from '../../src/lib/log.ts';
-import { createScrubber, Secret } from '../../src/lib/secret.ts';
+import { createScrubber } from '../../src/lib/secret.ts';
 import { lockFolder } from '../../src/store/lock.ts';
 import { openStore } from '../../src/store/store.ts';
 import { sign } from '../inbox/support.ts';
@@ -173,16 +173,6 @@ describe('a daemon that cannot start', () => {
       hint: 'change listener.host',
     });
     expect(exitCodeOf(error)).toBe(EXIT.temporary.code);
-  });
-
-  it('leaves neither lock nor lease behind when its last check fails', async () => {
-    const folder = temporaryFolder();
-    const reference = await startTestReference();
-    const secret = { secret: new Secret('hook', 'whsec_no-base64!') };
-    const config = testConfig(reference, { folder });
-    const broken = { ...config, listener: { ...config.listener, secrets: [secret] } };
-    await expect(open(broken)).rejects.toThrow(/webhook secret .* is not base64/);
-    await expectFree(folder);
   });
 });
 
