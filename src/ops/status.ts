@@ -42,7 +42,7 @@ export interface Status {
   readonly daemon: {
     readonly running: boolean;
     readonly holder: string | null;
-    /** Epoch milliseconds; a daemon that can write puts it off again and again. */
+    /** Epoch milliseconds; a daemon that can write puts it off again and again. Null: given up. */
     readonly leaseEndsAt: number | null;
   };
   readonly schema: number;
@@ -201,7 +201,7 @@ export async function readStatus(db: Db, now: number, freshnessMs: FreshnessMs):
     daemon: {
       running: (lease?.expires_at ?? 0) > now,
       holder: lease?.holder ?? null,
-      leaseEndsAt: lease?.expires_at ?? null,
+      leaseEndsAt: lease?.expires_at || null,
     },
     schema: schema?.version ?? 0,
     streams: await streamStatuses(db, now, freshnessMs),

@@ -28,6 +28,9 @@ export interface Lease {
 
 const LEASE_NAME = 'daemon';
 
+/** As its end: nobody has it, however long ago that was. */
+const RELEASED = 0;
+
 const LOOK_MS = 100;
 
 const FOLDER_HINT = 'dataDir must name a folder that this user may write to, its files too';
@@ -150,7 +153,7 @@ export async function acquireLease(store: Store, leaseMs: number, clock: Clock):
       }
     },
     async release() {
-      await extend(clock.now());
+      await extend(RELEASED);
     },
   };
 }

@@ -1,10 +1,12 @@
 /** What `status --check` makes of an installation: nothing that needs somebody may look fine. */
 import { mkdirSync } from 'node:fs';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import type { Config } from '../../src/config/schema.ts';
+import { manualClock } from '../../src/lib/clock.ts';
 import { type Installation, readInstallation } from '../../src/ops/installation.ts';
 import type { RelayFigures } from '../../src/ops/relay.ts';
 import { verdictOf } from '../../src/ops/verdict.ts';
+import { acquireLease, lockFile, lockFolder } from '../../src/store/lock.ts';
 import { startTestReference, testConfig } from '../support/house.ts';
 import { temporaryStore } from '../support/store.ts';
 
@@ -72,6 +74,21 @@ it('grades what is not fine, and puts the gravest first', async () => {
     ...['critical', expect.stringContaining('orders is '), '1 incidents open'],
     '1 rows in quarantine',
   ]);
+});
+
+it('calls nobody silent who has not got as far as the lease, or works without one', async () => {
+  const { config } = await wellInstalled();
+  const clock = manualClock();
+  const store = await temporaryStore();
+  const lease = await acquireLease(store, 30_000, clock);
+  // As a start does whose migration takes a while, "migrate" or "sync run" without a daemon.
+  const lock = lockFolder(lockFile(config.dataDir));
+  onTestFinished(() => lock.release());
+  const silentMs = async () =>
+    (await readInstallation(store.db, config, clock.now() + HOUR_MS)).silentMs;
+  expect(await silentMs()).toBe(HOUR_MS - 30_000);
+  await lease.release();
+  expect(await silentMs()).toBeNull();
 });
 
 it('tells between a floor and its margin that what has stopped still rests', async () => {
