@@ -1,4 +1,4 @@
-import { chmodSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { checkFolder, checkSchedules } from '../../src/daemon/doctor/machine.ts';
 import { checkV1 } from '../../src/daemon/doctor/network.ts';
@@ -35,8 +35,27 @@ it('names a lock that the owner of the data folder may not write, whoever asks',
   const lock = lockFile(dataDir);
   writeFileSync(lock, '', { mode: 0o600 });
   expect(checkFolder(config)).toMatchObject([{ grade: 'ok' }]);
+  // Root may write everything, and is then not who owns the folder.
+  const isRoot = process.getuid?.() === 0;
   chmodSync(lock, 0o444);
+  if (isRoot) expect(checkFolder(config)).toMatchObject([{ grade: 'ok' }]);
+  if (isRoot) for (const path of [dataDir, lock]) chownSync(path, 900, 900);
   expect(checkFolder(config)).toMatchObject([
     { grade: 'failed', text: expect.stringContaining(`may not write ${lock}`) },
   ]);
+  chmodSync(lock, 0o600);
+  expect(checkFolder(config)).toMatchObject([{ grade: 'ok' }]);
+});
+
+it.runIf(process.getuid?.() === 0)('takes the files of who may only be of its group', async () => {
+  const dataDir = temporaryFolder();
+  const config = { ...testConfig(await startTestReference()), dataDir };
+  const path = lockFile(dataDir);
+  writeFileSync(path, '', { mode: 0o600 });
+  chownSync(dataDir, 1_000, 900);
+  chownSync(path, 900, 900);
+  chmodSync(dataDir, 0o700);
+  expect(checkFolder(config)).toMatchObject([{ grade: 'failed' }]);
+  chmodSync(dataDir, 0o2770);
+  expect(checkFolder(config)).toMatchObject([{ grade: 'ok' }]);
 });

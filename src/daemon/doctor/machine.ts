@@ -37,11 +37,15 @@ export function checkVersions(): Finding[] {
   return [fine('versions', `selvedge ${version()}, Node ${node}, SQLite ${sqliteVersion()}`)];
 }
 
-/** A start by hand as another user leaves files that the service cannot use. */
+/**
+ * A start by hand as another user leaves files that the service cannot use. In a folder that its
+ * group may write, any of the group may be the service.
+ */
 function mayOwnerWrite(folder: Stats, file: Stats): boolean {
+  if (folder.uid === 0) return true;
   if (folder.uid === file.uid) return (file.mode & OWNER_WRITES) !== 0;
   const isOfGroup = folder.gid === file.gid && (file.mode & GROUP_WRITES) !== 0;
-  return folder.uid === 0 || isOfGroup;
+  return isOfGroup || (file.uid !== 0 && (folder.mode & GROUP_WRITES) !== 0);
 }
 
 export function checkFolder({ dataDir }: Config): Finding[] {
