@@ -8,7 +8,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { DEFAULT_FILE, requireConfig } from '../../src/config/load.ts';
 import { isJsonObject } from '../../src/lib/json.ts';
 import { readReports } from '../../src/report/report-file.ts';
@@ -80,10 +80,10 @@ describe('the documents', () => {
     const folder = temporaryFolder();
     mkdirSync(join(folder, 'rules'));
     for (const { place, text } of settings) {
-      const account =
-        'service: { v1: { baseUrl: "https://a.example/api/v1", apiKey: { env: K } } }';
+      const { service = {}, ...others } = parse(text);
+      const account = { v1: { baseUrl: 'https://a.example/api/v1', apiKey: { env: 'K' } } };
       const file = join(folder, 'selvedge.yaml');
-      writeFileSync(file, text.includes('service:') ? text : `${text}\n${account}\n`);
+      writeFileSync(file, stringify({ ...others, service: { ...account, ...service } }));
       const load = () => requireConfig({ file, env: { K: 'a-key' }, absent: 'any' });
       expect(load, place).not.toThrow();
     }
