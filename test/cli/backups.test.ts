@@ -172,4 +172,14 @@ describe('backups made while the clock was ahead', () => {
     expect(code).toBe(EXIT.failure.code);
     expect((await run('backup', 'restore', right)).stdout).toContain(`restored ${right}`);
   });
+
+  it('are none where the clocks of two machines differ by some seconds', async () => {
+    const { run, made, listed } = house();
+    const right = await made(-6);
+    const newest = await made(1 / 15);
+    expect(await listed()).toEqual([newest, right]);
+    expect((await run('backup', 'list')).stdout).not.toContain('clock was ahead');
+    expect((await run('doctor', '--offline')).stdout).toMatch(/backup +the newest is 0ms old$/m);
+    expect((await run('backup', 'restore')).stdout).toContain(`restored ${newest}`);
+  });
 });

@@ -129,7 +129,7 @@ export function checkBackups(config: Config, now: number): Finding[] {
     const none = count === 0 ? 'is none' : `are only ${ahead},`;
     return [odd('backup', `there ${none} in ${directory}`, advice)];
   }
-  const age = now - Date.parse(newest.manifest.createdAt);
+  const age = Math.max(0, now - Date.parse(newest.manifest.createdAt));
   const text = `the newest is ${formatDuration(age)} old${count === 0 ? '' : `; ${ahead}`}`;
   return [age > BACKUP_MS_MAX ? odd('backup', text, advice) : fine('backup', text)];
 }

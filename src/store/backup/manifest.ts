@@ -75,7 +75,11 @@ export function mayBeSame(one: string | undefined, other: string | undefined): b
   return one === undefined || other === undefined || one === other;
 }
 
-const isNameAhead = (name: string, now: number): boolean => name > `${backupName(now)}.json`;
+/** So far may the clock of the machine that made it differ from the one that asks. */
+const SKEW_MS_MAX = 300_000;
+
+const isNameAhead = (name: string, now: number): boolean =>
+  name > `${backupName(now + SKEW_MS_MAX)}.json`;
 
 /** Of a time to come: the clock was ahead when it was made. How new it truly is nobody knows. */
 export function isAhead({ path }: Pick<Backup, 'path'>, now: number): boolean {
