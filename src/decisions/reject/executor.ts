@@ -225,15 +225,13 @@ export function createRejectExecutor(deps: RejectDeps): RejectExecutor {
   // Outlives a run that fails: people were promised the whole grace.
   let step = 0;
   let watchedAt = clock.monotonic();
-  // Nobody has watched what was done to the clock before the start.
-  let hasLooked = false;
 
   /** Whether the clock was moved since it was looked at. */
   const followClock = async (): Promise<boolean> => {
     const at = clock.monotonic();
     step += watched();
     const moved = step;
-    if (moved !== 0 || !hasLooked) {
+    if (moved !== 0) {
       const graces = await store.transaction((tx) => {
         const unwatchedMs = clock.monotonic() - watchedAt;
         return moveGraces(tx, { step: moved, now: clock.now(), unwatchedMs });
@@ -241,7 +239,6 @@ export function createRejectExecutor(deps: RejectDeps): RejectExecutor {
       step -= moved;
       if (graces > 0) log.warn({ graces, byMs: moved }, 'the clock was moved, and graces with it');
     }
-    hasLooked = true;
     watchedAt = at;
     return moved !== 0;
   };

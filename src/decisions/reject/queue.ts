@@ -148,8 +148,7 @@ interface ClockStep {
  * What waits has as much of its grace left as it had, and never more than all of it: what was
  * queued in a time to come was so under a clock that was right. What may have been queued since the
  * clock was set back has its grace already. When it was queued moves along, or the next step would
- * take it for a time to come. Without a step only what was queued in a time to come is moved. Gives
- * how many were.
+ * take it for a time to come. Gives how many were moved.
  */
 export async function moveGraces(db: Db, { step, now, unwatchedMs }: ClockStep): Promise<number> {
   let moving = db
@@ -161,7 +160,6 @@ export async function moveGraces(db: Db, { step, now, unwatchedMs }: ClockStep):
     .where('ended_at', 'is', null)
     .where('state', '=', 'waiting')
     .where('due_at', '>', now - step);
-  if (step === 0) moving = moving.where('queued_at', '>', now);
   if (step < 0) {
     const since = now - unwatchedMs;
     moving = moving.where(({ eb, or }) =>

@@ -310,18 +310,6 @@ describe('the rail', () => {
     await end();
   });
 
-  it('has its grace from the start on where it was queued in a time to come', async () => {
-    const court = await createCourt();
-    court.clock.step(30 * DAY);
-    await court.waiting();
-    court.clock.step(-30 * DAY);
-    const due = court.clock.now() + DAY;
-    await court.execute();
-    expect(await court.entry()).toMatchObject({ state: 'waiting', due_at: due });
-    await court.execute();
-    expect(await court.entry()).toMatchObject({ queued_at: due - DAY, due_at: due });
-  });
-
   it('has no more than its grace where the daemon began by a wrong clock', async () => {
     const court = await createCourt();
     await court.waiting();
