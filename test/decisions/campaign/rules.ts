@@ -7,8 +7,6 @@ export interface Case {
   readonly isBlocked: boolean;
   /** What is in stock, and given to nobody else, is enough for it. */
   readonly isCovered: boolean;
-  /** The stock says how much there is. */
-  readonly isListed: boolean;
 }
 
 /** Pieces up to which a delivery is small, by text. */
@@ -21,14 +19,14 @@ export const PER_HOUR_MAX = 4;
 
 /** By its rule; undefined: none of them accepts or rejects it. */
 export function meaningOf(text: Text, one: Case): string | undefined {
-  const { quantity, comment, isBlocked, isCovered, isListed } = one;
+  const { quantity, comment, isBlocked, isCovered } = one;
   if (quantity > LARGE) return undefined;
   const isSmall = quantity <= SMALL[text];
   if (isBlocked) return isSmall ? 'reject-blocked' : undefined;
   if (comment === 'keep') return 'accept-kept';
   if (!isSmall) return 'reject-middle';
   if (isCovered) return 'accept-small';
-  return comment === 'over' && isListed ? 'reject-short' : undefined;
+  return comment === 'over' ? 'reject-short' : undefined;
 }
 
 export const REJECTS = ['reject-middle', 'reject-blocked', 'reject-short'] as const;

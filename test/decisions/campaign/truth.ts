@@ -79,7 +79,7 @@ export class Truth {
   readonly #world: Reference['world'];
   readonly #now: () => number;
   readonly #wall: () => number;
-  readonly #shortage: Shortage;
+  readonly shortage: Shortage;
   #isOutside = false;
 
   constructor(reference: Reference, { now, wall, listsSoldOut }: Watch) {
@@ -89,7 +89,7 @@ export class Truth {
     this.#wall = wall;
     this.shelf = new Shelf(world, now);
     this.reads = new Reads(reference);
-    this.#shortage = new Shortage(world, now, listsSoldOut, {
+    this.shortage = new Shortage(world, now, listsSoldOut, {
       reads: this.reads,
       pieces: (delivery) => this.pieces(delivery),
       mayBeAccepted: (delivery) => this.#mayBeAccepted(delivery),
@@ -154,7 +154,6 @@ export class Truth {
       comment: this.#world.book.orders.get(delivery.orderId)?.comment ?? '',
       isBlocked: this.blocked(this.#accountOf(delivery)).now,
       isCovered: this.shelf.covers(delivery),
-      isListed: this.#shortage.isListed(delivery),
     };
   }
 
@@ -235,7 +234,7 @@ export class Truth {
   ): readonly string[] {
     const blocked = this.blocked(this.#accountOf(delivery)).within(at - ROW_MS, at);
     const quantities = this.pieces(delivery).within(at - RACE_MS, at);
-    const known = { ...this.caseOf(delivery), isCovered, isListed: true };
+    const known = { ...this.caseOf(delivery), isCovered };
     return texts.flatMap((text) =>
       blocked.flatMap((isBlocked) =>
         quantities.flatMap((quantity) => meaningOf(text, { ...known, isBlocked, quantity }) ?? []),
@@ -245,7 +244,7 @@ export class Truth {
 
   #mayBeShort(delivery: Delivery, at: number): boolean {
     const quantities = this.pieces(delivery).within(at - RACE_MS, at);
-    return quantities.some((quantity) => this.#shortage.mayBeShort(delivery, quantity, at));
+    return quantities.some((quantity) => this.shortage.mayBeShort(delivery, quantity, at));
   }
 
   /** Rejected for want of pieces: known not too long ago, and all through the grace. */

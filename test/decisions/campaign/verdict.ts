@@ -48,6 +48,9 @@ function unended(life: Life, delivery: Delivery, parts: Parts): string | undefin
   if (rule === undefined) return last.outcome === 'hold' ? undefined : `not held; ${told}`;
   if (rule.startsWith('accept')) return `not accepted; ${told}`;
   if (!truth.armed(rule).now) return undefined;
+  if (rule === 'reject-short' && !truth.shortage.isListed(delivery)) {
+    return last.outcome === 'hold' ? undefined : `not held, its stock is not known; ${told}`;
+  }
   return state === 'waiting' ? undefined : `not rejected; ${told}`;
 }
 
