@@ -1,13 +1,11 @@
 /** What may happen in a seed: at the service, here, at the ERP, to the network, to the daemon. */
-import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import type { Random } from '../../../src/lib/chance.ts';
 import { drawOrder } from '../../../src/reference/life/arrivals.ts';
 import { referencesOf } from '../../../src/reference/world/trade/deps.ts';
 import type { Delivery } from '../../../src/reference/world/trade/orders.ts';
 import { deliveryShape } from '../../../src/reference/world/trade/shapes.ts';
 import type { CalmClock } from './calm-clock.ts';
-import { ACCOUNTS, type CampaignHouse } from './house.ts';
+import { ACCOUNTS, type CampaignHouse, Exchange } from './house.ts';
 import { REJECTS } from './rules.ts';
 import { piecesOf, variantOf } from './shelf.ts';
 import type { Act, Truth } from './truth.ts';
@@ -17,6 +15,8 @@ export interface Life {
   readonly random: Random;
   readonly house: CampaignHouse;
   readonly truth: Truth;
+  /** Nearly all that is ordered is for the season that is over, and little comes in. */
+  readonly isOver: boolean;
 }
 
 const REASON = ['--reason', 'agreed'];
@@ -24,17 +24,19 @@ const EVER = ['--since', '2026-01-01T00:00:00Z', '--until', '2027-01-01T00:00:00
 /** What is older has mostly ended. */
 const LATEST = 25;
 
-const COMMENTS = ['keep', 'over', 'over', '', ''];
+const COMMENTS = ['keep', 'over', '', '', ''];
+const OVER = ['keep', 'over', 'over', 'over', ''];
 
-function place({ house, truth, random }: Life): void {
+function place({ house, truth, random, isOver }: Life): void {
   const { world } = house.reference;
   const orderId = world.book.orders.nextId();
   const drawn = drawOrder(world, { seed: 7, orderId, preOrderShare: 0 });
-  const quantity = random.pick([3, 8, 9, 12, 13, 20, 30, 31, random.int(1, 40)]);
+  const most = isOver ? [] : [9, 12, 13, 20, 30, 31, random.int(1, 40)];
+  const quantity = random.pick([3, 8, ...most]);
   const variant = random.pick(truth.shelf.variants);
   const goods = { variant, barcode: world.catalog.barcodeOf(variant), quantity };
   const lines = drawn.lines.slice(0, 1).map((line) => ({ ...line, ...goods }));
-  world.trade.place({ ...drawn, lines, comment: random.pick(COMMENTS) });
+  world.trade.place({ ...drawn, lines, comment: random.pick(isOver ? OVER : COMMENTS) });
 }
 
 function someDelivery({ house, random }: Life): Delivery | undefined {
@@ -118,9 +120,9 @@ async function actHere(life: Life, delivery = someDelivery(life)): Promise<void>
 }
 
 /** Goods come in or are lost, so that about as much is there as people wait for. */
-function restock({ house, truth, random }: Life): void {
+function restock({ house, truth, random, isOver }: Life): void {
   const variant = random.pick(truth.shelf.variants);
-  const pieces = truth.shelf.wanted(variant) + random.int(-25, 25);
+  const pieces = truth.shelf.wanted(variant) + random.int(-25, isOver ? 0 : 25);
   house.reference.world.stock.set(variant, Math.max(0, pieces));
 }
 
@@ -165,27 +167,8 @@ function tellCustomers({ house, truth, clock, random }: Life): void {
   }
 }
 
-/** The database that the ERP writes into. */
-class Exchange {
-  readonly #db: Database.Database;
-  constructor(folder: string) {
-    this.#db = new Database(join(folder, 'data', 'exchange.db'), { timeout: 5_000 });
-  }
-  put(accountNo: string, isBlocked: boolean, at: number): void {
-    this.#db
-      .prepare(
-        `insert into erp_customer (account_no, blocked, as_of) values (?, ?, ?)
-        on conflict (account_no) do update set blocked = excluded.blocked, as_of = excluded.as_of`,
-      )
-      .run(accountNo, Number(isBlocked), new Date(at).toISOString());
-  }
-  [Symbol.dispose](): void {
-    this.#db.close();
-  }
-}
-
-async function arm({ house, truth, clock, random }: Life): Promise<void> {
-  const rule = random.pick(REJECTS);
+async function arm({ house, truth, clock, random, isOver }: Life): Promise<void> {
+  const rule = isOver ? 'reject-short' : random.pick(REJECTS);
   await house.command('rules', 'matches', rule, '--seen');
   await house.command('rules', 'backtest', ...EVER, '--save');
   const history = truth.armed(rule);
@@ -309,6 +292,19 @@ async function restockFor(life: Life, delivery = someDelivery(life)): Promise<vo
   if (random.chance(0.7)) await pullStock(life);
 }
 
+/** Enough comes in for a while, and the daemon hears of it: what waits must begin anew. */
+async function comeAndGo(life: Life): Promise<void> {
+  const { house, truth, clock, random } = life;
+  const { stock } = house.reference.world;
+  const variant = random.pick(truth.shelf.variants);
+  const before = stock.of(variant);
+  stock.set(variant, before + truth.shelf.wanted(variant));
+  await pullStock(life);
+  await clock.runUntil(clock.now() + random.int(1, 10) * 60_000);
+  stock.set(variant, Math.min(before, stock.of(variant)));
+  await pullStock(life);
+}
+
 /** Something that matters to a reject, a moment before its grace is over. */
 async function actAtGrace(life: Life): Promise<void> {
   const { house, clock, random } = life;
@@ -346,6 +342,7 @@ const HAPPENINGS: readonly (readonly [weight: number, happen: (life: Life) => un
   [6, tellCustomers],
   [14, restock],
   [6, restockFor],
+  [3, comeAndGo],
   [3, troubleStock],
   [3, pauseStock],
   [3, pullStock],

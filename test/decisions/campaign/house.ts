@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { runCli } from '../../../src/cli/program.ts';
 import { requireConfig } from '../../../src/config/load.ts';
 import { type Daemon, openDaemon } from '../../../src/daemon/daemon.ts';
@@ -90,6 +91,25 @@ function writeConfig(folder: string, { v1Url, credentials }: Reference, seed: nu
   ];
   writeFileSync(path, lines.join('\n'));
   return path;
+}
+
+/** The database that the ERP writes into. */
+export class Exchange {
+  readonly #db: Database.Database;
+  constructor(folder: string) {
+    this.#db = new Database(join(folder, 'data', 'exchange.db'), { timeout: 5_000 });
+  }
+  put(accountNo: string, isBlocked: boolean, at: number): void {
+    this.#db
+      .prepare(
+        `insert into erp_customer (account_no, blocked, as_of) values (?, ?, ?)
+        on conflict (account_no) do update set blocked = excluded.blocked, as_of = excluded.as_of`,
+      )
+      .run(accountNo, Number(isBlocked), new Date(at).toISOString());
+  }
+  [Symbol.dispose](): void {
+    this.#db.close();
+  }
 }
 
 export async function openHouse(

@@ -25,8 +25,8 @@ export function meaningOf(text: Text, one: Case): string | undefined {
   if (isBlocked) return isSmall ? 'reject-blocked' : undefined;
   if (comment === 'keep') return 'accept-kept';
   if (!isSmall) return 'reject-middle';
-  if (isCovered) return 'accept-small';
-  return comment === 'over' ? 'reject-short' : undefined;
+  if (comment === 'over') return isCovered ? undefined : 'reject-short';
+  return isCovered ? 'accept-small' : undefined;
 }
 
 export const REJECTS = ['reject-middle', 'reject-blocked', 'reject-short'] as const;
@@ -52,7 +52,11 @@ export function rulesText(text: Text): string {
     rules: [
       live('accept-small', 'accept', {
         when: [`delivery.quantity <= ${small}`, 'delivery.lines.all(line, line.missing == 0)'],
-        unless: [blocked, kept],
+        unless: [blocked, kept, over],
+      }),
+      live('hold-last', 'hold', {
+        when: [over, `delivery.quantity <= ${small}`],
+        unless: [blocked, short],
       }),
       live('hold-short', 'hold', {
         when: [`delivery.quantity <= ${small}`, short],
