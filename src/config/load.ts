@@ -10,8 +10,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ConfigError } from '../lib/errors.ts';
-import { isJsonObject } from '../lib/json.ts';
+import { ConfigError, errorCode } from '../lib/errors.ts';
 import type { Scrubber, Secret } from '../lib/secret.ts';
 import { notUtf8At } from '../lib/text/utf8.ts';
 import { byPlace, type ConfigProblem, problemsOf, showProblem } from './problems.ts';
@@ -80,9 +79,8 @@ function readTree(place: { readonly source: 'default' | 'file'; readonly file: s
   try {
     bytes = readFileSync(place.file);
   } catch (thrown) {
-    const code = isJsonObject(thrown) ? String(thrown.code) : String(thrown);
     const hint = 'is the name right, and may this user read it?';
-    const problem = fileProblem(place, `cannot be read (${code})`, hint);
+    const problem = fileProblem(place, `cannot be read (${errorCode(thrown)})`, hint);
     return { tree: nothing, problems: [problem], isLost: true };
   }
   const text = bytes.toString('utf8');

@@ -1,6 +1,6 @@
 /** Settings that are accepted, but that an operator should hear about. */
 import { readdirSync } from 'node:fs';
-import { isJsonObject } from '../lib/json.ts';
+import { errorCode } from '../lib/errors.ts';
 import { parseDuration } from '../lib/units.ts';
 import type { ConfigProblem } from './problems.ts';
 import type { Config } from './schema.ts';
@@ -91,9 +91,8 @@ function rulesUnreadable(tree: Tree, directory: string): ConfigProblem[] {
     readdirSync(directory);
     return [];
   } catch (thrown) {
-    const code = isJsonObject(thrown) ? String(thrown.code) : String(thrown);
     const { tree: written } = nearestTree(tree, ['rules', 'directory']);
-    const message = `cannot be read (${code}): a daemon that starts now only observes`;
+    const message = `cannot be read (${errorCode(thrown)}): a daemon that starts now only observes`;
     const hint = 'put the rules there for this user to read (docs/rules.md), or correct the path';
     return [{ at: written.at, path: 'rules.directory', value: directory, message, hint }];
   }

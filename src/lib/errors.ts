@@ -112,6 +112,12 @@ export function isStoreUnusable(error: unknown): boolean {
   return error instanceof StoreError;
 }
 
+/** `ENOENT` and the like of an error of the system; of anything else its words. */
+export function errorCode(thrown: unknown): string {
+  const isCoded = thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string';
+  return isCoded ? String(thrown.code) : String(thrown);
+}
+
 /** Anything thrown, as an Error. */
 export function toError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));

@@ -7,6 +7,7 @@ import { isUtf8 } from 'node:buffer';
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { errorCode } from '../../lib/errors.ts';
 import { isJsonObject } from '../../lib/json.ts';
 
 export type SecretReference =
@@ -47,10 +48,6 @@ export function describeReference(reference: SecretReference): string {
   if (reference.kind === 'file') return `file ${reference.file}`;
   if (reference.kind === 'env') return `environment variable ${reference.env}`;
   return `credential ${reference.credential}`;
-}
-
-function errorCode(thrown: unknown): string {
-  return isJsonObject(thrown) && typeof thrown.code === 'string' ? thrown.code : String(thrown);
 }
 
 function readSecretFile(path: string, mayBeShared: boolean): Read {
