@@ -11,7 +11,7 @@ import { nearestName } from '../../lib/nearest.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 import { runRuleTests } from '../../rules/testing.ts';
 import { type Asker, writeAudit } from '../../store/audit.ts';
-import { timeForGood } from '../../store/care/retention.ts';
+import { timeForGood } from '../../store/care/time-for-good.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { openArmings, runOutRuleIds } from './arming.ts';
 import { type Breaker, resetBreaker } from './breaker.ts';

@@ -13,7 +13,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { RetryLaterError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { inKeys } from '../../store/bulk.ts';
-import { timeForGood } from '../../store/care/retention.ts';
+import { timeForGood } from '../../store/care/time-for-good.ts';
 import { type Exchange, isWithoutContent, openExchange } from '../../store/exchange/exchange.ts';
 import type { HandedIn, ReceiptRow } from '../../store/exchange/rows.ts';
 import { readRestored, writeRestored, writeState } from '../../store/state.ts';

@@ -2,15 +2,10 @@
  * Deletes what is old enough, a few rows at a time. Only what is listed here: decisions, their
  * facts, pushes with their references, and the audit stay for ever, because they are the proof of
  * what was done and keep a reference from being sent twice.
- *
- * What is deleted is gone for good, and the clock may be wrong: a boot with one that is a year
- * ahead must not empty the tables before somebody sets it right. So a time is noted by which they
- * are cleared, that never goes on faster than `CATCH_UP` times what has passed while we ran.
+ * It is gone for good: what is old is told by the time of `time-for-good.ts`.
  */
 import { type RawBuilder, sql } from 'kysely';
-import { CLOCK_MS_MIN, type Clock } from '../../lib/clock.ts';
-import { readState, writeState } from '../state.ts';
-import type { Store } from '../store.ts';
+import { followTime, type Timed } from './time-for-good.ts';
 
 /** Milliseconds. */
 export interface RetentionLimits {
@@ -26,32 +21,6 @@ export interface Retention {
 }
 
 export const SLICE_ROWS = 500;
-
-const CLEARED_KEY = 'retention_now';
-/** A day in an hour: what a long stop left is cleared soon, and a wrong clock is seen sooner. */
-const CATCH_UP = 24;
-
-type Timed = { readonly store: Store; readonly clock: Clock };
-
-/** The time by which is done what cannot be undone; at most that of the clock. */
-export async function timeForGood({ store, clock }: Timed): Promise<number> {
-  const noted = Number((await readState(store.db, CLEARED_KEY)) ?? Infinity);
-  return Math.min(clock.now(), noted);
-}
-
-/** Lets that time go on by what has passed since the last call. */
-function followTime({ store, clock }: Timed): () => Promise<number> {
-  let calledAt = clock.monotonic();
-  return async () => {
-    const at = clock.monotonic();
-    const noted = Number((await readState(store.db, CLEARED_KEY)) ?? Infinity);
-    const now = Math.min(clock.now(), Math.floor(noted + CATCH_UP * (at - calledAt)));
-    if (now < CLOCK_MS_MIN) return now;
-    if (now !== noted) await writeState(store.db, CLEARED_KEY, String(now), clock);
-    calledAt = at;
-    return now;
-  };
-}
 
 type Statement = (before: number) => RawBuilder<unknown>;
 

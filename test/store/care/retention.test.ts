@@ -14,14 +14,18 @@ import { temporaryFolder, temporaryStore } from '../../support/store.ts';
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
+/** Puts in an entry of the feed from that time. */
+const changeAt = (database: Database.Database) =>
+  database.prepare(
+    `insert into change (at, entity, key, op, diff, cause)
+     values (?, 'b', 'k', 'insert', '{}', 'c')`,
+  );
+
 it('keeps each table for its own time, and an incident for as long as it is open', async () => {
   const clock = manualClock();
   const store = await temporaryStore(clock);
   const database = new Database(store.path);
-  const change = database.prepare(
-    `insert into change (at, entity, key, op, diff, cause)
-     values (?, 'b', 'k', 'insert', '{}', 'c')`,
-  );
+  const change = changeAt(database);
   const event = database.prepare(
     `insert into webhook_event (event_id, received_at, sent_at, body, secret_name, outcome)
      values (hex(randomblob(8)), ?, 0, x'', 's', 'stored')`,
@@ -56,10 +60,7 @@ it('a clock that is ahead, also at a start, costs a day of rows for each hour of
   const clock = manualClock();
   const store = await temporaryStore(clock);
   const database = new Database(store.path);
-  const change = database.prepare(
-    `insert into change (at, entity, key, op, diff, cause)
-     values (?, 'b', 'k', 'insert', '{}', 'c')`,
-  );
+  const change = changeAt(database);
   for (let days = 60; days > 0; days -= 1) change.run(clock.now() - days * DAY);
   const limits = { changes: 50.5 * DAY, events: DAY, runs: DAY, incidents: DAY };
   const left = () => database.prepare('select count(*) from change').pluck().get();

@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import type { Selectable } from 'kysely';
 import { isJsonObject } from '../../../lib/json.ts';
 import type { Logger } from '../../../lib/log.ts';
-import { timeForGood } from '../../../store/care/retention.ts';
+import { timeForGood } from '../../../store/care/time-for-good.ts';
 import { makeFolder, withMode } from '../../../store/folders.ts';
 import type { Store } from '../../../store/store.ts';
 import type { Tables } from '../../../store/tables.ts';
