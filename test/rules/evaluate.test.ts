@@ -283,6 +283,13 @@ describe('the values behind a condition', () => {
   const behind = (condition: string) =>
     decide(ruleText([condition]), {}).rules[0]?.clauses[0]?.operands;
 
+  it('are those of the whole loop where its item has a name of the library', () => {
+    for (const item of ['list', 'type', 'cel']) {
+      const text = `delivery.lines.exists(${item}, ${item}.stock_free < 5)`;
+      expect(behind(text)).toEqual([{ text, value: false }]);
+    }
+  });
+
   it('keep the parentheses of the condition', () => {
     expect(behind('order.quantity - (order.other_pending + 3) > 5')).toEqual([
       { text: 'order.quantity - (order.other_pending + 3)', value: 7 },

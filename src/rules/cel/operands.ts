@@ -97,6 +97,8 @@ function loopOperand(node: ASTNode, language: Language): OperandProgram | undefi
   const [name, receiver, [variable, bodyNode]] = node.args;
   const shape = createResolver(language.types, () => undefined).shapeOf(receiver, new Map());
   if (shape.kind !== 'records' || variable?.op !== 'id' || !bodyNode) return undefined;
+  // Words of the library, such as `list`, may name an item within a loop, and nowhere else.
+  if (language.env.hasVariable(variable.args)) return undefined;
   const env = language.env.clone().registerVariable(variable.args, celTypeOf(shape.record));
   const list = compileExpression(sourceOf(receiver), language, 'any');
   // The body is known to be sound: it was checked with its loop around it.
