@@ -3,7 +3,7 @@
  * is a column and at most one true/false column that chooses the rows: there is no text that could
  * become SQL. What was read is part of the rule set, so that another content is another hash.
  */
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { ConfigError, isStoreUnusable, SelvedgeError, toError } from '../../lib/errors.ts';
 import { canonicalJson, sha256 } from '../../lib/json.ts';
 import { LISTS_FILE, loadRules } from '../../rules/load.ts';
@@ -40,22 +40,39 @@ function chosenBy(column: string | undefined) {
   return sql<boolean>`extra->>${pathOf(column)} = 1`;
 }
 
+/** A row of which this is true, with what it has there, where a row is left out because of it. */
+async function oddRow(db: Db, path: string, isOdd: RawBuilder<boolean>) {
+  return db
+    .selectFrom('erp_customer')
+    .select(['account_no as account', sql<string>`substr(extra->${path}, 1, 80)`.as('value')])
+    .where('deleted_at', 'is', null)
+    .where(isOdd)
+    .limit(1)
+    .executeTakeFirst();
+}
+
 /** What is left out because it is no text, in words; undefined when nothing is. */
 async function leftOut(db: Db, column: string, where: string | undefined) {
   if (isOwn(column)) return undefined;
   const path = pathOf(column);
-  const row = await db
-    .selectFrom('erp_customer')
-    .select(['account_no', sql<string>`substr(extra->${path}, 1, 80)`.as('value')])
-    .where('deleted_at', 'is', null)
-    .where(chosenBy(where))
-    .where(sql<boolean>`json_type(extra, ${path}) not in ('text', 'null')`)
-    .limit(1)
-    .executeTakeFirst();
+  const isOdd = sql<boolean>`json_type(extra, ${path}) not in ('text', 'null')`;
+  const row = await oddRow(db, path, sql<boolean>`${chosenBy(where)} and ${isOdd}`);
   if (!row) return undefined;
-  const { account_no: account, value } = row;
-  const what = `${column} of ${account} should be a text, it is ${value}`;
+  const what = `${column} of ${row.account} should be a text, it is ${row.value}`;
   const next = 'the ERP must write it in quotes in the extra of its erp_customer row';
+  return `${what}: left out, as all such are; ${next}`;
+}
+
+/** What is left out because nobody can tell whether it is chosen, in words, or undefined. */
+async function notChosen(db: Db, where: string | undefined) {
+  if (where === undefined || where === 'blocked' || where === 'overdue') return undefined;
+  const path = pathOf(where);
+  const isOdd = sql<boolean>`json_type(extra, ${path}) not in ('true', 'false', 'null')
+    and extra->>${path} not in (0, 1)`;
+  const row = await oddRow(db, path, isOdd);
+  if (!row) return undefined;
+  const what = `${where} of ${row.account} should be true or false, it is ${row.value}`;
+  const next = 'the ERP must write it so, without quotes, in the extra of its erp_customer row';
   return `${what}: left out, as all such are; ${next}`;
 }
 
@@ -116,7 +133,8 @@ async function readLists(
   for (const [list, source] of Object.entries(sources)) {
     try {
       const values = await readList(db, list, source);
-      const message = await leftOut(db, columnOf(source), source.where);
+      const { where } = source;
+      const message = (await leftOut(db, columnOf(source), where)) ?? (await notChosen(db, where));
       lists[list] = values;
       if (message !== undefined) failed.push({ list, message });
     } catch (thrown) {

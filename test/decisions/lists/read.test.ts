@@ -293,6 +293,27 @@ describe('a list from what the ERP tells', () => {
     expect(await house.incidents()).toEqual([]);
   });
 
+  it('alarms where nobody can tell whether a row is chosen', async () => {
+    const house = await createKeeper();
+    await house.customer({ accountNo: 'C-1', extra: { vip: true } });
+    await house.customer({ accountNo: 'C-2', extra: { vip: '1' } });
+    await house.customer({ accountNo: 'C-3', extra: { vip: null } });
+    const vips = `${LIST}, vips: { from: erp_customer.account_no, where: vip }`;
+    house.write('settings.yaml', SETTINGS.replace(LIST, vips));
+    const keeper = await house.open();
+    expect(keeper.current().ruleSet.settings.lists.vips).toEqual(['C-1']);
+    expect(await house.incidents()).toEqual(['vips']);
+    const incident = house.store.db.selectFrom('incident').select('detail');
+    expect(JSON.parse((await incident.executeTakeFirstOrThrow()).detail).message).toBe(
+      'vip of C-2 should be true or false, it is "1": left out, as all such are; ' +
+        'the ERP must write it so, without quotes, in the extra of its erp_customer row',
+    );
+    await house.customer({ accountNo: 'C-2', extra: { vip: 1 } });
+    expect(await keeper.refreshLists()).toBe(true);
+    expect(keeper.current().ruleSet.settings.lists.vips).toEqual(['C-1', 'C-2']);
+    expect(await house.incidents()).toEqual([]);
+  });
+
   it('goes on to choose the rows of an ERP that writes one for true', async () => {
     const house = await createKeeper();
     await house.customer({ accountNo: 'C-1', extra: { vip: 1 } });
