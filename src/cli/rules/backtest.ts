@@ -5,7 +5,6 @@ import { type Backtest, backtest } from '../../decisions/trial/backtest.ts';
 import { formatBacktest } from '../../decisions/trial/backtest-text.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { EXIT, UsageError } from '../../lib/errors.ts';
-import type { Rule } from '../../rules/rule.ts';
 import { parseMoment, wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { askRunningDaemon } from '../daemon-call.ts';
@@ -27,16 +26,10 @@ interface BacktestCommand {
 const REJECTS_KEPT_MAX = 20;
 
 /** Hands the report to the daemon, which alone may write: the ground for arming a rule. */
-async function keep(
-  context: CliContext,
-  command: Command,
-  report: Backtest,
-  rules: readonly Rule[],
-): Promise<void> {
-  const { since, until, deliveries, rejects } = report;
+async function keep(context: CliContext, command: Command, report: Backtest): Promise<void> {
+  const { since, until, deliveries, judged: rules, rejects } = report;
   const kept = { ...report, rejects: rejects.slice(0, REJECTS_KEPT_MAX) };
-  const hashes = Object.fromEntries(rules.map(({ id, hash }) => [id, hash]));
-  const body = { ruleSetHash: report.rules, since, until, deliveries, rules: hashes, report: kept };
+  const body = { ruleSetHash: report.rules, since, until, deliveries, rules, report: kept };
   const { reportId } = await askRunningDaemon(command, context, {
     path: '/api/rules/report',
     body: { report: body },
@@ -60,15 +53,14 @@ async function run(context: CliContext, options: BacktestCommand, command: Comma
   const period = periodOf(options);
   const { against, shadowAsLive, maxNewRejects = Number.POSITIVE_INFINITY } = options;
   const tried = rulesDirectory(command, context, options.rules);
-  const { report, rules } = await withMirror(command, context, async (db) => {
-    const onTrial = await namedRuleSet(db, tried);
+  const report = await withMirror(command, context, async (db) => {
+    const rules = await namedRuleSet(db, tried);
     const before = against === undefined ? undefined : await namedRuleSet(db, against);
-    const tested = { rules: onTrial, against: before, shadowAsLive };
-    return { report: await backtest(db, period, tested), rules: onTrial.rules };
+    return backtest(db, period, { rules, against: before, shadowAsLive });
   });
   if (options.json === true) context.output.json(report);
   else context.output.line(formatBacktest(report));
-  if (options.save === true) await keep(context, command, report, rules);
+  if (options.save === true) await keep(context, command, report);
   if (report.newRejects > maxNewRejects) {
     context.setExitCode(EXIT.failure.code);
     context.output.note(`${report.newRejects} new rejects, allowed are ${maxNewRejects}`);

@@ -68,6 +68,8 @@ export interface Backtest extends Period {
   readonly rules: string;
   /** Hash of the rules they are compared with; null is the journal. */
   readonly against: string | null;
+  /** Hashes of the rules on trial that had a say, by their ids. */
+  readonly judged: Readonly<Record<string, string>>;
   readonly deliveries: number;
   /** Decisions replayed. */
   readonly decisions: number;
@@ -189,7 +191,12 @@ export async function backtest(
   const use = createRuleUse(options.rules.rules);
   const other = options.against && sideOf(options.against, options);
   const sight = createSight(other ? [side, other] : [side]);
-  const judgeAfter = judgeWith(side, sight, use.see);
+  const judgeAfter = judgeWith(side, sight, (evaluation) => {
+    use.see(evaluation);
+    for (const { id, hash, mode } of evaluation.rules) {
+      if (mode === 'live' || side.shadowAsLive) judged.set(id, hash);
+    }
+  });
   const judgeBefore = other
     ? judgeWith(other, sight)
     : (decision: PastDecision) => (decision.leftToPeople ? 'hold' : decision.said);
@@ -197,6 +204,7 @@ export async function backtest(
   const agreement = createTable<DecisionOutcome, Ending>();
   const endings = await endingsOf(db, period);
   const rejects: WouldBeReject[] = [];
+  const judged = new Map<string, string>();
   const counts = { deliveries: 0, decisions: 0, rejectCount: 0, newRejects: 0 };
   for await (const story of stories(db, period)) {
     const before = endOf(story, judgeBefore);
@@ -219,6 +227,7 @@ export async function backtest(
     ...period,
     rules: options.rules.hash,
     against: options.against?.hash ?? null,
+    judged: Object.fromEntries(judged),
     ...counts,
     changes: changes.rows().map(({ a, b, tally }) => ({ from: a, to: b, ...tally })),
     agreement: agreement

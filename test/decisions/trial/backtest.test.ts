@@ -158,6 +158,22 @@ describe('a backtest', () => {
     expect(kinds(await run({ rules, shadowAsLive: true }))).toEqual(['accept -> hold 1']);
   });
 
+  it('is one of the rules that had a say in it, and of no others', async () => {
+    await pack(1, 30);
+    await house.decide();
+    const judged = async (text: string, shadowAsLive = false) =>
+      Object.keys((await run({ rules: rulesOf(text), shadowAsLive })).judged);
+    const reject = (more: string) =>
+      REJECT_LARGE.replace(/action: reject\n.*/, `action: reject\n${more}`);
+    const others = ['accept-small', 'hold-large'];
+    expect(await judged(reject('    mode: live'))).toEqual([...others, 'reject-large']);
+    expect(await judged(reject('    mode: shadow'))).toEqual(others);
+    expect(await judged(reject('    mode: shadow'), true)).toEqual([...others, 'reject-large']);
+    expect(await judged(reject('    mode: off'), true)).toEqual(others);
+    const later = '    mode: live\n    effective_from: 2099-01-01';
+    expect(await judged(reject(later))).toEqual(others);
+  });
+
   it('names the rules that matched, could not be evaluated, or never matched', async () => {
     await pack(1, 10);
     await house.decide();
