@@ -181,8 +181,8 @@ export async function disarmChanged(
   ruleSet: RuleSet,
   because: { readonly reason: string; readonly at: number },
 ): Promise<readonly string[]> {
-  const armed = await openArmings(tx, ruleSet, because.at);
-  const changed = armed.filter(({ isSame }) => !isSame).map(({ ruleId }) => ruleId);
+  const open = await openArmings(tx, ruleSet);
+  const changed = open.filter(({ isSame }) => !isSame).map(({ ruleId }) => ruleId);
   await disarmUnasked(tx, ruleSet, changed, because);
   return changed;
 }

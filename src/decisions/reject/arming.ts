@@ -6,21 +6,24 @@ import type { RuleSet } from '../../rules/rule.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import { readBreaker } from './breaker.ts';
 
-/** Armings that have neither ended nor run out, and whether this set has exactly their text. */
-export async function openArmings(
-  tx: Tx,
-  { rules }: RuleSet,
-  now: number,
-): Promise<readonly { readonly ruleId: string; readonly isSame: boolean }[]> {
+interface OpenArming {
+  readonly ruleId: string;
+  /** Whether the set has exactly its text. */
+  readonly isSame: boolean;
+  /** Epoch milliseconds. */
+  readonly expiresAt: number;
+}
+
+/** Armings that have not ended; by a clock that is ahead for a while, they may have run out. */
+export async function openArmings(tx: Tx, { rules }: RuleSet): Promise<readonly OpenArming[]> {
   const hashes = new Map(rules.map(({ id, hash }) => [id, hash]));
   const rows = await tx
     .selectFrom('arming')
-    .select(['rule_id', 'rule_hash'])
+    .select(['rule_id', 'rule_hash', 'expires_at'])
     .where('ended_at', 'is', null)
-    .where('expires_at', '>', now)
     .execute();
-  return rows.map(({ rule_id: ruleId, rule_hash: hash }) => {
-    return { ruleId, isSame: hashes.get(ruleId) === hash };
+  return rows.map(({ rule_id: ruleId, rule_hash: hash, expires_at: expiresAt }) => {
+    return { ruleId, isSame: hashes.get(ruleId) === hash, expiresAt };
   });
 }
 
@@ -41,7 +44,8 @@ export async function armedRuleIds(
   ruleSet: RuleSet,
   now: number,
 ): Promise<ReadonlySet<string>> {
-  const armed = (await openArmings(tx, ruleSet, now)).filter(({ isSame }) => isSame);
+  const open = await openArmings(tx, ruleSet);
+  const armed = open.filter(({ isSame, expiresAt }) => isSame && expiresAt > now);
   if (armed.length === 0 || (await readBreaker(tx)) !== undefined) return new Set();
   return new Set(armed.map(({ ruleId }) => ruleId));
 }

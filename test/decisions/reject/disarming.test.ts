@@ -100,4 +100,16 @@ describe('a reject rule that nobody disarmed', () => {
     expect(await court.overview()).toMatchObject({ armed: [{}], waiting: [{}] });
     expect(await disarmings(court)).toEqual([]);
   });
+
+  it('is disarmed by another text also while the clock is ahead for a while', async () => {
+    const court = await createCourt();
+    const { put } = await court.keeper();
+    await court.waiting();
+    court.clock.step(365 * DAY);
+    await put(OTHER);
+    court.clock.step(-365 * DAY);
+    await put(UNLUCKY);
+    expect(await disarmings(court)).toEqual([['daemon', `rules reload by ada: ${CHANGED}`, 1]]);
+    expect(await court.overview()).toMatchObject({ armed: [], waiting: [] });
+  });
 });
