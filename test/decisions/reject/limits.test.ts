@@ -267,3 +267,20 @@ it('what a limit stopped is for the rules again once a person gives it back to t
   expect(await court.entry(2)).toMatchObject({ state: 'waiting', rail: null });
   expect(await court.meant()).toEqual(['1 rejected']);
 });
+
+it('what a limit stopped is held by a rule that holds it, in the words of that rule', async () => {
+  const asked = `${UNLUCKY}
+  - id: hold-asked
+    title: Ask first
+    action: hold
+    mode: live
+    when: [ 'order.comment == "ask"' ]
+`;
+  const court = await manyAfterGrace(2, { max_per_hour: 1 }, () => ({}), asked);
+  await court.order(2, { comment: 'ask' });
+  expect(await court.decide()).toContain('2 hold');
+  expect(await court.latest()).toMatchObject({ id: 2, outcome: 'hold', reason: 'Ask first' });
+  await court.order(2);
+  expect(await court.decide()).toEqual(['2 hold']);
+  expect((await court.latest()).reason).toMatch(/^rail cap: /);
+});
