@@ -1,8 +1,8 @@
 /** `selvedge deliveries show <delivery>`: one delivery and everything that was said about it. */
 import { Command } from 'commander';
 import { type DeliveryCard, deliveryCard } from '../../decisions/review/card.ts';
-import { visible } from '../../lib/log.ts';
 import { formatMinorUnits } from '../../lib/money.ts';
+import { visible } from '../../lib/text/visible.ts';
 import { type CliContext, examples } from '../command.ts';
 import type { Output } from '../output.ts';
 import { withMirror } from '../reading.ts';
