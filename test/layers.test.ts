@@ -102,6 +102,14 @@ describe('layers', () => {
     expect([...loaded].filter((path) => path === 'zod' || roomOf(path) === 'client')).toEqual([]);
   });
 
+  it('starts the command line without what only some commands need', () => {
+    const loaded = loadedBy('src/cli/main.ts');
+    expect(loaded).toContain('src/cli/commands.ts');
+    const theirs = (path: string) => path.startsWith('src/') && !/^src\/(?:cli|lib)\//.test(path);
+    expect([...loaded].filter(theirs)).toEqual(['src/ops/version.ts']);
+    expect(loaded).not.toContain('pino');
+  });
+
   it('finds an edge that breaks the plan', () => {
     const edges = importsOf('src/rules/evaluate.ts', "import { x } from '../store/open.ts';\n");
     expect(edges).toEqual([{ from: 'src/rules/evaluate.ts', to: 'src/store/open.ts' }]);

@@ -1,8 +1,6 @@
-/** What every command gets, and the options that several of them share. */
+/** What every command gets, and what several of them share. */
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
-import { findConfigFile } from '../config/find.ts';
-import { type LoadedConfig, requireConfig } from '../config/load.ts';
 import type { Scrubber } from '../lib/secret.ts';
 import type { Output } from './output.ts';
 
@@ -19,25 +17,6 @@ export interface CliContext {
 
 /** One command: its name, arguments, options, help and action. */
 export type CommandFactory = (context: CliContext) => Command;
-
-/** The configuration file of this call, by `--config`, the environment or the system's place. */
-export function configFileOf(command: Command, context: CliContext): string {
-  const { config } = command.optsWithGlobals<{ config?: string }>();
-  return findConfigFile(config, context.env);
-}
-
-/**
- * The configuration of this call; a ConfigError that lists every mistake when it is wrong. Most
- * commands never need a secret, and outside of the service none of its credentials is there.
- */
-export function configOf(
-  command: Command,
-  context: CliContext,
-  absent: 'none' | 'any' = 'any',
-): LoadedConfig {
-  const { env, scrubber } = context;
-  return requireConfig({ file: configFileOf(command, context), env, scrubber, absent });
-}
 
 /** `Examples:` below a command's help; each line begins with what is typed after `selvedge`. */
 export function examples(lines: readonly (readonly [typed: string, what: string])[]): string {

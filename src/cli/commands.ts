@@ -1,209 +1,284 @@
-/** The command tree, in the order of the help. A new command is a file and a line here. */
+/**
+ * The command tree, in the order of the help. A new command is a file and an entry here. What a
+ * command line does not need is not loaded for it: all of the house takes half a second.
+ */
+import { Command } from 'commander';
+import type { CliContext, CommandFactory } from './command.ts';
 
-import { auditList } from './audit.ts';
-import { backupCreate } from './backup/create.ts';
-import { backupList } from './backup/list.ts';
-import { backupRestore } from './backup/restore.ts';
-import { backupVerify } from './backup/verify.ts';
-import type { CommandFactory } from './command.ts';
-import { configCheck } from './config/check.ts';
-import { configSchema } from './config/schema.ts';
-import { configShow } from './config/show.ts';
-import { decisionsResume, decisionsStop } from './decisions/stop.ts';
-import { decisionsVerify } from './decisions/verify.ts';
-import {
-  deliveriesAccept,
-  deliveriesHold,
-  deliveriesReject,
-  deliveriesRelease,
-} from './deliveries/act.ts';
-import { deliveriesExplain } from './deliveries/explain.ts';
-import { deliveriesList } from './deliveries/list.ts';
-import { deliveriesShow } from './deliveries/show.ts';
-import { demo } from './demo/demo.ts';
-import { ordersPush, refundsPush } from './erp/push.ts';
-import { eventsList } from './events/list.ts';
-import { eventsMissed } from './events/missed.ts';
-import { eventsPing } from './events/ping.ts';
-import { portalOpen } from './events/portal.ts';
-import { eventsReplay } from './events/replay.ts';
-import { eventsShow } from './events/show.ts';
-import { eventsTail } from './events/tail.ts';
-import { api } from './ops/api.ts';
-import { doctor } from './ops/doctor.ts';
-import { migrate } from './ops/migrate.ts';
-import { pause, resume } from './ops/pause.ts';
-import { probe } from './ops/probe.ts';
-import { status } from './ops/status.ts';
-import { supportBundle } from './ops/support-bundle.ts';
-import { outboxCancel, outboxResolve, outboxRetry } from './outbox/act.ts';
-import { outboxList } from './outbox/list.ts';
-import { outboxShow } from './outbox/show.ts';
-import { outboxResume, outboxStop } from './outbox/stop.ts';
-import { reference } from './reference/reference.ts';
-import { reportList } from './report/list.ts';
-import { reportRun } from './report/run.ts';
-import { reportSnapshot } from './report/snapshot.ts';
-import { rulesArm, rulesDisarm, rulesResetBreaker } from './rules/acting/arm.ts';
-import { rulesMatches } from './rules/acting/matches.ts';
-import { rulesQueue, rulesStop } from './rules/acting/queue.ts';
-import { rulesReload } from './rules/acting/reload.ts';
-import { rulesBacktest } from './rules/backtest.ts';
-import { rulesCheck } from './rules/check.ts';
-import { rulesDiff } from './rules/diff.ts';
-import { rulesExplain } from './rules/explain.ts';
-import { rulesFacts } from './rules/facts.ts';
-import { rulesMisses } from './rules/misses.ts';
-import { rulesReplay } from './rules/replay.ts';
-import { rulesSchema } from './rules/schema.ts';
-import { rulesTest } from './rules/test.ts';
-import { rulesWhatif } from './rules/whatif.ts';
-import { run } from './run.ts';
-import { completion } from './self/completion.ts';
-import { manual } from './self/manual.ts';
-import { stock } from './stock.ts';
-import { syncPause, syncRelease, syncResume, syncRetryQuarantine, syncRun } from './sync/act.ts';
-import { syncList, syncRuns, syncShow } from './sync/show.ts';
+type Load = () => Promise<CommandFactory>;
 
+/** A command that stands alone, such as `selvedge run`. */
+interface LoneCommand {
+  /** As the help of the program shows it, which does not load the command. */
+  readonly usage: string;
+  readonly summary: string;
+  readonly load: Load;
+  /** Works on the whole tree. */
+  readonly showsAll?: boolean;
+}
+
+/** Commands below a noun, such as `selvedge config check`, by their names. */
 interface CommandGroup {
   readonly name: string;
   readonly description: string;
-  readonly commands: readonly CommandFactory[];
+  readonly commands: Readonly<Record<string, Load>>;
 }
 
-export interface CommandTree {
-  /** Commands that stand alone, such as `selvedge run`. */
-  readonly commands: readonly CommandFactory[];
-  /** Commands below a noun, such as `selvedge config check`. */
-  readonly groups: readonly CommandGroup[];
-}
-
-const COMMANDS: readonly CommandFactory[] = [
-  run,
-  demo,
-  reference,
-  migrate,
-  status,
-  stock,
-  api,
-  doctor,
-  probe,
-  supportBundle,
-  pause,
-  resume,
-  completion,
-  manual,
+const COMMANDS: readonly LoneCommand[] = [
+  {
+    usage: 'run',
+    summary: 'run the daemon',
+    load: async () => (await import('./run.ts')).run,
+  },
+  {
+    usage: 'demo [options]',
+    summary: 'run the daemon against an embedded service, without an account',
+    load: async () => (await import('./demo/demo.ts')).demo,
+  },
+  {
+    usage: 'reference [options]',
+    summary: 'run the remote side alone: V1, V2, relay and portal, with a seeded world',
+    load: async () => (await import('./reference/reference.ts')).reference,
+  },
+  {
+    usage: 'migrate [options]',
+    summary: 'bring the database to the newest schema',
+    load: async () => (await import('./ops/migrate.ts')).migrate,
+  },
+  {
+    usage: 'status [options]',
+    summary: 'show how the installation is',
+    load: async () => (await import('./ops/status.ts')).status,
+  },
+  {
+    usage: 'stock [options] <barcode|style>',
+    summary: 'show the stock of a barcode or a style, also in the past',
+    load: async () => (await import('./stock.ts')).stock,
+  },
+  {
+    usage: 'api [options] <method> <path>',
+    summary: 'make one call of the service, to look',
+    load: async () => (await import('./ops/api.ts')).api,
+  },
+  {
+    usage: 'doctor [options]',
+    summary: 'check everything that the installation stands on',
+    load: async () => (await import('./ops/doctor.ts')).doctor,
+  },
+  {
+    usage: 'probe [options]',
+    summary: 'find out what an account does otherwise, and print the settings',
+    load: async () => (await import('./ops/probe.ts')).probe,
+  },
+  {
+    usage: 'support-bundle [file]',
+    summary: 'collect what a report needs, without secrets and business',
+    load: async () => (await import('./ops/support-bundle.ts')).supportBundle,
+  },
+  {
+    usage: 'pause <reason...>',
+    summary: 'send nothing to the service until "resume"',
+    load: async () => (await import('./ops/pause.ts')).pause,
+  },
+  {
+    usage: 'resume',
+    summary: 'send again after "pause" or a restore',
+    load: async () => (await import('./ops/pause.ts')).resume,
+  },
+  {
+    usage: 'completion <shell>',
+    showsAll: true,
+    summary: 'print a completion script for the shell',
+    load: async () => (await import('./self/completion.ts')).completion,
+  },
+  {
+    usage: 'manual <page>',
+    showsAll: true,
+    summary: 'print a manual page',
+    load: async () => (await import('./self/manual.ts')).manual,
+  },
 ];
 
 const COMMAND_GROUPS: readonly CommandGroup[] = [
   {
     name: 'config',
     description: 'check and show the configuration',
-    commands: [configCheck, configShow, configSchema],
+    commands: {
+      check: async () => (await import('./config/check.ts')).configCheck,
+      show: async () => (await import('./config/show.ts')).configShow,
+      schema: async () => (await import('./config/schema.ts')).configSchema,
+    },
   },
   {
     name: 'deliveries',
     description: 'packed deliveries and what was decided about them',
-    commands: [
-      deliveriesList,
-      deliveriesShow,
-      deliveriesExplain,
-      deliveriesAccept,
-      deliveriesReject,
-      deliveriesHold,
-      deliveriesRelease,
-    ],
+    commands: {
+      list: async () => (await import('./deliveries/list.ts')).deliveriesList,
+      show: async () => (await import('./deliveries/show.ts')).deliveriesShow,
+      explain: async () => (await import('./deliveries/explain.ts')).deliveriesExplain,
+      accept: async () => (await import('./deliveries/act.ts')).deliveriesAccept,
+      reject: async () => (await import('./deliveries/act.ts')).deliveriesReject,
+      hold: async () => (await import('./deliveries/act.ts')).deliveriesHold,
+      release: async () => (await import('./deliveries/act.ts')).deliveriesRelease,
+    },
   },
   {
     name: 'orders',
     description: 'orders of the ERP, on their way to the service',
-    commands: [ordersPush],
+    commands: {
+      push: async () => (await import('./erp/push.ts')).ordersPush,
+    },
   },
   {
     name: 'refunds',
     description: 'pending refunds of the ERP, on their way to the service',
-    commands: [refundsPush],
+    commands: {
+      push: async () => (await import('./erp/push.ts')).refundsPush,
+    },
   },
   {
     name: 'rules',
     description: 'check rules, try them out, and say which of them may reject',
-    commands: [
-      rulesCheck,
-      rulesTest,
-      rulesFacts,
-      rulesExplain,
-      rulesDiff,
-      rulesBacktest,
-      rulesWhatif,
-      rulesReplay,
-      rulesMisses,
-      rulesSchema,
-      rulesReload,
-      rulesMatches,
-      rulesArm,
-      rulesDisarm,
-      rulesQueue,
-      rulesStop,
-      rulesResetBreaker,
-    ],
+    commands: {
+      check: async () => (await import('./rules/check.ts')).rulesCheck,
+      test: async () => (await import('./rules/test.ts')).rulesTest,
+      facts: async () => (await import('./rules/facts.ts')).rulesFacts,
+      explain: async () => (await import('./rules/explain.ts')).rulesExplain,
+      diff: async () => (await import('./rules/diff.ts')).rulesDiff,
+      backtest: async () => (await import('./rules/backtest.ts')).rulesBacktest,
+      whatif: async () => (await import('./rules/whatif.ts')).rulesWhatif,
+      replay: async () => (await import('./rules/replay.ts')).rulesReplay,
+      misses: async () => (await import('./rules/misses.ts')).rulesMisses,
+      schema: async () => (await import('./rules/schema.ts')).rulesSchema,
+      reload: async () => (await import('./rules/acting/reload.ts')).rulesReload,
+      matches: async () => (await import('./rules/acting/matches.ts')).rulesMatches,
+      arm: async () => (await import('./rules/acting/arm.ts')).rulesArm,
+      disarm: async () => (await import('./rules/acting/arm.ts')).rulesDisarm,
+      queue: async () => (await import('./rules/acting/queue.ts')).rulesQueue,
+      stop: async () => (await import('./rules/acting/queue.ts')).rulesStop,
+      'reset-breaker': async () => (await import('./rules/acting/arm.ts')).rulesResetBreaker,
+    },
   },
   {
     name: 'audit',
     description: 'what people did',
-    commands: [auditList],
+    commands: {
+      list: async () => (await import('./ops/audit.ts')).auditList,
+    },
   },
   {
     name: 'decisions',
     description: 'the journal of decisions, and the switch that stops them',
-    commands: [decisionsVerify, decisionsStop, decisionsResume],
+    commands: {
+      verify: async () => (await import('./decisions/verify.ts')).decisionsVerify,
+      stop: async () => (await import('./decisions/stop.ts')).decisionsStop,
+      resume: async () => (await import('./decisions/stop.ts')).decisionsResume,
+    },
   },
   {
     name: 'events',
     description: 'events of the relay: what came, what it led to, and whether the way is open',
-    commands: [eventsList, eventsShow, eventsReplay, eventsTail, eventsMissed, eventsPing],
+    commands: {
+      list: async () => (await import('./events/list.ts')).eventsList,
+      show: async () => (await import('./events/show.ts')).eventsShow,
+      replay: async () => (await import('./events/replay.ts')).eventsReplay,
+      tail: async () => (await import('./events/tail.ts')).eventsTail,
+      missed: async () => (await import('./events/missed.ts')).eventsMissed,
+      ping: async () => (await import('./events/ping.ts')).eventsPing,
+    },
   },
   {
     name: 'portal',
     description: "the relay's web page: endpoints, signing secrets, re-sending",
-    commands: [portalOpen],
+    commands: {
+      open: async () => (await import('./events/portal.ts')).portalOpen,
+    },
   },
   {
     name: 'outbox',
     description: 'what is sent to the service: orders, refunds, decisions; and what is in doubt',
-    commands: [
-      outboxList,
-      outboxShow,
-      outboxRetry,
-      outboxCancel,
-      outboxResolve,
-      outboxStop,
-      outboxResume,
-    ],
+    commands: {
+      list: async () => (await import('./outbox/list.ts')).outboxList,
+      show: async () => (await import('./outbox/show.ts')).outboxShow,
+      retry: async () => (await import('./outbox/act.ts')).outboxRetry,
+      cancel: async () => (await import('./outbox/act.ts')).outboxCancel,
+      resolve: async () => (await import('./outbox/act.ts')).outboxResolve,
+      stop: async () => (await import('./outbox/stop.ts')).outboxStop,
+      resume: async () => (await import('./outbox/stop.ts')).outboxResume,
+    },
   },
   {
     name: 'sync',
     description: 'the pulls: how they are, and what a person may do to them',
-    commands: [
-      syncList,
-      syncRuns,
-      syncShow,
-      syncRun,
-      syncPause,
-      syncResume,
-      syncRelease,
-      syncRetryQuarantine,
-    ],
+    commands: {
+      list: async () => (await import('./sync/show.ts')).syncList,
+      runs: async () => (await import('./sync/show.ts')).syncRuns,
+      show: async () => (await import('./sync/show.ts')).syncShow,
+      run: async () => (await import('./sync/act.ts')).syncRun,
+      pause: async () => (await import('./sync/act.ts')).syncPause,
+      resume: async () => (await import('./sync/act.ts')).syncResume,
+      release: async () => (await import('./sync/act.ts')).syncRelease,
+      'retry-quarantine': async () => (await import('./sync/act.ts')).syncRetryQuarantine,
+    },
   },
   {
     name: 'report',
     description: 'reports on the mirror, by SQL',
-    commands: [reportList, reportRun, reportSnapshot],
+    commands: {
+      list: async () => (await import('./report/list.ts')).reportList,
+      run: async () => (await import('./report/run.ts')).reportRun,
+      snapshot: async () => (await import('./report/snapshot.ts')).reportSnapshot,
+    },
   },
   {
     name: 'backup',
     description: 'copies of the databases, and the way back',
-    commands: [backupCreate, backupList, backupVerify, backupRestore],
+    commands: {
+      create: async () => (await import('./backup/create.ts')).backupCreate,
+      list: async () => (await import('./backup/list.ts')).backupList,
+      verify: async () => (await import('./backup/verify.ts')).backupVerify,
+      restore: async () => (await import('./backup/restore.ts')).backupRestore,
+    },
   },
 ];
 
-export const COMMAND_TREE: CommandTree = { commands: COMMANDS, groups: COMMAND_GROUPS };
+function nameOf({ usage }: LoneCommand): string {
+  return usage.replace(/ .*/, '');
+}
+
+/** The command for those who only hear of it. */
+function outlineOf(entry: LoneCommand): Command {
+  const outline = new Command(nameOf(entry)).summary(entry.summary);
+  for (const part of entry.usage.split(' ').slice(1)) {
+    if (part === '[options]') outline.option('--any');
+    else outline.argument(part);
+  }
+  return outline;
+}
+
+/**
+ * The tree with the commands that these words may lead to. All are named; of the others there are
+ * no options, and nothing below a group.
+ */
+export async function commandsFor(
+  [first = '', second = '']: readonly string[],
+  context: CliContext,
+): Promise<Command[]> {
+  const create = async (load: Load) => (await load())(context);
+  const isAll = COMMANDS.some((entry) => entry.showsAll && nameOf(entry) === first);
+  const commands = COMMANDS.map((entry) =>
+    isAll || nameOf(entry) === first ? create(entry.load) : outlineOf(entry),
+  );
+  const groups = COMMAND_GROUPS.map(async ({ name, description, commands: below }) => {
+    const group = new Command(name).description(description);
+    if (!isAll && name !== first) return group;
+    const named = Object.entries(below).filter(([one]) => name === first && one === second);
+    // Who names none of them, or one by its alias, is shown all.
+    const loads = named.length > 0 ? named : Object.entries(below);
+    for (const command of await Promise.all(loads.map(([, load]) => create(load)))) {
+      group.addCommand(command);
+    }
+    return group;
+  });
+  return Promise.all([...commands, ...groups]);
+}

@@ -10,7 +10,8 @@ import { systemClock } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError, StoreError, toError, UsageError } from '../lib/errors.ts';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
 import type { Asker } from '../store/audit.ts';
-import { type CliContext, configOf, userName } from './command.ts';
+import { type CliContext, userName } from './command.ts';
+import { configOf } from './configuration.ts';
 
 const localSchema = z.object({ url: z.string(), token: z.string() });
 const refusal = z.object({ code: z.string(), message: z.string(), hint: z.string().optional() });

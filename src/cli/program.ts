@@ -5,7 +5,7 @@ import { EXIT, exitCodeOf, isDiskFull, SelvedgeError, toError } from '../lib/err
 import { createScrubber } from '../lib/secret.ts';
 import { version } from '../ops/version.ts';
 import { type CliContext, examples } from './command.ts';
-import type { CommandTree } from './commands.ts';
+import { commandsFor } from './commands.ts';
 import { createOutput, type Output, type TextSink } from './output.ts';
 import { help } from './self/help.ts';
 
@@ -60,25 +60,12 @@ function frame(command: Command, output: Output, stderr: TextSink, stdout: TextS
   return command;
 }
 
-/** The first word that is neither a global option nor its value. */
-function firstOperand(args: readonly string[]): string | undefined {
-  return args.find((word, at) => {
-    const before = args[at - 1];
-    return !word.startsWith('-') && before !== '-c' && before !== '--config';
-  });
-}
-
-/** A daemon stays for months: it is loaded without the commands that it is not. */
-async function treeFor(args: readonly string[]): Promise<CommandTree> {
-  if (firstOperand(args) === 'run') {
-    const { run } = await import('./run.ts');
-    return { commands: [run], groups: [] };
-  }
-  const { COMMAND_TREE } = await import('./commands.ts');
-  return COMMAND_TREE;
-}
-
-function createProgram(context: CliContext, io: CliIo, tree: CommandTree): Command {
+/** The program, with what the command line may lead to: see commands.ts. */
+async function createProgram(
+  args: readonly string[],
+  context: CliContext,
+  io: CliIo,
+): Promise<Command> {
   const program = new Command('selvedge')
     .description(
       'ERP synchronization daemon: mirrors a Sales, Purchase and Product Data Service into\n' +
@@ -90,13 +77,6 @@ function createProgram(context: CliContext, io: CliIo, tree: CommandTree): Comma
       'the configuration (else $SELVEDGE_CONFIG, else /etc/selvedge/selvedge.yaml)',
     )
     .helpOption('-h, --help', 'show this help');
-  for (const create of tree.commands) program.addCommand(create(context));
-  for (const { name, description, commands } of tree.groups) {
-    const group = new Command(name).description(description);
-    for (const create of commands) group.addCommand(create(context));
-    program.addCommand(group);
-  }
-  program.addCommand(help());
   program.addHelpText(
     'after',
     examples([
@@ -104,7 +84,14 @@ function createProgram(context: CliContext, io: CliIo, tree: CommandTree): Comma
       ['config show --changed', 'what was changed, and where'],
     ]) + exitCodeTable(),
   );
-  return frame(program, context.output, io.stderr, io.stdout);
+  frame(program, context.output, io.stderr, io.stdout);
+  // Just as they are found when the program is run; `--version` ends here.
+  const { operands } = program.parseOptions([...args]);
+  const words = operands[0] === 'help' ? operands.slice(1) : operands;
+  for (const command of [...(await commandsFor(words, context)), help()]) {
+    program.addCommand(frame(command, context.output, io.stderr, io.stdout));
+  }
+  return program;
 }
 
 function reportError(thrown: unknown, output: Output): number {
@@ -150,7 +137,7 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<number
     },
   };
   try {
-    const program = createProgram(context, io, await treeFor(args));
+    const program = await createProgram(args, context, io);
     await program.parseAsync([...args], { from: 'user' });
     return exitCode;
   } catch (thrown) {

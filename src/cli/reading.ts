@@ -2,7 +2,8 @@
 import type { Command } from 'commander';
 import type { Config } from '../config/schema.ts';
 import { type Db, openReadOnlyStore, type Store, storeOptions } from '../store/store.ts';
-import { type CliContext, configOf } from './command.ts';
+import type { CliContext } from './command.ts';
+import { configOf } from './configuration.ts';
 import type { Output } from './output.ts';
 
 export async function withMirror<T>(

@@ -6,7 +6,8 @@ import { preferMemory, runUntilSignal } from '../daemon/lifecycle.ts';
 import { serviceManager } from '../daemon/systemd/manager.ts';
 import { systemRandom } from '../lib/chance.ts';
 import { systemClock } from '../lib/clock.ts';
-import { type CliContext, configOf, examples } from './command.ts';
+import { type CliContext, examples } from './command.ts';
+import { configOf } from './configuration.ts';
 import { commandLogger } from './logging.ts';
 
 export function run(context: CliContext): Command {

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { configOf } from '../../src/cli/command.ts';
+import { configOf } from '../../src/cli/configuration.ts';
 import { createOutput } from '../../src/cli/output.ts';
 import { EXIT } from '../../src/lib/errors.ts';
 import { createScrubber } from '../../src/lib/secret.ts';

@@ -6,7 +6,8 @@ import { version } from '../../ops/version.ts';
 import { createBackup } from '../../store/backup/create.ts';
 import { backupDirectory } from '../../store/backup/manifest.ts';
 import { exchangeFile } from '../../store/exchange/exchange.ts';
-import { type CliContext, configOf, examples } from '../command.ts';
+import { type CliContext, examples } from '../command.ts';
+import { configOf } from '../configuration.ts';
 
 interface Options {
   readonly to?: string;

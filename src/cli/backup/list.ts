@@ -3,7 +3,8 @@ import { Command } from 'commander';
 import { systemClock } from '../../lib/clock.ts';
 import { formatSize } from '../../lib/units.ts';
 import { isAhead, requireBackups } from '../../store/backup/manifest.ts';
-import { type CliContext, configOf, examples } from '../command.ts';
+import { type CliContext, examples } from '../command.ts';
+import { configOf } from '../configuration.ts';
 
 export function backupList(context: CliContext): Command {
   return new Command('list')

@@ -4,7 +4,8 @@ import { systemClock } from '../../lib/clock.ts';
 import { requireCertainNewest } from '../../store/backup/manifest.ts';
 import { restoreBackup } from '../../store/backup/restore.ts';
 import { exchangeFile } from '../../store/exchange/exchange.ts';
-import { type CliContext, configOf, examples, userName } from '../command.ts';
+import { type CliContext, examples, userName } from '../command.ts';
+import { configOf } from '../configuration.ts';
 
 interface Options {
   readonly withExchange?: boolean;

@@ -3,7 +3,8 @@ import { Command } from 'commander';
 import { systemClock } from '../../lib/clock.ts';
 import { requireNewest } from '../../store/backup/manifest.ts';
 import { verifyBackup } from '../../store/backup/verify.ts';
-import { type CliContext, configOf, examples } from '../command.ts';
+import { type CliContext, examples } from '../command.ts';
+import { configOf } from '../configuration.ts';
 
 export function backupVerify(context: CliContext): Command {
   return new Command('verify')

@@ -3,7 +3,8 @@ import { Command } from 'commander';
 import { loadConfig } from '../../config/load.ts';
 import { type ConfigProblem, showPlace, showProblem } from '../../config/problems.ts';
 import { EXIT } from '../../lib/errors.ts';
-import { type CliContext, configFileOf, examples } from '../command.ts';
+import { type CliContext, examples } from '../command.ts';
+import { configFileOf } from '../configuration.ts';
 
 function asJson({ at, ...problem }: ConfigProblem): Readonly<Record<string, unknown>> {
   return { at: showPlace(at), ...problem };

@@ -2,7 +2,8 @@
 import { Command } from 'commander';
 import { describeConfig } from '../../config/describe.ts';
 import { loadConfig } from '../../config/load.ts';
-import { type CliContext, configFileOf, examples } from '../command.ts';
+import { type CliContext, examples } from '../command.ts';
+import { configFileOf } from '../configuration.ts';
 
 export function configShow(context: CliContext): Command {
   return new Command('show')

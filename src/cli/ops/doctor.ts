@@ -7,7 +7,8 @@ import { examine } from '../../daemon/doctor/doctor.ts';
 import { bad, type Finding } from '../../daemon/doctor/finding.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { EXIT } from '../../lib/errors.ts';
-import { type CliContext, configFileOf, examples } from '../command.ts';
+import { type CliContext, examples } from '../command.ts';
+import { configFileOf } from '../configuration.ts';
 import type { Output } from '../output.ts';
 import { callService } from './api.ts';
 

@@ -4,7 +4,8 @@ import { systemClock } from '../../lib/clock.ts';
 import { lockFile, lockFolder } from '../../store/lock.ts';
 import { openStore, storeOptions } from '../../store/store.ts';
 import { requireDatabase } from '../../store/writers/in-place.ts';
-import { type CliContext, configOf, examples } from '../command.ts';
+import { type CliContext, examples } from '../command.ts';
+import { configOf } from '../configuration.ts';
 
 export function migrate(context: CliContext): Command {
   return new Command('migrate')

@@ -2,7 +2,8 @@
 import { Command } from 'commander';
 import { systemClock } from '../../lib/clock.ts';
 import { pausePushes, pauseReason, resumePushes } from '../../store/care/pause.ts';
-import { type CliContext, configOf, examples, userName } from '../command.ts';
+import { type CliContext, examples, userName } from '../command.ts';
+import { configOf } from '../configuration.ts';
 
 export function pause(context: CliContext): Command {
   return new Command('pause')

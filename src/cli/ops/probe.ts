@@ -4,7 +4,8 @@ import { workAlone } from '../../daemon/commands/alone.ts';
 import { probeAccount, snippetOf } from '../../daemon/doctor/probe.ts';
 import { systemRandom } from '../../lib/chance.ts';
 import { systemClock } from '../../lib/clock.ts';
-import { type CliContext, configOf, examples } from '../command.ts';
+import { type CliContext, examples } from '../command.ts';
+import { configOf } from '../configuration.ts';
 
 export function probe(context: CliContext): Command {
   const { output, scrubber } = context;

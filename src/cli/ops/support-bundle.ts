@@ -5,7 +5,8 @@ import { describeConfig } from '../../config/describe.ts';
 import { makeBundle } from '../../daemon/doctor/bundle.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { SelvedgeError, toError } from '../../lib/errors.ts';
-import { type CliContext, configFileOf, configOf, examples } from '../command.ts';
+import { type CliContext, examples } from '../command.ts';
+import { configFileOf, configOf } from '../configuration.ts';
 
 function write(file: string, text: string): void {
   try {

@@ -3,7 +3,8 @@ import { Command } from 'commander';
 import { EXIT } from '../../lib/errors.ts';
 import { parameterUsage } from '../../report/parameters.ts';
 import { readReports, type WrongReport } from '../../report/report-file.ts';
-import { type CliContext, configOf, examples } from '../command.ts';
+import { type CliContext, examples } from '../command.ts';
+import { configOf } from '../configuration.ts';
 import type { Output } from '../output.ts';
 
 /** Names the files that are no reports, with what is wrong. */

@@ -7,7 +7,8 @@ import { runQuery } from '../../report/query.ts';
 import { findReport } from '../../report/report-file.ts';
 import { storeOptions } from '../../store/store.ts';
 import { wholeNumber } from '../arguments.ts';
-import { type CliContext, configOf, examples } from '../command.ts';
+import { type CliContext, examples } from '../command.ts';
+import { configOf } from '../configuration.ts';
 
 interface Options {
   readonly param: Readonly<Record<string, string>>;

@@ -6,7 +6,8 @@ import { datasetteMetadata } from '../../report/datasette.ts';
 import { readReports } from '../../report/report-file.ts';
 import { publishSnapshot } from '../../report/snapshot.ts';
 import { storeOptions } from '../../store/store.ts';
-import { type CliContext, configOf, examples } from '../command.ts';
+import { type CliContext, examples } from '../command.ts';
+import { configOf } from '../configuration.ts';
 import { noteWrong } from './list.ts';
 
 interface Options {

@@ -10,7 +10,8 @@ import { visible } from '../../lib/text/visible.ts';
 import { evaluate } from '../../rules/evaluate.ts';
 import { explain } from '../../rules/explain.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
-import { type CliContext, configOf, examples } from '../command.ts';
+import { type CliContext, examples } from '../command.ts';
+import { configOf } from '../configuration.ts';
 import { withMirror } from '../reading.ts';
 import { namedRuleSet } from './rule-sets.ts';
 

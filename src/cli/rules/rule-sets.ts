@@ -5,7 +5,8 @@ import { loadFilledRuleSet } from '../../decisions/lists/read.ts';
 import { isRuleSetHash, storedRuleSet } from '../../decisions/trial/rule-sets.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db } from '../../store/store.ts';
-import { type CliContext, configOf } from '../command.ts';
+import type { CliContext } from '../command.ts';
+import { configOf } from '../configuration.ts';
 import type { Output } from '../output.ts';
 
 /** The directory that was named, else the configured one; only then is a configuration needed. */

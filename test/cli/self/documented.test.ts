@@ -1,9 +1,9 @@
 /** Every command line that the documents show, or the program hints at, is one that it knows. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Command, type Option } from 'commander';
+import { Command, Help, type Option } from 'commander';
 import { expect, it } from 'vitest';
-import { COMMAND_TREE } from '../../../src/cli/commands.ts';
+import { commandsFor } from '../../../src/cli/commands.ts';
 import { createOutput } from '../../../src/cli/output.ts';
 import { createScrubber } from '../../../src/lib/secret.ts';
 import { filesBelow, repositoryRoot } from '../../support/source.ts';
@@ -16,14 +16,9 @@ const context = {
   setExitCode: () => undefined,
 };
 
-function commandTree(): Command {
+async function wholeProgram(): Promise<Command> {
   const program = new Command('selvedge').option('-c, --config <file>');
-  for (const create of COMMAND_TREE.commands) program.addCommand(create(context));
-  for (const { name, commands } of COMMAND_TREE.groups) {
-    const group = new Command(name);
-    for (const create of commands) group.addCommand(create(context));
-    program.addCommand(group);
-  }
+  for (const command of await commandsFor(['manual'], context)) program.addCommand(command);
   return program;
 }
 
@@ -132,12 +127,12 @@ function mistakeIn(program: Command, { line, isWhole }: Shown): string | undefin
   return isCall && !line.includes('…') ? lackOf(command, operands, given) : undefined;
 }
 
-it('does what documents and hints show: commands, options, and what they cannot go without', () => {
+it('does what documents and hints show: commands, options, and what they must have', async () => {
   const documents = [
     ...filesBelow('docs', ['.md']).map(({ path }) => path),
     ...readdirSync(repositoryRoot).filter((name) => name.endsWith('.md')),
   ];
-  const program = commandTree();
+  const program = await wholeProgram();
   const shown = documents.flatMap((path) =>
     shownIn(readFileSync(join(repositoryRoot, path), 'utf8')).map((one) => ({ path, one })),
   );
@@ -153,4 +148,24 @@ it('does what documents and hints show: commands, options, and what they cannot 
     return mistake === undefined ? [] : [`${path}: selvedge ${one.line} — ${mistake}`];
   });
   expect(wrong).toEqual([]);
+});
+
+it('shows of a command that is not loaded what the command says of itself', async () => {
+  const help = new Help();
+  const shown = (command: Command) => [
+    help.subcommandTerm(command),
+    help.subcommandDescription(command),
+  ];
+  const { commands } = await wholeProgram();
+  expect((await commandsFor([], context)).map(shown)).toEqual(commands.map(shown));
+});
+
+it('loads the one command that is named, below a group as well', async () => {
+  for (const group of (await wholeProgram()).commands) {
+    for (const command of group.commands) {
+      const words = [group.name(), command.name()];
+      const loaded = (await commandsFor(words, context)).flatMap(({ commands }) => [...commands]);
+      expect(loaded.map((one) => one.name())).toEqual([command.name()]);
+    }
+  }
 });

@@ -1,11 +1,11 @@
 /** `selvedge audit list`: what people did, and why. */
 import { Command } from 'commander';
-import { systemClock } from '../lib/clock.ts';
-import { tryParseJson } from '../lib/json.ts';
-import type { Db } from '../store/store.ts';
-import { parseMoment, wholeNumber } from './arguments.ts';
-import { type CliContext, examples } from './command.ts';
-import { firstRows, withMirror } from './reading.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { tryParseJson } from '../../lib/json.ts';
+import type { Db } from '../../store/store.ts';
+import { parseMoment, wholeNumber } from '../arguments.ts';
+import { type CliContext, examples } from '../command.ts';
+import { firstRows, withMirror } from '../reading.ts';
 
 interface Options {
   readonly since: string;
