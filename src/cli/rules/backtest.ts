@@ -9,7 +9,8 @@ import { parseMoment, wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { askRunningDaemon } from '../daemon-call.ts';
 import { withMirror } from '../reading.ts';
-import { namedRuleSet, rulesDirectory } from './rule-sets.ts';
+import { rulesDirectory } from './directory.ts';
+import { namedRuleSet } from './rule-sets.ts';
 
 interface BacktestCommand {
   readonly since: string;

@@ -5,7 +5,7 @@ import { EXIT } from '../../lib/errors.ts';
 import { loadRules } from '../../rules/load.ts';
 import { formatProblem, type Problem } from '../../rules/text/problem.ts';
 import { type CliContext, examples } from '../command.ts';
-import { noteUnread, rulesDirectory } from './rule-sets.ts';
+import { noteUnread, rulesDirectory } from './directory.ts';
 
 function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`;

@@ -6,7 +6,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { factRows } from '../../rules/facts/show.ts';
 import { type CliContext, examples } from '../command.ts';
 import { withMirror } from '../reading.ts';
-import { rulesDirectory } from './rule-sets.ts';
+import { rulesDirectory } from './directory.ts';
 
 export function rulesFacts(context: CliContext): Command {
   return new Command('facts')

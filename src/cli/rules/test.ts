@@ -4,7 +4,7 @@ import { loadRuleSet, unreadRuleFiles } from '../../decisions/rule-files.ts';
 import { EXIT } from '../../lib/errors.ts';
 import { formatTestReport, runRuleTests } from '../../rules/testing.ts';
 import { type CliContext, examples } from '../command.ts';
-import { noteUnread, rulesDirectory } from './rule-sets.ts';
+import { noteUnread, rulesDirectory } from './directory.ts';
 
 export function rulesTest(context: CliContext): Command {
   return new Command('test')

@@ -5,7 +5,8 @@ import { systemClock } from '../../lib/clock.ts';
 import { type CliContext, examples } from '../command.ts';
 import type { Output } from '../output.ts';
 import { withMirror } from '../reading.ts';
-import { namedRuleSet, rulesDirectory } from './rule-sets.ts';
+import { rulesDirectory } from './directory.ts';
+import { namedRuleSet } from './rule-sets.ts';
 
 interface WhatIfOptions {
   readonly rules?: string;

@@ -9,7 +9,8 @@ import { type CliContext, examples } from '../../command.ts';
 import { askRunningDaemon } from '../../daemon-call.ts';
 import type { Output } from '../../output.ts';
 import { firstRows, withMirror } from '../../reading.ts';
-import { namedRuleSet, rulesDirectory } from '../rule-sets.ts';
+import { rulesDirectory } from '../directory.ts';
+import { namedRuleSet } from '../rule-sets.ts';
 
 interface Options {
   readonly rules?: string;

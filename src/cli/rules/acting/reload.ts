@@ -5,7 +5,7 @@ import { remark } from '../../arguments.ts';
 import { type CliContext, examples } from '../../command.ts';
 import { askRunningDaemon } from '../../daemon-call.ts';
 import type { Output } from '../../output.ts';
-import { noteUnread } from '../rule-sets.ts';
+import { noteUnread } from '../directory.ts';
 
 const change = z.object({ from: z.string(), to: z.string() });
 
