@@ -9,7 +9,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { localFile } from '../../src/console/api.ts';
+import { localFile } from '../../src/console/ask.ts';
 import { openDaemon } from '../../src/daemon/daemon.ts';
 import { preferMemory } from '../../src/daemon/lifecycle.ts';
 import { systemRandom } from '../../src/lib/chance.ts';

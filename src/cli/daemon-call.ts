@@ -2,9 +2,8 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { localFile } from '../console/api.ts';
-import { askHere } from '../console/ask.ts';
-import { type Alone, workAlone } from '../daemon/commands/alone.ts';
+import { askHere, localFile } from '../console/ask.ts';
+import type { Alone } from '../daemon/commands/alone.ts';
 import { systemRandom } from '../lib/chance.ts';
 import { systemClock } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError, StoreError, toError, UsageError } from '../lib/errors.ts';
@@ -98,6 +97,8 @@ export async function throughDaemon<T>(
   const { config } = configOf(command, context);
   const asker = { actor: userName(), reason };
   const deps = { clock: systemClock(), random: systemRandom(), scrubber: context.scrubber };
+  // A command that only asks needs no store.
+  const { workAlone } = await import('../daemon/commands/alone.ts');
   try {
     return await workAlone(config, deps, (parts) => alone(parts, asker));
   } catch (error) {

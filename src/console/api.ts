@@ -8,7 +8,6 @@
  */
 import { timingSafeEqual } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Random } from '../lib/chance.ts';
@@ -18,6 +17,7 @@ import { guardBrowser } from '../lib/http-server/browser-guard.ts';
 import { createHttpServer, listenOn, requestProblem } from '../lib/http-server.ts';
 import { sha256 } from '../lib/json.ts';
 import type { Logger } from '../lib/log.ts';
+import { localFile } from './ask.ts';
 
 /** Routes that belong together, and who may ask for them. */
 export interface RouteGroup {
@@ -40,11 +40,6 @@ export interface LocalApiOptions {
 }
 
 const TOKEN_BYTES = 32;
-
-/** Where a running daemon says how it is reached. */
-export function localFile(dataDir: string): string {
-  return join(dataDir, 'local.json');
-}
 
 function isToken(header: string | undefined, token: string): boolean {
   const [given, own] = [header ?? '', `Bearer ${token}`].map((text) => Buffer.from(sha256(text)));

@@ -2,7 +2,13 @@
  * Asks a program on this machine, and never through a proxy: Node makes one of the dispatcher that
  * all share where `NODE_USE_ENV_PROXY` is set, and the token of the local API would travel to it.
  */
+import { join } from 'node:path';
 import { Agent, request } from 'undici';
+
+/** Where a running daemon says how it is reached. */
+export function localFile(dataDir: string): string {
+  return join(dataDir, 'local.json');
+}
 
 export interface HereOptions {
   readonly method?: 'GET' | 'POST';

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { createLocalApi, localFile } from '../../src/console/api.ts';
+import { createLocalApi } from '../../src/console/api.ts';
+import { localFile } from '../../src/console/ask.ts';
 import { seededRandom } from '../../src/lib/chance.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
