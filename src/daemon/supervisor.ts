@@ -1,12 +1,12 @@
 /**
  * Runs the workers. A worker is `{ name, run(signal) }`: it works until the signal aborts. They
- * start in the written order and stop last-in-first-out inside one deadline. One that fails is
- * started again after a growing pause, and its last error stays visible; a failure that only a
- * person can mend (the database, the lease, the configuration) stops the whole daemon with its
- * own exit code.
+ * start in the written order and stop last-in-first-out inside one deadline. One that fails, or
+ * ends before it is asked to, is started again after a growing pause, and its last error stays
+ * visible; a failure that only a person can mend (the database, the lease, the configuration)
+ * stops the whole daemon with its own exit code.
  */
 import { type Clock, untilAborted } from '../lib/clock.ts';
-import { ConfigError, isStoreUnusable, toError } from '../lib/errors.ts';
+import { BugError, ConfigError, isStoreUnusable, toError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 
 export interface Worker {
@@ -37,6 +37,8 @@ const RESTART_MS_MAX = 60_000;
 const HEALTHY_MS = 60_000;
 /** How long a failure after that counts: a worker may fail hours after each of its starts. */
 const RELAPSES_MS = 86_400_000;
+
+const ENDED = 'it ended without being asked to';
 
 /** What each worker gets for its stop, even when the others have used up the deadline. */
 const STOP_MS_MIN = 250;
@@ -87,6 +89,7 @@ async function keepRunning(
     entry.state = 'running';
     try {
       await worker.run(stop.signal);
+      if (!stop.signal.aborted) throw new BugError('bug.worker_ended', ENDED);
     } catch (thrown) {
       const error = toError(thrown);
       noteFailure(entry, error, clock);

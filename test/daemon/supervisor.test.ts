@@ -161,7 +161,8 @@ describe('the supervisor', () => {
     stop();
   });
 
-  it('starts a worker again that ended without being asked to', async () => {
+  it('takes a worker that ended without being asked to for one that failed', async () => {
+    const store = await temporaryStore();
     let runs = 0;
     const short: Worker = {
       name: 'short',
@@ -169,10 +170,16 @@ describe('the supervisor', () => {
         runs += 1;
       },
     };
-    const { clock, stop } = start([short]);
+    const { clock, supervisor, stop, done } = start([short]);
     await clock.advance(600);
     expect(runs).toBe(2);
+    await clock.advance(1_000);
+    await tellFailing({ store, clock }, supervisor.health());
+    expect((await readStatus(store.db, clock.now(), {})).failingWorkers).toMatchObject([
+      { worker: 'short', error: 'it ended without being asked to' },
+    ]);
     stop();
+    await done;
   });
 
   it('waits for nobody beyond its deadline, and lets the rest stop all the same', async () => {
