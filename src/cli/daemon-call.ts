@@ -37,6 +37,8 @@ export interface DaemonCall<T> {
   readonly path: string;
   readonly body: Readonly<Record<string, unknown>>;
   readonly answer: z.ZodType<T>;
+  /** Who does not wait for the answer any longer. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 function brokenOff(cause: unknown): never {
@@ -61,6 +63,7 @@ async function askDaemon<T>(dataDir: string, call: DaemonCall<T>): Promise<T> {
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
     body: JSON.stringify(call.body),
     headersTimeout: ANSWER_MS,
+    signal: call.signal,
   }).catch(brokenOff);
   const body = tryParseJson(answer.text);
   if (answer.statusCode === 200) return call.answer.parse(body);

@@ -38,7 +38,11 @@ function addressOf(baseUrl: string, path: string): URL {
   });
 }
 
-export async function callRaw(target: RawTarget, call: RawCall): Promise<RawAnswer> {
+export async function callRaw(
+  target: RawTarget,
+  call: RawCall,
+  signal?: AbortSignal,
+): Promise<RawAnswer> {
   const url = addressOf(target.baseUrl, call.path);
   const { mediaType } = target;
   const names = new Set(url.searchParams.keys());
@@ -49,6 +53,7 @@ export async function callRaw(target: RawTarget, call: RawCall): Promise<RawAnsw
     json: call.json,
     headers: call.json === undefined || !mediaType ? {} : { 'content-type': mediaType },
     priority: 'read',
+    signal,
   });
   const type = answer.headers['content-type'];
   return {

@@ -15,15 +15,20 @@ export interface HereOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly headersTimeout: number;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export async function askHere(
   url: string,
-  options: HereOptions,
+  { signal, ...options }: HereOptions,
 ): Promise<{ readonly statusCode: number; readonly text: string }> {
   const dispatcher = new Agent();
   try {
-    const { statusCode, body } = await request(url, { ...options, dispatcher });
+    const { statusCode, body } = await request(url, {
+      ...options,
+      signal: signal ?? null,
+      dispatcher,
+    });
     return { statusCode, text: await body.text() };
   } finally {
     await dispatcher.destroy();

@@ -105,6 +105,17 @@ it.each(['application/vnd.api+json', 'application/json'])(
   },
 );
 
+it('is left alone by whoever waits no longer for what was called by hand', async () => {
+  const { start, seen } = await startWay({}, systemClock(), () => undefined);
+  const { raw } = await start(await temporaryStore());
+  const enough = new AbortController();
+  const call = { api: 'v1', method: 'GET', path: '/brands' } as const;
+  const called = rejection(callRaw(raw.v1, call, enough.signal));
+  await expect.poll(seen).toHaveLength(1);
+  enough.abort(new Error('enough'));
+  expect(await called).toMatchObject({ message: 'enough' });
+});
+
 it('is asked for lists without pages where that is set', async () => {
   const { start, seen } = await startWay({ 'v1.paging': 'stream' });
   const { v1 } = await start(await temporaryStore());

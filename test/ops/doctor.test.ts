@@ -1,8 +1,11 @@
 import { chmodSync, chownSync, writeFileSync } from 'node:fs';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
+import { guarded } from '../../src/daemon/doctor/finding.ts';
 import { checkFolder, checkSchedules } from '../../src/daemon/doctor/machine.ts';
-import { checkV1 } from '../../src/daemon/doctor/network.ts';
+import { type Ask, checkListeners, checkV1, checkV2 } from '../../src/daemon/doctor/network.ts';
+import { manualClock } from '../../src/lib/clock.ts';
 import { lockFile } from '../../src/store/lock.ts';
+import { startFaulty } from '../client/support.ts';
 import { startTestReference, testConfig } from '../support/house.ts';
 import { temporaryFolder } from '../support/store.ts';
 
@@ -13,8 +16,56 @@ it.each([
   [-30_001, 'failed'],
   [null, 'skipped'],
 ])('finds a clock that is %j ms off %s', async (clockOffsetMs, grade) => {
-  const findings = await checkV1(async () => ({ tookMs: 1, clockOffsetMs }));
+  const config = testConfig(await startTestReference());
+  const ask = async () => ({ tookMs: 1, clockOffsetMs });
+  const findings = await checkV1(config, { ask, clock: manualClock() });
   expect(findings.find(({ check }) => check === 'clock')?.grade).toBe(grade);
+});
+
+it('waits for a silent service as long as for one that is as slow as it may be', async () => {
+  const timeout = { path: 'service.timeouts.firstByte', value: '40s' };
+  const base = testConfig(await startTestReference(), { overrides: [timeout] });
+  const v2 = { ...base.service.v2, enabled: true };
+  const config = { ...base, service: { ...base.service, v2 } };
+  const clock = manualClock();
+  const silent: Ask = (_call, signal) =>
+    new Promise((_resolve, reject) => {
+      signal.addEventListener('abort', () => reject(new Error('broken off')));
+    });
+  for (const check of [checkV1, checkV2]) {
+    const found = guarded('service', () => check(config, { ask: silent, clock }));
+    await clock.advance(40_000 + 40_000);
+    expect(clock.pending()).toBe(1);
+    await clock.advance(config.service.limits.loginSpacing);
+    expect(await found).toMatchObject([
+      {
+        grade: 'failed',
+        text: expect.stringMatching(/^log-in and GET \/.* came to no end within/),
+      },
+    ]);
+  }
+  expect(clock.pending()).toBe(0);
+});
+
+it('does not wait for the end of what another program answers at a port', async () => {
+  const half = await startFaulty((_request, response) => void response.write('{'));
+  onTestFinished(() => half[Symbol.asyncDispose]());
+  const base = testConfig(await startTestReference());
+  const { hostname: host, port } = new URL(half.url);
+  const at = { host, port: Number(port) };
+  const config = {
+    ...base,
+    listener: { ...base.listener, ...at },
+    local: { ...base.local, port: 0 },
+  };
+  const clock = manualClock();
+  const found = checkListeners(config, { clock });
+  await expect.poll(() => half.seen.length).toBe(1);
+  await clock.advance(5_000);
+  expect(await found).toMatchObject([
+    { check: 'listener', grade: 'failed', text: expect.stringContaining('within 5s') },
+    { check: 'local', grade: 'skipped' },
+  ]);
 });
 
 it('sees the longest gap of a schedule, whatever the time of day', async () => {

@@ -47,10 +47,11 @@ export function callService(
   command: Command,
   call: RawCall,
   reason: string,
+  signal?: AbortSignal,
 ): Promise<Answered> {
   return throughDaemon(command, context, {
-    ...{ path: '/api/service/call', body: { ...call }, answer: answered, reason },
-    alone: (parts, asker) => createServiceCaller(parts)(call, asker),
+    ...{ path: '/api/service/call', body: { ...call }, answer: answered, reason, signal },
+    alone: (parts, asker) => createServiceCaller(parts)(call, asker, signal),
   });
 }
 

@@ -1,10 +1,10 @@
 /** `selvedge doctor`: is everything that the installation stands on as it should be? */
 import { Command } from 'commander';
-import type { RawCall } from '../../client/raw-call.ts';
 import { loadConfig } from '../../config/load.ts';
 import { showProblem } from '../../config/problems.ts';
 import { examine } from '../../daemon/doctor/doctor.ts';
 import { bad, type Finding } from '../../daemon/doctor/finding.ts';
+import type { Ask } from '../../daemon/doctor/network.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { EXIT } from '../../lib/errors.ts';
 import { type CliContext, examples } from '../command.ts';
@@ -38,8 +38,10 @@ async function* findingsOf(
     }
     return;
   }
-  const ask = (call: RawCall) => callService(context, command, call, 'doctor');
-  yield* examine({ loaded, now: systemClock().now(), ask: offline ? undefined : ask });
+  const ask: Ask = (call, signal) => callService(context, command, call, 'doctor', signal);
+  const clock = systemClock();
+  const network = offline ? undefined : { ask, clock };
+  yield* examine({ loaded, now: clock.now(), network });
 }
 
 export function doctor(context: CliContext): Command {

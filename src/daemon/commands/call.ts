@@ -20,11 +20,15 @@ export interface CallerDeps {
   readonly clock: Clock;
 }
 
-export type ServiceCaller = (call: RawCall, asker: Asker) => Promise<Answered>;
+export type ServiceCaller = (
+  call: RawCall,
+  asker: Asker,
+  signal?: AbortSignal,
+) => Promise<Answered>;
 
 /** What may change something at the service is written into the audit before it is sent. */
 export function createServiceCaller({ store, service, clock }: CallerDeps): ServiceCaller {
-  return async (call, asker) => {
+  return async (call, asker, signal) => {
     const target = service.raw[call.api];
     if (!target) {
       throw new RefusedError('api.no_v2', 'V2 is not enabled', { hint: 'service.v2.enabled' });
@@ -36,7 +40,7 @@ export function createServiceCaller({ store, service, clock }: CallerDeps): Serv
       await writeAudit(store.db, { ...asker, ...act, detail }, clock.now());
     }
     const startedAt = clock.monotonic();
-    const answer = await callRaw(target, call);
+    const answer = await callRaw(target, call, signal);
     const { clockOffsetMs = null } = service.transport.stats();
     return { ...answer, tookMs: Math.round(clock.monotonic() - startedAt), clockOffsetMs };
   };

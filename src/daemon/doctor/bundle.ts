@@ -62,7 +62,7 @@ async function troubles({ db }: SqliteStore) {
 
 async function findingsOf(loaded: LoadedConfig, now: number): Promise<Finding[]> {
   const findings: Finding[] = [];
-  for await (const finding of examine({ loaded, now, ask: undefined })) findings.push(finding);
+  for await (const finding of examine({ loaded, now, network: undefined })) findings.push(finding);
   return findings;
 }
 

@@ -19,13 +19,13 @@ import {
   checkSchedules,
   checkVersions,
 } from './machine.ts';
-import { type Ask, checkCertificate, checkListeners, checkV1, checkV2 } from './network.ts';
+import { checkCertificate, checkListeners, checkV1, checkV2, type Network } from './network.ts';
 
 export interface DoctorDeps {
   readonly loaded: LoadedConfig;
   readonly now: number;
-  /** Undefined: the network is left alone. */
-  readonly ask: Ask | undefined;
+  /** Undefined: it is left alone. */
+  readonly network: Network | undefined;
 }
 
 function checkWarnings({ warnings }: LoadedConfig): Finding[] {
@@ -36,7 +36,7 @@ function checkWarnings({ warnings }: LoadedConfig): Finding[] {
 }
 
 export async function* examine(deps: DoctorDeps): AsyncGenerator<Finding, void, undefined> {
-  const { loaded, now, ask } = deps;
+  const { loaded, now, network } = deps;
   const { config } = loaded;
   const { baseUrl } = config.service.v1;
   yield* await guarded('versions', checkVersions);
@@ -51,18 +51,18 @@ export async function* examine(deps: DoctorDeps): AsyncGenerator<Finding, void, 
   yield* await guarded('rules', () => checkRules(config));
   yield* await guarded('schedules', () => checkSchedules(config, now));
   yield* await guarded('sending', () => checkPause(config));
-  if (!ask) {
+  if (!network) {
     yield skipped('network', 'left alone (--offline)');
     return;
   }
-  yield* await guarded('listeners', () => checkListeners(config));
+  yield* await guarded('listeners', () => checkListeners(config, network));
   yield* await guarded('certificate', () => checkCertificate(baseUrl, now, wayOf(config.service)));
   // Without a daemon the log-in needs the database: asking would make it, or migrate it.
   if (database.some(({ grade }) => grade === 'failed')) {
     yield skipped('service', 'not asked: first the database', 'see "database"');
   } else {
-    yield* await guarded('service V1', () => checkV1(ask));
-    yield* await guarded('service V2', () => checkV2(config, ask));
+    yield* await guarded('service V1', () => checkV1(config, network));
+    yield* await guarded('service V2', () => checkV2(config, network));
   }
   yield skipped('portal', 'not asked: each link is a way in', 'selvedge portal open');
 }

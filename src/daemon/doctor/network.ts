@@ -5,20 +5,33 @@ import { openTunnel, type Way } from '../../client/http/tunnel.ts';
 import type { RawCall } from '../../client/raw-call.ts';
 import type { Config } from '../../config/schema.ts';
 import { askHere } from '../../console/ask.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { toError } from '../../lib/errors.ts';
 import { formatDuration } from '../../lib/units.ts';
 import type { Answered } from '../commands/call.ts';
+import { within } from './deadline.ts';
 import { bad, type Finding, fine, odd, skipped } from './finding.ts';
 
-/** Asks the service; through the daemon when one runs. */
-export type Ask = (call: RawCall) => Promise<Pick<Answered, 'tookMs' | 'clockOffsetMs'>>;
+export interface Network {
+  readonly ask: Ask;
+  readonly clock: Pick<Clock, 'after'>;
+}
+
+/** Asks the service, through the daemon when one runs, until the signal aborts. */
+export type Ask = (
+  call: RawCall,
+  signal: AbortSignal,
+) => Promise<Pick<Answered, 'tookMs' | 'clockOffsetMs'>>;
 
 const CONNECT_MS = 5_000;
 const OFFSET_MS_MAX = 30_000;
 const CERTIFICATE_MS_MIN = 21 * 86_400_000;
 
 /** Any answer will do: a GET is no event. */
-export async function checkListeners({ listener, local }: Config): Promise<readonly Finding[]> {
+export async function checkListeners(
+  { listener, local }: Config,
+  { clock }: Pick<Network, 'clock'>,
+): Promise<readonly Finding[]> {
   const found: Finding[] = [];
   for (const [name, { host, port }] of Object.entries({ listener, local })) {
     const at = `${host.includes(':') ? `[${host}]` : host}:${port}`;
@@ -26,9 +39,13 @@ export async function checkListeners({ listener, local }: Config): Promise<reado
       found.push(skipped(name, 'has another port at each start'));
       continue;
     }
+    const advice = 'does the daemon run? ss -ltn shows who listens';
+    const deadline = { clock, limitMs: CONNECT_MS, what: 'its answer', hint: advice };
     try {
       const url = `http://${at}/readyz`;
-      const { statusCode: status } = await askHere(url, { headersTimeout: CONNECT_MS });
+      const { statusCode: status } = await within(deadline, (signal) =>
+        askHere(url, { headersTimeout: CONNECT_MS, signal }),
+      );
       const isReady = name === 'listener' || status === 200;
       found.push(
         isReady
@@ -37,7 +54,7 @@ export async function checkListeners({ listener, local }: Config): Promise<reado
       );
     } catch (error) {
       const text = `nobody answers at ${at}: ${toError(error).message}`;
-      found.push(bad(name, text, 'does the daemon run? ss -ltn shows who listens'));
+      found.push(bad(name, text, advice));
     }
   }
   return found;
@@ -76,8 +93,22 @@ export async function checkCertificate(baseUrl: string, now: number, way: Way): 
   return [odd('certificate', text, 'the service must renew it')];
 }
 
-export async function checkV1(ask: Ask): Promise<Finding[]> {
-  const { tookMs, clockOffsetMs } = await ask({ api: 'v1', method: 'GET', path: '/brands' });
+/** A log-in and a call, each of them as late as the configuration lets an answer be. */
+function askMsMax({ timeouts, limits }: Config['service']): number {
+  return limits.loginSpacing + 2 * timeouts.firstByte;
+}
+
+/** A service that keeps silent is asked again and again, which takes minutes. */
+async function asked({ service }: Config, { ask, clock }: Network, call: RawCall) {
+  const how = `GET ${call.path}${call.api === 'v2' ? ' --v2' : ''}`;
+  const hint = `is the service, or the proxy, up? "selvedge api ${how}" waits longer`;
+  const what = `log-in and GET ${call.path}`;
+  return within({ clock, limitMs: askMsMax(service), what, hint }, (signal) => ask(call, signal));
+}
+
+export async function checkV1(config: Config, network: Network): Promise<Finding[]> {
+  const call = { api: 'v1', method: 'GET', path: '/brands' } as const;
+  const { tookMs, clockOffsetMs } = await asked(config, network, call);
   const found = [fine('service V1', `log-in and GET /brands work, ${tookMs} ms`)];
   if (clockOffsetMs === null) found.push(skipped('clock', 'the service does not tell its time'));
   else if (Math.abs(clockOffsetMs) <= OFFSET_MS_MAX) {
@@ -89,8 +120,9 @@ export async function checkV1(ask: Ask): Promise<Finding[]> {
   return found;
 }
 
-export async function checkV2({ service }: Config, ask: Ask): Promise<Finding[]> {
-  if (!service.v2.enabled) return [skipped('service V2', 'is not enabled')];
-  const { tookMs } = await ask({ api: 'v2', method: 'GET', path: '/pdm/brands' });
+export async function checkV2(config: Config, network: Network): Promise<Finding[]> {
+  if (!config.service.v2.enabled) return [skipped('service V2', 'is not enabled')];
+  const call = { api: 'v2', method: 'GET', path: '/pdm/brands' } as const;
+  const { tookMs } = await asked(config, network, call);
   return [fine('service V2', `log-in and GET /pdm/brands work, ${tookMs} ms`)];
 }
