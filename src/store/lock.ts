@@ -9,7 +9,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import type { Clock } from '../lib/clock.ts';
-import { ConfigError, isDiskFull, StoreError, toError } from '../lib/errors.ts';
+import { ConfigError, StoreError, toError } from '../lib/errors.ts';
 import { makeFolder } from './folders.ts';
 import { toldFull } from './space.ts';
 import type { Store } from './store.ts';
@@ -64,7 +64,8 @@ export function lockFolder(path: string): FolderLock {
     return { release: () => held.close() };
   } catch (cause) {
     database?.close();
-    if (isDiskFull(cause)) throw toldFull(cause, path);
+    const told = toldFull(cause, path);
+    if (told !== cause) throw told;
     if (!(cause instanceof Database.SqliteError) || !cause.code.startsWith('SQLITE_BUSY')) {
       const message = `cannot lock ${path}: ${toError(cause).message}`;
       throw new ConfigError('store.cannot_lock', message, { hint: FOLDER_HINT, cause });

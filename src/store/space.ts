@@ -90,11 +90,38 @@ export function restingWith(
 const FREE_SPACE =
   'free space on that disk; nothing is lost, and it may be tried again at any time';
 
+function diskOf(path: string): StatsFs | undefined {
+  try {
+    return statfsSync(dirname(path));
+  } catch {
+    return undefined;
+  }
+}
+
+/** SQLite has one word for whatever keeps it from opening a file, or making one beside it. */
+function isCannotOpen(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const isIt = 'code' in error && /^SQLITE_CANTOPEN/.test(String(error.code));
+  return isIt || isCannotOpen(error.cause);
+}
+
+/** A disk may have room and take no more files; one that does not count them says 0 of 0. */
+function takesNoMoreFiles(path: string): boolean {
+  const disk = diskOf(path);
+  return disk !== undefined && disk.files > 0 && disk.ffree === 0;
+}
+
+const FREE_FILES =
+  'remove files from that disk, which takes no more of them ("df -i" shows it); nothing is lost, ' +
+  'and it may be tried again at any time';
+
 /** What to throw instead of an error that came while this file was opened. */
 export function toldFull(error: unknown, path: string): unknown {
-  if (error instanceof RetryLaterError || !isDiskFull(error)) return error;
+  const lacksFiles = takesNoMoreFiles(path);
+  const isFull = isDiskFull(error) || (isCannotOpen(error) && lacksFiles);
+  if (error instanceof RetryLaterError || !isFull) return error;
   return new RetryLaterError('store.disk_full', `the disk is full: no room for ${path}`, {
-    hint: FREE_SPACE,
+    hint: lacksFiles ? FREE_FILES : FREE_SPACE,
     cause: error,
   });
 }
@@ -103,14 +130,6 @@ export function toldFull(error: unknown, path: string): unknown {
 export function copyBytes(database: Database.Database): number {
   const figure = (name: string): number => Number(database.pragma(name, { simple: true }));
   return (figure('page_count') - figure('freelist_count')) * figure('page_size');
-}
-
-function diskOf(path: string): StatsFs | undefined {
-  try {
-    return statfsSync(dirname(path));
-  } catch {
-    return undefined;
-  }
 }
 
 /**

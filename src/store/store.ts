@@ -362,8 +362,9 @@ export async function openSecondWriter(
 /** Opens for reading beside a running daemon. Refuses any schema but this program's. */
 export async function openReadOnlyStore(options: StoreOptions): Promise<SqliteStore> {
   refuseToForget(options.path);
-  const database = openReader(options.path, options);
+  let database: Database.Database | undefined;
   try {
+    database = openReader(options.path, options);
     const { version, pending } = pendingMigrations(database);
     if (pending.length > 0) {
       const needed = version + pending.length;
@@ -374,7 +375,7 @@ export async function openReadOnlyStore(options: StoreOptions): Promise<SqliteSt
     }
     return new SqliteStore(database);
   } catch (error) {
-    database.close();
-    throw toldDamage(error, options.path);
+    database?.close();
+    throw toldFull(toldDamage(error, options.path), options.path);
   }
 }

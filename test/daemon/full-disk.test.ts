@@ -7,10 +7,12 @@ import { manualClock } from '../../src/lib/clock.ts';
 import { EXIT, exitCodeOf } from '../../src/lib/errors.ts';
 import { pauseReason } from '../../src/store/care/pause.ts';
 import { APPLICATION_ID } from '../../src/store/connection.ts';
+import { lockFile, lockFolder } from '../../src/store/lock.ts';
 import { type Migration, migrate, readMigrations } from '../../src/store/migrate.ts';
 import { freeBytesAt } from '../../src/store/space.ts';
-import { openStore } from '../../src/store/store.ts';
+import { openReadOnlyStore, openStore } from '../../src/store/store.ts';
 import { selvedge } from '../cli/support.ts';
+import { rejection } from '../client/support.ts';
 import { ENV, MINIMAL, writeConfig } from '../config/support.ts';
 import { mountSmallDisk } from '../support/small-disk.ts';
 import { placeDatabase, temporaryFolder } from '../support/store.ts';
@@ -35,6 +37,34 @@ function fullDisk({ skip }: TestContext, freeBytes: number) {
     writeFileSync(filler, Buffer.alloc(Math.max(0, (await freeBytesAt(disk)) - freeBytes)));
   return { dataDir, file, fill, makeRoom: () => rmSync(filler) };
 }
+
+it.for([0, 1, 2, 3, 4].map((files) => ({ files })))(
+  'is told by a first start where only $files more files can be made, as well',
+  async ({ files }, { skip }) => {
+    const dataDir = mountSmallDisk(1 + files) ?? skip('this user may not mount a file system');
+    const path = join(dataDir, 'mirror.db');
+    const start = async () => {
+      const folder = lockFolder(lockFile(dataDir));
+      await openStore({ path, busyTimeoutMs: 100 }, manualClock()).finally(() => folder.release());
+    };
+    for (const _again of [false, true]) {
+      const error = await rejection(start());
+      expect(error).toMatchObject({
+        message: expect.stringMatching(/^the disk is full: no room/),
+        hint: expect.stringContaining('df -i'),
+      });
+      expect(exitCodeOf(error)).toBe(EXIT.temporary.code);
+    }
+  },
+);
+
+it('is told by a reader for whom nothing can be made beside the database', async ({ skip }) => {
+  const folder = mountSmallDisk(2) ?? skip('this user may not mount a file system');
+  const path = join(folder, 'mirror.db');
+  placeDatabase(path);
+  const error = await rejection(openReadOnlyStore({ path, busyTimeoutMs: 100 }));
+  expect(error).toMatchObject({ code: 'store.disk_full', hint: expect.stringContaining('df -i') });
+});
 
 describe('a full disk', () => {
   it.for(ROOMS)(

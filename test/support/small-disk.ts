@@ -6,11 +6,12 @@ import { onTestFinished } from 'vitest';
 import { temporaryFolder } from './store.ts';
 
 /** The folder of a file system of 12 MiB; undefined where this user may not mount one. */
-export function mountSmallDisk(): string | undefined {
+export function mountSmallDisk(filesMax = 1_000): string | undefined {
   const folder = join(temporaryFolder(), 'disk');
   mkdirSync(folder);
   try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=12m', 'tmpfs', folder], { stdio: 'ignore' });
+    const options = `size=12m,nr_inodes=${filesMax}`;
+    execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder], { stdio: 'ignore' });
   } catch {
     return undefined;
   }
