@@ -130,6 +130,12 @@ export function countAhead(config: Place, now: number): number {
   return own.filter((one) => isAhead(one, now)).length;
 }
 
+/** In one folder: those of the configured database, newest first, and how many are of others. */
+interface FoundBackups {
+  readonly own: readonly Backup[];
+  readonly others: number;
+}
+
 /**
  * Those of the configured database, for a person, and how many are of others: no folder, or one
  * that cannot be read, is not "none".
@@ -138,7 +144,7 @@ export function requireBackups(
   config: Place,
   now: number,
   directory = backupDirectory(config),
-): { readonly own: readonly Backup[]; readonly others: number } {
+): FoundBackups {
   try {
     if (statSync(directory, { throwIfNoEntry: false })) {
       const all = listBackups(directory, now);
@@ -156,10 +162,7 @@ export function requireBackups(
   });
 }
 
-/** The newest of the configured database; where none is there, of the only one in the folder. */
-export function requireNewest(config: Place, now: number): Backup {
-  const directory = backupDirectory(config);
-  const { own, others } = requireBackups(config, now);
+function newestOf({ own, others }: FoundBackups, directory: string): Backup {
   const [newest] = own;
   if (newest === undefined) {
     const rest = others === 0 ? '' : `, but ${others} of another database`;
@@ -175,10 +178,16 @@ export function requireNewest(config: Place, now: number): Backup {
   throw new RefusedError('backup.ambiguous', message, { hint: 'name the one that is meant' });
 }
 
+/** The newest of the configured database; where none is there, of the only one in the folder. */
+export function requireNewest(config: Place, now: number): Backup {
+  return newestOf(requireBackups(config, now), backupDirectory(config));
+}
+
 /** The newest where that is certain: what is newer than it would be lost by a restore. */
 export function requireCertainNewest(config: Place, now: number): Backup {
-  const newest = requireNewest(config, now);
-  const ahead = requireBackups(config, now).own.find((one) => isAhead(one, now));
+  const found = requireBackups(config, now);
+  const newest = newestOf(found, backupDirectory(config));
+  const ahead = found.own.find((one) => isAhead(one, now));
   if (ahead === undefined || isAhead(newest, now)) return newest;
   const message =
     `it cannot be told which backup is the newest: ${newest.path}, ` +
