@@ -147,6 +147,12 @@ describe('the loader', () => {
       ]);
     }
     expect(complaints(['order.age > duration("2880h")', 'order.age > days(120)'])).toEqual([]);
+    for (const text of ['-0.5s', '-1m500ms', '-0.0001h']) {
+      expect(complaints([`order.age + duration("${text}") > hours(1)`])).toEqual([
+        expect.stringContaining('is negative and not in whole hours, minutes or seconds'),
+      ]);
+    }
+    expect(complaints(['order.age + duration("-90m") > duration("0.5s")'])).toEqual([]);
   });
 
   it('takes a time that only a machine would understand for no time', () => {

@@ -96,7 +96,10 @@ function literalProblem(name: string, argument: ASTNode | undefined): string | u
   }
   const isDuration = /^-?(\d+(\.\d+)?(h|m|s|ms))+$/.test(text);
   const isFar = (parseDuration(text.replace('-', '')) ?? 0) === DURATION_MS_MAX;
-  return isDuration && !isFar ? undefined : `"${text}" is not a duration`;
+  if (!isDuration || isFar) return `"${text}" is not a duration`;
+  // The library adds and subtracts the fraction of a second of a negative one wrongly.
+  const mayBePart = text.startsWith('-') && /\.|ms/.test(text);
+  return mayBePart ? `"${text}" is negative and not in whole hours, minutes or seconds` : undefined;
 }
 
 function forbiddenHint(name: string): string | undefined {
