@@ -101,7 +101,10 @@ it('shows who it is to the proxy, and to nobody else; the proxy may speak TLS it
   expect(served).toEqual(['POST /x']);
   await using distrustful = impatient({ proxy: { ...way, credentials } });
   const error = await rejection(distrustful.request(post(origin)));
-  expect(error).toMatchObject({ code: 'transport.not_sent' });
+  expect(error).toMatchObject({
+    code: 'transport.not_sent',
+    hint: expect.stringMatching(/certificate of the proxy: service\.caFile/),
+  });
   expect(asked).toHaveLength(1);
 });
 

@@ -14,6 +14,7 @@ import {
 } from '../../lib/errors.ts';
 import { cutDeep, isJsonObject, tryParseJson } from '../../lib/json.ts';
 import { type AnswerHeaders, type ExchangeFailure, headerText } from './exchange.ts';
+import { UNTRUSTED_CODES } from './tunnel.ts';
 
 /** The part of a request that failures talk about. */
 export interface Asked {
@@ -71,13 +72,14 @@ const CONNECT_HINTS: Readonly<Record<string, string>> = {
   UND_ERR_CONNECT_TIMEOUT: NO_WAY,
   ENETUNREACH: NO_WAY,
   EHOSTUNREACH: NO_WAY,
-  DEPTH_ZERO_SELF_SIGNED_CERT: UNTRUSTED,
-  SELF_SIGNED_CERT_IN_CHAIN: UNTRUSTED,
-  UNABLE_TO_GET_ISSUER_CERT: UNTRUSTED,
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNTRUSTED,
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNTRUSTED,
+  ...Object.fromEntries(UNTRUSTED_CODES.map((code) => [code, UNTRUSTED])),
   CERT_HAS_EXPIRED: 'the certificate of the service has expired',
   ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate belongs to another host name',
+  PROXY_UNTRUSTED:
+    'nobody vouches for the certificate of the proxy: service.caFile must name its authorities too',
+  PROXY_EXPIRED: 'the certificate of the proxy has expired',
+  PROXY_OTHER_NAME:
+    'the certificate of the proxy belongs to another host name: check service.proxy.url',
   PROXY_UNREACHABLE: 'check service.proxy.url; is the proxy up?',
   PROXY_CREDENTIALS: 'check service.proxy.user and service.proxy.password',
   PROXY_REFUSED: 'the people of the proxy open the way from this machine, or know why it is shut',

@@ -4,7 +4,7 @@
  */
 import { Socket } from 'node:net';
 import { buildConnector, Client } from 'undici';
-import { toError } from '../../lib/errors.ts';
+import { errorCode, toError } from '../../lib/errors.ts';
 import type { Secret } from '../../lib/secret.ts';
 
 export interface OutgoingProxy {
@@ -36,6 +36,22 @@ class ProxyFailure extends Error {
     this.code = code;
   }
 }
+
+/** As Node names a certificate that no authority known here stands behind. */
+export const UNTRUSTED_CODES = [
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+] as const;
+
+/** What is wrong with the certificate of the proxy itself; else it cannot be reached. */
+const OWN_CERTIFICATE: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(UNTRUSTED_CODES.map((code) => [code, 'PROXY_UNTRUSTED'])),
+  CERT_HAS_EXPIRED: 'PROXY_EXPIRED',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'PROXY_OTHER_NAME',
+};
 
 /** What is wrong behind the tunnel, for example with the certificate of the service. */
 function failureBehind(proxy: OutgoingProxy, target: string, cause: Error): ProxyFailure {
@@ -75,7 +91,8 @@ export async function openTunnel(
       .catch((error: unknown) => {
         const { message } = toError(error);
         const text = `gives no way to ${target}: ${message}`;
-        throw new ProxyFailure(proxy, text, 'PROXY_UNREACHABLE', error);
+        const code = OWN_CERTIFICATE[errorCode(error)] ?? 'PROXY_UNREACHABLE';
+        throw new ProxyFailure(proxy, text, code, error);
       });
     if (statusCode >= 200 && statusCode < 300 && socket instanceof Socket) return socket;
     socket.destroy();
