@@ -1,7 +1,8 @@
-import { chmodSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
+import { checkDropFolder } from '../../src/daemon/doctor/drop-folder.ts';
 import { checkExchange } from '../../src/daemon/doctor/exchange.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openExchange } from '../../src/store/exchange/exchange.ts';
@@ -48,4 +49,29 @@ it('says what is wrong with the file that the ERP writes', async () => {
 
 it('leaves it to what is said of the data folder that this is not there', async () => {
   expect(checkExchange(testConfig(await startTestReference()))).toEqual([]);
+});
+
+it('says what is wrong with the folder that the ERP drops files into', async () => {
+  const folder = join(temporaryFolder(), 'in');
+  const place = { path: 'intake.folder.path', value: folder };
+  const reference = await startTestReference();
+  expect(checkDropFolder(testConfig(reference))).toEqual([]);
+  const config = testConfig(reference, { overrides: [place] });
+  const found = () => checkDropFolder(config).map(({ grade, text }) => `${grade} ${text}`);
+
+  expect(found()).toEqual([`failed ${folder} is not there`]);
+  mkdirSync(folder);
+  chmodSync(folder, 0o2750);
+  expect(found()).toEqual([`warning the group of ${folder} may not write in it`]);
+  for (const mode of [0o700, 0o2770]) {
+    chmodSync(folder, mode);
+    expect(found()).toEqual([`ok ${folder}, may be written`]);
+  }
+  for (const name of ['orders.json', '.orders.json', 'notes.txt']) {
+    writeFileSync(join(folder, name), '');
+  }
+  mkdirSync(join(folder, 'done'));
+  expect(found()).toEqual([`ok ${folder}, may be written`]);
+  symlinkSync('orders.json', join(folder, 'link.json'));
+  expect(found()).toEqual(['warning 1 cannot be read, or are no files, and stay: link.json']);
 });

@@ -7,6 +7,7 @@ import type { LoadedConfig } from '../../config/load.ts';
 import { showProblem } from '../../config/problems.ts';
 import { wayOf } from '../service.ts';
 import { checkDatabase } from './database.ts';
+import { checkDropFolder } from './drop-folder.ts';
 import { checkExchange } from './exchange.ts';
 import { type Finding, fine, guarded, odd, skipped } from './finding.ts';
 import {
@@ -46,6 +47,7 @@ export async function* examine(deps: DoctorDeps): AsyncGenerator<Finding, void, 
   const database = await guarded('database', () => checkDatabase(config, now));
   yield* database;
   yield* await guarded('exchange', () => checkExchange(config));
+  yield* await guarded('drop folder', () => checkDropFolder(config));
   yield* await guarded('readers', () => checkHolders(config));
   yield* await guarded('backup', () => checkBackups(config, now));
   yield* await guarded('rules', () => checkRules(config));

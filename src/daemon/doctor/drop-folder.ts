@@ -1,0 +1,57 @@
+/** The folder that the ERP drops files into: may both write in it, and can its files be taken? */
+import { accessSync, constants, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Config } from '../../config/schema.ts';
+import { bad, type Finding, fine, odd } from './finding.ts';
+
+const { R_OK, W_OK, X_OK } = constants;
+const GROUP_ENTERS = 0o010;
+const GROUP_WRITES = 0o020;
+const NAMES_SHOWN = 3;
+
+function may(path: string, mode: number): boolean {
+  try {
+    accessSync(path, mode);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A file that was taken meanwhile is not closed. */
+function isClosed(path: string): boolean {
+  return !may(path, R_OK) && statSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
+/** What looks like a file for the daemon, and stays there. */
+function stayingIn(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true })
+    .filter(({ name }) => name.endsWith('.json') && !name.startsWith('.'))
+    .filter((one) => !one.isFile() || isClosed(join(folder, one.name)))
+    .map(({ name }) => name);
+}
+
+export function checkDropFolder({ intake }: Pick<Config, 'intake'>): Finding[] {
+  const folder = intake.folder.path;
+  if (folder === null) return [];
+  const stat = statSync(folder, { throwIfNoEntry: false });
+  if (!stat) {
+    const advice = 'make it, for a group of both (docs/install.md), or correct intake.folder.path';
+    return [bad('drop folder', `${folder} is not there`, advice)];
+  }
+  if (!may(folder, R_OK | W_OK | X_OK)) {
+    const text = `this user may not write in ${folder}: no file is taken`;
+    return [bad('drop folder', text, 'look at owner, group and mode (docs/install.md)')];
+  }
+  // Closed to its group, it is of one user for both.
+  if ((stat.mode & GROUP_ENTERS) !== 0 && (stat.mode & GROUP_WRITES) === 0) {
+    const text = `the group of ${folder} may not write in it`;
+    return [odd('drop folder', text, `chmod g+w ${folder}`)];
+  }
+  const staying = stayingIn(folder);
+  if (staying.length === 0) return [fine('drop folder', `${folder}, may be written`)];
+  const names = staying.slice(0, NAMES_SHOWN).join(', ');
+  const text = `${staying.length} cannot be read, or are no files, and stay: ${names}`;
+  const advice = 'chmod g+r what the ERP writes (umask 027); the log of the daemon says more';
+  return [odd('drop folder', text, advice)];
+}
