@@ -123,8 +123,11 @@ function lineOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(cutDeep(value));
 }
 
-/** What the service itself says (V1 envelope or V2 error list); undefined: a proxy's page. */
-function serviceAnswer(body: Buffer): ServiceAnswer | undefined {
+/**
+ * What the service itself says (V1 envelope or V2 error list); undefined: a proxy's page. An
+ * envelope repeats its status: where that is another one, somebody on the way has changed it.
+ */
+function serviceAnswer({ status, body }: BadAnswer): ServiceAnswer | undefined {
   const json = tryParseJson(textOf(body));
   if (!isJsonObject(json)) return undefined;
   if (Array.isArray(json.errors)) {
@@ -137,7 +140,7 @@ function serviceAnswer(body: Buffer): ServiceAnswer | undefined {
     });
     return { message: lines[0] ?? 'no reason given', lines };
   }
-  if (typeof json.status !== 'number' || typeof json.message !== 'string') return undefined;
+  if (json.status !== status || typeof json.message !== 'string') return undefined;
   const lines = Array.isArray(json.invalid_data) ? json.invalid_data.map(lineOf) : [];
   return { message: json.message, lines };
 }
@@ -170,7 +173,7 @@ const NOT_PROCESSED: Readonly<Record<number, string>> = {
 
 /** The error for an answer whose status is not 2xx. */
 export function errorOfAnswer(asked: Asked, answer: BadAnswer, nowMs: number): SelvedgeError {
-  const said = serviceAnswer(answer.body);
+  const said = serviceAnswer(answer);
   const excerpt = answer.body.toString('utf8', 0, EXCERPT_CHARS_MAX).replaceAll(/\s+/g, ' ');
   const message = said?.message.slice(0, MESSAGE_CHARS_MAX);
   const text = `${nameOf(asked)}: HTTP ${answer.status}: ${message ?? excerpt}`;
