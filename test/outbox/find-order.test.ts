@@ -57,6 +57,11 @@ describe('a walk down to an order that was there before', () => {
     expect(await finderOf([9, 8]).find('x', 6, signal)).toMatchObject({ complete: false });
   });
 
+  it('proves nothing when the list is so old that it does not show that one yet', async () => {
+    expect(await finderOf([5, 4, 3]).find('x', 6, signal)).toMatchObject({ complete: false });
+    expect(await finderOf([6, 5, 4]).find('x', 6, signal)).toMatchObject({ complete: true });
+  });
+
   it('proves nothing about a reference that a row which cannot be read may have', async () => {
     const find = (reference: string, odd: unknown) =>
       finderOf([9, 6, 5, odd]).find(reference, 6, signal);

@@ -29,6 +29,8 @@ interface Scene {
   readonly complete?: boolean;
   /** What the mirror has under this reference. */
   readonly mirrored?: readonly number[];
+  /** It knows that the service has none of these any more. */
+  readonly gone?: boolean;
   /** The highest order before the attempt; undefined: it was not written down. */
   readonly floor?: number;
   readonly notOurs?: readonly number[];
@@ -48,6 +50,7 @@ async function houseOf(scene: Scene) {
   if (mirrored.length > 0) {
     const orders = mirrored.map((orderId) => ({ orderId, reference: 'A-1' }));
     await mirrorOrders(store, orders);
+    if (scene.gone) await db.updateTable('sales_order').set({ deleted_at: 1 }).execute();
   }
   await triedBefore(store, { max_order_id_before: floor, notOurs });
   if (restored !== undefined) {
@@ -139,6 +142,12 @@ describe('a look for an order', () => {
 describe('the pre-flight of an order', () => {
   it.each<[string, Scene, object, readonly number[]]>([
     ['writes down the newest of the list', {}, { baseline: { maxOrderIdBefore: 40 } }, []],
+    [
+      'writes down none that is gone, which no list begins at or above',
+      { mirrored: [41], gone: true },
+      { baseline: { maxOrderIdBefore: 40 } },
+      [],
+    ],
     [
       'leaves to a person what the mirror has and the service does not show',
       { mirrored: [41] },

@@ -79,6 +79,8 @@ interface Walk {
   /** References of rows that could not be read; undefined: one of them had none either. */
   readonly unreadable: ReadonlySet<string> | undefined;
   readonly walkedTo: number | null;
+  /** The highest id that was seen; 0: none was. */
+  readonly newest: number;
   readonly reachedEnd: boolean;
   readonly pages: number;
 }
@@ -99,9 +101,11 @@ async function walk(
   const byKey = new Map<string, SalesOrder[]>();
   let unreadable: Set<string> | undefined = new Set();
   let place: WalkPlace = {};
+  let newest = 0;
   for (let pages = 1; pages <= PAGES_MAX; pages += 1) {
     const { rows, rejects, raws } = await v1.orders(place.before, { priority: 'read', signal });
     const ids = raws.map(orderNumber).filter((id) => id !== undefined);
+    newest = Math.max(newest, ...ids);
     // A service that overlooks the cursor would be walked for ever.
     const { to, last, astray } = descentOf(ids, place);
     const isAstray = astray !== undefined;
@@ -114,21 +118,24 @@ async function walk(
       const key = referenceKey(order.reference ?? '');
       if (keys.has(key)) byKey.set(key, [...(byKey.get(key) ?? []), order]);
     }
+    const seen = { byKey, unreadable, newest, reachedEnd: false, pages };
     if (to === undefined || isAstray) {
-      const walkedTo = place.before ?? null;
-      return { byKey, unreadable, walkedTo, reachedEnd: !isAstray && raws.length === 0, pages };
+      const reachedEnd = !isAstray && raws.length === 0;
+      return { ...seen, walkedTo: place.before ?? null, reachedEnd };
     }
     place = { before: to, last };
-    if (to <= floor) return { byKey, unreadable, walkedTo: to, reachedEnd: false, pages };
+    if (to <= floor) return { ...seen, walkedTo: to };
   }
-  return { byKey, unreadable, walkedTo: null, reachedEnd: false, pages: PAGES_MAX };
+  const pages = PAGES_MAX;
+  return { byKey, unreadable, newest, walkedTo: null, reachedEnd: false, pages };
 }
 
-function foundIn({ byKey, unreadable, walkedTo, reachedEnd, pages }: Walk, wish: Wish): Found {
-  const reached = wish.floor === 0 ? reachedEnd : walkedTo !== null && walkedTo <= wish.floor;
-  const readable = unreadable !== undefined && !unreadable.has(wish.key);
-  const orders = byKey.get(wish.key) ?? [];
-  return { orders, complete: reached && readable, pages, walkedTo };
+function foundIn(walked: Walk, { key, floor }: Wish): Found {
+  const { byKey, unreadable, newest, walkedTo, reachedEnd, pages } = walked;
+  const reached = floor === 0 ? reachedEnd : walkedTo !== null && walkedTo <= floor;
+  const readable = unreadable !== undefined && !unreadable.has(key);
+  const orders = byKey.get(key) ?? [];
+  return { orders, complete: reached && readable && newest >= floor, pages, walkedTo };
 }
 
 export function createOrderFinder(v1: Pick<V1Client, 'orders'>): OrderFinder {

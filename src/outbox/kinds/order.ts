@@ -64,6 +64,7 @@ async function newestOrderId(deps: OrderKindDeps, signal: AbortSignal): Promise<
   const row = await deps.store.db
     .selectFrom('sales_order')
     .select((eb) => eb.fn.max('order_id').as('order_id'))
+    .where('deleted_at', 'is', null)
     .executeTakeFirst();
   if (row?.order_id) return row.order_id;
   const { rows, rejects } = await deps.v1.orders(undefined, { priority: 'push', signal });
