@@ -100,6 +100,16 @@ it.each<[string, Scene, object]>([
     { answered: 2, shown: pending(2, 'R-2', 3) },
     { found: 'yes', differences: [expect.any(String), expect.any(String)] },
   ],
+  [
+    'what was answered with, and tells that it has another reference',
+    { answered: 2, shown: pending(2, 'R-1') },
+    { found: 'yes', differences: ['reference: shown R-1'] },
+  ],
+  [
+    'what was answered with as it was sent where no reference is kept',
+    { answered: 2, shown: pending(2, '') },
+    { found: 'yes', differences: [] },
+  ],
 ])('finds %s', async (_, scene, finding) => {
   expect(await look(scene)).toMatchObject(finding);
 });

@@ -4,7 +4,11 @@ import { expect, it, onTestFinished } from 'vitest';
 import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { writePendingRefunds, writeRefunds } from '../../src/mirror/refund.ts';
+import { writeOrders } from '../../src/mirror/sales-order.ts';
+import { enqueueDocument } from '../../src/outbox/enqueue.ts';
+import { DIFFERENCE, endedDifferences } from '../../src/outbox/watch/differences.ts';
 import { createWatch } from '../../src/outbox/watch/watch.ts';
+import { openIncident } from '../../src/store/incidents.ts';
 import { writeState } from '../../src/store/state.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { temporaryStore } from '../support/store.ts';
@@ -159,6 +163,42 @@ it('tells of no refund that was called off or asked for half a year ago', async 
   watchOver(store, clock);
   await clock.advance(10);
   expect(await told(store)).toEqual(['refund_unconfirmed R-8']);
+});
+
+it('takes nothing for put right that has the lines but not the reference', async () => {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  const lines = [{ barcode: 'b', quantity: 2, price: '12.50' }];
+  const made = [
+    { kind: 'order', document: { lines }, result: { orderId: 7 } },
+    { kind: 'pending_refund', document: { orderId: 7, lines }, result: { pendingRefundId: 8 } },
+  ] as const;
+  await store.transaction(async (tx) => {
+    for (const { kind, document, result } of made) {
+      const intent = { kind, reference: 'A-1', document, cause: 'test' };
+      const enqueued = await enqueueDocument(tx, intent, 0);
+      const id = 'outboxId' in enqueued ? enqueued.outboxId : 0;
+      await tx
+        .updateTable('outbox')
+        .set({ result: JSON.stringify(result) })
+        .where('outbox_id', '=', id)
+        .execute();
+      await openIncident(tx, { ...DIFFERENCE, key: String(id), detail: {} }, 0);
+    }
+  });
+  const show = (reference: string, readSeq: number) =>
+    store.transaction(async (tx) => {
+      const shown = [{ barcode: 'b', quantity: 2, price: 12.5 }];
+      const same = { orderId: 7, reference, status: 'pending' };
+      const provenance = { ...PROVENANCE, readSeq };
+      await writeOrders(tx, [{ ...same, orderLineItems: shown }], provenance);
+      const refund = { ...same, pendingRefundId: 8, refundLineItems: shown };
+      await writePendingRefunds(tx, [refund], provenance);
+    });
+  await show('X', 1);
+  expect(await endedDifferences(store.db)).toEqual([]);
+  await show('a-1', 2);
+  expect(await endedDifferences(store.db)).toEqual(['1', '2']);
 });
 
 it('finds two orders with one reference among thousands, whatever its letters', async () => {

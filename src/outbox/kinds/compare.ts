@@ -2,6 +2,7 @@
 import type { NewOrder } from '../../client/v1/order-body.ts';
 import type { NewPendingRefund } from '../../client/v1/refunds.ts';
 import { formatMinorUnits, minorUnits } from '../../lib/money.ts';
+import { referenceKey } from '../documents.ts';
 
 interface Line {
   readonly barcode: string;
@@ -68,6 +69,12 @@ export interface OrderDifferences {
   readonly lines: readonly string[];
   /** The same order, taken in otherwise than it was sent. */
   readonly rest: readonly string[];
+}
+
+/** That it is shown under another reference; letters make no difference. */
+export function otherReference(sent: string, shown: string | null | undefined): string[] {
+  const isSame = referenceKey(shown ?? '') === referenceKey(sent);
+  return isSame ? [] : [`reference: shown ${shown}`];
 }
 
 export function compareOrder(sent: NewOrder, shown: ShownOrder): OrderDifferences {

@@ -21,7 +21,7 @@ import type { Clearance, Finding, OutboxItem, OutboxKind } from '../item.ts';
 import { checkOrder, FREIGHT_REQUIRED_KEY, type OrderRules } from '../preflight/order.ts';
 import { type ReadOrder, unlessGone } from '../service.ts';
 import { disowned, knownBefore, readAgain } from './baseline.ts';
-import { compareOrder } from './compare.ts';
+import { compareOrder, otherReference } from './compare.ts';
 import { mirroredOrders, type OrderFinder } from './find-order.ts';
 
 export interface OrderKindDeps {
@@ -86,9 +86,9 @@ async function judge(
   if (!read) return { found: 'no', complete: false, detail: { orderId, shown: false } };
   const { order: shown, deliveries } = read;
   const { order, document } = orderOf(item);
-  const isOurs = referenceKey(shown.reference ?? '') === referenceKey(item.reference);
+  const reference = otherReference(item.reference, shown.reference);
   const { lines, rest } = compareOrder(order, shown);
-  const differences = [...(isOurs ? [] : [`reference: shown ${shown.reference}`]), ...lines];
+  const differences = [...reference, ...lines];
   const detail = {
     orderId,
     orderNo: shown.orderNo ?? null,

@@ -15,7 +15,7 @@ import type { Clearance, Finding, OutboxItem, OutboxKind } from '../item.ts';
 import { refundableProblems } from '../preflight/refund.ts';
 import { isRefunded, type ReadOrder, unlessGone } from '../service.ts';
 import { disowned, knownBefore } from './baseline.ts';
-import { comparePendingRefund } from './compare.ts';
+import { comparePendingRefund, otherReference } from './compare.ts';
 import { orderIdOf } from './find-order.ts';
 
 export interface PendingRefundKindDeps {
@@ -107,7 +107,11 @@ function alike(pending: readonly PendingRefund[], refund: NewPendingRefund): Pen
 
 function judge(item: OutboxItem, found: PendingRefund): Finding {
   const { pendingRefundId, orderId } = found;
-  const differences = comparePendingRefund(refundOf(item).refund, found);
+  const { reference } = found;
+  const differences = [
+    ...(reference ? otherReference(item.reference, reference) : []),
+    ...comparePendingRefund(refundOf(item).refund, found),
+  ];
   const detail = { pendingRefundId, orderId, differences };
   if (differences.length > 0 && item.result === null) {
     const reason = `pending refund ${pendingRefundId} has this reference, but other lines`;

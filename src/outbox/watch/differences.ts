@@ -7,7 +7,7 @@ import { parseJsonObject } from '../../lib/json.ts';
 import type { Db } from '../../store/store.ts';
 import { readResult } from '../document-state.ts';
 import { newOrderOf, newPendingRefundOf, readBody } from '../documents.ts';
-import { compareOrder, comparePendingRefund } from '../kinds/compare.ts';
+import { compareOrder, comparePendingRefund, otherReference } from '../kinds/compare.ts';
 
 /** The keys are those of the outbox. */
 export const DIFFERENCE = { kind: 'push_differs', entity: 'outbox' } as const;
@@ -21,7 +21,7 @@ function decimal(hundredths: number | null): number | null {
 async function orderOf(db: Db, orderId: number) {
   const order = await db
     .selectFrom('sales_order')
-    .select(['season_name', 'freight_amount'])
+    .select(['reference', 'season_name', 'freight_amount'])
     .where('order_id', '=', orderId)
     .executeTakeFirst();
   const lines = await db
@@ -31,6 +31,7 @@ async function orderOf(db: Db, orderId: number) {
     .execute();
   return (
     order && {
+      reference: order.reference,
       SeasonName: order.season_name,
       freight: { freightAmount: decimal(order.freight_amount) },
       orderLineItems: lines.map(({ barcode, quantity, price, delivery_name }) => ({
@@ -41,12 +42,19 @@ async function orderOf(db: Db, orderId: number) {
 }
 
 async function pendingRefundOf(db: Db, pendingRefundId: number) {
+  const refund = await db
+    .selectFrom('pending_refund')
+    .select('reference')
+    .where('pending_refund_id', '=', pendingRefundId)
+    .executeTakeFirst();
   const lines = await db
     .selectFrom('pending_refund_line')
     .select(['barcode', 'quantity', 'price', 'refund_type'])
     .where('pending_refund_id', '=', pendingRefundId)
     .execute();
   return {
+    // Not every service keeps it.
+    reference: refund?.reference || null,
     refundLineItems: lines.map(({ barcode, quantity, price, refund_type }) => ({
       ...{ barcode, quantity, price: decimal(price), refundType: refund_type },
     })),
@@ -67,13 +75,16 @@ async function isAsSent(db: Db, { kind, reference, body, result }: Pushed): Prom
   if (kind === 'order' && orderId) {
     const shown = await orderOf(db, orderId);
     const sent = newOrderOf(reference, readBody.order(document));
-    const found = shown && compareOrder(sent, shown);
-    return found !== undefined && found.lines.length + found.rest.length === 0;
+    if (!shown) return false;
+    const other = otherReference(reference, shown.reference ?? reference);
+    const { lines, rest } = compareOrder(sent, shown);
+    return other.length + lines.length + rest.length === 0;
   }
   if (kind === 'pending_refund' && pendingRefundId) {
     const shown = await pendingRefundOf(db, pendingRefundId);
     const sent = newPendingRefundOf(reference, readBody.pendingRefund(document));
-    return comparePendingRefund(sent, shown).length === 0;
+    const other = otherReference(reference, shown.reference ?? reference);
+    return other.length + comparePendingRefund(sent, shown).length === 0;
   }
   return false;
 }
