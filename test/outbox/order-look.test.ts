@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { SalesOrder } from '../../src/client/v1/schemas.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { RefusedError } from '../../src/lib/errors.ts';
+import { enqueueDocument } from '../../src/outbox/enqueue.ts';
 import type { OutboxItem } from '../../src/outbox/item.ts';
 import { createOrderKind } from '../../src/outbox/kinds/order.ts';
 import { writeRestored } from '../../src/store/state.ts';
@@ -34,6 +35,8 @@ interface Scene {
   /** The highest order before the attempt; undefined: it was not written down. */
   readonly floor?: number;
   readonly notOurs?: readonly number[];
+  /** References of other orders of ours. */
+  readonly others?: readonly string[];
   /** Rows of the newest orders that cannot be read. */
   readonly rejects?: number;
   /** The highest order that a restored backup knew. */
@@ -51,6 +54,10 @@ async function houseOf(scene: Scene) {
     const orders = mirrored.map((orderId) => ({ orderId, reference: 'A-1' }));
     await mirrorOrders(store, orders);
     if (scene.gone) await db.updateTable('sales_order').set({ deleted_at: 1 }).execute();
+  }
+  for (const reference of scene.others ?? []) {
+    const document = { kind: 'order', reference, document: ITEM.body, cause: 'test' } as const;
+    await store.transaction((tx) => enqueueDocument(tx, document, 0));
   }
   await triedBefore(store, { max_order_id_before: floor, notOurs });
   if (restored !== undefined) {
@@ -135,6 +142,17 @@ describe('a look for an order', () => {
         'not at the service: 2 × b at 12.50',
         'only at the service: 3 × b at 12.50',
       ],
+    });
+  });
+});
+
+describe('an answer to an order', () => {
+  it('that belongs to another document is for a person: one of them would be lost', async () => {
+    const { kind } = await houseOf({ shown: [orderOf(2, 'b-1')], others: ['B-1'] });
+    const answered = { ...ITEM, outboxId: 2, result: '{"orderId":2}' };
+    expect(await kind.look(answered, signal)).toMatchObject({
+      ...{ found: 'unclear', detail: { orderId: 2 } },
+      reason: 'the service answered with order 2, which has the reference of outbox 1 (B-1)',
     });
   });
 });

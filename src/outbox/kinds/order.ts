@@ -74,6 +74,16 @@ async function newestOrderId(deps: OrderKindDeps, signal: AbortSignal): Promise<
   return Math.max(0, ...rows.map(({ orderId }) => orderId));
 }
 
+/** Another document of ours with this reference: what carries it is what that one has become. */
+async function ownerOf({ db }: Store, reference: string) {
+  return db
+    .selectFrom('outbox')
+    .select(['outbox_id', 'reference'])
+    .where('kind', '=', 'order')
+    .where('reference_key', '=', referenceKey(reference))
+    .executeTakeFirst();
+}
+
 /** Reads the only candidate and holds it against what was sent. */
 async function judge(
   deps: OrderKindDeps,
@@ -94,6 +104,12 @@ async function judge(
     orderNo: shown.orderNo ?? null,
     differences: [...differences, ...rest],
   };
+  const other = reference.length > 0 && (await ownerOf(deps.store, shown.reference ?? ''));
+  if (other) {
+    const whose = `the reference of outbox ${other.outbox_id} (${other.reference})`;
+    const reason = `the service answered with order ${orderId}, which has ${whose}`;
+    return { found: 'unclear', reason, detail };
+  }
   // What the service itself answered with is ours, however it looks; that is for a person to see.
   if (differences.length > 0 && item.result === null) {
     const reason = `order ${orderId} has this reference, but is not like this document`;
