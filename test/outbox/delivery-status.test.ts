@@ -65,6 +65,17 @@ it('finds a reject that took effect before it became too late', async () => {
   expect(await kind.clear(item, signal)).toMatchObject({ send: false, finding });
 });
 
+it.each(['queued', 'in_doubt', 'sent'] as const)('undoes nobody’s act while %s', async (state) => {
+  for (const status of ['accepted', 'canceled', 'shipped']) {
+    const kind = await kindAt(0, { status, contentHash: 'h1' });
+    const reason = `decided elsewhere: it was pending and is now ${status}`;
+    const finding = { found: 'overtaken', reason };
+    expect(await kind.look({ ...item, state }, signal)).toMatchObject(finding);
+    const clearance = { send: false, finding };
+    expect(await kind.clear({ ...item, state }, signal)).toMatchObject(clearance);
+  }
+});
+
 it('takes a 409 for the last word', async () => {
   expect(await kindAt(0, { status: 'pending', contentHash: 'h1' })).toMatchObject({
     conflictEnds: true,

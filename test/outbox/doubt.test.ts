@@ -366,7 +366,7 @@ it('looks down to what was known before the first try that may have had an effec
       })
       .execute();
   await tried(1, 'not_processed', 10, 0);
-  await tried(2, 'ambiguous', 20, 1);
+  await tried(2, 'interrupted', 20, 1);
   await tried(3, 'ambiguous', 30, 2);
   expect(await knownBefore(store.db, item)).toEqual({ maxOrderId: 20, count: 1 });
   // Restored while it was on its way: nobody has said how it ended.
