@@ -160,7 +160,7 @@ async function logIn(credential: LoginCredential, deps: SessionDeps): Promise<st
       if (token !== undefined) return token;
       // Refused under a 2xx: no pointer of ours is wrong.
       if (isJsonObject(answer.json) && Number.isInteger(answer.json.status)) {
-        dataOf(request, answer.json, answer.headers);
+        dataOf(deps.transport, request, answer.json, answer.headers);
       }
       throw new RefusedError('session.no_token', 'the log-in was answered without a token', {
         hint: `looked at ${credential.tokenPointers.join(', ')}: set its pointer in the config`,
@@ -290,6 +290,7 @@ export function createSession(credential: Credential, deps: SessionDeps): Sender
     }
   };
   return {
+    scrub: deps.transport.scrub,
     request: (request): Promise<JsonAnswer> =>
       withToken(request, (ready) => deps.transport.request(ready)),
     send: <T>(request: HttpRequest, decode: (body: Buffer) => T): Promise<Answer<T>> =>

@@ -14,6 +14,7 @@ import pRetry from 'p-retry';
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type LoginAgainError, RetryLaterError, SelvedgeError } from '../lib/errors.ts';
+import type { Scrubber } from '../lib/secret.ts';
 import {
   type Asked,
   errorOfAnswer,
@@ -96,6 +97,8 @@ export interface Sender {
    */
   send<T>(request: HttpRequest, decode: (body: Buffer) => T): Promise<Answer<T>>;
   stream(request: HttpRequest): Promise<StreamAnswer>;
+  /** Takes secrets out of what the service says, before it is kept as the words of an error. */
+  readonly scrub: Scrubber['scrub'];
 }
 
 export interface Transport extends Sender, AsyncDisposable {
@@ -106,6 +109,8 @@ export interface Transport extends Sender, AsyncDisposable {
 export interface TransportDeps {
   readonly clock: Clock;
   readonly random: Random;
+  /** Knows the secrets that travel: an answer may repeat them. */
+  readonly scrubber: Scrubber;
 }
 
 /** An answer that is no success is read up to this: it may tell of each line of a long order. */
@@ -161,7 +166,8 @@ async function placeFor(wire: Wire, request: HttpRequest): Promise<() => void> {
 async function open(wire: Wire, request: HttpRequest, bytesMax: number): Promise<Opened> {
   const { options, deps, counters } = wire;
   const { origin, ...rest } = encoded(request);
-  const asked = { ...askedOf(request), via: proxyFor(origin, options)?.url };
+  const { scrub } = deps.scrubber;
+  const asked = { ...askedOf(request), via: proxyFor(origin, options)?.url, scrub };
   let release = (): void => undefined;
   try {
     release = await placeFor(wire, request);
@@ -274,6 +280,7 @@ export function createTransport(options: TransportOptions, deps: TransportDeps):
   return {
     send,
     limiter,
+    scrub: deps.scrubber.scrub,
     async request(request) {
       const { value, ...answer } = await send(request, decodeJson);
       return { ...answer, json: value };

@@ -143,7 +143,7 @@ export async function createService(
       retryWaitsMs: retryWaits(config.retry),
       ...wayOf(config),
     },
-    { clock, random },
+    { clock, random, scrubber },
   );
   const spacing = await loginSpacing(deps.store, clock);
   const gate = createLoginGate(clock, spacing, limits.loginSpacing, deps.stop);

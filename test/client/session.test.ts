@@ -96,8 +96,8 @@ async function house(
 ): Promise<void> {
   const clock = options.clock ?? systemClock();
   const service = await startService(clock);
-  const transport = impatient({}, clock);
   const scrubber = createScrubber();
+  const transport = impatient({}, clock, scrubber);
   // The system clock cannot be stepped: there the spacing is as good as none.
   const spacingMs = options.clock ? 6_000 : 1;
   const gate = createLoginGate(clock, options.spacing ?? inMemory(), spacingMs);

@@ -9,6 +9,7 @@ import {
 } from '../../src/client/transport.ts';
 import { seededRandom } from '../../src/lib/chance.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
+import { createScrubber, type Scrubber } from '../../src/lib/secret.ts';
 
 export interface Faulty extends AsyncDisposable {
   readonly url: string;
@@ -56,6 +57,7 @@ export function envelope(status: number, data: unknown, message = 'ok') {
 export function impatient(
   options: Partial<TransportOptions> = {},
   clock: Clock = systemClock(),
+  scrubber: Scrubber = createScrubber(),
 ): Transport {
   const merged: TransportOptions = {
     ...TRANSPORT_DEFAULTS,
@@ -63,7 +65,7 @@ export function impatient(
     retryWaitsMs: [1, 1],
     ...options,
   };
-  return createTransport(merged, { clock, random: seededRandom(1) });
+  return createTransport(merged, { clock, random: seededRandom(1), scrubber });
 }
 
 /** What a promise rejects with; fails when it does not. */

@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { createLoginGate, createSession } from '../../src/client/session.ts';
 import { createV1Client, type V1Client } from '../../src/client/v1/client.ts';
 import { VARIANT_LIST_DEFAULTS, type VariantPull } from '../../src/client/v1/variants.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { createScrubber, Secret } from '../../src/lib/secret.ts';
 import { answerJson, envelope, impatient, rejection, startFaulty } from './support.ts';
 
 /** A client of a service that gives one answer to everything, or one that the path decides. */
@@ -267,5 +270,47 @@ describe('V1 answers', () => {
       },
       'pages',
     );
+  });
+});
+
+describe('an answer that repeats a secret', () => {
+  const TOKEN = 'session-token-0123456789abcdef';
+  const HEADER = `x-service-authorization: ${TOKEN}`;
+
+  it.each<[string, number, unknown]>([
+    ['in its message', 403, envelope(403, {}, `${'no '.repeat(318)}${HEADER}`)],
+    ['in its lines', 422, { ...envelope(422, {}), invalid_data: [HEADER, { sent: HEADER }] }],
+    ['under a 2xx', 200, envelope(403, {}, HEADER)],
+    ['as a token that it refuses', 401, envelope(401, {}, HEADER)],
+    ['as a token that it refuses under a 2xx', 200, envelope(401, {}, HEADER)],
+    ['on the page of a proxy, where it is cut', 403, `<p>${'.'.repeat(150)}${HEADER}</p>`],
+    ['in what is no JSON', 200, TOKEN],
+  ])('does not get it into an error: %s', async (_, status, body) => {
+    await using server = await startFaulty((request, response) => {
+      if (request.url === '/auth/login') answerJson(response, 200, envelope(200, { token: TOKEN }));
+      else if (typeof body === 'string') response.writeHead(status).end(body);
+      else answerJson(response, status, body);
+    });
+    const scrubber = createScrubber();
+    const clock = systemClock();
+    await using transport = impatient({ retryWaitsMs: [] }, clock, scrubber);
+    const spacing = { lastLoginAt: () => undefined, recordLogin: () => undefined };
+    const gate = createLoginGate(clock, spacing, 0);
+    const credential = {
+      kind: 'login',
+      ...{ url: `${server.url}/auth/login`, header: 'x-service-authorization' },
+      ...{ idMember: 'clientId', secretMember: 'clientSecret', tokenPointers: ['/data/token'] },
+      ...{ clientId: 'erp', clientSecret: new Secret('client secret', 'open sesame') },
+    } as const;
+    const sender = createSession(credential, { transport, clock, scrubber, gate });
+    const options = { seasonParameter: 'season', idempotencyHeader: undefined };
+    const variants = VARIANT_LIST_DEFAULTS;
+    const client = createV1Client({ ...options, baseUrl: server.url, variants }, { sender });
+    const errors = [await rejection(client.order(7)), await rejection(pulled(client.stock({})))];
+    for (const error of errors) {
+      // The beginning of the token shows that it was cut off.
+      expect([String(error), JSON.stringify(error)].join()).not.toContain(TOKEN.slice(0, 15));
+      if (status !== 200) expect(String(error)).toMatch(/\[secret token\]|HTTP 4/);
+    }
   });
 });

@@ -53,7 +53,7 @@ export function clientsOf(reference: ServiceAddress, options: SourceOptions = {}
   const quick = { requestsPerSecond: 10_000, retryWaitsMs: [1, 2, 4, 8] };
   const transport = createTransport(
     { ...TRANSPORT_DEFAULTS, ...quick, deadlines },
-    { clock, random: systemRandom() },
+    { clock, random: systemRandom(), scrubber: createScrubber() },
   );
   const [credentials] = Object.values(reference.credentials);
   if (!credentials) throw new Error('the reference has no key');

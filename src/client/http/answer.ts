@@ -24,6 +24,8 @@ export interface Asked {
   readonly safe: boolean;
   /** The address of the proxy that it goes through. */
   readonly via?: string | undefined;
+  /** Takes secrets out of what is answered: it may repeat the token of the request. */
+  readonly scrub?: ((text: string) => string) | undefined;
 }
 
 export interface BadAnswer {
@@ -37,6 +39,9 @@ const EXCERPT_CHARS_MAX = 200;
 
 /** Nor more of what the service itself says: it is kept with each attempt, and logged. */
 const MESSAGE_CHARS_MAX = 1_000;
+
+/** Secrets are looked for in so much more than is told: what is cut in two would not be found. */
+const SECRET_CHARS_MAX = 4_096;
 
 /** A service that asks for more patience than this is asked again after this. */
 export const RETRY_AFTER_MS_MAX = 3_600_000;
@@ -107,9 +112,16 @@ export function errorOfFailure(asked: Asked, failure: ExchangeFailure): Error {
   return new RetryLaterError(`transport.${failure.kind}`, text, detail);
 }
 
+/** What is told of foreign words: their beginning, without secrets. */
+function told({ scrub }: Asked, words: string, charsMax: number): string {
+  const clean = scrub?.(words.slice(0, charsMax + SECRET_CHARS_MAX)) ?? words;
+  return clean.slice(0, charsMax);
+}
+
 /** A success by its status, but not an answer that can be understood. */
 export function errorOfBrokenAnswer(asked: Asked, cause: unknown): SelvedgeError {
-  const text = `${nameOf(asked)}: the answer cannot be understood: ${toError(cause).message}`;
+  const why = told(asked, toError(cause).message, MESSAGE_CHARS_MAX);
+  const text = `${nameOf(asked)}: the answer cannot be understood: ${why}`;
   if (!asked.safe) return new InDoubtError('transport.in_doubt', text, { cause });
   return new RetryLaterError('transport.broken_answer', text, { cause });
 }
@@ -174,16 +186,20 @@ const NOT_PROCESSED: Readonly<Record<number, string>> = {
 /** The error for an answer whose status is not 2xx. */
 export function errorOfAnswer(asked: Asked, answer: BadAnswer, nowMs: number): SelvedgeError {
   const said = serviceAnswer(answer);
-  const excerpt = answer.body.toString('utf8', 0, EXCERPT_CHARS_MAX).replaceAll(/\s+/g, ' ');
-  const message = said?.message.slice(0, MESSAGE_CHARS_MAX);
-  const text = `${nameOf(asked)}: HTTP ${answer.status}: ${message ?? excerpt}`;
+  const words = said
+    ? told(asked, said.message, MESSAGE_CHARS_MAX)
+    : told(asked, textOf(answer.body), EXCERPT_CHARS_MAX).replaceAll(/\s+/g, ' ');
+  const text = `${nameOf(asked)}: HTTP ${answer.status}: ${words}`;
   const { status } = answer;
   // A page that is not the service's own says nothing about an effect behind the proxy.
   if (!said && !asked.safe) return new InDoubtError('transport.in_doubt', text);
   if (status === 401) return new LoginAgainError('service.unauthorized', text);
   if (status === 409) return new ConflictError('service.conflict', text);
   const refusal = REFUSALS[status];
-  if (refusal) return new RefusedError(refusal, text, { lines: said?.lines ?? [] });
+  if (refusal) {
+    const lines = said?.lines.map((line) => asked.scrub?.(line) ?? line);
+    return new RefusedError(refusal, text, { lines: lines ?? [] });
+  }
   const waitMs = retryAfterMs(answer.headers, nowMs);
   const notProcessed = NOT_PROCESSED[status];
   if (notProcessed) return new RetryLaterError(notProcessed, text, { retryAfterMs: waitMs });

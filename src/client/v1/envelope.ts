@@ -17,8 +17,13 @@ const envelopeSchema = z.looseObject({
 const UNAUTHORIZED = 401;
 
 /** The `data` of a parsed answer. Throws when the envelope tells of a failure under a 2xx. */
-export function dataOf(request: HttpRequest, json: unknown, headers: AnswerHeaders): unknown {
-  const asked = askedOf(request);
+export function dataOf(
+  { scrub }: Pick<Sender, 'scrub'>,
+  request: HttpRequest,
+  json: unknown,
+  headers: AnswerHeaders,
+): unknown {
+  const asked = { ...askedOf(request), scrub };
   const envelope = envelopeSchema.safeParse(json);
   if (!envelope.success) throw errorOfBrokenAnswer(asked, new Error('no V1 envelope'));
   const { status, data } = envelope.data;
@@ -32,14 +37,14 @@ export function dataOf(request: HttpRequest, json: unknown, headers: AnswerHeade
  * For decoders: throws when the envelope says under a 2xx that the token was refused. The session
  * takes it as it takes a 401.
  */
-export function throwIfUnauthorized(request: HttpRequest, json: unknown): void {
-  if (isJsonObject(json) && json.status === UNAUTHORIZED) dataOf(request, json, {});
+export function throwIfUnauthorized(sender: Sender, request: HttpRequest, json: unknown): void {
+  if (isJsonObject(json) && json.status === UNAUTHORIZED) dataOf(sender, request, json, {});
 }
 
-function decoderOf(request: HttpRequest): (body: Buffer) => unknown {
+function decoderOf(sender: Sender, request: HttpRequest): (body: Buffer) => unknown {
   return (body) => {
     const json = decodeJson(body);
-    throwIfUnauthorized(request, json);
+    throwIfUnauthorized(sender, request, json);
     return json;
   };
 }
@@ -50,8 +55,8 @@ export async function askLoosely<T>(
   request: HttpRequest,
   schema: z.ZodType<T>,
 ): Promise<Read<T>> {
-  const { value, headers, startedAt } = await sender.send(request, decoderOf(request));
-  const data = dataOf(request, value, headers);
+  const { value, headers, startedAt } = await sender.send(request, decoderOf(sender, request));
+  const data = dataOf(sender, request, value, headers);
   // What had an effect had it, whatever else the answer says.
   const parsed = schema.safeParse(isSafe(request) ? data : cutDeep(data));
   if (parsed.success) return { value: parsed.data, startedAt };

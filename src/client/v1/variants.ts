@@ -112,8 +112,13 @@ interface Envelope {
 }
 
 /** What the document says around its rows. Throws unless it is a success with a list. */
-function envelopeOf(request: HttpRequest, headers: AnswerHeaders, end: RowScanEnd): Envelope {
-  const data = dataOf(request, end.rest, headers);
+function envelopeOf(
+  sender: Sender,
+  request: HttpRequest,
+  headers: AnswerHeaders,
+  end: RowScanEnd,
+): Envelope {
+  const data = dataOf(sender, request, end.rest, headers);
   if (!end.found) throw errorOfBrokenAnswer(askedOf(request), new Error('no data.variants'));
   const status =
     isJsonObject(end.rest) && typeof end.rest.status === 'number' ? end.rest.status : 0;
@@ -122,9 +127,13 @@ function envelopeOf(request: HttpRequest, headers: AnswerHeaders, end: RowScanEn
   return { status, count };
 }
 
-function envelopeOfStream(request: HttpRequest, answer: StreamAnswer, end: RowScanEnd): Envelope {
+function envelopeOfStream(
+  { sender, request }: PullRequest,
+  answer: StreamAnswer,
+  end: RowScanEnd,
+): Envelope {
   try {
-    return envelopeOf(request, answer.headers, end);
+    return envelopeOf(sender, request, answer.headers, end);
   } catch (error) {
     throw error instanceof LoginAgainError ? answer.refused(error) : error;
   }
@@ -174,7 +183,7 @@ async function* streamed(
     await nextTurn();
   }
   const end = understood(request, () => scanner.end());
-  const { status, count } = envelopeOfStream(request, answer, end);
+  const { status, count } = envelopeOfStream(pull, answer, end);
   yield* batchesOf(end.segments);
   if (pending.length > 0) yield batch();
   finish({ status, countFirst: count, count, rows: end.rows, shortPages: 0 });
@@ -203,14 +212,14 @@ async function fetchPage(
     const scanner = createRowScanner(scanOptions(options, { known: at }));
     const segments = scanner.push(body);
     const end = scanner.end();
-    throwIfUnauthorized(request, end.rest);
+    throwIfUnauthorized(sender, request, end.rest);
     const all = [...segments, ...end.segments];
     // One with a row that came in short has bytes of its own.
     const isInBody = all.every(({ bytes }) => bytes.buffer === body.buffer);
     return { segments: all, end, whole: isInBody ? ownBytes(body) : undefined };
   });
   const [{ value, headers, startedAt }] = await Promise.all([sending, knowing]);
-  const { status, count } = envelopeOf(request, headers, value.end);
+  const { status, count } = envelopeOf(sender, request, headers, value.end);
   const batch = gathered(value.segments, { offset, startedAt }, value.whole);
   const own = { pages: 1, size: batch.bytes.length, next: page + 1 };
   return { pageNumber: page, status, count, batch: { ...batch, ...own } };
