@@ -370,6 +370,9 @@ describe('secrets', () => {
       said.push(stdout, stderr);
     }
     const bundle = join(house.folder, 'bundle.json');
+    const writer = new Database(join(house.folder, 'data', 'mirror.db'));
+    writer.prepare('update stream_state set last_error = ?').run('a\u001b[8m\u009b2J\u202eb');
+    writer.close();
     expect((await house.run('support-bundle', bundle)).code).toBe(0);
     expect(statSync(bundle).mode & 0o777).toBe(0o600);
     const [credentials] = Object.values(house.reference.credentials);
@@ -389,6 +392,8 @@ describe('secrets', () => {
       bundle: readFileSync(bundle, 'utf8'),
     };
     expect(artefacts.bundle.length).toBeGreaterThan(1_000);
+    // Nor does a text of the service steer the terminal of who looks at it.
+    expect(artefacts.bundle).toContain(String.raw`a\u001b[8m\u009b2J\u202eb`);
     for (const [name, text] of Object.entries(artefacts)) {
       const leaked = canaries.filter((canary) => text.includes(canary));
       expect([name, leaked]).toEqual([name, []]);

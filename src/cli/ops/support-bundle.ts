@@ -5,6 +5,7 @@ import { describeConfig } from '../../config/describe.ts';
 import { makeBundle } from '../../daemon/doctor/bundle.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { SelvedgeError, toError } from '../../lib/errors.ts';
+import { visible } from '../../lib/text/visible.ts';
 import { type CliContext, examples } from '../command.ts';
 import { configFileOf, configOf } from '../configuration.ts';
 
@@ -35,7 +36,9 @@ export function supportBundle(context: CliContext): Command {
         env: context.env,
       });
       const bundle = await makeBundle(loaded, settings, systemClock().now());
-      write(file, `${context.scrubber.scrub(JSON.stringify(bundle, null, 2))}\n`);
+      const text = context.scrubber.scrub(JSON.stringify(bundle, null, 2));
+      // Whoever looks at it does so on a terminal.
+      write(file, `${visible(text, '\n')}\n`);
       context.output.line(`${file}: look at it before you send it`);
     });
 }
