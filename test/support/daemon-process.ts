@@ -11,6 +11,9 @@ export interface ChildDaemon {
   start(): Promise<void>;
   /** `kill -9`, and waits until it is gone. */
   kill(): Promise<void>;
+  /** Nothing of it moves until it is told to go on, as when a machine is suspended. */
+  freeze(): void;
+  goOn(): void;
   /** What the last start said. */
   output(): string;
   /** Processor time of all starts so far, in milliseconds; without what its threads have waited. */
@@ -34,6 +37,8 @@ export function childDaemon(config: string, launcher: string = LAUNCHER): ChildD
   return {
     output: () => output,
     processorMs: () => spentMs + processorMsOf(child?.pid),
+    freeze: () => void child?.kill('SIGSTOP'),
+    goOn: () => void child?.kill('SIGCONT'),
     async kill() {
       if (!child || child.exitCode !== null || child.signalCode !== null) return;
       spentMs += processorMsOf(child.pid);

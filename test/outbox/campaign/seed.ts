@@ -1,7 +1,7 @@
 /**
  * One seed: a daemon as a process of its own with all four doors open, a service that misbehaves,
- * and `kill -9` at random moments, while the ERP hands orders and pending refunds in, some of them
- * twice. Time is real but short: what takes the product minutes is set to seconds here.
+ * rests and `kill -9` at random moments, while the ERP hands orders and pending refunds in, some of
+ * them twice. Time is real but short: what takes the product minutes is set to seconds here.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,6 +15,7 @@ import { type Reference, startReference } from '../../../src/reference/reference
 import { type ChildDaemon, childDaemon } from '../../support/daemon-process.ts';
 import { DOORS, type Door, type DoorName, openDoors, type Paper } from './doors.ts';
 import { troubleKnobs } from './faults.ts';
+import { ledgerProblems } from './ledger.ts';
 import { type Verdict, verdictOf } from './verdict.ts';
 
 export interface SeedWish {
@@ -39,17 +40,20 @@ export interface SeedFigures extends Verdict {
   readonly took: { readonly wall: number; readonly daemon: number; readonly here: number };
 }
 
-/** Beside a quiet time of 10 s, which must be longer than stall, late commit and lag together. */
+const QUIET_MS = 10_000;
+/** Beside the quiet time, which must be longer than stall, late commit and lag together. */
 const TROUBLE = { stall: '3s', lateCommit: { least: 1, most: 3 }, listingLagMax: 2 };
 const SETTINGS = [
-  'outbox: { quietTime: 10s, lookEvery: 2s, attemptsMax: 20, delayMin: 100ms, delayMax: 2s,',
-  '  auditEvery: 1m }',
+  `outbox: { quietTime: ${QUIET_MS}ms, lookEvery: 2s, attemptsMax: 20, delayMin: 100ms,`,
+  '  delayMax: 2s, auditEvery: 1m }',
 ];
 const SERVICE = [
   '  limits: { requestsPerSecond: 10000, concurrency: 16, loginSpacing: 0s }',
   '  timeouts: { connect: 2s, firstByte: 1500ms, idle: 1500ms, total: 5s }',
   '  retry: { attempts: 3, delayMin: 50ms, delayMax: 500ms }',
 ];
+/** Longer than any of these deadlines. */
+const FROZEN_MS = 6_000;
 /** Effects that are still on their way when everything has settled. */
 const LAST_EFFECTS_MS = 6_000;
 const TOKEN = 'the-token-of-the-erp-0123456789';
@@ -148,9 +152,17 @@ async function handIn(doors: Readonly<Record<DoorName, Door>>, load: Load): Prom
   return problems;
 }
 
+/** Half of the kills follow a rest in which the answers to what was sent come and wait. */
 async function killAtRandom(daemon: ChildDaemon, random: Random, times: number): Promise<void> {
+  const clock = systemClock();
   for (let left = times; left > 0; left -= 1) {
-    await systemClock().sleep(random.int(100, 5_000));
+    await clock.sleep(random.int(100, 5_000));
+    if (random.chance(0.5)) {
+      daemon.freeze();
+      await clock.sleep(FROZEN_MS);
+      daemon.goOn();
+      await clock.sleep(random.int(1, 1_000));
+    }
     await daemon.kill();
     await daemon.start();
   }
@@ -244,6 +256,11 @@ export async function runSeed(wish: SeedWish): Promise<SeedFigures> {
     },
   };
   await daemon.kill();
+  const secrets = [TOKEN, ...Object.values(reference.credentials).map((key) => key.clientSecret)];
+  problems.push(...ledgerProblems({ reference, folder, quietMs: QUIET_MS, secrets }));
+  if (secrets.some((secret) => daemon.output().includes(secret))) {
+    problems.push('a secret is in the log');
+  }
   if (problems.length === 0) rmSync(folder, { recursive: true, force: true });
   else problems.push(`kept for a look: ${folder}`);
   return figures;
