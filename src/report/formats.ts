@@ -18,8 +18,8 @@ export interface ReportWriter extends RowSink {
   close(): void;
 }
 
-/** What a spreadsheet would take for a formula, and run; a number is none. */
-const FORMULA = /^[=+\-@\t\r](?!\d+(?:\.\d+)?$)/;
+/** What a spreadsheet would take for a formula, and run, also in full width; a number is none. */
+const FORMULA = /^[=+\-@＝＋－＠\t\r](?!\d+(?:\.\d+)?$)/;
 
 function csvCell(cell: Cell): string {
   const written = cell === null ? '' : String(cell);

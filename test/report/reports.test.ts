@@ -201,6 +201,8 @@ describe('selvedge report', () => {
   it('writes no text into CSV that a spreadsheet would run', async () => {
     const { report, own } = house();
     const texts = ['=HYPERLINK("http://x")', '+1+2', '-1+2', '@sum', '-5', '+45', 'a=b', '\t=1'];
+    // As a Japanese or Chinese keyboard writes them.
+    texts.push('＝1+1', '＋1+1', '－1+1', '＠sum');
     const cells = texts.map((text) => `('${text}', -5)`).join(', ');
     writeFileSync(join(own, 'odd.sql'), `/* title: Odd */ VALUES ${cells}`);
     const { stdout } = await report('run', 'odd', '--format', 'csv');
@@ -208,6 +210,7 @@ describe('selvedge report', () => {
     expect(rows).toEqual([
       `"'=HYPERLINK(""http://x"")",-5`,
       ...["'+1+2,-5", "'-1+2,-5", "'@sum,-5", '-5,-5', '+45,-5', 'a=b,-5', "'\t=1,-5"],
+      ...["'＝1+1,-5", "'＋1+1,-5", "'－1+1,-5", "'＠sum,-5"],
     ]);
   });
 
