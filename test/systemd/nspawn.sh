@@ -47,6 +47,8 @@ inside sed -i '/^instance: second/d' /etc/selvedge/selvedge.yaml
 until_is 'active after it' '^active$' shown ActiveState
 pid=$(shown MainPID)
 inside kill -KILL "$pid"
+until_is 'kill -9: the door stays open' '^open$' inside bash -c 'for _ in $(seq 12); do
+  systemctl -q is-active selvedge.socket || exec echo closed; sleep 0.2; done; echo open'
 until_is 'kill -9: started anew' '^[0-9]+$' bash -c "
   now=\$(nsenter -t $leader -m -p -- systemctl show selvedge -p MainPID --value)
   [ \"\$now\" != $pid ] && [ \"\$now\" != 0 ] && echo \$now"
@@ -116,10 +118,14 @@ inside bash -c 'echo "nonsense: true" >> /etc/selvedge/selvedge.yaml'
 inside systemctl restart selvedge.service 2>/dev/null || true
 until_is 'wrong configuration: not restarted' 'failed.*78|78.*failed' bash -c "
   nsenter -t $leader -m -p -- systemctl show selvedge -p ActiveState -p ExecMainStatus | tr '\n' ' '"
-until_is 'the socket waits on' 'active' inside systemctl is-active selvedge.socket
+until_is 'its door is closed' '^inactive$' inside systemctl is-active selvedge.socket
+until_is 'so no event starts it' 'refused|[Cc]ould not connect' \
+  inside curl -sS -m 2 -X POST -d '{}' http://127.0.0.1:8790/webhooks
+until_is 'it is as it failed' 'failed' shown ActiveState
 inside sed -i '/nonsense/d' /etc/selvedge/selvedge.yaml
 inside systemctl start selvedge.service
 until_is 'and goes on' '^active$' shown ActiveState
+until_is 'with its door open' '405|404' inside curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:8790/webhooks
 inside systemctl stop selvedge.service selvedge.socket
 until_is 'stops in order' 'success' shown Result
 [ "$failed" = 0 ] && echo 'all as documented'
