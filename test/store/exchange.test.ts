@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
-import { type Exchange, openExchange } from '../../src/store/exchange/exchange.ts';
+import { RetryLaterError } from '../../src/lib/errors.ts';
+import { type Exchange, inspectExchange, openExchange } from '../../src/store/exchange/exchange.ts';
 import type { ReceiptRow } from '../../src/store/exchange/rows.ts';
 import { temporaryFolder } from '../support/store.ts';
 
@@ -183,6 +184,22 @@ describe('the exchange database', () => {
     open(path);
     shell(path, 'CREATE TRIGGER planted AFTER INSERT ON intake BEGIN SELECT 1; END');
     expect(() => open(path)).toThrow(/somebody changed planted/);
+  });
+
+  it.each([
+    ['of a newer program', "INSERT INTO schema_migration VALUES (2, 'x', 'y', 0)", 'has schema 2'],
+    ['of another program', "UPDATE schema_migration SET checksum = 'y'", 'migration 1'],
+    ['whose ledger is gone', 'DROP TABLE schema_migration', 'intake already exists'],
+  ])('lets the daemon go on without a file %s', (_, change, told) => {
+    const { path } = open();
+    shell(path, change);
+    const refused = expect.objectContaining({
+      name: 'RetryLaterError',
+      message: expect.stringContaining(told),
+      hint: expect.stringContaining('move it away'),
+    });
+    expect(() => open(path)).toThrow(refused);
+    expect(() => inspectExchange(path, manualClock())).toThrow(RetryLaterError);
   });
 
   it('finds a foreign trigger under any spelling of the table', () => {

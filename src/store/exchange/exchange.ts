@@ -14,10 +14,16 @@ import { fileURLToPath } from 'node:url';
 import Database from 'better-sqlite3';
 import type { Config } from '../../config/schema.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { RetryLaterError, SelvedgeError, toError } from '../../lib/errors.ts';
+import {
+  isDiskFull,
+  RetryLaterError,
+  SelvedgeError,
+  StoreError,
+  toError,
+} from '../../lib/errors.ts';
 import { readHead } from '../connection.ts';
 import { withMode } from '../folders.ts';
-import { migrate, readMigrations } from '../migrate.ts';
+import { migrate, pendingMigrations, readMigrations } from '../migrate.ts';
 import { idOf, RESTORING } from '../writers/in-place.ts';
 import type { CustomerChange, CustomerProblem, HandedIn, ReceiptRow } from './rows.ts';
 import {
@@ -71,6 +77,10 @@ const LOCK_MS = 5;
 /** For whoever only looks, in a process of his own. */
 const INSPECT_MS = 2_000;
 
+const PLACE_HINT = 'is its folder there and writable for this user, and the disk sound?';
+const OTHER_HINT =
+  'it is of a newer or another program: run that one, or name another file in intake.database, or ' +
+  'stop the daemon, move it away, start: a new one is made';
 const WAL_HINT = 'no client may set journal_mode; close the one that did';
 
 const PRAGMAS: Readonly<Record<string, number>> = {
@@ -115,10 +125,13 @@ function failure(path: string, code: string, cause: unknown): RetryLaterError {
       cause,
     });
   }
-  return new RetryLaterError(`exchange.${code}`, `${path}: ${toError(cause).message}`, {
-    hint: 'is its folder there and writable for this user, and the disk sound?',
-    cause,
-  });
+  const { message } = toError(cause);
+  const isOther = cause instanceof StoreError && !isDiskFull(cause);
+  return new RetryLaterError(
+    `exchange.${code}`,
+    message.startsWith(path) ? message : `${path}: ${message}`,
+    { hint: isOther ? OTHER_HINT : PLACE_HINT, cause },
+  );
 }
 
 /** Runs calls on the open file, none under a schema that was not looked at: it may change. */
@@ -206,8 +219,7 @@ function openFile(path: string, clock: Clock): Database.Database {
     return database;
   } catch (cause) {
     database?.close();
-    if (cause instanceof SelvedgeError && !isBusy(cause.cause)) throw cause;
-    throw failure(path, 'cannot_open', cause);
+    throw cause instanceof RetryLaterError ? cause : failure(path, 'cannot_open', cause);
   }
 }
 
@@ -225,6 +237,10 @@ export function inspectExchange(path: string, clock: Clock): void {
     const found = database.pragma('quick_check(1)', { simple: true });
     if (found !== 'ok') throw new RetryLaterError('exchange.damaged', `${path}: ${found}`);
     checkSchema(database, clock);
+    if (pendingMigrations(database, readMigrations(MIGRATIONS)).pending.length > 0) {
+      const message = `${path}: somebody changed schema_migration`;
+      throw new RetryLaterError('exchange.schema_changed', message, { hint: OTHER_HINT });
+    }
   } catch (cause) {
     if (cause instanceof Database.SqliteError && cause.code === 'SQLITE_READONLY_ROLLBACK') {
       const message = `${path}: a client was cut off as it wrote`;
@@ -232,7 +248,7 @@ export function inspectExchange(path: string, clock: Clock): void {
         hint: 'the daemon takes that back as it starts',
       });
     }
-    throw cause instanceof SelvedgeError ? cause : failure(path, 'cannot_open', cause);
+    throw cause instanceof RetryLaterError ? cause : failure(path, 'cannot_open', cause);
   } finally {
     database?.close();
   }
