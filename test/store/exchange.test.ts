@@ -28,9 +28,9 @@ function shell(path: string, sql: string): string {
 
 const INSERT = "INSERT INTO intake(kind, reference, payload) VALUES ('order', 'SO-1', '{}')";
 
-function refused(intakeId: number): ReceiptRow {
+function refused(intakeId: string | number): ReceiptRow {
   return {
-    intakeId,
+    intakeId: String(intakeId),
     documentId: null,
     kind: 'order',
     reference: 'SO-1',
@@ -66,7 +66,7 @@ describe('the exchange database', () => {
     expect(exchange.hasNews()).toBe(true);
     expect(exchange.hasNews()).toBe(false);
     expect(exchange.waiting(0, 10, CHARS)).toMatchObject([
-      { intakeId: 1, kind: 'order', reference: 'SO-1', payload: '{}' },
+      { intakeId: '1', kind: 'order', reference: 'SO-1', payload: '{}' },
     ]);
     const receipt = shell(exchange.path, 'SELECT state, final, next_step FROM receipt');
     expect(receipt).toMatch(/^waiting\|0\|Nothing: the daemon takes/);
@@ -239,6 +239,22 @@ describe('the exchange database', () => {
     expect(shell(exchange.path, 'SELECT intake_id FROM receipt')).toBe('2\n');
   });
 
+  it('tells rows apart whose numbers are larger than a double holds', () => {
+    const exchange = open();
+    for (const id of ['638996000000000001', '638996000000000002']) {
+      const own = INSERT.replace('(kind', '(intake_id, kind').replace(
+        'VALUES (',
+        `VALUES (${id}, `,
+      );
+      shell(exchange.path, own);
+    }
+    const [first, second] = exchange.waiting(0, 10, CHARS);
+    exchange.writeReceipts([refused(first?.intakeId ?? '')]);
+    expect(exchange.waiting(0, 10, CHARS)).toEqual([second]);
+    expect(exchange.forget('2026-01-06', 10)).toBe(1);
+    expect(shell(exchange.path, 'SELECT intake_id FROM intake')).toBe(`${second?.intakeId}\n`);
+  });
+
   it('leaves what was final as it is where it cuts receipts off, and names the rest', () => {
     const exchange = open();
     const ended = { ...refused(0), intakeId: null, state: 'confirmed', endedAt: '2026-01-04' };
@@ -305,7 +321,7 @@ describe('the exchange database', () => {
       client.stdin.end(script);
       return once(client, 'exit').then(() => complaints);
     });
-    const answered = new Set<number>();
+    const answered = new Set<string>();
     const work = async (): Promise<void> => {
       while (answered.size < 120) {
         try {

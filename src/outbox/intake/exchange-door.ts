@@ -57,7 +57,7 @@ const FORGET_PER_ROUND = 500;
 
 function receiptRow(
   receipt: Receipt,
-  intakeId: number | null,
+  intakeId: string | null,
   handedInAt: string,
   changedAt: string,
 ): ReceiptRow {
@@ -118,7 +118,7 @@ async function importDocuments(
   const sound = parsed.flatMap(({ row, read }): Delivered[] => {
     if (!('payload' in read)) return [];
     const { kind, reference, intakeId } = row;
-    const where = { door: 'sql', source: String(intakeId), receivedAt } as const;
+    const where = { door: 'sql', source: intakeId, receivedAt } as const;
     return [{ kind, reference, payload: read.payload, ...where }];
   });
   const handed = [...(await intake.handIn(sound))];

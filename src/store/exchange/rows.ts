@@ -2,7 +2,8 @@
 
 export interface HandedIn {
   readonly receiptId: number;
-  readonly intakeId: number;
+  /** Decimal: the ERP may give rows numbers of its own, larger than a double holds. */
+  readonly intakeId: string;
   readonly kind: string;
   readonly reference: string;
   readonly payload: string;
@@ -12,7 +13,7 @@ export interface HandedIn {
 /** A row of `receipt` as the ERP reads it; times are ISO texts. */
 export interface ReceiptRow {
   /** Null for a document of another door, which then needs a document id. */
-  readonly intakeId: number | null;
+  readonly intakeId: string | null;
   readonly documentId: number | null;
   readonly kind: string;
   readonly reference: string;

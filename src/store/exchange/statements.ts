@@ -17,7 +17,7 @@ export function receiptWriter(
   database: Database.Database,
 ): (receipts: readonly ReceiptRow[]) => void {
   const byRow = database.prepare(
-    `update receipt set ${RECEIPT_UPDATE} where intake_id = @intakeId`,
+    `update receipt set ${RECEIPT_UPDATE} where intake_id = cast(@intakeId as integer)`,
   );
   const byDocument = database.prepare(
     `update receipt set ${RECEIPT_UPDATE} where document_id = @documentId`,
@@ -42,8 +42,8 @@ export function receiptWriter(
 
 export function waitingReader(database: Database.Database): Exchange['waiting'] {
   const select = database.prepare<[number, number], HandedIn>(
-    `select r.receipt_id as receiptId, i.intake_id as intakeId, i.kind, i.reference, i.payload,
-       i.handed_in_at as handedInAt
+    `select r.receipt_id as receiptId, cast(i.intake_id as text) as intakeId, i.kind, i.reference,
+       i.payload, i.handed_in_at as handedInAt
      from receipt r join intake i on i.intake_id = r.intake_id
      where r.state = 'waiting' and r.receipt_id > ? order by r.receipt_id limit ?`,
   );
@@ -128,16 +128,19 @@ export function customerPart(
 }
 
 export function forgetter(database: Database.Database): Exchange['forget'] {
-  const old = database.prepare<[string, number], { receiptId: number; intakeId: number | null }>(
-    `select receipt_id as receiptId, intake_id as intakeId from receipt
-     where final = 1 and ended_at < ? limit ?`,
+  const old = database
+    .prepare<[string, number], number>(
+      'select receipt_id from receipt where final = 1 and ended_at < ? limit ?',
+    )
+    .pluck();
+  const dropRow = database.prepare(
+    'delete from intake where intake_id = (select intake_id from receipt where receipt_id = ?)',
   );
-  const dropRow = database.prepare('delete from intake where intake_id = ?');
   const dropReceipt = database.prepare('delete from receipt where receipt_id = ?');
   const forget = database.transaction((endedBefore: string, rows: number): number => {
     const found = old.all(endedBefore, rows);
-    for (const { receiptId, intakeId } of found) {
-      if (intakeId !== null) dropRow.run(intakeId);
+    for (const receiptId of found) {
+      dropRow.run(receiptId);
       dropReceipt.run(receiptId);
     }
     return found.length;
