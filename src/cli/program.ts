@@ -2,6 +2,7 @@
 import { createInterface } from 'node:readline/promises';
 import { Command, CommanderError, Help, type Option } from 'commander';
 import { EXIT, exitCodeOf, isDiskFull, SelvedgeError, toError } from '../lib/errors.ts';
+import { isJournal } from '../lib/log/journal.ts';
 import { createScrubber } from '../lib/secret.ts';
 import { version } from '../ops/version.ts';
 import { type CliContext, examples } from './command.ts';
@@ -94,19 +95,22 @@ async function createProgram(
   return program;
 }
 
-function reportError(thrown: unknown, output: Output): number {
+function reportError(thrown: unknown, { env, output }: CliContext): number {
   const error = toError(thrown);
-  output.note(`selvedge: ${error.message}`);
+  // Whoever asks the journal for warnings must find why a daemon does not start.
+  const priority = isJournal(env, process.stderr.fd) ? '<3>' : '';
+  const tell = (text: string): void => output.note(text.replace(/^(?=.)/gm, priority));
+  tell(`selvedge: ${error.message}`);
   if (error instanceof SelvedgeError) {
-    if (error.hint !== undefined) output.note(`hint: ${error.hint}`);
+    if (error.hint !== undefined) tell(`hint: ${error.hint}`);
     return exitCodeOf(error);
   }
   if (isDiskFull(error)) {
-    output.note('hint: free space on that disk, and try again');
+    tell('hint: free space on that disk, and try again');
     return exitCodeOf(error);
   }
   // What is none of our errors was not foreseen: the stack is what a report needs.
-  output.note(error.stack ?? '');
+  tell(error.stack ?? '');
   return EXIT.bug.code;
 }
 
@@ -144,6 +148,6 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<number
     if (thrown instanceof CommanderError) {
       return thrown.exitCode === 0 ? EXIT.ok.code : EXIT.usage.code;
     }
-    return reportError(thrown, output);
+    return reportError(thrown, context);
   }
 }

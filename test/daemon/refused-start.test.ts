@@ -1,10 +1,13 @@
 /** Starts that a person must look at: what `selvedge run` says, and that nobody repeats them. */
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { fstatSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { commandLogger } from '../../src/cli/logging.ts';
+import { createOutput } from '../../src/cli/output.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { EXIT } from '../../src/lib/errors.ts';
+import { createScrubber } from '../../src/lib/secret.ts';
 import { openStore } from '../../src/store/store.ts';
 import { selvedge } from '../cli/support.ts';
 import { ENV, MINIMAL, writeConfig } from '../config/support.ts';
@@ -45,6 +48,31 @@ describe('selvedge run', () => {
     for (const name of ['baseUrl', 'pageLimit', 'listner', 'port', 'schedule']) {
       expect(stderr).toContain(name);
     }
+  });
+
+  it('gives its reason the priority of an error in the journal, and only there', async () => {
+    const file = writeConfig(FIVE_ERRORS);
+    const { dev, ino } = fstatSync(process.stderr.fd);
+    const reason = async (stream: string) => {
+      const { stderr } = await selvedge(['--config', file, 'run'], { JOURNAL_STREAM: stream });
+      return stderr.trimEnd().split('\n');
+    };
+    for (const line of await reason(`${dev}:${ino}`)) expect(line).toMatch(/^<3>./);
+    // A shell in a unit hands its word on to what writes elsewhere.
+    for (const line of await reason(`${dev}:${ino + 1}`)) expect(line).not.toContain('<3>');
+  });
+
+  it.each([
+    ['the journal', 0, '<6>{'],
+    ['elsewhere in a unit', 1, '{'],
+  ])('begins lines of a log for %s as it reads them', (_, off, begin) => {
+    const { dev, ino } = fstatSync(process.stdout.fd);
+    const written: string[] = [];
+    const sink = { write: (text: string) => written.push(text) };
+    const env = { JOURNAL_STREAM: `${dev}:${ino + off}` };
+    const context = { env, output: createOutput(sink, sink, env), scrubber: createScrubber() };
+    commandLogger(context, { level: 'info', format: 'auto' }).info('here');
+    expect(written.join('')).toMatch(new RegExp(`^${begin}`));
   });
 
   it('leaves the database of a newer version alone, says what to do, ends with 65', async () => {
