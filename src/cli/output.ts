@@ -44,8 +44,9 @@ export interface Output {
 /** The colours that `style` writes. */
 const OWN_COLOUR = new RegExp(`(${'\u001b'}\\[(?:1|2|22|3[1-9])m)`);
 
-/** A line, or several, with nothing in it that steers a terminal but our colours. */
-function shown(text: string): string {
+/** A line, or several, with nothing in it that steers a terminal but our colours, if there are. */
+function shownIn(text: string, isColoured: boolean): string {
+  if (!isColoured) return visible(text, '\n\t');
   const parts = text.split(OWN_COLOUR);
   return parts.map((part, at) => (at % 2 === 1 ? part : visible(part, '\n\t'))).join('');
 }
@@ -90,6 +91,7 @@ export function createOutput(
   const out = quietWriter(stdout, scrub);
   const remarks = quietWriter(stderr, scrub);
   const isColoured = wantsColour(stdout, env);
+  const shown = (text: string): string => shownIn(text, isColoured);
   const hasProgress = stderr.isTTY === true && env.TERM !== 'dumb';
   let isShown = false;
   const eraseProgress = (): string => {

@@ -281,6 +281,13 @@ describe('the output', () => {
     expect(createOutput(silent, silent, {}).style('red', 'x')).toBe('x');
   });
 
+  it('shows colours as well where it writes none itself: they are of a text from outside', () => {
+    const written: string[] = [];
+    const stdout = { write: (text: string) => written.push(text) };
+    createOutput(stdout, stdout, {}).line('the service said: \u001b[31mred');
+    expect(written).toEqual([`${String.raw`the service said: \u001b[31mred`}\n`]);
+  });
+
   it('steers a terminal by its own colours only, never by a text from outside', () => {
     const written: string[] = [];
     const sink = { isTTY: true, write: (chunk: string) => written.push(chunk) };
