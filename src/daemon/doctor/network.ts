@@ -100,9 +100,10 @@ function askMsMax({ timeouts, limits }: Config['service']): number {
 
 /** A service that keeps silent is asked again and again, which takes minutes. */
 async function asked({ service }: Config, { ask, clock }: Network, call: RawCall) {
-  const how = `GET ${call.path}${call.api === 'v2' ? ' --v2' : ''}`;
-  const hint = `is the service, or the proxy, up? "selvedge api ${how}" waits longer`;
-  const what = `log-in and GET ${call.path}`;
+  const { api, path } = call;
+  const again = api === 'v2' ? `"selvedge api GET ${path} --v2"` : `"selvedge api GET ${path}"`;
+  const hint = `is the service, or the proxy, up? ${again} waits longer`;
+  const what = `log-in and GET ${path}`;
   return within({ clock, limitMs: askMsMax(service), what, hint }, (signal) => ask(call, signal));
 }
 
