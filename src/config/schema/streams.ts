@@ -17,22 +17,24 @@ function stream() {
 }
 
 export function streamsSection() {
+  // One for all: to build one for each takes as long as all the rest of the schema.
+  const same = stream();
   const priced = { detailed: flag(), detailedPricing: flag() };
   return z.strictObject({
-    brands: stream(),
-    freight: stream(),
-    seasons: stream(),
-    stock: stream().extend({ ...priced, includeVariantsOnOrder: flag() }),
-    season: stream().extend(priced),
+    brands: same,
+    freight: same,
+    seasons: same,
+    stock: same.extend({ ...priced, includeVariantsOnOrder: flag() }),
+    season: same.extend(priced),
     // A short walk says nothing about what is gone: no fuse.
-    orders: stream().omit({ fuse: true }).extend({ refunds: flag(), pendingRefunds: flag() }),
-    ordersFull: stream().extend({ closedOrders: whole(0, 1_000_000) }),
-    styles: stream(),
-    styleColors: stream(),
-    colors: stream(),
-    pdmBrands: stream(),
-    types: stream(),
-    genders: stream(),
-    countries: stream(),
+    orders: same.omit({ fuse: true }).extend({ refunds: flag(), pendingRefunds: flag() }),
+    ordersFull: same.extend({ closedOrders: whole(0, 1_000_000) }),
+    styles: same,
+    styleColors: same,
+    colors: same,
+    pdmBrands: same,
+    types: same,
+    genders: same,
+    countries: same,
   });
 }
