@@ -68,7 +68,10 @@ function outboxSection() {
     stopKinds: z
       .array(choice(...OUTBOX_KINDS))
       .max(OUTBOX_KINDS.length)
-      .meta({ expected: `a list of ${OUTBOX_KINDS.join(', ')}`, example: '[order]' }),
+      .register(z.globalRegistry, {
+        expected: `a list of ${OUTBOX_KINDS.join(', ')}`,
+        example: '[order]',
+      }),
     dryRun: flag(),
     styles: flag(),
     freight: choice('learned', 'required', 'optional'),

@@ -79,14 +79,14 @@ function loadSecret(
 
 function pathField(example: string, context: SchemaContext): z.ZodType<string, string> {
   const meta = { expected: 'a path', example };
-  return text('a path', example).transform(context.resolvePath).meta(meta);
+  return text('a path', example).transform(context.resolvePath).register(z.globalRegistry, meta);
 }
 
 function secretField(name: string, context: SchemaContext): z.ZodType<Secret> {
   return z
     .unknown()
     .transform((written, ctx) => loadSecret(name, written, context, ctx))
-    .meta(SECRET_META);
+    .register(z.globalRegistry, SECRET_META);
 }
 
 function textOrSecretField(
@@ -100,7 +100,7 @@ function textOrSecretField(
     ctx.addIssue({ code: 'custom', message: WRONG_KIND });
     return z.NEVER;
   });
-  return loaded.meta({ ...meta });
+  return loaded.register(z.globalRegistry, { ...meta });
 }
 
 /** TLS takes a file without a certificate in silence, and then trusts nobody. */
@@ -164,33 +164,35 @@ export function contextFields(context: SchemaContext): ContextFields {
           const message = certificateProblem(path);
           if (message !== undefined) ctx.addIssue({ code: 'custom', message });
         })
-        .meta({ expected: 'the path of a file', example }),
+        .register(z.globalRegistry, { expected: 'the path of a file', example }),
     secret: (name) =>
-      secretField(name, context).refine(isCopiedWell, COPIED_WRONG_ISSUE).meta(SECRET_META),
+      secretField(name, context)
+        .refine(isCopiedWell, COPIED_WRONG_ISSUE)
+        .register(z.globalRegistry, SECRET_META),
     headerSecret: (name) =>
       secretField(name, context)
         .refine((secret) => secret instanceof AbsentSecret || HEADER_VALUE.test(secret.reveal()), {
           error: 'holds a line break or a letter that no HTTP header can carry',
           params: UNFIT_SECRET,
         })
-        .meta(SECRET_META),
+        .register(z.globalRegistry, SECRET_META),
     textOrSecret: (name, expected, example) =>
       textOrSecretField(name, { expected, example }, context)
         .refine(isCopiedWell, COPIED_WRONG_ISSUE)
-        .meta({ expected, example }),
+        .register(z.globalRegistry, { expected, example }),
     signingSecret: (name) =>
       secretField(name, context)
         .refine(isSigningSecret, {
           error: 'does not hold a signing secret (whsec_… or whpk_…)',
           params: UNFIT_SECRET,
         })
-        .meta(SECRET_META),
+        .register(z.globalRegistry, SECRET_META),
     token: (name) =>
       secretField(name, context)
         .refine((secret) => secret instanceof AbsentSecret || TOKEN.test(secret.reveal()), {
           error: 'does not hold a token of 16 to 256 characters (A-Z, a-z, 0-9, -, _)',
           params: UNFIT_SECRET,
         })
-        .meta(SECRET_META),
+        .register(z.globalRegistry, SECRET_META),
   };
 }

@@ -1,7 +1,8 @@
 /**
  * The kinds of value a setting can have. Each carries what a person should write (`expected`) and
  * one right value (`example`); the messages about a wrong value are made from these, so they are
- * the same everywhere. No field has a default: `config/selvedge.yaml` holds all of them.
+ * the same everywhere. No field has a default: `config/selvedge.yaml` holds all of them. What is
+ * told of a field is registered: `meta()` would copy it, and half of a load is making schemas.
  */
 import { validate as validCron } from 'node-cron';
 import { z } from 'zod';
@@ -25,15 +26,17 @@ function refuse(ctx: z.RefinementCtx, message: string): never {
 }
 
 export function text(expected: string, example: string, pattern = /\S/) {
-  return z.string().regex(pattern).meta({ expected, example });
+  return z.string().regex(pattern).register(z.globalRegistry, { expected, example });
 }
 
 export function flag() {
-  return z.boolean().meta({ expected: 'true or false', example: 'true' });
+  return z.boolean().register(z.globalRegistry, { expected: 'true or false', example: 'true' });
 }
 
 export function choice<const T extends readonly [string, ...string[]]>(...names: T) {
-  return z.enum(names).meta({ expected: `one of ${names.join(', ')}`, example: names[0] });
+  return z
+    .enum(names)
+    .register(z.globalRegistry, { expected: `one of ${names.join(', ')}`, example: names[0] });
 }
 
 export function whole(min: number, max: number) {
@@ -41,7 +44,10 @@ export function whole(min: number, max: number) {
     .int()
     .min(min)
     .max(max)
-    .meta({ expected: `a whole number from ${min} to ${max}`, example: String(min) });
+    .register(z.globalRegistry, {
+      expected: `a whole number from ${min} to ${max}`,
+      example: String(min),
+    });
 }
 
 export function decimal(min: number, max: number, example: string) {
@@ -49,7 +55,7 @@ export function decimal(min: number, max: number, example: string) {
     .number()
     .min(min)
     .max(max)
-    .meta({ expected: `a number from ${min} to ${max}`, example });
+    .register(z.globalRegistry, { expected: `a number from ${min} to ${max}`, example });
 }
 
 /** A duration such as `15m`; the value is milliseconds. */
@@ -64,7 +70,10 @@ export function duration(min: string, max: string) {
       if (ms < limits.min || ms > limits.max) return refuse(ctx, `must be within ${range}`);
       return ms;
     })
-    .meta({ expected: 'a duration with its unit (ms, s, m, h, d)', example: max });
+    .register(z.globalRegistry, {
+      expected: 'a duration with its unit (ms, s, m, h, d)',
+      example: max,
+    });
 }
 
 /** A size such as `256KiB`; the value is bytes. */
@@ -80,7 +89,10 @@ export function size(min: string, max: string) {
       }
       return bytes;
     })
-    .meta({ expected: 'a size with its unit (B, KiB, MiB, GiB, kB, MB, GB)', example: max });
+    .register(z.globalRegistry, {
+      expected: 'a size with its unit (B, KiB, MiB, GiB, kB, MB, GB)',
+      example: max,
+    });
 }
 
 /** A cron text of five or six fields, in UTC. */
@@ -90,7 +102,10 @@ export function cron() {
     .refine((written) => /^\S+( \S+){4,5}$/.test(written) && validCron(written), {
       error: WRONG_KIND,
     })
-    .meta({ expected: 'a cron text in UTC, in quotes', example: '"*/15 * * * *"' });
+    .register(z.globalRegistry, {
+      expected: 'a cron text in UTC, in quotes',
+      example: '"*/15 * * * *"',
+    });
 }
 
 /** An HTTP header's name. */
@@ -129,7 +144,10 @@ export function baseUrl() {
       }
       return written.replace(/\/+$/, '');
     })
-    .meta({ expected: 'the address of an API', example: 'https://key.example.com/api/v1' });
+    .register(z.globalRegistry, {
+      expected: 'the address of an API',
+      example: 'https://key.example.com/api/v1',
+    });
 }
 
 /** Where a proxy listens: nothing behind the port, and who we are stands elsewhere. */
@@ -144,7 +162,10 @@ export function proxyUrl() {
       }
       return url.href === `${url.origin}/` ? url.origin : refuse(ctx, 'must end with the port');
     })
-    .meta({ expected: 'the address of a proxy', example: 'http://proxy.example.com:3128' });
+    .register(z.globalRegistry, {
+      expected: 'the address of a proxy',
+      example: 'http://proxy.example.com:3128',
+    });
 }
 
 /** The check of a section that has both ends of a growing pause. */

@@ -34,14 +34,14 @@ export function intakeSection(fields: ContextFields) {
         error: 'has the same name twice',
       })
       .refine(haveOwnTokens, { error: 'has the same token twice' })
-      .meta({
+      .register(z.globalRegistry, {
         expected: `a list of up to ${CLIENTS_MAX} clients`,
         example: '[{ name: erp, token: { file: … } }]',
         secret: true,
       }),
     callback: z
       .strictObject({
-        command: z.array(z.string().min(1)).max(ARGUMENTS_MAX).meta({
+        command: z.array(z.string().min(1)).max(ARGUMENTS_MAX).register(z.globalRegistry, {
           expected: 'a program and its arguments, as a list',
           example: '[/usr/local/bin/receipt]',
         }),

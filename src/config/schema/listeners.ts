@@ -18,7 +18,10 @@ import {
 function address() {
   return text('an IP address of this machine', '127.0.0.1')
     .refine((written) => isIP(written) !== 0, { error: WRONG_KIND })
-    .meta({ expected: 'an IP address of this machine', example: '127.0.0.1' });
+    .register(z.globalRegistry, {
+      expected: 'an IP address of this machine',
+      example: '127.0.0.1',
+    });
 }
 
 /** `10.0.0.0/8`, `2001:db8::/32` or a single address. */
@@ -35,7 +38,7 @@ function addressRanges() {
   return z
     .array(z.string().refine(isAddressRange, { error: WRONG_KIND }))
     .max(64)
-    .meta({
+    .register(z.globalRegistry, {
       expected: 'a list of up to 64 addresses or ranges, in quotes',
       example: '["203.0.113.0/24", "2001:db8::/32"]',
     });
@@ -58,7 +61,10 @@ export function listenerSection(fields: ContextFields) {
     notAfter: z.iso
       .datetime({ offset: true })
       .transform((written) => Date.parse(written))
-      .meta({ expected: 'a time with its zone, in quotes', example: '"2027-01-31T00:00:00Z"' })
+      .register(z.globalRegistry, {
+        expected: 'a time with its zone, in quotes',
+        example: '"2027-01-31T00:00:00Z"',
+      })
       .nullish(),
   });
   const section = z.strictObject({
@@ -67,7 +73,7 @@ export function listenerSection(fields: ContextFields) {
     path: text('a path that begins with a slash', '/webhooks', /^\/[\w./-]*$/),
     access: accessSection(fields),
     public: flag(),
-    secrets: z.array(secret).max(8).meta({
+    secrets: z.array(secret).max(8).register(z.globalRegistry, {
       expected: 'a list of up to 8 secrets',
       example: '[{ secret: { file: … } }]',
       secret: true,

@@ -80,11 +80,10 @@ function v2(fields: ContextFields) {
     baseUrl: baseUrl().nullable(),
     login: login(fields, 'service.v2.login'),
     tokenHeader: headerName(),
-    tokenPointers: z
-      .array(pointer())
-      .min(1)
-      .max(8)
-      .meta({ expected: 'a list of 1 to 8 JSON pointers', example: '[/data/token]' }),
+    tokenPointers: z.array(pointer()).min(1).max(8).register(z.globalRegistry, {
+      expected: 'a list of 1 to 8 JSON pointers',
+      example: '[/data/token]',
+    }),
     paging: choice('token', 'links'),
     pageLimit: whole(1, 250),
     sparseFields: flag(),
