@@ -19,7 +19,7 @@ import {
   WEBHOOK_SECRET,
   WITH_STOCK,
 } from '../support/house.ts';
-import { damage, temporaryFolder } from '../support/store.ts';
+import { damage, placeDatabase, temporaryFolder } from '../support/store.ts';
 
 /** The system's clock; `sleeping` tells how many wait on it. */
 function watchedClock(): Clock & { readonly sleeping: () => number } {
@@ -43,6 +43,12 @@ async function open(
   log = silentLogger(),
 ): Promise<Daemon> {
   return openDaemon(config, { clock, random: systemRandom(), log, scrubber: createScrubber() });
+}
+
+/** In a folder that has a database. */
+function reopen(...[config, ...more]: Parameters<typeof open>): Promise<Daemon> {
+  placeDatabase(join(config.dataDir, 'mirror.db'));
+  return open(config, ...more);
 }
 
 /**
@@ -87,7 +93,7 @@ it.each(DAMAGED)('a daemon that finds the table %s damaged ends for good', async
   const path = join(folder, 'data', 'mirror.db');
   mkdirSync(join(folder, 'data'));
   await damage(path, table);
-  const daemon = await open(testConfig(reference, { folder, overrides: WITH_STOCK }));
+  const daemon = await reopen(testConfig(reference, { folder, overrides: WITH_STOCK }));
   const error = await daemon.run(AbortSignal.timeout(10_000)).catch((thrown) => thrown);
   expect(error).toMatchObject({ code: 'store.damaged' });
   expect(error.message).toContain(`${path} is damaged: `);
@@ -101,7 +107,7 @@ it('ends for good too when only an event finds the damage, which the relay keeps
   const path = join(folder, 'data', 'mirror.db');
   mkdirSync(join(folder, 'data'));
   await damage(path, 'webhook_event_order');
-  const daemon = await open(testConfig(reference, { folder }));
+  const daemon = await reopen(testConfig(reference, { folder }));
   const ended = daemon.run(AbortSignal.timeout(10_000)).catch((thrown) => thrown);
   const body = '{"type":"ping","data":{"ping":true}}';
   const headers = sign(body, { key: WEBHOOK_SECRET });
@@ -116,7 +122,7 @@ it.each(['', '-wal', '-shm'])(
   async (ending) => {
     const folder = temporaryFolder();
     const reference = await startTestReference();
-    const daemon = await open(testConfig(reference, { folder }));
+    const daemon = await reopen(testConfig(reference, { folder }));
     const ended = daemon.run(AbortSignal.timeout(20_000)).catch((thrown) => thrown);
     await daemon.listenerUrl;
     const path = join(folder, 'data', `mirror.db${ending}`);
@@ -184,7 +190,7 @@ describe('a daemon that stops', () => {
     for (const round of ['logs in', 'has to wait']) {
       const clock = watchedClock();
       const stop = new AbortController();
-      const daemon = await open(testConfig(reference, { folder, overrides }), clock);
+      const daemon = await reopen(testConfig(reference, { folder, overrides }), clock);
       const done = daemon.run(stop.signal);
       await until(`a daemon that ${round}`, () => clock.sleeping() > 0 || undefined);
       if (round === 'logs in') {
@@ -210,7 +216,7 @@ describe('a daemon that stops', () => {
       write: (line) => lines.push(line),
     });
     const stop = new AbortController();
-    const daemon = await open(testConfig(reference, { folder }), systemClock(), log);
+    const daemon = await reopen(testConfig(reference, { folder }), systemClock(), log);
     const done = daemon.run(stop.signal);
     await daemon.listenerUrl;
     await daemon.store.db.schema.alterTable('lease').renameTo('lease_gone').execute();
@@ -235,7 +241,7 @@ describe('a daemon without rules', () => {
     const config = testConfig(reference, { folder });
     const empty = { ...config, rules: { ...config.rules, directory: temporaryFolder() } };
     const stop = new AbortController();
-    const daemon = await open(empty, systemClock(), log);
+    const daemon = await reopen(empty, systemClock(), log);
     const done = daemon.run(stop.signal);
     await daemon.listenerUrl;
     stop.abort();

@@ -30,13 +30,20 @@ import { lockFolder } from '../../../src/store/lock.ts';
 import { readRestored } from '../../../src/store/state.ts';
 import { openStore, type SqliteStore } from '../../../src/store/store.ts';
 import { LAUNCHER, launcherEnv } from '../../support/launcher.ts';
-import { damage, temporaryFolder } from '../../support/store.ts';
+import { damage, placeDatabase, temporaryFolder } from '../../support/store.ts';
 
 const clock = manualClock();
 
-async function openMirror(dataDir: string): Promise<SqliteStore> {
+/** What is there, or nothing yet. */
+async function openFound(dataDir: string): Promise<SqliteStore> {
   const path = join(dataDir, 'mirror.db');
   return (await openStore({ path, busyTimeoutMs: 100 }, clock)).store;
+}
+
+/** The same, and an empty mirror where there is none. */
+function openMirror(dataDir: string): Promise<SqliteStore> {
+  placeDatabase(join(dataDir, 'mirror.db'));
+  return openFound(dataDir);
 }
 
 async function addPush(store: SqliteStore, reference: string, state: string): Promise<void> {
@@ -338,10 +345,10 @@ describe('a restored database', () => {
     // The brake can be pulled all the same.
     pausePushes(dataDir, 'wait');
     expect(pauseReason(dataDir)).toBe('wait');
-    await expect(openMirror(dataDir)).rejects.toMatchObject({ code: 'store.half_restored' });
+    await expect(openFound(dataDir)).rejects.toMatchObject({ code: 'store.half_restored' });
     expect(existsSync(path)).toBe(false);
     await restoreBackup(restorePlan(dataDir, backup.path), clock);
-    await (await openMirror(dataDir)).close();
+    await (await openFound(dataDir)).close();
   });
 
   it('is not replaced by an empty one either where it could not get its name', async () => {
@@ -352,10 +359,10 @@ describe('a restored database', () => {
     failToName(path);
     const plan = restorePlan(dataDir, backup.path);
     await expect(restoreBackup(plan, clock)).rejects.toThrow('does not answer');
-    await expect(openMirror(dataDir)).rejects.toMatchObject({ code: 'store.half_restored' });
+    await expect(openFound(dataDir)).rejects.toMatchObject({ code: 'store.half_restored' });
     expect(pauseReason(dataDir)).toBeDefined();
     await restoreBackup(plan, clock);
-    await (await openMirror(dataDir)).close();
+    await (await openFound(dataDir)).close();
     expect(existsSync(`${path}.restoring`)).toBe(false);
   });
 
@@ -371,10 +378,10 @@ describe('a restored database', () => {
     // As a kill leaves it.
     writeFileSync(`${path}-wal`, log);
     const failure = { code: 'store.log_alone', message: expect.stringContaining('mirror.db-wal') };
-    await expect(openMirror(dataDir)).rejects.toMatchObject(failure);
+    await expect(openFound(dataDir)).rejects.toMatchObject(failure);
     expect(existsSync(path)).toBe(false);
     await restoreBackup(restorePlan(dataDir, backup.path), clock);
-    await (await openMirror(dataDir)).close();
+    await (await openFound(dataDir)).close();
   });
 
   it.each(['mirror.db-wal', 'exchange.db', 'ballast'])(
@@ -388,10 +395,10 @@ describe('a restored database', () => {
       for (const ending of ['-wal', '-shm']) rmSync(path + ending, { force: true });
       writeFileSync(join(dataDir, beside), 'of the database that was');
       const failure = { code: 'store.emptied', message: expect.stringContaining(beside) };
-      await expect(openMirror(dataDir)).rejects.toMatchObject(failure);
+      await expect(openFound(dataDir)).rejects.toMatchObject(failure);
       expect(statSync(path).size).toBe(0);
       await restoreBackup(restorePlan(dataDir, backup.path), clock);
-      await (await openMirror(dataDir)).close();
+      await (await openFound(dataDir)).close();
     },
   );
 
