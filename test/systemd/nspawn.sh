@@ -119,7 +119,7 @@ inside systemctl restart selvedge.service 2>/dev/null || true
 until_is 'wrong configuration: not restarted' 'failed.*78|78.*failed' bash -c "
   nsenter -t $leader -m -p -- systemctl show selvedge -p ActiveState -p ExecMainStatus | tr '\n' ' '"
 until_is 'its door is closed' '^inactive$' inside systemctl is-active selvedge.socket
-until_is 'so no event starts it' 'refused|[Cc]ould not connect' \
+until_is 'so no event starts it' 'curl: .7. ' \
   inside curl -sS -m 2 -X POST -d '{}' http://127.0.0.1:8790/webhooks
 until_is 'it is as it failed' 'failed' shown ActiveState
 inside sed -i '/nonsense/d' /etc/selvedge/selvedge.yaml
