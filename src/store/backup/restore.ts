@@ -123,10 +123,11 @@ async function doubtEverything(tx: Tx, plan: RestorePlan, createdAt: string, clo
   await writeAudits(tx, disarm, each, now);
   // The mirror is old as well: every stream is read again, as a whole.
   await tx.updateTable('stream_state').set({ due_at: now, requested: 'full' }).execute();
-  // Whatever was ordered since the backup has a higher number.
+  // Whatever was ordered since the backup has a higher number; no list begins at one that is gone.
   const newest = await tx
     .selectFrom('sales_order')
     .select((eb) => eb.fn.max('order_id').as('order_id'))
+    .where('deleted_at', 'is', null)
     .executeTakeFirst();
   const maxOrderId = newest?.order_id ?? null;
   const maxDocumentId = await leaveNumbersOut(tx, plan.dataDir);

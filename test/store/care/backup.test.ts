@@ -448,11 +448,14 @@ describe('a restored database', () => {
     const store = await openMirror(dataDir);
     const order = { orderId: 41, status: 'pending', orderLineItems: [] };
     const provenance = { source: 'run:1', readSeq: 1, at: clock.now() };
-    await store.transaction((tx) => writeOrders(tx, [order], provenance));
+    await store.transaction((tx) =>
+      writeOrders(tx, [order, { ...order, orderId: 42 }], provenance),
+    );
     for (const reference of ['a', 'b']) await addPush(store, reference, 'sent');
     const database = new Database(store.path);
     database.exec(`insert into stream_state (stream, due_at) values ('orders', 9e15);
-      update outbox set due_at = 9e15`);
+      update outbox set due_at = 9e15;
+      update sales_order set deleted_at = 1 where order_id = 42`);
     database.close();
     const { backup } = await createBackup(planIn(dataDir), clock);
     await store.close();
