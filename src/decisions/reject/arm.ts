@@ -85,7 +85,7 @@ async function missing(tx: Tx, ruleSet: RuleSet, rule: Rule): Promise<readonly s
     ...untested(ruleSet, rule),
     ...(report
       ? []
-      : ['no backtest of this text is kept (selvedge rules backtest --since 30d --save)']),
+      : ['no backtest is kept in which this text had a say (selvedge rules backtest --save)']),
     ...(seen >= needed
       ? []
       : [`${seen} of ${needed} matches looked at (selvedge rules matches ${rule.id} --seen)`]),

@@ -26,7 +26,7 @@ describe('arming a reject rule', () => {
     const arm = court.operations.arm('reject-unlucky', DAY, WHO);
     await expect(arm).rejects.toMatchObject({ code: 'rules.not_ready' });
     await expect(arm).rejects.toThrow(/no test shows that this matters: unless order\.comment/);
-    await expect(arm).rejects.toThrow(/no backtest of this text is kept/);
+    await expect(arm).rejects.toThrow(/no backtest is kept in which this text had a say/);
     await expect(arm).rejects.toThrow(/0 of 1 matches looked at/);
   });
 
