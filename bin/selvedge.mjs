@@ -62,8 +62,6 @@ async function runHere() {
   const source = join(root, 'src', 'cli', 'main.ts');
   const entry = existsSync(source) ? source : join(root, 'dist', 'cli', 'main.js');
   const { main } = await import(entry);
-  // Now, not at the exit: a daemon may be killed.
-  nodeModule.flushCompileCache();
   await main(process.argv.slice(2));
 }
 

@@ -1,4 +1,5 @@
 /** The frame of the command line: global options, help, errors and exit codes. */
+import { flushCompileCache } from 'node:module';
 import { createInterface } from 'node:readline/promises';
 import { Command, CommanderError, Help, type Option } from 'commander';
 import { EXIT, exitCodeOf, isDiskFull, SelvedgeError, toError } from '../lib/errors.ts';
@@ -142,6 +143,8 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<number
   };
   try {
     const program = await createProgram(args, context, io);
+    // What was compiled is kept now, not at the exit: a daemon may be killed.
+    flushCompileCache();
     await program.parseAsync([...args], { from: 'user' });
     return exitCode;
   } catch (thrown) {
