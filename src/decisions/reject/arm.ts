@@ -75,6 +75,8 @@ function untested(ruleSet: RuleSet, { id }: Rule): readonly string[] {
   return tests.length === 0 ? ['it has no tests'] : [...failed, ...unproved];
 }
 
+const BACKTEST = 'selvedge rules backtest --since 30d --save';
+
 async function missing(tx: Tx, ruleSet: RuleSet, rule: Rule): Promise<readonly string[]> {
   const { matches_seen: needed } = ruleSet.settings.rails.reject;
   const seen = await seenCount(tx, rule.hash);
@@ -83,9 +85,7 @@ async function missing(tx: Tx, ruleSet: RuleSet, rule: Rule): Promise<readonly s
   return [
     ...(isLive ? [] : ['its mode, or that of the set, is not live: armed it would only watch']),
     ...untested(ruleSet, rule),
-    ...(report
-      ? []
-      : ['no backtest is kept in which this text had a say (selvedge rules backtest --save)']),
+    ...(report ? [] : [`no backtest is kept in which this text had a say (${BACKTEST})`]),
     ...(seen >= needed
       ? []
       : [`${seen} of ${needed} matches looked at (selvedge rules matches ${rule.id} --seen)`]),
