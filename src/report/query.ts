@@ -58,7 +58,12 @@ export async function runQuery(
   clock: Clock,
   sink: RowSink,
 ): Promise<{ readonly isCut: boolean }> {
-  const child = spawn(process.execPath, [entry()], { stdio: ['pipe', 'pipe', 'inherit'] });
+  // No more of ours: secrets may stand in it.
+  const { TZ, LD_LIBRARY_PATH, NODE_COMPILE_CACHE } = process.env;
+  const child = spawn(process.execPath, [entry()], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    env: { TZ, LD_LIBRARY_PATH, NODE_COMPILE_CACHE },
+  });
   const over = new AbortController();
   let isLate = false;
   clock.sleep(timeMaxMs, over.signal).then(

@@ -4,9 +4,10 @@ import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { manualClock } from '../../src/lib/clock.ts';
+import { manualClock, systemClock } from '../../src/lib/clock.ts';
 import { EXIT } from '../../src/lib/errors.ts';
 import { bindParameters } from '../../src/report/parameters.ts';
+import { runQuery } from '../../src/report/query.ts';
 import { readReports } from '../../src/report/report-file.ts';
 import { selvedge } from '../cli/support.ts';
 import { LAUNCHER, launcherEnv } from '../support/launcher.ts';
@@ -301,6 +302,27 @@ describe('selvedge report', () => {
     const slow = await report('run', 'slow');
     expect(slow.code).toBe(1);
     expect(slow.stderr).toContain('the report took longer than 1s');
+  });
+
+  it('gives the process that reads none of our environment, where secrets may stand', async () => {
+    const { folder } = house();
+    const path = join(folder, 'data', 'mirror.db');
+    const query = { path, busyTimeoutMs: 100, sql: `${ENDLESS} SELECT i FROM n`, file: 'x.sql' };
+    const named = new Set<string>();
+    const row = (): never => {
+      const children = readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, 'utf8');
+      for (const pid of children.trim().split(' ')) {
+        const environment = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
+        for (const one of environment) named.add(one.split('=')[0] ?? '');
+      }
+      throw new Error('seen');
+    };
+    const sink = { columns: () => undefined, row };
+    const run = runQuery({ ...query, values: {}, rowsMax: 1_000_000 }, 60_000, systemClock(), sink);
+    await expect(run).rejects.toThrow('seen');
+    const needed = ['', 'TZ', 'LD_LIBRARY_PATH', 'NODE_COMPILE_CACHE'];
+    expect(named).toContain('');
+    expect([...named].filter((name) => !needed.includes(name))).toEqual([]);
   });
 
   it('refuses what is wrong, and says what would be right', async () => {

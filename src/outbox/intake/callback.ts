@@ -32,18 +32,6 @@ const LOOK_MS = 1_000;
 const AT_ONCE_MAX = 4;
 const COMPLAINT_CHARS_MAX = 500;
 
-/** All that the command gets of our environment. */
-const ENVIRONMENT = ['PATH', 'HOME', 'LANG', 'TZ'] as const;
-
-function environment(): Record<string, string> {
-  return Object.fromEntries(
-    ENVIRONMENT.flatMap((name) => {
-      const value = process.env[name];
-      return value === undefined ? [] : [[name, value]];
-    }),
-  );
-}
-
 /** Resolves when the command ended well; rejects with what it said otherwise. */
 function runCommand(
   { settings, clock }: CallbackDeps,
@@ -51,11 +39,13 @@ function runCommand(
   signal: AbortSignal,
 ): Promise<void> {
   const [program = '', ...args] = settings.command;
+  // No more of ours: secrets may stand in it.
+  const { PATH, HOME, LANG, TZ } = process.env;
   return new Promise((resolve, reject) => {
     // A group of its own, so that a time limit ends what the command has started, too.
     const child = spawn(program, args, {
       stdio: ['pipe', 'ignore', 'pipe'],
-      env: environment(),
+      env: { PATH, HOME, LANG, TZ },
       detached: true,
     });
     let complaint = '';
