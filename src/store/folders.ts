@@ -1,4 +1,4 @@
-/** Making folders, and files that others share. */
+/** Making folders, and files of a certain mode. */
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
@@ -19,14 +19,14 @@ export function makeFolder(path: string, mode: number): void {
 }
 
 /**
- * Makes what other users share with exactly this mode, whatever the umask. A chmod afterwards would
- * come too late for a stop in between, and would take away that new files belong to the group of
- * their folder, which the service manager forbids to give back.
+ * Makes a file or folder with exactly this mode, whatever the umask. A chmod afterwards would come
+ * too late for a stop in between, and would take away that new files belong to the group of their
+ * folder, which the service manager forbids to give back.
  */
-export function withMode(mode: number, make: (mode: number) => void): void {
+export function withMode<T>(mode: number, make: (mode: number) => T): T {
   const umask = process.umask(0o777 & ~mode);
   try {
-    make(mode);
+    return make(mode);
   } finally {
     process.umask(umask);
   }

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import type { Clock } from '../lib/clock.ts';
 import { ConfigError, StoreError, toError } from '../lib/errors.ts';
-import { makeFolder } from './folders.ts';
+import { makeFolder, withMode } from './folders.ts';
 import { toldFull } from './space.ts';
 import type { Store } from './store.ts';
 
@@ -32,6 +32,9 @@ const LEASE_NAME = 'daemon';
 const RELEASED = 0;
 
 const LOOK_MS = 100;
+
+/** Whoever may read the file can hold it, and then no daemon starts. */
+const LOCK_MODE = 0o600;
 
 const FOLDER_HINT = 'dataDir must name a folder that this user may write to, its files too';
 
@@ -55,7 +58,7 @@ export function lockFolder(path: string): FolderLock {
   let database: Database.Database | undefined;
   try {
     // Somebody who only looks whether it is held is gone in a moment.
-    const held = new Database(path, { timeout: LOOK_MS });
+    const held = withMode(LOCK_MODE, () => new Database(path, { timeout: LOOK_MS }));
     database = held;
     // SQLite opens a file of somebody else for reading only, and then locks nothing, in silence.
     accessSync(path, constants.W_OK);

@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { sql } from 'kysely';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { openReader, openWriter, verifyPragmas } from '../../src/store/connection.ts';
 import { acquireLease, isFolderLocked, lockFolder } from '../../src/store/lock.ts';
@@ -231,6 +231,17 @@ describe('the instance lock', () => {
     lock.release();
     expect(isFolderLocked(path)).toBe(false);
     lockFolder(path).release();
+  });
+
+  it('is for its owner alone: whoever may read it could keep every daemon out', () => {
+    const umask = process.umask(0o022);
+    onTestFinished(() => void process.umask(umask));
+    const path = join(temporaryFolder(), 'daemon.lock');
+    const lock = lockFolder(path);
+    expect([path, `${path}-journal`].map((name) => statSync(name).mode & 0o777)).toEqual([
+      0o600, 0o600,
+    ]);
+    lock.release();
   });
 
   it('is dropped by the kernel when the process is killed', () => {
