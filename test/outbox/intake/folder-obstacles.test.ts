@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -74,6 +75,25 @@ describe('the drop folder', () => {
     expect(written).toMatch(/b\.json.*a file is left alone: it is a folder/);
     const taken = await store.db.selectFrom('outbox').select('reference').execute();
     expect(taken).toEqual([{ reference: 'SO-2' }]);
+  });
+
+  it('takes no pipe that took the place of a file after the look into the folder', async () => {
+    let swap = (): void => undefined;
+    const { folder, start, drop, receipt } = await openFolder(undefined, () => swap());
+    const path = join(folder, 'b.json');
+    swap = () => {
+      swap = () => undefined;
+      rmSync(path);
+      execFileSync('sh', ['-c', 'mkfifo "$0"', path]);
+    };
+    drop('a.json', envelope('SO-1'));
+    drop('b.json', envelope('SO-2'));
+    start();
+    await receipt('done/a.json');
+    drop('c.json', envelope('SO-3'));
+    await receipt('done/c.json');
+    expect(existsSync(path)).toBe(true);
+    expect(readdirSync(join(folder, 'refused'))).toEqual([]);
   });
 
   it('leaves files alone whose name is not UTF-8, and takes all others', async () => {

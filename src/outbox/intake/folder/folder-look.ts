@@ -110,11 +110,13 @@ export async function readyFiles(
   return ready;
 }
 
-/** Its bytes, or none when they are more than there may be. */
+/** Its bytes, or none when they are more than there may be; undefined: it is a file no more. */
 async function readBytes(path: string, bytesMax: number) {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
     const info = await file.stat();
+    // A pipe has no size, and no end.
+    if (!info.isFile()) return undefined;
     const bytes = info.size > bytesMax ? undefined : await file.readFile();
     return { mark: markOf(info), size: info.size, bytes };
   } finally {
@@ -122,7 +124,7 @@ async function readBytes(path: string, bytesMax: number) {
   }
 }
 
-/** What is in a file; undefined when it has gone. */
+/** What is in a file; undefined when it has gone, or is none any more. */
 export async function readContent(
   { folder, fileBytesMax }: FolderLook,
   name: string,
