@@ -102,7 +102,9 @@ function askMsMax({ timeouts, limits }: Config['service']): number {
 async function asked({ service }: Config, { ask, clock }: Network, call: RawCall) {
   const { api, path } = call;
   const again = api === 'v2' ? `"selvedge api GET ${path} --v2"` : `"selvedge api GET ${path}"`;
-  const hint = `is the service, or the proxy, up? ${again} waits longer`;
+  const hint =
+    'is the service, or the proxy, up? Or does it ask to wait (Retry-After)? ' +
+    `${again} waits longer, and shows what it says`;
   const what = `log-in and GET ${path}`;
   return within({ clock, limitMs: askMsMax(service), what, hint }, (signal) => ask(call, signal));
 }
