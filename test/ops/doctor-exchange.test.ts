@@ -63,7 +63,13 @@ it('says what is wrong with the folder that the ERP drops files into', async () 
   mkdirSync(folder);
   chmodSync(folder, 0o2750);
   expect(found()).toEqual([`warning the group of ${folder} may not write in it`]);
-  for (const mode of [0o700, 0o2770]) {
+  mkdirSync(config.dataDir);
+  for (const mode of [0o755, 0o2775]) {
+    chmodSync(folder, mode);
+    expect(found()).toEqual([`warning other users may open ${folder}`]);
+  }
+  // Its group is that of the data folder: nobody else is meant.
+  for (const mode of [0o700, 0o750, 0o2770]) {
     chmodSync(folder, mode);
     expect(found()).toEqual([`ok ${folder}, may be written`]);
   }

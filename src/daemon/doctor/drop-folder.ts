@@ -1,10 +1,11 @@
 /** The folder that the ERP drops files into: may both write in it, and can its files be taken? */
-import { accessSync, constants, readdirSync, statSync } from 'node:fs';
+import { accessSync, constants, readdirSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../config/schema.ts';
 import { bad, type Finding, fine, odd } from './finding.ts';
 
 const { R_OK, W_OK, X_OK } = constants;
+const OTHERS = 0o007;
 const GROUP_ENTERS = 0o010;
 const GROUP_WRITES = 0o020;
 const NAMES_SHOWN = 3;
@@ -31,7 +32,21 @@ function stayingIn(folder: string): string[] {
     .map(({ name }) => name);
 }
 
-export function checkDropFolder({ intake }: Pick<Config, 'intake'>): Finding[] {
+function checkModes(dataDir: string, folder: string, { mode, gid }: Stats): Finding | undefined {
+  if ((mode & OTHERS) !== 0) {
+    const advice = `chmod o= ${folder}; its group alone drops files (docs/erp-integration.md)`;
+    return odd('drop folder', `other users may open ${folder}`, advice);
+  }
+  // Closed to its group, or of the data folder's, it is of one user for both.
+  const isShared =
+    (mode & GROUP_ENTERS) !== 0 && gid !== statSync(dataDir, { throwIfNoEntry: false })?.gid;
+  if (!isShared || (mode & GROUP_WRITES) !== 0) return undefined;
+  return odd('drop folder', `the group of ${folder} may not write in it`, `chmod g+w ${folder}`);
+}
+
+type Place = Pick<Config, 'dataDir' | 'intake'>;
+
+export function checkDropFolder({ dataDir, intake }: Place): Finding[] {
   const folder = intake.folder.path;
   if (folder === null) return [];
   const stat = statSync(folder, { throwIfNoEntry: false });
@@ -43,11 +58,8 @@ export function checkDropFolder({ intake }: Pick<Config, 'intake'>): Finding[] {
     const text = `this user may not write in ${folder}: no file is taken`;
     return [bad('drop folder', text, 'look at owner, group and mode (docs/install.md)')];
   }
-  // Closed to its group, it is of one user for both.
-  if ((stat.mode & GROUP_ENTERS) !== 0 && (stat.mode & GROUP_WRITES) === 0) {
-    const text = `the group of ${folder} may not write in it`;
-    return [odd('drop folder', text, `chmod g+w ${folder}`)];
-  }
+  const modes = checkModes(dataDir, folder, stat);
+  if (modes) return [modes];
   const staying = stayingIn(folder);
   if (staying.length === 0) return [fine('drop folder', `${folder}, may be written`)];
   const names = staying.slice(0, NAMES_SHOWN).join(', ');
