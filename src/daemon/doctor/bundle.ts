@@ -1,13 +1,13 @@
 /**
  * Everything that a report needs and nothing that a stranger should have: versions, the masked
  * configuration, the state of every part, and what went wrong lately. No orders, customers, prices
- * or addresses, no bodies of documents and events, no secrets.
+ * or addresses, no bodies of documents and events, nothing that people wrote, no secrets.
  */
 
 import type { SettingRow } from '../../config/describe.ts';
 import type { LoadedConfig } from '../../config/load.ts';
 import { toError } from '../../lib/errors.ts';
-import { readInstallation } from '../../ops/installation.ts';
+import { type Installation, readInstallation } from '../../ops/installation.ts';
 import { version } from '../../ops/version.ts';
 import { openReadOnlyStore, type SqliteStore, storeOptions } from '../../store/store.ts';
 import { examine } from './doctor.ts';
@@ -34,14 +34,16 @@ async function troubles({ db }: SqliteStore) {
       .execute(),
     pushes: await db
       .selectFrom('outbox')
-      .select(['outbox_id', 'kind', 'state', 'attempts', 'created_at', 'ended_at', 'last_error'])
+      // The words of an error may repeat the order: the codes of the attempts must do.
+      .select(['outbox_id', 'kind', 'state', 'attempts', 'created_at', 'ended_at'])
       .where('state', 'not in', ['confirmed', 'canceled'])
       .orderBy('outbox_id', 'desc')
       .limit(ROWS_MAX)
       .execute(),
     attempts: await db
       .selectFrom('outbox_attempt')
-      .select(['outbox_id', 'attempt', 'started_at', 'ended_at', 'class', 'http_status'])
+      .select(['outbox_id', 'attempt', 'started_at', 'ended_at'])
+      .select(['class', 'http_status', 'error_code'])
       .orderBy('started_at', 'desc')
       .limit(ROWS_MAX)
       .execute(),
@@ -60,17 +62,37 @@ async function troubles({ db }: SqliteStore) {
   };
 }
 
+/** Checks that repeat why a person stopped something; the states tell that it is stopped. */
+const TOLD_BY_STATES: ReadonlySet<string> = new Set(['stops', 'sending']);
+
 async function findingsOf(loaded: LoadedConfig, now: number): Promise<Finding[]> {
   const findings: Finding[] = [];
-  for await (const finding of examine({ loaded, now, network: undefined })) findings.push(finding);
+  for await (const finding of examine({ loaded, now, network: undefined })) {
+    if (!TOLD_BY_STATES.has(finding.check)) findings.push(finding);
+  }
   return findings;
+}
+
+function withoutReasons({
+  outboxStops,
+  decisionsStop,
+  sendingPaused,
+  ...states
+}: Installation): object {
+  return {
+    ...states,
+    outboxStops: outboxStops.map(({ at, kind }) => ({ at, kind })),
+    decisionsStop: decisionsStop && { at: decisionsStop.at },
+    sendingPaused: sendingPaused !== null,
+  };
 }
 
 /** A database that cannot be read is what many a report is about. */
 async function statesOf({ config }: LoadedConfig, now: number): Promise<object> {
   try {
     await using store = await openReadOnlyStore(storeOptions(config));
-    return { status: await readInstallation(store.db, config, now), ...(await troubles(store)) };
+    const status = withoutReasons(await readInstallation(store.db, config, now));
+    return { status, ...(await troubles(store)) };
   } catch (thrown) {
     return { unreadable: toError(thrown).message };
   }
