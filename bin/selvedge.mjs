@@ -65,6 +65,9 @@ async function runHere() {
   await main(process.argv.slice(2));
 }
 
+// Node would open a debugger at this signal, to which everybody on the machine may connect.
+process.on('SIGUSR1', () => undefined);
+
 const major = Number.parseInt(process.versions.node, 10);
 if (major >= NODE_MAJOR_MIN) {
   await runHere();

@@ -49,11 +49,18 @@ function startDaemon() {
 describe('a running daemon', () => {
   it('reloads at SIGHUP, stops in order, and says of each warning what to do', async () => {
     const { file, child, code, seen, log } = startDaemon();
+    let remarks = '';
+    child.stderr.on('data', (chunk) => {
+      remarks += chunk;
+    });
     await seen('listening for events');
+    // Node's own answer is a debugger, to which everybody on the machine may connect.
+    child.kill('SIGUSR1');
     child.kill('SIGHUP');
     await seen('reloading, as SIGHUP asks');
     child.kill('SIGINT');
     expect(await code).toBe(0);
+    expect(remarks).toBe('');
     expect(log()).toContain('"stopped"');
     expect(log()).toContain(`${file}:2:`);
     expect(log()).toContain('service.v1.apiKey');
