@@ -40,6 +40,28 @@ describe('the documents', () => {
     expect(names.filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
   });
 
+  it('are right in that dependencies are exact, locked by hash, and bring no scripts', () => {
+    const manifest: Record<string, Record<string, string>> = JSON.parse(read('package.json'));
+    const wanted = ['dependencies', 'devDependencies', 'optionalDependencies'].flatMap((kind) =>
+      Object.entries(manifest[kind] ?? {}),
+    );
+    expect(wanted.filter(([, version]) => !/^\d+\.\d+\.\d+$/.test(version))).toEqual([]);
+    const { packages }: { packages: Record<string, Record<string, unknown>> } = JSON.parse(
+      read('package-lock.json'),
+    );
+    const locked = Object.entries(packages).filter(([place]) => place !== '');
+    expect(locked.length).toBeGreaterThan(wanted.length);
+    // What is not of the registry has an address; what it runs when it is installed is marked.
+    const odd = locked.filter(
+      ([, one]) =>
+        !String(one.integrity).startsWith('sha512-') ||
+        one.resolved !== undefined ||
+        one.hasInstallScript !== undefined,
+    );
+    expect(odd.map(([place]) => place)).toEqual([]);
+    expect(read('.npmrc')).toMatch(/^ignore-scripts=true$/m);
+  });
+
   it('name settings that exist', () => {
     const shipped = read('config/selvedge.yaml');
     const named = documents.flatMap((path) =>
