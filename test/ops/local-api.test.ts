@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { request } from 'undici';
 import { expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { createLocalApi } from '../../src/console/api.ts';
@@ -11,7 +12,7 @@ import { temporaryFolder } from '../support/store.ts';
 const local = z.object({ url: z.string(), token: z.string() });
 
 /** A local API with one path, which gives the body back or fails; and what it logged. */
-async function startApi() {
+async function startApi(host = '127.0.0.1') {
   const dataDir = temporaryFolder();
   const lines: string[] = [];
   const write = (line: string) => lines.push(line);
@@ -31,7 +32,7 @@ async function startApi() {
         },
       ],
     },
-    { host: '127.0.0.1', port: 0, dataDir },
+    { host, port: 0, dataDir },
   );
   const stop = new AbortController();
   const done = api.run(stop.signal);
@@ -46,7 +47,10 @@ async function startApi() {
     const answer = await fetch(`${url}/api/echo`, { method: 'POST', headers, body });
     return { status: answer.status, body: await answer.json() };
   };
-  return { lines, post };
+  /** Of a path that is not there, asked for by this name. */
+  const statusAt = async (name: string): Promise<number> =>
+    (await request(`${url}/nothing`, { headers: { host: name } })).statusCode;
+  return { lines, post, statusAt };
 }
 
 it.each([
@@ -60,6 +64,15 @@ it.each([
   const message = expect.not.stringContaining('reason');
   expect(await post(body, type)).toEqual({ status, body: { code: 'local.bad_request', message } });
   expect(lines).toEqual([]);
+});
+
+it('answers at each address that only this machine can reach, and to no other name', async () => {
+  const { post, statusAt } = await startApi('127.0.0.2');
+  expect(await post('{"a":1}')).toMatchObject({ status: 200 });
+  const names = ['127.1.2.3', 'LocalHost:8791', '[::1]:8791', '[::ffff:7f00:1]:8791'];
+  for (const name of names) expect([name, await statusAt(name)]).toEqual([name, 404]);
+  const others = ['128.0.0.1', '127.0.0.1.nip.example', 'localhost.example', '[::ffff:a00:1]', 'x'];
+  for (const name of others) expect([name, await statusAt(name)]).toEqual([name, 421]);
 });
 
 it('tells nobody but the log of a mistake of its own', async () => {

@@ -6,13 +6,13 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 
 export interface BrowserGuardOptions {
-  /** Host names, without port, that lead here besides the loopback ones. */
-  readonly hosts?: readonly string[];
   /** Whether a cookie opens anything here; without one every route asks for its token by itself. */
   readonly hasCookies?: boolean;
 }
 
-const LOOPBACK_HOSTS = ['127.0.0.1', 'localhost', '[::1]'];
+/** Its one name, and the addresses that only this machine can reach, as a `Host` names them. */
+const THIS_MACHINE =
+  /^(?:localhost|127(?:\.\d{1,3}){3}|\[(?:::1|::ffff:7f[\da-f]{2}:[\da-f]{1,4})\])(?::\d*)?$/i;
 
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
 
@@ -34,8 +34,9 @@ const HEADERS = {
   'cache-control': 'no-store',
 };
 
-function hostName(host: string): string {
-  return host.replace(/:\d*$/, '').toLowerCase();
+/** Whether a `Host` is one that no foreign page can have: any other name may lead here today. */
+export function isThisMachine(host = ''): boolean {
+  return THIS_MACHINE.test(host);
 }
 
 /**
@@ -52,11 +53,10 @@ function comesFromOwnPage({ headers }: FastifyRequest, hasCookies: boolean): boo
 
 /** Installs the guard for every route of `app`, also for those that are registered later. */
 export function guardBrowser(app: FastifyInstance, options: BrowserGuardOptions = {}): void {
-  const { hosts: others = [], hasCookies = true } = options;
-  const hosts = new Set([...LOOPBACK_HOSTS, ...others]);
+  const { hasCookies = true } = options;
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(HEADERS);
-    if (!hosts.has(hostName(request.headers.host ?? ''))) {
+    if (!isThisMachine(request.headers.host)) {
       return reply.code(421).type('text/plain').send('This host name does not lead here.\n');
     }
     if (!SAFE_METHODS.has(request.method) && !comesFromOwnPage(request, hasCookies)) {

@@ -6,6 +6,7 @@
  * rebinding) or comes from a page (cross-site request forgery) is refused.
  */
 import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify';
+import { isThisMachine } from '../../lib/http-server/browser-guard.ts';
 import { createHttpServer } from '../../lib/http-server.ts';
 import type { Logger } from '../../lib/log.ts';
 import { type EdgeRouteDeps, edgeRoutes } from './edge-routes.ts';
@@ -13,11 +14,9 @@ import { ControlError, type ControlRoute } from './route.ts';
 import { type StateRouteDeps, stateRoutes } from './state-routes.ts';
 import { worldRoutes } from './world-routes.ts';
 
-const LOOPBACK_NAMES = new Set(['127.0.0.1', 'localhost', '[::1]']);
-
 function refuseBrowsers({ headers }: FastifyRequest): void {
-  const name = (headers.host ?? '').replace(/:\d*$/, '').toLowerCase();
-  if (!LOOPBACK_NAMES.has(name)) throw new ControlError(421, 'This host name does not lead here');
+  if (!isThisMachine(headers.host))
+    throw new ControlError(421, 'This host name does not lead here');
   const site = headers['sec-fetch-site'];
   if (headers.origin !== undefined || (site !== undefined && site !== 'none')) {
     throw new ControlError(403, 'Pages may not control this service');
