@@ -52,6 +52,11 @@ function brokenOff(cause: unknown): never {
   throw new RetryLaterError('local.broken_off', words, { hint, cause });
 }
 
+/** A daemon that was killed takes its address away no more: who has it now knows not its token. */
+function isOther(status: number, body: unknown): boolean {
+  return status === 401 || (status !== 200 && !refusal.safeParse(body).success);
+}
+
 /**
  * Asks the daemon of this data folder. Throws RetryLaterError when none answers, RefusedError with
  * the daemon's own words when it will not.
@@ -66,6 +71,11 @@ async function askDaemon<T>(dataDir: string, call: DaemonCall<T>): Promise<T> {
     signal: call.signal,
   }).catch(brokenOff);
   const body = tryParseJson(answer.text);
+  if (isOther(answer.statusCode, body)) {
+    const words = `at ${url} answers another program, and not the daemon`;
+    const hint = 'does the daemon run? It tells its address anew at each start';
+    throw new RetryLaterError('local.unreachable', words, { hint });
+  }
   if (answer.statusCode === 200) return call.answer.parse(body);
   const { code, message, hint } = refusal.parse(body);
   // It cannot be so, whatever the state of things: the command line is wrong.
