@@ -356,6 +356,9 @@ describe('secrets', () => {
     await house.start();
     // Things go wrong with a secret in them.
     await house.run('api', 'GET', '/orders/1');
+    const [credentials] = Object.values(house.reference.credentials);
+    const login = { clientID: credentials?.clientId, clientSecret: credentials?.clientSecret };
+    await house.run('api', 'POST', '/auth/login', '--data', JSON.stringify(login));
     const local = JSON.parse(readFileSync(join(house.folder, 'data', 'local.json'), 'utf8'));
     const listening = house.lines.find((line) => line.includes('listening for events')) ?? '';
     const url = `${JSON.parse(listening).url}/${PATH_TOKEN}`;
@@ -375,7 +378,6 @@ describe('secrets', () => {
     writer.close();
     expect((await house.run('support-bundle', bundle)).code).toBe(0);
     expect(statSync(bundle).mode & 0o777).toBe(0o600);
-    const [credentials] = Object.values(house.reference.credentials);
     const canaries = [
       ...[PATH_TOKEN, WEBHOOK_SECRET, WEBHOOK_SECRET.slice(6), credentials?.clientSecret ?? ''],
       local.token,

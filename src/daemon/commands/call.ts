@@ -4,6 +4,7 @@ import type { RouteGroup } from '../../console/api.ts';
 import { serviceRoutes } from '../../console/service-routes.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
+import { tryParseJson } from '../../lib/json.ts';
 import { type Asker, writeAudit } from '../../store/audit.ts';
 import type { Store } from '../../store/store.ts';
 import type { Service } from '../service.ts';
@@ -36,7 +37,9 @@ export function createServiceCaller({ store, service, clock }: CallerDeps): Serv
     const { api, method, path } = call;
     if (method !== 'GET') {
       const act = { action: 'service.call', subject: `${api} ${method} ${path}` };
-      const detail = { body: call.json ?? null };
+      // Somebody may try a log-in by hand; what is not JSON any more without its secret is a text.
+      const body = service.transport.scrub(JSON.stringify(call.json ?? null));
+      const detail = { body: tryParseJson(body) ?? body };
       await writeAudit(store.db, { ...asker, ...act, detail }, clock.now());
     }
     const startedAt = clock.monotonic();
