@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -35,6 +35,18 @@ describe('the state file', () => {
     expect(receiver.requests).toHaveLength(2);
     expect(receiver.requests[1]?.body).toEqual(receiver.requests[0]?.body);
     expect(second.attempts().data.map(({ status }) => status)).toEqual(['success', 'failed']);
+  });
+
+  it('is for its owner alone, because it holds the signing secrets', () => {
+    const umask = process.umask(0o022);
+    onTestFinished(() => void process.umask(umask));
+    const path = statePath();
+    const store = new RelayStore(path);
+    expect(['', '-wal'].map((ending) => statSync(path + ending).mode & 0o777)).toEqual([
+      0o600, 0o600,
+    ]);
+    store.close();
+    new RelayStore(path).close();
   });
 
   it('sends again what was in flight when the relay stopped', async () => {

@@ -3,6 +3,7 @@
  * SQLite so that the queue survives a restart (in memory without a path). All of the relay's SQL
  * is in this folder. Every method is one statement or one transaction.
  */
+import { existsSync, writeFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { z } from 'zod';
 import { StoreError } from '../../../lib/errors.ts';
@@ -38,8 +39,10 @@ function rowOf(endpoint: Endpoint): EndpointRow {
   return { ...endpoint, eventTypes: JSON.stringify(endpoint.eventTypes) };
 }
 
-function openDatabase(path: string): Database.Database {
-  const db = new Database(path, { timeout: BUSY_MS_MAX });
+function openDatabase(path: string | undefined): Database.Database {
+  // Signing secrets stand in it. SQLite gives its mode to the log and the index.
+  if (path !== undefined && !existsSync(path)) writeFileSync(path, '', { mode: 0o600, flag: 'wx' });
+  const db = new Database(path ?? ':memory:', { timeout: BUSY_MS_MAX });
   db.pragma('journal_mode = WAL');
   db.pragma('synchronous = NORMAL');
   const owner = db.pragma('application_id', { simple: true });
@@ -72,7 +75,7 @@ export class RelayStore {
   readonly history: RelayHistory;
 
   constructor(path: string | undefined) {
-    this.#db = openDatabase(path ?? ':memory:');
+    this.#db = openDatabase(path);
     this.#endpoints = endpointStatements(this.#db);
     this.#messages = messageStatements(this.#db);
     this.#queue = queueStatements(this.#db);
