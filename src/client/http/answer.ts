@@ -135,6 +135,12 @@ function lineOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(cutDeep(value));
 }
 
+/** JSON in the one spelling in which secrets are known: others write \u002b for +, or \/ for /. */
+function pageText({ body }: BadAnswer): string {
+  const json = tryParseJson(textOf(body));
+  return json === undefined ? textOf(body) : lineOf(json);
+}
+
 /**
  * What the service itself says (V1 envelope or V2 error list); undefined: a proxy's page. An
  * envelope repeats its status: where that is another one, somebody on the way has changed it.
@@ -188,7 +194,7 @@ export function errorOfAnswer(asked: Asked, answer: BadAnswer, nowMs: number): S
   const said = serviceAnswer(answer);
   const words = said
     ? told(asked, said.message, MESSAGE_CHARS_MAX)
-    : told(asked, textOf(answer.body), EXCERPT_CHARS_MAX).replaceAll(/\s+/g, ' ');
+    : told(asked, pageText(answer), EXCERPT_CHARS_MAX).replaceAll(/\s+/g, ' ');
   const text = `${nameOf(asked)}: HTTP ${answer.status}: ${words}`;
   const { status } = answer;
   // A page that is not the service's own says nothing about an effect behind the proxy.
