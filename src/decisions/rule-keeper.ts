@@ -82,7 +82,7 @@ async function putInForce(
 }
 
 /** What may be behind another text, where rules are read from files. */
-const CHANGED = 'the rule was changed or removed, or a list or table that it reads was';
+const CHANGED = 'the rule was changed or removed, or a list, table or setting that it reads was';
 
 /** The same for what was just read without mistakes from the directory. */
 async function putFilesInForce(

@@ -188,10 +188,26 @@ function dataRead(reads: readonly string[], settings: Settings): Record<string, 
   return data;
 }
 
+/**
+ * What the settings make of the facts that a rule reads: with other opening hours, another zone or
+ * another kind of a field the same text says something else.
+ */
+export function settingsRead(reads: readonly string[], settings: Settings): object {
+  const { timezone, calendar, customer_fields: fields } = settings;
+  const made: Record<string, unknown> = {
+    'clock.weekday': timezone,
+    'clock.business_hours': { timezone, calendar },
+  };
+  for (const [name, kind] of Object.entries(fields)) made[`customer.extra.${name}`] = kind;
+  return Object.fromEntries(Object.entries(made).filter(([path]) => reads.includes(path)));
+}
+
 function ruleHash(raw: RawRule, reads: readonly string[], settings: Settings): string {
   const { action, when, unless, hold, reject, applies_to: appliesTo } = raw;
   const { effective_from: from, effective_until: until } = raw;
-  const data = dataRead(reads, settings);
+  // A person arms what a rule says; a hold goes on when the opening hours change.
+  const made = action === 'reject' ? settingsRead(reads, settings) : {};
+  const data = { ...dataRead(reads, settings), ...made };
   const effect = { action, when, unless, hold, reject, appliesTo, from, until, data };
   return sha256(canonicalJson(effect));
 }

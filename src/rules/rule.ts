@@ -49,7 +49,10 @@ export interface Rule {
   readonly owner?: string | undefined;
   readonly file: string;
   readonly line: number;
-  /** SHA-256 of what has effect: conditions, timing, times, and the lists and tables read. */
+  /**
+   * SHA-256 of what has effect: conditions, timing, times, the lists and tables read and, of a
+   * reject rule, the settings behind the facts that it reads.
+   */
   readonly hash: string;
   readonly appliesTo: readonly ('pending' | 'accepted')[];
   /** Epoch ms; outside of these the rule is as if it were off. */

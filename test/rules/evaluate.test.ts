@@ -375,6 +375,26 @@ describe('hashes', () => {
     expect(hashes(base, settings.replace('[x]', '[y]'))[1]).not.toBe(set);
   });
 
+  it('of a reject rule change with what the settings make of the facts that it reads', () => {
+    const fields = (type: string) => `customer_fields: { risk: ${type}, vip: true/false }`;
+    const days = ['timezone: UTC', 'timezone: Europe/Copenhagen'] as const;
+    const hours = ['', 'calendar: { to: "18:00" }', 'calendar: { holidays: [2026-12-24] }'];
+    const readings = {
+      'clock.weekday == "friday"': [days, hours],
+      'clock.business_hours': [[...days, ...hours.slice(1)], ['timezone: UTC']],
+      'has(customer.extra.risk) && customer.extra.risk > 3': [
+        ['whole number', 'decimal'].map(fields),
+        [fields('decimal'), fields('decimal').replace('true/false', 'text')],
+      ],
+    };
+    for (const [reading, [count, ignored]] of Object.entries(readings)) {
+      const rule = (line: string): string | undefined =>
+        hashes(ruleText([reading], '', 'reject'), `version: 1\n${line}\n`)[0];
+      expect(new Set(count?.map(rule)).size).toBe(count?.length);
+      expect(new Set(ignored?.map(rule)).size).toBe(1);
+    }
+  });
+
   it('let the mode change the set but not the rule', () => {
     const [rule, set] = hashes(base);
     const [offRule, offSet] = hashes(base.replace('mode: live', 'mode: off'));

@@ -6,8 +6,9 @@
 import { SelvedgeError } from '../../lib/errors.ts';
 import { canonicalJson } from '../../lib/json.ts';
 import type { Outcome } from '../../rules/combine.ts';
+import { settingsRead } from '../../rules/compile.ts';
 import { type Evaluation, evaluate, type RuleResult } from '../../rules/evaluate.ts';
-import type { RuleSet } from '../../rules/rule.ts';
+import type { Rule, RuleSet } from '../../rules/rule.ts';
 import type { Db } from '../../store/store.ts';
 import { type ChainReport, readFacts, verifyChain } from '../journal.ts';
 import { storedRuleSet } from './rule-sets.ts';
@@ -85,13 +86,18 @@ function differencesOf(before: Evaluation, after: Evaluation): readonly string[]
   ];
 }
 
-/** The times of a rule were not always part of its hash: rules with times have it as of now. */
-function withHashesOfNow(recorded: Evaluation, { rules }: RuleSet): Evaluation {
-  const timed = new Map<string, string>();
-  for (const { id, hash, effectiveFrom, effectiveUntil } of rules) {
-    if (effectiveFrom !== undefined || effectiveUntil !== undefined) timed.set(id, hash);
-  }
-  const hashOf = ({ id, hash }: RuleResult): string => timed.get(id) ?? hash;
+/** What was not always part of the hash of a rule: its times, the settings behind its facts. */
+function hasLaterParts(rule: Rule, { settings }: RuleSet): boolean {
+  const { effectiveFrom, effectiveUntil, action, reads } = rule;
+  if (effectiveFrom !== undefined || effectiveUntil !== undefined) return true;
+  return action === 'reject' && Object.keys(settingsRead(reads, settings)).length > 0;
+}
+
+/** Rules whose hash had fewer parts then have it as of now. */
+function withHashesOfNow(recorded: Evaluation, ruleSet: RuleSet): Evaluation {
+  const later = ruleSet.rules.filter((rule) => hasLaterParts(rule, ruleSet));
+  const hashes = new Map(later.map(({ id, hash }) => [id, hash]));
+  const hashOf = ({ id, hash }: RuleResult): string => hashes.get(id) ?? hash;
   return { ...recorded, rules: recorded.rules.map((rule) => ({ ...rule, hash: hashOf(rule) })) };
 }
 

@@ -5,7 +5,7 @@ import { createRetention } from '../../../src/store/care/retention.ts';
 import { type Court, createCourt, DAY, HOUR, settingsWith, UNLUCKY } from './support.ts';
 
 const OTHER = UNLUCKY.replace('[13, 14]', '[13]');
-const CHANGED = 'the rule was changed or removed, or a list or table that it reads was';
+const CHANGED = 'the rule was changed or removed, or a list, table or setting that it reads was';
 
 /** Arms the reject rule in the text that the keeper has. */
 async function arm({ store, clock }: Court, { current }: RuleKeeper) {

@@ -100,6 +100,26 @@ describe('a replay', () => {
     expect([replayed.live.kind, differences]).toEqual(['accept', []]);
   });
 
+  it('does not mind that an earlier version had no opening hours in it', async () => {
+    const { db } = house.store;
+    const rules = loadedRulesWith(`message: closed
+  - id: reject-by-night
+    title: By night
+    action: reject
+    when: [ '!clock.business_hours' ]`);
+    await house.decide(rules);
+    const { hash, rules: loaded } = rules.rules().ruleSet;
+    const ruleHash = loaded.find(({ action }) => action === 'reject')?.hash ?? '';
+    const row = await db
+      .selectFrom('decision')
+      .select('evaluation')
+      .orderBy('decision_id', 'desc')
+      .executeTakeFirstOrThrow();
+    const evaluation = JSON.parse(row.evaluation.replaceAll(ruleHash, 'f'.repeat(64)));
+    const id = await append(() => ({ ruleSetHash: hash, evaluation }));
+    expect((await replayDecision(db, id)).differences).toEqual([]);
+  });
+
   it('does not mind that a rule was given other words', async () => {
     const [one, two] = [loadedRulesWith('message: one'), loadedRulesWith('message: two')];
     await house.decide(one);

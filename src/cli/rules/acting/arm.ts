@@ -37,7 +37,7 @@ export function rulesArm(context: CliContext): Command {
     .description(
       'Asks for tests that prove every clause, a kept backtest of this text (rules backtest\n' +
         '--save), and matches that somebody has looked at (rules matches --seen). Changing the\n' +
-        'rule, or a list or table it reads, disarms it. Asks the running daemon.',
+        'rule, or a list, table or setting it reads, disarms it. Asks the running daemon.',
     )
     .argument('<rule>', 'the id of a reject rule')
     .addOption(
