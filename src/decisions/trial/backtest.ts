@@ -1,7 +1,8 @@
 /**
  * What a rule set would have made of the past. Replays the facts that were stored with every
  * decision, exactly as the daemon saw them, and compares with what the rules of that time said, or
- * with another set. Reads the journal, decides nothing.
+ * with another set. Only whether somebody was at work is counted anew: the calendar is a part of
+ * the rules on trial, not of the past. Reads the journal, decides nothing.
  *
  * A delivery ends at the first facts on which it is accepted or rejected; else its last ones count.
  * Reject rules are taken as armed: the question is what they would do. What people had touched is
@@ -21,6 +22,7 @@ import type { Facts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db } from '../../store/store.ts';
 import type { DecisionOutcome } from '../../store/tables.ts';
+import { clockFacts, createWall } from '../calendar.ts';
 import { type Ending, endingsOf } from './endings.ts';
 import { createRuleUse, type NearestMiss, type RuleUse } from './rule-use.ts';
 import { type PastDecision, type Period, type Story, stories } from './stories.ts';
@@ -96,11 +98,18 @@ interface Side {
   readonly ruleSet: RuleSet;
   readonly options: EvaluateOptions;
   readonly shadowAsLive: boolean;
+  /** The stored facts, with the time by the calendar of this set. */
+  factsOf(decision: PastDecision): Facts;
 }
 
 function sideOf(ruleSet: RuleSet, { shadowAsLive = false }: BacktestOptions): Side {
+  const { settings } = ruleSet;
   const armed = new Set(ruleSet.rules.map(({ id }) => id));
-  return { ruleSet, options: { armed, operands: false }, shadowAsLive };
+  const wall = createWall(settings.timezone);
+  return {
+    ...{ ruleSet, options: { armed, operands: false }, shadowAsLive },
+    factsOf: ({ facts }) => ({ ...facts, clock: clockFacts(facts.clock.now, settings, wall) }),
+  };
 }
 
 function outcomeOf(side: Side, evaluation: Evaluation): Outcome {
@@ -109,14 +118,16 @@ function outcomeOf(side: Side, evaluation: Evaluation): Outcome {
 
 /** Facts as conditions see them: two sides that judge the same decision make them once. */
 function createSight(sides: readonly Side[]) {
-  const [first, ...others] = sides;
-  const extra = canonicalJson(first?.ruleSet.extra ?? {});
-  const isShared = others.every(({ ruleSet }) => canonicalJson(ruleSet.extra) === extra);
-  const contexts = new WeakMap<Facts, CelContext>();
-  return ({ ruleSet }: Side, facts: Facts): CelContext | undefined => {
-    if (!isShared || others.length === 0) return undefined;
-    const known = contexts.get(facts) ?? factsInContext(ruleSet, facts);
-    contexts.set(facts, known);
+  const seenBy = ({ ruleSet: { extra, settings } }: Side): string => {
+    const { timezone, calendar } = settings;
+    return canonicalJson({ extra, timezone, calendar });
+  };
+  const isShared = sides.length > 1 && new Set(sides.map(seenBy)).size === 1;
+  const contexts = new WeakMap<PastDecision, CelContext>();
+  return ({ ruleSet }: Side, decision: PastDecision, facts: Facts): CelContext | undefined => {
+    if (!isShared) return undefined;
+    const known = contexts.get(decision) ?? factsInContext(ruleSet, facts);
+    contexts.set(decision, known);
     return known;
   };
 }
@@ -125,8 +136,9 @@ type Sight = ReturnType<typeof createSight>;
 
 function judgeWith(side: Side, sight: Sight, seen?: (evaluation: Evaluation) => void) {
   return (decision: PastDecision): DecisionOutcome => {
-    const { facts, lapsed } = decision;
-    const options = { ...side.options, lapsed, seen: sight(side, facts) };
+    const facts = side.factsOf(decision);
+    const seenAs = sight(side, decision, facts);
+    const options = { ...side.options, lapsed: decision.lapsed, seen: seenAs };
     const evaluation = evaluate(side.ruleSet, facts, options);
     seen?.(evaluation);
     return decision.leftToPeople ? 'hold' : outcomeOf(side, evaluation).kind;
@@ -175,10 +187,10 @@ function createTable<A extends string, B extends string>() {
 }
 
 function rejectInFull(side: Side, story: Story, verdict: Verdict, isNew: boolean): WouldBeReject {
-  const { facts, lapsed } = verdict.decision;
+  const { decisionId, lapsed } = verdict.decision;
+  const facts = side.factsOf(verdict.decision);
   const evaluation = evaluate(side.ruleSet, facts, { ...side.options, lapsed, operands: true });
   const { orderDeliveryId } = story;
-  const { decisionId } = verdict.decision;
   return { orderDeliveryId, decisionId, isNew, outcome: outcomeOf(side, evaluation), evaluation };
 }
 

@@ -111,6 +111,22 @@ describe('a backtest', () => {
     expect(kinds(other)).toEqual(['accept -> hold 1']);
   });
 
+  it('counts the time of a decision by the calendar of the rules on trial', async () => {
+    const text = ACCEPT_SMALL.replace('delivery.quantity > 20', 'clock.business_hours');
+    const [open, closed] = ['monday', 'sunday'].map(
+      (day) => `version: 1\ncalendar: { days: [${day}] }\n`,
+    );
+    await pack(1, 30);
+    const rules = loadedRules(text, closed);
+    expect(await house.decide({ rules: () => rules })).toEqual(['1 nothing']);
+    expect((await run({ rules: rulesOf(text, closed) })).changes).toEqual([]);
+    expect(kinds(await run({ rules: rulesOf(text, open) }))).toEqual(['nothing -> hold 1']);
+    const against = rulesOf(text, closed);
+    expect(kinds(await run({ rules: rulesOf(text, open), against }))).toEqual([
+      'nothing -> hold 1',
+    ]);
+  });
+
   it('compares with another set instead of the journal', async () => {
     await pack(1, 10);
     await house.decide();
