@@ -48,6 +48,18 @@ describe('the facts of one delivery', () => {
     expect(value(facts, 'customer.credit.headroom')).toBe('80000.00');
   });
 
+  it('of a test count single pieces as the pieces that it names, or as it says', () => {
+    const pieces = (given: object): unknown[] => {
+      const facts = factsOfTest({ ...given });
+      return ['delivery', 'order'].map((root) => value(facts, `${root}.size_quantity`));
+    };
+    expect(pieces({})).toEqual(['10', '10']);
+    expect(pieces({ delivery: { quantity: 20 }, order: { quantity: 21 } })).toEqual(['20', '21']);
+    const lines = [{ quantity: 2 }, { quantity: 2, size_quantity: 24 }];
+    expect(pieces({ delivery: { lines } })[0]).toBe('26');
+    expect(pieces({ delivery: { lines: [{}, { size_quantity: null }] } })[0]).toBeUndefined();
+  });
+
   it('say what is not known', () => {
     const facts = factsOfTest({ customer: null });
     expect(value(facts, 'customer.credit.headroom')).toBeUndefined();

@@ -16,7 +16,7 @@ import { told } from './told.ts';
 export async function orderLines(tx: Tx, orderId: number): Promise<readonly OrderLine[]> {
   const lines = await tx
     .selectFrom('sales_order_line')
-    .select(['barcode', 'quantity', 'price', 'season_name', 'delivery_name'])
+    .select(['barcode', 'quantity', 'size_quantity', 'price', 'season_name', 'delivery_name'])
     .where('order_id', '=', orderId)
     .orderBy('line_no')
     .execute();
@@ -34,6 +34,8 @@ function withNames<T extends PackedLine>(line: T): T {
 export interface OrderLine {
   readonly barcode: string;
   readonly quantity: number;
+  /** Single pieces, also those in assortments. */
+  readonly size_quantity: number | null;
   readonly price: number | null;
   readonly season_name: string | null;
   readonly delivery_name: string | null;
@@ -193,6 +195,7 @@ export async function lineFacts(
     return {
       barcode: line.barcode,
       quantity: line.fulfilled_quantity,
+      size_quantity: line.fulfilled_size_quantity,
       price: line.price,
       order_price: agreed(meant, (one) => one.price),
       list_price: sameCurrency ? price.wsp_price : null,

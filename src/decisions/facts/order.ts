@@ -66,6 +66,7 @@ export async function orderFacts(
     .executeTakeFirst();
   if (!order) return undefined;
   const priced = lines.every((line) => line.price !== null);
+  const sized = lines.every((line) => line.size_quantity !== null);
   const season = seasonOf(told(order.season_name), lines);
   const others = await siblings(tx, orderId, orderDeliveryId);
   const facts: Facts['order'] = {
@@ -78,6 +79,7 @@ export async function orderFacts(
     currency: told(order.currency),
     amount: priced ? lines.reduce((sum, line) => sum + (line.price ?? 0) * line.quantity, 0) : null,
     quantity: lines.reduce((sum, line) => sum + line.quantity, 0),
+    size_quantity: sized ? lines.reduce((sum, line) => sum + (line.size_quantity ?? 0), 0) : null,
     freight_amount: order.freight_amount,
     freight_type: order.freight_type,
     preorder: season !== null,

@@ -59,6 +59,15 @@ function completeCredit(credit: CreditFacts, now: number): CreditFacts {
   };
 }
 
+function sizeQuantityOf(lines: readonly LineFacts[]): number | null {
+  let sum = 0;
+  for (const { size_quantity: pieces } of lines) {
+    if (typeof pieces !== 'number') return null;
+    sum += pieces;
+  }
+  return sum;
+}
+
 function amountOf(lines: readonly LineFacts[]): number | null {
   let sum = 0;
   for (const line of lines) {
@@ -82,6 +91,7 @@ export function completeFacts(facts: Facts): Facts {
         delivery.quantity,
         lines.reduce((sum, line) => sum + line.quantity, 0),
       ),
+      size_quantity: or(delivery.size_quantity, sizeQuantityOf(lines)),
       amount: or(delivery.amount, amountOf(lines)),
       currency: delivery.currency ?? order.currency ?? null,
       lines,

@@ -35,6 +35,8 @@ here is checked when rules are loaded.
 - An amount has a currency. Compared with a bare number it needs a condition such as
   \`order.currency == "DKK"\`, or a table with a row per currency:
   \`delivery.amount <= tables.limits[order.currency]\`.
+- An assortment has one barcode for several pieces, and counts as one in \`quantity\`, in what was
+  ordered and in stock. \`size_quantity\` counts the pieces that are in it.
 - Durations are written \`days(3)\`, \`hours(36)\`, \`minutes(90)\`; points in time
   \`timestamp("2026-01-31T00:00:00Z")\`.
 - In rule tests, amounts are written as decimals (\`1234.50\`), durations as \`3d\`, \`36h\`,

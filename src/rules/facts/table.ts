@@ -73,8 +73,16 @@ const delivery = {
     type: 'int',
     derived: true,
     unit: 'pieces',
-    about: 'Pieces in the delivery, over all lines.',
+    about: 'Pieces in the delivery, over all lines; an assortment counts as one.',
     source: 'sum of line.quantity',
+  },
+  size_quantity: {
+    type: 'int',
+    optional: true,
+    derived: true,
+    unit: 'pieces',
+    about: 'Single pieces, those in assortments too; absent when a line does not tell them.',
+    source: 'sum of line.size_quantity',
   },
   amount: {
     type: 'money',
@@ -105,8 +113,15 @@ const line = {
   quantity: {
     type: 'int',
     unit: 'pieces',
-    about: 'Pieces packed.',
+    about: 'Pieces packed of the barcode; an assortment counts as one.',
     source: 'fulfilledQuantity',
+  },
+  size_quantity: {
+    type: 'int',
+    optional: true,
+    unit: 'pieces',
+    about: 'Single pieces packed; of an assortment, those that are in it.',
+    source: 'fulfilledSizeQuantity',
   },
   price: {
     type: 'money',
@@ -240,7 +255,20 @@ const order = {
     about: 'Value of the whole order without freight; absent when a line has no price.',
     source: 'sum over the order lines',
   },
-  quantity: { type: 'int', unit: 'pieces', about: 'Pieces ordered.', source: 'order lines' },
+  quantity: {
+    type: 'int',
+    unit: 'pieces',
+    about: 'Pieces ordered; an assortment counts as one.',
+    source: 'quantity of the order lines',
+  },
+  size_quantity: {
+    type: 'int',
+    optional: true,
+    unit: 'pieces',
+    about:
+      'Single pieces ordered, those in assortments too; absent when a line does not tell them.',
+    source: 'sizeQuantity of the order lines',
+  },
   freight_amount: {
     type: 'money',
     optional: true,

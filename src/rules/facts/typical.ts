@@ -15,6 +15,7 @@ function typicalLine(barcode: string): LineFacts {
   return {
     barcode,
     quantity: 5,
+    size_quantity: 5,
     price: 200_00,
     order_price: 200_00,
     list_price: 200_00,
@@ -47,6 +48,7 @@ export function typicalFacts(): Facts {
       currency: 'DKK',
       amount: 2000_00,
       quantity: 10,
+      size_quantity: 10,
       freight_amount: 49_00,
       freight_type: 'Standard',
       preorder: false,
@@ -79,14 +81,22 @@ function members(value: unknown): Members {
   return isJsonObject(value) ? value : {};
 }
 
+/** Nothing typical is an assortment: where only pieces are said, each of them is a single one. */
+function singly(part: Members): Members {
+  return 'quantity' in part ? { size_quantity: part.quantity, ...part } : part;
+}
+
 /** A given line is the typical line but for what is said; a line alone keeps its own barcode. */
 function mergedLines(written: unknown): unknown {
   if (!Array.isArray(written)) return undefined;
-  return written.map((line, index) => ({ ...typicalLine(`570000000${index}`), ...members(line) }));
+  return written.map((line, index) => ({
+    ...typicalLine(`570000000${index}`),
+    ...singly(members(line)),
+  }));
 }
 
 function mergedRoot(base: unknown, part: Members): Members {
-  const merged: Record<string, unknown> = { ...members(base), ...part };
+  const merged: Record<string, unknown> = { ...members(base), ...singly(part) };
   const credit = isJsonObject(part.credit);
   if (credit) merged.credit = { ...members(members(base).credit), ...members(part.credit) };
   if ('lines' in part) merged.lines = mergedLines(part.lines) ?? [];

@@ -6,6 +6,7 @@ import { STOCK_VARIANT, seasonVariants } from '../../../src/mirror/catalog/varia
 import { writeRows } from '../../../src/mirror/entity.ts';
 import { type ListEntity, markDeleted } from '../../../src/mirror/list.ts';
 import { completeFacts } from '../../../src/rules/facts/derive.ts';
+import { typicalFacts } from '../../../src/rules/facts/typical.ts';
 import { rulesOf } from '../../rules/support.ts';
 import { ACCEPT_SMALL, createHouse, type House } from '../support.ts';
 
@@ -29,6 +30,37 @@ async function remove({ store, clock }: House, entity: ListEntity, key: string) 
   const provenance = { source: 'run:9', readSeq: 999, at: clock.now() };
   expect(await store.transaction((tx) => markDeleted(tx, entity, [key], provenance))).toBe(1);
 }
+
+describe('the pieces of a line', () => {
+  it('are counted by its barcode, and singly where the service tells what is in it', async () => {
+    const house = await createHouse();
+    const factsOf = async (id: number) => {
+      const at = { now: house.clock.now(), settings };
+      const subject = await house.store.transaction((tx) => readSubject(tx, id, at));
+      const { delivery, order } = completeFacts(subject?.facts ?? typicalFacts());
+      const sum = ({ quantity, size_quantity: singly }: typeof delivery | typeof order) => [
+        quantity,
+        singly,
+      ];
+      return [sum(delivery), sum(order)];
+    };
+    const orderLineItems = [{ barcode: 'a', quantity: 4, sizeQuantity: 24, price: 600 }];
+    await house.order(1, { orderLineItems });
+    const packed = { barcode: 'a', fulfilledQuantity: 2, fulfilledSizeQuantity: 12, price: 600 };
+    await house.delivery({ id: 1, more: { fulfilledLineItems: [packed, packed] } });
+    expect(await factsOf(1)).toEqual([
+      [4, 24],
+      [4, 24],
+    ]);
+    const { fulfilledSizeQuantity: _none, ...bare } = packed;
+    await house.order(1, { orderLineItems: [...orderLineItems, { barcode: 'b', quantity: 1 }] });
+    await house.delivery({ id: 1, more: { fulfilledLineItems: [packed, bare] } });
+    expect(await factsOf(1)).toEqual([
+      [4, null],
+      [5, null],
+    ]);
+  });
+});
 
 describe('what the product data say of a line', () => {
   const details = { styleNo: 'S-1', wspPrice: 90, currency: 'DKK' };
