@@ -31,6 +31,8 @@ export interface RuleResult {
   readonly id: string;
   readonly title: string;
   readonly action: Action;
+  /** Whom to ask about it. */
+  readonly owner?: string | undefined;
   readonly hash: string;
   /** The weakest of rule, set and global mode; a reject that is not armed is in shadow. */
   readonly mode: 'shadow' | 'live';
@@ -116,11 +118,12 @@ export function evaluateRule(
   );
   const value = truthOfClauses(clauses);
   const missing = new Set(clauses.flatMap((clause) => clause.missing ?? []));
-  const { id, title, action, hash } = rule;
+  const { id, title, action, owner, hash } = rule;
   return {
     id,
     title,
     action,
+    ...(owner === undefined ? {} : { owner }),
     hash,
     value,
     missing: value === 'unknown' ? [...missing].sort() : [],

@@ -64,7 +64,8 @@ function ruleLines(rule: RuleResult): readonly string[] {
   const unarmed = rule.armed === false ? ', not armed' : '';
   const lapsed = rule.lapsed === true ? ', its time is up: now accept' : '';
   const kind = `${rule.action}, ${rule.mode}${unarmed}${lapsed}`;
-  const head = `${rule.id} (${kind}): ${ruleValue(rule)}${missing}`;
+  const ask = rule.owner === undefined || rule.value === false ? '' : `, ask ${rule.owner}`;
+  const head = `${rule.id} (${kind}): ${ruleValue(rule)}${missing}${ask}`;
   const message = rule.message === undefined ? [] : [`     ${rule.message}`];
   return [head, ...message, ...rule.clauses.flatMap(clauseLines)];
 }

@@ -243,6 +243,17 @@ describe('an evaluation', () => {
     );
   });
 
+  it('says whom to ask about a rule that has a say', () => {
+    const owned = HOLD.replace('title:', 'owner: credit-control\n    title:');
+    const told = (credit: object | null): string | undefined =>
+      explain(decide(owned, { customer: { credit } }))
+        .split('\n')
+        .find((line) => line.startsWith('a ('));
+    expect(told({ overdue_days: 15 })).toBe('a (hold, live): matches, ask credit-control');
+    expect(told(null)).toBe('a (hold, live): unknown (customer.credit), ask credit-control');
+    expect(told({ overdue_days: 14 })).toBe('a (hold, live): does not match');
+  });
+
   it('knows what each rule reads', () => {
     const text = ruleText(['delivery.lines.all(line, line.missing == 0)', 'has(order.season)']);
     expect(rulesOf(text).rules[0]?.reads).toEqual([

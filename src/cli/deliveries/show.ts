@@ -35,11 +35,20 @@ function printHead(output: Output, card: DeliveryCard): void {
   );
 }
 
-function printWords(output: Output, { review, rejects, holds }: DeliveryCard): void {
+/** Whom to ask about a rule, by what it said last. */
+function owners({ decisions: [latest] }: DeliveryCard): ReadonlyMap<string, string> {
+  const rules = latest?.evaluation.rules ?? [];
+  return new Map(rules.flatMap(({ id, owner }) => (owner === undefined ? [] : [[id, owner]])));
+}
+
+function printWords(output: Output, card: DeliveryCard): void {
+  const { review, rejects, holds } = card;
+  const ask = owners(card);
   for (const { rule, since, untilAt, expiresAt, afterwards, lapsedAt } of holds) {
     const end = lapsedAt === null ? `at most until ${time(expiresAt)}` : 'its time is up';
     const look = untilAt === null ? '' : `, looked at again ${time(untilAt)}`;
-    output.line(`held by ${rule} since ${time(since)}, ${end}, then ${afterwards}${look}`);
+    const whom = ask.has(rule) ? `, ask ${ask.get(rule)}` : '';
+    output.line(`held by ${rule} since ${time(since)}, ${end}, then ${afterwards}${look}${whom}`);
   }
   if (review !== null) {
     const why = review.why === null ? '' : ` (${review.why})`;

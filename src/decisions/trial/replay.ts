@@ -66,7 +66,7 @@ function outcomeDifference(which: string, before: Outcome, after: Outcome): read
 }
 
 /** What a rule decided, without the words and values that are shown to people. */
-function essence({ clauses, title, message, record, ...rule }: RuleResult): string {
+function essence({ clauses, title, owner, message, record, ...rule }: RuleResult): string {
   return canonicalJson({ ...rule, clauses: clauses.map(({ text, value }) => ({ text, value })) });
 }
 

@@ -7,7 +7,12 @@ import { startCliHouse } from '../house.ts';
 /** Nothing is accepted but what the test accepts. */
 const HOLD_ALL = `
 rules:
-  - { id: hold-all, title: Everything, action: hold, mode: live, when: [ delivery.quantity > 0 ] }
+  - id: hold-all
+    title: Everything
+    owner: sales
+    action: hold
+    mode: live
+    when: [ delivery.quantity > 0 ]
 `;
 
 function placeOrder({ world }: Reference, seed: number): void {
@@ -60,6 +65,8 @@ describe('acting on deliveries from the command line', () => {
     }
     expect(await call('deliveries', 'accept', '', '--reason', 'x')).toMatchObject({ code: 2 });
     const before = await db.selectFrom('decision').select('decision_id').execute();
+    const hold = await call('deliveries', 'show', a);
+    expect(hold.stdout).toMatch(/^held by hold-all since .*, then escalate, ask sales$/m);
     const calm = await call('rules', 'stop', a, '--reason', 'wrong number');
     expect(calm.code).toBe(1);
     expect(calm.stdout).toContain('NOT held: no reject waits for it (selvedge rules queue');
