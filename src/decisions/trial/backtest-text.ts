@@ -92,6 +92,7 @@ export function formatBacktest(report: Backtest): string {
     'kept from being accepted by one condition alone',
     ...missLines(report),
     `would be rejected: ${total}, new ${report.newRejects}${more}`,
+    ...(total > 0 ? [`at stake: ${amountsText(report.rejectAmounts) || 'not known'}`] : []),
     ...rejects.flatMap(rejectLines),
   ].join('\n');
 }

@@ -83,6 +83,8 @@ export interface Backtest extends Period {
   readonly rejects: readonly WouldBeReject[];
   readonly rejectCount: number;
   readonly newRejects: number;
+  /** The value of all of them. */
+  readonly rejectAmounts: Amounts;
 }
 
 const EXAMPLES_MAX = 3;
@@ -164,6 +166,10 @@ interface Tally {
   readonly examples: string[];
 }
 
+function emptyTally(): Tally {
+  return { deliveries: 0, amounts: {}, examples: [] };
+}
+
 function addTo(tally: Tally, { decision }: Verdict): void {
   const { amount, currency, number } = completeFacts(decision.facts).delivery;
   tally.deliveries += 1;
@@ -178,7 +184,7 @@ function createTable<A extends string, B extends string>() {
   return {
     add(a: A, b: B, verdict: Verdict): void {
       const key = `${a} ${b}`;
-      const row = rows.get(key) ?? { a, b, tally: { deliveries: 0, amounts: {}, examples: [] } };
+      const row = rows.get(key) ?? { a, b, tally: emptyTally() };
       rows.set(key, row);
       addTo(row.tally, verdict);
     },
@@ -217,7 +223,8 @@ export async function backtest(
   const endings = await endingsOf(db, period);
   const rejects: WouldBeReject[] = [];
   const judged = new Map<string, string>();
-  const counts = { deliveries: 0, decisions: 0, rejectCount: 0, newRejects: 0 };
+  const counts = { deliveries: 0, decisions: 0, newRejects: 0 };
+  const stake = emptyTally();
   for await (const story of stories(db, period)) {
     const before = endOf(story, judgeBefore);
     const after = endOf(story, judgeAfter);
@@ -229,7 +236,7 @@ export async function backtest(
     agreement.add(after.kind, endings.get(story.orderDeliveryId) ?? 'gone', after);
     if (after.kind !== 'reject') continue;
     const isNew = before.kind !== 'reject';
-    counts.rejectCount += 1;
+    addTo(stake, after);
     if (isNew) counts.newRejects += 1;
     if (rejects.length < REJECTS_IN_FULL_MAX) {
       rejects.push(rejectInFull(side, story, after, isNew));
@@ -247,5 +254,6 @@ export async function backtest(
       .map(({ a, b, tally }) => ({ outcome: a, ending: b, deliveries: tally.deliveries })),
     ...use.result(),
     rejects,
+    ...{ rejectCount: stake.deliveries, rejectAmounts: stake.amounts },
   };
 }

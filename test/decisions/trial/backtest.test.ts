@@ -147,7 +147,7 @@ describe('a backtest', () => {
     expect(kinds(report)).toEqual(['hold -> reject 1']);
     expect(report).toMatchObject({ rejectCount: 1, newRejects: 1 });
     const text = formatBacktest(report);
-    expect(text).toContain('would be rejected: 1, new 1\n');
+    expect(text).toContain('would be rejected: 1, new 1\nat stake: 3000.00 DKK\n');
     expect(text).toContain('D-1 => REJECT (reject rule)  reject-large\n');
     expect(text).toContain('delivery.quantity = 30');
     const both = await run({ rules, against: rules });
