@@ -76,6 +76,7 @@ export function formatBacktest(report: Backtest): string {
   const { rules, against, since, until, deliveries, decisions, rejects } = report;
   const before = against === null ? 'the journal' : against.slice(0, HASH_CHARS);
   const period = [since, until].map((at) => new Date(at).toISOString()).join(' to ');
+  const together = report.together.map((ids) => ids.join(' + ')).join(', ');
   const silent = report.uses.filter((use) => use.fired + use.unknown === 0).map(({ id }) => id);
   const all = `${count(deliveries, 'delivery', 'deliveries')}, ${count(decisions, 'decision')}`;
   const total = report.rejectCount;
@@ -89,6 +90,7 @@ export function formatBacktest(report: Backtest): string {
     'rules that matched',
     ...useLines(report),
     `never matched: ${silent.join(', ') || 'none'}`,
+    `always matched together: ${together || 'none'}`,
     'kept from being accepted by one condition alone',
     ...missLines(report),
     `would be rejected: ${total}, new ${report.newRejects}${more}`,

@@ -79,6 +79,8 @@ export interface Backtest extends Period {
   readonly agreement: readonly Agreement[];
   readonly uses: readonly RuleUse[];
   readonly misses: readonly NearestMiss[];
+  /** Ids of rules that always match together: one of them may say nothing more than the others. */
+  readonly together: readonly (readonly string[])[];
   /** In full, the first ones; `rejectCount` is all of them. */
   readonly rejects: readonly WouldBeReject[];
   readonly rejectCount: number;

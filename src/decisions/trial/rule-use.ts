@@ -57,15 +57,36 @@ function createMisses() {
   };
 }
 
+/** Any two rules match together once. */
+const TOGETHER_MIN = 2;
+
+/** Rules that nothing tells apart: each evaluation parts those that match from the others. */
+function createTogether(ids: readonly string[]) {
+  let groups: readonly (readonly string[])[] = [ids];
+  return {
+    see({ rules }: Evaluation): void {
+      const matched = new Set(rules.flatMap(({ id, value }) => (value === true ? [id] : [])));
+      groups = groups
+        .flatMap((group) => [...Map.groupBy(group, (id) => matched.has(id)).values()])
+        .filter((group) => group.length > 1);
+    },
+    /** @param fired on how many deliveries a rule was true. */
+    result: (fired: (id: string) => number): readonly (readonly string[])[] =>
+      groups.filter((group) => group.every((id) => fired(id) >= TOGETHER_MIN)),
+  };
+}
+
 /** Told of every evaluation of a delivery in turn, and of the end of its story. */
 export function createRuleUse(rules: readonly Rule[]) {
   const counts = new Map(rules.map(({ id }) => [id, { true: 0, unknown: 0 }]));
   const story = { true: new Set<string>(), unknown: new Set<string>() };
   const misses = createMisses();
+  const together = createTogether([...counts.keys()]);
   let last: Evaluation | undefined;
   return {
     see(evaluation: Evaluation): void {
       last = evaluation;
+      together.see(evaluation);
       for (const { id, value } of evaluation.rules) {
         if (value !== false) story[value === true ? 'true' : 'unknown'].add(id);
       }
@@ -81,14 +102,15 @@ export function createRuleUse(rules: readonly Rule[]) {
         story[value].clear();
       }
     },
-    result(): { readonly uses: readonly RuleUse[]; readonly misses: readonly NearestMiss[] } {
-      const uses = rules
+    result() {
+      const uses: readonly RuleUse[] = rules
         .filter(({ mode }) => mode !== 'off')
         .map(({ id, action, mode }) => {
           const count = counts.get(id);
           return { id, action, mode, fired: count?.true ?? 0, unknown: count?.unknown ?? 0 };
         });
-      return { uses, misses: misses.result() };
+      const fired = (id: string): number => counts.get(id)?.true ?? 0;
+      return { uses, misses: misses.result(), together: together.result(fired) };
     },
   };
 }

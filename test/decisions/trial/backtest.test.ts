@@ -208,6 +208,29 @@ describe('a backtest', () => {
     expect(formatBacktest(report)).toContain('never matched: hold-large\n');
   });
 
+  it('names rules that always match together, if that was more than once', async () => {
+    const rules = rulesOf(`${ACCEPT_SMALL}
+  - { id: hold-many, title: Many, action: hold, when: [ delivery.quantity > 21 ] }
+  - { id: hold-more, title: More, action: hold, when: [ delivery.quantity > 35 ] }
+  - { id: hold-none, title: None, action: hold, when: [ delivery.quantity > 99 ] }
+`);
+    await pack(1, 30);
+    await house.decide();
+    const once = await run({ rules });
+    expect(once.together).toEqual([]);
+    expect(formatBacktest(once)).toContain('\nalways matched together: none\n');
+    for (const [id, pieces] of [
+      [2, 10],
+      [3, 40],
+    ] as const)
+      await pack(id, pieces);
+    await house.decide();
+    const report = await run({ rules });
+    expect(report.together).toEqual([['hold-large', 'hold-many']]);
+    const line = '\nalways matched together: hold-large + hold-many\n';
+    expect(formatBacktest(report)).toContain(line);
+  });
+
   it('tells which single condition kept deliveries from being accepted', async () => {
     for (const id of [1, 2, 3]) await pack(id, 10 * id);
     await house.decide();
