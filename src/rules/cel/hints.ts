@@ -172,14 +172,20 @@ function pairHint(types: readonly string[]): string | undefined {
     return 'write the amount as a number, and the condition order.currency == "DKK"';
   }
   if (has('bool')) return 'compare with true or false, without quotes';
-  if (has('string')) return 'write texts in double quotes, numbers without';
+  if (has('string') || has('list<string>')) return 'write texts in double quotes, numbers without';
   return undefined;
 }
 
 /** Whole numbers divide without a remainder: to divide by two is not to multiply by a half. */
 const TIMES_HINT = 'multiply both sides: order.quantity > 4 for order.quantity * 0.5 > 2';
 
+/** `in` asks for the very same kind of number, and those of settings.yaml are decimal ones. */
+const IN_HINT = 'write lists.sizes.exists(size, size == order.quantity)';
+const NUMBERS: ReadonlySet<string> = new Set(['int', 'double', 'Decimal', 'Money']);
+
 function operatorHint(left: string, operator: string, right: string): string | undefined {
+  const isIn = operator === 'in' && NUMBERS.has(left) && right.startsWith('list<');
+  if (isIn && NUMBERS.has(right.slice('list<'.length, -1))) return IN_HINT;
   if (left === 'bool' && /^[<>]=?$/.test(operator)) return BETWEEN_HINT;
   if (operator === '*' && [left, right].includes('double')) return TIMES_HINT;
   const isDivided = operator === '/' || operator === '%';

@@ -33,6 +33,14 @@ describe('a hint', () => {
     expect(hint('clock.now > 15:00')).toContain('use clock.business_hours');
     expect(hint('order.country in ("NO", "SE")')).toContain('write in ["DK", "SE"]');
     expect(hint(`'!order.country in ["NO"]'`)).toContain('! stands before a text - put brackets');
+    const ofNumbers = 'write lists.sizes.exists(size, size == order.quantity)';
+    const sizes = complaints(
+      ['order.quantity in lists.sizes'],
+      'version: 1\nlists: { sizes: [6] }',
+    );
+    expect(sizes[0]).toContain(ofNumbers);
+    expect(hint('delivery.amount in [500, 1000]')).toContain(ofNumbers);
+    expect(hint('order.quantity in ["6"]')).toContain('numbers without');
     expect(hint('order.comment contains "x"')).toContain('write order.comment.contains(');
     expect(hint('has order.season')).toContain('write has(order.season)');
     expect(hint('has(customer)')).toContain('asks for one fact of a group - write has(');
