@@ -158,6 +158,32 @@ describe('the credit of a customer', () => {
     expect(await creditOf(house, 2)).toMatchObject(unknown);
   });
 
+  it('is compared and summed up whatever letters the service writes a currency in', async () => {
+    const house = await createHouse();
+    await house.customer();
+    const details = { wspPrice: 90, currency: 'dkk' };
+    await house.stock({ a: 9 }, { a: { details } });
+    for (const [id, status] of [
+      [1, 'accepted'],
+      [2, 'pending'],
+    ] as const) {
+      const address = { ...C1.shippingAddress, countryCode: ' no' };
+      await house.order(id, { shippingAddress: address, currency: 'dkk ' });
+      await house.delivery({ id, order: id, lines: [['a', 1]] });
+      if (status === 'accepted') await house.delivery({ id, order: id, lines: [['a', 1]], status });
+    }
+    const { facts } = await subjectOf(house, 2);
+    expect(facts.order).toMatchObject({ country: 'NO', currency: 'DKK' });
+    expect(facts.customer?.credit).toMatchObject({ reserved: 100_00, headroom: 900_00 });
+    expect(facts.delivery).toMatchObject({ currency: 'DKK', lines: [{ list_price: 90_00 }] });
+    // What is no code is told as it is: it is odd, and not absent.
+    const address = { ...C1.shippingAddress, countryCode: 'Norge' };
+    await house.order(3, { shippingAddress: address, currency: 'kr.' });
+    await house.delivery({ id: 3, order: 3 });
+    const odd = { country: 'Norge', currency: 'kr.' };
+    expect((await subjectOf(house, 3)).facts.order).toMatchObject(odd);
+  });
+
   it('is absent for a customer or an account that the ERP does not know', async () => {
     const house = await createHouse();
     await house.customer({ creditLimit: null, balance: null, overdueDays: null, blocked: true });

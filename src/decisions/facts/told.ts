@@ -2,3 +2,12 @@
 export function told(text: string | null | undefined): string | null {
   return text === undefined || text === '' ? null : text;
 }
+
+/**
+ * A country or a currency in capitals, as rules and the ERP must write them; nobody says how the
+ * service does. What is no such code stays as it is: it is odd, and not absent.
+ */
+export function codeOf(text: string | null | undefined): string | null {
+  const code = text?.trim() ?? '';
+  return /^[A-Za-z]{2,3}$/.test(code) ? code.toUpperCase() : told(text);
+}
