@@ -9,7 +9,7 @@ import { enqueueDeliveryStatus } from '../../src/outbox/enqueue.ts';
 import { completeFacts } from '../../src/rules/facts/derive.ts';
 import { rulesOf } from '../rules/support.ts';
 import { notePlans } from '../support/plans.ts';
-import { ACCEPT_SMALL, createHouse, type House } from './support.ts';
+import { ACCEPT_SMALL, createHouse, type House, loadedRules } from './support.ts';
 
 const SETTINGS = `version: 1
 customer_fields: { price_group: text, risk: whole number, share: decimal, vip: true/false }
@@ -221,13 +221,16 @@ describe('the credit of a customer', () => {
 });
 
 describe('fields that the ERP adds', () => {
-  it('are facts where they are declared and of their kind, else absent and told', async () => {
+  it('are facts where they are declared and of their kind, else odd and told', async () => {
     const house = await createHouse();
     const extra = { price_group: 'A', risk: 3.5, share: 0.25, vip: 'yes', secret: 1 };
     await house.customer({ extra });
     await deliveryOfC1(house, 1, 1);
     const { facts, misfits } = await subjectOf(house, 1);
-    expect(facts.customer?.extra).toEqual({ price_group: 'A', share: 0.25 });
+    expect(facts.customer?.extra).toEqual({
+      ...{ price_group: 'A', share: 0.25 },
+      ...{ risk: 'no whole number: 3.5', vip: 'no true/false: "yes"' },
+    });
     expect(misfits).toEqual([
       'risk should be a whole number, it is 3.5',
       'vip should be a true/false, it is "yes"',
@@ -235,6 +238,41 @@ describe('fields that the ERP adds', () => {
     const numbers = { share: 1e30 };
     await house.customer({ extra: numbers });
     expect((await subjectOf(house, 1)).misfits).toEqual(['share should be a decimal, it is 1e+30']);
+  });
+
+  it('are unknown where they are of another kind, and not absent', async () => {
+    const rules = loadedRules(
+      `
+rules:
+  - { id: accept-all, title: All, action: accept, mode: live, when: [ 'delivery.quantity > 0' ] }
+${['price_group == "A"', 'risk > 3', 'share > 0.5', 'vip']
+  .map(
+    (condition, at) => `
+  - id: hold-${at}
+    title: Guarded
+    action: hold
+    mode: live
+    when: [ 'has(customer.extra.${condition.split(' ')[0]}) && customer.extra.${condition}' ]`,
+  )
+  .join('')}`,
+      SETTINGS,
+    );
+    const house = await createHouse();
+    const odd = [
+      ...[{ price_group: 1 }, { price_group: true }, { price_group: ['A'] }],
+      ...[{ risk: '5' }, { risk: 3.5 }, { risk: {} }, { risk: 1e300 }],
+      ...[{ share: '0.8' }, { share: 1e30 }, { share: [0.8] }, { vip: 'yes' }, { vip: 1 }],
+    ];
+    await house.customer({ extra: {} });
+    await deliveryOfC1(house, 100, 1);
+    expect(await house.decide({ rules: () => rules })).toEqual(['100 accept']);
+    for (const [id, extra] of odd.entries()) {
+      await house.customer({ extra });
+      await deliveryOfC1(house, id + 1, 1);
+      const decided = await house.decide({ rules: () => rules });
+      expect([extra, decided.at(-1)]).toEqual([extra, `${id + 1} hold`]);
+      await deliveryOfC1(house, id + 1, 1, 'canceled');
+    }
   });
 });
 

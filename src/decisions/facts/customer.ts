@@ -11,7 +11,7 @@ type ExtraValue = string | number | boolean;
 
 export interface Customer {
   readonly facts: CustomerFacts;
-  /** Fields of the ERP whose value is not of the declared kind: they count as not known. */
+  /** Fields of the ERP whose value is not of the declared kind, in words. */
   readonly misfits: readonly string[];
 }
 
@@ -20,6 +20,16 @@ function fits(value: unknown, kind: ExtraFields[string]): value is ExtraValue {
   if (kind === 'true/false') return typeof value === 'boolean';
   if (kind === 'whole number') return Number.isSafeInteger(value);
   return typeof value === 'number' && /^-?\d+(\.\d+)?$/.test(String(value));
+}
+
+/** What the engine refuses in the place of this kind: it is not known, but neither is it absent. */
+function oddValue(value: unknown, kind: ExtraFields[string]): ExtraValue {
+  if (kind !== 'text') return `no ${kind}: ${shown(value)}`;
+  return typeof value === 'number' ? value : value === true;
+}
+
+function shown(value: unknown): string {
+  return JSON.stringify(value).slice(0, 80);
 }
 
 function extraOf(
@@ -35,8 +45,8 @@ function extraOf(
   for (const [name, kind] of Object.entries(fields)) {
     const value: unknown = Object.hasOwn(members, name) ? members[name] : null;
     if (value === null) continue;
-    if (fits(value, kind)) extra[name] = value;
-    else misfits.push(`${name} should be a ${kind}, it is ${JSON.stringify(value).slice(0, 80)}`);
+    extra[name] = fits(value, kind) ? value : oddValue(value, kind);
+    if (!fits(value, kind)) misfits.push(`${name} should be a ${kind}, it is ${shown(value)}`);
   }
   return { extra, misfits };
 }

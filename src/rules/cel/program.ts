@@ -76,10 +76,13 @@ function wrongType(text: string, type: string | undefined): CelProblem {
   return { start: 0, end: text.length, message, hint };
 }
 
-/** What prevented the evaluation, in the words of the fact table where a fact is missing. */
+/** Codes of the library for a fact that is absent, and for one that is of another kind. */
+const NOT_KNOWN: ReadonlySet<string> = new Set(['no_such_key', 'field_type_mismatch']);
+
+/** What prevented the evaluation, in the words of the fact table where a fact is not known. */
 function explainFailure(thrown: unknown, reads: readonly Read[]): string {
   const error = libraryError(thrown);
-  if (!(thrown instanceof EvaluationError) || thrown.code !== 'no_such_key') {
+  if (!(thrown instanceof EvaluationError) || !NOT_KNOWN.has(thrown.code)) {
     return error.summary ?? error.message;
   }
   if (thrown.node?.op === '[]') {
