@@ -5,6 +5,7 @@ import { parseDuration, parseExactTime } from '../lib/units.ts';
 import { operandsOf } from './cel/operands.ts';
 import { compileExpression, type Language, type Program } from './cel/program.ts';
 import { compileTemplate } from './cel/template.ts';
+import { neverGiven } from './never-given.ts';
 import type { Clause, HoldTiming, MessageTemplate, RejectTiming, Rule } from './rule.ts';
 import type { LoadedSettings } from './settings.ts';
 import type { Problem } from './text/problem.ts';
@@ -244,6 +245,11 @@ export function compileRule(
   if (!wasInForce) checkReach(raw, reporter);
   warnEmptyAll(from, clauses, reporter);
   checkBlocks(raw, reporter);
+  for (const [index, { given }] of raw.tests.entries()) {
+    for (const { path, detail } of neverGiven(given, language.types)) {
+      reporter.at(['tests', index, 'given', ...path], detail);
+    }
+  }
   const record: Record<string, Program> = {};
   for (const [name, text] of Object.entries(raw.record)) {
     const program = compileAt(from, reporter, ['record', name], text, language, 'any');

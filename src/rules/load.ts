@@ -10,10 +10,11 @@
 import { z } from 'zod';
 import { canonicalJson, isJsonObject, sha256 } from '../lib/json.ts';
 import { nearestName } from '../lib/nearest.ts';
-import { createEnvironment } from './cel/environment.ts';
+import { createEnvironment, type SetTypes } from './cel/environment.ts';
 import { neverMet } from './cells.ts';
 import { type CompiledRule, compileRule, type RuleSource } from './compile.ts';
 import { RECORDS } from './facts/table.ts';
+import { neverGiven } from './never-given.ts';
 import type { Rule, RuleSet } from './rule.ts';
 import { emptySettings, type ListsRead, type LoadedSettings, loadSettings } from './settings.ts';
 import { checkShape } from './text/check.ts';
@@ -104,6 +105,7 @@ function readFiles(files: readonly RuleFile[], problems: Problem[]): readonly Ya
 function readScenarios(
   sources: readonly YamlSource[],
   ids: readonly string[],
+  types: SetTypes,
   problems: Problem[],
 ): RawScenario[] {
   return sources.flatMap((source) => {
@@ -113,6 +115,11 @@ function readScenarios(
       return [];
     }
     for (const [index, scenario] of checked.value.scenarios.entries()) {
+      for (const { path, detail } of neverGiven(scenario.given, types)) {
+        const node = source.nodeAt(['scenarios', index, 'given', ...path]);
+        const [start = 0, end = 0] = node?.range ?? [];
+        problems.push(source.problem(start, end, detail));
+      }
       for (const key of ['armed', 'rules'] as const) {
         for (const [at, id] of (scenario[key] ?? []).entries()) {
           if (ids.includes(id)) continue;
@@ -174,7 +181,7 @@ export function loadRules(all: readonly RuleFile[], wasInForce = false): Loaded 
   const rawRules = ruleFiles.flatMap((source) => ruleSources(source, problems));
   problems.push(...duplicateIds(rawRules));
   const ids = rawRules.map(({ raw }) => raw.id);
-  const scenarios = readScenarios(named('scenarios.yaml'), ids, problems);
+  const scenarios = readScenarios(named('scenarios.yaml'), ids, settings.types, problems);
   const language = { env: createEnvironment(settings.types), types: settings.types };
   const compiled: readonly CompiledRule[] = rawRules.map((rule) =>
     compileRule(rule, language, settings, wasInForce),

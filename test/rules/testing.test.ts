@@ -11,6 +11,37 @@ function report(when: readonly string[], tests: string, action = 'accept'): Test
 const DANISH = '      - { name: at home, given: { order: { country: DK } }, expect: accept }\n';
 const SWEDISH = '      - { name: abroad, given: { order: { country: SE } }, expect: none }\n';
 
+describe('what a test is given', () => {
+  it('draws a warning where no delivery ever has it', () => {
+    const settings = 'version: 1\ncustomer_fields: { risk: whole number }\n';
+    const given = (text: string) => {
+      const tests = `    tests: [{ name: x, expect: none, given: ${text} }]\n`;
+      return rulesOf(ruleText(['order.preorder'], tests), settings).warnings;
+    };
+    expect(given('{ order: { country: dk } }')).toMatchObject([
+      { message: '"dk" is never a value of order.country', line: 8, column: 65 },
+    ]);
+    expect(given('{ customer: { credit: { currency: kr } } }')).toMatchObject([
+      { message: '"kr" is never a value of customer.credit.currency' },
+    ]);
+    expect(given('{ customer: { extra: { rsik: 3 } } }')).toMatchObject([
+      { message: 'customer.extra has no field "rsik"', hint: 'did you mean: risk?' },
+    ]);
+    expect(given('{ order: { country: DK }, customer: { extra: { risk: 3 } } }')).toEqual([]);
+    expect(given('{ order: { country: ~ }, delivery: { lines: [{}] }, customer: ~ }')).toEqual([]);
+    const loaded = loadRules([
+      { path: 'r.yaml', text: ruleText(['order.preorder']) },
+      {
+        path: 'scenarios.yaml',
+        text: 'scenarios: [{ name: x, expect: nothing, given: { order: { currency: dkk } } }]',
+      },
+    ]);
+    expect('ruleSet' in loaded && loaded.ruleSet.warnings).toMatchObject([
+      { file: 'scenarios.yaml', message: '"dkk" is never a value of order.currency' },
+    ]);
+  });
+});
+
 describe('rule tests', () => {
   it('takes a derived fact away where null is given, too', () => {
     const tests = [

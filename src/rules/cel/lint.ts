@@ -299,7 +299,7 @@ const CODES = {
 } as const;
 
 /** Why a text can never be the value of a field. */
-function impossible(field: FieldSpec, path: string, text: string): ProblemText | undefined {
+export function impossible(field: FieldSpec, path: string, text: string): ProblemText | undefined {
   const never = `"${text}" is never a value of ${path}`;
   if (field.values && !field.values.includes(text)) {
     return { message: `${never}; possible: ${field.values.join(', ')}` };
