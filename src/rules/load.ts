@@ -85,6 +85,25 @@ function duplicateIds(rules: readonly RuleSource[]): readonly Problem[] {
   return problems;
 }
 
+/** Warnings: a copy was perhaps to be edited; of hold rules the time of one is that of both. */
+function sayTheSame(
+  rules: readonly RuleSource[],
+  compiled: readonly CompiledRule[],
+): readonly Problem[] {
+  const firsts = new Map<string, string>();
+  return rules.flatMap(({ source, path }, index) => {
+    const rule = compiled[index]?.rule;
+    if (!rule) return [];
+    const first = firsts.get(rule.hash) ?? rule.id;
+    firsts.set(rule.hash, first);
+    if (first === rule.id) return [];
+    const [start = 0, end = 0] = source.nodeAt([...path, 'id'])?.range ?? [];
+    const message = `it says exactly what ${first} says`;
+    const detail = { message, hint: 'edit one of them, or remove it', ruleId: rule.id };
+    return [source.problem(start, end, { ...detail, warning: true })];
+  });
+}
+
 function readFiles(files: readonly RuleFile[], problems: Problem[]): readonly YamlSource[] {
   if (files.length > FILES_MAX) {
     const last = files.at(-1) ?? { path: '', text: '' };
@@ -187,6 +206,7 @@ export function loadRules(all: readonly RuleFile[], wasInForce = false): Loaded 
     compileRule(rule, language, settings, wasInForce),
   );
   for (const result of compiled) problems.push(...result.problems);
+  problems.push(...sayTheSame(rawRules, compiled));
   if (settingsSource) problems.push(...neverMet(settingsSource, settings.settings, compiled));
   const told = distinct(problems, yaml);
   if (told.some(({ severity }) => severity === 'error')) return { problems: told };

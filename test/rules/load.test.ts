@@ -59,6 +59,17 @@ describe('the loader', () => {
     ]);
   });
 
+  it('warns of a rule that says exactly what another one says', () => {
+    const [one] = ruleText(['order.preorder'], '', 'hold').split('rules:\n').slice(1);
+    const two = one?.replace('id: a', 'id: b').replace('title: A', 'title: B') ?? '';
+    const warnings = (other: string) => rulesOf(`rules:\n${one}${other}`).warnings;
+    expect(warnings(two)).toMatchObject([
+      { ruleId: 'b', line: 8, column: 9, message: expect.stringContaining('exactly what a says') },
+    ]);
+    expect(warnings(two.replace('action: hold', 'action: accept'))).toEqual([]);
+    expect(warnings(`${two}    hold: { at_most: 1h }\n`)).toEqual([]);
+  });
+
   it('refuses what hides which fact, list or table is read', () => {
     const settings = 'version: 1\nlists: { closed: [AW23] }\n';
     const behindPoint = 'the name of a fact, list or table stands behind a point';
