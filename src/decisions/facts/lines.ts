@@ -10,7 +10,7 @@ import { inKeys } from '../../store/bulk.ts';
 import type { Tx } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
 import { reservedPieces } from './reserved.ts';
-import { codeOf, told } from './told.ts';
+import { currencyOf, told } from './told.ts';
 
 /** The lines of an order, without names that are empty. */
 export async function orderLines(tx: Tx, orderId: number): Promise<readonly OrderLine[]> {
@@ -187,7 +187,7 @@ export async function lineFacts(
     const ordered = order.lines.filter((other) => other.barcode === line.barcode);
     const meant = ofWindow(ordered, line);
     const price = prices.get(line.barcode);
-    const sameCurrency = order.currency !== null && codeOf(price?.currency) === order.currency;
+    const sameCurrency = order.currency !== null && currencyOf(price?.currency) === order.currency;
     // What is only ordered ahead is not in the stock list.
     const about: Listed | undefined = variant ?? price;
     const color = colors.get(`${about?.style_no}/${about?.color_code ?? '?'}`);

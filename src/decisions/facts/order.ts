@@ -5,7 +5,7 @@ import type { Facts } from '../../rules/facts/plain.ts';
 import type { Tx } from '../../store/store.ts';
 import type { OrderLine } from './lines.ts';
 import { knownStatus } from './status.ts';
-import { codeOf, told } from './told.ts';
+import { countryOf, currencyOf, told } from './told.ts';
 
 export const ORDER_STATUSES = ['pending', 'fulfilled', 'partially_fulfilled', 'canceled'] as const;
 
@@ -75,8 +75,8 @@ export async function orderFacts(
     reference: order.reference ?? '',
     status: knownStatus(ORDER_STATUSES, order.status),
     created_at: order.created_at ?? order.first_seen_at,
-    country: codeOf(order.country_code),
-    currency: codeOf(order.currency),
+    country: countryOf(order.country_code),
+    currency: currencyOf(order.currency),
     amount: priced ? lines.reduce((sum, line) => sum + (line.price ?? 0) * line.quantity, 0) : null,
     quantity: lines.reduce((sum, line) => sum + line.quantity, 0),
     size_quantity: sized ? lines.reduce((sum, line) => sum + (line.size_quantity ?? 0), 0) : null,

@@ -10,7 +10,7 @@ import { sql } from 'kysely';
 import { inKeys } from '../../store/bulk.ts';
 import type { Tx } from '../../store/store.ts';
 import { hasOpenPush } from '../push.ts';
-import { codeOf } from './told.ts';
+import { currencyOf } from './told.ts';
 
 /**
  * An accepted delivery without a tracking number claims its pieces for this long: some never get
@@ -92,7 +92,7 @@ export async function reservedCredit(
     group by o.currency`.execute(tx);
   let reserved = 0;
   for (const { currency, amount, unpriced } of rows) {
-    if (unpriced > 0 || currency === null || codeOf(currency) !== account.currency) return null;
+    if (unpriced > 0 || currency === null || currencyOf(currency) !== account.currency) return null;
     reserved += amount;
   }
   return reserved;

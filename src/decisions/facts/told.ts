@@ -7,7 +7,15 @@ export function told(text: string | null | undefined): string | null {
  * A country or a currency in capitals, as rules and the ERP must write them; nobody says how the
  * service does. What is no such code stays as it is: it is odd, and not absent.
  */
-export function codeOf(text: string | null | undefined): string | null {
+function codeOf(text: string | null | undefined, letters: number): string | null {
   const code = text?.trim() ?? '';
-  return /^[A-Za-z]{2,3}$/.test(code) ? code.toUpperCase() : told(text);
+  return code.length === letters && /^[A-Za-z]+$/.test(code) ? code.toUpperCase() : told(text);
+}
+
+export function countryOf(text: string | null): string | null {
+  return codeOf(text, 2);
+}
+
+export function currencyOf(text: string | null | undefined): string | null {
+  return codeOf(text, 3);
 }
