@@ -50,6 +50,11 @@ describe('the command line', () => {
     },
   );
 
+  it('knows a command by its other name in "help", too', async () => {
+    const asked = await selvedge(['help', 'sync', 'status']);
+    expect(asked).toEqual(await selvedge(['sync', 'status', '--help']));
+  });
+
   it('blames no log-in for a secret that only the service has', async () => {
     const login = 'login: { clientId: erp, clientSecret: { credential: the-secret } }';
     const text = MINIMAL.replace('apiKey: { env: API_KEY }', login);

@@ -5,10 +5,10 @@ import { nearestName } from '../../lib/nearest.ts';
 import { programOf } from './tree.ts';
 
 function childOf(command: Command, name: string, typed: string): Command {
-  const found = command.commands.find((child) => child.name() === name);
+  const namesOf = (child: Command): string[] => [child.name(), ...child.aliases()];
+  const found = command.commands.find((child) => namesOf(child).includes(name));
   if (found) return found;
-  const names = command.commands.map((child) => child.name());
-  const near = nearestName(name, names);
+  const near = nearestName(name, command.commands.flatMap(namesOf));
   throw new UsageError('cli.unknown_command', `unknown command '${typed}'`, {
     hint: near === undefined ? 'selvedge --help shows all' : `did you mean ${near}?`,
   });
