@@ -33,7 +33,7 @@ export interface Output {
   progress(text: string): void;
   /** Whether somebody can see that line: standard error is a terminal. */
   readonly hasProgress: boolean;
-  /** Text in colour when standard output is a terminal and NO_COLOR is not set. */
+  /** Text for the next line, in colour where it is for a terminal and NO_COLOR is not set. */
   style(style: Style, text: string): string;
   /** Whether a person is watching standard output. */
   readonly isTerminal: boolean;
@@ -41,14 +41,13 @@ export interface Output {
   readonly isClosed: () => boolean;
 }
 
-/** The colours that `style` writes. */
-const OWN_COLOUR = new RegExp(`(${'\u001b'}\\[(?:1|2|22|3[1-9])m)`);
-
-/** A line, or several, with nothing in it that steers a terminal but our colours, if there are. */
-function shownIn(text: string, isColoured: boolean): string {
-  if (!isColoured) return visible(text, '\n\t');
-  const parts = text.split(OWN_COLOUR);
-  return parts.map((part, at) => (at % 2 === 1 ? part : visible(part, '\n\t'))).join('');
+/** A line, or several, with nothing in it that steers a terminal but our own pieces, each once. */
+function shownBut([piece, ...others]: readonly string[], text: string): string {
+  if (piece === undefined) return visible(text, '\n\t');
+  const at = text.indexOf(piece);
+  if (at < 0) return shownBut(others, text);
+  const before = shownBut(others, text.slice(0, at));
+  return before + piece + shownBut(others, text.slice(at + piece.length));
 }
 
 const ERASE_LINE = '\r\u001b[2K';
@@ -91,7 +90,9 @@ export function createOutput(
   const out = quietWriter(stdout, scrub);
   const remarks = quietWriter(stderr, scrub);
   const isColoured = wantsColour(stdout, env);
-  const shown = (text: string): string => shownIn(text, isColoured);
+  // What `style` has made for the next line: a colour that is none of these came from outside.
+  const styled: string[] = [];
+  const shown = (text: string): string => shownBut(styled.splice(0), text);
   const hasProgress = stderr.isTTY === true && env.TERM !== 'dumb';
   let isShown = false;
   const eraseProgress = (): string => {
@@ -99,8 +100,12 @@ export function createOutput(
     isShown = false;
     return erase;
   };
-  const style = (name: Style, text: string): string =>
-    isColoured ? styleText(name, text, { validateStream: false }) : text;
+  const style = (name: Style, text: string): string => {
+    if (!isColoured) return text;
+    const made = styleText(name, visible(text), { validateStream: false });
+    styled.push(made);
+    return made;
+  };
   return {
     line: (text = '') => out.write(`${shown(text)}\n`),
     data: (text) => out.write(`${stdout.isTTY === true ? shown(text) : text}\n`),

@@ -297,10 +297,10 @@ describe('the output', () => {
     const written: string[] = [];
     const sink = { isTTY: true, write: (chunk: string) => written.push(chunk) };
     const output = createOutput(sink, sink, {});
-    const hostile = 'a\u001b[8mb\u001b]0;c\u0007\n\u202edone';
+    const hostile = 'a\u001b[8mb\u001b[32mok\u001b]0;c\u0007\n\u202edone';
     output.line(`${output.style('red', 'held')}  comment: ${hostile}`);
     output.note('the service said: \u001b[2J');
-    const shown = String.raw`comment: a\u001b[8mb\u001b]0;c\u0007`;
+    const shown = String.raw`comment: a\u001b[8mb\u001b[32mok\u001b]0;c\u0007`;
     const said = String.raw`the service said: \u001b[2J`;
     expect(written).toEqual([`\u001b[31mheld\u001b[39m  ${shown}\n\\u202edone\n`, `${said}\n`]);
   });
