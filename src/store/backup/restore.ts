@@ -66,17 +66,18 @@ function replacedIn(dataDir: string): string[] {
   return readdirSync(dataDir).filter((name) => REPLACED.test(name));
 }
 
-/** As many documents may be missing in a backup, and in what can be read of what it replaces. */
-const LOST_DOCUMENTS_MAX = 1_000_000;
+/** As many rows may be missing in a backup, and in what can be read of what it replaces. */
+const LOST_ROWS_MAX = { outbox: 1_000_000, change: 1_000_000_000 };
 
-const LAST_NUMBER = "select seq from sqlite_sequence where name = 'outbox'";
+type Numbered = keyof typeof LOST_ROWS_MAX;
 
 /** What is replaced may itself have left numbers out. 0 where it is gone or too damaged to tell. */
-function lastNumberIn(path: string): number {
+function lastNumberIn(path: string, table: Numbered): number {
   let database: Database.Database | undefined;
   try {
     database = new Database(path, { readonly: true, fileMustExist: true });
-    return Number(database.prepare(LAST_NUMBER).pluck().get() ?? 0);
+    const last = database.prepare('select seq from sqlite_sequence where name = ?').pluck();
+    return Number(last.get(table) ?? 0);
   } catch {
     return 0;
   } finally {
@@ -85,17 +86,18 @@ function lastNumberIn(path: string): number {
 }
 
 /**
- * Numbers of documents that came since are in the hands of the ERP: none of them is given to
- * another one. Gives the last number that the backup had given.
+ * Numbers that were given since are in the hands of the ERP, those of documents and those of the
+ * change feed, which it follows by them: none is given to another row. Gives the last number that
+ * the backup had given.
  */
-async function leaveNumbersOut(tx: Tx, dataDir: string): Promise<number> {
-  const { rows } = await sql.raw<{ seq: number }>(LAST_NUMBER).execute(tx);
-  const last = rows[0]?.seq ?? 0;
+async function leaveNumbersOut(tx: Tx, dataDir: string, table: Numbered): Promise<number> {
+  const known = sql<{ seq: number }>`select seq from sqlite_sequence where name = ${table}`;
+  const last = (await known.execute(tx)).rows[0]?.seq ?? 0;
   // A restore that was cut off has put it aside already.
-  const numbers = replacedIn(dataDir).map((name) => lastNumberIn(join(dataDir, name)));
-  const next = Math.max(last, ...numbers) + LOST_DOCUMENTS_MAX;
-  await sql`delete from sqlite_sequence where name = 'outbox'`.execute(tx);
-  await sql`insert into sqlite_sequence values ('outbox', ${next})`.execute(tx);
+  const numbers = replacedIn(dataDir).map((name) => lastNumberIn(join(dataDir, name), table));
+  const next = Math.max(last, ...numbers) + LOST_ROWS_MAX[table];
+  await sql`delete from sqlite_sequence where name = ${table}`.execute(tx);
+  await sql`insert into sqlite_sequence values (${table}, ${next})`.execute(tx);
   return last;
 }
 
@@ -130,7 +132,8 @@ async function doubtEverything(tx: Tx, plan: RestorePlan, createdAt: string, clo
     .where('deleted_at', 'is', null)
     .executeTakeFirst();
   const maxOrderId = newest?.order_id ?? null;
-  const maxDocumentId = await leaveNumbersOut(tx, plan.dataDir);
+  const maxDocumentId = await leaveNumbersOut(tx, plan.dataDir, 'outbox');
+  await leaveNumbersOut(tx, plan.dataDir, 'change');
   await writeRestored(tx, { at: now, createdAt, maxOrderId, maxDocumentId }, clock);
   const act = { action: 'restore', subject: 'mirror.db', reason: `backup of ${createdAt}` };
   const detail = { backup: plan.backup, inDoubt, disarmed };

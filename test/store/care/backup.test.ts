@@ -606,6 +606,25 @@ describe('a restored database', () => {
     expect(await numberGiven(dataDir, 'later')).toBeGreaterThan(1_000_000);
   });
 
+  it('gives no entry of the change feed a number that who follows it has seen', async () => {
+    const dataDir = temporaryFolder();
+    const store = await openMirror(dataDir);
+    const row = { at: 1, entity: 'brand', key: 'x', op: 'update', diff: '{}', cause: '-' } as const;
+    const change = async ({ db }: SqliteStore): Promise<number> => {
+      const written = db.insertInto('change').values(row).returning('seq');
+      return (await written.executeTakeFirstOrThrow()).seq;
+    };
+    await change(store);
+    const { backup } = await createBackup(planIn(dataDir), clock);
+    await change(store);
+    const seen = await change(store);
+    await store.close();
+    await restoreBackup(restorePlan(dataDir, backup.path), clock);
+    const restored = await openMirror(dataDir);
+    expect(await change(restored)).toBeGreaterThan(seen);
+    await restored.close();
+  });
+
   it.each([
     ['restored before', false],
     ['restored before, also where the second restore was cut off', true],
