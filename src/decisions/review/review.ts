@@ -154,7 +154,10 @@ async function checkHeld(tx: Tx, { action }: ReviewRequest, orderDeliveryId: num
     .where('e.order_delivery_id', '=', orderDeliveryId)
     .executeTakeFirst();
   if (latest?.outcome === 'hold') return;
-  refuse('not_held', 'nothing holds it', 'selvedge deliveries list --held shows what is held');
+  const hint =
+    'selvedge deliveries list --held shows what is held; what a person has decided goes back to ' +
+    'the rules by "hold", and then "release --to-rules"';
+  refuse('not_held', 'nothing holds it', hint);
 }
 
 /** Who stops a reject must not hold, or take back, another delivery and think it done. */

@@ -147,6 +147,7 @@ describe('what a person has touched', () => {
     expect(word).toMatchObject({ action: 'release', why: 'checked', actor: 'ada' });
     await expect(desk.act('release', { why: 'checked' })).rejects.toMatchObject({
       code: 'review.not_held',
+      hint: expect.stringContaining('goes back to the rules by "hold"'),
     });
   });
 });
