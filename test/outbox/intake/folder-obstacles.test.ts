@@ -17,6 +17,7 @@ import { createScrubber } from '../../../src/lib/secret.ts';
 import { until } from '../../support/house.ts';
 import { temporaryFolder } from '../../support/store.ts';
 import { envelope, openFolder } from './folder-support.ts';
+import { hastyClock } from './support.ts';
 
 describe('the drop folder', () => {
   it.each([
@@ -94,6 +95,29 @@ describe('the drop folder', () => {
     await receipt('done/c.json');
     expect(existsSync(path)).toBe(true);
     expect(readdirSync(join(folder, 'refused'))).toEqual([]);
+  });
+
+  it('tells of one that stays in the way once an hour, however often it is looked at', async () => {
+    let written = '';
+    const write = (line: string): void => {
+      written += line;
+    };
+    const log = createLogger({ level: 'info', format: 'json', scrubber: createScrubber(), write });
+    const hasty = hastyClock();
+    let aheadMs = 0;
+    const clock = { ...hasty, monotonic: () => hasty.monotonic() + aheadMs };
+    const { folder, start, drop } = await openFolder(undefined, undefined, log, clock);
+    mkdirSync(join(folder, 'a.json'));
+    start();
+    for (const name of ['b.json', 'c.json', 'd.json']) {
+      drop(name, envelope(name));
+      await until(name, () => written.includes(`"file":"${name}"`) || undefined);
+      aheadMs += 61_000;
+    }
+    const told = (): number => written.split('left alone').length - 1;
+    expect(told()).toBe(1);
+    aheadMs += 3_600_000;
+    await until('the reminder', () => told() === 2 || undefined);
   });
 
   it('leaves files alone whose name is not UTF-8, and takes all others', async () => {

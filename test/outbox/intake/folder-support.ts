@@ -39,11 +39,11 @@ export async function openFolder(
   fileBytesMax = 100_000,
   beforeTaking: () => void = () => undefined,
   log = silentLogger(),
+  clock = hastyClock(),
 ): Promise<Dropped> {
   const store = await temporaryStore(systemClock());
   const folder = temporaryFolder();
   const intake = intakeOf(store);
-  const clock = hastyClock();
   const handIn: Intake['handIn'] = (delivered) => {
     beforeTaking();
     return intake.handIn(delivered);

@@ -39,6 +39,7 @@ import {
   readyFiles,
   type Sightings,
 } from './folder-look.ts';
+import { createLeftAlone, type LeftAlone } from './left-alone.ts';
 
 export interface FolderDoorDeps extends FolderLook {
   readonly store: Store;
@@ -53,7 +54,6 @@ const LOOK_MS = 500;
 const RECEIPTS_PER_ROUND = 200;
 /** The receipt of a file whose documents move is written no more often than this. */
 const RECEIPT_EVERY_MS = 5_000;
-const LEFT_ALONE_MS = 60_000;
 const FORGET_EVERY_MS = 3_600_000;
 const FORGET_PER_ROUND = 200;
 const FOLDERS = ['done', 'refused'] as const;
@@ -62,8 +62,7 @@ interface Progress {
   readonly sightings: Sightings;
   /** When the receipt of a file was last written (monotonic), by its id. */
   readonly written: Map<number, number>;
-  /** Files that cannot be taken, and until when (monotonic) they are left alone. */
-  readonly leftAlone: Map<string, number>;
+  readonly leftAlone: LeftAlone;
   forgetAt: number;
 }
 
@@ -266,15 +265,9 @@ async function hasOpenDocuments({ store }: FolderDoorDeps, fileId: number): Prom
 }
 
 /** What stands in the way of one file does not keep the others; any other error goes on. */
-function leaveAlone(
-  { clock, log }: FolderDoorDeps,
-  { leftAlone }: Progress,
-  name: string,
-  error: unknown,
-): void {
+function leaveAlone({ leftAlone }: Progress, name: string, error: unknown): void {
   if (!isFolderInTheWay(error)) throw error;
-  log.error({ file: name, err: error }, 'a folder lies where the file or its receipt belongs');
-  leftAlone.set(name, clock.monotonic() + LEFT_ALONE_MS);
+  leftAlone.add(name, 'a folder lies where the file or its receipt belongs', { err: error });
 }
 
 /** Writes receipts again whose documents have moved on; an end is shown at once. */
@@ -293,7 +286,7 @@ async function refreshReceipts(deps: FolderDoorDeps, progress: Progress): Promis
     if (leftAlone.has(file.name)) continue;
     if (written.has(file.fileId) && (await hasOpenDocuments(deps, file.fileId))) continue;
     written.set(file.fileId, now);
-    await tellFile(deps, file).catch((error) => leaveAlone(deps, progress, file.name, error));
+    await tellFile(deps, file).catch((error) => leaveAlone(progress, file.name, error));
   }
 }
 
@@ -335,28 +328,23 @@ async function takeFiles(
   progress: Progress,
   signal: AbortSignal,
 ): Promise<void> {
-  const { clock, log } = deps;
   const { sightings, leftAlone } = progress;
-  const now = clock.monotonic();
-  for (const [name, until] of leftAlone) if (until <= now) leftAlone.delete(name);
+  leftAlone.lookAgain();
   const ready = await readyFiles(deps, sightings, (name) => leftAlone.has(name));
   for (const { name, obstacle } of ready) {
     if (signal.aborted) return;
+    if (obstacle !== undefined) {
+      leftAlone.add(name, `a file is left alone: ${obstacle}`);
+      continue;
+    }
     try {
-      if (obstacle === undefined) {
-        await takeFile(deps, name);
-        continue;
-      }
-      log.error({ file: name }, `a file is left alone: ${obstacle}`);
+      await takeFile(deps, name);
+      leftAlone.taken(name);
     } catch (error) {
       const code = isJsonObject(error) ? error.code : undefined;
-      if (code !== 'EACCES' && code !== 'EPERM') {
-        leaveAlone(deps, progress, name, error);
-        continue;
-      }
-      log.error({ file: name, err: error }, 'this user may not read or move the file');
+      if (code !== 'EACCES' && code !== 'EPERM') leaveAlone(progress, name, error);
+      else leftAlone.add(name, 'this user may not read or move the file', { err: error });
     }
-    leftAlone.set(name, clock.monotonic() + LEFT_ALONE_MS);
   }
 }
 
@@ -369,7 +357,7 @@ export function createFolderDoor(deps: FolderDoorDeps) {
       makeFolders(folder);
       await putAllBack(deps);
       const progress: Progress = {
-        ...{ sightings: new Map(), written: new Map(), leftAlone: new Map() },
+        ...{ sightings: new Map(), written: new Map(), leftAlone: createLeftAlone(deps) },
         forgetAt: 0,
       };
       while (!signal.aborted) {
