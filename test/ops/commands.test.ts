@@ -287,6 +287,18 @@ describe('what is stopped', () => {
   });
 });
 
+describe('rules that only observe', () => {
+  it('are told of by the status, because what they accept looks decided', async () => {
+    const house = await install();
+    house.makeDatabase();
+    expect((await house.run('status')).stdout).not.toMatch(/^rules /m);
+    const text = readFileSync(house.file, 'utf8');
+    writeFileSync(house.file, text.replace('mode: live', 'mode: observe'));
+    const { stdout } = await house.run('status');
+    expect(stdout).toMatch(/^rules +observe by the configuration: nothing they decide is sent$/m);
+  });
+});
+
 describe('a disk that is nearly full', () => {
   it('is why streams that are due do not run, and status says so', async () => {
     const house = await install({}, 'store: { space: { pullFloor: 1000000GB } }\n');

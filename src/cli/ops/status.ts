@@ -51,7 +51,7 @@ function relayLine({ relay }: Status): string {
   return parts.join(', ');
 }
 
-function printStatus(output: Output, status: Installation, { store }: Config): void {
+function printStatus(output: Output, status: Installation, { store, rules }: Config): void {
   const { daemon, events } = status;
   const silence = status.silentMs === null ? '' : `, but ${silenceOf(status)}: its log says why`;
   const running = `running (${daemon.holder})${silence}`;
@@ -64,6 +64,9 @@ function printStatus(output: Output, status: Installation, { store }: Config): v
   if (status.decisionsStop !== null) {
     const { actor, reason, at } = status.decisionsStop;
     output.line(`decisions   STOPPED by ${actor} since ${new Date(at).toISOString()}: ${reason}`);
+  }
+  if (rules.mode !== 'live') {
+    output.line(`rules       ${rules.mode} by the configuration: nothing they decide is sent`);
   }
   for (const { kind, actor, reason, at } of status.outboxStops) {
     const what = kind ?? 'everything';
