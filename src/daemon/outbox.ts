@@ -10,6 +10,7 @@ import type { Logger } from '../lib/log.ts';
 import { createConfirmation } from '../outbox/desk/confirmation.ts';
 import { createDesk, type Desk } from '../outbox/desk/operations.ts';
 import { createDispatcher } from '../outbox/dispatch/dispatcher.ts';
+import { watchTime } from '../outbox/dispatch/quiet-time.ts';
 import type { OutboxItem, OutboxKind } from '../outbox/item.ts';
 import {
   createDeliveryStatusKind,
@@ -137,7 +138,7 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
   const { store, clock, random, sequence, service, readOrder, onEnded, stops } = deps;
   const { outbox } = config;
   const log = deps.log.child({ room: 'outbox' });
-  const quietMs = outbox.quietTime;
+  const quiet = { quietMs: outbox.quietTime, watchedSince: watchTime(clock) };
   const { detailed, detailedPricing, includeVariantsOnOrder } = config.streams.stock;
   const level = { detailed, detailedPricing, includeVariantsOnOrder };
   const stock = createOrderedStock({ store, clock, log, v1: service.v1, sequence, level });
@@ -148,12 +149,12 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
       alertAfterMs: outbox.alertAfter,
       refundAlertAfterMs: outbox.refundAlertAfter,
       auditEveryMs: outbox.auditEvery,
-      quietMs,
+      quietMs: quiet.quietMs,
     },
   });
   const kinds = createKinds(config, deps, stock.add);
   const dispatcher = createDispatcher({
-    ...{ store, random, log, quietMs, onEnded, kinds, clock: deps.dispatcherClock },
+    ...{ store, random, log, ...quiet, onEnded, kinds, clock: deps.dispatcherClock },
     dryRun: outbox.dryRun,
     limits: {
       concurrency: config.service.limits.concurrency,
@@ -176,7 +177,7 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
     },
   });
   const desk = createDesk({
-    ...{ store, clock, quietMs },
+    ...{ store, clock, ...quiet },
     confirm: createConfirmation({ store, v1: service.v1, v2: service.v2, readOrder }),
     nudge: dispatcher.nudge,
     onMoved: watch.nudge,

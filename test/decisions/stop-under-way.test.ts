@@ -47,7 +47,7 @@ async function outboxOf(house: Pick<House, 'store' | 'clock'>) {
   );
   const dispatcher = createDispatcher({
     ...{ store, clock, random: seededRandom(3), log, kinds: [kind], limits: LIMITS },
-    ...{ quietMs: 12 * MINUTE, brake: killSwitch.brake, dryRun: false },
+    ...{ quietMs: 12 * MINUTE, watchedSince: () => 0, brake: killSwitch.brake, dryRun: false },
     onMoved: () => undefined,
     onEnded: () => undefined,
   });

@@ -34,7 +34,13 @@ async function deskWithRows() {
   const planned = notePlans(store);
   const moved = new EventEmitter();
   const desk = createDesk({
-    ...{ store: planned.store, clock, quietMs: 0, confirm: async () => ({}) },
+    ...{
+      store: planned.store,
+      clock,
+      quietMs: 0,
+      watchedSince: () => 0,
+      confirm: async () => ({}),
+    },
     ...{ nudge: () => undefined, onMoved: (id: number) => moved.emit('row', id) },
   });
   const states = async () => {
@@ -156,7 +162,7 @@ async function deskWith(row: object, quietMs = 0) {
   const made = { orderId: 7, pendingRefundId: 8 };
   const meanwhile: string[] = [];
   const desk = createDesk({
-    ...{ store, clock, quietMs },
+    ...{ store, clock, quietMs, watchedSince: () => 0 },
     async confirm() {
       for (const text of meanwhile) await sql.raw(text).execute(store.db);
       return made;

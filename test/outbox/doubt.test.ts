@@ -133,18 +133,60 @@ describe('what can never be looked for', () => {
     expect(await bench.row(id)).toMatchObject({ state: 'confirmed', desk_reason: null });
   });
 
-  it('is proved absent by two looks also after an outage, or a rest, of days', async () => {
+  it('is proved absent by two looks also after an outage of days', async () => {
+    const bench = await createBench();
+    bench.creates = true;
+    bench.limits.deskAfterMs = 20 * MINUTE;
+    const id = await bench.add(1);
+    let isAway = false;
+    bench.script.look = () => {
+      if (isAway) throw new RetryLaterError('transport.not_sent', 'nothing listens there');
+      return bench.sends.length < 2 ? NO : YES;
+    };
+    bench.script.send = () => {
+      isAway = bench.sends.length === 1;
+      if (isAway) return lost();
+      return { orderId: 7 };
+    };
+    bench.start();
+    await bench.clock.advance(120 * MINUTE);
+    isAway = false;
+    await bench.clock.advance(0.9 * MINUTE);
+    expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', desk_reason: null });
+    expect(bench.sends).toEqual([id]);
+    await bench.clock.advance(2.4 * MINUTE);
+    expect(await bench.row(id)).toMatchObject({ state: 'confirmed' });
+    expect(bench.sends).toEqual([id, id]);
+  });
+
+  it('is watched for one more quiet time before that after a rest of days', async () => {
     const { bench, id } = await rested();
     bench.script.send = () => ({ orderId: 7 });
     bench.script.look = () => (bench.sends.length === 1 ? NO : YES);
     bench.start();
-    await bench.clock.advance(0.9 * MINUTE);
+    await bench.clock.advance(12.9 * MINUTE);
     expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', desk_reason: null });
     expect(bench.sends).toEqual([id]);
-    await bench.clock.advance(1.2 * MINUTE);
+    await bench.clock.advance(0.2 * MINUTE);
     expect(await bench.row(id)).toMatchObject({ state: 'confirmed' });
     expect(bench.sends).toEqual([id, id]);
   });
+});
+
+it('is for a person where the daemon never runs for a whole quiet time', async () => {
+  const bench = await createBench();
+  bench.creates = true;
+  bench.limits.deskAfterMs = 60 * MINUTE;
+  const id = await bench.add(1);
+  bench.script.send = lost;
+  for (let passed = 0; passed < 80; passed += 10) {
+    expect(await bench.row(id)).toMatchObject({ desk_reason: null });
+    const { stop } = bench.start();
+    await bench.clock.advance(10 * MINUTE);
+    await stop();
+  }
+  expect(bench.sends).toEqual([id]);
+  expect((await bench.row(id)).desk_reason).toContain('neither found nor proved absent');
 });
 
 it('waits for twice the time after which an effect was last seen to come', async () => {
@@ -162,6 +204,23 @@ it('waits for twice the time after which an effect was last seen to come', async
   expect(bench.sends).toEqual([id]);
   await bench.clock.advance(1.2 * MINUTE);
   expect(bench.sends).toEqual([id, id]);
+});
+
+it('learns no lateness from a clock that was ahead when the daemon started', async () => {
+  const bench = await createBench();
+  bench.creates = true;
+  bench.script.send = lost;
+  const id = await bench.add(1);
+  const { stop } = bench.start();
+  await bench.clock.advance(MINUTE);
+  await stop();
+  bench.clock.step(365 * 24 * 60 * MINUTE);
+  const restartedAt = bench.clock.now();
+  bench.script.look = () => (bench.clock.now() - restartedAt < MINUTE ? NO : YES);
+  bench.start();
+  await bench.clock.advance(3 * MINUTE);
+  expect(await bench.row(id)).toMatchObject({ state: 'confirmed' });
+  expect(Number(await readState(bench.store.db, LATENESS))).toBeLessThanOrEqual(MINUTE);
 });
 
 it('keeps the worst lateness that was seen', async () => {

@@ -105,6 +105,39 @@ describe('what makes something new, in doubt', () => {
     expect(bench.sends).toEqual([id, id]);
   });
 
+  it.each([24, 0])(
+    'waits for a whole quiet time behind a start whose clock is %i h ahead',
+    async (hours) => {
+      const bench = await createBench();
+      bench.creates = true;
+      const id = await bench.add(1);
+      bench.script.look = () => (bench.sends.length < 2 ? NO : YES);
+      bench.script.send = () => {
+        if (bench.sends.length > 1) return {};
+        return lost();
+      };
+      const { stop } = bench.start();
+      await bench.clock.advance(3 * MINUTE);
+      await stop();
+      bench.clock.step(hours * 60 * MINUTE);
+      const { watchedSince } = bench.start();
+      const quietUntil = new Date(bench.clock.now() + 12 * MINUTE).toISOString();
+      await bench.clock.advance(11.9 * MINUTE);
+      const desk = deskOf(bench, { watchedSince });
+      await expect(desk.resolve(id, { as: 'absent' }, WHO)).rejects.toMatchObject({
+        code: 'outbox.too_early',
+        message: expect.stringContaining('so soon after its start'),
+        hint: expect.stringContaining(quietUntil),
+      });
+      await bench.clock.advance(MINUTE);
+      expect(bench.sends).toEqual([id]);
+      expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', desk_reason: null });
+      await bench.clock.advance(0.2 * MINUTE);
+      expect(bench.sends).toEqual([id, id]);
+      expect(await bench.row(id)).toMatchObject({ state: 'confirmed', attempts: 2 });
+    },
+  );
+
   it('proves nothing by what was found due before a person had it sent again', async () => {
     const bench = await createBench();
     bench.creates = true;

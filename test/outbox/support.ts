@@ -7,6 +7,7 @@ import type { JsonObject } from '../../src/lib/json.ts';
 import { type Logger, silentLogger } from '../../src/lib/log.ts';
 import { createDesk, type DeskDeps } from '../../src/outbox/desk/operations.ts';
 import { createDispatcher, type Dispatcher } from '../../src/outbox/dispatch/dispatcher.ts';
+import { watchTime } from '../../src/outbox/dispatch/quiet-time.ts';
 import { enqueueDeliveryStatus, enqueueDocument } from '../../src/outbox/enqueue.ts';
 import {
   clearByLook,
@@ -77,7 +78,12 @@ export interface Bench {
   /** Puts a document of another kind into it. */
   addStyle(reference: string): Promise<number>;
   /** Starts a dispatcher, as a new process would; stops it again. */
-  start(): { readonly dispatcher: Dispatcher; stop(): Promise<void>; done: Promise<void> };
+  start(): {
+    readonly dispatcher: Dispatcher;
+    readonly watchedSince: () => number;
+    stop(): Promise<void>;
+    done: Promise<void>;
+  };
   row(outboxId: number): ReturnType<typeof readRow>;
   attempts(outboxId: number): Promise<(string | null)[]>;
 }
@@ -148,11 +154,12 @@ export async function createBench(): Promise<Bench> {
         return 'outboxId' in enqueued ? enqueued.outboxId : 0;
       }),
     start() {
+      const watchedSince = watchTime(clock);
       const dispatcher = createDispatcher({
         ...{ store, clock: counted, random: seededRandom(3), log: bench.log },
         kinds: [kindOf(bench), { ...kindOf(bench), kind: 'style' }],
         limits: { ...LIMITS, ...bench.limits },
-        quietMs: QUIET_MS,
+        ...{ quietMs: QUIET_MS, watchedSince },
         brake: () => (bench.brake ? 'stopped' : undefined),
         dryRun: false,
         onMoved: (item, state) => bench.moves.push(`${item.outboxId} ${state}`),
@@ -165,7 +172,7 @@ export async function createBench(): Promise<Bench> {
         await done.catch(() => undefined);
       };
       onTestFinished(close);
-      return { dispatcher, stop: close, done };
+      return { dispatcher, watchedSince, stop: close, done };
     },
     row: (outboxId) => readRow(store, outboxId),
     async attempts(outboxId) {
@@ -181,12 +188,13 @@ export async function createBench(): Promise<Bench> {
   return bench;
 }
 
-/** What a person may do to the rows; nobody hears of it. */
+/** What a person may do to the rows of a daemon that has run for long; nobody hears of it. */
 export function deskOf(bench: Pick<DeskDeps, 'store' | 'clock'>, more: Partial<DeskDeps> = {}) {
   const { store, clock } = bench;
   const deaf = { nudge: () => undefined, onMoved: () => undefined };
   return createDesk({
-    ...{ store, clock, quietMs: QUIET_MS, confirm: async () => ({}), ...deaf, ...more },
+    ...{ store, clock, quietMs: QUIET_MS, watchedSince: () => 0, confirm: async () => ({}) },
+    ...{ ...deaf, ...more },
   });
 }
 

@@ -40,6 +40,8 @@ export interface DeskDeps {
   readonly confirm: (row: DeskRow, id: string | null) => Promise<JsonObject>;
   /** As configured. */
   readonly quietMs: number;
+  /** {@link watchTime} */
+  readonly watchedSince: () => number;
   /** A row is due. */
   readonly nudge: () => void;
   readonly onMoved: (outboxId: number) => void;
@@ -169,12 +171,20 @@ function requireOpenDoubt(row: DeskRow): void {
 }
 
 /** Nothing of it may take effect any more. */
-function requireAbsence(row: DeskRow, quietMs: number, now: number): void {
+function requireAbsence(
+  row: DeskRow,
+  quiet: { readonly ms: number; readonly watchedSince: number },
+  now: number,
+): void {
   requireOpenDoubt(row);
-  const quietUntil = (row.inDoubtSince ?? 0) + quietMs;
-  if (row.state !== 'in_doubt' || now >= quietUntil) return;
-  const until = new Date(quietUntil).toISOString();
-  const text = `outbox ${row.outboxId} may still take effect until ${until}`;
+  const { outboxId, inDoubtSince } = row;
+  const since = Math.max(inDoubtSince ?? 0, quiet.watchedSince);
+  if (row.state !== 'in_doubt' || now >= since + quiet.ms) return;
+  const until = new Date(since + quiet.ms).toISOString();
+  const text =
+    since === inDoubtSince
+      ? `outbox ${outboxId} may still take effect until ${until}`
+      : `so soon after its start the daemon cannot tell that outbox ${outboxId} had its quiet time`;
   throw new RefusedError('outbox.too_early', text, {
     hint: `say so after ${until}, or leave it: it is looked for by itself`,
   });
@@ -183,10 +193,10 @@ function requireAbsence(row: DeskRow, quietMs: number, now: number): void {
 async function requireAbsences(
   db: Tx | Store['db'],
   rows: readonly DeskRow[],
-  deps: Pick<DeskDeps, 'clock' | 'quietMs'>,
+  deps: Pick<DeskDeps, 'clock' | 'quietMs' | 'watchedSince'>,
 ): Promise<void> {
-  const quietMs = await quietTime(db, deps.quietMs);
-  for (const row of rows) requireAbsence(row, quietMs, deps.clock.now());
+  const quiet = { ms: await quietTime(db, deps.quietMs), watchedSince: deps.watchedSince() };
+  for (const row of rows) requireAbsence(row, quiet, deps.clock.now());
 }
 
 async function sayAllAbsent(

@@ -13,6 +13,7 @@ import {
   lookAgain,
   lookAgainOrDesk,
   type Policy,
+  quietSince,
   sendAgain,
   type Verdict,
 } from './verdict.ts';
@@ -25,15 +26,14 @@ function wasTaken({ result }: OutboxItem): boolean {
   return result !== null;
 }
 
-/** Between the first and the last of the looks past the quiet time; undefined: there was none. */
-async function provedForMs(
+/** Between the first and the last of the looks since then; undefined: there was none. */
+async function absentForMs(
   tx: Tx,
-  { outboxId, inDoubtSince }: OutboxItem,
-  quietMs: number,
+  { outboxId }: OutboxItem,
+  since: number,
   now: number,
 ): Promise<number | undefined> {
-  const quietUntil = (inDoubtSince ?? now) + quietMs;
-  const proof = (await absences(tx, outboxId, now)).filter((at) => at >= quietUntil);
+  const proof = (await absences(tx, outboxId, now)).filter((at) => at >= since);
   const [first, last] = [proof[0], proof.at(-1)];
   return first === undefined || last === undefined ? undefined : last - first;
 }
@@ -66,8 +66,15 @@ async function whereItMakes(
   now: number,
 ): Promise<Verdict | undefined> {
   const { quietMs, everyMs } = policy.pace;
-  const provedMs = await provedForMs(tx, item, quietMs, now);
-  if (provedMs === undefined) return lookAgainOrDesk(item, policy, now);
+  const provedMs = await absentForMs(tx, item, quietSince(item, policy, now) + quietMs, now);
+  if (provedMs === undefined) {
+    // What an earlier process left is watched for a quiet time here, however old it is; but not
+    // from start to start for ever.
+    const begun = item.inDoubtSince ?? now;
+    const byClockMs = (await absentForMs(tx, item, begun + quietMs, now)) ?? policy.deskAfterMs;
+    const isNewHere = byClockMs < policy.deskAfterMs;
+    return isNewHere ? lookAgain(item, policy, now) : lookAgainOrDesk(item, policy, now);
+  }
   // It is half of the proof, however late it came: after an outage, or a rest, of days.
   if (provedMs < everyMs) return lookAgain(item, policy, now);
   if (wasTaken(item)) return desk(item, now, NOT_THERE);

@@ -144,7 +144,7 @@ export async function settle(
     if (!(await isAsLookedAt(tx, item))) return undefined;
     if (finding.found !== 'unfit') await storeEvidence(tx, item, finding, lookedAt);
     if (finding.found === 'yes') {
-      await learnLateness(tx, item, clock);
+      await learnLateness(tx, item, { clock, watchedSince: policy.watchedSince });
       await tellDifferences(tx, item, finding.differences ?? [], now);
     }
     const { state, change, ...rest } = await verdictOf(tx, item, look, own, now);

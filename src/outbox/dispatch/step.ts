@@ -48,6 +48,7 @@ function policyOf(deps: Hand, kind: OutboxKind, item: OutboxItem): Policy {
   const { attemptsMax, deskAfterMs } = deps.limits;
   return {
     ...{ attemptsMax, deskAfterMs, creates: kind.creates(item), pace: paceOf(deps) },
+    watchedSince: deps.watchedSince(),
     conflictEnds: kind.conflictEnds === true,
     waitMs: retryDelay(deps, Math.max(0, item.attempts - 1)),
   };

@@ -12,6 +12,8 @@ export interface Policy {
   readonly attemptsMax: number;
   /** Its quiet time as configured. */
   readonly pace: LookPace;
+  /** Since when this process has felt time pass. */
+  readonly watchedSince: number;
   /** A doubt that lasts longer is for a person. */
   readonly deskAfterMs: number;
   /** Until the next step of what was answered and is not shown, or is sent again without proof. */
@@ -53,9 +55,14 @@ export function beginDoubt(now: number, waitMs: number): Verdict {
   return goesOn('in_doubt', { in_doubt_since: now, due_at: now + waitMs });
 }
 
-export function lookAgain(item: OutboxItem, { pace }: Policy, now: number): Verdict {
-  const since = item.inDoubtSince ?? now;
-  return goesOn('in_doubt', { in_doubt_since: since, due_at: nextLookAt(since, pace, now) });
+/** From when its quiet time counts. */
+export function quietSince(item: OutboxItem, { watchedSince }: Policy, now: number): number {
+  return Math.max(item.inDoubtSince ?? now, watchedSince);
+}
+
+export function lookAgain(item: OutboxItem, policy: Policy, now: number): Verdict {
+  const dueAt = nextLookAt(quietSince(item, policy, now), policy.pace, now);
+  return goesOn('in_doubt', { in_doubt_since: item.inDoubtSince ?? now, due_at: dueAt });
 }
 
 export function lookAgainOrDesk(item: OutboxItem, policy: Policy, now: number): Verdict {
