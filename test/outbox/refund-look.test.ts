@@ -4,8 +4,10 @@ import type { Listing } from '../../src/client/v1/calls.ts';
 import type { PendingRefund, SalesOrderRefund } from '../../src/client/v1/schemas.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { RefusedError } from '../../src/lib/errors.ts';
+import { referenceKey } from '../../src/outbox/documents.ts';
 import type { Finding, OutboxItem } from '../../src/outbox/item.ts';
 import { createPendingRefundKind } from '../../src/outbox/kinds/pending-refund.ts';
+import type { SqliteStore } from '../../src/store/store.ts';
 import { temporaryStore } from '../support/store.ts';
 import { triedBefore } from './support.ts';
 
@@ -33,12 +35,28 @@ interface Scene {
   /** How many like it were there before; undefined: nobody counted. */
   readonly countBefore?: number;
   readonly notOurs?: readonly number[];
+  /** Another document of the order, and what the service answered it with. */
+  readonly other?: { readonly reference: string; readonly answered?: number };
+}
+
+async function addOther({ db }: SqliteStore, { reference, answered }: NonNullable<Scene['other']>) {
+  const result = answered === undefined ? null : JSON.stringify({ pendingRefundId: answered });
+  await db
+    .insertInto('outbox')
+    .values({
+      ...{ outbox_id: 2, kind: 'pending_refund', lane: ITEM.lane, reference, result },
+      ...{ reference_key: referenceKey(reference), body: '{}', body_hash: '', cause: 'test' },
+      ...{ expected_from: null, due_at: 0, created_at: 0, ended_at: 0, in_doubt_since: null },
+      ...{ last_error: null, desk_reason: null, order_id: 7, state: 'confirmed' },
+    })
+    .execute();
 }
 
 async function look(scene: Scene): Promise<Finding> {
   const store = await temporaryStore(manualClock());
   const { countBefore, notOurs = [], answered } = scene;
   await triedBefore(store, { count_before: countBefore, notOurs });
+  if (scene.other) await addOther(store, scene.other);
   const never = () => Promise.reject(new Error('not asked for'));
   const rejects = Array.from({ length: scene.rejects ?? 0 }, () => ({
     ...{ raw: {}, path: '', reason: 'odd' },
@@ -107,8 +125,21 @@ it.each<[string, Scene, object]>([
   ],
   [
     'what was answered with as it was sent where no reference is kept',
-    { answered: 2, shown: pending(2, '') },
+    { answered: 2, shown: pending(2, ''), other: { reference: 'R-1', answered: 1 } },
     { found: 'yes', differences: [] },
+  ],
+  [
+    'what was answered with, which has the reference of another document, for a person',
+    { answered: 2, shown: pending(2, 'r-1'), other: { reference: 'R-1' } },
+    {
+      ...{ found: 'unclear', detail: { pendingRefundId: 2 } },
+      reason: 'the service answered with pending refund 2, which is that of outbox 2 (R-1)',
+    },
+  ],
+  [
+    'what was answered with, which another document has become, for a person',
+    { answered: 2, shown: pending(2, ''), other: { reference: 'R-1', answered: 2 } },
+    { found: 'unclear', detail: { pendingRefundId: 2 } },
   ],
 ])('finds %s', async (_, scene, finding) => {
   expect(await look(scene)).toMatchObject(finding);

@@ -23,6 +23,7 @@ import { type ReadOrder, unlessGone } from '../service.ts';
 import { disowned, knownBefore, readAgain } from './baseline.ts';
 import { compareOrder, otherReference } from './compare.ts';
 import { mirroredOrders, type OrderFinder } from './find-order.ts';
+import { ownerOf } from './owner.ts';
 
 export interface OrderKindDeps {
   readonly store: Store;
@@ -74,16 +75,6 @@ async function newestOrderId(deps: OrderKindDeps, signal: AbortSignal): Promise<
   return Math.max(0, ...rows.map(({ orderId }) => orderId));
 }
 
-/** Another document of ours with this reference: what carries it is what that one has become. */
-async function ownerOf({ db }: Store, reference: string) {
-  return db
-    .selectFrom('outbox')
-    .select(['outbox_id', 'reference'])
-    .where('kind', '=', 'order')
-    .where('reference_key', '=', referenceKey(reference))
-    .executeTakeFirst();
-}
-
 /** Reads the only candidate and holds it against what was sent. */
 async function judge(
   deps: OrderKindDeps,
@@ -104,9 +95,9 @@ async function judge(
     orderNo: shown.orderNo ?? null,
     differences: [...differences, ...rest],
   };
-  const other = reference.length > 0 && (await ownerOf(deps.store, shown.reference ?? ''));
+  const other = await ownerOf(deps.store, item, shown.reference);
   if (other) {
-    const whose = `the reference of outbox ${other.outbox_id} (${other.reference})`;
+    const whose = `the reference of outbox ${other.outboxId} (${other.reference})`;
     const reason = `the service answered with order ${orderId}, which has ${whose}`;
     return { found: 'unclear', reason, detail };
   }

@@ -17,6 +17,7 @@ import { isRefunded, type ReadOrder, unlessGone } from '../service.ts';
 import { disowned, knownBefore } from './baseline.ts';
 import { comparePendingRefund, otherReference } from './compare.ts';
 import { orderIdOf } from './find-order.ts';
+import { claimed, type Owner, ownerOf } from './owner.ts';
 
 export interface PendingRefundKindDeps {
   readonly store: Store;
@@ -81,19 +82,6 @@ async function candidates(
   return pending.filter(({ pendingRefundId }) => !others.has(pendingRefundId));
 }
 
-/** What other documents of this order have become. */
-async function claimed({ db }: Store, { outboxId, lane }: OutboxItem): Promise<Set<unknown>> {
-  const others = await db
-    .selectFrom('outbox')
-    .select('result')
-    .where('lane', '=', lane)
-    .where('kind', '=', 'pending_refund')
-    .where('outbox_id', '!=', outboxId)
-    .where('state', '!=', 'canceled')
-    .execute();
-  return new Set(others.map(({ result }) => readResult(result).pendingRefundId));
-}
-
 /** Those with this reference; where the service shows none at all, undefined. */
 function byReference(pending: readonly PendingRefund[], item: OutboxItem) {
   if (pending.length > 0 && pending.every(({ reference }) => !reference)) return undefined;
@@ -118,6 +106,12 @@ function judge(item: OutboxItem, found: PendingRefund): Finding {
     return { found: 'unclear', reason, detail };
   }
   return { found: 'yes', detail, differences, result: { orderId, pendingRefundId } };
+}
+
+function ofAnother(pendingRefundId: number, { outboxId, reference }: Owner): Finding {
+  const whose = `that of outbox ${outboxId} (${reference})`;
+  const reason = `the service answered with pending refund ${pendingRefundId}, which is ${whose}`;
+  return { found: 'unclear', reason, detail: { pendingRefundId } };
 }
 
 /** What the list says; `countBefore` undefined: only a reference can tell. */
@@ -208,6 +202,10 @@ async function look(
     if (typeof pendingRefundId === 'number') {
       const call = { priority: 'read', signal } as const;
       const read = await unlessGone(deps.v1.pendingRefund(orderId, pendingRefundId, call));
+      const other =
+        (await ownerOf(deps.store, item, read?.value.reference)) ??
+        (await claimed(deps.store, item)).get(pendingRefundId);
+      if (other) return ofAnother(pendingRefundId, other);
       if (read) return judge(item, read.value);
       if (await isRefunded(deps.v1, orderId, pendingRefundId, signal)) {
         return { found: 'yes', detail: { pendingRefundId, orderId, shown: false } };
