@@ -14,6 +14,7 @@ import { newPendingRefundOf, readBody, referenceKey } from '../documents.ts';
 import type { Clearance, Finding, OutboxItem, OutboxKind } from '../item.ts';
 import { refundableProblems } from '../preflight/refund.ts';
 import { isRefunded, type ReadOrder, unlessGone } from '../service.ts';
+import { mirroredPendingRefund } from '../watch/differences.ts';
 import { disowned, knownBefore } from './baseline.ts';
 import { comparePendingRefund, otherReference } from './compare.ts';
 import { orderIdOf } from './find-order.ts';
@@ -163,10 +164,31 @@ function unlisted({ pending, refunds }: Listed): PendingRefund[] {
   );
 }
 
+/** Whether one like it that was mirrored is listed no more: canceled ones have no refund either. */
+async function hasLeft(
+  { store }: PendingRefundKindDeps,
+  orderId: number,
+  { pending }: Listed,
+  refund: NewPendingRefund,
+): Promise<boolean> {
+  const shown = new Set(pending.map(({ pendingRefundId }) => pendingRefundId));
+  const mirrored = await store.db
+    .selectFrom('pending_refund')
+    .select('pending_refund_id as id')
+    .where('order_id', '=', orderId)
+    .execute();
+  for (const { id } of mirrored.filter((one) => !shown.has(one.id))) {
+    const known = await mirroredPendingRefund(store.db, id);
+    if (comparePendingRefund(refund, known).length === 0) return true;
+  }
+  return false;
+}
+
 /** What both lists say: one that was confirmed since may stand among the refunds only. */
 async function findInBoth(
   deps: PendingRefundKindDeps,
   item: OutboxItem,
+  orderId: number,
   lists: Listed,
 ): Promise<Finding> {
   const { count } = await knownBefore(deps.store.db, item);
@@ -174,9 +196,9 @@ async function findInBoth(
   const pending = await candidates(deps, item, lists.pending);
   const finding = findIn(item, pending, count);
   if (finding.found !== 'no') return finding;
-  const gone = alike(await candidates(deps, item, unlisted(lists)), refund);
-  if (gone.length === 0) return finding;
   const others = await claimed(deps.store, item);
+  const gone = alike(await candidates(deps, item, unlisted(lists)), refund);
+  if (gone.length === 0 && !(await hasLeft(deps, orderId, lists, refund))) return finding;
   const idsOf = (rows: readonly PendingRefund[]): number[] =>
     rows.map((one) => one.pendingRefundId).filter((id) => !others.has(id));
   const goneIds = idsOf(gone);
@@ -216,7 +238,7 @@ async function look(
     if (!lists) return { found: 'no', complete: false, detail: { orderId, shown: false } };
     if (lists.isPartial)
       return { found: 'no', complete: false, detail: { orderId, partial: true } };
-    return findInBoth(deps, item, lists);
+    return findInBoth(deps, item, orderId, lists);
   })();
   if (finding.found === 'yes') {
     const cause = `outbox:${item.outboxId}`;

@@ -41,7 +41,8 @@ async function orderOf(db: Db, orderId: number) {
   );
 }
 
-async function pendingRefundOf(db: Db, pendingRefundId: number) {
+/** As the mirror has it, also after it has left the service's list. */
+export async function mirroredPendingRefund(db: Db, pendingRefundId: number) {
   const refund = await db
     .selectFrom('pending_refund')
     .select('reference')
@@ -81,7 +82,7 @@ async function isAsSent(db: Db, { kind, reference, body, result }: Pushed): Prom
     return other.length + lines.length + rest.length === 0;
   }
   if (kind === 'pending_refund' && pendingRefundId) {
-    const shown = await pendingRefundOf(db, pendingRefundId);
+    const shown = await mirroredPendingRefund(db, pendingRefundId);
     const sent = newPendingRefundOf(reference, readBody.pendingRefund(document));
     const other = otherReference(reference, shown.reference ?? reference);
     return other.length + comparePendingRefund(sent, shown).length === 0;
