@@ -79,6 +79,23 @@ describe('one push', () => {
     expect(attempts).toMatchObject([{ class: 'refused', http_status: 422 }]);
   });
 
+  it('that nobody answers behind a log-in does not show the 401 from before it', async () => {
+    const bench = await createBench();
+    const id = await bench.add(1);
+    bench.script.look = () => (bench.sends.length === 0 ? NO : YES);
+    bench.script.send = (_, { beforeSend, onStatus }) => {
+      beforeSend();
+      onStatus(401);
+      beforeSend();
+      return lost();
+    };
+    bench.start();
+    await bench.clock.advance(HOUR);
+    expect(await bench.row(id)).toMatchObject({ state: 'confirmed' });
+    const attempts = await bench.store.db.selectFrom('outbox_attempt').selectAll().execute();
+    expect(attempts).toMatchObject([{ class: 'ambiguous', http_status: null }]);
+  });
+
   it('that the service refuses for each of its lines shows a few, and keeps them all', async () => {
     const bench = await createBench();
     const id = await bench.add(1);

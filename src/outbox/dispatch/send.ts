@@ -26,6 +26,8 @@ async function attemptOnce(
   const beforeSend = (): void => {
     const reason = heldBy();
     if (reason !== undefined) throw new RetryLaterError(HELD, reason);
+    // Behind a 401 it is sent once more: what is answered now counts.
+    httpStatus = null;
   };
   try {
     const answer = JSON.stringify(await kind.send(item, { signal, onStatus, beforeSend }));
