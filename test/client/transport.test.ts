@@ -147,6 +147,14 @@ describe('transport', () => {
     [504, '', InDoubtError, 'transport.in_doubt'],
     [302, envelope(302, {}), InDoubtError, 'transport.in_doubt'],
     [400, { errors: [{ detail: 'x' }] }, RefusedError, 'service.bad_request'],
+    [422, { errors: [{ status: '422' }, {}] }, RefusedError, 'service.invalid'],
+    [400, { errors: [{ status: 404 }, { status: '422' }] }, RefusedError, 'service.bad_request'],
+    [503, { errors: [{ status: '500' }] }, InDoubtError, 'transport.in_doubt'],
+    [429, { errors: [{ status: '502' }] }, InDoubtError, 'transport.in_doubt'],
+    [404, { errors: [{ status: '201' }] }, InDoubtError, 'transport.in_doubt'],
+    [401, { errors: [{ status: '504' }] }, InDoubtError, 'transport.in_doubt'],
+    [400, { errors: [{ status: '400' }, { status: 500 }] }, RefusedError, 'service.bad_request'],
+    [400, { errors: [{ status: '404' }, { status: 500 }] }, InDoubtError, 'transport.in_doubt'],
   ])('takes %i with %j to a POST for what it proves', async (status, body, type, code) => {
     await using server = await startFaulty((_request, response) => {
       if (typeof body === 'string') response.writeHead(status).end(body);

@@ -192,6 +192,24 @@ describe('V1 answers', () => {
     });
   });
 
+  it.each([503, 429, 422, 401])(
+    'is in doubt about a new order after a %i with a list of errors, which is not V1’s own',
+    async (status) => {
+      await using server = await startFaulty((_, response) =>
+        answerJson(response, status, { errors: [{ status: String(status), detail: 'upstream' }] }),
+      );
+      await using transport = impatient();
+      const options = { variants: VARIANT_LIST_DEFAULTS, seasonParameter: 's' };
+      const client = createV1Client(
+        { ...options, baseUrl: server.url, idempotencyHeader: undefined },
+        { sender: transport },
+      );
+      const error = await rejection(client.createOrder({ reference: 'R' }));
+      expect(error).toMatchObject({ name: 'InDoubtError' });
+      expect(server.seen).toHaveLength(1);
+    },
+  );
+
   it('believes in a new order although the rest of the answer is odd', async () => {
     const odd = { orderId: 9, salesOrder: { orderId: 'x' }, deliveries: [{ a: 1 }] };
     await answeredWith(envelope(201, odd), async (client) => {

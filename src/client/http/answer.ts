@@ -22,6 +22,8 @@ export interface Asked {
   readonly url: string;
   /** Repeating it changes nothing at the service. */
   readonly safe: boolean;
+  /** False: a list of errors, as V2 has them, is not the service's own answer to it. */
+  readonly listsErrors?: boolean | undefined;
   /** The address of the proxy that it goes through. */
   readonly via?: string | undefined;
   /** Takes secrets out of what is answered: it may repeat the token of the request. */
@@ -141,15 +143,27 @@ function pageText({ body }: BadAnswer): string {
   return json === undefined ? textOf(body) : lineOf(json);
 }
 
+/** Whether the errors name this status, or several that it sums up, as far as they name any. */
+function nameStatus(errors: readonly { status?: unknown }[], status: number): boolean {
+  const named = errors.map((error) => Number(error.status ?? Number.NaN)).filter(Number.isInteger);
+  if (named.length === 0 || named.includes(status)) return true;
+  return named.every((one) => one - (one % 100) === status);
+}
+
 /**
- * What the service itself says (V1 envelope or V2 error list); undefined: a proxy's page. An
- * envelope repeats its status: where that is another one, somebody on the way has changed it.
+ * What the service itself says (V1 envelope or V2 error list); undefined: a proxy's page. Both
+ * repeat their status: where that is another one, somebody on the way has changed it.
  */
-function serviceAnswer({ status, body }: BadAnswer): ServiceAnswer | undefined {
+function serviceAnswer(
+  { listsErrors = true }: Asked,
+  { status, body }: BadAnswer,
+): ServiceAnswer | undefined {
   const json = tryParseJson(textOf(body));
   if (!isJsonObject(json)) return undefined;
-  if (Array.isArray(json.errors)) {
-    const lines = json.errors.filter(isJsonObject).map((error) => {
+  if (Array.isArray(json.errors) && listsErrors) {
+    const errors = json.errors.filter(isJsonObject);
+    if (!nameStatus(errors, status)) return undefined;
+    const lines = errors.map((error) => {
       const pointer = isJsonObject(error.source) ? lineOf(Object.values(error.source)[0]) : '';
       return [pointer, error.detail ?? error.title ?? error.code]
         .filter((part) => part !== '' && part !== undefined)
@@ -191,7 +205,7 @@ const NOT_PROCESSED: Readonly<Record<number, string>> = {
 
 /** The error for an answer whose status is not 2xx. */
 export function errorOfAnswer(asked: Asked, answer: BadAnswer, nowMs: number): SelvedgeError {
-  const said = serviceAnswer(answer);
+  const said = serviceAnswer(asked, answer);
   const words = said
     ? told(asked, said.message, MESSAGE_CHARS_MAX)
     : told(asked, pageText(answer), EXCERPT_CHARS_MAX).replaceAll(/\s+/g, ' ');

@@ -19,6 +19,8 @@ export interface HttpRequest {
   readonly signal?: AbortSignal | undefined;
   /** Repeating it changes nothing at the service. Default: true for GET only. */
   readonly safe?: boolean | undefined;
+  /** False: it is answered with V1's envelope, never with V2's list of errors. */
+  readonly listsErrors?: boolean | undefined;
   /** Told what the request costs besides itself. */
   readonly tally?: Tally | undefined;
   /** Told the status of each answer, also of one that cannot be understood. */
@@ -43,7 +45,8 @@ export function isSafe(request: HttpRequest): boolean {
 
 /** The part of a request that failures talk about. */
 export function askedOf(request: HttpRequest): Asked {
-  return { method: request.method, url: request.url, safe: isSafe(request) };
+  const { method, url, listsErrors } = request;
+  return { method, url, safe: isSafe(request), listsErrors };
 }
 
 /** The request in undici's terms, and the origin whose pool takes it. */

@@ -78,6 +78,7 @@ export function post(
     signal: call?.signal,
     onStatus: call?.onStatus,
     beforeSend: call?.beforeSend,
+    listsErrors: false,
     json,
   };
 }
