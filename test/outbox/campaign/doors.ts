@@ -97,6 +97,8 @@ function folderDoor({ folder, clock }: DoorSettings): Door {
 const localSchema = z.object({ url: z.string() });
 const PATHS = { order: '/api/orders', pending_refund: '/api/pending-refunds' } as const;
 const TAKEN = new Set([200, 202]);
+/** Without an answer; not read in time, because the daemon was stopped; not known. */
+const AGAIN = new Set([0, 408, 503]);
 
 function httpDoor({ folder, token, clock }: DoorSettings): Door {
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
@@ -120,7 +122,7 @@ function httpDoor({ folder, token, clock }: DoorSettings): Door {
     const problems: string[] = [];
     for (const paper of papers) {
       let status = await post(paper);
-      while (status === 0 || status === 503) {
+      while (AGAIN.has(status)) {
         await clock.sleep(PAUSE_MS);
         status = await post(paper);
       }
