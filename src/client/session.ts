@@ -15,7 +15,7 @@ import type { Clock } from '../lib/clock.ts';
 import { LoginAgainError, RefusedError, RetryLaterError, toError } from '../lib/errors.ts';
 import { isJsonObject } from '../lib/json.ts';
 import type { Scrubber, Secret } from '../lib/secret.ts';
-import { isNotFound } from './http/answer.ts';
+import { isNotFound, NO_SUCH_PAGE } from './http/answer.ts';
 import { type HttpRequest, isSafe } from './http/request.ts';
 import type { Answer, JsonAnswer, Sender, StreamAnswer } from './transport.ts';
 import { dataOf } from './v1/envelope.ts';
@@ -174,11 +174,13 @@ async function logIn(credential: LoginCredential, deps: SessionDeps): Promise<st
   }
 }
 
+const NO_ADDRESS = new Set([NO_SUCH_PAGE, 'service.bad_method']);
+
 /** What a log-in that the service will not have is told as, with where to look. */
 export function refusedLogin(cause: Error): RetryLaterError {
   const refusal = cause instanceof RefusedError ? cause : undefined;
   // No such client, or no log-in at all where the base URL leads.
-  const isLost = isNotFound(cause) || refusal?.code === 'service.bad_method';
+  const isLost = isNotFound(cause) || NO_ADDRESS.has(refusal?.code ?? '');
   const which = isLost ? 'the base URL, the client id' : 'the client id';
   return new RetryLaterError('session.login_refused', `the log-in failed: ${cause.message}`, {
     cause,

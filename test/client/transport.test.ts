@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
+import { isNotFound } from '../../src/client/http/answer.ts';
 import type { HttpRequest } from '../../src/client/http/request.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import {
@@ -165,6 +166,23 @@ describe('transport', () => {
     expect(error).toBeInstanceOf(type);
     expect(error).toMatchObject({ code });
     expect(server.seen).toHaveLength(1);
+  });
+
+  it.each([
+    [404, envelope(404, {}), true],
+    [410, { errors: [{ status: '410' }] }, true],
+    [404, HTML, false],
+    [404, 'default backend - 404', false],
+    [410, envelope(200, {}), false],
+  ])('believes after %i with %j that there is no such thing: %j', async (status, body, isGone) => {
+    await using server = await startFaulty((_request, response) => {
+      if (typeof body === 'string') response.writeHead(status).end(body);
+      else answerJson(response, status, body);
+    });
+    await using transport = impatient();
+    const error = await rejection(transport.request(get(server.url)));
+    expect(error).toBeInstanceOf(RefusedError);
+    expect(isNotFound(error)).toBe(isGone);
   });
 
   it('keeps the lines of a 422 and of a list of errors', async () => {

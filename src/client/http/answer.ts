@@ -190,6 +190,9 @@ const REFUSALS: Readonly<Record<number, string>> = {
 
 const NOT_FOUND = new Set(['service.not_found', 'service.gone']);
 
+/** A page that is not the service's own says so of an address, maybe for a moment: of no thing. */
+export const NO_SUCH_PAGE = 'service.no_such_page';
+
 /** Whether the service says that it has no such thing. */
 export function isNotFound(error: unknown): boolean {
   return error instanceof RefusedError && NOT_FOUND.has(error.code);
@@ -218,7 +221,8 @@ export function errorOfAnswer(asked: Asked, answer: BadAnswer, nowMs: number): S
   const refusal = REFUSALS[status];
   if (refusal) {
     const lines = said?.lines.map((line) => asked.scrub?.(line) ?? line);
-    return new RefusedError(refusal, text, { lines: lines ?? [] });
+    const code = !said && NOT_FOUND.has(refusal) ? NO_SUCH_PAGE : refusal;
+    return new RefusedError(code, text, { lines: lines ?? [] });
   }
   const waitMs = retryAfterMs(answer.headers, nowMs);
   const notProcessed = NOT_PROCESSED[status];
