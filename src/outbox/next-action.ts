@@ -33,7 +33,8 @@ function inDoubt({ outboxId, kind, deskReason }: Situation): string {
   const confirmed = made === undefined ? 'confirmed' : `confirmed:${made}`;
   return (
     `decide: compare both sides with "selvedge outbox show ${outboxId}", then: selvedge outbox ` +
-    `resolve ${outboxId} --as ${confirmed} --reason "…", or the same with --as absent`
+    `resolve ${outboxId} --as ${confirmed} --reason "…", or the same with --as absent, which ` +
+    `sends it again; if it could not be looked for: selvedge outbox retry ${outboxId} --reason "…"`
   );
 }
 

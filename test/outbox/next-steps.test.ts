@@ -51,6 +51,9 @@ describe('the next step', () => {
       expect(nextAction({ ...doubt, deskReason: 'two have this reference' })).toMatch(
         /^decide: .*selvedge outbox show 17.*outbox resolve 17 --as confirmed\S* --reason "…"/,
       );
+      expect(nextAction({ ...doubt, deskReason: 'it could not be looked for' })).toMatch(
+        /--as absent, which sends it again; .*selvedge outbox retry 17 --reason "…"$/,
+      );
       const dead = nextAction({ ...PLAIN, kind, state: 'dead' });
       expect(dead).toMatch(/selvedge outbox retry 17 --reason "…".* cancel 17 --reason "…"$/);
     }
