@@ -57,6 +57,32 @@ it('sends a reject only as long as it was meant for', async () => {
   expect(await (await kindAt(500, done)).look(item, signal)).toMatchObject({ found: 'yes' });
 });
 
+it.each([
+  ['too late', ''],
+  ['stopped', 'stopped'],
+])('sends none that was %s while it waited for its turn', async (_, held) => {
+  const clock = manualClock(99);
+  const kind = createDeliveryStatusKind(
+    {
+      readDelivery: async () => undefined,
+      async setDeliveryStatus(_orderId, orderDeliveryId, status, { beforeSend }) {
+        beforeSend();
+        // The log-in takes its time, or the machine sleeps.
+        clock.step(1);
+        beforeSend();
+        return { orderDeliveryId, status };
+      },
+    },
+    { store: await temporaryStore(clock), clock, dryRun: false },
+  );
+  const beforeSend = (): void => {
+    if (held !== '') throw new RetryLaterError('outbox.held', held);
+  };
+  const sending = kind.send(item, { signal, beforeSend, onStatus: () => undefined });
+  const message = held || 'it was decided too long ago';
+  await expect(sending).rejects.toMatchObject({ name: 'RetryLaterError', message });
+});
+
 it('finds a reject that took effect before it became too late', async () => {
   const kind = await kindAt(500, { status: 'rejected', contentHash: 'h9' });
   // The service is there; an accept would not be looked for again.

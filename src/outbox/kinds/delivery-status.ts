@@ -6,6 +6,7 @@
  */
 import { z } from 'zod';
 import type { Clock } from '../../lib/clock.ts';
+import { RetryLaterError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import type { Db, Store } from '../../store/store.ts';
 import { DELIVERY_STATUS_KIND, type DeliveryStatus, deliveryLinesHash } from '../enqueue.ts';
@@ -150,8 +151,16 @@ export function createDeliveryStatusKind(
     },
     look,
     async send(item, call) {
-      const { orderId, orderDeliveryId, status } = targetSchema.parse(item.body);
-      const answer = await api.setDeliveryStatus(orderId, orderDeliveryId, status, call);
+      const target = targetSchema.parse(item.body);
+      const { orderId, orderDeliveryId, status } = target;
+      const beforeSend = (): void => {
+        call.beforeSend();
+        // It may have waited for its turn, or for a log-in, or the machine has slept.
+        const reason = over(target);
+        if (reason !== undefined) throw new RetryLaterError('outbox.too_late', reason);
+      };
+      const own = { ...call, beforeSend };
+      const answer = await api.setDeliveryStatus(orderId, orderDeliveryId, status, own);
       return { orderDeliveryId: answer.orderDeliveryId, status: answer.status };
     },
   };
