@@ -5,11 +5,12 @@
  * before the first request leaves, so that a slow answer cannot overwrite what a later read has
  * found.
  */
+import { NO_SUCH_PAGE } from '../client/http/answer.ts';
 import type { Listing } from '../client/v1/calls.ts';
 import type { V1Client } from '../client/v1/client.ts';
 import type { SalesOrder, SalesOrderDelivery } from '../client/v1/schemas.ts';
 import type { Clock } from '../lib/clock.ts';
-import { RefusedError } from '../lib/errors.ts';
+import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import { writeDeliveries } from '../mirror/delivery.ts';
 import type { Provenance } from '../mirror/entity.ts';
 import { forgetUnmet, quarantineRows } from '../mirror/quarantine.ts';
@@ -56,6 +57,12 @@ function unlessUnknown(error: unknown): never {
   throw new RefusedError(code, message, { cause: error, lines, hint });
 }
 
+/** A page of what stands before the service, maybe for a moment, does not refuse the order. */
+function unlessForeign(error: unknown): never {
+  const isForeign = error instanceof RefusedError && error.code === NO_SUCH_PAGE;
+  throw isForeign ? new RetryLaterError(error.code, error.message, { cause: error }) : error;
+}
+
 export function createOrderReader(deps: OrderReaderDeps): ReadOrder {
   const { store, v1, sequence, clock, also } = deps;
   return async (orderId, { cause, priority, signal, refunds: wanted = false }) => {
@@ -63,8 +70,8 @@ export function createOrderReader(deps: OrderReaderDeps): ReadOrder {
     const readSeq = await sequence.next();
     const call = { priority, signal };
     const [order, deliveries, refunds, pendingRefunds] = await Promise.all([
-      v1.order(orderId, call),
-      v1.deliveries(orderId, call),
+      v1.order(orderId, call).catch(unlessForeign),
+      v1.deliveries(orderId, call).catch(unlessForeign),
       also.refunds && wanted ? v1.refunds(orderId, call) : undefined,
       also.pendingRefunds && wanted
         ? v1.pendingRefunds(orderId, call).catch(unlessUnknown)
