@@ -239,6 +239,15 @@ describe('the exchange database', () => {
     expect(shell(exchange.path, 'SELECT intake_id FROM receipt')).toBe('2\n');
   });
 
+  it('forgets what a table of the ERP refers to', () => {
+    const exchange = open();
+    shell(exchange.path, `${INSERT}; CREATE TABLE erp_sent (intake_id INTEGER REFERENCES intake)`);
+    shell(exchange.path, 'INSERT INTO erp_sent VALUES (1)');
+    exchange.writeReceipts([refused(1)]);
+    expect(exchange.forget('2026-01-06', 10)).toBe(1);
+    expect(shell(exchange.path, 'SELECT * FROM erp_sent')).toBe('1\n');
+  });
+
   it('tells rows apart whose numbers are larger than a double holds', () => {
     const exchange = open();
     for (const id of ['638996000000000001', '638996000000000002']) {

@@ -1,6 +1,7 @@
 /** What a copy of a database holds, proved by opening it: nothing else proves a backup. */
 import Database from 'better-sqlite3';
 import { StoreError } from '../../lib/errors.ts';
+import { APPLICATION_ID } from '../connection.ts';
 
 export interface Contents {
   /** The version of its schema. */
@@ -17,12 +18,15 @@ function countRows(copy: Database.Database): Record<string, number> {
     .pluck()
     .all();
   return Object.fromEntries(
-    tables
-      .sort()
-      .map((table) => [
-        table,
-        Number(copy.prepare(`select count(*) from "${table}"`).pluck().get()),
-      ]),
+    tables.sort().map((table) => [
+      table,
+      Number(
+        copy
+          .prepare(`select count(*) from "${table.replaceAll('"', '""')}"`)
+          .pluck()
+          .get(),
+      ),
+    ]),
   );
 }
 
@@ -44,6 +48,13 @@ export function databaseMadeAt(path: string): string | undefined {
   }
 }
 
+/** In the exchange, which is not marked as ours, they are those of the ERP's own tables. */
+function hasBrokenKeys(copy: Database.Database): boolean {
+  if (copy.pragma('application_id', { simple: true }) !== APPLICATION_ID) return false;
+  const orphans = copy.pragma('foreign_key_check');
+  return Array.isArray(orphans) && orphans.length > 0;
+}
+
 /** Opens the copy and goes through every page of it. Throws StoreError `backup.damaged`. */
 export function inspectCopy(path: string): Contents {
   let copy: Database.Database | undefined;
@@ -51,8 +62,7 @@ export function inspectCopy(path: string): Contents {
     copy = new Database(path, { readonly: true, fileMustExist: true });
     const found = String(copy.pragma('integrity_check(1)', { simple: true }));
     if (found !== 'ok') throw new Error(found);
-    const orphans = copy.pragma('foreign_key_check');
-    if (Array.isArray(orphans) && orphans.length > 0) throw new Error('broken foreign keys');
+    if (hasBrokenKeys(copy)) throw new Error('broken foreign keys');
     return { schema: Number(copy.pragma('user_version', { simple: true })), rows: countRows(copy) };
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);

@@ -89,7 +89,8 @@ const PRAGMAS: Readonly<Record<string, number>> = {
   mmap_size: 0,
   trusted_schema: 0,
   cell_size_check: 1,
-  foreign_keys: 1,
+  // Our tables have none. Those of the ERP's own tables would keep rows that are old enough to go.
+  foreign_keys: 0,
   temp_store: 2,
   cache_size: -4_096,
 };

@@ -164,6 +164,20 @@ describe('a backup', () => {
     expect(readdirSync(planIn(dataDir).directory)).toHaveLength(6);
   });
 
+  it('takes along what the ERP keeps beside its documents, in whatever order that is', async () => {
+    const dataDir = temporaryFolder();
+    await (await openMirror(dataDir)).close();
+    const exchange = new Database(join(dataDir, 'exchange.db'));
+    exchange.pragma('foreign_keys = off');
+    exchange.exec(`create table item (id integer primary key);
+      create table "the ERP's ""own""" (item references item); insert into "the ERP's ""own"""
+      values (7)`);
+    exchange.close();
+    const { backup } = await createBackup(planIn(dataDir), clock);
+    const rows = { item: 0, 'the ERP\'s "own"': 1 };
+    expect((await verifyBackup(backup.path)).exchange).toMatchObject({ rows });
+  });
+
   it('is none without an exchange that may be there', async () => {
     const dataDir = temporaryFolder();
     await (await openMirror(dataDir)).close();
