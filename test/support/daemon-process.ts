@@ -1,10 +1,18 @@
 /** The program as a process of its own, for tests and campaigns that kill it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { LAUNCHER, launcherEnv } from './launcher.ts';
 
 const READY = 'listening for events';
+
+/** What a process takes at one moment. */
+export interface Needs {
+  readonly descriptors: number;
+  readonly residentMiB: number;
+  /** The most that was resident since it started. */
+  readonly peakMiB: number;
+}
 
 export interface ChildDaemon {
   /** Resolves with the process when it receives events. */
@@ -18,6 +26,8 @@ export interface ChildDaemon {
   output(): string;
   /** Processor time of all starts so far, in milliseconds; without what its threads have waited. */
   processorMs(): number;
+  /** Undefined while no process is there. */
+  needs(): Needs | undefined;
 }
 
 /** Linux counts in hundredths of a second; 0 for a process that is gone. */
@@ -30,6 +40,22 @@ function processorMsOf(pid: number | undefined): number {
   }
 }
 
+function needsOf(pid: number | undefined): Needs | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/status`, 'utf8');
+    const [, peak, resident] = /^VmHWM:\s+(\d+) kB\nVmRSS:\s+(\d+) kB$/m.exec(text) ?? [];
+    // One that has ended and was not waited for yet.
+    if (peak === undefined || resident === undefined) return undefined;
+    return {
+      descriptors: readdirSync(`/proc/${pid}/fd`).length,
+      residentMiB: Number(resident) / 1_024,
+      peakMiB: Number(peak) / 1_024,
+    };
+  } catch {
+    return undefined;
+  }
+}
+
 export function childDaemon(config: string, launcher: string = LAUNCHER): ChildDaemon {
   let child: ChildProcess | undefined;
   let output = '';
@@ -37,6 +63,7 @@ export function childDaemon(config: string, launcher: string = LAUNCHER): ChildD
   return {
     output: () => output,
     processorMs: () => spentMs + processorMsOf(child?.pid),
+    needs: () => needsOf(child?.pid),
     freeze: () => void child?.kill('SIGSTOP'),
     goOn: () => void child?.kill('SIGCONT'),
     async kill() {

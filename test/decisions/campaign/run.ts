@@ -4,10 +4,12 @@
  *   npm run campaign -- decisions [--seeds 50] [--first 1] [--hours 24]
  *
  * Seed by seed (seed.ts), each so many simulated hours. One line a seed and a summary; exits 1 when
- * a delivery was accepted or rejected that must not have been, or is left without a reason.
+ * a delivery was accepted or rejected that must not have been, or is left without a reason, or a
+ * seed leaves more memory or descriptors taken than the first one.
  */
 import { parseArgs } from 'node:util';
 import { wholeNumber } from '../../../src/cli/arguments.ts';
+import { createLeftOverJudge } from '../../sync/campaign/left-over.ts';
 import { runSeed, type SeedFigures } from './seed.ts';
 
 const { values } = parseArgs({
@@ -37,9 +39,11 @@ function seedLine(figures: SeedFigures): string {
   );
 }
 
+const leftOver = createLeftOverJudge();
 let wrong = 0;
 for (let seed = first; seed < first + seeds; seed += 1) {
-  const figures = await runSeed(seed, hours);
+  const ended = await runSeed(seed, hours);
+  const figures = { ...ended, problems: [...ended.problems, ...(await leftOver())] };
   if (figures.problems.length > 0) wrong += 1;
   process.stdout.write(`${seedLine(figures)}\n`);
 }

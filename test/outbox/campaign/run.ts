@@ -39,12 +39,13 @@ function counted(counts: Readonly<Record<string, number>>): string {
 }
 
 function outcome(figures: Omit<SeedFigures, 'seed' | 'took' | 'problems'>): string {
-  const { documents, repeats, confirmed, inDoubt, refused, lost, doubles, kills } = figures;
+  const { documents, repeats, confirmed, inDoubt, refused, lost, doubles, kills, most } = figures;
   return (
     `${documents} documents (${repeats} twice): ${confirmed} confirmed, ${inDoubt} in doubt, ` +
     `${refused} refused, lost ${lost}, doubles ${doubles}; ${kills} kills; ` +
     `attempts: ${counted(figures.attempts)}; faults: ${counted(figures.faults)}; ` +
-    `${figures.requests} requests`
+    `${figures.requests} requests; at most ${most.descriptors} descriptors, ` +
+    `${most.peakMiB.toFixed(0)} MiB, ${most.logMiB.toFixed(0)} MiB of log`
   );
 }
 
@@ -78,6 +79,7 @@ for (let seed = first; seed < first + seeds; seed += 1) {
 }
 const sum = (of: (figures: SeedFigures) => number): number =>
   all.reduce((total, figures) => total + of(figures), 0);
+const largest = (of: (figures: SeedFigures) => number): number => Math.max(0, ...all.map(of));
 const wrong = all.filter(({ problems }) => problems.length > 0).length;
 const totals = {
   documents: sum(({ documents }) => documents),
@@ -91,6 +93,11 @@ const totals = {
   requests: sum(({ requests }) => requests),
   attempts: added(all, ({ attempts }) => attempts),
   faults: added(all, ({ faults }) => faults),
+  most: {
+    descriptors: largest(({ most }) => most.descriptors),
+    peakMiB: largest(({ most }) => most.peakMiB),
+    logMiB: largest(({ most }) => most.logMiB),
+  },
 };
 say(`${all.length} seeds, ${outcome(totals)}: ${wrong} wrong`);
 process.exitCode = wrong === 0 ? 0 : 1;

@@ -1,11 +1,14 @@
 /**
- * One seed: a daemon as a process of its own with all four doors open, a service that misbehaves,
- * rests and `kill -9` at random moments, while the ERP hands orders and pending refunds in, some of
- * them twice. Time is real but short: what takes the product minutes is set to seconds here.
+ * One seed: a daemon as a process of its own with all four doors open, a service that misbehaves, a
+ * neighbour in the databases, rests and `kill -9` at random moments, while the ERP hands orders and
+ * pending refunds in, some of them twice. Time is real but short: what takes the product minutes is
+ * set to seconds here.
  */
+import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import Database from 'better-sqlite3';
 import { type Random, seededRandom } from '../../../src/lib/chance.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
@@ -16,6 +19,7 @@ import { type ChildDaemon, childDaemon } from '../../support/daemon-process.ts';
 import { DOORS, type Door, type DoorName, openDoors, type Paper } from './doors.ts';
 import { troubleKnobs } from './faults.ts';
 import { ledgerProblems } from './ledger.ts';
+import { type Most, needsProblems, watchNeeds } from './needs.ts';
 import { type Verdict, verdictOf } from './verdict.ts';
 
 export interface SeedWish {
@@ -34,12 +38,14 @@ export interface SeedFigures extends Verdict {
   /** Requests of the daemon that met each kind of fault. */
   readonly faults: Readonly<Record<string, number>>;
   readonly requests: number;
+  readonly most: Most;
   /** By class; `interrupted` are those that a kill cut off. */
   readonly attempts: Readonly<Record<string, number>>;
   /** Seconds. */
   readonly took: { readonly wall: number; readonly daemon: number; readonly here: number };
 }
 
+const NEIGHBOURS = fileURLToPath(new URL('neighbours.ts', import.meta.url));
 const QUIET_MS = 10_000;
 /** Beside the quiet time, which must be longer than stall, late commit and lag together. */
 const TROUBLE = { stall: '3s', lateCommit: { least: 1, most: 3 }, listingLagMax: 2 };
@@ -227,24 +233,32 @@ export async function runSeed(wish: SeedWish): Promise<SeedFigures> {
   const barcodes = [...new Set(all.flatMap(({ lines }) => lines.map(({ barcode }) => barcode)))];
   const load = drawLoad(wish, barcodes, random);
   const doors = openDoors({ folder, config, token: TOKEN, clock });
+  const endWatch = watchNeeds(daemon, folder);
+  const neighbour = spawn(process.execPath, [NEIGHBOURS, join(folder, 'data'), `${wish.seed}`]);
+  scope.defer(() => void neighbour.kill('SIGKILL'));
   const [notTaken] = await Promise.all([
     handIn(doors, load),
     killAtRandom(daemon, random, wish.kills - 1),
   ]);
   const problems = [...notTaken];
+  if (neighbour.exitCode !== null) problems.push('the neighbour has ended by itself');
+  neighbour.kill('SIGKILL');
   const settled = (): Promise<boolean> => waitFor(() => isSettled(folder), SETTLE_MS_MAX);
   if (!(await settled())) problems.push(`not settled in time: ${daemon.output().slice(-2_000)}`);
+  const worked = daemon.needs();
   await daemon.kill();
   await daemon.start();
   await settled();
   await clock.sleep(LAST_EFFECTS_MS);
+  const most = await endWatch();
+  problems.push(...needsProblems(most, worked, daemon.needs()));
   const verdict = await verdictOf(reference, folder, load.papers, (look) =>
     waitFor(look, RECEIPTS_MS_MAX),
   );
   problems.push(...verdict.problems);
   const here = process.cpuUsage(before);
   const figures = {
-    ...{ ...verdict, problems, seed: wish.seed, kills: wish.kills, repeats: load.repeats },
+    ...{ ...verdict, problems, seed: wish.seed, kills: wish.kills, repeats: load.repeats, most },
     documents: load.papers.length,
     faults: faultsIn(reference),
     requests: reference.edge.journal.list().length,

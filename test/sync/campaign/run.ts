@@ -5,12 +5,14 @@
  *
  * Every stream against a service that misbehaves, seed by seed (seed.ts), and a pull of many rows
  * that is killed at random points, in both paging modes (kill.ts). One line a seed, one a mode, a
- * table of what struck which stream, and
- * a summary; exits 1 when anything is wrong. `--seeds 0` or `--kills 0` leaves a part out.
+ * table of what struck which stream, and a summary; exits 1 when anything is wrong, or when a seed
+ * leaves more memory or descriptors taken than the first one. `--seeds 0` or `--kills 0` leaves a
+ * part out.
  */
 import { parseArgs } from 'node:util';
 import { wholeNumber } from '../../../src/cli/arguments.ts';
 import { type KillFigures, runKills } from './kill.ts';
+import { createLeftOverJudge } from './left-over.ts';
 import { runSeed, type SeedFigures, type StreamFigures } from './seed.ts';
 import { KINDS } from './trouble.ts';
 
@@ -74,9 +76,11 @@ function streamTable(seeds: readonly SeedFigures[]): string {
   return table.map(line).join('\n');
 }
 
+const leftOver = createLeftOverJudge();
 const all: SeedFigures[] = [];
 for (let seed = first ?? 1; seed < (first ?? 1) + (seeds ?? 0); seed += 1) {
-  const figures = await runSeed(seed);
+  const ended = await runSeed(seed);
+  const figures = { ...ended, problems: [...ended.problems, ...(await leftOver())] };
   all.push(figures);
   say(seedLine(figures));
 }
