@@ -97,7 +97,7 @@ it.each(DAMAGED)('a daemon that finds the table %s damaged ends for good', async
   const error = await daemon.run(AbortSignal.timeout(10_000)).catch((thrown) => thrown);
   expect(error).toMatchObject({ code: 'store.damaged' });
   expect(error.message).toContain(`${path} is damaged: `);
-  expect(error.hint).toContain('selvedge backup restore');
+  expect(error.hint).toMatch(/selvedge doctor --offline.*selvedge backup restore/);
   expect(exitCodeOf(error)).toBe(EXIT.store.code);
 });
 

@@ -8,6 +8,7 @@ import { dirname } from 'node:path';
 import { type ResourceLimits, Worker } from 'node:worker_threads';
 import type { Clock, Timer } from '../../lib/clock.ts';
 import { RetryLaterError, StoreError } from '../../lib/errors.ts';
+import { DAMAGE_HINT } from '../../store/transaction/dialect.ts';
 
 export type ThreadAnswer<T> =
   | { readonly id: number; readonly value: T }
@@ -54,8 +55,10 @@ export interface Thread<Q, A> extends AsyncDisposable {
 const IDLE_MS = 5_000;
 
 /** Of all that keeps a thread from its database only these are for a person. */
-const FINAL = ['store.damaged', 'store.taken_away'];
-const FINAL_HINT = 'keep the files, and restore a backup ("selvedge backup restore")';
+const FINAL_HINTS: ReadonlyMap<string, string> = new Map([
+  ['store.damaged', DAMAGE_HINT],
+  ['store.taken_away', 'keep the files, and restore a backup ("selvedge backup restore")'],
+]);
 
 /** `.ts` in a checkout, `.js` in the package. */
 function urlOf(program: string): URL {
@@ -85,7 +88,7 @@ class RunningThread<Q, A> {
       env: environment(),
     });
     let reason = 'it stopped';
-    let code: string | undefined;
+    let final: { readonly code: string; readonly hint: string } | undefined;
     this.#worker.on('message', (answer: ThreadAnswer<A>) => {
       const resolve = this.#waiting.get(answer.id);
       this.#waiting.delete(answer.id);
@@ -97,14 +100,16 @@ class RunningThread<Q, A> {
     });
     this.#worker.on('error', (error: Error & { readonly code?: unknown }) => {
       reason = error.message;
-      code = FINAL.find((known) => known === error.code);
+      const code = String(error.code);
+      const hint = FINAL_HINTS.get(code);
+      final = hint === undefined ? undefined : { code, hint };
     });
     this.ended = new Promise((resolve) => {
       this.#worker.on('exit', () => {
         this.hasEnded = true;
         onEnd?.();
         const failed = `${name} ended: ${reason}`;
-        const answer = code === undefined ? { failed } : { failed, code, hint: FINAL_HINT };
+        const answer = { failed, ...final };
         for (const [id, give] of this.#waiting) give({ id, ...answer });
         this.#waiting.clear();
         resolve();
