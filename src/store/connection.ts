@@ -173,6 +173,15 @@ export function isDamage(thrown: unknown): thrown is Error {
   return thrown instanceof Database.SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(thrown.code);
 }
 
+function hintFor(code: string): string {
+  if (code.startsWith('SQLITE_BUSY')) return 'another program holds it; end that first';
+  // Its longer codes are told to readers, of what they find.
+  if (code === 'SQLITE_READONLY') {
+    return 'this user must be allowed to write this file, and in its folder';
+  }
+  return 'check dataDir in the configuration, and the disk; else restore a backup';
+}
+
 /** Runs the first statements on a fresh connection; a failure closes it and names the file. */
 function prepared(database: Database.Database, prepare: () => void): Database.Database {
   try {
@@ -184,9 +193,7 @@ function prepared(database: Database.Database, prepare: () => void): Database.Da
     const isBusy = cause.code.startsWith('SQLITE_BUSY');
     const unusable = isDamage(cause) ? 'store.damaged' : 'store.unusable';
     throw new StoreError(isBusy ? 'store.busy' : unusable, `${database.name}: ${cause.message}`, {
-      hint: isBusy
-        ? 'another program holds it; end that first'
-        : 'check dataDir in the configuration, and the disk; else restore a backup',
+      hint: hintFor(cause.code),
       cause,
     });
   }

@@ -56,6 +56,20 @@ describe('a start that cannot go on', () => {
     expect(exit).toBe(EXIT.store.code);
   });
 
+  it('does not send whoever may not write the file to a backup', async () => {
+    const store = await temporaryStore();
+    await store.close();
+    // "To be read only" (the file format, 1.3.3): root, too, would write a file without permission.
+    const file = openSync(store.path, 'r+');
+    writeSync(file, Buffer.of(3), 0, 1, 18);
+    closeSync(file);
+    const open = () => openStore({ path: store.path, busyTimeoutMs }, manualClock());
+    const { message, hint, exit } = await failureOf(open);
+    expect(message).toBe(`${store.path}: attempt to write a readonly database`);
+    expect(hint).toBe('this user must be allowed to write this file, and in its folder');
+    expect(exit).toBe(EXIT.store.code);
+  });
+
   it.each(['schema_migration', 'daemon_state'])(
     'is not tried again where the table %s is damaged, which it needs to open',
     async (table) => {
