@@ -17,7 +17,7 @@ import {
   type DeliveryStatusApi,
 } from '../outbox/kinds/delivery-status.ts';
 import { createOrderFinder } from '../outbox/kinds/find-order.ts';
-import { createOrderKind } from '../outbox/kinds/order.ts';
+import { createOrderKind, type OrderKindDeps } from '../outbox/kinds/order.ts';
 import { createPendingRefundKind } from '../outbox/kinds/pending-refund.ts';
 import { createRefundStatusKind } from '../outbox/kinds/refund-status.ts';
 import { createStyleKind } from '../outbox/kinds/style.ts';
@@ -106,7 +106,7 @@ function deliveryApi(deps: OutboxDeps): DeliveryStatusApi {
 function createKinds(
   { outbox, service }: Pick<Config, 'outbox' | 'service'>,
   deps: OutboxDeps,
-  onOrdered: (barcodes: readonly string[]) => void,
+  ordering: Pick<OrderKindDeps, 'onOrdered' | 'watchedSince'>,
 ): OutboxKind[] {
   const { store, clock, readOrder } = deps;
   const { v1, v2 } = deps.service;
@@ -114,7 +114,7 @@ function createKinds(
   return [
     createDeliveryStatusKind(deliveryApi(deps), { store, clock, dryRun: outbox.dryRun }),
     createOrderKind({
-      ...{ store, clock, v1, readOrder, onOrdered },
+      ...{ store, clock, v1, readOrder, ...ordering },
       finder: createOrderFinder(v1),
       freightSpelling,
       rules: { freight: outbox.freight, level },
@@ -152,7 +152,8 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
       quietMs: quiet.quietMs,
     },
   });
-  const kinds = createKinds(config, deps, stock.add);
+  const { watchedSince } = quiet;
+  const kinds = createKinds(config, deps, { onOrdered: stock.add, watchedSince });
   const dispatcher = createDispatcher({
     ...{ store, random, log, ...quiet, onEnded, kinds, clock: deps.dispatcherClock },
     dryRun: outbox.dryRun,

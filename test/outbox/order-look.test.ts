@@ -28,8 +28,9 @@ interface Scene {
   /** What the walk over the list finds; whether that is all. */
   readonly walked?: readonly SalesOrder[];
   readonly complete?: boolean;
-  /** What the mirror has under this reference. */
+  /** What the mirror has, and under which reference; left out: under this one. */
   readonly mirrored?: readonly number[];
+  readonly known?: string;
   /** It knows that the service has none of these any more. */
   readonly gone?: boolean;
   /** The highest order before the attempt; undefined: it was not written down. */
@@ -43,6 +44,8 @@ interface Scene {
   readonly restored?: number;
   /** When the orders were read as a whole since. */
   readonly readAt?: number;
+  /** When this process began; left out: before the document came. */
+  readonly startedAt?: number;
 }
 
 async function houseOf(scene: Scene) {
@@ -51,7 +54,7 @@ async function houseOf(scene: Scene) {
   const { db } = store;
   const { mirrored = [], floor, notOurs = [], shown = [], walked = [], restored, readAt } = scene;
   if (mirrored.length > 0) {
-    const orders = mirrored.map((orderId) => ({ orderId, reference: 'A-1' }));
+    const orders = mirrored.map((orderId) => ({ orderId, reference: scene.known ?? 'A-1' }));
     await mirrorOrders(store, orders);
     if (scene.gone) await db.updateTable('sales_order').set({ deleted_at: 1 }).execute();
   }
@@ -82,6 +85,7 @@ async function houseOf(scene: Scene) {
   const kind = createOrderKind({
     ...{ store, clock, freightSpelling: 'freight' },
     rules: { freight: 'optional', level: '1.4.14' },
+    watchedSince: () => scene.startedAt ?? 0,
     onOrdered: (barcodes) => ordered.push(...barcodes),
     finder: {
       async find(_, from) {
@@ -179,6 +183,26 @@ describe('the pre-flight of an order', () => {
       [30],
     ],
     ['needs no walk once all were read since', { restored: 30, readAt: 10 }, { send: true }, []],
+    [
+      'finds what was made since a snapshot that was put back',
+      { mirrored: [30], known: 'B-1', startedAt: 6, walked: [OURS], shown: [OURS] },
+      { send: false, finding: { found: 'yes' } },
+      [30],
+    ],
+    [
+      'keeps nothing back that is not seen, though not all is',
+      { mirrored: [30], known: 'B-1', startedAt: 6, complete: false },
+      { send: true },
+      [30],
+    ],
+    [
+      'needs no walk once all were read since the start',
+      { mirrored: [30], known: 'B-1', startedAt: 6, readAt: 6 },
+      { send: true },
+      [],
+    ],
+    ['needs no walk for what came later', { mirrored: [30], known: 'B-1' }, { send: true }, []],
+    ['walks no list of which nothing is known', { startedAt: 6 }, { send: true }, []],
   ])('%s', async (_, scene, clearance, walks) => {
     const { kind, floors } = await houseOf(scene);
     expect(await kind.clear({ ...ITEM, state: 'queued' }, signal)).toMatchObject(clearance);

@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createBackup } from '../../src/store/backup/create.ts';
@@ -367,4 +367,24 @@ describe('after a restore', () => {
     expect(proofs.length).toBeGreaterThanOrEqual(2);
     expect(house.ordersWith('A-1')).toBe(1);
   });
+});
+
+it('that waited in a snapshot of the machine is not sent again when that is put back', async () => {
+  const parts = { settings: { 'outbox.stop': true } };
+  const house = await startHouse(parts);
+  const [{ orderId = 0 } = {}] = house.reference.world.book.orders.all;
+  await mirrorOrders(house.store, [{ orderId, reference: 'of-before' }]);
+  const id = await house.put('order', 'A-1', lines(house));
+  const { path } = house.store;
+  await house.kill();
+  copyFileSync(path, `${path}.snapshot`);
+  parts.settings['outbox.stop'] = false;
+  await house.start();
+  expect(await house.until(id, 'confirmed')).toMatchObject({ attempts: 1 });
+  await house.kill();
+  for (const end of ['-wal', '-shm']) rmSync(path + end, { force: true });
+  copyFileSync(`${path}.snapshot`, path);
+  await house.start();
+  expect(await house.until(id, 'confirmed')).toMatchObject({ attempts: 0 });
+  expect(house.ordersWith('A-1')).toBe(1);
 });

@@ -24,8 +24,8 @@ async function knownToBackup(
   return restored && createdAt <= restored.at ? (restored.maxOrderId ?? undefined) : undefined;
 }
 
-/** Whether the orders of a restored mirror have been read again as a whole. */
-export async function readAgain(db: Db, { at }: Restored): Promise<boolean> {
+/** Whether the orders of a mirror that may be of the past have been read as a whole since. */
+export async function readAgain(db: Db, { at }: Pick<Restored, 'at'>): Promise<boolean> {
   const row = await db
     .selectFrom('stream_state')
     .select('stream')

@@ -33,6 +33,8 @@ export interface OrderKindDeps {
   readonly finder: OrderFinder;
   readonly freightSpelling: FreightSpelling;
   readonly rules: OrderRules;
+  /** Since when this process has been there. */
+  readonly watchedSince: () => number;
   /** These were ordered: what is in stock of them has changed. */
   readonly onOrdered: (barcodes: readonly string[]) => void;
 }
@@ -166,13 +168,38 @@ async function madeSinceBackup(
   return orders.map(({ orderId }) => orderId);
 }
 
+/**
+ * The same for what waited before this process began: where a snapshot of the machine was put back,
+ * it may have been sent since, and nothing tells so. It is looked for as far as can be seen: no
+ * restart is to keep an order back for good.
+ */
+async function madeBeforeStart(
+  { store: { db }, finder, watchedSince }: OrderKindDeps,
+  { reference, createdAt }: OutboxItem,
+  signal: AbortSignal,
+): Promise<readonly number[]> {
+  const at = watchedSince();
+  if (createdAt >= at || (await readAgain(db, { at }))) return [];
+  const newest = await db
+    .selectFrom('sales_order')
+    .select((eb) => eb.fn.max('order_id').as('order_id'))
+    .where('deleted_at', 'is', null)
+    .where('first_seen_at', '<', at)
+    .executeTakeFirst();
+  if (!newest?.order_id) return [];
+  const { orders } = await finder.find(reference, newest.order_id, signal);
+  return orders.map(({ orderId }) => orderId);
+}
+
 async function clear(
   deps: OrderKindDeps,
   item: OutboxItem,
   signal: AbortSignal,
 ): Promise<Clearance> {
   const known = new Set(await mirroredOrders(deps.store.db, item.reference));
-  for (const id of await madeSinceBackup(deps, item, signal)) known.add(id);
+  for (const unseen of [madeSinceBackup, madeBeforeStart]) {
+    for (const id of await unseen(deps, item, signal)) known.add(id);
+  }
   const finding = await among(deps, item, known, signal);
   if (finding?.found === 'no') {
     const reason = 'the mirror has an order with this reference, which the service does not show';
