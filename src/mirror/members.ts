@@ -7,7 +7,7 @@ export interface Members {
   text(name: string): string | null;
   /** An integer; anything else is null. */
   integer(name: string): number | null;
-  /** A decimal amount of the wire as integer hundredths. */
+  /** A decimal amount of the wire as integer hundredths; one beyond all bounds is null. */
   money(name: string): number | null;
   /** A boolean as 1 or 0. */
   flag(name: string): number | null;
@@ -78,7 +78,8 @@ class OpenMembers implements Members {
   money(name: string): number | null {
     const value = this.#left[name];
     const minor = typeof value === 'number' ? minorUnits(value) : null;
-    if (minor === null) return this.#absent(name);
+    // Larger ones are no integers of the database, which would refuse the whole page.
+    if (minor === null || !Number.isSafeInteger(minor)) return this.#absent(name);
     this.#left[name] = undefined;
     return minor;
   }

@@ -49,6 +49,14 @@ it('an integer that is none is kept as it came', () => {
   expect(members.rest()).toEqual({ ...odd, d: undefined });
 });
 
+it('an amount beyond what is counted exactly is kept as it came', () => {
+  const odd = { a: 1e21, b: -1e308, c: 90_071_992_547_409.92, d: 90_071_992_547_409.91 };
+  const members = membersOfOwn({ ...odd });
+  const read = Object.keys(odd).map((name) => members.money(name));
+  expect(read).toEqual([null, null, null, Number.MAX_SAFE_INTEGER]);
+  expect(members.rest()).toEqual({ ...odd, d: undefined });
+});
+
 it('a member that is no object is kept as it came, and has no members', () => {
   const odd = { a: [{ b: 1 }], c: 'text', d: 7 };
   const members = membersOfOwn({ ...odd, e: null, f: { g: 'h' } });

@@ -56,6 +56,21 @@ describe('the mirror', () => {
     expect(row).toMatchObject({ first_seen_at: 1_000, changed_at: 3_000, source: 'run:3' });
   });
 
+  it('writes what has a price that no column holds, and keeps that as it came', async () => {
+    const store = await temporaryStore();
+    const variant = { barcode: '1', quantity: 3, details: { price: 1e21, wspPrice: 5 } };
+    await store.transaction(async (tx) => {
+      await writeStockVariants(tx, [variant], read(1));
+      const items = delivery.fulfilledLineItems.map((item) => ({ ...item, price: -1e21 }));
+      await writeDeliveries(tx, [{ ...delivery, fulfilledLineItems: items }], read(1));
+    });
+    const columns = ['price', 'extra'] as const;
+    const row = await store.db.selectFrom('stock_variant').select(columns).executeTakeFirst();
+    expect(row).toEqual({ price: null, extra: '{"details":{"price":1e+21}}' });
+    const line = await store.db.selectFrom('delivery_line').select(columns).executeTakeFirst();
+    expect(line).toEqual({ price: null, extra: '{"price":-1e+21}' });
+  });
+
   it('sees no change where unknown members only come in another order', async () => {
     const store = await temporaryStore();
     const write = (record: object, seq: number) =>
