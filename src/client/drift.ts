@@ -14,7 +14,8 @@ interface DriftReport {
 }
 
 export interface DriftMeter {
-  note(rows: readonly unknown[]): void;
+  /** `times`: so many rows are like each of these. */
+  note(rows: readonly unknown[], times?: number): void;
   report(): DriftReport;
 }
 
@@ -63,35 +64,35 @@ function shapeOf(members: Members, path: string, values: KnownValues): Shape {
   return { path, children, known };
 }
 
-function count(counts: Map<string, number>, key: string): void {
+function count(counts: Map<string, number>, key: string, times: number): void {
   const known = counts.get(key);
-  if (known !== undefined || counts.size < ENTRIES_MAX) counts.set(key, (known ?? 0) + 1);
+  if (known !== undefined || counts.size < ENTRIES_MAX) counts.set(key, (known ?? 0) + times);
 }
 
 export function createDriftMeter(schema: z.ZodType, values: KnownValues = {}): DriftMeter {
   const root = shapeOf(membersOf(schema) ?? new Map(), '', values);
   const unknownMembers = new Map<string, number>();
   const newValues = new Map<string, number>();
-  const compare = (value: unknown, shape: Shape): void => {
+  const compare = (value: unknown, shape: Shape, times: number): void => {
     if (Array.isArray(value)) {
-      for (const element of value) compare(element, shape);
+      for (const element of value) compare(element, shape, times);
       return;
     }
     if (!isJsonObject(value)) return;
     for (const name of Object.keys(value)) {
       const member = value[name];
       const at = (): string => (shape.path === '' ? name : `${shape.path}.${name}`);
-      if (!shape.children.has(name)) count(unknownMembers, at());
+      if (!shape.children.has(name)) count(unknownMembers, at(), times);
       const below = shape.children.get(name);
-      if (below) compare(member, below);
+      if (below) compare(member, below, times);
       const listed = shape.known.get(name);
       if (listed && typeof member === 'string' && !listed.has(member)) {
-        count(newValues, `${at()}=${member.slice(0, VALUE_CHARS_MAX)}`);
+        count(newValues, `${at()}=${member.slice(0, VALUE_CHARS_MAX)}`, times);
       }
     }
   };
   return {
-    note: (rows) => compare(rows, root),
+    note: (rows, times = 1) => compare(rows, root, times),
     report: () => ({
       unknownMembers: Object.fromEntries(unknownMembers),
       newValues: Object.fromEntries(newValues),

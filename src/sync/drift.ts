@@ -1,7 +1,7 @@
 /**
  * What the service sends and the mirror has no column for, by stream: members that the contract
- * does not know, and values that it does not list. Read from the rows that are kept, the latest
- * changed first, so that it is there after a restart as well.
+ * does not know, in the latest rows, and values that it does not list, in all. Read from the rows
+ * that are kept, so that it is there after a restart as well.
  */
 import { sql } from 'kysely';
 import type { DriftMeter } from '../client/drift.ts';
@@ -16,7 +16,7 @@ export interface EntityDrift {
   readonly entity: string;
   /** Member path → rows of the sample that have it; of `document`, how often it came. */
   readonly unknownMembers: Readonly<Record<string, number>>;
-  /** `status=value` → the same. */
+  /** `status=value` → rows that have it; of `document`, how often it came. */
   readonly newValues: Readonly<Record<string, number>>;
 }
 
@@ -27,12 +27,23 @@ interface Listed {
   readonly record: (value: string) => object;
 }
 
+/** A column of JSON, and the record that it came in. */
+interface Kept {
+  readonly table: string;
+  readonly column: string;
+  /** The larger, the later. */
+  readonly order: string;
+  readonly record: (json: unknown) => unknown;
+}
+
 interface Watched {
   readonly meter: () => DriftMeter;
   readonly listed?: readonly Listed[];
+  /** Besides `extra` of the rows themselves. */
+  readonly kept?: readonly Kept[];
 }
 
-/** Rows that are looked at; more would only cost time. */
+/** Rows whose members are looked at, and values that are told apart: more would only cost time. */
 const SAMPLE = 20_000;
 
 function listed(table: string, column: string, record: Listed['record']): Listed {
@@ -42,6 +53,16 @@ function listed(table: string, column: string, record: Listed['record']): Listed
 function withStatus(table: string): Listed {
   return listed(table, 'status', (status) => ({ status }));
 }
+
+/** What the lines of an order, a delivery or a refund have without a column. */
+function linesIn(table: string, order: string, member: string): Kept {
+  return { table, column: 'extra', order, record: (line) => ({ [member]: [line] }) };
+}
+
+const ADDRESS: Kept = {
+  ...{ table: 'sales_order', column: 'shipping_address', order: 'changed_at' },
+  record: (shippingAddress) => ({ shippingAddress }),
+};
 
 function variants(table: string): Watched {
   const types = listed(table, 'variant_type', (variantType) => ({ variantType }));
@@ -54,8 +75,16 @@ const WATCHED: Readonly<Record<string, Watched>> = {
   season: { meter: () => v1DriftMeter('season') },
   stock_variant: variants('stock_variant'),
   season_variant: variants('season_variant'),
-  sales_order: { meter: () => v1DriftMeter('salesOrder'), listed: [withStatus('sales_order')] },
-  delivery: { meter: () => v1DriftMeter('delivery'), listed: [withStatus('delivery')] },
+  sales_order: {
+    meter: () => v1DriftMeter('salesOrder'),
+    listed: [withStatus('sales_order')],
+    kept: [linesIn('sales_order_line', 'order_id', 'orderLineItems'), ADDRESS],
+  },
+  delivery: {
+    meter: () => v1DriftMeter('delivery'),
+    listed: [withStatus('delivery')],
+    kept: [linesIn('delivery_line', 'order_delivery_id', 'fulfilledLineItems')],
+  },
   refund: {
     meter: () => v1DriftMeter('refund'),
     listed: [
@@ -64,6 +93,7 @@ const WATCHED: Readonly<Record<string, Watched>> = {
         refundedLineItems: [{ refundType }],
       })),
     ],
+    kept: [linesIn('refund_line', 'order_refund_id', 'refundedLineItems')],
   },
   pending_refund: {
     meter: () => v1DriftMeter('pendingRefund'),
@@ -73,6 +103,7 @@ const WATCHED: Readonly<Record<string, Watched>> = {
         refundLineItems: [{ refundType }],
       })),
     ],
+    kept: [linesIn('pending_refund_line', 'pending_refund_id', 'refundLineItems')],
   },
   style: { meter: () => v2DriftMeter('style') },
   style_color: {
@@ -88,13 +119,21 @@ const WATCHED: Readonly<Record<string, Watched>> = {
 
 async function driftOf(db: Db, entity: string, watched: Watched): Promise<EntityDrift> {
   const meter = watched.meter();
-  const kept = await sql<{ readonly extra: string }>`select extra from ${sql.table(entity)}
-    where extra <> '{}' order by changed_at desc limit ${SAMPLE}`.execute(db);
-  meter.note(kept.rows.map(({ extra }) => tryParseJson(extra)));
+  const own: Kept = {
+    ...{ table: entity, column: 'extra', order: 'changed_at' },
+    record: (extra) => extra,
+  };
+  for (const { table, column, order, record } of [own, ...(watched.kept ?? [])]) {
+    const kept = await sql<{ readonly json: string }>`
+      select ${sql.ref(column)} as json from ${sql.table(table)}
+      where ${sql.ref(column)} <> '{}' order by ${sql.ref(order)} desc limit ${SAMPLE}`.execute(db);
+    meter.note(kept.rows.map(({ json }) => record(tryParseJson(json))));
+  }
   for (const { table, column, record } of watched.listed ?? []) {
-    const values = await sql<{ readonly value: string | null }>`
-      select ${sql.ref(column)} as value from ${sql.table(table)} limit ${SAMPLE}`.execute(db);
-    meter.note(values.rows.flatMap(({ value }) => (value === null ? [] : [record(value)])));
+    const values = await sql<{ readonly value: string; readonly rows: number }>`
+      select ${sql.ref(column)} as value, count(*) as rows from ${sql.table(table)}
+      where ${sql.ref(column)} is not null group by 1 limit ${SAMPLE}`.execute(db);
+    for (const { value, rows } of values.rows) meter.note([record(value)], rows);
   }
   return { entity, ...meter.report() };
 }

@@ -1,0 +1,40 @@
+import { sql } from 'kysely';
+import { expect, it } from 'vitest';
+import { writeRefunds } from '../../src/mirror/refund.ts';
+import { writeOrders } from '../../src/mirror/sales-order.ts';
+import { driftOfStream } from '../../src/sync/drift.ts';
+import { temporaryStore } from '../support/store.ts';
+
+const PROVENANCE = { source: 'refresh:event:1', readSeq: 1, at: 1 };
+
+it('a value that nobody listed is told, however many rows have one that is known', async () => {
+  const store = await temporaryStore();
+  await sql`insert into delivery (order_delivery_id, order_id, status, tracking_numbers,
+      tracking_links, extra, content_hash, first_seen_at, changed_at, read_seq, source)
+    with recursive n(at) as (select 1 union all select at + 1 from n where at < 20002)
+    select at, 1, iif(at > 20000, 'on_hold', 'accepted'), '[]', '[]', '{}', '', 1, 1, 1, ''
+    from n`.execute(store.db);
+  const drift = await driftOfStream(store.db, 'orders');
+  const ofDeliveries = {
+    entity: 'delivery',
+    unknownMembers: {},
+    newValues: { 'status=on_hold': 2 },
+  };
+  expect(drift).toContainEqual(ofDeliveries);
+});
+
+it('members that nobody knows are told of lines and of the address, too', async () => {
+  const store = await temporaryStore();
+  const odd = { known: 1, deep: { a: 1 } };
+  await store.transaction(async (tx) => {
+    const order = { orderId: 1, status: 'pending', shippingAddress: { city: 'c', door: 7 } };
+    const line = { barcode: '1', quantity: 1, price: 5 };
+    await writeOrders(tx, [{ ...order, orderLineItems: [line, { ...line, odd }] }], PROVENANCE);
+    const refund = { orderRefundId: 1, orderId: 1, status: 'pending' };
+    const refundedLineItems = [{ barcode: '1', refundedQuantity: 1, odd }];
+    await writeRefunds(tx, [{ ...refund, refundedLineItems }], PROVENANCE);
+  });
+  const members = (await driftOfStream(store.db, 'orders')).map((one) => one.unknownMembers);
+  const ofOrders = { 'orderLineItems.odd': 1, 'shippingAddress.door': 1 };
+  expect(members).toEqual([ofOrders, {}, { 'refundedLineItems.odd': 1 }, {}]);
+});
