@@ -222,3 +222,25 @@ it('a season whose name cannot be read takes no other one away', async () => {
   const gone = store.db.selectFrom('change').select('key').where('op', '=', 'delete');
   expect(await gone.execute()).toEqual([]);
 });
+
+it('a season that is listed and cannot be found keeps no other one back', async () => {
+  const { list, store, season, runOf } = await startList('stream');
+  list.seasons = { first: ROWS, second: ROWS };
+  expect(await runOf(season)).toMatchObject({ outcome: 'complete' });
+  list.seasons = { first: ROWS, second: ROWS.with(7, { barcode: 'b0007', quantity: 9 }) };
+  list.lostSeasons = ['first'];
+  const said = 'GET /variants/season: HTTP 404: no such season';
+  const reason = `first is listed, and cannot be found: ${said}`;
+  expect(await runOf(season)).toMatchObject({ outcome: 'partial', rows: 64, changed: 1, reason });
+  list.lostSeasons = [];
+  expect(await runOf(season)).toMatchObject({ outcome: 'complete', rows: 128, changed: 0 });
+  const gone = store.db.selectFrom('change').select('key').where('op', '=', 'delete');
+  expect(await gone.execute()).toEqual([]);
+});
+
+it('a season that cannot be understood is read by its name', async () => {
+  const { list, season, runOf } = await startList('stream');
+  list.rows = ROWS;
+  list.oddSeasons = [{ seasonName: 'first', deliveryNames: [null] }];
+  expect(await runOf(season)).toMatchObject({ outcome: 'complete', rows: 64 });
+});

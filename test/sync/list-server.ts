@@ -44,6 +44,8 @@ export async function startList(mode: 'stream' | 'pages', fuse = FUSE) {
     seasonsCutOff: 0,
     /** Beside those, as they come. */
     oddSeasons: [] as readonly object[],
+    /** Listed, and unknown when they are asked for. */
+    lostSeasons: [] as readonly string[],
     /** Whether the rows are counted, or how many there are said to be. */
     counts: (_page: number, _season?: string): boolean | number => true,
     beforePage: (_page: number, _season?: string): boolean => true,
@@ -65,6 +67,10 @@ export async function startList(mode: 'stream' | 'pages', fuse = FUSE) {
     const season = searchParams.get('seasonName') ?? undefined;
     if (!list.beforePage(page, season)) {
       answerJson(response, 503, {});
+      return;
+    }
+    if (list.lostSeasons.includes(season ?? '')) {
+      answerJson(response, 404, envelope(404, {}, 'no such season'));
       return;
     }
     const rows = list.seasons[season ?? ''] ?? list.rows;

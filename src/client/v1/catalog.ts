@@ -1,7 +1,9 @@
 /** V1's catalog: brands, freight, seasons and the two kinds of variant lists. */
 import { z } from 'zod';
+import { isJsonObject } from '../../lib/json.ts';
 import type { KnownSegments } from '../../lib/json-rows/known-ahead.ts';
 import type { CallOptions, Read } from '../calls.ts';
+import { keyText } from '../key-text.ts';
 import { get, type Listing, list, pull, type V1Wire } from './calls.ts';
 import { ask } from './envelope.ts';
 import {
@@ -43,6 +45,11 @@ export interface CatalogMethods {
   stock(level: StockLevel, call?: PullOptions): VariantPull;
   stockVariant(barcode: string, level: StockLevel, call?: CallOptions): Promise<Read<Variant>>;
   seasonVariants(seasonName: string, level: VariantLevel, call?: PullOptions): VariantPull;
+}
+
+/** The name of a season, also of one that cannot be understood otherwise. */
+export function seasonNameOf(raw: unknown): string | undefined {
+  return keyText.safeParse(isJsonObject(raw) ? raw.seasonName : undefined).data;
 }
 
 const oneVariantSchema = z.looseObject({ variant: variantSchema });

@@ -1,9 +1,12 @@
 /**
  * The stream `season`: what can be ordered ahead, one part for each season that the service has
- * right now. The parts are read one after the other; a stop goes on in the middle of one.
+ * right now. The parts are read one after the other; a stop goes on in the middle of one. A season
+ * that has gone since it was listed keeps the run from being complete, and no other season back.
  */
-import type { VariantLevel } from '../../client/v1/catalog.ts';
+import { isNotFound } from '../../client/http/answer.ts';
+import { seasonNameOf, type VariantLevel } from '../../client/v1/catalog.ts';
 import type { V1Client } from '../../client/v1/client.ts';
+import { toError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { seasonOfKey, seasonVariants } from '../../mirror/catalog/variant.ts';
 import { countsIn, doubtsIn, type Fuse, type Stream, type StreamRun } from '../stream.ts';
@@ -52,20 +55,29 @@ export function createSeasonStream(
       const { run, call } = context;
       const { rows, rejects, count } = await v1.seasons(call);
       const doubts = doubtsIn(run.checkpoint);
-      if (rejects.length > 0) doubts.push('a season has no name that can be read');
+      // Its name is all that is needed here; what else is odd is a matter of the stream `seasons`.
+      const odd = rejects.map(({ raw }) => seasonNameOf(raw));
+      if (odd.includes(undefined)) doubts.push('a season has no name that can be read');
       const came = rows.length + rejects.length;
       if (count !== undefined && count !== came) {
         doubts.push(`the service counts ${count} seasons, ${came} came`);
       }
-      const names = new Set(rows.map(({ seasonName }) => seasonName));
+      const readable = odd.filter((name) => name !== undefined);
+      const names = new Set([...rows.map(({ seasonName }) => seasonName), ...readable]);
       // Rows of the seasons that have been read to their end.
       const done = new Map(Object.entries(countsIn(run.checkpoint.done)));
       for (const name of names) {
         if (done.has(name)) continue;
         const soFar = { done: Object.fromEntries(done), doubts: [...doubts] };
-        const end = await pullSeason(v1, level, context, name, soFar);
-        doubts.push(...doubtsOfPull(end, name));
-        done.set(name, end.rows);
+        try {
+          const end = await pullSeason(v1, level, context, name, soFar);
+          doubts.push(...doubtsOfPull(end, name));
+          done.set(name, end.rows);
+        } catch (error) {
+          if (!isNotFound(error)) throw error;
+          const lost = `${name} is listed, and cannot be found: ${toError(error).message}`;
+          if (!doubts.includes(lost)) doubts.push(lost);
+        }
       }
       const parts = new Map([...done].filter(([name]) => names.has(name)));
       const expectedRows = [...done.values()].reduce((sum, of) => sum + of, 0);
