@@ -150,6 +150,17 @@ function nameStatus(errors: readonly { status?: unknown }[], status: number): bo
   return named.every((one) => one - (one % 100) === status);
 }
 
+/** A line for each error of V2's list. */
+function linesOf(errors: readonly unknown[]): readonly string[] {
+  return errors.filter(isJsonObject).map((error) => {
+    const pointer = isJsonObject(error.source) ? lineOf(Object.values(error.source)[0]) : '';
+    return [pointer, error.detail ?? error.title ?? error.code]
+      .filter((part) => part !== '' && part !== undefined)
+      .map(lineOf)
+      .join(': ');
+  });
+}
+
 /**
  * What the service itself says (V1 envelope or V2 error list); undefined: a proxy's page. Both
  * repeat their status: where that is another one, somebody on the way has changed it.
@@ -161,20 +172,22 @@ function serviceAnswer(
   const json = tryParseJson(textOf(body));
   if (!isJsonObject(json)) return undefined;
   if (Array.isArray(json.errors) && listsErrors) {
-    const errors = json.errors.filter(isJsonObject);
-    if (!nameStatus(errors, status)) return undefined;
-    const lines = errors.map((error) => {
-      const pointer = isJsonObject(error.source) ? lineOf(Object.values(error.source)[0]) : '';
-      return [pointer, error.detail ?? error.title ?? error.code]
-        .filter((part) => part !== '' && part !== undefined)
-        .map(lineOf)
-        .join(': ');
-    });
+    if (!nameStatus(json.errors.filter(isJsonObject), status)) return undefined;
+    const lines = linesOf(json.errors);
     return { message: lines[0] ?? 'no reason given', lines };
   }
   if (json.status !== status || typeof json.message !== 'string') return undefined;
   const lines = Array.isArray(json.invalid_data) ? json.invalid_data.map(lineOf) : [];
   return { message: json.message, lines };
+}
+
+/** The failure that an answer tells of whose own status is a success, in either way. */
+export function failureIn(json: unknown): string | undefined {
+  if (!isJsonObject(json)) return undefined;
+  const { errors, status, message } = json;
+  if (Array.isArray(errors) && errors.length > 0) return linesOf(errors)[0] ?? 'no reason given';
+  if (typeof status !== 'number' || status < 300 || status > 599) return undefined;
+  return `${status}: ${lineOf(message ?? 'no reason given')}`;
 }
 
 const REFUSALS: Readonly<Record<number, string>> = {

@@ -41,7 +41,8 @@ export function throwIfUnauthorized(sender: Sender, request: HttpRequest, json: 
   if (isJsonObject(json) && json.status === UNAUTHORIZED) dataOf(sender, request, json, {});
 }
 
-function decoderOf(sender: Sender, request: HttpRequest): (body: Buffer) => unknown {
+/** JSON; what says that the token was refused is thrown. */
+export function decoderOf(sender: Sender, request: HttpRequest): (body: Buffer) => unknown {
   return (body) => {
     const json = decodeJson(body);
     throwIfUnauthorized(sender, request, json);

@@ -10,7 +10,7 @@ import { askedOf, type HttpRequest } from '../http/request.ts';
 import { type PortalLink, portalLinkSchema } from '../portal-link.ts';
 import { checkRows } from '../rows.ts';
 import type { Sender } from '../transport.ts';
-import { documentOf, type Included, readIncluded, singleSchema } from './document.ts';
+import { askDocument, type Included, readIncluded, singleSchema } from './document.ts';
 import { pullCollection, type V2Paging, type V2Pull } from './pages.ts';
 import {
   RESOURCE_PATHS,
@@ -101,17 +101,17 @@ function parametersOf(query: V2Query | undefined, isSparse: boolean): Record<str
   return parameters;
 }
 
-/** The one resource of a document. */
-function singleOf<T extends ResourceType>(
+/** The one resource that is answered. */
+async function askOne<T extends ResourceType>(
+  sender: Sender,
   request: HttpRequest,
   type: T,
-  answer: { readonly json: unknown; readonly startedAt: number },
-): V2Read<ResourceOf<T>> {
-  const document = documentOf(request, singleSchema, answer.json);
+): Promise<V2Read<ResourceOf<T>>> {
+  const { value: document, startedAt } = await askDocument(sender, request, singleSchema);
   const { rows, rejects } = checkRows(resourceSchemas[type], [document.data]);
   const [value] = rows;
   if (value !== undefined) {
-    return { value, startedAt: answer.startedAt, included: readIncluded(document.included) };
+    return { value, startedAt, included: readIncluded(document.included) };
   }
   const [reject] = rejects;
   const problem = new Error(`data.${reject?.path}: ${reject?.reason}`);
@@ -143,22 +143,18 @@ function writeMethods(options: V2Options, sender: Sender): WriteMethods {
     ...(data === undefined ? {} : { json: { data }, headers }),
   });
   return {
-    async create(type, input, call) {
-      const request = write('POST', pathOf(options, type), { type, ...input }, call);
-      return singleOf(request, type, await sender.request(request));
-    },
-    async update(type, id, input, call) {
-      const request = write('PATCH', pathOf(options, type, id), { type, id, ...input }, call);
-      return singleOf(request, type, await sender.request(request));
-    },
+    create: (type, input, call) =>
+      askOne(sender, write('POST', pathOf(options, type), { type, ...input }, call), type),
+    update: (type, id, input, call) =>
+      askOne(sender, write('PATCH', pathOf(options, type, id), { type, id, ...input }, call), type),
     async remove(type, id, call) {
       await sender.request(write('DELETE', pathOf(options, type, id), undefined, call));
     },
     async webhookPortal(call) {
       // Each call makes a new link and changes nothing else: never in doubt.
       const request = { ...write('POST', '/webhook-portal', undefined, call), safe: true };
-      const { json, startedAt } = await sender.request(request);
-      return { value: documentOf(request, portalSchema, json).data, startedAt };
+      const { value, startedAt } = await askDocument(sender, request, portalSchema);
+      return { value: value.data, startedAt };
     },
   };
 }
@@ -182,10 +178,8 @@ export function createV2Client(options: V2Options, sender: Sender): V2Client {
       const request = get(pathOf(options, type), query, call, 'pull');
       return pullCollection({ sender, type, request, paging: options.paging, from: call?.from });
     },
-    async resource(type, id, query, call) {
-      const request = get(pathOf(options, type, id), query, call, 'read');
-      return singleOf(request, type, await sender.request(request));
-    },
+    resource: (type, id, query, call) =>
+      askOne(sender, get(pathOf(options, type, id), query, call, 'read'), type),
     ...writeMethods(options, sender),
   };
 }

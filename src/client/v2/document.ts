@@ -5,9 +5,12 @@
  */
 import { z } from 'zod';
 import { isJsonObject } from '../../lib/json.ts';
-import { errorOfBrokenAnswer } from '../http/answer.ts';
+import type { Read } from '../calls.ts';
+import { errorOfBrokenAnswer, failureIn } from '../http/answer.ts';
 import { askedOf, type HttpRequest } from '../http/request.ts';
 import { checkRows, firstProblem, type Reject } from '../rows.ts';
+import type { Sender } from '../transport.ts';
+import { decoderOf } from '../v1/envelope.ts';
 import {
   isResourceType,
   type ResourceOf,
@@ -40,12 +43,20 @@ export const collectionSchema = z.looseObject({
 
 export const singleSchema = z.looseObject({ data: z.unknown(), included: z.unknown().optional() });
 
-/** The document in the shape of the schema; anything else is a broken answer. */
-export function documentOf<T>(request: HttpRequest, schema: z.ZodType<T>, json: unknown): T {
+/** Sends the request and gives its document in the shape of the schema: else it is broken. */
+export async function askDocument<T>(
+  sender: Sender,
+  request: HttpRequest,
+  schema: z.ZodType<T>,
+): Promise<Read<T>> {
+  const asked = { ...askedOf(request), scrub: sender.scrub };
+  const { value: json, startedAt } = await sender.send(request, decoderOf(sender, request));
+  const failure = failureIn(json);
+  if (failure !== undefined) throw errorOfBrokenAnswer(asked, new Error(`it says ${failure}`));
   const parsed = schema.safeParse(json);
-  if (parsed.success) return parsed.data;
+  if (parsed.success) return { value: parsed.data, startedAt };
   const { path, reason } = firstProblem(parsed.error);
-  throw errorOfBrokenAnswer(askedOf(request), new Error(`${path}: ${reason}`));
+  throw errorOfBrokenAnswer(asked, new Error(`${path}: ${reason}`));
 }
 
 function resourcesIn(included: unknown): readonly unknown[] {

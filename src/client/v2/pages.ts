@@ -14,7 +14,7 @@ import { errorOfBrokenAnswer, NO_SUCH_PAGE } from '../http/answer.ts';
 import { askedOf, type HttpRequest } from '../http/request.ts';
 import { type CheckedRows, checkRows } from '../rows.ts';
 import type { Sender } from '../transport.ts';
-import { collectionSchema, documentOf, type Included, readIncluded } from './document.ts';
+import { askDocument, collectionSchema, type Included, readIncluded } from './document.ts';
 import { type ResourceOf, type ResourceType, resourceSchemas } from './resources.ts';
 
 export interface V2Page<R> extends CheckedRows<R> {
@@ -121,8 +121,7 @@ async function fetchPage(
 ): Promise<PageAnswer> {
   try {
     const asked = { ...request, query: queryOf(query) };
-    const { json, startedAt } = await sender.request(asked);
-    const document = documentOf(asked, collectionSchema, json);
+    const { value: document, startedAt } = await askDocument(sender, asked, collectionSchema);
     const token = document.meta?.pageToken ?? query.get('page[token]') ?? undefined;
     const { data: rows, included, links } = document;
     return { rows, included, nextLink: links ? links.next : undefined, token, startedAt };
