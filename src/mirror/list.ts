@@ -301,6 +301,8 @@ export interface ListCensus {
   readonly live: number;
   /** Rows of the list beyond the first of their key. */
   readonly duplicates: number;
+  /** The key of one of them. */
+  readonly twice?: SqlValue;
   /** Keys of live rows that the list does not have. */
   readonly missing: readonly SqlValue[];
 }
@@ -333,6 +335,13 @@ async function countOfOwnList(
   return others.rows.length === 0 ? (count.n ?? 0) : undefined;
 }
 
+async function firstTwice(db: Db | Tx, stream: string): Promise<SqlValue> {
+  const { rows } = await sql<{ readonly key: SqlValue }>`select k.value key
+    from segment, json_each(segment.keys) as k where stream = ${stream}
+    group by 1 having count(*) > 1 limit 1`.execute(db);
+  return rows[0]?.key ?? null;
+}
+
 /**
  * Compares the list as a whole with the mirror; call it when every part has been seen. `source` is
  * that of the run that has seen it.
@@ -348,8 +357,12 @@ export async function takeCensus(
   const own = await countOfOwnList(db, of, stream, source);
   // With more live rows than that, the run has written some that its list has no more: it was
   // started over, or a part was gone when it went on.
-  if (own !== undefined && own >= live) return { live, duplicates: own - live, missing: [] };
-  const twice = await sql<{ readonly n: number }>`
+  const told = async (duplicates: number, missing: readonly SqlValue[]): Promise<ListCensus> => {
+    const twice = duplicates > 0 ? { twice: await firstTwice(db, stream) } : {};
+    return { live, duplicates, ...twice, missing };
+  };
+  if (own !== undefined && own >= live) return told(own - live, []);
+  const distinct = await sql<{ readonly n: number }>`
     select count(*) - count(distinct k.value) as n
     from segment, json_each(segment.keys) as k where stream = ${stream}`.execute(db);
   const missing = await sql<{ readonly key: SqlValue }>`
@@ -357,8 +370,8 @@ export async function takeCensus(
     where deleted_at is null and ${sql.ref(key)} not in (
       select k.value from segment, json_each(segment.keys) as k where stream = ${stream}
     )`.execute(db);
-  const duplicates = twice.rows[0]?.n ?? 0;
-  return { live, duplicates, missing: missing.rows.map((row) => row.key) };
+  const keys = missing.rows.map((row) => row.key);
+  return told(distinct.rows[0]?.n ?? 0, keys);
 }
 
 /** Marks rows as deleted: softly, a row that comes again is restored. Gives how many it marked. */

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { Secret } from '../../src/lib/secret.ts';
 import { configOf } from '../config/config-of.ts';
-import { manyRows, startList } from './list-server.ts';
+import { manyRows, startList, stockIn } from './list-server.ts';
 
 // As floating point has it, 0.29 of 100 rows are a little less than 29.
 it.each([
@@ -28,6 +28,26 @@ it('lets no fuse delete all there is: an empty list is for a person', async () =
   expect(await run()).toMatchObject({ outcome: 'suspicious', reason: told });
   expect(await lastRun('stock')).toMatchObject({ rows_held: 3, rows_deleted: 0 });
 });
+
+it.each([
+  [{ absolute: 1_000, share: 0.1 }, 'suspicious'],
+  [{ absolute: 1_000, share: 1 }, 'partial'],
+])(
+  'a list that repeats its first page for each is %o %s, and names a row',
+  async (fuse, outcome) => {
+    const { list, run, lastRun, store } = await startList('pages', fuse);
+    list.rows = manyRows(64);
+    await run();
+    list.rows = [...manyRows(32), ...manyRows(32)];
+    const ended = await run();
+    expect(ended).toMatchObject({ outcome });
+    const twice = /^32 rows came twice, such as b00[0-3]\d: the list moved .* or has them twice/;
+    expect(ended.reason).toMatch(twice);
+    if (outcome === 'suspicious') expect(ended.reason).toContain('it would delete 32 of 64 rows');
+    expect(await lastRun('stock')).toMatchObject({ rows_deleted: 0 });
+    expect(Object.keys(await stockIn(store))).toHaveLength(64);
+  },
+);
 
 it('takes no season for gone when fewer are named than the service counts', async () => {
   const { list, store, season, runOf } = await startList('stream');

@@ -219,6 +219,13 @@ async function endParts({ store }: SettleDeps, stream: Stream, parts: Parts): Pr
   if (stream.list && parts) await store.transaction((tx) => endList(tx, stream.name, parts));
 }
 
+/** What a row that stands in the list more than once says about it. */
+function cameTwice({ duplicates, twice }: ListCensus): readonly string[] {
+  if (duplicates === 0) return [];
+  const why = 'the list moved while it was read, or has them twice';
+  return [`${duplicates} rows came twice, such as ${twice}: ${why}`];
+}
+
 async function settleList(
   deps: SettleDeps,
   stream: Stream,
@@ -228,13 +235,14 @@ async function settleList(
   const { list } = stream;
   if (!list) return { outcome: 'complete', reason: null, ...NOTHING };
   const census = await censusOf(deps, stream, run);
-  const { duplicates, missing } = census;
-  if (duplicates > 0) {
-    const reason = `${duplicates} rows came twice: the list moved while it was read`;
-    return { outcome: 'partial', reason, ...NOTHING };
-  }
+  const { missing } = census;
+  const doubts = cameTwice(census);
   const tooMuch = beyondFuse(list, census, parts);
-  if (tooMuch !== undefined) return held(run, tooMuch, AFTER_A_LOOK, census);
+  if (tooMuch !== undefined) {
+    return held(run, [...doubts, tooMuch].join('; '), AFTER_A_LOOK, census);
+  }
+  const [doubt] = doubts;
+  if (doubt !== undefined) return { outcome: 'partial', reason: doubt, ...NOTHING };
   // A run that was cut off has read two lists: rows can slip between them as between pages.
   const mayHaveSlipped = list.isPaged || canSlip || run.resumed;
   const gone = mayHaveSlipped ? await missingTwice(deps.store, run, run.stream, missing) : missing;
