@@ -278,6 +278,17 @@ describe('V1 answers', () => {
     );
   });
 
+  it('takes a count that is written as text for what it says', async () => {
+    const rows = [{ barcode: 'A', quantity: 1, brandName: 'A' }];
+    const answer = envelope(200, { count: '5', variants: rows, brands: rows });
+    await answeredWith(answer, async (client) => {
+      const pull = client.stock({});
+      await pulled(pull);
+      expect(pull.end()).toMatchObject({ count: 5, rows: 1 });
+      expect(await client.brands()).toMatchObject({ count: 5, rows: [{ brandName: 'A' }] });
+    });
+  });
+
   it('counts short pages', async () => {
     await answeredWith(
       envelope(200, { count: 5, variants: [1] }),

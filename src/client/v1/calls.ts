@@ -5,6 +5,7 @@ import type { HttpRequest } from '../http/request.ts';
 import { type CheckedRows, checkRows } from '../rows.ts';
 import type { Sender } from '../transport.ts';
 import { askLoosely } from './envelope.ts';
+import { countSchema } from './schemas.ts';
 import type { VariantListOptions } from './variants.ts';
 
 export interface V1Options {
@@ -82,8 +83,6 @@ export function post(
     json,
   };
 }
-
-const countSchema = z.int().nullish();
 
 /** A list under `member` of `data`: null and absent are broken answers, not empty lists. */
 export async function list<T>(

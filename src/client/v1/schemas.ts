@@ -22,6 +22,13 @@ const label = z
   .union([z.string(), z.int().transform(String)], 'neither a text nor a whole number')
   .nullish();
 
+const DIGITS = /^\d{1,15}$/;
+
+/** How many rows a list has, where the service says so; some write numbers as text. */
+export const countSchema = z
+  .union([z.int(), z.string().regex(DIGITS).transform(Number)], 'neither a number nor its digits')
+  .nullish();
+
 /** A list that may be absent or null reads as empty. */
 function listOf<T extends z.ZodType>(row: T) {
   return z

@@ -32,6 +32,7 @@ import { askedOf, type HttpRequest } from '../http/request.ts';
 import { gathered, joinedPages, NO_BYTES, type RowBatch } from '../row-batch.ts';
 import type { Sender, StreamAnswer } from '../transport.ts';
 import { dataOf, throwIfUnauthorized } from './envelope.ts';
+import { countSchema } from './schemas.ts';
 
 export interface PullEnd {
   /** The HTTP status that the last envelope repeats. */
@@ -122,9 +123,8 @@ function envelopeOf(
   if (!end.found) throw errorOfBrokenAnswer(askedOf(request), new Error('no data.variants'));
   const status =
     isJsonObject(end.rest) && typeof end.rest.status === 'number' ? end.rest.status : 0;
-  const count =
-    isJsonObject(data) && Number.isSafeInteger(data.count) ? Number(data.count) : undefined;
-  return { status, count };
+  const { data: count } = countSchema.safeParse(isJsonObject(data) ? data.count : undefined);
+  return { status, count: count ?? undefined };
 }
 
 function envelopeOfStream(
