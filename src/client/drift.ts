@@ -34,7 +34,8 @@ function bare(schema: z.core.$ZodType): z.core.$ZodType {
     return bare(schema.unwrap());
   }
   if (schema instanceof z.ZodPrefault || schema instanceof z.ZodCatch) return bare(schema.unwrap());
-  return schema instanceof z.ZodPipe ? bare(schema.in) : schema;
+  if (!(schema instanceof z.ZodPipe)) return schema;
+  return bare(schema.in instanceof z.ZodTransform ? schema.out : schema.in);
 }
 
 /** What is below a member: one object, or each object of a list. */

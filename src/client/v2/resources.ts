@@ -17,66 +17,67 @@ const toOne = z.looseObject({ data: identitySchema.nullish() }).nullish();
 const id = keyText;
 const toMany = z.looseObject({ data: z.array(identitySchema).nullish() }).nullish();
 
+/** Attributes or relationships: none of them may be written as null, too. */
+function membersOf<T extends z.ZodRawShape>(shape: T) {
+  return z.preprocess((members) => members ?? {}, z.looseObject(shape));
+}
+
 const schemas = {
   style: z.looseObject({
     type: z.literal('style'),
     id,
-    attributes: z
-      .looseObject({
-        styleNo: text,
-        styleName: text,
-        description: loose,
-        designer: loose,
-        active: loose,
-        updatedAt: loose,
-      })
-      .prefault({}),
-    relationships: z
-      .looseObject({
-        brand: toOne,
-        type: loose,
-        gender: loose,
-        countryOfOrigin: loose,
-        styleColors: toMany,
-      })
-      .prefault({}),
+    attributes: membersOf({
+      styleNo: text,
+      styleName: text,
+      description: loose,
+      designer: loose,
+      active: loose,
+      updatedAt: loose,
+    }),
+    relationships: membersOf({
+      brand: toOne,
+      type: loose,
+      gender: loose,
+      countryOfOrigin: loose,
+      styleColors: toMany,
+    }),
   }),
   /** `noosType`: none or noos. */
   styleColor: z.looseObject({
     type: z.literal('styleColor'),
     id,
-    attributes: z.looseObject({ active: flag, noosType: text }).prefault({}),
-    relationships: z.looseObject({ color: toOne }).prefault({}),
+    attributes: membersOf({ active: flag, noosType: text }),
+    relationships: membersOf({ color: toOne }),
   }),
   color: z.looseObject({
     type: z.literal('color'),
     id,
-    attributes: z.looseObject({ active: flag, name: text, code: text }).prefault({}),
-    relationships: z.looseObject({}).prefault({}),
+    attributes: membersOf({ active: flag, name: text, code: text }),
+    relationships: membersOf({}),
   }),
   brand: z.looseObject({
     type: z.literal('brand'),
     id,
-    attributes: z.looseObject({ name: text }).prefault({}),
-    relationships: z.looseObject({}).prefault({}),
+    attributes: membersOf({ name: text }),
+    relationships: membersOf({}),
   }),
   type: z.looseObject({
     type: z.literal('type'),
     id,
-    attributes: z.looseObject({ name: text }).prefault({}),
-    relationships: z.looseObject({}).prefault({}),
+    attributes: membersOf({ name: text }),
+    relationships: membersOf({}),
   }),
   gender: z.looseObject({
     type: z.literal('gender'),
     id,
-    attributes: z.looseObject({ name: loose }).prefault({}),
-    relationships: z.looseObject({}).prefault({}),
+    attributes: membersOf({ name: loose }),
+    relationships: membersOf({}),
   }),
   country: z.looseObject({
     type: z.literal('country'),
     id,
-    attributes: z.looseObject({ name: loose, code: loose }).prefault({}),
-    relationships: z.looseObject({}).prefault({}),
+    attributes: membersOf({ name: loose, code: loose }),
+    relationships: membersOf({}),
   }),
 } as const;
 
@@ -104,5 +105,5 @@ export const RESOURCE_PATHS: Readonly<Record<ResourceType, string>> = {
 /** Names of the modelled attributes and relationships: what a sparse fieldset asks for. */
 export function modelledFields(type: ResourceType): readonly string[] {
   const { attributes, relationships } = schemas[type].shape;
-  return [attributes, relationships].flatMap((members) => Object.keys(members.unwrap().shape));
+  return [attributes, relationships].flatMap((members) => Object.keys(members.out.shape));
 }

@@ -1,4 +1,4 @@
-/** Answers of V2 under a 200 that tell of a failure: in its own words, and in those of V1. */
+/** Odd answers of V2 under a 200: failures, in its own words or in those of V1, and null. */
 import { expect, it, onTestFinished } from 'vitest';
 import { createLoginGate, createSession } from '../../src/client/session.ts';
 import { createV2Client } from '../../src/client/v2/client.ts';
@@ -45,7 +45,7 @@ it.each([
   ['an envelope of V1', envelope(500, {}, 'out of order')],
   ['an envelope of V1 with an empty list', envelope(500, [], 'out of order')],
   ['errors beside an empty list', { errors: [{ title: 'out of order' }], data: [] }],
-])('are no list, and say why: %s', async (_what, answer) => {
+])('failures are no list, and say why: %s', async (_what, answer) => {
   const { brands, client } = await startService(() => answer);
   const broken = {
     code: 'transport.broken_answer',
@@ -57,7 +57,7 @@ it.each([
   expect(await rejection(write)).toMatchObject({ code: 'transport.in_doubt' });
 });
 
-it('have the token renewed where they say that it has died, and repeat no secret', async () => {
+it('failures have a token renewed that they say has died, and repeat no secret', async () => {
   const { service, brands } = await startService((token) =>
     token === 'token-1' ? envelope(401, {}, `${token} has expired`) : { data: [BRAND] },
   );
@@ -65,4 +65,16 @@ it('have the token renewed where they say that it has died, and repeat no secret
   expect(service.logins).toBe(2);
   const odd = await startService((token) => ({ errors: [{ detail: `${token} is odd` }] }));
   expect(String(await rejection(odd.brands()))).not.toContain('token-1');
+});
+
+it('null in the place of attributes or relationships puts no resource aside', async () => {
+  const rows = [
+    { ...BRAND, attributes: { name: 'N' }, relationships: null },
+    { ...BRAND, id: '2', attributes: null },
+  ];
+  const { brands } = await startService(() => ({ data: rows }));
+  expect(await brands()).toEqual([
+    { ...BRAND, attributes: { name: 'N' }, relationships: {} },
+    { ...BRAND, id: '2', attributes: {}, relationships: {} },
+  ]);
 });
