@@ -52,6 +52,7 @@ describe('selvedge sync', () => {
       body: '{}',
     });
     expect(guess.status).toBe(401);
+    await daemon.store.db.updateTable('sync_run').set({ rows_quarantined: 2 }).execute();
     await daemon.stop();
     expect(await call('resume', 'brands', '--reason', 'looked')).toMatchObject({ code: 0 });
     const { stdout: audit } = await selvedge('audit', 'list', '--subject', 'brands', '--json');
@@ -83,7 +84,9 @@ describe('selvedge sync', () => {
       drift: [{ entity: 'stock_variant', unknownMembers: {}, newValues: {} }],
     });
     expect(JSON.parse(one.stdout)).toHaveProperty('retries', 0);
-    expect((await call('show', String(runId))).stdout).toMatch(/^waitMs +\d+ms$/m);
+    const text = (await call('show', String(runId))).stdout;
+    expect(text).toMatch(/^waitMs +\d+ms$/m);
+    expect(text).toMatch(/^quarantined +2, see: selvedge report run quarantine$/m);
     const held = await call('release', '1');
     expect(held).toMatchObject({ code: 1 });
   });
