@@ -93,7 +93,11 @@ describe('V1 answers', () => {
       shippingAddress: { accountNo: one, company: one },
     });
     const ids = { orderDeliveryId: 8, orderId: 7, status: 'pending', fulfilledLineItems: [] };
-    const delivery = (one: unknown) => ({ ...ids, deliveryNo: one, orderNo: one });
+    const trackAndTrace = (one: unknown) => ({ trackingNumbers: [one], trackingLinks: [null] });
+    const delivery = (one: unknown) => ({
+      ...{ ...ids, deliveryNo: one, orderNo: one },
+      trackAndTrace: trackAndTrace(one),
+    });
     await answeredWith(
       envelope(200, { orders: [order(1001)], deliveries: [delivery(1001)] }),
       async (client) => {
@@ -116,6 +120,12 @@ describe('V1 answers', () => {
         path: 'shippingAddress.accountNo',
         reason: 'neither a text nor a whole number',
       });
+    });
+    // What stands there tells that it has shipped.
+    const deliveries = [{ ...ids, trackAndTrace: trackAndTrace(null) }];
+    await answeredWith(envelope(200, { deliveries }), async (client) => {
+      const { rejects } = await client.deliveries(7);
+      expect(rejects).toMatchObject([{ path: 'trackAndTrace.trackingNumbers.0' }]);
     });
   });
 

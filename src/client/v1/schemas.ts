@@ -18,9 +18,11 @@ const loose = z.unknown().optional();
  * Text that some write as a number where it is one: 1001 is the account "1001". Of a number that
  * is too long for JSON the last digits are lost, so that it would name another one.
  */
-const label = z
-  .union([z.string(), z.int().transform(String)], 'neither a text nor a whole number')
-  .nullish();
+const labelText = z.union(
+  [z.string(), z.int().transform(String)],
+  'neither a text nor a whole number',
+);
+const label = labelText.nullish();
 
 const DIGITS = /^\d{1,15}$/;
 
@@ -166,8 +168,9 @@ const fulfilledLineSchema = z.looseObject({
 });
 
 const trackAndTraceSchema = z.looseObject({
-  trackingNumbers: listOf(z.string()),
-  trackingLinks: listOf(z.string()),
+  // Not loose: that there is one tells that the delivery has shipped.
+  trackingNumbers: listOf(labelText),
+  trackingLinks: listOf(z.unknown()),
 });
 
 export const deliverySchema = z.looseObject({
