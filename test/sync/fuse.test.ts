@@ -29,6 +29,17 @@ it('lets no fuse delete all there is: an empty list is for a person', async () =
   expect(await lastRun('stock')).toMatchObject({ rows_held: 3, rows_deleted: 0 });
 });
 
+it('says of an empty list what else speaks against it', async () => {
+  const { list, season, runOf } = await startList('stream');
+  list.seasons = { first: manyRows(3) };
+  await runOf(season);
+  list.seasons = {};
+  list.oddSeasons = [{ name: 'first' }];
+  const told = 'a season has no name that can be read; no rows came; the last complete run had 3';
+  const reason = `${told}; if that is right: selvedge sync release 2`;
+  expect(await runOf(season)).toMatchObject({ outcome: 'suspicious', reason });
+});
+
 it.each([
   [{ absolute: 1_000, share: 0.1 }, 'suspicious'],
   [{ absolute: 1_000, share: 1 }, 'partial'],

@@ -284,12 +284,13 @@ async function judge(
   { sums, rowsBefore }: RunCounts,
 ): Promise<RunEnd> {
   const { parts } = end;
+  const doubts = await doubtsOf(deps, run, end, sums);
   if (sums.rows === 0 && rowsBefore > 0) {
     await endParts(deps, stream, parts);
-    const reason = `no rows came; the last complete run had ${rowsBefore}`;
+    const empty = `no rows came; the last complete run had ${rowsBefore}`;
+    const reason = [...doubts, empty].join('; ');
     return held(run, reason, IF_RIGHT, await censusOf(deps, stream, run));
   }
-  const doubts = await doubtsOf(deps, run, end, sums);
   if (end.suspicion !== undefined) {
     const reason = [...doubts, end.suspicion].join('; ');
     return held(run, reason, IF_RIGHT, await censusOf(deps, stream, run));
