@@ -66,7 +66,12 @@ export interface Bench {
   readonly ends: string[];
   /** Other states as the dispatcher reported them, `1 sent`. */
   readonly moves: string[];
-  readonly limits: { concurrency: number; attemptsMax: number; deskAfterMs: number };
+  readonly limits: {
+    concurrency: number;
+    attemptsMax: number;
+    deskAfterMs: number;
+    idleMsMax: number;
+  };
   brake: boolean;
   /** Whether each sending makes something new. */
   creates: boolean;
@@ -134,6 +139,7 @@ export async function createBench(): Promise<Bench> {
       concurrency: LIMITS.concurrency,
       attemptsMax: LIMITS.attemptsMax,
       deskAfterMs: LIMITS.deskAfterMs,
+      idleMsMax: LIMITS.idleMsMax,
     },
     sleeps: () => sleeps,
     script: { look: () => NO, send: () => ({ status: 'accepted' }) },
