@@ -5,7 +5,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { Secret } from '../../src/lib/secret.ts';
 import { configOf } from '../config/config-of.ts';
 import { temporaryStore } from '../support/store.ts';
-import { clientsOf } from '../sync/support.ts';
+import { clientsOf } from '../sync/pull.ts';
 
 const V1 = [
   { path: 'service.v1.baseUrl', value: 'https://key.example.com/api/v1' },

@@ -5,7 +5,8 @@ import { driftOfStream } from '../../src/sync/drift.ts';
 import { createPdmStream } from '../../src/sync/streams/pdm.ts';
 import { answerJson } from '../client/support.ts';
 import { temporaryStore } from '../support/store.ts';
-import { FUSE, runnerOf, runsOn, type SourceOptions, startClients, startPull } from './support.ts';
+import { FUSE, runsOn, type SourceOptions } from './pull.ts';
+import { runnerOf, startClients, startPull } from './support.ts';
 
 const PATH = '*/pdm/colors';
 /** The next answer loses all its rows; its links stay what they were. */

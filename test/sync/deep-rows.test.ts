@@ -12,7 +12,8 @@ import type { Stream } from '../../src/sync/stream.ts';
 import { createShortListStream } from '../../src/sync/streams/short-list.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
 import { temporaryStore } from '../support/store.ts';
-import { FUSE, runnerOf, runsOn, startClients } from './support.ts';
+import { FUSE, runsOn } from './pull.ts';
+import { runnerOf, startClients } from './support.ts';
 
 const nested = (depth: number): string => `{"a":${'['.repeat(depth)}${']'.repeat(depth)}}`;
 const order = (id: number) => `"orderId":${id},"status":"pending","orderLineItems":[]`;

@@ -4,7 +4,8 @@ import { ORDERED_SOURCE, writeStockVariants } from '../../src/mirror/catalog/apa
 import type { VariantBatch } from '../../src/sync/bulk/variant-pages.ts';
 import { createSeasonStream } from '../../src/sync/streams/season.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
-import { FUSE, runsOn, startPull } from './support.ts';
+import { FUSE, runsOn } from './pull.ts';
+import { startPull } from './support.ts';
 
 const WORLD = { styles: 30, colors: 2, sizes: 4, orders: 0 };
 const LEVEL = { detailed: true, detailedPricing: false };

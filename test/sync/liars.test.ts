@@ -8,8 +8,8 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { isJsonObject } from '../../src/lib/json.ts';
 import type { Stream } from '../../src/sync/stream.ts';
 import { startOrders } from './orders-support.ts';
+import { clientsOf } from './pull.ts';
 import { listStreams } from './streams.ts';
-import { clientsOf } from './support.ts';
 
 // Five seasons: what one of them has is less than the fuse allows.
 const WORLD = { brands: 6, styles: 12, colors: 2, sizes: 4, orders: 12 };

@@ -6,7 +6,7 @@ import type { SqliteStore } from '../../src/store/store.ts';
 import { createShortListStream } from '../../src/sync/streams/short-list.ts';
 import { temporaryStore } from '../support/store.ts';
 import { byBarcode, manyRows, startList, stockIn } from './list-server.ts';
-import { FUSE } from './support.ts';
+import { FUSE } from './pull.ts';
 
 const ROWS = manyRows(64);
 /** Bad rows: one that lost its key, and one that has a key but half a character in it. */

@@ -6,7 +6,8 @@ import { createSeasonStream } from '../../src/sync/streams/season.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
 import { answerJson, envelope, startFaulty } from '../client/support.ts';
 import { temporaryStore } from '../support/store.ts';
-import { clientsOf, runnerOf, runsOn } from './support.ts';
+import { clientsOf, runsOn } from './pull.ts';
+import { runnerOf } from './support.ts';
 
 export interface Row {
   readonly barcode: string;

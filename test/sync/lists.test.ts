@@ -9,8 +9,9 @@ import { createSeasonStream } from '../../src/sync/streams/season.ts';
 import { createShortListStream } from '../../src/sync/streams/short-list.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
 import { lookAgainAfterUpgrade } from '../../src/sync/upgrade.ts';
+import { type Clients, FUSE, type SourceOptions } from './pull.ts';
 import { PDM_STREAMS } from './streams.ts';
-import { type Clients, FUSE, type SourceOptions, startPull } from './support.ts';
+import { startPull } from './support.ts';
 
 const LEVEL = { detailed: true, detailedPricing: false };
 

@@ -5,7 +5,8 @@ import { sha256 } from '../../src/lib/json.ts';
 import { retryQuarantine } from '../../src/sync/quarantine.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
 import { temporaryStore } from '../support/store.ts';
-import { FUSE, runnerOf, runsOn, startClients } from './support.ts';
+import { FUSE, runsOn } from './pull.ts';
+import { runnerOf, startClients } from './support.ts';
 
 const LEVEL = { detailed: false, detailedPricing: false, includeVariantsOnOrder: false };
 const row = (barcode: string) => JSON.stringify({ barcode, quantity: 1 });

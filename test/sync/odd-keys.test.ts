@@ -8,7 +8,8 @@ import { BRAND } from '../../src/mirror/catalog/names.ts';
 import { createShortListStream } from '../../src/sync/streams/short-list.ts';
 import { temporaryStore } from '../support/store.ts';
 import { byBarcode, manyRows, startList, stockIn } from './list-server.ts';
-import { FUSE, runnerOf, runsOn } from './support.ts';
+import { FUSE, runsOn } from './pull.ts';
+import { runnerOf } from './support.ts';
 
 /** Half of a pair of UTF-16. */
 const HALF = '\ud800';

@@ -5,7 +5,8 @@ import { RetryLaterError } from '../../src/lib/errors.ts';
 import { createOrderFinder } from '../../src/outbox/kinds/find-order.ts';
 import { createOrdersStream } from '../../src/sync/streams/orders.ts';
 import { temporaryStore } from '../support/store.ts';
-import { type Clients, FUSE, runnerOf, runsOn, startOrders } from './support.ts';
+import { type Clients, FUSE, runsOn } from './pull.ts';
+import { runnerOf, startOrders } from './support.ts';
 
 const PAGE = 10;
 const NEWEST = 45;

@@ -11,7 +11,8 @@ import { missingOpen, orderParts } from '../../src/sync/streams/order-parts.ts';
 import { createOrdersStream } from '../../src/sync/streams/orders.ts';
 import { temporaryStore } from '../support/store.ts';
 import { startOrders } from './orders-support.ts';
-import { FUSE, runnerOf, runsOn } from './support.ts';
+import { FUSE, runsOn } from './pull.ts';
+import { runnerOf } from './support.ts';
 
 const order = (orderId: number) => ({ orderId, status: 'pending', orderLineItems: [] });
 const badRow = (orderId: number): RejectedRow => ({

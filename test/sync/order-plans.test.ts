@@ -7,7 +7,7 @@ import { createOrdersStream } from '../../src/sync/streams/orders.ts';
 import { notePlans } from '../support/plans.ts';
 import { temporaryStore } from '../support/store.ts';
 import { startOrders } from './orders-support.ts';
-import { FUSE } from './support.ts';
+import { FUSE } from './pull.ts';
 
 it('gives all orders in slices, the newest first', async () => {
   const store = await temporaryStore();

@@ -4,7 +4,8 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { createOrderFinder } from '../../src/outbox/kinds/find-order.ts';
 import { createOrdersStream } from '../../src/sync/streams/orders.ts';
 import { temporaryStore } from '../support/store.ts';
-import { FUSE, runnerOf, runsOn, startOrders } from './support.ts';
+import { FUSE, runsOn } from './pull.ts';
+import { runnerOf, startOrders } from './support.ts';
 
 const PAGE = 10;
 const closed = { status: 'fulfilled', completed: true, orderLineItems: [] };

@@ -6,7 +6,8 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { createOrderReader } from '../../src/sync/read-order.ts';
 import { createOrdersStream, type OrdersDeps } from '../../src/sync/streams/orders.ts';
 import { testLogger } from '../support/house.ts';
-import { FUSE, type SourceOptions, startPull } from './support.ts';
+import { FUSE, type SourceOptions } from './pull.ts';
+import { startPull } from './support.ts';
 
 interface OrdersWish {
   readonly full?: boolean;

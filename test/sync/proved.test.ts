@@ -10,7 +10,8 @@ import { createVariantPages, type VariantPages } from '../../src/sync/bulk/varia
 import { openRun, type Run } from '../../src/sync/run/ledger.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
 import { temporaryStore } from '../support/store.ts';
-import { FUSE, startPull } from './support.ts';
+import { FUSE } from './pull.ts';
+import { startPull } from './support.ts';
 
 const WIRE = { retries: 0, waits: 0, waitMs: 0 };
 

@@ -3,7 +3,8 @@ import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import type { Stream } from '../../src/sync/stream.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
-import { FUSE, startPull } from './support.ts';
+import { FUSE } from './pull.ts';
+import { startPull } from './support.ts';
 
 const ASKER = { actor: 'anna', reason: 'season is over' };
 const EMPTY = { kind: 'emptyList', path: '*/variants/stock', probability: 1 };

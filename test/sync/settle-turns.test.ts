@@ -9,7 +9,8 @@ import { createStockStream } from '../../src/sync/streams/stock.ts';
 import { notePlans } from '../support/plans.ts';
 import { temporaryStore } from '../support/store.ts';
 import { turnsDuring } from '../support/turns.ts';
-import { FUSE, runsOn, startPull } from './support.ts';
+import { FUSE, runsOn } from './pull.ts';
+import { startPull } from './support.ts';
 
 it('gives others a turn between the slices that it marks', async () => {
   const clock = manualClock();

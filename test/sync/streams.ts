@@ -5,7 +5,7 @@ import { createPdmStream } from '../../src/sync/streams/pdm.ts';
 import { createSeasonStream } from '../../src/sync/streams/season.ts';
 import { createShortListStream } from '../../src/sync/streams/short-list.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
-import { type Clients, FUSE } from './support.ts';
+import { type Clients, FUSE } from './pull.ts';
 
 /** Written down once more than in the program: a stream that it forgets must not be missed here. */
 export const PDM_STREAMS = [

@@ -15,7 +15,8 @@ import { until } from '../support/house.ts';
 import { notePlans } from '../support/plans.ts';
 import { damage, temporaryStore } from '../support/store.ts';
 import { byBarcode, manyRows, startList, stockIn } from './list-server.ts';
-import { FUSE, runsOn, startPull } from './support.ts';
+import { FUSE, runsOn } from './pull.ts';
+import { startPull } from './support.ts';
 
 const STOCK = { table: 'stock_variant', key: 'barcode' } as const;
 const LEVEL = { detailed: true, detailedPricing: false, includeVariantsOnOrder: false };

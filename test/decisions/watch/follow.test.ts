@@ -12,7 +12,8 @@ import { writeRows } from '../../../src/mirror/entity.ts';
 import { type ListEntity, markDeleted } from '../../../src/mirror/list.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { createShortListStream } from '../../../src/sync/streams/short-list.ts';
-import { FUSE, runnerOf, runsOn } from '../../sync/support.ts';
+import { FUSE, runsOn } from '../../sync/pull.ts';
+import { runnerOf } from '../../sync/support.ts';
 import { ACCEPT_COVERED, createHouse, type House, loadedRules } from '../support.ts';
 
 const RULES = loadedRules(ACCEPT_COVERED);

@@ -6,11 +6,12 @@
  */
 import { createInterface } from 'node:readline';
 import { systemClock } from '../../../src/lib/clock.ts';
+import { silentLogger } from '../../../src/lib/log.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { createBulkThreads } from '../../../src/sync/bulk/threads.ts';
 import { createVariantPages } from '../../../src/sync/bulk/variant-pages.ts';
 import { createStockStream } from '../../../src/sync/streams/stock.ts';
-import { clientsOf, FUSE, runnerOf, runsOn } from '../support.ts';
+import { clientsOf, FUSE, runnerWith, runsOn } from '../pull.ts';
 
 const PAGE_ROWS = 250;
 
@@ -24,7 +25,7 @@ const batchRows = mode === 'pages' ? PAGE_ROWS : PAGE_ROWS - (PAGE_ROWS % 16);
 const clients = clientsOf(JSON.parse(service), { mode, pageRows, batchRows });
 const { turns, files } = store;
 const threads = createBulkThreads({ path, turns, files, busyTimeoutMs: 5_000 }, clock);
-const deps = runnerOf(store);
+const deps = runnerWith(store, silentLogger());
 const pages = createVariantPages({ ...deps, ...threads });
 // An input that has ended lets every page pass.
 const leave = createInterface({ input: process.stdin })[Symbol.asyncIterator]();

@@ -16,8 +16,9 @@ import { openStore, type SqliteStore } from '../../../src/store/store.ts';
 import { createOrderReader } from '../../../src/sync/read-order.ts';
 import type { Stream } from '../../../src/sync/stream.ts';
 import { createOrdersStream } from '../../../src/sync/streams/orders.ts';
+import { clientsOf, FUSE, runsOn } from '../pull.ts';
 import { listStreams } from '../streams.ts';
-import { clientsOf, FUSE, runnerOf, runsOn, STILL } from '../support.ts';
+import { runnerOf, STILL } from '../support.ts';
 import { mirrorDifferences, rowsOfStreams } from './equal.ts';
 import { faultsOf, shake } from './trouble.ts';
 
