@@ -1,17 +1,17 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { manualClock } from '../../../src/lib/clock.ts';
 import { RelayStore } from '../../../src/reference/relay/store/store.ts';
+import { temporaryFolder } from '../../support/store.ts';
 import { answering } from './receiver.ts';
 import { pass, startBench, startRelay } from './support.ts';
 
 function statePath(): string {
-  return join(mkdtempSync(join(tmpdir(), 'relay-')), 'relay.db');
+  return join(temporaryFolder(), 'relay.db');
 }
 
 describe('the state file', () => {
