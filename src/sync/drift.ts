@@ -125,13 +125,13 @@ async function driftOf(db: Db, entity: string, watched: Watched): Promise<Entity
   };
   for (const { table, column, order, record } of [own, ...(watched.kept ?? [])]) {
     const kept = await sql<{ readonly json: string }>`
-      select ${sql.ref(column)} as json from ${sql.table(table)}
+      select ${sql.ref(column)} json from ${sql.table(table)}
       where ${sql.ref(column)} <> '{}' order by ${sql.ref(order)} desc limit ${SAMPLE}`.execute(db);
     meter.note(kept.rows.map(({ json }) => record(tryParseJson(json))));
   }
   for (const { table, column, record } of watched.listed ?? []) {
     const values = await sql<{ readonly value: string; readonly rows: number }>`
-      select ${sql.ref(column)} as value, count(*) as rows from ${sql.table(table)}
+      select ${sql.ref(column)} value, count(*) rows from ${sql.table(table)}
       where ${sql.ref(column)} is not null group by 1 limit ${SAMPLE}`.execute(db);
     for (const { value, rows } of values.rows) meter.note([record(value)], rows);
   }

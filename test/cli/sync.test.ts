@@ -86,7 +86,7 @@ describe('selvedge sync', () => {
     expect(JSON.parse(one.stdout)).toHaveProperty('retries', 0);
     const text = (await call('show', String(runId))).stdout;
     expect(text).toMatch(/^waitMs +\d+ms$/m);
-    expect(text).toMatch(/^quarantined +2, see: selvedge report run quarantine$/m);
+    expect(text).toMatch(/^quarantined +2, see "selvedge report run quarantine"$/m);
     const held = await call('release', '1');
     expect(held).toMatchObject({ code: 1 });
   });

@@ -111,7 +111,7 @@ function driftLines({ entity, unknownMembers, newValues }: EntityDrift): string[
 function shown(name: string, value: string | number | null): string {
   if (typeof value !== 'number') return value ?? '-';
   if (name.endsWith('At')) return new Date(value).toISOString();
-  if (name === 'quarantined' && value > 0) return `${value}, see: selvedge report run quarantine`;
+  if (name === 'quarantined' && value > 0) return `${value}, see "selvedge report run quarantine"`;
   return name.endsWith('Ms') ? formatDuration(value) : String(value);
 }
 
