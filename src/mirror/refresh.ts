@@ -3,6 +3,7 @@
  * row and one read. `generation` grows with every hint, so that a reader that finishes knows
  * whether another one came meanwhile and the order must be read once more.
  */
+import { sql } from 'kysely';
 import type { Db, Tx } from '../store/store.ts';
 
 export interface DueRefresh {
@@ -25,8 +26,37 @@ export interface RefreshRequest {
   readonly headStartMs?: number;
 }
 
-/** The incident of an order that the service refuses to show; a read of it ends it. */
+/**
+ * The incident of an order that the service refuses to show; a read of it ends it, or a list of all
+ * orders without it ({@link endUnlisted}).
+ */
 export const ORDER_UNREADABLE = { kind: 'order_unreadable', entity: 'sales_order' } as const;
+
+/**
+ * Ends what was told of orders before a whole list was asked for (`listedAt`) that does not have
+ * them: no read will ever show them. The mirror has what it has.
+ */
+export async function endUnlisted(db: Db, listedAt: number, now: number): Promise<void> {
+  const { kind, entity } = ORDER_UNREADABLE;
+  await db
+    .updateTable('incident')
+    .set({ resolved_at: now })
+    .where('kind', '=', kind)
+    .where('entity', '=', entity)
+    .where('resolved_at', 'is', null)
+    .where('at', '<', listedAt)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('sales_order')
+            .select('order_id')
+            .where('order_id', '=', sql<number>`cast(incident.key as integer)`)
+            .where('deleted_at', 'is', null),
+        ),
+      ),
+    )
+    .execute();
+}
 
 /** Causes of reads that can wait: thousands of them come at once. */
 const SWEEP = 'sweep%';

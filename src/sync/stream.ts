@@ -99,6 +99,8 @@ export interface Stream {
     readonly partOf?: (key: string) => string;
     /** In place of the keys of the segments. */
     readonly census?: (db: Db, run: SeenBy) => Promise<ListCensus>;
+    /** What else a complete run that began then has settled. */
+    readonly settled?: (db: Db, startedAt: number) => Promise<void>;
   };
   /**
    * What it misses besides rows of its list: marked when a held run is released and, of a list that

@@ -276,6 +276,30 @@ describe('a walk over the orders', () => {
     expect(await runOrders({ v1: { orders } })).toMatchObject({ outcome: 'partial' });
   });
 
+  it('ends what was told of an order before a whole list that does not have it', async () => {
+    const { store, runOrders } = await start();
+    await runOrders();
+    const { order_id: listed } = await store.db
+      .selectFrom('sales_order')
+      .select('order_id')
+      .executeTakeFirstOrThrow();
+    const tell = (key: string, at: number) =>
+      openIncident(store.db, { ...ORDER_UNREADABLE, key, detail: {} }, at);
+    const open = async () => {
+      const incidents = store.db.selectFrom('incident').select('key').orderBy('id');
+      return (await incidents.where('resolved_at', 'is', null).execute()).map(({ key }) => key);
+    };
+    const later = Date.now() + 3_600_000;
+    await tell('999999', 1);
+    await tell('999998', later);
+    // What is listed is shown, or it is not: only a read of it can tell.
+    await tell(String(listed), 1);
+    expect(await runOrders()).toMatchObject({ outcome: 'complete' });
+    expect(await open()).toEqual(['999999', '999998', String(listed)]);
+    expect(await runOrders({ full: true })).toMatchObject({ outcome: 'complete' });
+    expect(await open()).toEqual(['999998', String(listed)]);
+  });
+
   it.each([false, true])('is held when deliveries are gone from their orders: %s', async (full) => {
     const { reference, runOrders, state, store, lastRun, operations, stream } = await start();
     await runOrders({ full });

@@ -350,6 +350,7 @@ export async function settleRun(
     const { entity } = stream.list.entity;
     const met = { source: `run:${run.runId}`, startedAt: run.startedAt };
     await deps.store.transaction((tx) => forgetUnmet(tx, entity, met));
+    await stream.list.settled?.(deps.store.db, run.startedAt);
     const others = await settleOthers(deps, stream, run, call);
     return { ...judgement, rowsDeleted: judgement.rowsDeleted + others };
   }

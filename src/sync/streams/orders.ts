@@ -15,6 +15,7 @@ import type { V1Client } from '../../client/v1/client.ts';
 import { descentOf, isOrderNumber, orderNumber, type WalkPlace } from '../../client/v1/orders.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { quarantineRows } from '../../mirror/quarantine.ts';
+import { endUnlisted } from '../../mirror/refresh.ts';
 import { ordersCensus, SALES_ORDER, writeOrders } from '../../mirror/sales-order.ts';
 import { readState, writeState } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
@@ -210,6 +211,7 @@ export function createOrdersStream(deps: OrdersDeps, options: OrdersOptions): St
             isPaged: true,
             isLong: false,
             census: ordersCensus,
+            settled: (db, startedAt) => endUnlisted(db, startedAt, deps.clock.now()),
           },
         }
       : {}),
