@@ -12,6 +12,7 @@ import { type Clock, watchSteps } from '../../lib/clock.ts';
 import { isStoreUnusable, toError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
+import { timeForGood } from '../../store/care/time-for-good.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { UnknownStatus } from '../facts/status.ts';
 import { readSubject } from '../facts.ts';
@@ -132,7 +133,7 @@ async function decide(
   deps: RejectDeps,
   tx: Tx,
   { entryId, orderDeliveryId }: RejectEntry,
-  unreadable: Stop | undefined,
+  { unreadable, followed }: { readonly unreadable: Stop | undefined; readonly followed: number },
 ): Promise<Step | undefined> {
   const now = deps.clock.now();
   const [rules, mode] = [deps.rules(), deps.mode()];
@@ -151,7 +152,7 @@ async function decide(
   const evaluation = await askRules(tx, { rules, mode, now }, subject);
   const judged = { rules, mode, subject, evaluation, at: now };
   const rule = ruleSet.rules.find(({ id }) => id === entry.ruleId);
-  const inspection = { ...judged, now, ruleSet, rule, entry };
+  const inspection = { ...judged, now, followed, ruleSet, rule, entry };
   const stop = unreadable ?? (await firstStop(tx, inspection));
   return stop ? stopAt(tx, entry, judged, stop) : push(tx, entry, judged);
 }
@@ -184,8 +185,9 @@ async function putAside(deps: RejectDeps, { entryId }: RejectEntry, thrown: unkn
 
 async function carryOut(deps: RejectDeps, entry: RejectEntry, signal: AbortSignal): Promise<void> {
   const unreadable = await lookUp(deps, entry, signal);
+  const followed = await timeForGood(deps);
   const step = await deps.store
-    .transaction((tx) => decide(deps, tx, entry, unreadable))
+    .transaction((tx) => decide(deps, tx, entry, { unreadable, followed }))
     .catch((thrown: unknown) => putAside(deps, entry, thrown));
   if (!step) return;
   const { orderDeliveryId: delivery, ruleId: rule } = entry;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { reconsiderAll } from '../../../src/decisions/reject/queue.ts';
 import { verifyDecisions } from '../../../src/decisions/trial/replay.ts';
+import { createRetention } from '../../../src/store/care/retention.ts';
 import { type Court, createCourt, DAY, HOUR, settingsWith, UNLUCKY } from './support.ts';
 
 /** What a stopped reject looks like: nothing is pushed, and the hold has the rail's name. */
@@ -72,6 +73,24 @@ describe('the rail', () => {
     await court.afterGrace({ mode: () => mode });
     await expectStopped(court, 'mode', new RegExp(mode));
     await court.clock.advance(HOUR);
+    await court.fresh();
+    await court.execute();
+    expect(await court.meant()).toEqual(['1 rejected']);
+  });
+
+  it('clock: one that is ahead of what has passed since ends no grace', async () => {
+    const court = await createCourt();
+    await court.waiting();
+    const year = 365 * DAY;
+    const kept = { changes: year, events: year, runs: year, incidents: year };
+    const following = createRetention(court, kept);
+    await following.slice();
+    court.clock.step(DAY);
+    await court.fresh();
+    await court.execute();
+    await expectStopped(court, 'clock', /the clock is ahead by 1d/);
+    await court.clock.advance(2 * HOUR);
+    await following.slice();
     await court.fresh();
     await court.execute();
     expect(await court.meant()).toEqual(['1 rejected']);
