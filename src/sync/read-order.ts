@@ -69,12 +69,15 @@ export function createOrderReader(deps: OrderReaderDeps): ReadOrder {
     const startedAt = clock.now();
     const readSeq = await sequence.next();
     const call = { priority, signal };
+    const reading = v1.order(orderId, call).catch(unlessForeign);
+    // Only while the order is answered for, a page may tell that there is no such list.
+    const unlessAway = (error: unknown): Promise<never> => reading.then(() => unlessUnknown(error));
     const [order, deliveries, refunds, pendingRefunds] = await Promise.all([
-      v1.order(orderId, call).catch(unlessForeign),
+      reading,
       v1.deliveries(orderId, call).catch(unlessForeign),
-      also.refunds && wanted ? v1.refunds(orderId, call) : undefined,
+      also.refunds && wanted ? v1.refunds(orderId, call).catch(unlessForeign) : undefined,
       also.pendingRefunds && wanted
-        ? v1.pendingRefunds(orderId, call).catch(unlessUnknown)
+        ? v1.pendingRefunds(orderId, call).catch(unlessAway)
         : undefined,
     ]);
     await store.transaction(async (tx) => {

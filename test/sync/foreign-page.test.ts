@@ -9,25 +9,38 @@ import { temporaryStore } from '../support/store.ts';
 import { startClients } from './support.ts';
 
 it.each([
-  ['is asked for again after a page of a proxy', undefined, RetryLaterError],
-  ['is refused in the words of the service', envelope(404, {}), RefusedError],
-])('an order that cannot be found %s', async (_name, body, expected) => {
+  ['is asked for again after a page of a proxy', /\/orders\/7$/, undefined, RetryLaterError],
+  ['is asked for again after one for its refunds', /7\/refunds$/, undefined, RetryLaterError],
+  ['is asked for again after one for everything', /\/orders\//, undefined, RetryLaterError],
+  ['is refused where it is for a list that not all have', /pending/, undefined, RefusedError],
+  ['is refused in the words of the service', /\/orders\/7$/, envelope(404, {}), RefusedError],
+])('an order that cannot be found %s', async (_name, lost, body, expected) => {
+  const later: (() => void)[] = [];
   const { v1 } = await startClients((request, response) => {
     if (request.url?.endsWith('/auth/login')) {
       answerJson(response, 200, envelope(200, { token: 'a' }));
-    } else if (request.url?.endsWith('/orders/7')) {
+    } else if (lost.test(request.url ?? '')) {
       if (body) answerJson(response, 404, body);
-      else response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>404</h1>');
+      else {
+        const page = () => response.writeHead(404).end('<h1>404</h1>');
+        // The page for the list that not all have comes first.
+        const isFirst = request.url?.endsWith('pending-refunds');
+        if (isFirst || !lost.test('/orders/7/pending-refunds')) page();
+        else later.push(page);
+        if (isFirst) response.once('close', () => later.map((send) => send()));
+      }
     } else {
-      answerJson(response, 200, envelope(200, { deliveries: [] }));
+      const order = { orderId: 7, status: 'pending', orderLineItems: [] };
+      const lists = { deliveries: [], refunds: [], pendingRefunds: [] };
+      answerJson(response, 200, envelope(200, { ...order, ...lists }));
     }
   });
   const clock = systemClock();
   const store = await temporaryStore(clock);
-  const also = { refunds: false, pendingRefunds: false };
+  const also = { refunds: true, pendingRefunds: true };
   const sequence = createReadSequence(store, clock);
   const read = createOrderReader({ store, v1, sequence, clock, also });
   const { signal } = new AbortController();
-  const reading = read(7, { cause: 'event:msg_1', priority: 'read', signal });
+  const reading = read(7, { cause: 'event:msg_1', priority: 'read', refunds: true, signal });
   await expect(reading).rejects.toBeInstanceOf(expected);
 });
