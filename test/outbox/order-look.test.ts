@@ -31,6 +31,8 @@ interface Scene {
   /** What the mirror has, and under which reference; left out: under this one. */
   readonly mirrored?: readonly number[];
   readonly known?: string;
+  /** What it has seen since the document came, but before the last start, if there were two. */
+  readonly seenLater?: number;
   /** It knows that the service has none of these any more. */
   readonly gone?: boolean;
   /** The highest order before the attempt; undefined: it was not written down. */
@@ -56,6 +58,8 @@ async function houseOf(scene: Scene) {
   if (mirrored.length > 0) {
     const orders = mirrored.map((orderId) => ({ orderId, reference: scene.known ?? 'A-1' }));
     await mirrorOrders(store, orders);
+    const { seenLater } = scene;
+    if (seenLater) await mirrorOrders(store, [{ orderId: seenLater, reference: 'B-2' }], 7);
     if (scene.gone) await db.updateTable('sales_order').set({ deleted_at: 1 }).execute();
   }
   for (const reference of scene.others ?? []) {
@@ -188,6 +192,18 @@ describe('the pre-flight of an order', () => {
       { mirrored: [30], known: 'B-1', startedAt: 6, walked: [OURS], shown: [OURS] },
       { send: false, finding: { found: 'yes' } },
       [30],
+    ],
+    [
+      'looks below what an earlier start has seen, for that may not have been all',
+      { mirrored: [30], known: 'B-1', seenLater: 45, startedAt: 9, walked: [OURS], shown: [OURS] },
+      { send: false, finding: { found: 'yes' } },
+      [30],
+    ],
+    [
+      'looks no lower than all were read once',
+      { mirrored: [30], known: 'B-1', seenLater: 45, startedAt: 9, readAt: 8 },
+      { send: true },
+      [45],
     ],
     [
       'keeps nothing back that is not seen, though not all is',

@@ -218,13 +218,14 @@ export function openIncidents({ db }: SqliteStore): Promise<{ kind: string; key:
 export async function mirrorOrders(
   { db }: SqliteStore,
   orders: readonly { readonly orderId: number; readonly reference: string }[],
+  seenAt = 0,
 ): Promise<void> {
   const rows = orders.map(({ orderId, reference }) => ({
     ...{ order_id: orderId, reference, status: 'pending', completed: 0, order_no: null },
     ...{ comment: null, created_at: null, currency: null, season_name: null },
     ...{ country_code: null, company: null, account_no: null, shipping_address: '{}' },
     ...{ freight_type: null, freight_amount: null, extra: '{}', content_hash: '' },
-    ...{ first_seen_at: 0, changed_at: 0, deleted_at: null, read_seq: 0, source: 'test' },
+    ...{ first_seen_at: seenAt, changed_at: 0, deleted_at: null, read_seq: 0, source: 'test' },
   }));
   await db.insertInto('sales_order').values(rows).execute();
 }

@@ -1,7 +1,7 @@
 /** What is known of an intent's earlier attempts, for looks that must miss nothing. */
 import { z } from 'zod';
 import { tryParseJson } from '../../lib/json.ts';
-import { type Restored, readRestored } from '../../store/state.ts';
+import { readRestored } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
 import type { OutboxItem } from '../item.ts';
 
@@ -24,15 +24,14 @@ async function knownToBackup(
   return restored && createdAt <= restored.at ? (restored.maxOrderId ?? undefined) : undefined;
 }
 
-/** Whether the orders of a mirror that may be of the past have been read as a whole since. */
-export async function readAgain(db: Db, { at }: Pick<Restored, 'at'>): Promise<boolean> {
+/** When the last read of all orders began; the mirror has all that were there then. 0: none was. */
+export async function ordersReadAt(db: Db): Promise<number> {
   const row = await db
     .selectFrom('stream_state')
-    .select('stream')
+    .select((eb) => eb.fn.max('complete_at').as('at'))
     .where('stream', 'in', ['orders', 'ordersFull'])
-    .where('complete_at', '>=', at)
     .executeTakeFirst();
-  return row !== undefined;
+  return row?.at ?? 0;
 }
 
 /** Of all attempts that may have had an effect: an early one may still take effect late. */

@@ -20,7 +20,7 @@ import { newOrderOf, readBody, referenceKey } from '../documents.ts';
 import type { Clearance, Finding, OutboxItem, OutboxKind } from '../item.ts';
 import { checkOrder, FREIGHT_REQUIRED_KEY, type OrderRules } from '../preflight/order.ts';
 import { type ReadOrder, unlessGone } from '../service.ts';
-import { disowned, knownBefore, readAgain } from './baseline.ts';
+import { disowned, knownBefore, ordersReadAt } from './baseline.ts';
 import { compareOrder, otherReference } from './compare.ts';
 import { mirroredOrders, type OrderFinder } from './find-order.ts';
 import { ownerOf } from './owner.ts';
@@ -159,7 +159,7 @@ async function madeSinceBackup(
   signal: AbortSignal,
 ): Promise<readonly number[]> {
   const restored = await readRestored(store.db);
-  if (!restored || (await readAgain(store.db, restored))) return [];
+  if (!restored || (await ordersReadAt(store.db)) >= restored.at) return [];
   const { orders, complete } = await finder.find(reference, restored.maxOrderId ?? 0, signal);
   if (!complete) {
     const text = 'the orders that were made since the backup cannot all be seen yet';
@@ -178,13 +178,15 @@ async function madeBeforeStart(
   { reference, createdAt }: OutboxItem,
   signal: AbortSignal,
 ): Promise<readonly number[]> {
-  const at = watchedSince();
-  if (createdAt >= at || (await readAgain(db, { at }))) return [];
+  const startedAt = watchedSince();
+  const readAt = await ordersReadAt(db);
+  if (createdAt >= startedAt || readAt >= startedAt) return [];
+  // What an earlier start has seen since may be the newest alone.
   const newest = await db
     .selectFrom('sales_order')
     .select((eb) => eb.fn.max('order_id').as('order_id'))
     .where('deleted_at', 'is', null)
-    .where('first_seen_at', '<', at)
+    .where('first_seen_at', '<', Math.max(createdAt, readAt))
     .executeTakeFirst();
   if (!newest?.order_id) return [];
   const { orders } = await finder.find(reference, newest.order_id, signal);
