@@ -356,7 +356,7 @@ export const VIEWS: readonly ViewSpec[] = [
     name: 'v_change',
     about: 'The change feed, with readable times.',
     columns: {
-      seq: 'number, without gaps',
+      seq: 'number, without gaps but after a restore',
       at: `when (${TIME})`,
       entity: 'table',
       key: 'key of the row',
