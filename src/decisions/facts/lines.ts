@@ -5,12 +5,12 @@
  * what earlier lines of this delivery take: nobody counts on the same last piece twice.
  */
 import { sql } from 'kysely';
+import { currencyOf, told } from '../../lib/text/told.ts';
 import type { LineFacts } from '../../rules/facts/plain.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Tx } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
 import { reservedPieces } from './reserved.ts';
-import { currencyOf, told } from './told.ts';
 
 /** The lines of an order, without names that are empty. */
 export async function orderLines(tx: Tx, orderId: number): Promise<readonly OrderLine[]> {

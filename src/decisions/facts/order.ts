@@ -1,11 +1,11 @@
 /** The facts of the order that a delivery belongs to, and of its season. */
 import { type RawBuilder, sql } from 'kysely';
+import { countryOf, currencyOf, told } from '../../lib/text/told.ts';
 import { putAside } from '../../mirror/quarantine.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
 import type { Tx } from '../../store/store.ts';
 import type { OrderLine } from './lines.ts';
 import { knownStatus } from './status.ts';
-import { countryOf, currencyOf, told } from './told.ts';
 
 export const ORDER_STATUSES = ['pending', 'fulfilled', 'partially_fulfilled', 'canceled'] as const;
 

@@ -7,10 +7,10 @@
  * rejected, gives its claim back by itself, also after a kill.
  */
 import { sql } from 'kysely';
+import { currencyOf } from '../../lib/text/told.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Tx } from '../../store/store.ts';
 import { hasOpenPush } from '../push.ts';
-import { currencyOf } from './told.ts';
 
 /**
  * An accepted delivery without a tracking number claims its pieces for this long: some never get

@@ -5,6 +5,7 @@
 import { isMissingAtLevel } from '../../client/v1/level.ts';
 import { formatMinorUnits } from '../../lib/money.ts';
 import { nearestName } from '../../lib/nearest.ts';
+import { currencyOf } from '../../lib/text/told.ts';
 import { putAside } from '../../mirror/quarantine.ts';
 import { inKeys } from '../../store/bulk.ts';
 import { readState } from '../../store/state.ts';
@@ -154,7 +155,7 @@ function currencyProblems(
 ): FlightProblem[] {
   const shown = new Map<string, number>();
   for (const [index, { barcode }] of lines.entries()) {
-    const own = variants.get(barcode)?.currency;
+    const own = currencyOf(variants.get(barcode)?.currency);
     if (own && !shown.has(own)) shown.set(own, index);
   }
   const names = [...shown.keys()];

@@ -180,6 +180,8 @@ it('names what is unknown, no longer sold or of another currency', async () => {
   expect(await told(house, { ...lines('b-1'), currency: 'USD' })).toEqual([
     'error currency is USD, but the service has these prices in EUR',
   ]);
+  await inStock(house, 'b-4', { currency: 'eur' });
+  expect(await told(house, { ...lines('b-1', 'b-4'), currency: 'EUR' })).toEqual([]);
 });
 
 it('tells of a price of nothing and of one that is far from the wholesale price', async () => {
