@@ -370,7 +370,11 @@ describe('secrets', () => {
     await house.run('api', 'GET', '/orders/1');
     const [credentials] = Object.values(house.reference.credentials);
     const login = { clientID: credentials?.clientId, clientSecret: credentials?.clientSecret };
-    await house.run('api', 'POST', '/auth/login', '--data', JSON.stringify(login));
+    const nextSecret = 'next-secret-that-is-tried-first';
+    for (const clientSecret of [login.clientSecret, nextSecret]) {
+      const data = JSON.stringify({ ...login, clientSecret });
+      await house.run('api', 'POST', '/auth/login', '--data', data);
+    }
     const local = JSON.parse(readFileSync(join(house.folder, 'data', 'local.json'), 'utf8'));
     const listening = house.lines.find((line) => line.includes('listening for events')) ?? '';
     const url = `${JSON.parse(listening).url}/${PATH_TOKEN}`;
@@ -392,7 +396,7 @@ describe('secrets', () => {
     expect(statSync(bundle).mode & 0o777).toBe(0o600);
     const canaries = [
       ...[PATH_TOKEN, WEBHOOK_SECRET, WEBHOOK_SECRET.slice(6), credentials?.clientSecret ?? ''],
-      local.token,
+      ...[local.token, nextSecret],
     ];
     const database = new Database(join(house.folder, 'data', 'mirror.db'), { readonly: true });
     const copy = join(house.folder, 'copy.db');
