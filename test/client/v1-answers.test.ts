@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { isNotFound } from '../../src/client/http/answer.ts';
 import { createLoginGate, createSession } from '../../src/client/session.ts';
 import { createV1Client, type V1Client } from '../../src/client/v1/client.ts';
 import { VARIANT_LIST_DEFAULTS, type VariantPull } from '../../src/client/v1/variants.ts';
@@ -217,6 +218,23 @@ describe('V1 answers', () => {
       const error = await rejection(client.createOrder({ reference: 'R' }));
       expect(error).toMatchObject({ name: 'InDoubtError' });
       expect(server.seen).toHaveLength(1);
+    },
+  );
+
+  it.each([404, 410])(
+    'believes after a %i with a list of errors, which is not V1’s own, in no order that is gone',
+    async (status) => {
+      await using server = await startFaulty((_, response) =>
+        answerJson(response, status, { errors: [{ status: String(status), detail: 'no route' }] }),
+      );
+      await using transport = impatient();
+      const options = { variants: VARIANT_LIST_DEFAULTS, seasonParameter: 's' };
+      const client = createV1Client(
+        { ...options, baseUrl: server.url, idempotencyHeader: undefined },
+        { sender: transport },
+      );
+      expect(isNotFound(await rejection(client.order(7)))).toBe(false);
+      expect(isNotFound(await rejection(client.refunds(7)))).toBe(false);
     },
   );
 

@@ -52,6 +52,7 @@ export function get(
     priority: call?.priority ?? 'read',
     signal: call?.signal,
     tally: call?.tally,
+    listsErrors: false,
     query,
   };
 }
