@@ -54,7 +54,8 @@ function brokenOff(cause: unknown): never {
 
 /** A daemon that was killed takes its address away no more: who has it now knows not its token. */
 function isOther(status: number, body: unknown): boolean {
-  return status === 401 || (status !== 200 && !refusal.safeParse(body).success);
+  if (status === 200) return body === undefined;
+  return status === 401 || !refusal.safeParse(body).success;
 }
 
 /**

@@ -21,6 +21,7 @@ it('asks this machine without the proxy that Node was told to use for everything
 
 it.each([
   ['another program', 404, '<html>'],
+  ['one that has a page for everything', 200, '<html>'],
   ['the daemon of another brand', 401, '{"code":"local.no_token","message":"no"}'],
 ])('says that %s has the address that a killed daemon left behind', async (_, status, body) => {
   await using other = await startFaulty((_request, response) => {
