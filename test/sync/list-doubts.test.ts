@@ -238,6 +238,17 @@ it('a season that is listed and cannot be found keeps no other one back', async 
   expect(await gone.execute()).toEqual([]);
 });
 
+it('a season that goes while it is read makes nothing else of the list look wrong', async () => {
+  const { list, season, runOf } = await startList('pages');
+  list.seasons = { first: ROWS, second: ROWS };
+  list.beforePage = (page, name) => {
+    list.lostSeasons = page === 2 && name === 'first' ? ['first'] : [];
+    return true;
+  };
+  const reason = expect.stringMatching(/^first is listed, and cannot be found: [^;]+$/);
+  expect(await runOf(season)).toMatchObject({ outcome: 'partial', reason });
+});
+
 it('a season that cannot be understood is read by its name', async () => {
   const { list, season, runOf } = await startList('stream');
   list.rows = ROWS;

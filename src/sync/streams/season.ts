@@ -80,8 +80,10 @@ export function createSeasonStream(
         }
       }
       const parts = new Map([...done].filter(([name]) => names.has(name)));
-      const expectedRows = [...done.values()].reduce((sum, of) => sum + of, 0);
-      return { expectedRows, doubts, parts };
+      // What has come of a season before it went is in no count.
+      const isWhole = [...names].every((name) => done.has(name));
+      const rowsOfAll = [...done.values()].reduce((sum, of) => sum + of, 0);
+      return { expectedRows: isWhole ? rowsOfAll : undefined, doubts, parts };
     },
   };
 }
