@@ -198,10 +198,12 @@ async function clear(
   item: OutboxItem,
   signal: AbortSignal,
 ): Promise<Clearance> {
-  const known = new Set(await mirroredOrders(deps.store.db, item.reference));
+  const known = new Set<number>();
   for (const unseen of [madeSinceBackup, madeBeforeStart]) {
     for (const id of await unseen(deps, item, signal)) known.add(id);
   }
+  // Last: what they leave to the mirror was read into it before they looked.
+  for (const id of await mirroredOrders(deps.store.db, item.reference)) known.add(id);
   const finding = await among(deps, item, known, signal);
   if (finding?.found === 'no') {
     const reason = 'the mirror has an order with this reference, which the service does not show';
