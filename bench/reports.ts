@@ -37,9 +37,9 @@ function fill(database: Database.Database): void {
   const run = (sql: string): void => {
     database.transaction(() => database.exec(sql)).immediate();
   };
-  run(`${NUMBERS} ${VARIANTS}) insert into stock_variant (barcode, quantity, season_name, style_no,
-      style_name, brand_name, color_code, color_name, size, currency, price, wsp_price, extra,
-      content_hash, first_seen_at, changed_at, read_seq, source)
+  run(`${NUMBERS} ${VARIANTS}) insert into stock_variant_row (barcode, quantity, season_name,
+      style_no, style_name, brand_name, color_code, color_name, size, currency, price, wsp_price,
+      extra, content_hash, first_seen_at, changed_at, read_seq, source)
     select ${BARCODE} i, i % 40, 'AW26', 'S-' || (i / 30), 'Style ' || (i / 30),
       'Brand ' || (i / 30 % 20), printf('%02d', i / 6 % 5), 'color ' || (i / 6 % 5),
       json_extract('["XS","S","M","L","XL","XXL"]', '$[' || (i % 6) || ']'), 'DKK', 19995, 8000,

@@ -27,7 +27,7 @@ CREATE TABLE brand (
   read_seq INTEGER NOT NULL,
   source TEXT NOT NULL
 ) STRICT;
-CREATE TABLE stock_variant (
+CREATE TABLE IF NOT EXISTS "stock_variant_row" (
   barcode TEXT PRIMARY KEY,
   quantity INTEGER NOT NULL,
   variant_type TEXT,
@@ -54,8 +54,8 @@ CREATE TABLE stock_variant (
   deleted_at INTEGER,
   read_seq INTEGER NOT NULL,
   source TEXT NOT NULL
-) STRICT;
-CREATE INDEX stock_variant_style ON stock_variant (style_no, color_code, size);
+, extra_id INTEGER) STRICT;
+CREATE INDEX stock_variant_style ON "stock_variant_row" (style_no, color_code, size);
 CREATE TABLE sales_order (
   order_id INTEGER PRIMARY KEY,
   reference TEXT,
@@ -371,7 +371,7 @@ CREATE TABLE season_delivery (
   delivery_name TEXT NOT NULL,
   PRIMARY KEY (season_name, line_no)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE season_variant (
+CREATE TABLE IF NOT EXISTS "season_variant_row" (
   season_barcode TEXT PRIMARY KEY,
   season_name TEXT NOT NULL,
   barcode TEXT NOT NULL,
@@ -399,9 +399,9 @@ CREATE TABLE season_variant (
   deleted_at INTEGER,
   read_seq INTEGER NOT NULL,
   source TEXT NOT NULL
-) STRICT;
-CREATE INDEX season_variant_barcode ON season_variant (barcode);
-CREATE INDEX season_variant_style ON season_variant (style_no, color_code, size);
+, extra_id INTEGER) STRICT;
+CREATE INDEX season_variant_barcode ON "season_variant_row" (barcode);
+CREATE INDEX season_variant_style ON "season_variant_row" (style_no, color_code, size);
 CREATE TABLE style (
   style_id TEXT PRIMARY KEY,
   style_no TEXT,
@@ -572,8 +572,8 @@ CREATE TABLE absence (
   run_id INTEGER NOT NULL,
   PRIMARY KEY (stream, key)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX stock_variant_deleted ON stock_variant (deleted_at) WHERE deleted_at IS NOT NULL;
-CREATE INDEX season_variant_deleted ON season_variant (deleted_at) WHERE deleted_at IS NOT NULL;
+CREATE INDEX stock_variant_deleted ON "stock_variant_row" (deleted_at) WHERE deleted_at IS NOT NULL;
+CREATE INDEX season_variant_deleted ON "season_variant_row" (deleted_at) WHERE deleted_at IS NOT NULL;
 CREATE TABLE review (
   order_delivery_id INTEGER PRIMARY KEY,
   action TEXT NOT NULL CHECK (action IN ('accept', 'reject', 'hold', 'release')),
@@ -791,8 +791,8 @@ SELECT 'stock_variant', l.barcode, 'order ' || o.order_id || ' asks for this unk
 FROM sales_order o
 JOIN sales_order_line l ON l.order_id = o.order_id
 WHERE o.completed = 0 AND o.deleted_at IS NULL
-  AND NOT EXISTS (SELECT 1 FROM stock_variant v WHERE v.barcode = l.barcode)
-  AND NOT EXISTS (SELECT 1 FROM season_variant v WHERE v.barcode = l.barcode)
+  AND NOT EXISTS (SELECT 1 FROM "stock_variant_row" v WHERE v.barcode = l.barcode)
+  AND NOT EXISTS (SELECT 1 FROM "season_variant_row" v WHERE v.barcode = l.barcode)
 /* v_orphan(entity,"key",why) */;
 CREATE VIEW v_quarantine AS
 SELECT
@@ -801,29 +801,6 @@ SELECT
   strftime('%Y-%m-%dT%H:%M:%SZ', last_seen_at / 1000, 'unixepoch') AS last_seen_at
 FROM quarantine
 /* v_quarantine(id,entity,path,reason,raw,source,times,first_seen_at,last_seen_at) */;
-CREATE VIEW v_drift AS
-SELECT t.entity, m.key AS member, count(*) AS rows, min(substr(m.value, 1, 100)) AS example
-FROM (
-  SELECT 'stock_variant' AS entity, extra
-  FROM (SELECT extra FROM stock_variant ORDER BY rowid DESC LIMIT 1000)
-  UNION ALL
-  SELECT 'season_variant', extra
-  FROM (SELECT extra FROM season_variant ORDER BY rowid DESC LIMIT 1000)
-  UNION ALL
-  SELECT 'style', extra FROM (SELECT extra FROM style ORDER BY rowid DESC LIMIT 1000)
-  UNION ALL
-  SELECT 'style_color', extra FROM (SELECT extra FROM style_color ORDER BY rowid DESC LIMIT 1000)
-  UNION ALL
-  SELECT 'sales_order', extra
-  FROM (SELECT extra FROM sales_order ORDER BY order_id DESC LIMIT 1000)
-  UNION ALL
-  SELECT 'delivery', extra
-  FROM (SELECT extra FROM delivery ORDER BY order_delivery_id DESC LIMIT 1000)
-  UNION ALL
-  SELECT 'refund', extra FROM (SELECT extra FROM refund ORDER BY order_refund_id DESC LIMIT 1000)
-) t, json_each(t.extra) m
-GROUP BY t.entity, m.key
-/* v_drift(entity,member,"rows",example) */;
 CREATE VIEW v_agreement AS
 SELECT
   d.order_delivery_id, d.delivery_no, d.status,
@@ -1008,7 +985,7 @@ SELECT
   color_active,
   strftime('%Y-%m-%dT%H:%M:%SZ', changed_at / 1000, 'unixepoch') AS changed_at,
   quantity = 0 AS on_order
-FROM stock_variant
+FROM "stock_variant_row"
 WHERE deleted_at IS NULL
 /* v_stock(barcode,style_no,style_name,brand_name,color_code,color_name,size,season_name,category,gender,quantity,currency,price,wsp_price,price_original,b2c_sale_price,color_active,changed_at,on_order) */;
 CREATE VIEW v_stock_grid AS
@@ -1018,13 +995,13 @@ SELECT
   count(DISTINCT coalesce(v.size, '')) AS sizes, sum(v.quantity) AS quantity,
   (SELECT json_group_object(s.size, s.quantity) FROM (
     SELECT coalesce(w.size, '') AS size, sum(w.quantity) AS quantity
-    FROM stock_variant w
+    FROM "stock_variant_row" w
     WHERE w.deleted_at IS NULL AND w.style_no = v.style_no
       AND coalesce(w.color_code, '') = coalesce(v.color_code, '')
       AND coalesce(w.brand_name, '') = coalesce(v.brand_name, '')
       AND (w.color_code <> '' OR coalesce(w.color_name, '') = coalesce(v.color_name, ''))
     GROUP BY 1) s) AS by_size
-FROM stock_variant v
+FROM "stock_variant_row" v
 WHERE v.deleted_at IS NULL AND v.style_no <> ''
 GROUP BY v.style_no, coalesce(v.color_code, ''), coalesce(v.brand_name, ''),
   iif(v.color_code <> '', NULL, coalesce(v.color_name, ''))
@@ -1039,9 +1016,9 @@ SELECT
   iif(v.deleted_at IS NULL, coalesce(v.quantity, 0), 0) AS in_stock, r.pending, r.accepted,
   iif(v.deleted_at IS NULL, coalesce(v.quantity, 0), 0) - r.pending - r.accepted AS free
 FROM v_reserved r
-LEFT JOIN stock_variant v ON v.barcode = r.barcode
-LEFT JOIN season_variant a ON a.season_barcode = (
-  SELECT n.season_barcode FROM season_variant n
+LEFT JOIN "stock_variant_row" v ON v.barcode = r.barcode
+LEFT JOIN "season_variant_row" a ON a.season_barcode = (
+  SELECT n.season_barcode FROM "season_variant_row" n
   WHERE n.barcode = r.barcode AND v.barcode IS NULL LIMIT 1)
 /* v_availability(barcode,style_no,style_name,color_name,size,in_stock,pending,accepted,free) */;
 CREATE VIEW v_preorder_book AS
@@ -1090,10 +1067,75 @@ FROM (
     GROUP BY 1, 2
     HAVING open > 0
   ) b
-  LEFT JOIN season_variant v ON v.barcode = b.barcode AND v.season_name = b.season_name
-  LEFT JOIN stock_variant s ON s.barcode = b.barcode AND s.deleted_at IS NULL
+  LEFT JOIN "season_variant_row" v ON v.barcode = b.barcode AND v.season_name = b.season_name
+  LEFT JOIN "stock_variant_row" s ON s.barcode = b.barcode AND s.deleted_at IS NULL
 )
 /* v_season_cover(season_name,barcode,style_no,style_name,color_name,size,open_preorders,in_stock,missing,cover_percent) */;
 CREATE INDEX change_style_left ON change (diff ->> '$.style_no[0]')
 WHERE op IN ('update', 'restore') AND entity = 'stock_variant'
   AND diff ->> '$.style_no[0]' IS NOT NULL;
+CREATE TABLE variant_extra (
+  extra_id INTEGER PRIMARY KEY,
+  extra TEXT NOT NULL,
+  -- Rows that refer to it.
+  uses INTEGER NOT NULL
+) STRICT;
+CREATE TRIGGER stock_variant_extra_left AFTER UPDATE OF extra_id ON stock_variant_row
+WHEN old.extra_id <> new.extra_id
+BEGIN
+  UPDATE variant_extra SET uses = uses - 1 WHERE extra_id = old.extra_id;
+  DELETE FROM variant_extra WHERE extra_id = old.extra_id AND uses = 0;
+END;
+CREATE VIEW stock_variant AS
+SELECT
+  barcode, quantity, variant_type, season_name, style_no, style_name, brand_name,
+  color_code, color_name, size, currency, price, wsp_price, price_original, b2c_sale_price, category,
+  gender, b2b_hidden, color_active,
+  coalesce((SELECT e.extra FROM variant_extra e WHERE e.extra_id = v.extra_id), v.extra) AS extra,
+  content_hash, first_seen_at, changed_at, deleted_at, read_seq, source
+FROM stock_variant_row v
+/* stock_variant(barcode,quantity,variant_type,season_name,style_no,style_name,brand_name,color_code,color_name,size,currency,price,wsp_price,price_original,b2c_sale_price,category,gender,b2b_hidden,color_active,extra,content_hash,first_seen_at,changed_at,deleted_at,read_seq,source) */;
+CREATE TRIGGER season_variant_extra_left AFTER UPDATE OF extra_id ON season_variant_row
+WHEN old.extra_id <> new.extra_id
+BEGIN
+  UPDATE variant_extra SET uses = uses - 1 WHERE extra_id = old.extra_id;
+  DELETE FROM variant_extra WHERE extra_id = old.extra_id AND uses = 0;
+END;
+CREATE VIEW season_variant AS
+SELECT
+  season_barcode, season_name, barcode, quantity, variant_type, style_no, style_name, brand_name,
+  color_code, color_name, size, currency, price, wsp_price, price_original, b2c_sale_price, category,
+  gender, b2b_hidden, color_active,
+  coalesce((SELECT e.extra FROM variant_extra e WHERE e.extra_id = v.extra_id), v.extra) AS extra,
+  content_hash, first_seen_at, changed_at, deleted_at, read_seq, source
+FROM season_variant_row v
+/* season_variant(season_barcode,season_name,barcode,quantity,variant_type,style_no,style_name,brand_name,color_code,color_name,size,currency,price,wsp_price,price_original,b2c_sale_price,category,gender,b2b_hidden,color_active,extra,content_hash,first_seen_at,changed_at,deleted_at,read_seq,source) */;
+CREATE VIEW v_drift AS
+SELECT t.entity, m.key AS member, count(*) AS rows, min(substr(m.value, 1, 100)) AS example
+FROM (
+  SELECT 'stock_variant' AS entity, extra
+  FROM (
+    SELECT coalesce(e.extra, v.extra) AS extra
+    FROM stock_variant_row v LEFT JOIN variant_extra e ON e.extra_id = v.extra_id
+    ORDER BY v.rowid DESC LIMIT 1000)
+  UNION ALL
+  SELECT 'season_variant', extra
+  FROM (
+    SELECT coalesce(e.extra, v.extra) AS extra
+    FROM season_variant_row v LEFT JOIN variant_extra e ON e.extra_id = v.extra_id
+    ORDER BY v.rowid DESC LIMIT 1000)
+  UNION ALL
+  SELECT 'style', extra FROM (SELECT extra FROM style ORDER BY rowid DESC LIMIT 1000)
+  UNION ALL
+  SELECT 'style_color', extra FROM (SELECT extra FROM style_color ORDER BY rowid DESC LIMIT 1000)
+  UNION ALL
+  SELECT 'sales_order', extra
+  FROM (SELECT extra FROM sales_order ORDER BY order_id DESC LIMIT 1000)
+  UNION ALL
+  SELECT 'delivery', extra
+  FROM (SELECT extra FROM delivery ORDER BY order_delivery_id DESC LIMIT 1000)
+  UNION ALL
+  SELECT 'refund', extra FROM (SELECT extra FROM refund ORDER BY order_refund_id DESC LIMIT 1000)
+) t, json_each(t.extra) m
+GROUP BY t.entity, m.key
+/* v_drift(entity,member,"rows",example) */;

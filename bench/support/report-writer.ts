@@ -5,7 +5,7 @@ import { openWriter } from '../../src/store/connection.ts';
 const [path = '', variants = '1'] = process.argv.slice(2);
 const database = openWriter(path, { busyTimeoutMs: 5_000 });
 const update = database.prepare(
-  'update stock_variant set quantity = quantity + 1, changed_at = ? where barcode = ?',
+  'update stock_variant_row set quantity = quantity + 1, changed_at = ? where barcode = ?',
 );
 const note = database.prepare(
   `insert into change (at, entity, key, op, diff, cause)

@@ -5,9 +5,7 @@
  * which they arrive. Members that we do not model are kept in `extra` and count as content.
  */
 import { sql } from 'kysely';
-import { canonicalJson, tryParseJson } from '../lib/json.ts';
 import {
-  type BulkRows,
   deleteByKeys,
   insertKeys,
   insertMissing,
@@ -21,23 +19,18 @@ import {
 } from '../store/bulk.ts';
 import { endIncidents, openIncident } from '../store/incidents.ts';
 import type { Tx } from '../store/store.ts';
+import { bulkOf, bulkOfRows, type Provenance } from './rows/bulk.ts';
+import { isSameExtra, withExtra } from './rows/extra.ts';
 import {
   type EntityDefinition,
+  keysOf,
   type MirrorRow,
   type PreparedRow,
   type PreparedRows,
   prepareRow,
-  rowsInOrder,
-  storedColumns,
-} from './prepared.ts';
+} from './rows/prepared.ts';
 
-/** Where rows come from: the read's start (sequence), and what caused it. */
-export interface Provenance {
-  readonly source: string;
-  readonly readSeq: number;
-  /** Epoch milliseconds. */
-  readonly at: number;
-}
+export type { Provenance } from './rows/bulk.ts';
 
 export interface WriteCounts {
   readonly inserted: number;
@@ -49,28 +42,22 @@ export interface WriteCounts {
 
 const NO_LINES: readonly SqlRow[] = [];
 
-function sqlValue(value: unknown): SqlValue {
-  const isPlain = value === null || typeof value === 'string' || typeof value === 'number';
-  return isPlain ? value : JSON.stringify(value);
-}
-
 /** The columns of a row by their names, `extra` as text. */
-function valuesOf(definition: EntityDefinition, { text }: PreparedRow): SqlRow {
-  const values: readonly unknown[] = JSON.parse(`${text}]`);
-  const columns = storedColumns(definition);
-  return Object.fromEntries(columns.map((column, index) => [column, sqlValue(values[index])]));
+function valuesOf(
+  { columns, ownColumns = [] }: EntityDefinition,
+  { columns: shared, own, extra }: PreparedRow,
+): SqlRow {
+  const values: readonly SqlValue[] = [`${shared}]`, `${own ?? '['}]`].flatMap((text) =>
+    JSON.parse(text),
+  );
+  const named = [...columns, ...ownColumns].map((column, at) => [column, values[at] ?? null]);
+  return { ...Object.fromEntries(named), extra };
 }
 
 /** The last row of each key: a list that holds a key twice tells us twice, the last word counts. */
 function lastOfEach(rows: readonly PreparedRow[]): readonly PreparedRow[] {
   const byKey = new Map(rows.map((row) => [row.key, row]));
   return byKey.size === rows.length ? rows : [...byKey.values()];
-}
-
-/** Members that we do not know may come in another order: that changes nothing. */
-function isSameExtra(old: SqlValue, now: SqlValue): boolean {
-  const text = (value: SqlValue): string => canonicalJson(tryParseJson(String(value)));
-  return old === now || text(old) === text(now);
 }
 
 interface Before {
@@ -86,7 +73,8 @@ async function readBefore(
   const rows = new Map<SqlValue, SqlRow>();
   const lines = new Map<SqlValue, SqlRow[]>();
   if (keys.length === 0) return { rows, lines };
-  for (const row of await selectByKeys(tx, definition.table, definition.key, keys)) {
+  const found = await selectByKeys(tx, definition.table, definition.key, keys);
+  for (const row of definition.ownColumns ? await withExtra(tx, found) : found) {
     rows.set(row[definition.key] ?? null, row);
   }
   if (definition.lines) {
@@ -200,23 +188,6 @@ export function writeRows(
   return writePrepared(tx, definition, prepared, provenance);
 }
 
-function bulkOf(
-  definition: EntityDefinition,
-  { json, isGrouped }: PreparedRows,
-  { at, readSeq, source }: Provenance,
-): BulkRows {
-  const { table, columns } = definition;
-  const times = { first_seen_at: at, changed_at: at, deleted_at: null };
-  return {
-    table,
-    columns: [...storedColumns(definition), 'content_hash'],
-    ...(isGrouped && { sharedColumns: columns.length + 1 }),
-    jsonColumns: ['extra'],
-    constants: { ...times, read_seq: readSeq, source },
-    rows: json,
-  };
-}
-
 interface Comparison extends Before {
   /** By key, of rows that are known. */
   readonly diffs: ReadonlyMap<SqlValue, object>;
@@ -263,8 +234,10 @@ export async function writePrepared(
   const items = lastOfEach(rows);
   const compared = await compareRows(tx, definition, items, provenance.readSeq);
   const written = await splitContradictions(tx, definition, compared, provenance.at);
-  const bulk = bulkOf(definition, rowsInOrder(written), provenance);
-  if (written.length > 0) await upsertRows(tx, definition.key, ['first_seen_at'], bulk);
+  if (written.length > 0) {
+    const bulk = await bulkOfRows(tx, definition, written, compared.rows, provenance);
+    await upsertRows(tx, definition.key, ['first_seen_at'], bulk);
+  }
   await writeLines(tx, definition, written);
   await writeChanges(tx, definition, written, compared, provenance);
   // Lists of single documents are short: their marks are kept exact. A bulk stream proves its
@@ -289,13 +262,12 @@ export async function writePrepared(
 export async function writeNew(
   tx: Tx,
   definition: EntityDefinition,
-  rows: PreparedRows,
+  prepared: PreparedRows,
   provenance: Provenance,
 ): Promise<WriteCounts | undefined> {
-  const { keys } = rows;
-  const bulk = bulkOf(definition, rows, provenance);
+  const keys = keysOf(prepared);
   await sql`savepoint unseen`.execute(tx);
-  const inserted = await insertMissing(tx, bulk);
+  const inserted = await insertMissing(tx, await bulkOf(tx, definition, prepared, provenance));
   if (inserted < keys.length) await sql`rollback to unseen`.execute(tx);
   await sql`release unseen`.execute(tx);
   if (inserted < keys.length) return undefined;

@@ -8,7 +8,7 @@ import type { SqlRow } from '../store/bulk.ts';
 import type { Tx } from '../store/store.ts';
 import { type Provenance, type WriteCounts, writeRows } from './entity.ts';
 import { markDeleted } from './list.ts';
-import type { EntityDefinition, MirrorRow } from './prepared.ts';
+import type { EntityDefinition, MirrorRow } from './rows/prepared.ts';
 
 export interface ErpCustomerRow {
   readonly accountNo: string;

@@ -13,6 +13,7 @@ import type { KnownSegment } from '../lib/json-rows/known.ts';
 import { inKeys, insertKeys, type SqlValue } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
 import { type Provenance, writeNew, writePrepared } from './entity.ts';
+import { quarantineRows, type RejectedRow } from './quarantine.ts';
 import {
   type EntityDefinition,
   type ListTable,
@@ -20,9 +21,8 @@ import {
   type PreparedRow,
   type PreparedRows,
   prepareRow,
-  rowsInOrder,
-} from './prepared.ts';
-import { quarantineRows, type RejectedRow } from './quarantine.ts';
+  rowsOf,
+} from './rows/prepared.ts';
 
 export interface ListEntity extends EntityDefinition {
   /** The member of a record that tells rows apart. */
@@ -168,7 +168,7 @@ export async function compareSegments(
     prepared.push(...own);
     return { ...segment, rejects, keys: own.map(({ key }) => key) };
   });
-  return { ...page, segments: read, prepared: rowsInOrder(prepared) };
+  return { ...page, segments: read, prepared: { rows: prepared } };
 }
 
 function keyOfReject(entity: ListEntity, { raw }: RejectedRow): SqlValue {
@@ -237,7 +237,7 @@ export async function writePage(
   const isNew = !entity.lines && page.segments.every(({ keysBefore }) => keysBefore === undefined);
   const counts =
     (isNew ? await writeNew(tx, entity, prepared, provenance) : undefined) ??
-    (await writePrepared(tx, entity, prepared.each(), provenance));
+    (await writePrepared(tx, entity, rowsOf(prepared), provenance));
   const rejects = page.segments.flatMap((segment) => segment.rejects);
   await quarantineRows(tx, entity.entity, rejects, provenance);
   const badKeys = rejects.map((reject) => keyOfReject(entity, reject));

@@ -7,8 +7,8 @@ import type { Tx } from '../store/store.ts';
 import { contradicts } from './delivery.ts';
 import { type Provenance, type WriteCounts, writeRows } from './entity.ts';
 import { membersOf } from './members.ts';
-import type { EntityDefinition, MirrorRow } from './prepared.ts';
 import type { PendingRefundRecord, RefundRecord } from './records.ts';
+import type { EntityDefinition, MirrorRow } from './rows/prepared.ts';
 
 export const REFUND: EntityDefinition = {
   entity: 'refund',

@@ -5,8 +5,8 @@ import type { Db, Tx } from '../store/store.ts';
 import { type Provenance, type WriteCounts, writeRows } from './entity.ts';
 import type { ListCensus } from './list.ts';
 import { membersOf } from './members.ts';
-import type { EntityDefinition, MirrorRow } from './prepared.ts';
 import type { OrderRecord } from './records.ts';
+import type { EntityDefinition, MirrorRow } from './rows/prepared.ts';
 
 export const SALES_ORDER: EntityDefinition = {
   entity: 'sales_order',

@@ -17,6 +17,18 @@ export type MirroredTable = {
 
 const quoted = (name: string): string => `"${name}"`;
 
+/**
+ * Rows that share columns: `rows` is an array of groups, each an array of what is shared, and
+ * behind that the array of its rows.
+ */
+interface RowGroups {
+  /** So many of the columns, the first ones. */
+  readonly sharedColumns: number;
+  /** A further column that holds the number of the group, the first one's being `from`. */
+  readonly numbered: string;
+  readonly from: number;
+}
+
 /** Rows of one table, each a JSON array of its values: their writer has made the text already. */
 export interface BulkRows {
   readonly table: keyof Tables;
@@ -26,11 +38,7 @@ export interface BulkRows {
   readonly jsonColumns?: readonly string[];
   /** Further columns, the same for all rows. */
   readonly constants?: SqlRow;
-  /**
-   * The first so many columns are shared by groups of rows: `rows` is an array of groups, each an
-   * array of what is shared, and behind that the array of its rows. Left out: there are no groups.
-   */
-  readonly sharedColumns?: number;
+  readonly groups?: RowGroups;
   /** A JSON array of the rows: as text, or as its bytes in UTF-8. */
   readonly rows: string | Uint8Array;
 }
@@ -44,30 +52,36 @@ function unpacked(columns: readonly string[], jsonColumns: readonly string[]): s
  * Columns, and where from. JSONB: out of a text, each of the columns would be found by parsing the
  * row anew.
  */
-function unpackedRows({ columns, jsonColumns = [], sharedColumns = 0, rows }: BulkRows) {
+function unpackedRows({ columns, jsonColumns = [], groups, rows }: BulkRows) {
   const all = `jsonb_each(${typeof rows === 'string' ? '?' : 'cast(? as text)'})`;
-  if (sharedColumns === 0) return { values: unpacked(columns, jsonColumns), from: all };
+  if (!groups) return { values: unpacked(columns, jsonColumns), from: all };
+  const { sharedColumns } = groups;
   const shared = unpacked(columns.slice(0, sharedColumns), jsonColumns);
   const own = unpacked(columns.slice(sharedColumns), jsonColumns);
   const named = shared.map((value, at) => `${value} as c${at}`);
-  const rowsOfGroup = `jsonb_extract(value, '$[${sharedColumns}]') as own`;
+  const rowsOfGroup = `key as number, jsonb_extract(value, '$[${sharedColumns}]') as own`;
   // The limit, which is none, keeps SQLite from unpacking what is shared once for each row.
-  const groups = `select ${[...named, rowsOfGroup].join(', ')} from ${all} limit -1`;
+  const each = `select ${[...named, rowsOfGroup].join(', ')} from ${all} limit -1`;
   return {
-    values: [...shared.map((_, at) => `c${at}`), ...own.map((value) => `r.${value}`)],
-    from: `(${groups}) as g cross join jsonb_each(g.own) as r`,
+    values: [
+      ...shared.map((_, at) => `c${at}`),
+      ...own.map((value) => `r.${value}`),
+      'g.number + ?',
+    ],
+    from: `(${each}) as g cross join jsonb_each(g.own) as r`,
   };
 }
 
 /** `insert into t (a, b) select value->>'$[0]', ? from jsonb_each(?)` and its parameters. */
 function insertFromJson(bulk: BulkRows, onConflict: string): CompiledQuery {
-  const { table, columns, constants = {}, rows } = bulk;
-  const names = [...columns, ...Object.keys(constants)].map(quoted).join(', ');
+  const { table, columns, constants = {}, groups, rows } = bulk;
+  const numbered = groups ? [groups.numbered] : [];
+  const names = [...columns, ...numbered, ...Object.keys(constants)].map(quoted).join(', ');
   const { values, from } = unpackedRows(bulk);
   const all = [...values, ...Object.keys(constants).map(() => '?')].join(', ');
   return CompiledQuery.raw(
     `insert into ${quoted(table)} (${names}) select ${all} from ${from} where true ${onConflict}`,
-    [...Object.values(constants), rows],
+    [...(groups ? [groups.from] : []), ...Object.values(constants), rows],
   );
 }
 

@@ -7,7 +7,7 @@ import { isJsonObject, type JsonObject } from '../lib/json.ts';
 import type { KnownSegments } from '../lib/json-rows/known-ahead.ts';
 import type { Provenance } from '../mirror/entity.ts';
 import type { ListCensus, ListEntity, ListSegment } from '../mirror/list.ts';
-import type { EntityDefinition } from '../mirror/prepared.ts';
+import type { EntityDefinition } from '../mirror/rows/prepared.ts';
 import type { SqlValue } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { VariantList } from './bulk/variant-list.ts';

@@ -85,7 +85,7 @@ async function expectFree(folder: string): Promise<void> {
 }
 
 // By what follows the feed; by a pull, here and in its thread; by a read of an order.
-const DAMAGED = ['delivery', 'freight_option', 'stock_variant', 'delivery_line'];
+const DAMAGED = ['delivery', 'freight_option', 'stock_variant_row', 'delivery_line'];
 
 it.each(DAMAGED)('a daemon that finds the table %s damaged ends for good', async (table) => {
   const folder = temporaryFolder();

@@ -50,7 +50,7 @@ const FIRST: Step = { barcode: 'b-1', found: moved('S-1'), after: 0 };
 async function live(store: Store, steps: readonly Step[]): Promise<readonly number[]> {
   await store.transaction(async (tx) => {
     await tx.deleteFrom('change').execute();
-    await tx.deleteFrom('stock_variant').execute();
+    await tx.deleteFrom('stock_variant_row').execute();
   });
   let at = BEGIN;
   const times: number[] = [];

@@ -6,7 +6,6 @@ import { STOCK_VARIANT } from '../../src/mirror/catalog/variant.ts';
 import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { writeNew, writeRows } from '../../src/mirror/entity.ts';
 import { compareSegments, writePage } from '../../src/mirror/list.ts';
-import { prepareRow, rowsInOrder } from '../../src/mirror/prepared.ts';
 import { quarantineRows } from '../../src/mirror/quarantine.ts';
 import {
   completeRefresh,
@@ -19,6 +18,7 @@ import {
   requestRefreshes,
 } from '../../src/mirror/refresh.ts';
 import { writeRefunds } from '../../src/mirror/refund.ts';
+import { prepareRow } from '../../src/mirror/rows/prepared.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { temporaryStore } from '../support/store.ts';
@@ -111,9 +111,7 @@ describe('the mirror', () => {
     const write = (barcodes: readonly string[], seq: number) => {
       const rows = barcodes.map((barcode) => STOCK_VARIANT.toRow({ barcode, quantity: seq }));
       const prepared = rows.map((row) => prepareRow(STOCK_VARIANT, row));
-      return store.transaction((tx) =>
-        writeNew(tx, STOCK_VARIANT, rowsInOrder(prepared), read(seq)),
-      );
+      return store.transaction((tx) => writeNew(tx, STOCK_VARIANT, { rows: prepared }, read(seq)));
     };
     expect(await write(['1', '2'], 1)).toMatchObject({ inserted: 2 });
     expect(await write(['3', '2'], 2)).toBeUndefined();

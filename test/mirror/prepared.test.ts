@@ -6,9 +6,9 @@ import {
   type MirrorRow,
   type PreparedRows,
   prepareRow,
-  rowsFromBytes,
-  rowsInOrder,
-} from '../../src/mirror/prepared.ts';
+  type RowGroups,
+  rowsOf,
+} from '../../src/mirror/rows/prepared.ts';
 import { temporaryStore } from '../support/store.ts';
 
 const ODD = ['', 'a"b\\c', 'Søholm, Ærø', '日本 👗', 'line\nbreak', ',\n', '\ud800', '\u2028'];
@@ -23,7 +23,7 @@ function rowsLike(texts: readonly string[]): MirrorRow[] {
 }
 
 /** Every second row is told as a repetition of the one before it, if it is one. */
-function encoded(rows: readonly MirrorRow[], bytes = 16) {
+function encoded(rows: readonly MirrorRow[], bytes = 16): RowGroups {
   const encoder = createRowEncoder(STOCK_VARIANT, bytes);
   const shared = ({ values, extra }: MirrorRow) => {
     const { barcode, quantity, size, ...others } = values;
@@ -35,11 +35,11 @@ function encoded(rows: readonly MirrorRow[], bytes = 16) {
     const repeats = at % 2 === 1 && before && shared(before) === shared(row);
     return repeats ? encoder.repeat([barcode, quantity, size]) : encoder.add(row);
   });
-  return rowsFromBytes(keys, encoder.end());
+  return { keys, ...encoder.end() };
 }
 
-function bytesOf({ json }: PreparedRows): Uint8Array {
-  return Buffer.from(json);
+function parsed(bytes: Uint8Array): unknown {
+  return JSON.parse(Buffer.from(bytes).toString());
 }
 
 describe('rows that travel as bytes', () => {
@@ -48,28 +48,31 @@ describe('rows that travel as bytes', () => {
     const prepared = rows.map((row) => prepareRow(STOCK_VARIANT, row));
     const found = encoded(rows);
     expect(found.keys).toEqual(prepared.map(({ key }) => key));
-    expect(found.each()).toEqual(prepared);
+    expect(rowsOf({ groups: found })).toEqual(prepared);
     const hashes = new Set(prepared.map(({ hash }) => hash));
     expect(hashes.size).toBe(rows.length);
-    expect(JSON.parse(Buffer.from(bytesOf(found)).toString())).toHaveLength(ODD.length);
+    expect(parsed(found.json)).toHaveLength(ODD.length);
+    expect(parsed(found.extras)).toEqual(
+      ODD.map((text) => [{ unknown: [text, { text }], details: { other: null } }, 3]),
+    );
   });
 
-  it('are one JSON array in memory of its own, also when there are none, or many', () => {
-    expect(Buffer.from(bytesOf(encoded([]))).toString()).toBe('[]');
-    expect(encoded([]).each()).toEqual([]);
+  it('are JSON arrays in memory of their own, also when there are none, or many', () => {
+    const none = encoded([]);
+    expect([parsed(none.json), parsed(none.extras)]).toEqual([[], []]);
+    expect(rowsOf({ groups: none })).toEqual([]);
     for (const bytes of [0, 100, 1_000_000]) {
-      const json = bytesOf(
-        encoded(rowsLike(Array.from({ length: 40 }, (_, at) => `ø${at}`)), bytes),
-      );
-      expect(JSON.parse(Buffer.from(json).toString())).toHaveLength(40);
+      const many = encoded(rowsLike(Array.from({ length: 40 }, (_, at) => `ø${at}`)), bytes);
+      expect(parsed(many.json)).toHaveLength(40);
+      expect(parsed(many.extras)).toHaveLength(40);
     }
-    const { json } = encoded(rowsLike(['a', 'b']), 1_000);
-    expect(typeof json === 'string' || json.buffer.byteLength === json.length).toBe(true);
+    const { json, extras } = encoded(rowsLike(['a', 'b']), 1_000);
+    for (const bytes of [json, extras]) expect(bytes.buffer.byteLength).toBe(bytes.length);
   });
 
   it('are written as the rows one by one would be', async () => {
     const rows = rowsLike(ODD.flatMap((text) => [text, text, text]));
-    const prepared = rowsInOrder(rows.map((row) => prepareRow(STOCK_VARIANT, row)));
+    const prepared = { rows: rows.map((row) => prepareRow(STOCK_VARIANT, row)) };
     const written = async (all: PreparedRows) => {
       const store = await temporaryStore();
       const provenance = { source: 'run:1', readSeq: 1, at: 1_000 };
@@ -78,7 +81,7 @@ describe('rows that travel as bytes', () => {
       const feed = await store.db.selectFrom('change').selectAll().execute();
       return { counts, found, feed };
     };
-    const grouped = await written(encoded(rows));
+    const grouped = await written({ groups: encoded(rows) });
     expect(grouped.found).toHaveLength(rows.length);
     expect(grouped).toEqual(await written(prepared));
   });

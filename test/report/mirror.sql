@@ -1,5 +1,5 @@
 -- A mirror that is small enough to know every number of it. Times: 2026-01-05 (a Monday), noon.
-INSERT INTO stock_variant (barcode, quantity, season_name, style_no, style_name, brand_name,
+INSERT INTO stock_variant_row (barcode, quantity, season_name, style_no, style_name, brand_name,
   color_code, color_name, size, currency, price, wsp_price, extra, content_hash, first_seen_at,
   changed_at, read_seq, source)
 VALUES
@@ -12,7 +12,7 @@ VALUES
 INSERT INTO change (at, entity, key, op, diff, cause) VALUES
   (1767600000000, 'stock_variant', '100', 'insert', '{}', 'run:1'),
   (1767700000000, 'stock_variant', '100', 'update', '{"quantity":[8,5]}', 'run:2');
-INSERT INTO season_variant (season_barcode, season_name, barcode, quantity, style_no, style_name,
+INSERT INTO season_variant_row (season_barcode, season_name, barcode, quantity, style_no, style_name,
   color_name, size, extra, content_hash, first_seen_at, changed_at, read_seq, source)
 VALUES ('AW26/100', 'AW26', '100', 50, 'S-1', 'Coat', 'black', 'S', '{}', 'h', 0, 0, 1, 'run:1');
 INSERT INTO sales_order (order_id, reference, order_no, status, completed, created_at, currency,

@@ -119,7 +119,7 @@ describe('selvedge report', () => {
           `at=${time}`,
         )
       ).stdout;
-    change(it, 'update stock_variant set first_seen_at = 1');
+    change(it, 'update stock_variant_row set first_seen_at = 1');
     expect(await at('2026-01-05T12:00:00Z')).toContain('100,black,S,8');
     const unknown = '100,black,S,\n';
     expect(await at('2026-01-04')).toContain(unknown);
@@ -140,7 +140,7 @@ describe('selvedge report', () => {
     const it = house();
     change(
       it,
-      `update stock_variant set style_no = 'S-9' where barcode = '100';
+      `update stock_variant_row set style_no = 'S-9' where barcode = '100';
        insert into change (at, entity, key, op, diff, cause) values
          (1767800000000, 'stock_variant', '100', 'update', '{"style_no":["S-1","S-9"]}', 'run:3')`,
     );
@@ -262,7 +262,7 @@ describe('selvedge report', () => {
     const it = house();
     change(
       it,
-      `update season_variant set barcode = '500', style_no = 'S-5', style_name = 'Ahead';
+      `update season_variant_row set barcode = '500', style_no = 'S-5', style_name = 'Ahead';
        update delivery_line set barcode = '500' where order_delivery_id = 12;
        update delivery_line set barcode = '999' where order_delivery_id = 13;`,
     );

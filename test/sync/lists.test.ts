@@ -267,7 +267,10 @@ describe('the stock stream', () => {
     const { store, run, operations, ...clients } = await pull();
     const stock = stockOf(clients);
     await run(stock);
-    await store.db.updateTable('stock_variant').set({ quantity: 77, content_hash: 'x' }).execute();
+    await store.db
+      .updateTable('stock_variant_row')
+      .set({ quantity: 77, content_hash: 'x' })
+      .execute();
     await run(stock);
     expect(new Set((await mirrored(store)).values())).toEqual(new Set([77]));
     await operations([stock]).runNow('stock', true, { actor: 'anna', reason: 'look' });

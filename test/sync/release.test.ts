@@ -72,7 +72,7 @@ describe('a release', () => {
 
   it('that was cut off counts what it had deleted by then', async () => {
     const { store, stock, held, rows, live, operations, lastRun } = await startHeld(80);
-    await sql`create trigger cut before update of deleted_at on stock_variant
+    await sql`create trigger cut before update of deleted_at on stock_variant_row
       when (select count(*) from change where op = 'delete') >= 1000
       begin select raise(abort, 'cut off'); end`.execute(store.db);
     const { release } = operations([stock]);

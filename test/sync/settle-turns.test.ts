@@ -36,7 +36,7 @@ it('notes what is missing for the first time in one statement', async () => {
   const options = { level, mode: 'pages', pageRows: 100, fuse: FUSE } as const;
   const stock = createStockStream(pull.v1, options);
   await pull.run(stock);
-  await sql`insert into stock_variant (barcode, quantity, extra, content_hash, first_seen_at,
+  await sql`insert into stock_variant_row (barcode, quantity, extra, content_hash, first_seen_at,
       changed_at, read_seq, source)
     select value, 1, '{}', '', 0, 0, 0, 'x' from json_each('["a", "b", "c"]')`.execute(
     pull.store.db,

@@ -18,7 +18,7 @@ import { byBarcode, manyRows, startList, stockIn } from './list-server.ts';
 import { FUSE, runsOn } from './pull.ts';
 import { startPull } from './support.ts';
 
-const STOCK = { table: 'stock_variant', key: 'barcode' } as const;
+const STOCK = { table: 'stock_variant_row', key: 'barcode' } as const;
 const LEVEL = { detailed: true, detailedPricing: false, includeVariantsOnOrder: false };
 
 /** Threads on a store, which end with the test. */
@@ -203,7 +203,7 @@ describe('the threads of the bulk streams', () => {
     const store = await temporaryStore();
     const { path, turns } = store;
     await store.close();
-    await damage(path, 'stock_variant');
+    await damage(path, STOCK.table);
     const threads = startThreads({ path, turns, files: filesOf(path) });
     const census = threads.writer.census(STOCK, 'stock', 'run:1');
     await expect(census).rejects.toMatchObject({ code: 'store.damaged' });
@@ -217,7 +217,8 @@ describe('the threads of the bulk streams', () => {
     expect(await ask()).toEqual(nothing);
     expect(isLogTaken(store.turns)).toBe(true);
     // No page at all: the thread falls over it.
-    const broken = writer.write(Object.assign(JSON.parse('{}'), { json: new Uint8Array(1) }));
+    const page = { json: new Uint8Array(1), extras: new Uint8Array(1) };
+    const broken = writer.write(Object.assign(JSON.parse('{}'), page));
     await expect(broken).rejects.toThrow(/ended: /);
     expect(isLogTaken(store.turns)).toBe(false);
     expect(await ask()).toEqual(nothing);

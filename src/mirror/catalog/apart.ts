@@ -33,7 +33,7 @@ export async function writeStockVariants(
   const counts = await writeRows(tx, STOCK_VARIANT, rows, provenance);
   // A run that began earlier must not take away what was there as the mirror has it.
   const barcodes = rows.map(({ values }) => values.barcode ?? null);
-  await raiseReadSeq(tx, 'stock_variant', 'barcode', barcodes, provenance.readSeq);
+  await raiseReadSeq(tx, STOCK_VARIANT.table, STOCK_VARIANT.key, barcodes, provenance.readSeq);
   await sql`insert into stock_apart (barcode, is_new)
     select key, max(op <> 'update') from change where seq > ${before}
       and +entity = ${STOCK_VARIANT.entity} group by key

@@ -67,7 +67,7 @@ function variantValues(members: Members, details: Members): SqlRow {
 
 export const STOCK_VARIANT: VariantEntity = {
   entity: 'stock_variant',
-  table: 'stock_variant',
+  table: 'stock_variant_row',
   key: 'barcode',
   wireKey: 'barcode',
   columns: ['season_name', ...COLUMNS],
@@ -98,7 +98,7 @@ export function seasonOfKey(key: string): string {
 export function seasonVariants(seasonName: string): VariantEntity {
   return {
     entity: 'season_variant',
-    table: 'season_variant',
+    table: 'season_variant_row',
     key: 'season_barcode',
     wireKey: 'barcode',
     keyOf: (barcode) => seasonBarcode(seasonName, String(barcode)),

@@ -37,8 +37,21 @@ interface VariantColumns extends MirroredColumns {
   color_active: number | null;
 }
 
+/** A view: each row with its `extra`. */
 interface StockVariantTable extends VariantColumns {
   season_name: string | null;
+}
+
+/** Its own `extra` is empty where `extra_id` tells which it shares with others. */
+interface StockVariantRowTable extends StockVariantTable {
+  extra_id: number | null;
+}
+
+interface VariantExtraTable {
+  extra_id: number;
+  extra: string;
+  /** Rows that refer to it. */
+  uses: number;
 }
 
 interface SalesOrderTable extends MirroredColumns {
@@ -106,9 +119,14 @@ interface SeasonTable extends MirroredColumns {
   season_name: string;
 }
 
+/** A view, as that of the stock. */
 interface SeasonVariantTable extends VariantColumns {
   season_barcode: string;
   season_name: string;
+}
+
+interface SeasonVariantRowTable extends SeasonVariantTable {
+  extra_id: number | null;
 }
 
 interface StyleTable extends MirroredColumns {
@@ -239,8 +257,11 @@ export interface MirrorTables {
   season: SeasonTable;
   season_delivery: SeasonDeliveryTable;
   season_variant: SeasonVariantTable;
+  season_variant_row: SeasonVariantRowTable;
   stock_variant: StockVariantTable;
+  stock_variant_row: StockVariantRowTable;
   style: StyleTable;
   style_color: StyleColorTable;
   style_type: StyleTypeTable;
+  variant_extra: VariantExtraTable;
 }

@@ -3,8 +3,8 @@
  * is computing, without the database and without a clock, so that a thread of its own can do it.
  */
 import { createVariantReader } from '../../client/v1/variant-rows.ts';
-import { createRowEncoder } from '../../mirror/prepared.ts';
 import type { RejectedRow } from '../../mirror/quarantine.ts';
+import { createRowEncoder, type RowGroups } from '../../mirror/rows/prepared.ts';
 import { entityOfList, type VariantList } from './variant-list.ts';
 
 /** Plain data: it travels between threads. */
@@ -15,16 +15,14 @@ export interface UnreadPage {
   readonly spans: readonly { readonly start: number; readonly end: number }[];
 }
 
-/** Plain data as well. */
-export interface RowsOfPage {
+/** Plain data as well: all rows as groups, in the order of the spans. */
+export interface RowsOfPage extends Omit<RowGroups, 'keys'> {
   /** In the order of the spans. */
   readonly segments: readonly {
     /** Of its good rows, a JSON array: one text crosses threads faster than many. */
     readonly keys: string;
     readonly rejects: readonly RejectedRow[];
   }[];
-  /** All rows, as a row encoder writes them, in UTF-8. */
-  readonly json: Uint8Array<ArrayBuffer>;
 }
 
 export interface PageReader {
@@ -38,7 +36,7 @@ export function rowsOfPage({ list, bytes, spans }: UnreadPage): RowsOfPage {
   const entity = entityOfList(list);
   const size = spans.reduce((sum, { start, end }) => sum + end - start, 0);
   const readVariants = createVariantReader();
-  const encoder = createRowEncoder(entity, Math.ceil(size / 2));
+  const encoder = createRowEncoder(entity, Math.ceil(size / 4));
   const segments = spans.map(({ start, end }) => {
     const { rows, rejects } = readVariants(bytes.subarray(start, end));
     const keys = rows.map((row) =>
@@ -50,7 +48,7 @@ export function rowsOfPage({ list, bytes, spans }: UnreadPage): RowsOfPage {
   });
   // Frees it at once; the garbage collector would let a hundred pages pile up.
   bytes.buffer.transfer(0);
-  return { segments, json: encoder.end() };
+  return { segments, ...encoder.end() };
 }
 
 export const READER_HERE: PageReader = { read: async (page) => rowsOfPage(page) };

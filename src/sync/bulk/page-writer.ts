@@ -15,7 +15,7 @@ import {
   takeCensus,
   writePage,
 } from '../../mirror/list.ts';
-import { type ListTable, rowsFromBytes } from '../../mirror/prepared.ts';
+import type { ListTable } from '../../mirror/rows/prepared.ts';
 import { type SqlValue, withTempFiles } from '../../store/bulk.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { type PageCounts, type Run, recordPage } from '../run/ledger.ts';
@@ -37,6 +37,7 @@ export interface UnwrittenPage {
   };
   /** The rows of all its segments (page-reader.ts). */
   readonly json: Uint8Array<ArrayBuffer>;
+  readonly extras: Uint8Array<ArrayBuffer>;
   /** What is counted with it besides its rows. */
   readonly common: Pick<PageCounts, 'bytes' | 'pages' | 'wire'>;
   /** Of pages that were proved before it and are written down with it. */
@@ -74,16 +75,14 @@ function togetherOf(queue: readonly Waiting[]): readonly Waiting[] {
 }
 
 async function writeOne(tx: Tx, clock: Clock, unwritten: UnwrittenPage): Promise<PageCounts> {
-  const { run, list, place, checkpoint, page, json, common, before } = unwritten;
+  const { run, list, place, checkpoint, page, json, extras, common, before } = unwritten;
   const entity = entityOfList(list);
   const segments = page.segments.map((segment) => {
     const keys: readonly SqlValue[] = JSON.parse(segment.keys);
     return { ...segment, keys };
   });
-  const prepared = rowsFromBytes(
-    segments.flatMap((segment) => segment.keys),
-    json,
-  );
+  const keys = segments.flatMap((segment) => segment.keys);
+  const prepared = { groups: { keys, json, extras } };
   const read = { ...page, segments, prepared };
   const provenance = { source: `run:${run.runId}`, readSeq: run.readSeq, at: clock.now() };
   const counts = { ...(await writePage(tx, entity, place, read, provenance)), ...common };

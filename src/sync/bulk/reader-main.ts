@@ -5,7 +5,7 @@ import { serveThread } from './serve.ts';
 serveThread<UnreadPage, RowsOfPage>(
   (page) => {
     const value = rowsOfPage(page);
-    return { value, moved: [value.json.buffer] };
+    return { value, moved: [value.json.buffer, value.extras.buffer] };
   },
   async () => undefined,
 );

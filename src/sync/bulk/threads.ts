@@ -7,7 +7,7 @@
 import type { Clock } from '../../lib/clock.ts';
 import { BugError } from '../../lib/errors.ts';
 import type { ListCensus } from '../../mirror/list.ts';
-import type { ListTable } from '../../mirror/prepared.ts';
+import type { ListTable } from '../../mirror/rows/prepared.ts';
 import type { SqliteStore, StoreOptions } from '../../store/store.ts';
 import { leaveLog, turnsOfThread } from '../../store/writers/turns.ts';
 import type { PageCounts } from '../run/ledger.ts';
@@ -69,7 +69,10 @@ function createWriter(data: StoreOptions & Pick<SqliteStore, 'turns' | 'files'>,
   const wrong = (): BugError => new BugError('bug.thread_answer', `a wrong answer of ${name}`);
   const writer: PageWriter = {
     async write(page) {
-      const answer = await thread.ask({ kind: 'write', page }, [page.json.buffer]);
+      const answer = await thread.ask({ kind: 'write', page }, [
+        page.json.buffer,
+        page.extras.buffer,
+      ]);
       if (answer.kind !== 'write') throw wrong();
       return answer.counts;
     },

@@ -155,10 +155,10 @@ export function createVariantPages(deps: VariantPagesDeps): VariantPages {
     // Heeded below; until then a failure must not count as unhandled.
     reading.catch(() => undefined);
     await turn.comeNext();
-    const { segments, json } = await reading;
+    const { segments, ...rows } = await reading;
     turn.goOn();
     const writing = writer.write({
-      ...{ run, list, place, checkpoint, json, common, attempt: turn.attempt.number },
+      ...{ run, list, place, checkpoint, ...rows, common, attempt: turn.attempt.number },
       page: {
         ...page,
         segments: open.map((one, at) => ({ ...one, ...(segments[at] ?? NOTHING) })),

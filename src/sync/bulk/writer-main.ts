@@ -29,7 +29,8 @@ async function answer(question: WriterQuestion): Promise<Given<WriterAnswer>> {
     return { value: { kind: 'write', counts: await writer.write(question.page) } };
   } finally {
     // Frees it at once; the garbage collector would let a hundred pages pile up.
-    question.page.json.buffer.transfer(0);
+    const { json, extras } = question.page;
+    for (const { buffer } of [json, extras]) buffer.transfer(0);
   }
 }
 

@@ -7,8 +7,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
 import { endList, type ListCensus, markDeleted } from '../../mirror/list.ts';
-import type { EntityDefinition } from '../../mirror/prepared.ts';
 import { forgetUnmet } from '../../mirror/quarantine.ts';
+import type { EntityDefinition } from '../../mirror/rows/prepared.ts';
 import { insertKeys, type SqlValue } from '../../store/bulk.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { VariantPages } from '../bulk/variant-pages.ts';

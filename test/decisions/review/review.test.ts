@@ -286,7 +286,7 @@ it('shows no stock of a barcode that the service no longer lists', async () => {
     ],
   });
   await store.db
-    .updateTable('stock_variant')
+    .updateTable('stock_variant_row')
     .set({ deleted_at: 1 })
     .where('barcode', '=', 'a')
     .execute();

@@ -38,14 +38,14 @@ it('takes nothing from a variant of the stock that is gone when a season has it'
   const store = await temporaryStore();
   for (const stream of ['stock', 'season']) await pulled({ store }, stream);
   const gone = { ...variant('b-1', 'EUR', 1), quantity: 0, season_name: null };
-  await store.db.insertInto('stock_variant').values(gone).execute();
+  await store.db.insertInto('stock_variant_row').values(gone).execute();
   const offered = {
     ...variant('b-1', 'DKK', null),
     season_name: 'AW27',
     quantity: 0,
     season_barcode: 'AW27 b-1',
   };
-  await store.db.insertInto('season_variant').values(offered).execute();
+  await store.db.insertInto('season_variant_row').values(offered).execute();
   const line = { barcode: 'b-1', quantity: 1, price: '12.50', deliveryName: 'Drop 1' };
   const order = { lines: [line], seasonName: 'AW27', currency: 'DKK' };
   expect(await checkOrder(store.db, order, RULES)).toEqual([]);
@@ -55,7 +55,7 @@ it('counts what several lines want of one variant', async () => {
   const store = await temporaryStore();
   await pulled({ store }, 'stock');
   const held = { ...variant('b-1', 'EUR', null), quantity: 5, season_name: null };
-  await store.db.insertInto('stock_variant').values(held).execute();
+  await store.db.insertInto('stock_variant_row').values(held).execute();
   const line = (quantity: number) => ({ barcode: 'b-1', quantity, price: '12.50' });
   expect(await checkOrder(store.db, { lines: [line(3), line(3)] }, RULES)).toEqual([
     {
@@ -128,7 +128,7 @@ const ROW = {
 
 async function inStock(house: Pick<House, 'store'>, barcode: string, more: object): Promise<void> {
   const row = { ...variant(barcode, 'EUR', null), quantity: 5, season_name: null, ...more };
-  await house.store.db.insertInto('stock_variant').values(row).execute();
+  await house.store.db.insertInto('stock_variant_row').values(row).execute();
 }
 
 /** What a check says, in short. */
@@ -217,7 +217,7 @@ it('takes a pre-order of what its season offers, whatever the stock and others h
     const row = { ...variant(barcode, 'EUR', gone), season_name, quantity: 0 };
     const season_barcode = `${season_name} ${barcode}`;
     await db
-      .insertInto('season_variant')
+      .insertInto('season_variant_row')
       .values({ ...row, season_barcode })
       .execute();
   }

@@ -35,7 +35,9 @@ function rowsOf(path: string): Record<string, number> {
   const database = new Database(path, { readonly: true });
   const tables = database
     .prepare<[], string>(
-      "select name from sqlite_schema where type = 'table' and name not like 'sqlite_%'",
+      // What was a table may be a view now; those that were views before begin with v_.
+      `select name from sqlite_schema where type in ('table', 'view')
+       and name not like 'sqlite_%' and name not glob 'v_*'`,
     )
     .pluck()
     .all();

@@ -1,0 +1,70 @@
+/**
+ * Members of variants that have no column: the sizes of one colour share them, and repeated with
+ * each they were three quarters of all that is kept of a variant. So neighbouring rows of a list
+ * that agree in them refer to one entry of `variant_extra`; views give every row its own. The entry
+ * counts its rows and goes with the last one (a trigger sees to it). Rows from before have none:
+ * they keep what they have until they change.
+ */
+import { sql } from 'kysely';
+import { canonicalJson, tryParseJson } from '../../lib/json.ts';
+import { type SqlRow, type SqlValue, selectByKeys } from '../../store/bulk.ts';
+import type { Tx } from '../../store/store.ts';
+import type { PreparedRow } from './prepared.ts';
+
+/** Members that we do not know may come in another order: that changes nothing. */
+export function isSameExtra(old: SqlValue, now: SqlValue): boolean {
+  const text = (value: SqlValue): string => canonicalJson(tryParseJson(String(value)));
+  return old === now || text(old) === text(now);
+}
+
+async function nextId(tx: Tx): Promise<number> {
+  const { last } = await tx
+    .selectFrom('variant_extra')
+    .select((eb) => eb.fn.max<number | null>('extra_id').as('last'))
+    .executeTakeFirstOrThrow();
+  return (last ?? 0) + 1;
+}
+
+/**
+ * Adds entries, a JSON array of `[extra, rows that have it]`; gives the id of the first one, behind
+ * which the others follow.
+ */
+export async function addExtras(tx: Tx, extras: string | Uint8Array): Promise<number> {
+  const first = await nextId(tx);
+  const text = typeof extras === 'string' ? sql`${extras}` : sql`cast(${extras} as text)`;
+  await sql`insert into variant_extra (extra_id, extra, uses)
+    select ${first} + key, value->'$[0]', value->>'$[1]' from jsonb_each(${text})`.execute(tx);
+  return first;
+}
+
+/** The entry of each row: its own of before, if it still says the same, or else a new one. */
+export async function extraIdsOf(
+  tx: Tx,
+  rows: readonly PreparedRow[],
+  before: ReadonlyMap<SqlValue, SqlRow>,
+): Promise<readonly SqlValue[]> {
+  const kept = rows.map(({ key, extra }) => {
+    const old = before.get(key);
+    return old && isSameExtra(old.extra ?? null, extra) ? (old.extra_id ?? null) : null;
+  });
+  const uses = new Map<string, number>();
+  for (const [at, { extra }] of rows.entries()) {
+    if (kept[at] === null) uses.set(extra, (uses.get(extra) ?? 0) + 1);
+  }
+  if (uses.size === 0) return kept;
+  const entries = [...uses].map(([extra, count]) => `[${extra},${count}]`);
+  const first = await addExtras(tx, `[${entries.join(',')}]`);
+  const ids = new Map([...uses.keys()].map((extra, at) => [extra, first + at]));
+  return rows.map(({ extra }, at) => kept[at] ?? ids.get(extra) ?? null);
+}
+
+/** Rows of a table of variants with what they share in its place. */
+export async function withExtra(tx: Tx, rows: readonly SqlRow[]): Promise<readonly SqlRow[]> {
+  const ids = new Set(rows.map(({ extra_id }) => extra_id ?? null));
+  const entries = await selectByKeys(tx, 'variant_extra', 'extra_id', [...ids]);
+  const extras = new Map(entries.map(({ extra_id, extra }) => [extra_id, extra]));
+  return rows.map((row) => ({
+    ...row,
+    extra: extras.get(row.extra_id ?? null) ?? row.extra ?? null,
+  }));
+}

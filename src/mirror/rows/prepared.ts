@@ -1,0 +1,214 @@
+/**
+ * Rows of the mirror before they are written: made outside of any transaction, in whichever thread,
+ * and so without the database. What a row was made of need not be kept.
+ */
+import { invariant } from '../../lib/errors.ts';
+import { sha256 } from '../../lib/json.ts';
+import type { MirroredTable, SqlRow, SqlValue } from '../../store/bulk.ts';
+import type { Tables } from '../../store/tables.ts';
+
+const HASH_CHARS = 32;
+
+/** A row ready for its table: own columns, unmodelled members, and lines if the entity has any. */
+export interface MirrorRow {
+  readonly values: SqlRow;
+  /** Stored as JSON text. */
+  readonly extra: object;
+  readonly lines?: readonly SqlRow[];
+}
+
+export interface EntityDefinition {
+  /** The name in the change feed. */
+  readonly entity: string;
+  readonly table: MirroredTable;
+  readonly key: string;
+  readonly columns: readonly string[];
+  /**
+   * Further ones: neighbouring rows of a list often differ in nothing else. Members without a
+   * column are then kept once for all rows that share them (extra.ts).
+   */
+  readonly ownColumns?: readonly string[];
+  readonly lines?: { readonly table: keyof Tables; readonly columns: readonly string[] };
+  /** Why the new row contradicts what is final, if it does: an incident, not an update. */
+  readonly contradiction?: (before: SqlRow, after: SqlRow) => string | undefined;
+}
+
+/** What is counted of a list: plain data, unlike a definition, so that it may go to a thread. */
+export type ListTable = Pick<EntityDefinition, 'table' | 'key'>;
+
+/** A row as text, made outside of any transaction; what it was made of need not be kept. */
+export interface PreparedRow {
+  readonly key: SqlValue;
+  /** The values of the columns, as a JSON array that is still open. */
+  readonly columns: string;
+  /** JSON. */
+  readonly extra: string;
+  /** The values of the own columns, as `columns`, if the entity has any. */
+  readonly own: string | undefined;
+  readonly hash: string;
+  readonly lines: readonly SqlRow[];
+}
+
+/** A JSON array that is still open. */
+function opened(values: readonly unknown[]): string {
+  return JSON.stringify(values).slice(0, -1);
+}
+
+function hashOf(text: string): string {
+  return sha256(text).slice(0, HASH_CHARS);
+}
+
+/** What rows that repeat each other have in common is hashed once. */
+function hashOfOwn(sharedHash: string, own: string): string {
+  return hashOf(sharedHash + own);
+}
+
+/** What rows may have in common. */
+type SharedText = Pick<PreparedRow, 'columns' | 'extra'>;
+
+function sharedText({ columns }: EntityDefinition, { values, extra }: MirrorRow): SharedText {
+  return {
+    columns: opened(columns.map((column) => values[column] ?? null)),
+    extra: JSON.stringify(extra),
+  };
+}
+
+function hashOfShared({ columns, extra }: SharedText, behind = ''): string {
+  return hashOf(`${columns},${extra}${behind}`);
+}
+
+function valuesOfOwn({ ownColumns = [] }: EntityDefinition, { values }: MirrorRow): SqlValue[] {
+  return ownColumns.map((column) => values[column] ?? null);
+}
+
+export function prepareRow(definition: EntityDefinition, row: MirrorRow): PreparedRow {
+  const { lines = [] } = row;
+  const key = row.values[definition.key] ?? null;
+  const shared = sharedText(definition, row);
+  if (definition.ownColumns) {
+    const own = opened(valuesOfOwn(definition, row));
+    return { key, ...shared, own, hash: hashOfOwn(hashOfShared(shared), own), lines };
+  }
+  const hash = hashOfShared(shared, row.lines ? JSON.stringify(lines) : '');
+  return { key, ...shared, own: undefined, hash, lines };
+}
+
+/** Rows that share their columns and what has none, but for the own columns of each. */
+export interface RowGroups {
+  readonly keys: readonly SqlValue[];
+  /**
+   * In UTF-8, a JSON array of the groups: each an array of the columns' values, and behind them an
+   * array of its rows, each the values of the own columns and the content hash.
+   */
+  readonly json: Uint8Array<ArrayBuffer>;
+  /** In UTF-8, a JSON array with an array for each group: what has no column, and its rows. */
+  readonly extras: Uint8Array<ArrayBuffer>;
+}
+
+/** Rows that are about to be written. */
+export type PreparedRows =
+  | { readonly rows: readonly PreparedRow[] }
+  | { readonly groups: RowGroups };
+
+export function keysOf(prepared: PreparedRows): readonly SqlValue[] {
+  return 'groups' in prepared ? prepared.groups.keys : prepared.rows.map(({ key }) => key);
+}
+
+/** No text of JSON.stringify holds such a character, so that groups and rows can be told apart. */
+const GROUP = '\n';
+const ROW = '\t';
+/** A unit of UTF-16 takes at most so many bytes in UTF-8. */
+const BYTES_A_CHAR = 3;
+
+/** Text in UTF-8, in memory of its own that grows as it must; `bytes` is about how many come. */
+function createTextBytes(bytes: number) {
+  let out = Buffer.from(new ArrayBuffer(bytes));
+  let at = 0;
+  return {
+    put(text: string): void {
+      const needed = at + text.length * BYTES_A_CHAR;
+      if (needed > out.length) out = Buffer.from(out.buffer.transfer(needed * 2));
+      at += out.write(text, at);
+    },
+    end: (): Uint8Array<ArrayBuffer> => new Uint8Array(out.buffer.transfer(at)),
+  };
+}
+
+/** Makes rows without lines into groups. `bytes` is about how many there will be, of both kinds. */
+export function createRowEncoder(definition: EntityDefinition, bytes: number) {
+  const { key, ownColumns = [] } = definition;
+  const keyIndex = ownColumns.indexOf(key);
+  invariant(keyIndex >= 0, `rows of ${definition.entity} cannot be grouped by others than the key`);
+  const json = createTextBytes(bytes);
+  const extras = createTextBytes(bytes);
+  let shared: SharedText | undefined;
+  let sharedHash = '';
+  let group = '';
+  let rows = 0;
+  const close = (): void => {
+    if (!shared) return;
+    json.put(`${group}]]`);
+    extras.put(`${group.startsWith('[') ? '[' : ','}${GROUP}[${shared.extra},${rows}]`);
+  };
+  const addOwn = (values: readonly SqlValue[]): SqlValue => {
+    const own = opened(values);
+    group += `${rows === 0 ? '' : ','}${ROW}${own},"${hashOfOwn(sharedHash, own)}"]`;
+    rows += 1;
+    return values[keyIndex] ?? null;
+  };
+  return {
+    /** Gives the row's key. */
+    add(row: MirrorRow): SqlValue {
+      const text = sharedText(definition, row);
+      if (text.extra !== shared?.extra || text.columns !== shared.columns) {
+        close();
+        group = `${shared ? ',' : '['}${GROUP}${text.columns},[`;
+        rows = 0;
+        shared = text;
+        sharedHash = hashOfShared(text);
+      }
+      return addOwn(valuesOfOwn(definition, row));
+    },
+    /** Another row that differs from the last one in the own columns only. Gives its key. */
+    repeat: addOwn,
+    end(): Omit<RowGroups, 'keys'> {
+      close();
+      const end = shared ? ']' : '[]';
+      json.put(end);
+      extras.put(end);
+      return { json: json.end(), extras: extras.end() };
+    },
+  };
+}
+
+/** `,"` before the hash. */
+const BEFORE_HASH = 2;
+
+function groupsIn(bytes: Uint8Array): string[] {
+  return new TextDecoder().decode(bytes).split(GROUP).slice(1);
+}
+
+/** Of `[extra,rows]`, and what stands behind it. */
+function extraOf(entry: string): string {
+  return entry.slice(1, entry.lastIndexOf(',', entry.lastIndexOf(']')));
+}
+
+/** The rows of the groups, one by one. */
+function rowsOfGroups({ keys, json, extras }: RowGroups): readonly PreparedRow[] {
+  const extraTexts = groupsIn(extras).map(extraOf);
+  const rows = groupsIn(json).flatMap((group, at) => {
+    const [opening = '', ...rest] = group.split(ROW);
+    const columns = opening.slice(0, -',['.length);
+    return rest.map((row) => {
+      const hashEnd = row.lastIndexOf('"');
+      const hashStart = hashEnd - HASH_CHARS;
+      const own = row.slice(0, hashStart - BEFORE_HASH);
+      return { columns, extra: extraTexts[at] ?? '{}', own, hash: row.slice(hashStart, hashEnd) };
+    });
+  });
+  return rows.map((row, index) => ({ key: keys[index] ?? null, ...row, lines: [] }));
+}
+
+export function rowsOf(prepared: PreparedRows): readonly PreparedRow[] {
+  return 'groups' in prepared ? rowsOfGroups(prepared.groups) : prepared.rows;
+}
