@@ -84,11 +84,27 @@ export async function rowsOfStreams(store: SqliteStore): Promise<Record<string, 
   return { ...Object.fromEntries(lists), orders: ofOrders, ordersFull: ofOrders };
 }
 
+/** Entries of members without a column that count other rows than refer to them. */
+async function countedWrongly({ db }: SqliteStore): Promise<string[]> {
+  const { rows } = await sql<Row>`select coalesce(e.extra_id, r.extra_id) as extra_id, uses, n
+    from variant_extra e full join (
+      select extra_id, count(*) as n from (
+        select extra_id from stock_variant_row union all select extra_id from season_variant_row)
+      where extra_id is not null group by 1) r on r.extra_id = e.extra_id
+    where uses is not n`.execute(db);
+  const [first] = rows;
+  return first ? [`variant_extra: ${rows.length} wrong; the first: ${JSON.stringify(first)}`] : [];
+}
+
 /** How the mirror differs from both witnesses; empty: it does not. */
 export async function mirrorDifferences(
   own: SqliteStore,
   clean: SqliteStore,
   reference: Reference,
 ): Promise<string[]> {
-  return [...(await differences(own, clean)), ...(await worldDifferences(own, reference))];
+  return [
+    ...(await differences(own, clean)),
+    ...(await worldDifferences(own, reference)),
+    ...(await countedWrongly(own)),
+  ];
 }
