@@ -332,3 +332,45 @@ describe('pages that are proved unchanged', () => {
     expect(again.map(({ rekeyed }) => rekeyed)).toEqual([0, 0, 0, 0]);
   });
 });
+
+describe('a list of which nothing was known when the attempt began', () => {
+  const LIST = { kind: 'stock' } as const;
+
+  async function firstList() {
+    const { store, clock, stored, first } = await house();
+    await sql`delete from segment`.execute(store.db);
+    await sql`delete from stock_variant`.execute(store.db);
+    const pages = createVariantPages({ store, clock });
+    const known = async () => {
+      return (await pages.known(first, LIST)(0, 1_000)).map(({ firstRow }) => firstRow);
+    };
+    return { store, pages, stored, known, first };
+  }
+
+  it('is not asked for any until the next one begins', async () => {
+    const { pages, known, first } = await firstList();
+    await pages.begin(first);
+    for (const number of [0, 1]) await write(pages, first, number);
+    expect(await known()).toEqual([]);
+    await pages.end(first.runId);
+    await pages.begin({ ...first, stream: 'season' });
+    expect(await known()).toEqual([]);
+    await pages.begin(first);
+    expect(await known()).toEqual([0, 100]);
+    expect(await write(pages, first, 0)).toMatchObject({ unchanged: 100, rekeyed: 0 });
+  });
+
+  it('is written once, also where a page of it comes twice', async () => {
+    const { store, pages, known, first } = await firstList();
+    await pages.begin(first);
+    expect(await write(pages, first, 0)).toMatchObject({ changed: 100 });
+    // Read for want of a proof, and found to be as it was.
+    const again = { changed: 0, unchanged: 100, rekeyed: 100 };
+    expect(await write(pages, first, 0)).toMatchObject(again);
+    expect(await write(pages, first, 0, 7)).toMatchObject({ changed: 100 });
+    await pages.begin(first);
+    expect(await known()).toEqual([0]);
+    const rows = store.db.selectFrom('stock_variant').select('quantity').execute();
+    expect((await rows).map(({ quantity }) => quantity)).toEqual(Array(100).fill(7));
+  });
+});

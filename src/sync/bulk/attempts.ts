@@ -8,12 +8,12 @@ import { RetryLaterError } from '../../lib/errors.ts';
 export interface Attempt {
   /** Tells the attempts of a run apart. */
   readonly number: number;
-  /** Digests prove nothing before. */
-  readonly begun: Promise<void>;
+  /** Digests prove nothing before; gives whether there are any to prove something. */
+  readonly begun: Promise<boolean>;
   /** When the page before is with the writer, or kept as proved: the next one may follow. */
-  handed: Promise<void>;
+  handed: Promise<unknown>;
   /** When all pages so far are written. */
-  written: Promise<void>;
+  written: Promise<unknown>;
   hasFailed: boolean;
 }
 
@@ -25,13 +25,13 @@ export interface Turn {
   /** Throws when a page before has failed; asked right before anything is handed over. */
   goOn(): void;
   /** Until then no checkpoint may be written down past the writer. */
-  readonly writtenBefore: Promise<void>;
+  readonly writtenBefore: Promise<unknown>;
   readonly handOver: () => void;
 }
 
 export interface Attempts {
-  begin(runId: number, begun: Promise<void>): void;
-  /** The run's attempt; one that nobody has begun has begun. */
+  begin(runId: number, begun: Promise<boolean>): void;
+  /** The run's attempt; one that nobody has begun has begun, and may have something to prove. */
   at(runId: number): Attempt;
   end(runId: number): void;
 }
@@ -39,7 +39,7 @@ export interface Attempts {
 export function createAttempts(): Attempts {
   const attempts = new Map<number, Attempt>();
   let count = 0;
-  const begin = (runId: number, begun: Promise<void>): Attempt => {
+  const begin = (runId: number, begun: Promise<boolean>): Attempt => {
     count += 1;
     const state = { begun, handed: begun, written: begun, hasFailed: false };
     const attempt = { number: count, ...state };
@@ -48,7 +48,7 @@ export function createAttempts(): Attempts {
   };
   return {
     begin,
-    at: (runId) => attempts.get(runId) ?? begin(runId, Promise.resolve()),
+    at: (runId) => attempts.get(runId) ?? begin(runId, Promise.resolve(true)),
     end: (runId) => attempts.delete(runId),
   };
 }
@@ -82,6 +82,7 @@ export function inTurn<T>(
     handOver();
     throw error;
   });
+  // Without what they give: each would keep that of all before it.
   attempt.written = Promise.all([writtenBefore, written]).then(() => undefined);
   // Whoever waits for the page is told.
   attempt.written.catch(() => undefined);

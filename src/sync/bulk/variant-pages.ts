@@ -80,25 +80,28 @@ function rowsOf(segments: VariantBatch['segments']): number {
 }
 
 /** What of a batch its digests do not prove; the client has proved the most of it already. */
-async function openPage(db: Db, place: ListPlace, { bytes, segments }: VariantBatch) {
-  const others = segments.filter(({ isKnown }) => !isKnown);
-  const { open } = await proveSegments(
-    db,
-    place,
-    others.map((segment) => {
+async function openPage(
+  db: Db,
+  place: ListPlace,
+  { bytes, segments }: VariantBatch,
+  { begun }: Attempt,
+) {
+  const hasProofs = await begun;
+  const others = segments
+    .filter(({ isKnown }) => !isKnown)
+    .map((segment) => {
       const { start, end } = segment;
       return { ...segment, size: end - start, digest: digestOf(bytes.subarray(start, end)) };
-    }),
-  );
+    });
+  const { open } = hasProofs
+    ? await proveSegments(db, place, others)
+    : { open: others.map((segment) => ({ ...segment, keysBefore: undefined })) };
   const rows = rowsOf(segments);
   return { open, rows, sameRows: rows - rowsOf(open) };
 }
 
 function knownIn(db: Db, place: ListPlace, { begun }: Attempt): KnownSegments {
-  return async (from, to) => {
-    await begun;
-    return knownSegments(db, place, from, to);
-  };
+  return async (from, to) => ((await begun) ? knownSegments(db, place, from, to) : []);
 }
 
 async function record(store: Store, page: Proved | undefined): Promise<void> {
@@ -144,8 +147,7 @@ export function createVariantPages(deps: VariantPagesDeps): VariantPages {
     const { bytes } = batch;
     const place = placeOf(run, list);
     const common = { bytes: batch.size, pages: batch.pages, wire };
-    await turn.attempt.begun;
-    const { open, ...page } = await openPage(store.db, place, batch);
+    const { open, ...page } = await openPage(store.db, place, batch, turn.attempt);
     if (open.length === 0) {
       bytes.buffer.transfer(0);
       return keepProved({ run, checkpoint, counts: { ...unchangedCounts(page), ...common } }, turn);
@@ -172,10 +174,9 @@ export function createVariantPages(deps: VariantPagesDeps): VariantPages {
     async begin(run) {
       const { runId } = run;
       proved.take(runId);
-      const begun = distrust(store, writer, run);
+      const begun = distrust(store, writer, run).then(() => hasSegments(store, run.stream));
       attempts.begin(runId, begun);
-      await begun;
-      if (!(await hasSegments(store, run.stream))) reader.expect?.();
+      if (!(await begun)) reader.expect?.();
     },
     known: (run, list) => knownIn(store.db, placeOf(run, list), attempts.at(run.runId)),
     write(page) {
