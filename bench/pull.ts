@@ -1,8 +1,8 @@
 /**
  * Pulling the stock, detailed: a whole daemon (validation, hashing, change feed) beside the plain
- * script that a user would write and the shell's tools, side by side, in both paging modes: the
- * first pull, the second with nothing changed, the third with 1 % of the rows changed, one after
- * the other in one daemon.
+ * script that a user would write, the shell's tools and what the machine allows (limit.cpp), side
+ * by side, in both paging modes: the first pull, the second with nothing changed, the third with
+ * 1 % of the rows changed, one after the other in one daemon.
  *
  * `node bench/pull.ts [--rows 100000] [--runs 5]`; `--rows` may be given several times. Beyond
  * 700,000 rows the plain script cannot run: V8 has no string that long. Ratios of seconds and of
@@ -16,6 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { askToPullStock } from './support/ask.ts';
+import { compiledLimit, LIMIT } from './support/limit.ts';
 import type { Figures } from './support/meters.ts';
 import { cell, median, report, table } from './support/results.ts';
 import { missingProgram, runShellTool, SHELL_TOOLS } from './support/shell-tools.ts';
@@ -91,6 +92,7 @@ function lines(all: ReadonlyMap<string, readonly Figures[]>): string[][] {
       cell(of(name, 'cpuSeconds'), 2),
       cell(of(name, 'seconds') / of(PLAIN, 'seconds'), 2),
       cell(of(name, 'cpuSeconds') / of(PLAIN, 'cpuSeconds'), 2),
+      cell(of(name, 'seconds') / of(LIMIT, 'seconds'), 2),
       cell(of(name, 'seconds') / of(first, 'seconds'), 2),
       cell(of(name, 'peakMiB'), 0),
       cell(of(name, 'delayP99Ms'), 1),
@@ -107,10 +109,15 @@ async function measure(variants: number): Promise<void> {
   const source = fork(support('stock-source.ts'), [String(variants)]);
   const { v1Url, rows } = await told(source);
   const notes: string[] = [];
+  const tools = [...SHELL_TOOLS];
+  const limitFolder = mkdtempSync(join(tmpdir(), 'selvedge-bench-limit-'));
+  const limit = compiledLimit(limitFolder);
+  if (limit) tools.unshift(limit);
+  else notes.push(`Left out: ${LIMIT}; it wants c++, libsimdjson-dev and libsqlite3-dev.`);
   for (let run = 0; run < RUNS; run += 1) {
     const folder = mkdtempSync(join(tmpdir(), 'selvedge-bench-'));
     if (rows <= PLAIN_ROWS_MAX) keep(PLAIN, await plainScript(folder, v1Url));
-    for (const tool of SHELL_TOOLS) {
+    for (const tool of tools) {
       const missing = missingProgram(tool);
       if (missing && run === 0) notes.push(`Left out: ${tool.name}, there is no ${missing}.`);
       if (missing) continue;
@@ -123,8 +130,10 @@ async function measure(variants: number): Promise<void> {
     rmSync(folder, { recursive: true });
   }
   source.disconnect();
+  rmSync(limitFolder, { recursive: true });
   if (rows > PLAIN_ROWS_MAX) notes.push('The plain script cannot: V8 has no string that long.');
-  const titles = ['', 's', 'CPU s', '× plain', '× plain, CPU', '× first', 'peak MiB', 'p99 ms'];
+  const titles = ['', 's', 'CPU s', '× plain', '× plain, CPU', '× limit', '× first'];
+  titles.push('peak MiB', 'p99 ms');
   const text = `Median of ${RUNS}. The last column is the delay of the main thread's event loop.`;
   const intro = [text, ...notes].join(' ');
   report(`Pull of ${rows} detailed variants`, `${intro}\n\n${table(titles, lines(all))}`);
