@@ -2,14 +2,14 @@
  * Pulling the stock, detailed: a whole daemon (validation, hashing, change feed) beside the plain
  * script that a user would write, the shell's tools and what the machine allows (limit.cpp), side
  * by side, in both paging modes: the first pull, the second with nothing changed, the third with
- * 1 % of the rows changed, one after the other in one daemon.
+ * 1 % of the rows changed, one after the other in one daemon: its threads need not start again.
  *
  * `node bench/pull.ts [--rows 100000] [--runs 5]`; `--rows` may be given several times. Beyond
  * 700,000 rows the plain script cannot run: V8 has no string that long. Ratios of seconds and of
  * CPU seconds: the latter say more on a machine that is busy with other things. The source is
  * made of bytes that are ready, in a process of its own.
  */
-import { type ChildProcess, fork } from 'node:child_process';
+import { type ChildProcess, fork, spawnSync } from 'node:child_process';
 import { on, once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -34,12 +34,18 @@ const CHANGED_SHARE = 0.01;
 const PLAIN = 'plain script';
 const support = (name: string): string => join(import.meta.dirname, 'support', name);
 
+/** Nobody pays for the disk's work on what another one has written before. */
+function writeBack(): void {
+  spawnSync('sync');
+}
+
 async function told(child: ChildProcess) {
   const [message] = await once(child, 'message');
   return message;
 }
 
 async function plainScript(folder: string, v1Url: string): Promise<Figures> {
+  writeBack();
   const child = fork(support('plain-script.ts'), [folder, v1Url]);
   const exit = once(child, 'exit');
   const figures = await told(child);
@@ -71,6 +77,7 @@ async function pulls(
     }
   };
   await messages.next();
+  writeBack();
   const found = new Map([['first', await next(rows)]]);
   found.set('unchanged', await next(0));
   source.send({ share: CHANGED_SHARE });
@@ -121,6 +128,7 @@ async function measure(variants: number): Promise<void> {
       const missing = missingProgram(tool);
       if (missing && run === 0) notes.push(`Left out: ${tool.name}, there is no ${missing}.`);
       if (missing) continue;
+      writeBack();
       keep(tool.name, runShellTool(tool, folder, `${v1Url}/variants/stock?detailed=true`));
     }
     for (const paging of ['stream', 'pages']) {
