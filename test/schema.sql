@@ -791,8 +791,8 @@ SELECT 'stock_variant', l.barcode, 'order ' || o.order_id || ' asks for this unk
 FROM sales_order o
 JOIN sales_order_line l ON l.order_id = o.order_id
 WHERE o.completed = 0 AND o.deleted_at IS NULL
-  AND NOT EXISTS (SELECT 1 FROM "stock_variant_row" v WHERE v.barcode = l.barcode)
-  AND NOT EXISTS (SELECT 1 FROM "season_variant_row" v WHERE v.barcode = l.barcode)
+  AND NOT EXISTS (SELECT 1 FROM stock_variant v WHERE v.barcode = l.barcode)
+  AND NOT EXISTS (SELECT 1 FROM season_variant v WHERE v.barcode = l.barcode)
 /* v_orphan(entity,"key",why) */;
 CREATE VIEW v_quarantine AS
 SELECT
@@ -985,7 +985,7 @@ SELECT
   color_active,
   strftime('%Y-%m-%dT%H:%M:%SZ', changed_at / 1000, 'unixepoch') AS changed_at,
   quantity = 0 AS on_order
-FROM "stock_variant_row"
+FROM stock_variant
 WHERE deleted_at IS NULL
 /* v_stock(barcode,style_no,style_name,brand_name,color_code,color_name,size,season_name,category,gender,quantity,currency,price,wsp_price,price_original,b2c_sale_price,color_active,changed_at,on_order) */;
 CREATE VIEW v_stock_grid AS
@@ -995,32 +995,17 @@ SELECT
   count(DISTINCT coalesce(v.size, '')) AS sizes, sum(v.quantity) AS quantity,
   (SELECT json_group_object(s.size, s.quantity) FROM (
     SELECT coalesce(w.size, '') AS size, sum(w.quantity) AS quantity
-    FROM "stock_variant_row" w
+    FROM stock_variant w
     WHERE w.deleted_at IS NULL AND w.style_no = v.style_no
       AND coalesce(w.color_code, '') = coalesce(v.color_code, '')
       AND coalesce(w.brand_name, '') = coalesce(v.brand_name, '')
       AND (w.color_code <> '' OR coalesce(w.color_name, '') = coalesce(v.color_name, ''))
     GROUP BY 1) s) AS by_size
-FROM "stock_variant_row" v
+FROM stock_variant v
 WHERE v.deleted_at IS NULL AND v.style_no <> ''
 GROUP BY v.style_no, coalesce(v.color_code, ''), coalesce(v.brand_name, ''),
   iif(v.color_code <> '', NULL, coalesce(v.color_name, ''))
 /* v_stock_grid(style_no,style_name,brand_name,color_code,color_name,sizes,quantity,by_size) */;
-CREATE VIEW v_availability AS
-SELECT
-  r.barcode,
-  coalesce(v.style_no, a.style_no) AS style_no,
-  nullif(coalesce(v.style_name, a.style_name), '') AS style_name,
-  nullif(coalesce(v.color_name, a.color_name), '') AS color_name,
-  nullif(coalesce(v.size, a.size), '') AS size,
-  iif(v.deleted_at IS NULL, coalesce(v.quantity, 0), 0) AS in_stock, r.pending, r.accepted,
-  iif(v.deleted_at IS NULL, coalesce(v.quantity, 0), 0) - r.pending - r.accepted AS free
-FROM v_reserved r
-LEFT JOIN "stock_variant_row" v ON v.barcode = r.barcode
-LEFT JOIN "season_variant_row" a ON a.season_barcode = (
-  SELECT n.season_barcode FROM "season_variant_row" n
-  WHERE n.barcode = r.barcode AND v.barcode IS NULL LIMIT 1)
-/* v_availability(barcode,style_no,style_name,color_name,size,in_stock,pending,accepted,free) */;
 CREATE VIEW v_preorder_book AS
 SELECT
   l.season_name, nullif(l.delivery_name, '') AS delivery_name,
@@ -1046,31 +1031,6 @@ FROM (
 ) l
 GROUP BY l.season_name, coalesce(l.delivery_name, ''), coalesce(l.currency, '')
 /* v_preorder_book(season_name,delivery_name,orders,pieces,fulfilled,currency,amount,lines_without_price) */;
-CREATE VIEW v_season_cover AS
-SELECT
-  season_name, barcode, style_no, nullif(style_name, '') AS style_name,
-  nullif(color_name, '') AS color_name, nullif(size, '') AS size, open_preorders, in_stock,
-  open_preorders - covered AS missing,
-  round(100.0 * covered / open_preorders, 1) AS cover_percent
-FROM (
-  SELECT
-    b.season_name, b.barcode, v.style_no, v.style_name, v.color_name, v.size,
-    b.open AS open_preorders, coalesce(s.quantity, 0) AS in_stock,
-    min(b.open, max(0, coalesce(s.quantity, 0))) AS covered
-  FROM (
-    SELECT coalesce(nullif(l.season_name, ''), o.season_name) AS season_name, l.barcode,
-      sum(max(0, l.quantity - coalesce(l.fulfilled_quantity, 0))) AS open
-    FROM sales_order o
-    JOIN sales_order_line l ON l.order_id = o.order_id
-    WHERE o.completed = 0 AND o.status <> 'canceled' AND o.deleted_at IS NULL
-      AND coalesce(nullif(l.season_name, ''), o.season_name) <> ''
-    GROUP BY 1, 2
-    HAVING open > 0
-  ) b
-  LEFT JOIN "season_variant_row" v ON v.barcode = b.barcode AND v.season_name = b.season_name
-  LEFT JOIN "stock_variant_row" s ON s.barcode = b.barcode AND s.deleted_at IS NULL
-)
-/* v_season_cover(season_name,barcode,style_no,style_name,color_name,size,open_preorders,in_stock,missing,cover_percent) */;
 CREATE INDEX change_style_left ON change (diff ->> '$.style_no[0]')
 WHERE op IN ('update', 'restore') AND entity = 'stock_variant'
   AND diff ->> '$.style_no[0]' IS NOT NULL;
@@ -1139,3 +1099,43 @@ FROM (
 ) t, json_each(t.extra) m
 GROUP BY t.entity, m.key
 /* v_drift(entity,member,"rows",example) */;
+CREATE VIEW v_availability AS
+SELECT
+  r.barcode,
+  coalesce(v.style_no, a.style_no) AS style_no,
+  nullif(coalesce(v.style_name, a.style_name), '') AS style_name,
+  nullif(coalesce(v.color_name, a.color_name), '') AS color_name,
+  nullif(coalesce(v.size, a.size), '') AS size,
+  iif(v.deleted_at IS NULL, coalesce(v.quantity, 0), 0) AS in_stock, r.pending, r.accepted,
+  iif(v.deleted_at IS NULL, coalesce(v.quantity, 0), 0) - r.pending - r.accepted AS free
+FROM v_reserved r
+LEFT JOIN stock_variant_row v ON v.barcode = r.barcode
+LEFT JOIN season_variant_row a ON a.season_barcode = (
+  SELECT n.season_barcode FROM season_variant_row n
+  WHERE n.barcode = r.barcode AND v.barcode IS NULL LIMIT 1)
+/* v_availability(barcode,style_no,style_name,color_name,size,in_stock,pending,accepted,free) */;
+CREATE VIEW v_season_cover AS
+SELECT
+  season_name, barcode, style_no, nullif(style_name, '') AS style_name,
+  nullif(color_name, '') AS color_name, nullif(size, '') AS size, open_preorders, in_stock,
+  open_preorders - covered AS missing,
+  round(100.0 * covered / open_preorders, 1) AS cover_percent
+FROM (
+  SELECT
+    b.season_name, b.barcode, v.style_no, v.style_name, v.color_name, v.size,
+    b.open AS open_preorders, coalesce(s.quantity, 0) AS in_stock,
+    min(b.open, max(0, coalesce(s.quantity, 0))) AS covered
+  FROM (
+    SELECT coalesce(nullif(l.season_name, ''), o.season_name) AS season_name, l.barcode,
+      sum(max(0, l.quantity - coalesce(l.fulfilled_quantity, 0))) AS open
+    FROM sales_order o
+    JOIN sales_order_line l ON l.order_id = o.order_id
+    WHERE o.completed = 0 AND o.status <> 'canceled' AND o.deleted_at IS NULL
+      AND coalesce(nullif(l.season_name, ''), o.season_name) <> ''
+    GROUP BY 1, 2
+    HAVING open > 0
+  ) b
+  LEFT JOIN season_variant_row v ON v.barcode = b.barcode AND v.season_name = b.season_name
+  LEFT JOIN stock_variant_row s ON s.barcode = b.barcode AND s.deleted_at IS NULL
+)
+/* v_season_cover(season_name,barcode,style_no,style_name,color_name,size,open_preorders,in_stock,missing,cover_percent) */;

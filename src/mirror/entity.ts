@@ -30,8 +30,6 @@ import {
   prepareRow,
 } from './rows/prepared.ts';
 
-export type { Provenance } from './rows/bulk.ts';
-
 export interface WriteCounts {
   readonly inserted: number;
   readonly changed: number;
@@ -43,14 +41,11 @@ export interface WriteCounts {
 const NO_LINES: readonly SqlRow[] = [];
 
 /** The columns of a row by their names, `extra` as text. */
-function valuesOf(
-  { columns, ownColumns = [] }: EntityDefinition,
-  { columns: shared, own, extra }: PreparedRow,
-): SqlRow {
-  const values: readonly SqlValue[] = [`${shared}]`, `${own ?? '['}]`].flatMap((text) =>
-    JSON.parse(text),
-  );
-  const named = [...columns, ...ownColumns].map((column, at) => [column, values[at] ?? null]);
+function valuesOf(definition: EntityDefinition, { values, own, extra }: PreparedRow): SqlRow {
+  const { columns, ownColumns = [] } = definition;
+  const texts = [`${values}]`, `${own ?? '['}]`];
+  const all: readonly SqlValue[] = texts.flatMap((text) => JSON.parse(text));
+  const named = [...columns, ...ownColumns].map((column, at) => [column, all[at] ?? null]);
   return { ...Object.fromEntries(named), extra };
 }
 

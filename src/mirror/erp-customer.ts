@@ -6,8 +6,9 @@
 import type { JsonObject } from '../lib/json.ts';
 import type { SqlRow } from '../store/bulk.ts';
 import type { Tx } from '../store/store.ts';
-import { type Provenance, type WriteCounts, writeRows } from './entity.ts';
+import { type WriteCounts, writeRows } from './entity.ts';
 import { markDeleted } from './list.ts';
+import type { Provenance } from './rows/bulk.ts';
 import type { EntityDefinition, MirrorRow } from './rows/prepared.ts';
 
 export interface ErpCustomerRow {

@@ -12,8 +12,9 @@ import { isJsonObject } from '../lib/json.ts';
 import type { KnownSegment } from '../lib/json-rows/known.ts';
 import { inKeys, insertKeys, type SqlValue } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
-import { type Provenance, writeNew, writePrepared } from './entity.ts';
+import { writeNew, writePrepared } from './entity.ts';
 import { quarantineRows, type RejectedRow } from './quarantine.ts';
+import type { Provenance } from './rows/bulk.ts';
 import {
   type EntityDefinition,
   type ListTable,
@@ -232,12 +233,11 @@ export async function writePage(
   page: ReadPage,
   provenance: Provenance,
 ): Promise<ListCounts> {
-  const { prepared } = page;
   // Where no such segment was, there are most likely new rows in it.
   const isNew = !entity.lines && page.segments.every(({ keysBefore }) => keysBefore === undefined);
   const counts =
-    (isNew ? await writeNew(tx, entity, prepared, provenance) : undefined) ??
-    (await writePrepared(tx, entity, rowsOf(prepared), provenance));
+    (isNew ? await writeNew(tx, entity, page.prepared, provenance) : undefined) ??
+    (await writePrepared(tx, entity, rowsOf(page.prepared), provenance));
   const rejects = page.segments.flatMap((segment) => segment.rejects);
   await quarantineRows(tx, entity.entity, rejects, provenance);
   const badKeys = rejects.map((reject) => keyOfReject(entity, reject));

@@ -5,9 +5,10 @@
 import type { SqlRow } from '../store/bulk.ts';
 import type { Tx } from '../store/store.ts';
 import { contradicts } from './delivery.ts';
-import { type Provenance, type WriteCounts, writeRows } from './entity.ts';
+import { type WriteCounts, writeRows } from './entity.ts';
 import { membersOf } from './members.ts';
 import type { PendingRefundRecord, RefundRecord } from './records.ts';
+import type { Provenance } from './rows/bulk.ts';
 import type { EntityDefinition, MirrorRow } from './rows/prepared.ts';
 
 export const REFUND: EntityDefinition = {

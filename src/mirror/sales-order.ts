@@ -2,10 +2,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Db, Tx } from '../store/store.ts';
-import { type Provenance, type WriteCounts, writeRows } from './entity.ts';
+import { type WriteCounts, writeRows } from './entity.ts';
 import type { ListCensus } from './list.ts';
 import { membersOf } from './members.ts';
 import type { OrderRecord } from './records.ts';
+import type { Provenance } from './rows/bulk.ts';
 import type { EntityDefinition, MirrorRow } from './rows/prepared.ts';
 
 export const SALES_ORDER: EntityDefinition = {

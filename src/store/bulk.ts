@@ -21,7 +21,7 @@ const quoted = (name: string): string => `"${name}"`;
  * Rows that share columns: `rows` is an array of groups, each an array of what is shared, and
  * behind that the array of its rows.
  */
-interface RowGroups {
+interface Grouping {
   /** So many of the columns, the first ones. */
   readonly sharedColumns: number;
   /** A further column that holds the number of the group, the first one's being `from`. */
@@ -38,7 +38,7 @@ export interface BulkRows {
   readonly jsonColumns?: readonly string[];
   /** Further columns, the same for all rows. */
   readonly constants?: SqlRow;
-  readonly groups?: RowGroups;
+  readonly groups?: Grouping;
   /** A JSON array of the rows: as text, or as its bytes in UTF-8. */
   readonly rows: string | Uint8Array;
 }

@@ -28,7 +28,7 @@ const CHECKSUMS = {
   '0021-report-numbers.sql': '042ea60e98f68b3f',
   '0022-empty-names.sql': '8d70ca03ee1bba9f',
   '0023-style-left.sql': 'deac000aa40a7725',
-  '0024-shared-extra.sql': 'c34fd791458fbfa8',
+  '0024-shared-extra.sql': '58a7dd2315248ec0',
   'exchange/0001-exchange.sql': 'ae260ef6f9bb2f51',
 };
 

@@ -339,7 +339,7 @@ describe('a list of which nothing was known when the attempt began', () => {
   async function firstList() {
     const { store, clock, stored, first } = await house();
     await sql`delete from segment`.execute(store.db);
-    await sql`delete from stock_variant`.execute(store.db);
+    await sql`delete from stock_variant_row`.execute(store.db);
     const pages = createVariantPages({ store, clock });
     const known = async () => {
       return (await pages.known(first, LIST)(0, 1_000)).map(({ firstRow }) => firstRow);

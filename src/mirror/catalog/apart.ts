@@ -7,8 +7,9 @@
 import { sql } from 'kysely';
 import { raiseReadSeq } from '../../store/bulk.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
-import { type Provenance, type WriteCounts, writeRows } from '../entity.ts';
+import { type WriteCounts, writeRows } from '../entity.ts';
 import { RESPELLED_KEYS } from '../list.ts';
+import type { Provenance } from '../rows/bulk.ts';
 import { STOCK_VARIANT } from './variant.ts';
 
 /** Where rows come from that were read because they were ordered. */

@@ -1,9 +1,10 @@
 /** The resources of V2: `style`, `style_color`, `color`, `pdm_brand`, `style_type`, … */
 import { type MirroredTable, raiseReadSeq, type SqlRow } from '../../store/bulk.ts';
 import type { Tx } from '../../store/store.ts';
-import { type Provenance, type WriteCounts, writeRows } from '../entity.ts';
+import { type WriteCounts, writeRows } from '../entity.ts';
 import { forgetList, type ListEntity } from '../list.ts';
 import { type Members, membersOf } from '../members.ts';
+import type { Provenance } from '../rows/bulk.ts';
 
 type Columns = (attributes: Members, relationships: Members) => SqlRow;
 

@@ -22,9 +22,9 @@ function constantsOf({ at, readSeq, source }: Provenance): SqlRow {
 const NO_EXTRA = { extra: '' };
 
 /** The values of {@link bulkOfRows} as a JSON array. */
-function textOf({ columns, own, hash }: PreparedRow, extra: SqlValue): string {
+function textOf({ values, own, hash }: PreparedRow, extra: SqlValue): string {
   const ownValues = own === undefined ? '' : `,${own.slice(1)}`;
-  return `${columns},${extra}${ownValues},"${hash}"]`;
+  return `${values},${extra}${ownValues},"${hash}"]`;
 }
 
 /** `before`: those of the rows that are known. */

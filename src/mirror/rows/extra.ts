@@ -3,7 +3,7 @@
  * each they were three quarters of all that is kept of a variant. So neighbouring rows of a list
  * that agree in them refer to one entry of `variant_extra`; views give every row its own. The entry
  * counts its rows and goes with the last one (a trigger sees to it). Rows from before have none:
- * they keep what they have until they change.
+ * they keep what they have until they change, and share it then with those that change with them.
  */
 import { sql } from 'kysely';
 import { canonicalJson, tryParseJson } from '../../lib/json.ts';

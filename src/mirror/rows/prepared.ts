@@ -39,11 +39,11 @@ export type ListTable = Pick<EntityDefinition, 'table' | 'key'>;
 /** A row as text, made outside of any transaction; what it was made of need not be kept. */
 export interface PreparedRow {
   readonly key: SqlValue;
-  /** The values of the columns, as a JSON array that is still open. */
-  readonly columns: string;
+  /** Of the columns, as a JSON array that is still open. */
+  readonly values: string;
   /** JSON. */
   readonly extra: string;
-  /** The values of the own columns, as `columns`, if the entity has any. */
+  /** Of the own columns, likewise, if the entity has any. */
   readonly own: string | undefined;
   readonly hash: string;
   readonly lines: readonly SqlRow[];
@@ -64,17 +64,17 @@ function hashOfOwn(sharedHash: string, own: string): string {
 }
 
 /** What rows may have in common. */
-type SharedText = Pick<PreparedRow, 'columns' | 'extra'>;
+type SharedText = Pick<PreparedRow, 'values' | 'extra'>;
 
 function sharedText({ columns }: EntityDefinition, { values, extra }: MirrorRow): SharedText {
   return {
-    columns: opened(columns.map((column) => values[column] ?? null)),
+    values: opened(columns.map((column) => values[column] ?? null)),
     extra: JSON.stringify(extra),
   };
 }
 
-function hashOfShared({ columns, extra }: SharedText, behind = ''): string {
-  return hashOf(`${columns},${extra}${behind}`);
+function hashOfShared({ values, extra }: SharedText, behind = ''): string {
+  return hashOf(`${values},${extra}${behind}`);
 }
 
 function valuesOfOwn({ ownColumns = [] }: EntityDefinition, { values }: MirrorRow): SqlValue[] {
@@ -160,9 +160,9 @@ export function createRowEncoder(definition: EntityDefinition, bytes: number) {
     /** Gives the row's key. */
     add(row: MirrorRow): SqlValue {
       const text = sharedText(definition, row);
-      if (text.extra !== shared?.extra || text.columns !== shared.columns) {
+      if (text.extra !== shared?.extra || text.values !== shared.values) {
         close();
-        group = `${shared ? ',' : '['}${GROUP}${text.columns},[`;
+        group = `${shared ? ',' : '['}${GROUP}${text.values},[`;
         rows = 0;
         shared = text;
         sharedHash = hashOfShared(text);
@@ -198,12 +198,12 @@ function rowsOfGroups({ keys, json, extras }: RowGroups): readonly PreparedRow[]
   const extraTexts = groupsIn(extras).map(extraOf);
   const rows = groupsIn(json).flatMap((group, at) => {
     const [opening = '', ...rest] = group.split(ROW);
-    const columns = opening.slice(0, -',['.length);
+    const values = opening.slice(0, -',['.length);
     return rest.map((row) => {
       const hashEnd = row.lastIndexOf('"');
       const hashStart = hashEnd - HASH_CHARS;
       const own = row.slice(0, hashStart - BEFORE_HASH);
-      return { columns, extra: extraTexts[at] ?? '{}', own, hash: row.slice(hashStart, hashEnd) };
+      return { values, extra: extraTexts[at] ?? '{}', own, hash: row.slice(hashStart, hashEnd) };
     });
   });
   return rows.map((row, index) => ({ key: keys[index] ?? null, ...row, lines: [] }));

@@ -209,3 +209,22 @@ it('a database of a newer version is refused, and left as it is', async () => {
   });
   expect(rowsOf(path)).toEqual(before);
 });
+
+it('own views of variants show what they showed, and a broken one stops no upgrade', () => {
+  const database = new Database(loadDump(2));
+  migrate(database, clock, migrations.slice(0, 23));
+  database.exec(`create view own_care as select barcode, extra ->> '$.careLabelWash' as wash
+      from stock_variant;
+    create view own_broken as select * from no_such_table`);
+  const care = database.prepare('select * from own_care order by barcode');
+  const before = care.all();
+  expect(before.length).toBeGreaterThan(0);
+  migrate(database, clock);
+  database.exec(`insert into variant_extra values (1, '{"careLabelWash":"40"}', 1);
+    update stock_variant_row set extra = '', extra_id = 1
+      where barcode = (select min(barcode) from stock_variant_row)`);
+  const [first, ...others] = care.all();
+  expect(first).toMatchObject({ wash: '40' });
+  expect(others).toEqual(before.slice(1));
+  database.close();
+});

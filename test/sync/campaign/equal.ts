@@ -91,7 +91,9 @@ async function countedWrongly({ db }: SqliteStore): Promise<string[]> {
       select extra_id, count(*) as n from (
         select extra_id from stock_variant_row union all select extra_id from season_variant_row)
       where extra_id is not null group by 1) r on r.extra_id = e.extra_id
-    where uses is not n`.execute(db);
+    where uses is not n
+    union all select extra_id, 0, 0 from stock_variant_row
+    where (extra = '') = (extra_id is null)`.execute(db);
   const [first] = rows;
   return first ? [`variant_extra: ${rows.length} wrong; the first: ${JSON.stringify(first)}`] : [];
 }
