@@ -20,7 +20,7 @@ import {
 import { endIncidents, openIncident } from '../store/incidents.ts';
 import type { Tx } from '../store/store.ts';
 import { bulkOf, bulkOfRows, type Provenance } from './rows/bulk.ts';
-import { isSameExtra, withExtra } from './rows/extra.ts';
+import { isSameExtra, selectWithExtra } from './rows/extra.ts';
 import {
   type EntityDefinition,
   keysOf,
@@ -68,8 +68,10 @@ async function readBefore(
   const rows = new Map<SqlValue, SqlRow>();
   const lines = new Map<SqlValue, SqlRow[]>();
   if (keys.length === 0) return { rows, lines };
-  const found = await selectByKeys(tx, definition.table, definition.key, keys);
-  for (const row of definition.ownColumns ? await withExtra(tx, found) : found) {
+  const found = definition.ownColumns
+    ? await selectWithExtra(tx, definition, keys)
+    : await selectByKeys(tx, definition.table, definition.key, keys);
+  for (const row of found) {
     rows.set(row[definition.key] ?? null, row);
   }
   if (definition.lines) {

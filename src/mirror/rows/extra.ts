@@ -7,9 +7,9 @@
  */
 import { sql } from 'kysely';
 import { canonicalJson, tryParseJson } from '../../lib/json.ts';
-import { type SqlRow, type SqlValue, selectByKeys } from '../../store/bulk.ts';
+import { inKeys, type SqlRow, type SqlValue } from '../../store/bulk.ts';
 import type { Tx } from '../../store/store.ts';
-import type { PreparedRow } from './prepared.ts';
+import type { ListTable, PreparedRow } from './prepared.ts';
 
 /** Members that we do not know may come in another order: that changes nothing. */
 export function isSameExtra(old: SqlValue, now: SqlValue): boolean {
@@ -58,13 +58,14 @@ export async function extraIdsOf(
   return rows.map(({ extra }, at) => kept[at] ?? ids.get(extra) ?? null);
 }
 
-/** Rows of a table of variants with what they share in its place. */
-export async function withExtra(tx: Tx, rows: readonly SqlRow[]): Promise<readonly SqlRow[]> {
-  const ids = new Set(rows.map(({ extra_id }) => extra_id ?? null));
-  const entries = await selectByKeys(tx, 'variant_extra', 'extra_id', [...ids]);
-  const extras = new Map(entries.map(({ extra_id, extra }) => [extra_id, extra]));
-  return rows.map((row) => ({
-    ...row,
-    extra: extras.get(row.extra_id ?? null) ?? row.extra ?? null,
-  }));
+/** Whole rows of a table of variants by their keys, with what they share in its place. */
+export async function selectWithExtra(
+  tx: Tx,
+  { table, key }: ListTable,
+  keys: readonly SqlValue[],
+): Promise<readonly SqlRow[]> {
+  const found = await sql<SqlRow>`select r.*, e.extra as shared from ${sql.table(table)} r
+    left join variant_extra e on e.extra_id = r.extra_id
+    where ${inKeys(`r.${key}`, keys)}`.execute(tx);
+  return found.rows.map(({ shared, ...row }) => ({ ...row, extra: shared ?? row.extra ?? null }));
 }

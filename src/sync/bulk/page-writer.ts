@@ -55,7 +55,7 @@ export interface PageWriter {
   census(of: ListTable, stream: string, source: string): Promise<ListCensus>;
 }
 
-/** Rows that are written together at most, and while nobody waits: some 15 ms. */
+/** Rows that are looked into together at most, and while nobody waits: some 15 ms. */
 const ROWS_TOGETHER = 2_048;
 
 interface Waiting {
@@ -67,7 +67,7 @@ interface Waiting {
 function togetherOf(queue: readonly Waiting[]): readonly Waiting[] {
   let rows = 0;
   const behind = queue.findIndex(({ page }, at) => {
-    rows += page.page.rows;
+    rows += page.page.rows - page.page.sameRows;
     const isOther = page.attempt !== queue[0]?.page.attempt;
     return at > 0 && (isOther || rows > ROWS_TOGETHER);
   });

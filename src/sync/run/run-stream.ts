@@ -58,7 +58,7 @@ const BROKEN_ANSWER_WAITS_MS: readonly number[] = [2_000, 10_000];
 const PROGRESS_MS = 600_000;
 
 /** Pages behind the one that is written: read, being read, proved. Each holds its bytes. */
-const WRITING_MAX = 8;
+const WRITING_MAX = 16;
 
 /** What was read of the list belongs to no list: its pages are gone, or have no end. */
 const LIST_IS_GONE: ReadonlySet<string> = new Set(['v2.page_token_expired', 'v2.page_loop']);
