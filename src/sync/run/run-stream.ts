@@ -19,6 +19,7 @@ import type { Logger } from '../../lib/log.ts';
 import { compareSegments, writePage } from '../../mirror/list.ts';
 import type { ReadSequence } from '../../store/state.ts';
 import type { Store } from '../../store/store.ts';
+import type { VariantBatch } from '../bulk/variant-pages.ts';
 import type { Stream, StreamRun } from '../stream.ts';
 import {
   endRun,
@@ -57,8 +58,11 @@ const BROKEN_ANSWER_WAITS_MS: readonly number[] = [2_000, 10_000];
 /** A run that writes no page for this long is cut off, and goes on later. */
 const PROGRESS_MS = 600_000;
 
-/** Pages behind the one that is written: read, being read, proved. Each holds its bytes. */
-const WRITING_MAX = 16;
+/**
+ * What is under way behind the page that is written: rows that must be looked into, whose bytes are
+ * held, and pages.
+ */
+const UNDER_WAY = { rows: 4_096, pages: 32 };
 
 /** What was read of the list belongs to no list: its pages are gone, or have no end. */
 const LIST_IS_GONE: ReadonlySet<string> = new Set(['v2.page_token_expired', 'v2.page_loop']);
@@ -125,22 +129,32 @@ function createContext(deps: RunnerDeps, run: Run, parts: ContextParts): StreamR
     async variantPage(checkpoint, list, batch) {
       signal.throwIfAborted();
       const wire = tally.take();
-      await writing.add(deps.variants.write({ run, list, checkpoint, batch, wire }).then(onPage));
+      const written = deps.variants.write({ run, list, checkpoint, batch, wire }).then(onPage);
+      await writing.add(written, openRowsOf(batch));
     },
   };
+}
+
+function openRowsOf({ segments }: VariantBatch): number {
+  return segments.reduce((sum, { isKnown, rowCount }) => sum + (isKnown ? 0 : rowCount), 0);
 }
 
 type Queue = ReturnType<typeof createQueue>;
 
 /** Pages that are being written while the next ones arrive: a few, in order. */
-function createQueue(waitingMax: number) {
+function createQueue(max: typeof UNDER_WAY) {
   const waiting: Promise<void>[] = [];
+  let rows = 0;
   return {
-    async add(work: Promise<void>): Promise<void> {
+    async add(work: Promise<void>, ownRows = 0): Promise<void> {
+      rows += ownRows;
+      const done = work.finally(() => {
+        rows -= ownRows;
+      });
       // Awaited in its turn; until then a failure must not count as unhandled.
-      work.catch(() => undefined);
-      waiting.push(work);
-      while (waiting.length > waitingMax) await waiting.shift();
+      done.catch(() => undefined);
+      waiting.push(done);
+      while (rows > max.rows || waiting.length > max.pages) await waiting.shift();
     },
     async drain(): Promise<void> {
       await Promise.all(waiting.splice(0));
@@ -219,7 +233,7 @@ async function pullAndSettle(
   const { sums } = state;
   const isLong = stream.list?.isLong ?? false;
   const watch = watchProgress(deps, signal);
-  const writing = createQueue(WRITING_MAX);
+  const writing = createQueue(UNDER_WAY);
   const tally = createTally();
   const { progress } = watch;
   const onPage = (counts: PageCounts): void => {
