@@ -17,18 +17,6 @@ export type MirroredTable = {
 
 const quoted = (name: string): string => `"${name}"`;
 
-/**
- * Rows that share columns: `rows` is an array of groups, each an array of what is shared, and
- * behind that the array of its rows.
- */
-interface Grouping {
-  /** So many of the columns, the first ones. */
-  readonly sharedColumns: number;
-  /** A further column that holds the number of the group, the first one's being `from`. */
-  readonly numbered: string;
-  readonly from: number;
-}
-
 /** Rows of one table, each a JSON array of its values: their writer has made the text already. */
 export interface BulkRows {
   readonly table: keyof Tables;
@@ -38,7 +26,13 @@ export interface BulkRows {
   readonly jsonColumns?: readonly string[];
   /** Further columns, the same for all rows. */
   readonly constants?: SqlRow;
-  readonly groups?: Grouping;
+  /**
+   * The first so many columns are shared by groups of rows: `rows` is an array of groups, each an
+   * array of what is shared, and behind that the array of its rows. Left out: there are no groups.
+   */
+  readonly sharedColumns?: number;
+  /** A further column that numbers the rows, or the groups if there are any, from here on. */
+  readonly numbered?: { readonly column: string; readonly from: number };
   /** A JSON array of the rows: as text, or as its bytes in UTF-8. */
   readonly rows: string | Uint8Array;
 }
@@ -52,37 +46,43 @@ function unpacked(columns: readonly string[], jsonColumns: readonly string[]): s
  * Columns, and where from. JSONB: out of a text, each of the columns would be found by parsing the
  * row anew.
  */
-function unpackedRows({ columns, jsonColumns = [], groups, rows }: BulkRows) {
+function unpackedRows({ columns, jsonColumns = [], sharedColumns = 0, rows }: BulkRows) {
   const all = `jsonb_each(${typeof rows === 'string' ? '?' : 'cast(? as text)'})`;
-  if (!groups) return { values: unpacked(columns, jsonColumns), from: all };
-  const { sharedColumns } = groups;
+  if (sharedColumns === 0) {
+    return { values: unpacked(columns, jsonColumns), number: 'key', from: all };
+  }
   const shared = unpacked(columns.slice(0, sharedColumns), jsonColumns);
   const own = unpacked(columns.slice(sharedColumns), jsonColumns);
   const named = shared.map((value, at) => `${value} as c${at}`);
-  const rowsOfGroup = `key as number, jsonb_extract(value, '$[${sharedColumns}]') as own`;
+  const rowsOfGroup = `key, jsonb_extract(value, '$[${sharedColumns}]') as own`;
   // The limit, which is none, keeps SQLite from unpacking what is shared once for each row.
-  const each = `select ${[...named, rowsOfGroup].join(', ')} from ${all} limit -1`;
+  const groups = `select ${[...named, rowsOfGroup].join(', ')} from ${all} limit -1`;
   return {
-    values: [
-      ...shared.map((_, at) => `c${at}`),
-      ...own.map((value) => `r.${value}`),
-      'g.number + ?',
-    ],
-    from: `(${each}) as g cross join jsonb_each(g.own) as r`,
+    values: [...shared.map((_, at) => `c${at}`), ...own.map((value) => `r.${value}`)],
+    number: 'g.key',
+    from: `(${groups}) as g cross join jsonb_each(g.own) as r`,
   };
 }
 
 /** `insert into t (a, b) select value->>'$[0]', ? from jsonb_each(?)` and its parameters. */
 function insertFromJson(bulk: BulkRows, onConflict: string): CompiledQuery {
-  const { table, columns, constants = {}, groups, rows } = bulk;
-  const numbered = groups ? [groups.numbered] : [];
-  const names = [...columns, ...numbered, ...Object.keys(constants)].map(quoted).join(', ');
-  const { values, from } = unpackedRows(bulk);
-  const all = [...values, ...Object.keys(constants).map(() => '?')].join(', ');
+  const { table, columns, constants = {}, numbered, rows } = bulk;
+  const { values, number, from } = unpackedRows(bulk);
+  const further = Object.entries(constants).map(([name, value]) => ({ name, sql: '?', value }));
+  if (numbered) {
+    further.push({ name: numbered.column, sql: `${number} + ?`, value: numbered.from });
+  }
+  const names = [...columns, ...further.map(({ name }) => name)].map(quoted).join(', ');
+  const all = [...values, ...further.map((one) => one.sql)].join(', ');
   return CompiledQuery.raw(
     `insert into ${quoted(table)} (${names}) select ${all} from ${from} where true ${onConflict}`,
-    [...(groups ? [groups.from] : []), ...Object.values(constants), rows],
+    [...further.map(({ value }) => value), rows],
   );
+}
+
+/** Inserts rows that must not exist yet. */
+export async function insertBulk(tx: Tx, bulk: BulkRows): Promise<void> {
+  await tx.executeQuery(insertFromJson(bulk, ''));
 }
 
 /** Inserts rows that must not exist yet; `constants` are further columns, the same in all. */
@@ -95,8 +95,7 @@ export async function insertRows(
 ): Promise<void> {
   if (rows.length === 0) return;
   const values = rows.map((row) => columns.map((column) => row[column] ?? null));
-  const text = JSON.stringify(values);
-  await tx.executeQuery(insertFromJson({ table, columns, constants, rows: text }, ''));
+  await insertBulk(tx, { table, columns, constants, rows: JSON.stringify(values) });
 }
 
 /** Inserts one row for each key, which must not exist yet; all else in them is the same. */

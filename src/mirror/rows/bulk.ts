@@ -55,11 +55,8 @@ async function bulkOfGroups(
   return {
     table,
     columns: [...columns, ...ownColumns, 'content_hash'],
-    groups: {
-      sharedColumns: columns.length,
-      numbered: 'extra_id',
-      from: await addExtras(tx, extras),
-    },
+    sharedColumns: columns.length,
+    numbered: { column: 'extra_id', from: await addExtras(tx, extras) },
     constants: { ...constantsOf(provenance), ...NO_EXTRA },
     rows: json,
   };

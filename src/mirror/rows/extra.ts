@@ -7,7 +7,7 @@
  */
 import { sql } from 'kysely';
 import { canonicalJson, tryParseJson } from '../../lib/json.ts';
-import { inKeys, type SqlRow, type SqlValue } from '../../store/bulk.ts';
+import { type BulkRows, inKeys, insertBulk, type SqlRow, type SqlValue } from '../../store/bulk.ts';
 import type { Tx } from '../../store/store.ts';
 import type { ListTable, PreparedRow } from './prepared.ts';
 
@@ -29,12 +29,16 @@ async function nextId(tx: Tx): Promise<number> {
  * Adds entries, a JSON array of `[extra, rows that have it]`; gives the id of the first one, behind
  * which the others follow.
  */
-export async function addExtras(tx: Tx, extras: string | Uint8Array): Promise<number> {
-  const first = await nextId(tx);
-  const text = typeof extras === 'string' ? sql`${extras}` : sql`cast(${extras} as text)`;
-  await sql`insert into variant_extra (extra_id, extra, uses)
-    select ${first} + key, value->'$[0]', value->>'$[1]' from jsonb_each(${text})`.execute(tx);
-  return first;
+export async function addExtras(tx: Tx, extras: BulkRows['rows']): Promise<number> {
+  const from = await nextId(tx);
+  await insertBulk(tx, {
+    table: 'variant_extra',
+    columns: ['extra', 'uses'],
+    jsonColumns: ['extra'],
+    numbered: { column: 'extra_id', from },
+    rows: extras,
+  });
+  return from;
 }
 
 /** The entry of each row: its own of before, if it still says the same, or else a new one. */

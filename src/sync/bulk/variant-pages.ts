@@ -79,6 +79,11 @@ function rowsOf(segments: VariantBatch['segments']): number {
   return segments.reduce((sum, { rowCount }) => sum + rowCount, 0);
 }
 
+/** Rows that the client has not proved. */
+export function openRowsOf({ segments }: VariantBatch): number {
+  return rowsOf(segments.filter(({ isKnown }) => !isKnown));
+}
+
 /** What of a batch its digests do not prove; the client has proved the most of it already. */
 async function openPage(
   db: Db,

@@ -19,7 +19,7 @@ import type { Logger } from '../../lib/log.ts';
 import { compareSegments, writePage } from '../../mirror/list.ts';
 import type { ReadSequence } from '../../store/state.ts';
 import type { Store } from '../../store/store.ts';
-import type { VariantBatch } from '../bulk/variant-pages.ts';
+import { openRowsOf } from '../bulk/variant-pages.ts';
 import type { Stream, StreamRun } from '../stream.ts';
 import {
   endRun,
@@ -133,10 +133,6 @@ function createContext(deps: RunnerDeps, run: Run, parts: ContextParts): StreamR
       await writing.add(written, openRowsOf(batch));
     },
   };
-}
-
-function openRowsOf({ segments }: VariantBatch): number {
-  return segments.reduce((sum, { isKnown, rowCount }) => sum + (isKnown ? 0 : rowCount), 0);
 }
 
 type Queue = ReturnType<typeof createQueue>;

@@ -7,6 +7,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { sql } from 'kysely';
 import type { Reference } from '../../../src/reference/reference.ts';
 import type { SqliteStore } from '../../../src/store/store.ts';
+import { sharedExtraFaults } from '../../support/shared-extra.ts';
 import { worldDifferences } from './world.ts';
 
 /** Lines have no life of their own: they are compared where their rows are alive. */
@@ -84,20 +85,6 @@ export async function rowsOfStreams(store: SqliteStore): Promise<Record<string, 
   return { ...Object.fromEntries(lists), orders: ofOrders, ordersFull: ofOrders };
 }
 
-/** Entries of members without a column that count other rows than refer to them. */
-async function countedWrongly({ db }: SqliteStore): Promise<string[]> {
-  const { rows } = await sql<Row>`select coalesce(e.extra_id, r.extra_id) as extra_id, uses, n
-    from variant_extra e full join (
-      select extra_id, count(*) as n from (
-        select extra_id from stock_variant_row union all select extra_id from season_variant_row)
-      where extra_id is not null group by 1) r on r.extra_id = e.extra_id
-    where uses is not n
-    union all select extra_id, 0, 0 from stock_variant_row
-    where (extra = '') = (extra_id is null)`.execute(db);
-  const [first] = rows;
-  return first ? [`variant_extra: ${rows.length} wrong; the first: ${JSON.stringify(first)}`] : [];
-}
-
 /** How the mirror differs from both witnesses; empty: it does not. */
 export async function mirrorDifferences(
   own: SqliteStore,
@@ -107,6 +94,6 @@ export async function mirrorDifferences(
   return [
     ...(await differences(own, clean)),
     ...(await worldDifferences(own, reference)),
-    ...(await countedWrongly(own)),
+    ...(await sharedExtraFaults(own)).map((fault) => `variant_extra: ${JSON.stringify(fault)}`),
   ];
 }
