@@ -17,10 +17,56 @@ import {
   proxyUrl,
   size,
   text,
+  WRONG_KIND,
   whole,
 } from './fields.ts';
 
 const MEMBER = /^[A-Za-z_]\w{0,63}$/;
+
+/** ISO 4217 codes of currencies, in capitals. */
+const CURRENCY = /^[A-Z]{3}$/;
+
+function isTimeZone(name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== '';
+  } catch {
+    return false;
+  }
+}
+
+function timeZone() {
+  return z.string().refine(isTimeZone, { error: WRONG_KIND }).register(z.globalRegistry, {
+    expected: 'the name of a time zone (IANA)',
+    example: 'Europe/Copenhagen',
+  });
+}
+
+/** Words of an account for statuses that the contract spells otherwise. */
+function statusWords() {
+  const meanings = ['pending', 'accepted', 'rejected', 'canceled', 'fulfilled'] as const;
+  const pair = z.strictObject({
+    of: choice('delivery', 'order', 'refund', 'pendingRefund'),
+    says: text('a status as the service spells it', 'awaiting_acceptance'),
+    means: choice(...meanings, 'partially_fulfilled', 'confirmed'),
+  });
+  return z.array(pair).max(50).register(z.globalRegistry, {
+    expected: 'a list of { of, says, means }',
+    example: '[{ of: delivery, says: awaiting_acceptance, means: pending }]',
+  });
+}
+
+/** Names of an account for members that the contract names otherwise. */
+function memberNames() {
+  const pair = z.strictObject({
+    of: choice('variant', 'details'),
+    ours: text('the name of a member in the contract', 'styleNo', MEMBER),
+    theirs: text('the name of a member', 'style_number', /^[^\s"]{1,64}$/),
+  });
+  return z.array(pair).max(50).register(z.globalRegistry, {
+    expected: 'a list of { of, ours, theirs }',
+    example: '[{ of: details, ours: styleNo, theirs: style_number }]',
+  });
+}
 
 /** A log-in, or null while neither of its two credentials is set. */
 function login(fields: ContextFields, name: string) {
@@ -53,6 +99,7 @@ function v1(fields: ContextFields) {
     apiKey: fields.headerSecret('service.v1.apiKey').nullable(),
     readToken: fields.headerSecret('service.v1.readToken').nullable(),
     tokenHeader: headerName(),
+    tokenScheme: choice('plain', 'bearer'),
     readTokenHeader: headerName(),
     tokenPointer: pointer(),
     paging: choice('stream', 'pages'),
@@ -62,6 +109,11 @@ function v1(fields: ContextFields) {
     seasonParameter: text('the name of a query parameter', 'seasonName', MEMBER),
     paths: z.strictObject({ pendingRefunds: resourcePath('pending-refunds') }),
     level: text('a level of the V1 interface, in quotes', '"1.4.14"', /^\d+\.\d+\.\d+$/),
+    perBrand: choice('auto', 'always', 'never'),
+    currency: text('a currency code (ISO 4217)', 'EUR', CURRENCY).nullable(),
+    timeZone: timeZone(),
+    statuses: statusWords(),
+    members: memberNames(),
   });
   return section.superRefine(
     ({ login: loggedIn, apiKey }, ctx) => {
@@ -80,6 +132,7 @@ function v2(fields: ContextFields) {
     baseUrl: baseUrl().nullable(),
     login: login(fields, 'service.v2.login'),
     tokenHeader: headerName(),
+    tokenScheme: choice('plain', 'bearer'),
     tokenPointers: z.array(pointer()).min(1).max(8).register(z.globalRegistry, {
       expected: 'a list of 1 to 8 JSON pointers',
       example: '[/data/token]',
@@ -108,6 +161,22 @@ function v2(fields: ContextFields) {
     },
     onceSound('enabled', 'baseUrl', 'login'),
   );
+}
+
+/** The certificate that we show to the service, or null while neither of its parts is set. */
+function clientCertificate(fields: ContextFields) {
+  return z
+    .strictObject({
+      file: fields.certificates('/etc/selvedge/client.pem').nullable(),
+      key: fields.secret('service.clientCertificate.key').nullable(),
+    })
+    .transform(({ file, key }, ctx) => {
+      if (file === null && key === null) return null;
+      if (file !== null && key !== null) return { certificates: file, key };
+      const missing = file === null ? 'file' : 'key';
+      ctx.addIssue({ code: 'custom', path: [missing], message: 'is not set; both or neither' });
+      return z.NEVER;
+    });
 }
 
 /** The proxy, or null while it has no address. */
@@ -158,6 +227,7 @@ export function serviceSection(fields: ContextFields) {
       })
       .superRefine(delaysInOrder, onceSound('delayMin', 'delayMax')),
     caFile: fields.certificates('/etc/ssl/certs/company.pem').nullable(),
+    clientCertificate: clientCertificate(fields),
     proxy: proxy(fields),
   });
 }

@@ -1,6 +1,6 @@
 /** The pulls: when each runs, how old its data may get, and what it may delete unasked. */
 import { z } from 'zod';
-import { cron, decimal, duration, flag, whole } from './fields.ts';
+import { choice, cron, decimal, duration, flag, whole } from './fields.ts';
 
 /** What every stream has; a new stream adds its own settings to these. */
 function stream() {
@@ -24,7 +24,11 @@ export function streamsSection() {
     brands: same,
     freight: same,
     seasons: same,
-    stock: same.extend({ ...priced, includeVariantsOnOrder: flag() }),
+    stock: same.extend({
+      ...priced,
+      includeVariantsOnOrder: flag(),
+      unlisted: choice('unknown', 'zero'),
+    }),
     season: same.extend(priced),
     // A short walk says nothing about what is gone: no fuse.
     orders: same.omit({ fuse: true }).extend({ refunds: flag(), pendingRefunds: flag() }),
