@@ -110,6 +110,14 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
     },
   },
   {
+    name: 'account',
+    description: 'which account the data folder belongs to',
+    commands: {
+      show: async () => (await import('./account/account.ts')).accountShow,
+      adopt: async () => (await import('./account/account.ts')).accountAdopt,
+    },
+  },
+  {
     name: 'deliveries',
     description: 'packed deliveries and what was decided about them',
     commands: {

@@ -20,6 +20,7 @@ import { holdAddress } from '../lib/http-server.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Scrubber } from '../lib/secret.ts';
 import { headline } from '../ops/headline.ts';
+import { type AccountGuard, openAccountGuard } from '../outbox/account/guard.ts';
 import { DELIVERY_STATUS_KIND } from '../outbox/enqueue.ts';
 import type { OutboxItem } from '../outbox/item.ts';
 import { type OutboxStops, openOutboxStops } from '../outbox/stops.ts';
@@ -36,7 +37,7 @@ import { createDoors } from './erp/doors.ts';
 import { createInbox } from './inbox.ts';
 import { createOutbox } from './outbox.ts';
 import { openRules, type RulesInForce } from './rules/reload.ts';
-import { createService, type Service } from './service.ts';
+import { accountOf, createService, type Service } from './service.ts';
 import { createSupervisor, type Supervisor, type Worker } from './supervisor.ts';
 import { createSync } from './sync.ts';
 import { announce, type ServiceManager, serviceManager, tellOpening } from './systemd/manager.ts';
@@ -128,13 +129,15 @@ function createWorkers(
     readonly rules: RulesInForce;
     readonly killSwitch: KillSwitch;
     readonly stops: OutboxStops;
+    readonly guard: AccountGuard;
     readonly space: SpaceWatch;
     readonly pulse: Pulse;
     readonly socket: number | undefined;
     readonly watch: Pick<HealthDeps, 'workers' | 'stuck'>;
   },
 ): Workers {
-  const { store, lease, service, rules, space, pulse, socket, watch, killSwitch, stops } = parts;
+  const { store, lease, service, rules, space, pulse, socket, watch } = parts;
+  const { killSwitch, stops, guard } = parts;
   const { clock, random, log, scrubber, events } = deps;
   const sequence = createReadSequence(store, clock);
   const grouped = groupCommits(store);
@@ -165,13 +168,16 @@ function createWorkers(
   });
   const sync = createSync(config, {
     ...{ store, random, log, sequence, service, clock: pulse.clockOf('sync'), threadsClock: clock },
-    mayPull: () => space.allows('pull'),
+    mayPull: () => space.allows('pull') && guard.hold() === undefined,
     sweepPace: () => (config.lossMeter.adaptive ? inbox.lossMeter.pace() : undefined),
     onRefreshRequested: () => inbox.refresher.nudge(),
     onRunEnded(result) {
       decisions.nudge();
       events?.runEnded?.(result);
     },
+  });
+  guard.onKnown(() => {
+    for (const { nudge } of [sync, inbox.refresher, outbox]) nudge();
   });
   const listening = Promise.withResolvers<void>();
   const onListening = (): void => listening.resolve();
@@ -192,7 +198,7 @@ function createWorkers(
   const renewer = leaseKeeper(lease, store, config.store.lockLease, pulse.clockOf('lease'));
   return {
     workers: [
-      ...[renewer, space, keeper, ...outbox.workers, ...decisions.workers],
+      ...[renewer, space, keeper, guard, ...outbox.workers, ...decisions.workers],
       ...[inbox.refresher, inbox.listener, inbox.lossMeter, sync.planner, ...erp.doors, local],
     ],
     listenerUrl: inbox.url,
@@ -252,7 +258,14 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
   if (migrated.applied.length > 0) log.info({ ...migrated }, 'schema migrated');
   const rules = await openRules(config, { store, clock, log, readConfig: deps.readConfig });
   const stopping = new AbortController();
-  const service = await createService(config.service, { ...deps, store, stop: stopping.signal });
+  // Its own calls go past what it holds.
+  const guard: AccountGuard = await openAccountGuard(
+    { store, clock, log, account: accountOf(config.service) },
+    () => service.unheld,
+  );
+  const service: Service = await createService(config.service, {
+    ...{ ...deps, store, hold: guard.hold, stop: stopping.signal },
+  });
   opened.defer(() => service.transport[Symbol.asyncDispose]());
   const space = watchSpace(config, clock, log);
   await space.look();
@@ -265,7 +278,7 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
     stuck: () => pulse.stuck(supervisor.health()),
   };
   const { workers, listenerUrl, listening, reload } = createWorkers(config, deps, {
-    ...{ store, lease, service, rules, space, pulse, watch, killSwitch, stops },
+    ...{ store, lease, service, rules, space, pulse, watch, killSwitch, stops, guard },
     socket: manager.sockets.webhook,
   });
   const watchdog = createWatchdog({

@@ -21,9 +21,9 @@ import { createV2Client, type V2Client } from '../client/v2/client.ts';
 import type { Config } from '../config/schema.ts';
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
-import { ConfigError } from '../lib/errors.ts';
+import { ConfigError, RetryLaterError } from '../lib/errors.ts';
 import { type Scrubber, Secret } from '../lib/secret.ts';
-import { readState, writeState } from '../store/state.ts';
+import { type Account, readState, writeState } from '../store/state.ts';
 import type { Store } from '../store/store.ts';
 
 const LOGIN_KEY = 'last_login_at';
@@ -39,6 +39,42 @@ async function loginSpacing(store: Store, clock: Clock): Promise<LoginSpacing> {
     async recordLogin(at) {
       last = at;
       await writeState(store.db, LOGIN_KEY, String(at), clock);
+    },
+  };
+}
+
+/** The account that the configuration names. */
+export function accountOf({ v1 }: Pick<Config['service'], 'v1'>): Account {
+  const clientId = v1.login?.clientId ?? null;
+  return {
+    address: v1.baseUrl,
+    clientId: clientId instanceof Secret ? clientId.reveal() : clientId,
+  };
+}
+
+/** Lets nothing pass while the account is not known to be that of the mirror. */
+function held(sender: Sender, hold: () => string | undefined): Sender {
+  const check = (): void => {
+    const why = hold();
+    if (why === undefined) return;
+    const hint = 'selvedge account show';
+    throw new RetryLaterError('account.unknown', `nothing is asked of the service: ${why}`, {
+      hint,
+    });
+  };
+  return {
+    scrub: sender.scrub,
+    async request(request) {
+      check();
+      return sender.request(request);
+    },
+    async send(request, decode) {
+      check();
+      return sender.send(request, decode);
+    },
+    async stream(request) {
+      check();
+      return sender.stream(request);
     },
   };
 }
@@ -72,6 +108,8 @@ function retryWaits({ attempts, delayMin, delayMax }: Config['service']['retry']
 export interface Service {
   readonly transport: Transport;
   readonly v1: V1Client;
+  /** The same while everything else is held, to find out whose account it is. */
+  readonly unheld: V1Client;
   /** Undefined while V2 is not enabled. */
   readonly v2: V2Client | undefined;
   /** For calls that only a person makes; undefined while V2 is not enabled. */
@@ -89,6 +127,8 @@ export interface ServiceDeps {
   readonly scrubber: Scrubber;
   /** Ends the wait for a log-in that nobody needs any more. */
   readonly stop: AbortSignal;
+  /** Why nothing may be asked of the service; undefined: everything may. */
+  readonly hold?: () => string | undefined;
 }
 
 function createV2(
@@ -153,32 +193,35 @@ export async function createService(
   };
   const session = (credential: Credential) =>
     createSession(credential, { transport, clock, scrubber, gate, onLogin });
-  const v2 = createV2(config.v2, session);
+  const { hold = () => undefined } = deps;
+  const v2 = createV2(config.v2, (credential) => held(session(credential), hold));
   const { readToken, readTokenHeader, paging, pageLimit, baseUrl } = config.v1;
   const sender = session(v1Credential(config.v1));
-  const v1 = createV1Client(
-    {
-      baseUrl,
-      idempotencyHeader: config.v1.idempotencyHeader ?? undefined,
-      seasonParameter: config.v1.seasonParameter,
-      paths: config.v1.paths,
-      variants: {
-        ...VARIANT_LIST_DEFAULTS,
-        mode: paging,
-        pageRows: pageLimit,
-        batchRows: BATCH_ROWS,
-        streamMsMax: timeouts.pullTotal,
-      },
+  const v1Options = {
+    baseUrl,
+    idempotencyHeader: config.v1.idempotencyHeader ?? undefined,
+    seasonParameter: config.v1.seasonParameter,
+    paths: config.v1.paths,
+    variants: {
+      ...VARIANT_LIST_DEFAULTS,
+      mode: paging,
+      pageRows: pageLimit,
+      batchRows: BATCH_ROWS,
+      streamMsMax: timeouts.pullTotal,
     },
-    {
-      sender,
-      catalogSender:
-        readToken === null
-          ? undefined
-          : session({ kind: 'key', header: readTokenHeader, key: readToken }),
-    },
-  );
+  };
+  const catalogSender =
+    readToken === null
+      ? undefined
+      : session({ kind: 'key', header: readTokenHeader, key: readToken });
+  const v1 = createV1Client(v1Options, {
+    sender: held(sender, hold),
+    catalogSender: catalogSender && held(catalogSender, hold),
+  });
+  const unheld = createV1Client(v1Options, { sender, catalogSender });
+  // A person's own call is looked at by that person.
   const raw = { v1: { baseUrl, sender }, v2: v2?.raw };
   const { pass: mayLogIn } = gate;
-  return { transport, v1, v2: v2?.client, raw, mayLogIn, logins: () => ({ ...logins }) };
+  const clients = { v1, unheld, v2: v2?.client };
+  return { transport, ...clients, raw, mayLogIn, logins: () => ({ ...logins }) };
 }

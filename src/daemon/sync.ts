@@ -35,6 +35,8 @@ export interface SyncDeps {
 
 export interface Sync {
   readonly planner: Worker;
+  /** Something may be pulled again. */
+  nudge(): void;
   /** What a person may ask of it. */
   readonly routes: RouteGroup;
 }
@@ -66,7 +68,8 @@ export function createSync(config: Config, deps: SyncDeps): Sync {
     streams: streams.map(({ stream }) => stream),
     nudge: planner.nudge,
   });
-  return { planner: withThreads(planner, threads), routes: syncRoutes(operations) };
+  const { nudge } = planner;
+  return { planner: withThreads(planner, threads), nudge, routes: syncRoutes(operations) };
 }
 
 /** For the command line while no daemon runs. */

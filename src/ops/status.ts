@@ -5,6 +5,7 @@ import { parseJsonObject } from '../lib/json.ts';
 import {
   type DecisionsStop,
   type OutboxStop,
+  readAccountHold,
   readDecisionsStop,
   readOutboxStops,
 } from '../store/state.ts';
@@ -69,6 +70,8 @@ export interface Status {
   readonly decisionsStop: DecisionsStop | null;
   /** What people have stopped; empty: nothing. */
   readonly outboxStops: readonly OutboxStop[];
+  /** Why nothing is asked of the service: the account is not known to be that of the mirror. */
+  readonly accountHold: string | null;
 }
 
 /** How old the data of each stream may get that is pulled. */
@@ -218,5 +221,6 @@ export async function readStatus(db: Db, now: number, freshnessMs: FreshnessMs):
     rejectsWaiting: await countRejects(db),
     decisionsStop: (await readDecisionsStop(db)) ?? null,
     outboxStops: await readOutboxStops(db),
+    accountHold: (await readAccountHold(db)) ?? null,
   };
 }

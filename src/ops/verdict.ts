@@ -66,6 +66,7 @@ export function verdictOf(found: Installation, config: Config): Verdict {
       const text = `${worker} fails since ${new Date(since).toISOString()}: ${error}`;
       return { grade: 'critical', text: text.split('\n').join(' ') };
     }),
+    ...critical(found.accountHold !== null, `the account is not known: ${found.accountHold}`),
     ...critical(isFull, `the disk is ${full}`),
     ...critical(relay?.state === 'silent', 'no event comes while orders change'),
     ...warning(!isFull && resting !== undefined, `the disk is nearly ${full}`),

@@ -130,3 +130,47 @@ export async function readRestored(db: Db | Tx): Promise<Restored | undefined> {
 export async function writeRestored(db: Db | Tx, restored: Restored, clock: Clock): Promise<void> {
   await writeState(db, RESTORED_KEY, JSON.stringify(restored), clock);
 }
+
+const ACCOUNT_KEY = 'account';
+
+const ACCOUNT = z.object({
+  /** Base address of V1. */
+  address: z.string(),
+  /** Of the log-in; null: an API key is used, which may be rotated. */
+  clientId: z.string().nullable(),
+});
+
+/** The account whose data are in this database. */
+export type Account = z.output<typeof ACCOUNT>;
+
+/** Undefined until the first start has written it down. */
+export async function readAccount(db: Db | Tx): Promise<Account | undefined> {
+  const text = await readState(db, ACCOUNT_KEY);
+  return text === undefined ? undefined : ACCOUNT.parse(tryParseJson(text));
+}
+
+export async function writeAccount(db: Db | Tx, account: Account, clock: Clock): Promise<void> {
+  await writeState(db, ACCOUNT_KEY, JSON.stringify(account), clock);
+}
+
+const ACCOUNT_HOLD_KEY = 'account_hold';
+
+/** Why nothing is asked of the service and nothing sent; undefined: the account is known. */
+export async function readAccountHold(db: Db | Tx): Promise<string | undefined> {
+  return (await readState(db, ACCOUNT_HOLD_KEY)) || undefined;
+}
+
+export async function writeAccountHold(db: Db | Tx, why: string, clock: Clock): Promise<void> {
+  await writeState(db, ACCOUNT_HOLD_KEY, why, clock);
+}
+
+const SYSTEM_KEY = 'account_system_key';
+
+/** The system key that the events of our own orders name; undefined: none has named one. */
+export function readSystemKey(db: Db | Tx): Promise<string | undefined> {
+  return readState(db, SYSTEM_KEY);
+}
+
+export async function writeSystemKey(db: Db | Tx, key: string, clock: Clock): Promise<void> {
+  await writeState(db, SYSTEM_KEY, key, clock);
+}

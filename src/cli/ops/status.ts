@@ -60,6 +60,7 @@ function printStatus(output: Output, status: Installation, { store, rules }: Con
     output.line(`worker      ${worker} FAILS since ${new Date(since).toISOString()}: ${error}`);
   }
   output.line(`schema      ${status.schema}`);
+  if (status.accountHold !== null) output.line(`account     UNKNOWN: ${status.accountHold}`);
   if (status.sendingPaused !== null) output.line(`sending     PAUSED: ${status.sendingPaused}`);
   if (status.decisionsStop !== null) {
     const { actor, reason, at } = status.decisionsStop;

@@ -1,0 +1,193 @@
+/**
+ * Remembers whose data the database has, and keeps them from meeting another account: pointed at
+ * another address (a sandbox's data folder at production), the daemon would send what is left to
+ * the wrong account, and take its deliveries for gone.
+ *
+ * The same address and client id are the same account, whatever it shows. Otherwise nothing is
+ * asked of the service and nothing sent until it was compared with the mirror. A contradiction
+ * ends the daemon: a person says which of the two ways it is.
+ */
+import type { V1Client } from '../../client/v1/client.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { ConfigError } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import { type Asker, writeAudit } from '../../store/audit.ts';
+import {
+  type Account,
+  readAccount,
+  readOutboxStops,
+  readSystemKey,
+  writeAccount,
+  writeAccountHold,
+  writeOutboxStops,
+} from '../../store/state.ts';
+import type { Db, Store } from '../../store/store.ts';
+import { type Comparison, compareWithAccount } from './compare.ts';
+
+export interface AccountDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** As configured. */
+  readonly account: Account;
+}
+
+export interface AccountGuard {
+  readonly name: string;
+  /** Why nothing may be asked of the service; undefined: it is the account of the mirror. */
+  hold(): string | undefined;
+  /** Calls `task` once the account is known after all. */
+  onKnown(task: () => void): void;
+  /** Compares until the account is known; then it only waits for the signal. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** Between two tries while the service cannot be asked. */
+const RETRY_MS = 30_000;
+/** While nothing is to be done; a worker shows at its clock that it lives. */
+const IDLE_MS = 60_000;
+
+const IP_ADDRESS = /^(\[.*\]|[\d.]+)$/;
+
+/** The system key in an address such as `https://{systemKey}.{domain}/api/v1`. */
+function systemKeyOf(address: string): string | undefined {
+  const host = URL.parse(address)?.hostname ?? '';
+  const [first, ...domain] = host.split('.');
+  return IP_ADDRESS.test(host) || domain.length < 2 ? undefined : first;
+}
+
+async function isOtherSystem(db: Db, before: Account, now: Account): Promise<boolean> {
+  const learned = await readSystemKey(db);
+  if (learned === undefined || systemKeyOf(before.address) !== learned) return false;
+  const other = systemKeyOf(now.address);
+  return other !== undefined && other !== learned;
+}
+
+/** Whether the folder has anything that could be sent to the wrong account. */
+async function hasDocuments(db: Db): Promise<boolean> {
+  const row = await db.selectFrom('outbox').select('outbox_id').limit(1).executeTakeFirst();
+  return row !== undefined;
+}
+
+function nameOf({ address, clientId }: Account): string {
+  return clientId === null ? address : `${address} (client ${clientId})`;
+}
+
+function another(before: Account, now: Account, why: string): ConfigError {
+  const text = `${nameOf(now)} is not the account of this data folder, ${nameOf(before)}: ${why}`;
+  return new ConfigError('account.another', text, {
+    hint:
+      'nothing was sent. For another account set dataDir to a new folder; if it is the same one ' +
+      'all the same: selvedge account adopt --reason "…"',
+  });
+}
+
+async function judge(
+  { store: { db }, account }: AccountDeps,
+  before: Account,
+  v1: Pick<V1Client, 'order' | 'stockVariant'>,
+  signal: AbortSignal,
+): Promise<Comparison> {
+  if (await isOtherSystem(db, before, account)) {
+    return { outcome: 'another', why: 'its address names another system key' };
+  }
+  const compared = await compareWithAccount({ db, v1, signal });
+  if (compared.outcome !== 'nothing') return compared;
+  if (!(await hasDocuments(db))) return { outcome: 'equal', why: 'there is nothing to be sent' };
+  return {
+    outcome: 'another',
+    why: 'the outbox has documents, and the mirror no order to compare',
+  };
+}
+
+async function takeOver({ store, clock, account }: AccountDeps): Promise<void> {
+  await store.transaction(async (tx) => {
+    await writeAccount(tx, account, clock);
+    await writeAccountHold(tx, '', clock);
+  });
+}
+
+function isSame(a: Account, b: Account): boolean {
+  return a.address === b.address && a.clientId === b.clientId;
+}
+
+/** @param v1 is asked while everything else is held. */
+export async function openAccountGuard(
+  deps: AccountDeps,
+  v1: () => Pick<V1Client, 'order' | 'stockVariant'>,
+): Promise<AccountGuard> {
+  const { store, clock, log, account } = deps;
+  const before = await readAccount(store.db);
+  const tasks: (() => void)[] = [];
+  let why: string | undefined;
+  if (before === undefined || isSame(before, account)) await takeOver(deps);
+  else why = `${nameOf(account)} is not yet known to be ${nameOf(before)}`;
+
+  const compare = async (known: Account, signal: AbortSignal): Promise<void> => {
+    const { outcome, why: reason } = await judge(deps, known, v1(), signal);
+    if (outcome === 'another') throw another(known, account, reason);
+    if (outcome === 'equal') {
+      await takeOver(deps);
+      why = undefined;
+      const subject = nameOf(account);
+      const entry = { actor: 'daemon', reason, action: 'account.take_over', subject };
+      await writeAudit(store.db, { ...entry, detail: { before: known } }, clock.now());
+      log.warn({ before: nameOf(known), now: subject, reason }, 'the account has moved');
+      for (const task of tasks) task();
+      return;
+    }
+    const held = `${nameOf(account)} cannot be compared with ${nameOf(known)}: ${reason}`;
+    if (held !== why) log.warn({ reason: held }, 'nothing is sent until the account is known');
+    why = held;
+    await writeAccountHold(store.db, held, clock);
+  };
+  return {
+    name: 'account',
+    hold: () => why,
+    onKnown: (task) => void tasks.push(task),
+    async run(signal) {
+      while (!signal.aborted) {
+        if (why !== undefined && before !== undefined) await compare(before, signal);
+        const ms = why === undefined ? IDLE_MS : RETRY_MS;
+        await clock.sleep(ms, signal).catch(() => undefined);
+      }
+    },
+  };
+}
+
+export interface Adopted {
+  readonly before: Account | null;
+  readonly now: Account;
+  /** Documents that have not ended; they wait until sending is resumed. */
+  readonly open: number;
+}
+
+/**
+ * A person says that the configured account is that of the data folder. What is left in the outbox
+ * may have been meant for the other one: sending is stopped until it was looked through.
+ */
+export async function adoptAccount(
+  { store, clock, account }: Omit<AccountDeps, 'log'>,
+  { actor, reason }: Asker,
+): Promise<Adopted> {
+  const at = clock.now();
+  return store.transaction(async (tx) => {
+    const before = (await readAccount(tx)) ?? null;
+    const row = await tx
+      .selectFrom('outbox')
+      .select((eb) => eb.fn.countAll<number>().as('n'))
+      .where('ended_at', 'is', null)
+      .executeTakeFirstOrThrow();
+    const open = Number(row.n);
+    await writeAccount(tx, account, clock);
+    await writeAccountHold(tx, '', clock);
+    if (open > 0) {
+      const stops = await readOutboxStops(tx);
+      const stop = { kind: null, at, actor, reason: `account adopted: ${reason}` };
+      await writeOutboxStops(tx, [...stops.filter(({ kind }) => kind !== null), stop], clock);
+    }
+    const entry = { actor, reason, action: 'account.adopt', subject: nameOf(account) };
+    await writeAudit(tx, { ...entry, detail: { before, open } }, at);
+    return { before, now: account, open };
+  });
+}
