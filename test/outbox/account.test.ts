@@ -127,7 +127,7 @@ describe('the account of a data folder', () => {
     expect(await daemon.end()).toBeUndefined();
   });
 
-  it('is never questioned while address and client id stay, whatever the service shows', async () => {
+  it('is never questioned while its address and client id stay the same', async () => {
     const reference = await startAccount(3);
     placeOrders(reference, 4);
     const folder = await folderOf(reference);
