@@ -20,6 +20,7 @@ import type { Logger } from '../lib/log.ts';
 import { createKnobStore, type KnobStore } from './control/knob-store.ts';
 import type { Knobs } from './control/knobs.ts';
 import { createControl } from './control/server.ts';
+import { createEventVoice } from './dialect/events.ts';
 import { createEdge, type Edge, type EdgeDeps } from './edge/edge.ts';
 import { type Credentials, createKeyRing, type KeyRing } from './keys.ts';
 import { writeHistory } from './life/history.ts';
@@ -103,7 +104,11 @@ function compose(options: ReferenceOptions) {
     ...{ clock, wallClock, random: secrets, log, faults: knobs().webhooks },
     statePath: options.relayState,
   });
-  const worldDeps = { events: publishTo([options.events, relay]), clock, knobs };
+  const worldDeps = {
+    events: createEventVoice(knobs, publishTo([options.events, relay])),
+    clock,
+    knobs,
+  };
   const world = createWorld(worldDeps);
   writeHistory(world, worldDeps);
   const keys = createKeyRing({ knobs, clock, secrets });

@@ -12,7 +12,7 @@ async function logIn({ account, v1 }: Api): Promise<Answer> {
 
 function requireRetryAfter(answer: Answer): void {
   const seconds = answer.headers.get('retry-after') ?? '';
-  const knobs = { 'deviations.retryAfterMissing': true };
+  const knobs = { 'dialect.retryAfter': 'none' };
   demand(/^[1-9]\d*$/.test(seconds), `Retry-After ${seconds || 'is missing'}`, { knobs });
 }
 

@@ -97,7 +97,8 @@ const envelopeCases: readonly Case[] = [
     for (const path of ['/brands', '/orders/0']) {
       const { status, body } = await api.v1(path);
       const seen = JSON.stringify(body?.status);
-      const knobs = { 'deviations.envelopeStatusText': typeof body?.status === 'string' };
+      const kind = typeof body?.status === 'string' ? 'text' : 'number';
+      const knobs = { 'dialect.envelope': kind };
       demand(body?.status === status, `${path}: ${seen} with HTTP status ${status}`, { knobs });
     }
   }),

@@ -25,6 +25,8 @@ export interface Rig {
   readonly reference: Reference;
   readonly clock: ManualClock;
   readonly events: { readonly type: string; readonly data: JsonObject }[];
+  /** Of each event. */
+  readonly references: (JsonObject | undefined)[];
   /** A V1 request with the plain key's API key unless other headers are given. */
   call(
     method: 'GET' | 'POST',
@@ -37,6 +39,7 @@ export interface Rig {
 export async function startRig(knobs: Record<string, unknown> = {}): Promise<Rig> {
   const clock = manualClock();
   const events: Rig['events'] = [];
+  const references: Rig['references'] = [];
   const { world, life, rates, ...rest } = knobs;
   const reference = await startReference({
     host: '127.0.0.1',
@@ -51,7 +54,12 @@ export async function startRig(knobs: Record<string, unknown> = {}): Promise<Rig
     clock,
     log: silentLogger(),
     secrets: seededRandom(1),
-    events: { publish: (type, data) => events.push({ type, data: structuredClone(data) }) },
+    events: {
+      publish(type, data, of) {
+        events.push({ type, data: structuredClone(data) });
+        references.push(of);
+      },
+    },
   });
   const headersOf = (name: string): Record<string, string> => {
     const held = reference.credentials[name];
@@ -63,6 +71,7 @@ export async function startRig(knobs: Record<string, unknown> = {}): Promise<Rig
     reference,
     clock,
     events,
+    references,
     headersOf,
     async call(method, path, { body, headers = headersOf('plain') } = {}) {
       const response = await fetch(reference.v1Url + path, {

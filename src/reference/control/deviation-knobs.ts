@@ -15,8 +15,6 @@ export const deviationSchema = z.strictObject({
     .default(null),
   /** V2's log-in answers `{token}` without `data`. */
   v2TokenFlat: off,
-  /** `status` of V1's envelope is text. */
-  envelopeStatusText: off,
   /** The list of orders begins with the oldest of the page. */
   ordersOldestFirst: off,
   /** `count` of a page of variants counts the page. */
@@ -27,8 +25,6 @@ export const deviationSchema = z.strictObject({
   invalidDataMissing: off,
   /** Deprecated paths do not say so. */
   deprecationHidden: off,
-  /** A 429 has no `Retry-After`. */
-  retryAfterMissing: off,
   /** `included` is the array of plain JSON:API. */
   includedArray: off,
   /** Collections have no `meta.pageToken`. */

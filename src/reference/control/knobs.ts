@@ -7,6 +7,7 @@
  */
 import { z } from 'zod';
 import { deviationSchema } from './deviation-knobs.ts';
+import { dialectSchema, v1Schema } from './dialect-knobs.ts';
 import { faultSchema, webhookFaultSchema } from './fault-knobs.ts';
 import { count, duration, share, size } from './knob-types.ts';
 
@@ -115,6 +116,8 @@ export const knobsSchema = z.strictObject({
   faults: z.array(faultSchema).max(100).default([]),
   webhooks: webhookFaultSchema.prefault({}),
   deviations: deviationSchema.prefault({}),
+  v1: v1Schema.prefault({}),
+  dialect: dialectSchema.prefault({}),
   keys: z
     .array(keyKnobs)
     .min(1)

@@ -21,6 +21,13 @@ export function readTokenFrom(header: string, request: FastifyRequest): void {
   else request.headers[TOKEN_HEADER] = value;
 }
 
+/** Lets a token come as `Bearer <token>` only. */
+export function readBearer(request: FastifyRequest): void {
+  const [, token] = /^Bearer +(\S+)$/i.exec(String(request.headers[TOKEN_HEADER] ?? '')) ?? [];
+  if (token === undefined) delete request.headers[TOKEN_HEADER];
+  else request.headers[TOKEN_HEADER] = token;
+}
+
 /** True when an answer may have to be rewritten at all. */
 export function deviates(deviations: Deviations): boolean {
   return Object.values(deviations).some((value) => value !== false && value !== null);
@@ -65,7 +72,6 @@ function v1Body(path: string, query: string, d: Deviations, body: Members): Memb
   const out: Members = { ...rest };
   if (isJsonObject(rest.data)) out.data = v1Data(path, query, d, rest.data);
   if (invalid_data !== undefined && !d.invalidDataMissing) out.invalid_data = invalid_data;
-  if (d.envelopeStatusText) out.status = String(out.status);
   return out;
 }
 
@@ -81,7 +87,6 @@ export function deviate(
     reply.removeHeader('deprecation');
     reply.removeHeader('link');
   }
-  if (d.retryAfterMissing) reply.removeHeader('retry-after');
   const v2 = path.startsWith('/api/v2');
   if (v2 && d.plainMediaType) reply.header('content-type', 'application/json');
   const body = tryParseJson(payload.toString());

@@ -13,9 +13,11 @@ import type { Clock } from '../../lib/clock.ts';
 import { isJsonObject } from '../../lib/json.ts';
 import type { Fault } from '../control/fault-knobs.ts';
 import type { CurrentKnobs } from '../control/knobs.ts';
+import { createRewriting, isOfAccount, speak } from '../dialect/answers.ts';
+import { encode, respellHeaders, wholeBody } from '../dialect/encoding.ts';
 import { type EdgeAnswer, errorAnswer, gatewayAnswer } from './answers.ts';
 import { spoil } from './bodies.ts';
-import { deviate, deviates, readTokenFrom } from './deviations.ts';
+import { deviate, deviates, readBearer, readTokenFrom } from './deviations.ts';
 import { createFaultTable, type FaultTable, type Strike } from './faults.ts';
 import { createJournal, type Journal, type JournalEntry } from './journal.ts';
 import { createRateLimit } from './rates.ts';
@@ -37,6 +39,11 @@ export interface Edge {
   install(app: FastifyInstance): void;
   /** As at the start: an empty journal, full buckets, faults that have not struck yet. */
   restart(): void;
+}
+
+interface SpeakingDeps extends EdgeDeps {
+  /** True when bodies have to be rewritten. */
+  readonly rewrites: () => boolean;
 }
 
 interface Passage {
@@ -98,17 +105,43 @@ function isBody(payload: unknown): payload is Body {
   return typeof payload === 'string' || Buffer.isBuffer(payload) || payload instanceof Readable;
 }
 
+/** The body in the account's dialect; a long list is read as a whole for it. */
+async function rewritten(
+  deps: SpeakingDeps,
+  { entry }: Passage,
+  reply: FastifyReply,
+  payload: Body,
+): Promise<Body> {
+  if (!isOfAccount(entry.path)) return payload;
+  const { v1, dialect } = deps.knobs();
+  const { method, path } = entry;
+  const contentType = String(reply.getHeader('content-type') ?? '');
+  const body = (await wholeBody(payload)).toString();
+  const draft = { method, path, status: reply.statusCode, contentType, body };
+  const spoken = speak(draft, { level: v1.level, dialect });
+  reply.code(spoken.status).removeHeader('content-length');
+  if (spoken.contentType === '') reply.removeHeader('content-type');
+  else reply.header('content-type', spoken.contentType);
+  return Buffer.from(spoken.body);
+}
+
 /** What deviations, and faults after the effect, turn the answer into. */
 async function seeOut(
-  deps: EdgeDeps,
+  deps: SpeakingDeps,
   passage: Passage,
   reply: FastifyReply,
   payload: Body,
 ): Promise<Body> {
-  const { deviations } = deps.knobs();
+  const { deviations, dialect } = deps.knobs();
   let out = payload;
   if (!(payload instanceof Readable) && deviates(deviations)) {
     out = deviate(deviations, passage.entry, reply, payload);
+  }
+  if (deps.rewrites()) out = await rewritten(deps, passage, reply, out);
+  if (isOfAccount(passage.entry.path)) {
+    const cacheControl = String(reply.request.headers['cache-control'] ?? '');
+    const { method, path } = passage.entry;
+    respellHeaders(reply, dialect, { method, path, cacheControl, now: deps.clock.now() });
   }
   for (const strike of passage.strikes) {
     const { fault } = strike;
@@ -126,7 +159,7 @@ async function seeOut(
       out = answer.body;
     }
   }
-  return out;
+  return isOfAccount(passage.entry.path) ? encode(out, dialect, reply) : out;
 }
 
 /** Faults before the effect; true when the request ends here. */
@@ -166,7 +199,7 @@ function close(deps: EdgeDeps, passage: Passage, status: number): void {
 
 /** The answer on its way out, or a connection that is cut instead. */
 async function leave(
-  deps: EdgeDeps,
+  deps: SpeakingDeps,
   passage: Passage,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -180,7 +213,8 @@ async function leave(
   return out;
 }
 
-export function createEdge(deps: EdgeDeps): Edge {
+export function createEdge(edgeDeps: EdgeDeps): Edge {
+  const deps = { ...edgeDeps, rewrites: createRewriting(edgeDeps.knobs) };
   const journal = createJournal(deps.clock, () => deps.knobs().journal.size);
   const faults = createFaultTable(deps.clock, deps.knobs().faults);
   const rates = createRateLimit(deps.clock);
@@ -189,8 +223,9 @@ export function createEdge(deps: EdgeDeps): Edge {
   /** True when the request ends here. */
   const enter = async (request: FastifyRequest, reply: FastifyReply): Promise<boolean> => {
     const { path, query } = splitUrl(request.url);
-    const { tokenHeader } = deps.knobs().deviations;
-    if (tokenHeader !== null) readTokenFrom(tokenHeader, request);
+    const { deviations, dialect } = deps.knobs();
+    if (deviations.tokenHeader !== null) readTokenFrom(deviations.tokenHeader, request);
+    if (dialect.bearer) readBearer(request);
     const entry = journal.open(request.method, path, query);
     const key = deps.keyOf(request);
     entry.keyId = key ?? null;

@@ -1,5 +1,4 @@
 /** Orders that arrive by themselves: who orders what, drawn from the seed and the order's id. */
-import { inCurrency } from '../world/catalog/catalog.ts';
 import { elementAt, numberAt } from '../world/catalog/hash.ts';
 import { FREIGHT_TYPES } from '../world/catalog/words.ts';
 import type { NewOrder } from '../world/trade/trade.ts';
@@ -52,13 +51,13 @@ function drawLines(world: World, arrival: Arrival, ahead: boolean): NewOrder['li
   for (let nth = 0; nth < count; nth += 1) {
     const variant = pickVariant(world, arrival, nth, ahead);
     const { prices } = catalog.style(catalog.place(variant).style);
-    const list = inCurrency(ahead ? prices.preOrder : prices.wholesale, account.currency);
+    const list = world.prices.of(ahead ? prices.preOrder : prices.wholesale, account.currency);
     const window = season && elementAt(season.deliveries, nth);
     lines.set(variant, {
       variant,
       barcode: catalog.barcodeOf(variant),
       quantity: 1 + numberAt(seed, orderId * 16 + nth, SALT.lines, UNITS_MAX),
-      price: Math.round(list * (1 - account.discountPercentage / 100)),
+      price: world.prices.rounded(list * (1 - account.discountPercentage / 100), account.currency),
       ...(ahead && season && window ? { season: season.name, delivery: window.name } : {}),
     });
   }
@@ -89,7 +88,7 @@ export function drawOrder(world: World, arrival: Arrival): NewOrder {
     lines: drawLines(world, arrival, ahead),
     address: account.address,
     freight: {
-      amount: inCurrency(freightEur, account.currency),
+      amount: world.prices.of(freightEur, account.currency),
       type: elementAt(FREIGHT_TYPES, numberAt(seed, orderId, SALT.freight, 400)),
     },
     currency: account.currency,

@@ -1,5 +1,7 @@
 /** V1: brands, freight and seasons. */
 import { z } from 'zod';
+import type { JsonObject } from '../../lib/json.ts';
+import type { CurrentKnobs } from '../control/knobs.ts';
 import { selectVariants } from '../world/catalog/listing.ts';
 import { FREIGHT_TYPES } from '../world/catalog/words.ts';
 import type { World } from '../world/world.ts';
@@ -9,7 +11,35 @@ function hasSeason({ catalog }: World, brandName: string | undefined, season: nu
   return brandName === undefined || selectVariants(catalog, { brandName, season }).length > 0;
 }
 
-export function catalogRoutes(world: World): Route[] {
+type SeasonRow = JsonObject & {
+  readonly seasonName: string;
+  readonly deliveryNames: readonly string[];
+};
+
+/** The season once for each brand that has it, its deliveries dealt out among them. */
+function rowsPerBrand(
+  world: World,
+  brandName: string | undefined,
+  season: number,
+  row: SeasonRow,
+): SeasonRow[] {
+  const { catalog } = world;
+  const names = Array.from({ length: catalog.size.brands }, (_, brand) => catalog.brandName(brand));
+  const brands = names.filter((name) => hasSeason(world, name, season));
+  const hands = Math.max(1, Math.min(brands.length, row.deliveryNames.length));
+  return brands.flatMap((name, place) => {
+    if (brandName !== undefined && brandName !== name) return [];
+    const dealt = row.deliveryNames.filter((_, index) => index % hands === place % hands);
+    return [{ ...row, deliveryNames: dealt }];
+  });
+}
+
+interface CatalogDeps {
+  readonly world: World;
+  readonly knobs: CurrentKnobs;
+}
+
+export function catalogRoutes({ world, knobs }: CatalogDeps): Route[] {
   const { catalog } = world;
   return [
     defineRoute({
@@ -31,7 +61,8 @@ export function catalogRoutes(world: World): Route[] {
       access: 'catalog',
       summary: 'Freight types an order may ask for',
       handle() {
-        const freightOptions = FREIGHT_TYPES.map((freightType) => ({ freightType }));
+        const names = knobs().dialect.freightEmptyName ? [...FREIGHT_TYPES, ''] : FREIGHT_TYPES;
+        const freightOptions = names.map((freightType) => ({ freightType }));
         return { data: { count: freightOptions.length, freightOptions } };
       },
     }),
@@ -42,12 +73,13 @@ export function catalogRoutes(world: World): Route[] {
       summary: 'Seasons with their deliveries',
       query: z.object({ brandName: z.string().optional() }),
       handle({ query }) {
-        const seasons = catalog.seasons
-          .filter((_, season) => hasSeason(world, query.brandName, season))
-          .map(({ name, deliveries }) => ({
-            seasonName: name,
-            deliveryNames: deliveries.map((delivery) => delivery.name),
-          }));
+        const perBrand = knobs().dialect.seasonRows === 'perBrand';
+        const seasons = catalog.seasons.flatMap((season, index) => {
+          if (!hasSeason(world, query.brandName, index)) return [];
+          const deliveryNames = season.deliveries.map(({ name }) => name);
+          const row = { seasonName: season.name, deliveryNames };
+          return perBrand ? rowsPerBrand(world, query.brandName, index, row) : [row];
+        });
         return { data: { count: seasons.length, seasons } };
       },
     }),

@@ -2,6 +2,7 @@
  * Lists of variants, whole or by page. What is listed, and with which quantity, is a matter of the
  * source: stock, stock with what is on order, or a season's pre-order quantities.
  */
+import type { ListedRow } from '../dialect/lists.ts';
 import type { Range } from '../world/catalog/catalog.ts';
 import type { Stock } from '../world/catalog/stock.ts';
 import { createByteSink } from './bytes.ts';
@@ -24,7 +25,9 @@ export interface RowSource {
   frozen(): Pick<RowSource, 'quantity'>;
 }
 
-export function stockSource(stock: Stock): RowSource {
+/** What is sold out is not listed, but for an account that lists all it has. */
+export function stockSource(stock: Stock, withSoldOut = false): RowSource {
+  if (withSoldOut) return everySource((variant) => stock.of(variant));
   const listed = (quantity: number): number | undefined => (quantity > 0 ? quantity : undefined);
   return {
     count: ([from, to]) => stock.stockedIn(from, to),
@@ -70,15 +73,41 @@ export function onOrderSource(stock: Stock, extras: ReadonlySet<number>): RowSou
   };
 }
 
-/** Every variant of the season, with what may still be ordered ahead. */
-export function seasonSource(stock: Stock): RowSource {
-  const quantity = (variant: number): number => stock.preOrderable(variant);
+/** Every variant of a range. */
+function everySource(quantity: (variant: number) => number): RowSource {
   return {
     count: ([from, to]) => to - from,
     nth: ([from, to], n) => (from + n < to ? from + n : -1),
     quantity,
     frozen: () => ({ quantity }),
   };
+}
+
+/** Every variant of the season, with what may still be ordered ahead. */
+export function seasonSource(stock: Stock): RowSource {
+  return everySource((variant) => stock.preOrderable(variant));
+}
+
+/** The envelope with rows that were put together before, each in its own season. */
+export function* givenRows(
+  count: number,
+  rows: readonly ListedRow[],
+  writerOf: (season: number | undefined) => RowWriter,
+): Generator<Buffer, void> {
+  const sink = createByteSink(() => Buffer.allocUnsafe(PIECE_BYTES + SLACK_BYTES));
+  const writers = new Map<number | undefined, RowWriter>();
+  sink.ascii(`${LIST_HEAD}${count},"variants":[`);
+  let comma = '';
+  for (const { variant, quantity, season } of rows) {
+    const write = writers.get(season) ?? writerOf(season);
+    writers.set(season, write);
+    sink.ascii(comma);
+    comma = ',';
+    write(sink, variant, quantity);
+    if (sink.length() >= PIECE_BYTES) yield sink.take();
+  }
+  sink.ascii(LIST_TAIL);
+  yield sink.take();
 }
 
 function total(source: RowSource, ranges: readonly Range[]): number {

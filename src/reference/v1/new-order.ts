@@ -1,10 +1,10 @@
 /** The body of a new order: its schema, and what the world has to say about it. */
 import { z } from 'zod';
-import { minorUnits } from '../../lib/money.ts';
 import type { CurrentKnobs } from '../control/knobs.ts';
 import type { Key } from '../keys.ts';
 import type { ShippingAddress } from '../world/accounts.ts';
-import { FREIGHT_TYPES } from '../world/catalog/words.ts';
+import { exactMinor } from '../world/catalog/prices.ts';
+import { type Currency, FREIGHT_TYPES } from '../world/catalog/words.ts';
 import type { Freight } from '../world/trade/orders.ts';
 import type { NewOrder } from '../world/trade/trade.ts';
 import type { World } from '../world/world.ts';
@@ -105,15 +105,19 @@ function shippingAddress(body: Body, fallback: ShippingAddress): ShippingAddress
   };
 }
 
-function freightOf(body: Body): Freight {
+function freightOf({ prices }: World, body: Body, currency: Currency): Freight {
   const freight = body.Freight ?? body.freight;
   const { freightType, parcelShopId, warehouseCode } = freight ?? {};
   return {
-    amount: minorUnits(freight?.freightAmount) ?? 0,
+    amount: prices.rounded(exactMinor(freight?.freightAmount ?? 0), currency),
     ...(freightType === undefined ? {} : { type: freightType }),
     ...(parcelShopId === undefined ? {} : { parcelShopId }),
     ...(warehouseCode === undefined ? {} : { warehouseCode }),
   };
+}
+
+function missing(body: Body): NonNullable<NewOrder['hides']> {
+  return { address: !body.shippingAddress, freight: !(body.Freight ?? body.freight) };
 }
 
 /** The account that is named in the address, else the key's own, else the first. */
@@ -148,12 +152,13 @@ export function readNewOrder(
       barcode,
       quantity,
       variant: world.catalog.variantOf(barcode) ?? 0,
-      price: minorUnits(price) ?? 0,
+      price: world.prices.rounded(exactMinor(price), account.currency),
       ...(SeasonName === undefined ? {} : { season: SeasonName }),
       ...(DeliveryName === undefined ? {} : { delivery: DeliveryName }),
     })),
     address: shippingAddress(body, account.address),
-    freight: freightOf(body),
+    freight: freightOf(world, body, account.currency),
+    ...(knobs().dialect.emptyObject === 'array' ? { hides: missing(body) } : {}),
     currency: account.currency,
     account: index,
     key: key.name,

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { Clock } from '../../lib/clock.ts';
 import type { CurrentKnobs } from '../control/knobs.ts';
+import { spelledReference } from '../dialect/orders.ts';
 import type { Key } from '../keys.ts';
 import { hashAt } from '../world/catalog/hash.ts';
 import type { Delivery, Order } from '../world/trade/orders.ts';
@@ -36,9 +37,23 @@ export function findOrder({ world }: OrderDeps, key: Key, orderId: number): Orde
 }
 
 function findDelivery(deps: OrderDeps, order: Order, id: number): Delivery {
-  const delivery = deps.world.book.deliveries.get(id);
-  if (delivery?.orderId !== order.orderId) throw notFound(`Delivery ${id}`);
-  return delivery;
+  const found = deps.world.book.deliveries
+    .ofOrder(order.orderId)
+    .find((one) => (one.shownId ?? one.orderDeliveryId) === id);
+  if (!found) throw notFound(`Delivery ${id}`);
+  return found;
+}
+
+/** The delivery as a read shows it, which may be behind; undefined before it shows at all. */
+function readDelivery({ knobs, clock }: OrderDeps, order: Order, delivery: Delivery) {
+  const { readLag } = knobs().dialect;
+  if (readLag === 0) return deliveryShape(order, delivery);
+  const seenAt = clock.now() - readLag;
+  if (delivery.createdAt > seenAt) return undefined;
+  const { shippedAt = seenAt, trackingNumber, ...rest } = delivery;
+  const status = delivery.earlier.find(({ until }) => until > seenAt)?.status ?? delivery.status;
+  const tracking = shippedAt > seenAt || trackingNumber === undefined ? {} : { trackingNumber };
+  return deliveryShape(order, { ...rest, ...tracking, status });
 }
 
 /** Newest first, ids below the cursor; the newest may be missing for a while. */
@@ -87,8 +102,8 @@ function createdAnswer({ book }: World, order: Order): Answer {
       salesOrder: orderShape(order),
       deliveries: book.deliveries
         .ofOrder(order.orderId)
-        .map(({ orderDeliveryId, deliveryNo, status }) => ({
-          orderDeliveryId,
+        .map(({ orderDeliveryId, shownId, deliveryNo, status }) => ({
+          orderDeliveryId: shownId ?? orderDeliveryId,
           deliveryNo,
           status,
         })),
@@ -106,14 +121,15 @@ function commitsLate({ world, knobs }: OrderDeps): boolean {
 function createOrder(deps: OrderDeps, key: Key, input: NewOrder, idempotencyKey?: string): Answer {
   const { world, knobs, clock } = deps;
   const { book, trade, agenda } = world;
-  const { orders: rules } = knobs();
+  const { orders: rules, dialect } = knobs();
   book.posts += 1;
   const name = idempotencyKey === undefined ? undefined : `${key.name} ${idempotencyKey}`;
   const honoured = rules.idempotencyKey === 'honour' ? name : undefined;
   const made = honoured === undefined ? undefined : book.orders.get(book.made.get(honoured) ?? 0);
   if (made) return createdAnswer(world, made);
   if (rules.duplicateReference === 'conflict') {
-    const taken = book.orders.all.some(({ reference }) => reference === input.reference);
+    const wanted = spelledReference(input.reference, dialect.references);
+    const taken = book.orders.all.some(({ reference }) => reference === wanted);
     if (taken) throw new V1Error(409, `There is already an order with that reference`);
   }
   const order = honoured === undefined ? input : { ...input, made: honoured };
@@ -121,7 +137,9 @@ function createOrder(deps: OrderDeps, key: Key, input: NewOrder, idempotencyKey?
     agenda.add(clock.now() + rules.lateCommitAfter, { kind: 'commit', order });
     throw new V1Error(504, 'The service did not answer in time');
   }
-  return createdAnswer(world, trade.place(order));
+  const placed = trade.place(order);
+  if (dialect.deliveriesInAnswer) trade.packSome(placed);
+  return createdAnswer(world, placed);
 }
 
 function createOrderRoute(deps: OrderDeps): Route {
@@ -151,8 +169,11 @@ function deliveryRoutes(deps: OrderDeps): Route[] {
       params: orderParams,
       handle({ key, params }) {
         const order = findOrder(deps, key, params.orderId);
-        const deliveries = book.deliveries.ofOrder(order.orderId);
-        return { data: { deliveries: deliveries.map((one) => deliveryShape(order, one)) } };
+        const deliveries = book.deliveries
+          .ofOrder(order.orderId)
+          .map((one) => readDelivery(deps, order, one))
+          .filter((shape) => shape !== undefined);
+        return { data: { deliveries } };
       },
     }),
     defineRoute({
@@ -163,7 +184,10 @@ function deliveryRoutes(deps: OrderDeps): Route[] {
       params: deliveryParams,
       handle({ key, params }) {
         const order = findOrder(deps, key, params.orderId);
-        return { data: deliveryShape(order, findDelivery(deps, order, params.orderDeliveryId)) };
+        const { orderDeliveryId } = params;
+        const shape = readDelivery(deps, order, findDelivery(deps, order, orderDeliveryId));
+        if (!shape) throw notFound(`Delivery ${orderDeliveryId}`);
+        return { data: shape };
       },
     }),
     defineRoute({

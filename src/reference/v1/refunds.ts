@@ -1,8 +1,9 @@
 /** V1: refunds, and pending refunds that the service confirms. */
 import { z } from 'zod';
-import { minorUnits } from '../../lib/money.ts';
+import { exactMinor } from '../world/catalog/prices.ts';
 import type { Order, PendingRefund, Refund } from '../world/trade/orders.ts';
 import { pendingRefundShape, refundShape } from '../world/trade/shapes.ts';
+import type { World } from '../world/world.ts';
 import { invalid, notFound, V1Error } from './answer.ts';
 import { findOrder, type OrderDeps, statusBody } from './orders.ts';
 import { defineRoute, type Route, wholeNumber } from './route.ts';
@@ -34,7 +35,7 @@ const pendingRefundBody = z.object({
 
 type PendingBody = z.output<typeof pendingRefundBody>;
 
-function pendingLines(order: Order, body: PendingBody): PendingRefund['lines'] {
+function pendingLines(world: World, order: Order, body: PendingBody): PendingRefund['lines'] {
   const problems: string[] = [];
   const asked = new Map<string, number>();
   const lines = body.refundLineItems.map(({ price, refundType, restock, ...line }, index) => {
@@ -45,11 +46,12 @@ function pendingLines(order: Order, body: PendingBody): PendingRefund['lines'] {
     asked.set(line.barcode, sum);
     if (units === 0) problems.push(`${at}.barcode: ${line.barcode} is not in this order`);
     else if (sum > units) problems.push(`${at}.quantity: only ${units} were ordered`);
-    const minor = minorUnits(price);
     return {
       ...line,
       pieces: ordered[0]?.pieces ?? 1,
-      ...(minor === null ? {} : { price: minor }),
+      ...(price === undefined
+        ? {}
+        : { price: world.prices.rounded(exactMinor(price), order.currency) }),
       ...(refundType === undefined ? {} : { refundType }),
       ...(restock === undefined ? {} : { restock }),
     };
@@ -62,9 +64,11 @@ function refundRoutes(deps: OrderDeps): Route[] {
   const { book, trade } = deps.world;
   const path = '/orders/:orderId/refunds';
   const find = (order: Order, id: number): Refund => {
-    const refund = book.refunds.get(id);
-    if (refund?.orderId !== order.orderId) throw notFound(`Refund ${id}`);
-    return refund;
+    const found = book.refunds
+      .ofOrder(order.orderId)
+      .find((one) => (one.shownId ?? one.orderRefundId) === id);
+    if (!found) throw notFound(`Refund ${id}`);
+    return found;
   };
   return [
     defineRoute({
@@ -126,7 +130,7 @@ function pendingRefundRoutes(deps: OrderDeps): Route[] {
         const { reference, comment } = body;
         const pending = trade.askRefund(order, {
           reference,
-          lines: pendingLines(order, body),
+          lines: pendingLines(deps.world, order, body),
           ...(comment === undefined ? {} : { comment }),
         });
         return { data: pendingRefundShape(pending) };

@@ -9,6 +9,8 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { z } from 'zod';
 import type { Clock } from '../../lib/clock.ts';
 import type { CurrentKnobs } from '../control/knobs.ts';
+import { hasDetails, hasEndpoint } from '../dialect/levels.ts';
+import { takeRequest } from '../dialect/requests.ts';
 import { type Key, type KeyRing, TOKEN_HEADER } from '../keys.ts';
 import type { Portal } from '../portal/portal.ts';
 import type { World } from '../world/world.ts';
@@ -35,7 +37,7 @@ const pathParams = z.record(z.string(), z.string());
 const STREAM_BUFFER_BYTES = 1_048_576;
 
 export function v1Routes(deps: V1Deps): Route[] {
-  const catalog = [...catalogRoutes(deps.world), ...variantRoutes(deps)];
+  const catalog = [...catalogRoutes(deps), ...variantRoutes(deps)];
   const trade = [...orderRoutes(deps), ...allRefundRoutes(deps)];
   return [loginRoute(deps.keys), portalRoute(deps.portalLink), ...catalog, ...trade];
 }
@@ -80,6 +82,10 @@ function sendError(reply: FastifyReply, error: V1Error): FastifyReply {
   return reply.status(error.status).type(JSON_TYPE).send(errorBody(error));
 }
 
+function noEndpoint(): V1Error {
+  return new V1Error(404, 'There is no such endpoint');
+}
+
 /** Errors of fastify itself: unreadable JSON is invalid data, anything else keeps its status. */
 function asV1Error(error: FastifyError): V1Error {
   const status = error.statusCode ?? 500;
@@ -89,15 +95,19 @@ function asV1Error(error: FastifyError): V1Error {
   return new V1Error(status, status >= 500 ? 'Internal error' : error.message);
 }
 
-function register(app: FastifyInstance, route: Route, keys: KeyRing): void {
+function register(app: FastifyInstance, route: Route, { keys, knobs }: V1Deps): void {
   app.route({
     method: route.method,
     url: route.path,
     async handler(request, reply) {
+      const { v1, dialect } = knobs();
+      const account = { level: v1.level, dialect };
+      if (!hasEndpoint(v1.level, route.method, route.path)) throw noEndpoint();
       const key = authorize(keys, route.access, request);
-      const { params, query, body, headers } = request;
-      if (route.successor) {
-        const successor = route.successor(pathParams.parse(params));
+      const { headers } = request;
+      const { params, query, body } = takeRequest(route, request, account);
+      if (route.successor && hasDetails(v1.level)) {
+        const successor = route.successor(pathParams.parse(request.params));
         reply.header('deprecation', 'true');
         reply.header('link', `<${V1_PREFIX}${successor}>; rel="successor-version"`);
       }
@@ -114,10 +124,8 @@ export async function installV1(app: FastifyInstance, deps: V1Deps): Promise<voi
       v1.setErrorHandler<FastifyError | V1Error>((error, _request, reply) =>
         sendError(reply, error instanceof V1Error ? error : asV1Error(error)),
       );
-      v1.setNotFoundHandler((_request, reply) =>
-        sendError(reply, new V1Error(404, 'There is no such endpoint')),
-      );
-      for (const route of routes) register(v1, route, deps.keys);
+      v1.setNotFoundHandler((_request, reply) => sendError(reply, noEndpoint()));
+      for (const route of routes) register(v1, route, deps);
     },
     { prefix: V1_PREFIX },
   );

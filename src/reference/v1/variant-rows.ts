@@ -4,7 +4,7 @@
  * faster than serializing objects, and a list is a million rows long.
  */
 import { fromMinorUnits } from '../../lib/money.ts';
-import { inCurrency, type Style } from '../world/catalog/catalog.ts';
+import type { Style } from '../world/catalog/catalog.ts';
 import { elementAt } from '../world/catalog/hash.ts';
 import { COLOR_NAMES, type Currency, GENDERS, STYLE_TYPES } from '../world/catalog/words.ts';
 import type { World } from '../world/world.ts';
@@ -17,6 +17,8 @@ export interface RowOptions {
   readonly discountPercentage: number | undefined;
   /** The season whose pre-order prices hold; undefined means prices from stock. */
   readonly season: string | undefined;
+  /** The season a row names, where it is not that of its prices or of its style. */
+  readonly label?: string;
 }
 
 /** Appends one row. */
@@ -43,10 +45,10 @@ function members(value: object): string {
 }
 
 function rowMembers(world: World, style: Style, options: RowOptions): string {
-  const money = (minor: number): number => fromMinorUnits(inCurrency(minor, options.currency));
+  const money = (minor: number): number => world.prices.wire(minor, options.currency);
   const { prices, care } = style;
   return members({
-    seasonName: options.season ?? world.catalog.seasons[style.season]?.name,
+    seasonName: options.label ?? options.season ?? world.catalog.seasons[style.season]?.name,
     b2cSalePrice: money(prices.sale),
     priceOriginal: money(prices.retail),
     wspPrice: money(options.season === undefined ? prices.wholesale : prices.preOrder),
@@ -59,7 +61,7 @@ function rowMembers(world: World, style: Style, options: RowOptions): string {
 }
 
 function detailMembers(world: World, style: Style, options: RowOptions): string {
-  const money = (minor: number): number => fromMinorUnits(inCurrency(minor, options.currency));
+  const money = (minor: number): number => world.prices.wire(minor, options.currency);
   const kind = elementAt(STYLE_TYPES, style.type);
   return members({
     styleNo: style.styleNo,
@@ -84,11 +86,11 @@ function detailMembers(world: World, style: Style, options: RowOptions): string 
   });
 }
 
-function pricingText(style: Style, options: RowOptions): string {
+function pricingText(world: World, style: Style, options: RowOptions): string {
   const { discountPercentage, currency, season } = options;
   if (discountPercentage === undefined) return '';
   const { wholesale, preOrder } = style.prices;
-  const list = inCurrency(season === undefined ? wholesale : preOrder, currency);
+  const list = Math.round(world.prices.of(season === undefined ? wholesale : preOrder, currency));
   const discounted = Math.round(list * (1 - discountPercentage / 100));
   const pricing = JSON.stringify({
     currency,
@@ -103,7 +105,7 @@ function styleText(world: World, index: number, options: RowOptions): StyleText 
   const { catalog } = world;
   const style = catalog.style(index);
   const rows = Array.from({ length: catalog.size.sizes }, (_, row) => row);
-  const pricing = pricingText(style, options);
+  const pricing = pricingText(world, style, options);
   if (!options.detailed) return { style, row: '', details: '', pricing, kinds: [], ends: [] };
   return {
     style,

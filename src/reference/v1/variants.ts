@@ -1,12 +1,14 @@
 /** V1: variants in stock and variants of a season. */
 import { z } from 'zod';
 import type { CurrentKnobs } from '../control/knobs.ts';
+import { listedRows, reshapesLists } from '../dialect/lists.ts';
 import type { Key } from '../keys.ts';
 import { selectVariants, type VariantFilter } from '../world/catalog/listing.ts';
 import type { World } from '../world/world.ts';
 import { type Answer, invalid, notFound } from './answer.ts';
 import { type BufferPool, createBufferPool, createByteSink } from './bytes.ts';
 import {
+  givenRows,
   onePage,
   onOrderSource,
   type RowSource,
@@ -68,7 +70,7 @@ function rowOptions(world: World, key: Key, query: Shows, season?: string): RowO
   const priced = query.detailedPricing && key.detailedPricing;
   return {
     detailed: query.detailed,
-    currency: account?.currency ?? 'EUR',
+    currency: account?.currency ?? world.prices.currency(),
     discountPercentage: priced ? (account?.discountPercentage ?? 0) : undefined,
     season,
   };
@@ -82,22 +84,48 @@ function variantsOnOrder({ book }: World, key: Key): Set<number> {
   return new Set(running.flatMap(({ lines }) => lines.map(({ variant }) => variant)));
 }
 
-function stockRows(world: World, key: Key, includeVariantsOnOrder: boolean): RowSource {
-  return includeVariantsOnOrder
+function stockRows({ world, knobs }: VariantDeps, key: Key, withOnOrder: boolean): RowSource {
+  const withSoldOut = knobs().dialect.soldOut === 'listed';
+  return withOnOrder && !withSoldOut
     ? onOrderSource(world.stock, variantsOnOrder(world, key))
-    : stockSource(world.stock);
+    : stockSource(world.stock, withSoldOut);
+}
+
+/** A list whose rows the dialect changes: a page of it, or the whole. */
+function answerReshaped(
+  { world, knobs }: ListDeps,
+  source: RowSource,
+  query: Listed,
+  options: RowOptions,
+  limit: number | null,
+): Answer {
+  const { dialect } = knobs();
+  const ranges = selectVariants(world.catalog, query);
+  const ofStock =
+    options.season === undefined ? dialect : { ...dialect, stockRows: 'once' as const };
+  const rows = listedRows(world, source, ranges, ofStock);
+  const from = limit === null ? 0 : ((query.page ?? 1) - 1) * limit;
+  const page = limit === null ? rows : rows.slice(from, from + limit);
+  const writerOf = (season: number | undefined) => {
+    const label = season === undefined ? undefined : world.catalog.seasons[season]?.name;
+    return createRowWriter(world, label === undefined ? options : { ...options, label });
+  };
+  return { pieces: givenRows(rows.length, page, writerOf) };
 }
 
 function answerList(deps: ListDeps, source: RowSource, query: Listed, options: RowOptions): Answer {
+  const limit = query.limit ?? deps.knobs().paging.variantsDefault;
+  if (limit === null && query.page !== undefined) throw invalid(['page: needs limit']);
+  if (reshapesLists(deps.knobs().dialect)) {
+    return answerReshaped(deps, source, query, options, limit);
+  }
   const ranges = selectVariants(deps.world.catalog, query);
   const write = createRowWriter(deps.world, options);
-  const limit = query.limit ?? deps.knobs().paging.variantsDefault;
   if (limit !== null) {
     const buffer = deps.pages.take();
     const bytes = onePage(source, ranges, write, { page: query.page ?? 1, limit, buffer });
     return { bytes, sent: () => deps.pages.give(buffer) };
   }
-  if (query.page !== undefined) throw invalid(['page: needs limit']);
   return { pieces: wholeList(source, ranges, write) };
 }
 
@@ -128,7 +156,7 @@ function stockRoutes(deps: ListDeps, path: string, successor?: string): Route[] 
       query: stockListQuery,
       ...(successor === undefined ? {} : { successor: () => successor }),
       handle({ key, query }) {
-        const source = stockRows(world, key, query.includeVariantsOnOrder);
+        const source = stockRows(deps, key, query.includeVariantsOnOrder);
         return answerList(deps, source, query, rowOptions(world, key, query));
       },
     }),
@@ -143,7 +171,7 @@ function stockRoutes(deps: ListDeps, path: string, successor?: string): Route[] 
         ? {}
         : { successor: ({ barcode = '' }) => `${successor}/${encodeURIComponent(barcode)}` }),
       handle({ key, params, query }) {
-        const source = stockRows(world, key, query.includeVariantsOnOrder);
+        const source = stockRows(deps, key, query.includeVariantsOnOrder);
         const variant = world.catalog.variantOf(params.barcode);
         return answerOne(world, source, variant, rowOptions(world, key, query));
       },

@@ -9,6 +9,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { CurrentKnobs } from '../control/knobs.ts';
 import { type Account, accountAt } from './accounts.ts';
 import { type Catalog, createCatalog } from './catalog/catalog.ts';
+import { createPrices, type Prices } from './catalog/prices.ts';
 import { createStock, type Stock } from './catalog/stock.ts';
 import type { EventSink } from './events.ts';
 import { restoreSnapshot, takeSnapshot, type WorldSnapshot } from './snapshot.ts';
@@ -18,6 +19,7 @@ import { createTrade, type Trade } from './trade/trade.ts';
 
 export interface World {
   readonly catalog: Catalog;
+  readonly prices: Prices;
   readonly stock: Stock;
   readonly book: OrderBook;
   readonly agenda: Agenda;
@@ -34,6 +36,12 @@ export interface WorldDeps {
   readonly knobs: CurrentKnobs;
 }
 
+/** An account has the currency of its country, unless the dialect has one for all of them. */
+function inOneCurrency(account: Account, knobs: CurrentKnobs): Account {
+  const { currency } = knobs().dialect;
+  return currency === 'EUR' ? account : { ...account, currency };
+}
+
 export function createWorld({ events, clock, knobs }: WorldDeps): World {
   const size = knobs().world;
   const catalog = createCatalog(size);
@@ -42,12 +50,12 @@ export function createWorld({ events, clock, knobs }: WorldDeps): World {
   const agenda = createAgenda();
   const trade = createTrade({ book, catalog, stock, agenda, events, clock, knobs });
   return {
-    catalog,
-    stock,
-    book,
-    agenda,
-    trade,
-    accounts: { count: size.accounts, at: (index) => accountAt(size.seed, index) },
+    ...{ catalog, stock, book, agenda, trade },
+    prices: createPrices(knobs),
+    accounts: {
+      count: size.accounts,
+      at: (index) => inOneCurrency(accountAt(size.seed, index), knobs),
+    },
     snapshot: () => takeSnapshot({ catalog, stock, book, agenda }),
     restore: (snapshot) => restoreSnapshot({ catalog, stock, book, agenda }, snapshot),
   };

@@ -143,7 +143,9 @@ function repack(life: Life, delivery = someDelivery(life)): void {
   truth.linesChanged(delivery);
   if (random.chance(0.3)) return;
   const data = { salesOrderDelivery: deliveryShape(order, delivery) };
-  house.reference.relay.publish('sales_order.delivery_updated', data, referencesOf(order));
+  const { relay, knobs } = house.reference;
+  const references = referencesOf({ knobs: knobs.current }, order);
+  relay.publish('sales_order.delivery_updated', data, references);
 }
 
 /** Longer than anybody needs to see that it was moved. */

@@ -13,8 +13,6 @@ import {
   CARE,
   COLOR_NAMES,
   COLOR_STEPS,
-  CURRENCY_RATES,
-  type Currency,
   DESIGNERS,
   GENDERS,
   ORIGINS,
@@ -101,12 +99,6 @@ function pricesAt(seed: number, index: number): StylePrices {
     sale: onSale ? Math.round((retail * 0.7) / 100) * 100 : retail,
     preOrder: Math.round((wholesale * 0.9) / 50) * 50,
   };
-}
-
-/** Hundredths of `currency` for hundredths of a euro; foreign price lists are round by ten cent. */
-export function inCurrency(euroMinor: number, currency: Currency): number {
-  if (currency === 'EUR') return euroMinor;
-  return Math.round((euroMinor * CURRENCY_RATES[currency]) / 10) * 10;
 }
 
 function generateStyle(size: CatalogSize, index: number): Style {

@@ -139,7 +139,10 @@ export const COLOR_STEPS = [1, 5, 7, 11, 13] as const;
 export const FREIGHT_TYPES = ['GLS Business', 'PostNord Parcel Shop', 'DHL Express', 'Pick-up'];
 
 /** Units of the currency for one euro. */
-export const CURRENCY_RATES = { EUR: 1, DKK: 7.46, SEK: 11.2, NOK: 11.6, GBP: 0.86 } as const;
+export const CURRENCY_RATES = {
+  ...{ EUR: 1, DKK: 7.46, SEK: 11.2, NOK: 11.6, GBP: 0.86 },
+  ...{ USD: 1.08, JPY: 162, KWD: 0.33 },
+} as const;
 export type Currency = keyof typeof CURRENCY_RATES;
 
 export const COUNTRIES = [

@@ -22,6 +22,10 @@ export interface TradeDeps {
 const SYSTEM_KEY = 'reference';
 
 /** What the relay's messages refer to besides their data. */
-export function referencesOf(order: Order): JsonObject {
-  return { systemKey: SYSTEM_KEY, apiKeyId: order.key, reference: order.reference };
+export function referencesOf(
+  { knobs }: Pick<TradeDeps, 'knobs'>,
+  { key, reference }: Order,
+): JsonObject {
+  const place = knobs().keys.findIndex(({ name }) => name === key);
+  return { systemKey: SYSTEM_KEY, ...(place < 0 ? {} : { apiKeyId: place + 1 }), reference };
 }

@@ -9,7 +9,10 @@ type OrderStatus = 'pending' | 'fulfilled' | 'partially_fulfilled' | 'canceled';
 /** Of deliveries and of refunds alike. */
 export type DecisionStatus = 'pending' | 'accepted' | 'rejected' | 'canceled';
 
-/** Money is hundredths of the order's currency, times are epoch milliseconds. */
+/**
+ * Money is hundredths of the order's currency, with a fraction where an account has more decimals.
+ * Times are epoch milliseconds.
+ */
 export interface OrderLine {
   readonly barcode: string;
   readonly variant: number;
@@ -42,6 +45,8 @@ export interface Order {
   readonly lines: readonly OrderLine[];
   readonly address: ShippingAddress;
   readonly freight: Freight;
+  /** The request had none, and the account shows none then. */
+  readonly hides?: { readonly address: boolean; readonly freight: boolean };
   readonly createdAt: number;
   readonly currency: Currency;
   readonly season?: string;
@@ -58,9 +63,13 @@ export interface DeliveryLine {
 
 export interface Delivery {
   readonly orderDeliveryId: number;
+  /** The number that clients see, where it is counted per order. */
+  readonly shownId?: number;
   readonly deliveryNo: string;
   readonly orderId: number;
   status: DecisionStatus;
+  /** Statuses that it had, and until when. */
+  readonly earlier: { readonly status: DecisionStatus; readonly until: number }[];
   readonly lines: readonly DeliveryLine[];
   readonly createdAt: number;
   acceptedAt?: number;
@@ -79,6 +88,8 @@ export interface RefundLine {
 
 export interface Refund {
   readonly orderRefundId: number;
+  /** The number that clients see, where it is counted per order. */
+  readonly shownId?: number;
   readonly refundNo: string;
   readonly orderId: number;
   status: DecisionStatus;

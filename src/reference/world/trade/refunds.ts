@@ -35,6 +35,9 @@ function openRefund(
   const id = deps.book.refunds.nextId();
   const refund: Refund = {
     orderRefundId: id,
+    ...(deps.knobs().dialect.refundNumbers === 'perOrder'
+      ? { shownId: deps.book.refunds.ofOrder(order.orderId).length + 1 }
+      : {}),
     refundNo: `RN-${id}`,
     orderId: order.orderId,
     status: 'pending',
@@ -48,15 +51,17 @@ function openRefund(
 
 function publish(deps: TradeDeps, name: string, order: Order, refund: Refund): void {
   const data = { salesOrderRefund: refundShape(order, refund) };
-  deps.events.publish(`sales_order.${name}`, data, referencesOf(order));
+  deps.events.publish(`sales_order.${name}`, data, referencesOf(deps, order));
 }
 
 /** A client asks; the service confirms later, on the clock or by hand. */
 export function askRefund(deps: TradeDeps, order: Order, input: PendingRefundInput): PendingRefund {
   const pendingRefundId = deps.book.pendingRefunds.nextId();
   const now = deps.clock.now();
+  const isOwn = deps.knobs().dialect.pendingRefundReference === 'own';
   const pending: PendingRefund = {
     ...input,
+    reference: isOwn ? input.reference : order.reference,
     pendingRefundId,
     orderId: order.orderId,
     status: 'pending',

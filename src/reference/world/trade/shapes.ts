@@ -1,14 +1,23 @@
 /** The shapes of wire.md, section 4, of the order book's records: answers and events share them. */
 import type { JsonObject } from '../../../lib/json.ts';
-import { fromMinorUnits } from '../../../lib/money.ts';
-import type { Delivery, Order, PendingRefund, Refund } from './orders.ts';
+import { wireAmount } from '../catalog/prices.ts';
+import type { Delivery, Freight, Order, PendingRefund, Refund } from './orders.ts';
 
 function iso(ms: number): string {
   return new Date(ms).toISOString();
 }
 
+function freightShape(freight: Freight): JsonObject {
+  return {
+    freightAmount: wireAmount(freight.amount),
+    freightType: freight.type,
+    parcelShopId: freight.parcelShopId,
+    warehouseCode: freight.warehouseCode,
+  };
+}
+
 export function orderShape(order: Order): JsonObject {
-  const { freight } = order;
+  const { freight, hides } = order;
   return {
     orderId: order.orderId,
     reference: order.reference,
@@ -22,17 +31,12 @@ export function orderShape(order: Order): JsonObject {
       fulfilledQuantity: line.fulfilled,
       sizeQuantity: line.quantity * line.pieces,
       fulfilledSizeQuantity: line.fulfilled * line.pieces,
-      price: fromMinorUnits(line.price),
+      price: wireAmount(line.price),
       season: line.season,
       delivery: line.delivery,
     })),
-    shippingAddress: { ...order.address },
-    freight: {
-      freightAmount: fromMinorUnits(freight.amount),
-      freightType: freight.type,
-      parcelShopId: freight.parcelShopId,
-      warehouseCode: freight.warehouseCode,
-    },
+    shippingAddress: hides?.address ? {} : { ...order.address },
+    freight: hides?.freight ? {} : freightShape(freight),
     createdAt: iso(order.createdAt),
     currency: order.currency,
     SeasonName: order.season,
@@ -46,7 +50,7 @@ function trackingLinks(trackingNumber: string): string[] {
 export function deliveryShape(order: Order, delivery: Delivery): JsonObject {
   const { trackingNumber } = delivery;
   return {
-    orderDeliveryId: delivery.orderDeliveryId,
+    orderDeliveryId: delivery.shownId ?? delivery.orderDeliveryId,
     deliveryNo: delivery.deliveryNo,
     orderId: order.orderId,
     reference: order.reference,
@@ -60,7 +64,7 @@ export function deliveryShape(order: Order, delivery: Delivery): JsonObject {
           barcode: line.barcode,
           fulfilledQuantity: quantity,
           fulfilledSizeQuantity: quantity * line.pieces,
-          price: fromMinorUnits(line.price),
+          price: wireAmount(line.price),
           season: line.season,
           delivery: line.delivery,
         },
@@ -76,7 +80,7 @@ export function deliveryShape(order: Order, delivery: Delivery): JsonObject {
 
 export function refundShape(order: Order, refund: Refund): JsonObject {
   return {
-    orderRefundId: refund.orderRefundId,
+    orderRefundId: refund.shownId ?? refund.orderRefundId,
     refundNo: refund.refundNo,
     orderId: order.orderId,
     reference: order.reference,
@@ -86,7 +90,7 @@ export function refundShape(order: Order, refund: Refund): JsonObject {
       barcode: line.barcode,
       refundedQuantity: line.quantity,
       refundedSizeQuantity: line.quantity * line.pieces,
-      price: fromMinorUnits(line.price),
+      price: wireAmount(line.price),
       restock: line.restock,
       refundType: line.refundType,
     })),
@@ -105,7 +109,7 @@ export function pendingRefundShape(pending: PendingRefund): JsonObject {
     refundLineItems: pending.lines.map((line) => ({
       barcode: line.barcode,
       quantity: line.quantity,
-      price: line.price === undefined ? undefined : fromMinorUnits(line.price),
+      price: line.price === undefined ? undefined : wireAmount(line.price),
       refundType: line.refundType,
       restock: line.restock,
     })),

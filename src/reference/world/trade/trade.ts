@@ -3,6 +3,7 @@
  * clock or an operator through the control API. Each action changes the book, puts what follows
  * on the agenda and tells the change as an event, in this order and without waiting in between.
  */
+import { keptLines, spelledReference } from '../../dialect/orders.ts';
 import type { ShippingAddress } from '../accounts.ts';
 import { hashAt } from '../catalog/hash.ts';
 import type { Currency } from '../catalog/words.ts';
@@ -34,6 +35,7 @@ export interface NewOrder {
   readonly lines: readonly Omit<OrderLine, 'packed' | 'fulfilled' | 'pieces'>[];
   readonly address: ShippingAddress;
   readonly freight: Freight;
+  readonly hides?: NonNullable<Order['hides']>;
   readonly currency: Currency;
   readonly account: number;
   readonly season?: string;
@@ -64,12 +66,12 @@ function firstPart(lines: readonly DeliveryLine[]): DeliveryLine[] {
 
 function publishOrder(deps: TradeDeps, name: string, order: Order): void {
   const data = { salesOrder: orderShape(order) };
-  deps.events.publish(`sales_order.${name}`, data, referencesOf(order));
+  deps.events.publish(`sales_order.${name}`, data, referencesOf(deps, order));
 }
 
 function publishDelivery(deps: TradeDeps, name: string, order: Order, delivery: Delivery): void {
   const data = { salesOrderDelivery: deliveryShape(order, delivery) };
-  deps.events.publish(`sales_order.${name}`, data, referencesOf(order));
+  deps.events.publish(`sales_order.${name}`, data, referencesOf(deps, order));
 }
 
 export type Trade = ReturnType<typeof createTrade>;
@@ -96,7 +98,8 @@ function placeOrder(deps: TradeDeps, input: NewOrder): Order {
   const { book, catalog, stock, clock, agenda } = deps;
   const orderId = book.orders.nextId();
   const now = clock.now();
-  const { lines, made, ...rest } = input;
+  const { made, ...rest } = input;
+  const { references, orderLines } = deps.knobs().dialect;
   const order: Order = {
     ...rest,
     orderId,
@@ -104,7 +107,8 @@ function placeOrder(deps: TradeDeps, input: NewOrder): Order {
     status: 'pending',
     completed: false,
     createdAt: now,
-    lines: lines.map((line) => {
+    reference: spelledReference(input.reference, references),
+    lines: keptLines(input.lines, orderLines).map((line) => {
       const { style, row } = catalog.place(line.variant);
       const pieces = catalog.pieces(catalog.style(style), row);
       return { ...line, pieces, packed: 0, fulfilled: 0 };
@@ -141,6 +145,12 @@ function packSome(deps: TradeDeps, order: Order): Delivery | undefined {
   return delivery;
 }
 
+/** The number of the order's next delivery, where they are counted per order. */
+function shownId({ book, knobs }: TradeDeps, { orderId }: Order): { shownId?: number } {
+  if (knobs().dialect.deliveryNumbers === 'global') return {};
+  return { shownId: book.deliveries.ofOrder(orderId).length + 1 };
+}
+
 function pack(deps: TradeDeps, order: Order, lines: readonly DeliveryLine[]): Delivery | undefined {
   if (order.completed || lines.length === 0) return undefined;
   const { book, clock, agenda } = deps;
@@ -149,9 +159,11 @@ function pack(deps: TradeDeps, order: Order, lines: readonly DeliveryLine[]): De
   const now = clock.now();
   const delivery: Delivery = {
     orderDeliveryId: id,
+    ...shownId(deps, order),
     deliveryNo: `DN-${id}`,
     orderId: order.orderId,
     status: 'pending',
+    earlier: [],
     lines,
     createdAt: now,
   };
@@ -179,6 +191,7 @@ function moveDelivery(deps: TradeDeps, delivery: Delivery, to: DecisionStatus): 
   });
   if (verdict !== 'moved' || !order) return verdict;
   const now = clock.now();
+  delivery.earlier.push({ status: delivery.status, until: now });
   delivery.status = to;
   if (to === 'accepted') delivery.acceptedAt = now;
   else delete delivery.acceptedAt;

@@ -1,0 +1,129 @@
+/**
+ * Dialects: each knob is one way in which a real account may differ from the plain reading of the
+ * wire contract, without being broken. All of them off, the service answers as the contract says.
+ */
+import { z } from 'zod';
+import { isLevel, LEVEL_FIRST, LEVEL_LAST } from '../dialect/levels.ts';
+import { duration, share } from './knob-types.ts';
+
+const off = z.boolean().default(false);
+const on = z.boolean().default(true);
+const names = z.record(z.string().min(1), z.string().min(1)).default({});
+
+/** The first word is what the contract says. */
+function oneOf<const Words extends readonly [string, ...string[]]>(...words: Words) {
+  return z.enum(words).prefault(words[0]);
+}
+
+function isTimeZone(name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== '';
+  } catch {
+    return false;
+  }
+}
+
+const timeZone = z.string().refine(isTimeZone, 'no IANA time zone, e.g. Europe/Copenhagen');
+
+/** Types of values, and how nothing is written. */
+const valueKnobs = {
+  numbers: oneOf('number', 'text'),
+  ids: oneOf('number', 'text'),
+  flags: oneOf('boolean', 'number', 'text'),
+  barcodes: oneOf('text', 'number'),
+  v2Ids: oneOf('text', 'number'),
+  emptyObject: oneOf('object', 'array'),
+  /** `notFound` and `noContent` act on whole lists below an order. */
+  emptyList: oneOf('array', 'object', 'null', 'absent', 'notFound', 'noContent'),
+  lists: oneOf('array', 'indexed'),
+  absent: oneOf('omit', 'null', 'emptyText'),
+  repeatedMember: off,
+  nulCharacters: off,
+};
+
+/** What is around the data. */
+const answerKnobs = {
+  envelope: oneOf('number', 'text', 'none'),
+  errorBody: oneOf('envelope', 'plain', 'html', 'empty'),
+  errorData: oneOf('object', 'array'),
+  invalidDataAsObject: off,
+  retryAfter: oneOf('seconds', 'date', 'none'),
+  contentEncoding: oneOf('none', 'gzip', 'br', 'utf8', 'empty', 'identity'),
+  charset: oneOf('utf-8', 'iso-8859-1', 'windows-1252'),
+  /** Lists come from a cache and are so old. */
+  cacheAge: duration('0s').nullable().default(null),
+  /** The cache heeds no `Cache-Control: no-cache`. */
+  cacheStubborn: off,
+};
+
+/** What a request has to bring. */
+const requestKnobs = {
+  bearer: off,
+  brandRequired: off,
+  unknownParameters: oneOf('ignore', 'refuse'),
+  freightSpelling: oneOf('both', 'freight', 'Freight'),
+};
+
+/** Orders, deliveries and refunds. */
+const tradeKnobs = {
+  orderCurrency: on,
+  createdAt: on,
+  orderSeason: on,
+  times: oneOf('zoned', 'local'),
+  timeZone: timeZone.default('UTC'),
+  timeFormat: oneOf('iso', 'sql'),
+  references: oneOf(
+    ...(['kept', 'cut20', 'upper', 'lower', 'spaces', 'noHash'] as const),
+    ...(['prefix', 'suffix', 'empty', 'punctuation', 'digits'] as const),
+  ),
+  orderLines: oneOf('kept', 'joined', 'split', 'sorted'),
+  preOrderNames: oneOf('heed', 'ignore'),
+  statusCase: oneOf('lower', 'capital', 'upper'),
+  /** Ours → theirs, of deliveries. */
+  statusNames: names,
+  deliveryNumbers: oneOf('global', 'perOrder'),
+  refundNumbers: oneOf('global', 'perOrder'),
+  pendingRefundReference: oneOf('own', 'order'),
+  deliveriesInAnswer: off,
+  readLag: duration('0s'),
+  foreignEvents: share(0),
+};
+
+/** Variants, seasons, freight and brands. */
+const catalogKnobs = {
+  priceDecimals: z.number().int().min(2).max(4).default(2),
+  /** EUR leaves every account its own currency; another one is that of all of them. */
+  currency: oneOf('EUR', 'DKK', 'SEK', 'NOK', 'GBP', 'USD', 'JPY', 'KWD'),
+  names: oneOf('plain', 'trailingSpace', 'nfd'),
+  countExtra: z.number().int().min(0).max(1_000_000).default(0),
+  stockRows: oneOf('once', 'perSeason'),
+  seasonRows: oneOf('once', 'perBrand'),
+  soldOut: oneOf('omitted', 'listed'),
+  /** Our member of `details` → theirs. */
+  detailNames: names,
+  detailsFlat: off,
+  freightEmptyName: off,
+  quantities: oneOf('real', 'zero'),
+  prices: oneOf('real', 'null', 'hundredfold'),
+  detailsGone: off,
+  /** The first so-many share of a variant list's rows is missing, from the count as well. */
+  hiddenShare: share(0),
+};
+
+export const dialectSchema = z.strictObject({
+  ...valueKnobs,
+  ...answerKnobs,
+  ...requestKnobs,
+  ...tradeKnobs,
+  ...catalogKnobs,
+});
+
+export type Dialect = z.output<typeof dialectSchema>;
+
+export const v1Schema = z.strictObject({
+  /** The version of V1 that the account has. */
+  level: z
+    .string()
+    .refine(isLevel, `no level from ${LEVEL_FIRST} to ${LEVEL_LAST}`)
+    .default(LEVEL_LAST),
+});

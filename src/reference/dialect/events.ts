@@ -1,0 +1,52 @@
+/** Events as an account tells them: in its dialect, and sometimes those of another system. */
+import type { Json, JsonObject } from '../../lib/json.ts';
+import { isJsonObject } from '../../lib/json.ts';
+import type { CurrentKnobs } from '../control/knobs.ts';
+import { hashAt } from '../world/catalog/hash.ts';
+import type { EventSink } from '../world/events.ts';
+import { createRewriting } from './answers.ts';
+import { hasEvents } from './levels.ts';
+import { translateValue } from './values.ts';
+
+const SALT_FOREIGN = 97;
+const FOREIGN_KEY = 'elsewhere';
+/** No order of ours has such a number. */
+const FOREIGN_IDS_FROM = 9_000_000;
+
+/** A value that was made of JSON, as JSON again. */
+function asJson(value: unknown): Json {
+  return JSON.parse(JSON.stringify(value ?? null));
+}
+
+function translated(data: JsonObject, knobs: CurrentKnobs): JsonObject {
+  const { v1, dialect } = knobs();
+  const value = asJson(translateValue(asJson(data), 'data', { level: v1.level, dialect }));
+  return isJsonObject(value) ? value : {};
+}
+
+/** The same event as another system of the same provider would tell it. */
+function foreign(data: JsonObject): JsonObject {
+  const text = JSON.stringify(data, (name, value: unknown) =>
+    /^order\w*Id$/.test(name) && typeof value === 'number' ? value + FOREIGN_IDS_FROM : value,
+  );
+  return JSON.parse(text);
+}
+
+/** Stands in front of the sinks. */
+export function createEventVoice(knobs: CurrentKnobs, sink: EventSink): EventSink {
+  const rewrites = createRewriting(knobs);
+  const spoken = (data: JsonObject): JsonObject => (rewrites() ? translated(data, knobs) : data);
+  let published = 0;
+  return {
+    publish(type, data, references) {
+      const { v1, dialect, world } = knobs();
+      if (!hasEvents(v1.level)) return;
+      sink.publish(type, spoken(data), references);
+      published += 1;
+      const draw = hashAt(world.seed, published, SALT_FOREIGN) / 2 ** 32;
+      if (draw >= dialect.foreignEvents) return;
+      const elsewhere = { ...references, systemKey: FOREIGN_KEY };
+      sink.publish(type, spoken(foreign(data)), elsewhere);
+    },
+  };
+}

@@ -1,0 +1,124 @@
+/**
+ * The levels of V1 in one table: which level brought which endpoint, parameter and member. An
+ * account has a level; the service then behaves as that version did.
+ */
+
+export const LEVEL_FIRST = '1.2.6';
+export const LEVEL_LAST = '1.4.14';
+/** Stock and season lists came, and with them `details`; variants were flat before. */
+const LISTS = '1.4.0';
+const TRADE = '1.3.0';
+
+/** By method and path; an endpoint that is left out was there from the first level on. */
+const ENDPOINTS: Readonly<Record<string, string>> = {
+  'GET /brands': '1.2.7',
+  'GET /freight': '1.2.7',
+  'GET /orders/:orderId/deliveries': TRADE,
+  'GET /orders/:orderId/deliveries/:orderDeliveryId': TRADE,
+  'POST /orders/:orderId/deliveries/:orderDeliveryId': TRADE,
+  'GET /orders/:orderId/refunds': TRADE,
+  'GET /orders/:orderId/refunds/:orderRefundId': TRADE,
+  'POST /orders/:orderId/refunds/:orderRefundId': TRADE,
+  'POST /webhook-portal': TRADE,
+  'GET /seasons': LISTS,
+  'GET /variants/stock': LISTS,
+  'GET /variants/stock/:barcode': LISTS,
+  'GET /variants/season': LISTS,
+  'GET /variants/season/:barcode': LISTS,
+  'POST /orders/:orderId/pending-refunds': '1.4.11',
+  'GET /orders/:orderId/pending-refunds': '1.4.11',
+  'GET /orders/:orderId/pending-refunds/:pendingRefundId': '1.4.11',
+};
+
+/** Query parameters, whatever the endpoint. */
+const PARAMETERS: Readonly<Record<string, string>> = {
+  detailed: LISTS,
+  includeVariantsOnOrder: '1.4.9',
+  detailedPricing: '1.4.14',
+};
+
+/** Members of a new order and of its lines. */
+const BODY: Readonly<Record<string, string>> = {
+  warehouseCode: '1.2.54',
+  SeasonName: LISTS,
+  DeliveryName: LISTS,
+};
+
+export type LevelledShape = 'variant' | 'order' | 'freight' | 'refund' | 'created';
+
+/** Members of answers; those of `details` count as the variant's. */
+const MEMBERS: Readonly<Record<LevelledShape, Readonly<Record<string, string>>>> = {
+  variant: {
+    ...{ styleDescription: '1.2.8', wash: '1.2.8', category: '1.2.8', quality: '1.2.8' },
+    ...{ type: '1.2.8', gender: '1.2.8', variantType: '1.2.14' },
+    ...{ b2bHidden: '1.2.17', colorActive: '1.2.17', tags: '1.2.17', weight: '1.2.17' },
+    ...{ customsTariffNumber: '1.2.17', countryOfOrigin: '1.2.17' },
+    ...{ wspPrice: '1.2.37', seasonName: '1.2.38', designer: '1.2.45', priceOriginal: '1.2.50' },
+    ...{ colorCode: '1.2.56', careLabelWash: '1.2.56', careLabelIron: '1.2.56' },
+    ...{ careLabelDry: '1.2.56', careLabelDryClean: '1.2.56', careLabelBleach: '1.2.56' },
+    ...{ b2cSalePrice: '1.4.1', pricing: '1.4.14' },
+  },
+  order: { SeasonName: LISTS },
+  freight: { warehouseCode: '1.2.54' },
+  refund: { pendingRefundId: '1.4.11' },
+  created: { salesOrder: '1.4.4', deliveries: '1.4.12' },
+};
+
+type Place = readonly [first: number, second: number, third: number];
+
+function placeOf(level: string): Place {
+  const [first = 0, second = 0, third = 0] = level.split('.').map(Number);
+  return [first, second, third];
+}
+
+function isAtLeast(level: string, since: string): boolean {
+  const wanted = placeOf(since);
+  for (const [at, part] of placeOf(level).entries()) {
+    if (part !== wanted[at]) return part > (wanted[at] ?? 0);
+  }
+  return true;
+}
+
+export function isLevel(text: string): boolean {
+  const isVersion = /^\d{1,2}\.\d{1,2}\.\d{1,2}$/.test(text);
+  return isVersion && isAtLeast(text, LEVEL_FIRST) && isAtLeast(LEVEL_LAST, text);
+}
+
+export function hasEndpoint(level: string, method: string, path: string): boolean {
+  return isAtLeast(level, ENDPOINTS[`${method} ${path}`] ?? LEVEL_FIRST);
+}
+
+export function hasParameter(level: string, name: string): boolean {
+  return isAtLeast(level, PARAMETERS[name] ?? LEVEL_FIRST);
+}
+
+export function hasBodyMember(level: string, name: string): boolean {
+  return isAtLeast(level, BODY[name] ?? LEVEL_FIRST);
+}
+
+export function hasMember(level: string, shape: LevelledShape, name: string): boolean {
+  return isAtLeast(level, MEMBERS[shape][name] ?? LEVEL_FIRST);
+}
+
+/** A variant has its details inside `details`, not beside barcode and quantity. */
+export function hasDetails(level: string): boolean {
+  return isAtLeast(level, LISTS);
+}
+
+/** `/variants` and `/variants/{barcode}` are asked brand by brand. */
+export function needsBrand(level: string): boolean {
+  return !isAtLeast(level, LISTS);
+}
+
+export function needsFreight(level: string): boolean {
+  return !isAtLeast(level, '1.3.3');
+}
+
+export function needsAddress(level: string): boolean {
+  return !isAtLeast(level, '1.2.55');
+}
+
+/** The relay is told of what happens. */
+export function hasEvents(level: string): boolean {
+  return isAtLeast(level, TRADE);
+}

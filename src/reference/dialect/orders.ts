@@ -1,0 +1,64 @@
+/** Orders as an account takes them over: how it spells a reference, and how it keeps lines. */
+import type { Dialect } from '../control/dialect-knobs.ts';
+
+const REFERENCE_CHARS_MAX = 20;
+/** Lines of one piece that a line becomes at most. */
+const SPLIT_LINES_MAX = 1_000;
+
+/** The reference as the account keeps it. */
+export function spelledReference(reference: string, how: Dialect['references']): string {
+  switch (how) {
+    case 'cut20':
+      return reference.slice(0, REFERENCE_CHARS_MAX);
+    case 'upper':
+      return reference.toUpperCase();
+    case 'lower':
+      return reference.toLowerCase();
+    case 'spaces':
+      return reference.trim().replaceAll(/\s+/g, ' ');
+    case 'noHash':
+      return reference.replaceAll('#', '');
+    case 'prefix':
+      return `WEB-${reference}`;
+    case 'suffix':
+      return `${reference}/1`;
+    case 'empty':
+      return '';
+    case 'punctuation':
+      return reference.replaceAll(/[^\p{L}\p{N}]/gu, '');
+    case 'digits':
+      return reference.replaceAll(/\D/g, '');
+    default:
+      return reference;
+  }
+}
+
+interface Line {
+  readonly barcode: string;
+  readonly quantity: number;
+  readonly price: number;
+  readonly delivery?: string;
+}
+
+function joined<L extends Line>(lines: readonly L[]): L[] {
+  const byKey = new Map<string, L>();
+  for (const line of lines) {
+    const key = JSON.stringify([line.barcode, line.price, line.delivery]);
+    const before = byKey.get(key);
+    byKey.set(key, before ? { ...before, quantity: before.quantity + line.quantity } : line);
+  }
+  return [...byKey.values()];
+}
+
+function split<L extends Line>(line: L): L[] {
+  if (line.quantity > SPLIT_LINES_MAX) return [line];
+  return Array.from({ length: line.quantity }, () => ({ ...line, quantity: 1 }));
+}
+
+/** The lines as the account keeps them; no piece is lost. */
+export function keptLines<L extends Line>(lines: readonly L[], how: Dialect['orderLines']): L[] {
+  if (how === 'joined') return joined(lines);
+  if (how === 'split') return lines.flatMap(split);
+  if (how === 'kept') return [...lines];
+  return lines.toSorted((a, b) => (a.barcode < b.barcode ? 1 : -1));
+}

@@ -1,0 +1,199 @@
+/**
+ * The data of an answer or an event, in the values of a dialect: types, empty and absent things,
+ * times, statuses, names. A walk over the JSON tree that goes by the names of members.
+ */
+import { isJsonObject } from '../../lib/json.ts';
+import type { Dialect } from '../control/dialect-knobs.ts';
+import { hasMember, type LevelledShape } from './levels.ts';
+import { spelled, spelledBarcode } from './names.ts';
+import { spelledTime } from './times.ts';
+import { type Account, variantRow } from './variants.ts';
+
+type Members = Record<string, unknown>;
+
+/** Behind the name of a member that comes twice: an object cannot hold it, its text can. */
+export const TWICE = '#twice';
+
+const AMOUNTS = new Set([
+  ...['price', 'wspPrice', 'b2cSalePrice', 'priceOriginal', 'freightAmount'],
+  ...['wspPriceOriginal', 'wspPriceWithDiscount'],
+]);
+const COUNTS = new Set([
+  ...['count', 'quantity', 'fulfilledQuantity', 'sizeQuantity', 'fulfilledSizeQuantity'],
+  ...['refundedQuantity', 'refundedSizeQuantity', 'weight', 'discountPercentage'],
+]);
+const IDS = new Set(['orderId', 'orderDeliveryId', 'orderRefundId', 'pendingRefundId']);
+const NAMES = new Set([
+  ...['brandName', 'seasonName', 'SeasonName', 'season', 'delivery', 'deliveryNames'],
+  'freightType',
+]);
+const TIMES = new Set(['createdAt', 'updatedAt']);
+const TEXTS = new Set(['comment', 'styleDescription', 'description']);
+const ADDRESS_OPTIONAL = new Set(['address2', 'company', 'provinceCode', 'accountNo']);
+const ROW_QUANTITIES = ['quantity', 'fulfilledQuantity', 'refundedQuantity'];
+
+/** Members that may be missing, by the member that only such an object has. */
+const OPTIONAL: Readonly<Record<string, readonly string[]>> = {
+  orderLineItems: ['SeasonName'],
+  fulfilledQuantity: ['season', 'delivery'],
+  freightAmount: ['freightType', 'parcelShopId', 'warehouseCode'],
+  refundedLineItems: ['pendingRefundId'],
+  refundedQuantity: ['refundType'],
+  refundLineItems: ['comment'],
+};
+
+/** Objects that a level has in part, by the member that only such an object has. */
+const LEVELLED: Readonly<Record<string, LevelledShape>> = {
+  orderLineItems: 'order',
+  freightAmount: 'freight',
+  refundedLineItems: 'refund',
+  orderStatus: 'created',
+};
+
+function amountText(value: number, { currency }: Dialect): string {
+  if (currency === 'JPY') return String(value);
+  const [whole = '', fraction = ''] = String(value).split('.');
+  return `${whole}.${fraction.padEnd(2, '0')}`;
+}
+
+function numberValue(value: number, name: string, dialect: Dialect): unknown {
+  if (IDS.has(name)) return dialect.ids === 'text' ? String(value) : value;
+  if (dialect.numbers === 'number') return value;
+  if (AMOUNTS.has(name)) return amountText(value, dialect);
+  return COUNTS.has(name) ? String(value) : value;
+}
+
+function flagValue(value: boolean, { flags }: Dialect): unknown {
+  if (flags === 'boolean') return value;
+  return flags === 'number' ? Number(value) : String(Number(value));
+}
+
+function statusValue(status: string, dialect: Dialect, ofDelivery: boolean): string {
+  const name = (ofDelivery ? dialect.statusNames[status] : undefined) ?? status;
+  if (dialect.statusCase === 'upper') return name.toUpperCase();
+  if (dialect.statusCase === 'lower') return name;
+  return name.charAt(0).toUpperCase() + name.slice(1);
+}
+
+function barcodeValue(barcode: string, dialect: Dialect): unknown {
+  return dialect.barcodes === 'number' && /^\d{1,15}$/.test(barcode)
+    ? Number(barcode)
+    : spelledBarcode(barcode, dialect.names);
+}
+
+function textValue(value: string, name: string, dialect: Dialect): unknown {
+  if (name === 'barcode') return barcodeValue(value, dialect);
+  if (NAMES.has(name) && value !== '') return spelled(value, dialect.names);
+  if (name === 'status' || name === 'orderStatus') return statusValue(value, dialect, false);
+  if (TIMES.has(name)) return spelledTime(value, dialect);
+  if (ADDRESS_OPTIONAL.has(name) && value === '' && dialect.absent === 'null') return null;
+  return dialect.nulCharacters && TEXTS.has(name) ? `${value}\u0000` : value;
+}
+
+/** Puts null or an empty text where a member is missing. */
+function withAbsent(members: Members, { absent }: Dialect): Members {
+  if (absent === 'omit') return members;
+  const optional = Object.keys(OPTIONAL).flatMap((mark) =>
+    Object.hasOwn(members, mark) ? (OPTIONAL[mark] ?? []) : [],
+  );
+  const filler = absent === 'null' ? null : '';
+  return { ...Object.fromEntries(optional.map((name) => [name, filler])), ...members };
+}
+
+function ofLevel(members: Members, level: string): Members {
+  const mark = Object.keys(LEVELLED).find((name) => Object.hasOwn(members, name));
+  const shape = mark === undefined ? undefined : LEVELLED[mark];
+  if (shape === undefined) return members;
+  return Object.fromEntries(
+    Object.entries(members).filter(([name]) => hasMember(level, shape, name)),
+  );
+}
+
+function isHidden(name: string, members: Members, dialect: Dialect): boolean {
+  if (name === 'createdAt') return !dialect.createdAt;
+  if (name === 'SeasonName') return !dialect.orderSeason;
+  const ofOrder = Object.hasOwn(members, 'orderLineItems');
+  return name === 'currency' && ofOrder && !dialect.orderCurrency;
+}
+
+function isEmptyTracking(members: Members): boolean {
+  const lists = [members.trackingNumbers, members.trackingLinks];
+  return lists.every((list) => Array.isArray(list) && list.length === 0);
+}
+
+/** What an object is before its members are translated. */
+function reshaped(value: Members, name: string, account: Account): Members {
+  const { level, dialect } = account;
+  const isVariant = name === 'variants' || name === 'variant';
+  const members = isVariant ? variantRow(value, account) : value;
+  if (dialect.emptyObject === 'array' && isEmptyTracking(members)) return {};
+  if (dialect.countExtra > 0 && Array.isArray(members.variants)) {
+    return { ...members, count: Number(members.count) + dialect.countExtra };
+  }
+  return withAbsent(ofLevel(members, level), dialect);
+}
+
+/** Undefined stands for a member that is left out. */
+type Translated = unknown;
+
+function translateObject(value: Members, name: string, account: Account): Translated {
+  const { dialect } = account;
+  const members = reshaped(value, name, account);
+  const ofDelivery = Object.hasOwn(members, 'orderDeliveryId');
+  const out: Members = {};
+  for (const [member, inner] of Object.entries(members)) {
+    if (inner === undefined || isHidden(member, members, dialect)) continue;
+    const isStatus = ofDelivery && member === 'status' && typeof inner === 'string';
+    const translated = isStatus
+      ? statusValue(inner, dialect, true)
+      : translateValue(inner, member, account);
+    if (translated !== undefined) out[member] = translated;
+  }
+  return Object.keys(out).length === 0 && dialect.emptyObject === 'array' ? [] : out;
+}
+
+/** The first row of a list, with its quantity twice and the wrong one first. */
+function withRepeatedMember(row: unknown): unknown {
+  if (!isJsonObject(row)) return row;
+  const name = ROW_QUANTITIES.find((one) => Object.hasOwn(row, one));
+  if (name === undefined) return row;
+  return { [`${name}${TWICE}`]: Number(row[name]) + 1, ...row };
+}
+
+function translateList(list: readonly unknown[], name: string, account: Account): Translated {
+  const { dialect } = account;
+  if (list.length === 0) {
+    if (dialect.emptyList === 'object') return {};
+    if (dialect.emptyList === 'null') return null;
+    return dialect.emptyList === 'absent' ? undefined : [];
+  }
+  const rows: unknown[] = list.map((one) => translateValue(one, name, account) ?? null);
+  if (dialect.repeatedMember) rows[0] = withRepeatedMember(rows[0]);
+  return dialect.lists === 'indexed' ? { ...rows } : rows;
+}
+
+/** A value of V1, below the member of this name. */
+export function translateValue(value: unknown, name: string, account: Account): Translated {
+  const { dialect } = account;
+  if (Array.isArray(value)) return translateList(value, name, account);
+  if (isJsonObject(value)) return translateObject(value, name, account);
+  if (typeof value === 'number') return numberValue(value, name, dialect);
+  if (typeof value === 'boolean') return flagValue(value, dialect);
+  return typeof value === 'string' ? textValue(value, name, dialect) : value;
+}
+
+/** A value of V2, where lists and names stay as JSON:API has them. */
+export function translateResource(value: unknown, name: string, dialect: Dialect): unknown {
+  if (Array.isArray(value)) return value.map((one) => translateResource(one, name, dialect));
+  if (isJsonObject(value)) {
+    const members = Object.entries(value);
+    if (members.length === 0 && dialect.emptyObject === 'array') return [];
+    return Object.fromEntries(
+      members.map(([member, inner]) => [member, translateResource(inner, member, dialect)]),
+    );
+  }
+  if (typeof value === 'boolean') return flagValue(value, dialect);
+  if (typeof value !== 'string') return value;
+  if (name === 'id') return dialect.v2Ids === 'number' && /^\d+$/.test(value) ? +value : value;
+  return TIMES.has(name) || TEXTS.has(name) ? textValue(value, name, dialect) : value;
+}
