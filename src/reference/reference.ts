@@ -14,7 +14,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { FastifyInstance } from 'fastify';
 import { type Random, systemRandom } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
-import { ConfigError } from '../lib/errors.ts';
+import { ConfigError, RefusedError } from '../lib/errors.ts';
 import { createHttpServer, listenOn } from '../lib/http-server.ts';
 import type { Logger } from '../lib/log.ts';
 import { createKnobStore, type KnobStore } from './control/knob-store.ts';
@@ -94,6 +94,20 @@ function publishTo(sinks: readonly (EventSink | undefined)[]): EventSink {
   };
 }
 
+/** A relay that refuses an event, because it is too large, loses that event and no order. */
+function relayOrLog(relay: EventSink, log: Logger): EventSink {
+  return {
+    publish(type, data, references) {
+      try {
+        relay.publish(type, data, references);
+      } catch (error) {
+        if (!(error instanceof RefusedError)) throw error;
+        log.warn({ type, reason: error.message }, 'the relay refused an event');
+      }
+    },
+  };
+}
+
 /** Everything that does not listen yet. */
 function compose(options: ReferenceOptions) {
   const { clock, wallClock = clock, secrets = systemRandom() } = options;
@@ -105,7 +119,7 @@ function compose(options: ReferenceOptions) {
     statePath: options.relayState,
   });
   const worldDeps = {
-    events: createEventVoice(knobs, publishTo([options.events, relay])),
+    events: createEventVoice(knobs, publishTo([options.events, relayOrLog(relay, log)])),
     clock,
     knobs,
   };

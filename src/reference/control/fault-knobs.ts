@@ -7,6 +7,7 @@ const FAULT_KINDS = [
   'latency',
   'tooMany',
   'serverError',
+  'maintenance',
   'unauthorized',
   'reset',
   'truncated',
@@ -30,7 +31,7 @@ export const faultSchema = z.strictObject({
   method: z.enum(['*', 'GET', 'POST', 'PATCH', 'DELETE']).default('*'),
   /**
    * Before the route ran, or after it took effect and before the client hears of it. For latency,
-   * tooMany, serverError, unauthorized and reset.
+   * tooMany, serverError, maintenance, unauthorized and reset.
    */
   moment: z.enum(['before', 'after']).default('before'),
   probability: share(1),
@@ -45,10 +46,15 @@ export const faultSchema = z.strictObject({
   delay: duration('1s'),
   /** Status of a serverError. */
   status: z.number().int().min(500).max(599).default(503),
-  /** Body of a serverError. */
-  body: z.enum(['html', 'json', 'none']).default('html'),
+  /**
+   * Body of a serverError, a maintenance page, a tooMany or an unauthorized. The usual one is a page
+   * for the first two, and the error of the API that was asked for the others.
+   */
+  body: z.enum(['usual', 'html', 'json', 'text', 'none']).default('usual'),
   /** Seconds in `Retry-After` of a tooMany; null leaves the header out. */
   retryAfter: z.number().int().min(0).nullable().default(1),
+  /** As seconds, or as a date of the service's clock. */
+  retryAfterAs: z.enum(['seconds', 'date']).default('seconds'),
   /** Bytes sent before a truncated answer ends, and bytes of each piece of a drip. */
   bytes: z.number().int().min(1).max(1_048_576).default(64),
   /** White space behind a padded answer, plain or packed by a gzipBomb. */

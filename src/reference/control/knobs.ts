@@ -96,6 +96,8 @@ const keyKnobs = z.strictObject({
 const rateKnobs = z.strictObject({
   /** Requests per key and second, with as many at once; 0 is without limit. */
   perSecond: z.number().min(0).max(1_000_000).default(20),
+  /** Requests that each include of a V2 request costs beside the request itself. */
+  includeCost: z.number().min(0).max(1_000).default(0),
 });
 
 const journalKnobs = z.strictObject({

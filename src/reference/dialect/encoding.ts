@@ -82,10 +82,9 @@ interface Answered {
 
 /** Seconds become a time, or the header goes; the time is one of the header `Date` beside it. */
 function respellRetryAfter(reply: FastifyReply, how: Dialect['retryAfter'], now: number): void {
-  const seconds = Number(reply.getHeader('retry-after'));
-  if (how === 'seconds' || Number.isNaN(seconds)) return;
   if (how === 'none') reply.removeHeader('retry-after');
-  else dateRetryAfter(reply, seconds, now);
+  const seconds = Number(reply.getHeader('retry-after'));
+  if (how === 'date' && !Number.isNaN(seconds)) dateRetryAfter(reply, seconds, now);
 }
 
 function dateRetryAfter(reply: FastifyReply, seconds: number, now: number): void {

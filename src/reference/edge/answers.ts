@@ -7,8 +7,8 @@ export interface EdgeAnswer {
   readonly status: number;
   readonly contentType: string;
   readonly body: string;
-  /** Seconds, for the header. */
-  readonly retryAfter?: number | null;
+  /** Seconds or a date, for the header. */
+  readonly retryAfter?: number | string | null;
 }
 
 /** The V1 envelope or the JSON:API errors document. */
@@ -22,16 +22,21 @@ export function errorAnswer(path: string, status: number, detail: string): EdgeA
   return { status, contentType: JSON_TYPE, body: JSON.stringify(errorBody(error)) };
 }
 
-/** What a broken gateway says instead of the service. */
-export function gatewayAnswer(status: number, body: 'html' | 'json' | 'none'): EdgeAnswer {
-  const title = STATUS_CODES[status] ?? 'Server Error';
+/** A gateway's answer instead of the service's. */
+export function gatewayAnswer(
+  status: number,
+  body: 'html' | 'json' | 'text' | 'none',
+  title = STATUS_CODES[status] ?? 'Server Error',
+): EdgeAnswer {
   if (body === 'json') {
     const text = JSON.stringify({ error: title });
     return { status, contentType: JSON_TYPE, body: text };
   }
+  if (body === 'text') return { status, contentType: 'text/plain', body: `${title}\n` };
+  const heading = status === 200 ? title : `${status} ${title}`;
   const page =
-    `<html>\r\n<head><title>${status} ${title}</title></head>\r\n<body>\r\n` +
-    `<center><h1>${status} ${title}</h1></center>\r\n<hr><center>nginx</center>\r\n` +
+    `<html>\r\n<head><title>${heading}</title></head>\r\n<body>\r\n` +
+    `<center><h1>${heading}</h1></center>\r\n<hr><center>nginx</center>\r\n` +
     '</body>\r\n</html>\r\n';
   return { status, contentType: 'text/html', body: body === 'html' ? page : '' };
 }

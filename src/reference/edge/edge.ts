@@ -52,7 +52,9 @@ interface Passage {
   readonly strikes: readonly Strike[];
 }
 
-const WHOLE_KINDS = new Set(['latency', 'tooMany', 'serverError', 'unauthorized', 'reset']);
+const WHOLE_KINDS = new Set([
+  ...['latency', 'tooMany', 'serverError', 'maintenance', 'unauthorized', 'reset'],
+]);
 
 function isOfBody({ kind }: Fault): boolean {
   return !WHOLE_KINDS.has(kind);
@@ -71,13 +73,22 @@ function splitUrl(url: string): { readonly path: string; readonly query: string 
     : { path: url.slice(0, mark), query: url.slice(mark + 1) };
 }
 
+/** Relationships that a V2 request wants to have included. */
+function includesIn(path: string, query: string): number {
+  if (!path.startsWith('/api/v2/')) return 0;
+  const include = new URLSearchParams(query).get('include') ?? '';
+  return include.split(',').filter((name) => name !== '').length;
+}
+
 function cutConnection(request: FastifyRequest, reply: FastifyReply): void {
   reply.hijack();
   request.raw.socket.resetAndDestroy();
 }
 
 function announce(reply: FastifyReply, { status, contentType, retryAfter }: EdgeAnswer): void {
-  if (typeof retryAfter === 'number') reply.header('retry-after', String(retryAfter));
+  if (retryAfter !== undefined && retryAfter !== null) {
+    reply.header('retry-after', String(retryAfter));
+  }
   reply.code(status).type(contentType).removeHeader('content-length');
 }
 
@@ -87,16 +98,33 @@ function send(reply: FastifyReply, answer: EdgeAnswer): void {
   void reply.send(Buffer.from(answer.body));
 }
 
+const MAINTENANCE = 'Down for maintenance';
+
 function tooMany(path: string, retryAfter: number | null): EdgeAnswer {
   return { ...errorAnswer(path, 429, 'Too many requests'), retryAfter };
 }
 
 /** The answer a fault gives in place of the route's, if it is of that kind. */
-function replacement(path: string, fault: Fault): EdgeAnswer | undefined {
-  if (fault.kind === 'serverError') return gatewayAnswer(fault.status, fault.body);
-  if (fault.kind === 'tooMany') return tooMany(path, fault.retryAfter);
-  if (fault.kind === 'unauthorized') return errorAnswer(path, 401, 'The token is not valid');
-  return undefined;
+function replacement(path: string, fault: Fault, now: number): EdgeAnswer | undefined {
+  const { kind, body, retryAfter, status } = fault;
+  const page = body === 'usual' ? 'html' : body;
+  if (kind === 'serverError') return gatewayAnswer(status, page);
+  if (kind === 'maintenance') return gatewayAnswer(200, page, MAINTENANCE);
+  if (kind === 'tooMany') {
+    const until = retryAfterOf(fault, now);
+    return body === 'usual'
+      ? { ...tooMany(path, retryAfter), retryAfter: until }
+      : { ...gatewayAnswer(429, body), retryAfter: until };
+  }
+  if (kind !== 'unauthorized') return undefined;
+  return body === 'usual'
+    ? errorAnswer(path, 401, 'The token is not valid')
+    : gatewayAnswer(401, body);
+}
+
+function retryAfterOf({ retryAfter, retryAfterAs }: Fault, now: number): number | string | null {
+  if (retryAfter === null || retryAfterAs === 'seconds') return retryAfter;
+  return new Date(now + retryAfter * 1_000).toUTCString();
 }
 
 type Body = string | Buffer | Readable;
@@ -152,7 +180,7 @@ async function seeOut(
       for (const [name, value] of Object.entries(spoiled.headers)) reply.header(name, value);
     } else if (fault.moment === 'after') {
       if (fault.kind === 'latency') await deps.clock.sleep(fault.delay);
-      const answer = replacement(passage.entry.path, fault);
+      const answer = replacement(passage.entry.path, fault, deps.clock.now());
       if (!answer) continue;
       if (out instanceof Readable) out.destroy();
       announce(reply, answer);
@@ -176,7 +204,7 @@ async function strikeBefore(
       cutConnection(request, reply);
       return true;
     }
-    const answer = replacement(passage.entry.path, fault);
+    const answer = replacement(passage.entry.path, fault, deps.clock.now());
     if (!answer) continue;
     send(reply, answer);
     return true;
@@ -193,7 +221,7 @@ function close(deps: EdgeDeps, passage: Passage, status: number): void {
   const { entry } = passage;
   entry.status = status;
   entry.durationMs = Math.round(deps.clock.monotonic() - passage.arrivedAt);
-  const injected = passage.strikes.some(({ fault }) => replacement(entry.path, fault));
+  const injected = passage.strikes.some(({ fault }) => replacement(entry.path, fault, 0));
   if (deps.knobs().strict && !injected) judgeStatus(entry, status);
 }
 
@@ -229,7 +257,9 @@ export function createEdge(edgeDeps: EdgeDeps): Edge {
     const entry = journal.open(request.method, path, query);
     const key = deps.keyOf(request);
     entry.keyId = key ?? null;
-    const wait = rates.take(key ?? request.ip, deps.knobs().rates.perSecond);
+    const { perSecond, includeCost } = deps.knobs().rates;
+    const cost = 1 + includeCost * includesIn(path, query);
+    const wait = rates.take(key ?? request.ip, perSecond, cost);
     const breach = deps.knobs().strict ? judgeRequest(entry) : undefined;
     const refused = breach ?? (wait > 0 ? tooMany(path, wait) : undefined);
     const passage: Passage = {
