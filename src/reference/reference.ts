@@ -163,6 +163,7 @@ async function createService(parts: Parts): Promise<FastifyInstance> {
   await installV1(service, v1);
   await installV2(service, v2);
   installDescriptions(service, {
+    knobs,
     v1: { prefix: V1_PREFIX, routes: v1Routes(v1) },
     v2: { prefix: V2_PREFIX, routes: v2Routes(v2) },
   });

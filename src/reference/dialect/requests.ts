@@ -26,13 +26,13 @@ function members(value: unknown): Members {
   return isJsonObject(value) ? value : {};
 }
 
-function demandsBrand(route: Route, { level, dialect }: Account): boolean {
+export function demandsBrand(route: Route, { level, dialect }: Account): boolean {
   if (OLD_VARIANTS.has(route.path) && needsBrand(level)) return true;
   return dialect.brandRequired && BY_BRAND.has(route.path);
 }
 
 /** Parameters that this endpoint has at this level. */
-function takesParameter(route: Route, name: string, account: Account): boolean {
+export function takesParameter(route: Route, name: string, account: Account): boolean {
   const isKnown = Object.hasOwn(route.query.shape, name) || name === 'brandName';
   return isKnown && hasParameter(account.level, name);
 }
@@ -85,7 +85,7 @@ function isNewOrder({ method, path }: Route): boolean {
   return method === 'POST' && path === '/orders';
 }
 
-/** What the route is to see of the request; throws 422 with everything that is wrong. */
+/** Gives the route's view of the request; throws 422 with everything that is wrong. */
 export function takeRequest(route: Route, request: Request, account: Account): Request {
   const { names, statusCase, statusNames } = account.dialect;
   const problems: string[] = [];

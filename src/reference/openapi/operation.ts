@@ -15,11 +15,23 @@ export function operationId(method: string, path: string): string {
   return method.toLowerCase() + words.map(capital).join('');
 }
 
-export const TOKEN_SECURITY = {
-  type: 'apiKey',
-  in: 'header',
-  name: 'X-Service-Authorization',
-  description: 'The token of a log-in. It may expire at any moment.',
-} as const;
+/** How a token is sent, as far as knobs decide it. */
+export interface TokenWay {
+  /** Null is the usual header. */
+  readonly tokenHeader: string | null;
+  readonly bearer: boolean;
+}
+
+const TOKEN = 'The token of a log-in. It may expire at any moment.';
+
+/** The scheme in force; OpenAPI knows bearers in the usual header only. */
+export function tokenSecurity({ tokenHeader, bearer }: TokenWay) {
+  if (bearer && tokenHeader === 'authorization') {
+    return { type: 'http', scheme: 'bearer', description: TOKEN } as const;
+  }
+  const name = tokenHeader ?? 'X-Service-Authorization';
+  const description = bearer ? `${TOKEN} It is sent as \`Bearer <token>\`.` : TOKEN;
+  return { type: 'apiKey', in: 'header', name, description } as const;
+}
 
 export const LICENSE = { name: 'MIT', identifier: 'MIT' } as const;

@@ -1,24 +1,33 @@
 /** Serves the descriptions of V1 and V2: `/openapi.json` for programs, `/docs` for people. */
 import type { FastifyInstance } from 'fastify';
 import { renderHtml } from '../../lib/html.ts';
+import type { CurrentKnobs, Knobs } from '../control/knobs.ts';
 import type { Route } from '../v1/route.ts';
 import type { V2Route } from '../v2/route.ts';
 import { DOCS_POLICY, docsPage } from './docs-page.ts';
+import type { TokenWay } from './operation.ts';
 import { v1Document } from './v1-document.ts';
 import { v2Document } from './v2-document.ts';
 
 export interface Described {
+  readonly knobs: CurrentKnobs;
   readonly v1: { readonly prefix: string; readonly routes: readonly Route[] };
   readonly v2: { readonly prefix: string; readonly routes: readonly V2Route[] };
 }
 
-/** Made when somebody asks, and then kept: it costs more than the rest of a start. */
-function serve(app: FastifyInstance, prefix: string, describe: () => object): void {
+/** Made when somebody asks, and kept until the knobs change: it costs more than a start. */
+function serve(
+  app: FastifyInstance,
+  prefix: string,
+  knobs: CurrentKnobs,
+  describe: (now: Knobs) => object,
+): void {
   const source = `${prefix}/openapi.json`;
-  let made: object | undefined;
+  let made: { readonly of: Knobs; readonly document: object } | undefined;
   const document = (): object => {
-    made ??= describe();
-    return made;
+    const now = knobs();
+    if (made?.of !== now) made = { of: now, document: describe(now) };
+    return made.document;
   };
   app.get(source, (_request, reply) =>
     reply.type('application/json').send(JSON.stringify(document())),
@@ -35,7 +44,15 @@ function serve(app: FastifyInstance, prefix: string, describe: () => object): vo
   );
 }
 
-export function installDescriptions(app: FastifyInstance, { v1, v2 }: Described): void {
-  serve(app, v1.prefix, () => v1Document(v1.routes, v1.prefix));
-  serve(app, v2.prefix, () => v2Document(v2.routes, v2.prefix));
+function tokenWay({ deviations, dialect }: Knobs): TokenWay {
+  return { tokenHeader: deviations.tokenHeader, bearer: dialect.bearer };
+}
+
+export function installDescriptions(app: FastifyInstance, described: Described): void {
+  const { v1, v2, knobs } = described;
+  serve(app, v1.prefix, knobs, (now) => {
+    const account = { level: now.v1.level, dialect: now.dialect };
+    return v1Document(v1.routes, v1.prefix, account, tokenWay(now));
+  });
+  serve(app, v2.prefix, knobs, (now) => v2Document(v2.routes, v2.prefix, tokenWay(now)));
 }

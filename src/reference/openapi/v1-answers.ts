@@ -231,6 +231,31 @@ export const V1_ANSWERS: Readonly<Record<string, z.ZodType>> = {
   'POST /webhook-portal': z.strictObject({ url: z.url(), expiresAt: z.iso.datetime() }),
 };
 
+/** `data` of an event, by the beginning of its type. */
+const EVENT_DATA: Readonly<Record<string, z.ZodType>> = {
+  ping: z.looseObject({ ping: z.unknown() }),
+  'sales_order.order_': z.strictObject({ salesOrder }),
+  'sales_order.delivery_': z.strictObject({ salesOrderDelivery }),
+  'sales_order.refund_': z.strictObject({ salesOrderRefund }),
+};
+
+const eventReferences = z
+  .looseObject({
+    systemKey: z.string().optional(),
+    apiKeyId: whole.optional(),
+    jobId: z.string().optional(),
+    idempotencyKey: z.string().optional(),
+    reference: z.string().optional(),
+  })
+  .meta({ id: 'EventReferences' });
+
+/** The body of an event of this type. */
+export function v1Event(type: string): z.ZodType {
+  const begin = Object.keys(EVENT_DATA).find((name) => type.startsWith(name)) ?? '';
+  const data = EVENT_DATA[begin] ?? z.looseObject({});
+  return z.strictObject({ type: z.literal(type), data, references: eventReferences.optional() });
+}
+
 /** Around every answer. */
 export function v1Envelope<T extends z.ZodType>(data: T) {
   return z.strictObject({ status: whole, message: z.string(), data });

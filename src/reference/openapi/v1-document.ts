@@ -1,8 +1,14 @@
 /** The description of V1, made from the table of routes and the schemas of answers. */
+import { z } from 'zod';
 import { createDocument, type ZodOpenApiPathsObject } from 'zod-openapi';
+import { hasDetails, hasEndpoint, hasEvents } from '../dialect/levels.ts';
+import { demandsBrand, takesParameter } from '../dialect/requests.ts';
+import type { Account } from '../dialect/variants.ts';
+import { EVENT_TYPES } from '../relay/event-types.ts';
 import type { Access, Route } from '../v1/route.ts';
-import { LICENSE, operationId, TOKEN_SECURITY, templatedPath } from './operation.ts';
-import { V1_ANSWERS, v1Envelope, v1Error, v1Invalid } from './v1-answers.ts';
+import { cutToAccount } from './levelled.ts';
+import { LICENSE, operationId, type TokenWay, templatedPath, tokenSecurity } from './operation.ts';
+import { V1_ANSWERS, v1Envelope, v1Error, v1Event, v1Invalid } from './v1-answers.ts';
 
 const JSON_TYPE = 'application/json';
 const ERRORS = {
@@ -30,15 +36,27 @@ const SECURITY: Readonly<Record<Access, readonly Record<string, string[]>[]>> = 
   webhooks: [{ token: [] }],
 };
 
-function operation(route: Route) {
+/** The parameters that this account knows. */
+function queryOf(route: Route, account: Account) {
+  const known = Object.entries(route.query.shape).filter(([name]) =>
+    takesParameter(route, name, account),
+  );
+  const isDemanded = demandsBrand(route, account);
+  return z.object({
+    ...Object.fromEntries(known),
+    ...(isDemanded ? { brandName: z.string() } : {}),
+  });
+}
+
+function operation(route: Route, account: Account) {
   const answer = V1_ANSWERS[`${route.method} ${route.path}`];
   return {
     operationId: operationId(route.method, route.path),
     summary: route.summary,
     tags: [route.path.split('/')[1] ?? 'other'],
-    ...(route.successor === undefined ? {} : { deprecated: true }),
+    ...(route.successor && hasDetails(account.level) ? { deprecated: true } : {}),
     security: [...SECURITY[route.access]],
-    requestParams: { path: route.params, query: route.query },
+    requestParams: { path: route.params, query: queryOf(route, account) },
     ...(route.body === undefined
       ? {}
       : { requestBody: { required: true, content: { [JSON_TYPE]: { schema: route.body } } } }),
@@ -52,27 +70,59 @@ function operation(route: Route) {
   };
 }
 
-export function v1Document(routes: readonly Route[], server: string) {
+/** The events that the relay sends to an endpoint of the customer. */
+function webhooks(): ZodOpenApiPathsObject {
+  const all: ZodOpenApiPathsObject = {};
+  for (const { name, description } of EVENT_TYPES) {
+    all[name] = {
+      post: {
+        operationId: operationId('on', name.replaceAll(/[._]/g, '/')),
+        summary: description,
+        tags: ['events'],
+        security: [],
+        requestBody: { required: true, content: { [JSON_TYPE]: { schema: v1Event(name) } } },
+        responses: { '2XX': { description: 'Taken' }, '4XX': { description: 'Sent again later' } },
+      },
+    };
+  }
+  return all;
+}
+
+/** V1 as this account has it. */
+export function v1Document(
+  all: readonly Route[],
+  server: string,
+  account: Account,
+  way: TokenWay,
+): object {
+  const routes = all.filter(({ method, path }) => hasEndpoint(account.level, method, path));
   const paths: ZodOpenApiPathsObject = {};
   for (const route of routes) {
     const path = templatedPath(route.path);
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) };
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route, account) };
   }
-  const tags = [...new Set(routes.map((route) => route.path.split('/')[1] ?? 'other'))];
-  return createDocument({
+  const withEvents = hasEvents(account.level);
+  const first = routes.map((route) => route.path.split('/')[1] ?? 'other');
+  const tags = [...new Set(first)].map((name) => ({
+    name,
+    description: `Requests below /${name}`,
+  }));
+  const events = { name: 'events', description: 'What the relay sends to the customer' };
+  const document = createDocument({
     openapi: '3.1.0',
     info: {
       title: 'Sales and Purchase Data Service, V1',
-      version: '1.4.12',
+      version: account.level,
       license: LICENSE,
       description: 'As the reference service serves it.',
     },
     servers: [{ url: server }],
-    tags: tags.map((name) => ({ name, description: `Requests below /${name}` })),
+    tags: withEvents ? [...tags, events] : tags,
     paths,
+    ...(withEvents ? { webhooks: webhooks() } : {}),
     components: {
       securitySchemes: {
-        token: TOKEN_SECURITY,
+        token: tokenSecurity(way),
         readToken: {
           type: 'apiKey',
           in: 'header',
@@ -82,4 +132,5 @@ export function v1Document(routes: readonly Route[], server: string) {
       },
     },
   });
+  return cutToAccount(document, account);
 }

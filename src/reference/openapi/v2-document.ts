@@ -5,7 +5,7 @@ import { filtersOf, kindOf, type ResourceType, resourceTypes } from '../v2/pdm/r
 import { V2_MEDIA_TYPE } from '../v2/problem.ts';
 import type { V2Route } from '../v2/route.ts';
 import { errorsSchema } from '../v2/schemas.ts';
-import { LICENSE, operationId, TOKEN_SECURITY, templatedPath } from './operation.ts';
+import { LICENSE, operationId, type TokenWay, templatedPath, tokenSecurity } from './operation.ts';
 
 const ERRORS = {
   400: 'A parameter is unknown or wrong, or changed while paging',
@@ -75,7 +75,7 @@ function operation(route: V2Route) {
   };
 }
 
-export function v2Document(routes: readonly V2Route[], server: string) {
+export function v2Document(routes: readonly V2Route[], server: string, way: TokenWay) {
   const paths: ZodOpenApiPathsObject = {};
   for (const route of routes) {
     const path = templatedPath(route.path);
@@ -93,6 +93,6 @@ export function v2Document(routes: readonly V2Route[], server: string) {
     servers: [{ url: server }],
     tags: tags.map((name) => ({ name, description: `Requests about ${name}` })),
     paths,
-    components: { securitySchemes: { token: TOKEN_SECURITY } },
+    components: { securitySchemes: { token: tokenSecurity(way) } },
   });
 }
