@@ -25,7 +25,7 @@ export interface Rig {
   readonly reference: Reference;
   readonly clock: ManualClock;
   readonly events: { readonly type: string; readonly data: JsonObject }[];
-  /** Of each event. */
+  /** References of the events, in the same order. */
   readonly references: (JsonObject | undefined)[];
   /** A V1 request with the plain key's API key unless other headers are given. */
   call(

@@ -41,7 +41,7 @@ const valueKnobs = {
   nulCharacters: off,
 };
 
-/** What is around the data. */
+/** The envelope around the data, errors, headers. */
 const answerKnobs = {
   envelope: oneOf('number', 'text', 'none'),
   errorBody: oneOf('envelope', 'plain', 'html', 'empty'),
@@ -56,7 +56,7 @@ const answerKnobs = {
   cacheStubborn: off,
 };
 
-/** What a request has to bring. */
+/** Demands on requests. */
 const requestKnobs = {
   bearer: off,
   brandRequired: off,

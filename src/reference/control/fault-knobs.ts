@@ -47,13 +47,13 @@ export const faultSchema = z.strictObject({
   /** Status of a serverError. */
   status: z.number().int().min(500).max(599).default(503),
   /**
-   * Body of a serverError, a maintenance page, a tooMany or an unauthorized. The usual one is a page
-   * for the first two, and the error of the API that was asked for the others.
+   * Body of a serverError, maintenance, tooMany or unauthorized. The usual one is a page for the
+   * first two, and the error of the API that was asked for the others.
    */
   body: z.enum(['usual', 'html', 'json', 'text', 'none']).default('usual'),
   /** Seconds in `Retry-After` of a tooMany; null leaves the header out. */
   retryAfter: z.number().int().min(0).nullable().default(1),
-  /** As seconds, or as a date of the service's clock. */
+  /** Form of `Retry-After`; a date is one of the service's clock. */
   retryAfterAs: z.enum(['seconds', 'date']).default('seconds'),
   /** Bytes sent before a truncated answer ends, and bytes of each piece of a drip. */
   bytes: z.number().int().min(1).max(1_048_576).default(64),

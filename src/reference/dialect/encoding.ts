@@ -76,7 +76,7 @@ interface Answered {
   readonly method: string;
   readonly path: string;
   readonly cacheControl: string;
-  /** Of the service's clock. */
+  /** Epoch milliseconds of the service's clock. */
   readonly now: number;
 }
 

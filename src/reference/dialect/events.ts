@@ -24,11 +24,17 @@ function translated(data: JsonObject, knobs: CurrentKnobs): JsonObject {
   return isJsonObject(value) ? value : {};
 }
 
+const OTHER_ORDERS: Readonly<Record<string, (value: Json) => Json>> = {
+  orderId: (id) => Number(id) + FOREIGN_IDS_FROM,
+  orderDeliveryId: (id) => Number(id) + FOREIGN_IDS_FROM,
+  orderRefundId: (id) => Number(id) + FOREIGN_IDS_FROM,
+  reference: (text) => `EXT-${text}`,
+  orderNo: (text) => `EXT-${text}`,
+};
+
 /** The same event as another system of the same provider would tell it. */
 function foreign(data: JsonObject): JsonObject {
-  const text = JSON.stringify(data, (name, value: unknown) =>
-    /^order\w*Id$/.test(name) && typeof value === 'number' ? value + FOREIGN_IDS_FROM : value,
-  );
+  const text = JSON.stringify(data, (name, value: Json) => OTHER_ORDERS[name]?.(value) ?? value);
   return JSON.parse(text);
 }
 
@@ -45,7 +51,7 @@ export function createEventVoice(knobs: CurrentKnobs, sink: EventSink): EventSin
       published += 1;
       const draw = hashAt(world.seed, published, SALT_FOREIGN) / 2 ** 32;
       if (draw >= dialect.foreignEvents) return;
-      const elsewhere = { ...references, systemKey: FOREIGN_KEY };
+      const elsewhere = { ...foreign(references ?? {}), systemKey: FOREIGN_KEY };
       sink.publish(type, spoken(foreign(data)), elsewhere);
     },
   };

@@ -121,7 +121,7 @@ function isEmptyTracking(members: Members): boolean {
   return lists.every((list) => Array.isArray(list) && list.length === 0);
 }
 
-/** What an object is before its members are translated. */
+/** Changes which members an object has, before their values are translated. */
 function reshaped(value: Members, name: string, account: Account): Members {
   const { level, dialect } = account;
   const isVariant = name === 'variants' || name === 'variant';

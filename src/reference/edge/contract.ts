@@ -93,7 +93,13 @@ export function requestName(method: string, path: string): string {
   return `${method} ${CONTRACT.find((entry) => entry.path.test(path))?.name ?? path}`;
 }
 
-export function contractBreaches(method: string, path: string, query: string): Breaches {
+/** `also` are parameters of older levels, which the contract names for other paths only. */
+export function contractBreaches(
+  method: string,
+  path: string,
+  query: string,
+  also: readonly string[] = [],
+): Breaches {
   const first = CONTRACT.find((entry) => entry.path.test(path));
   if (!first) return { endpoint: [`${path}: no such path`], parameters: [] };
   const row = CONTRACT.find((entry) => entry.name === first.name && entry.method === method);
@@ -101,7 +107,7 @@ export function contractBreaches(method: string, path: string, query: string): B
   const parameters: string[] = [];
   const seen = new Set<string>();
   for (const name of new URLSearchParams(query).keys()) {
-    const named = row.query.includes(parameterKind(name));
+    const named = [...row.query, ...also].includes(parameterKind(name));
     if (!named) parameters.push(`${name}: no such parameter of ${method} ${path}`);
     else if (seen.has(name)) parameters.push(`${name}: given more than once`);
     seen.add(name);

@@ -260,7 +260,7 @@ export function createEdge(edgeDeps: EdgeDeps): Edge {
     const { perSecond, includeCost } = deps.knobs().rates;
     const cost = 1 + includeCost * includesIn(path, query);
     const wait = rates.take(key ?? request.ip, perSecond, cost);
-    const breach = deps.knobs().strict ? judgeRequest(entry) : undefined;
+    const breach = deps.knobs().strict ? judgeRequest(entry, deps.knobs().v1.level) : undefined;
     const refused = breach ?? (wait > 0 ? tooMany(path, wait) : undefined);
     const passage: Passage = {
       entry,

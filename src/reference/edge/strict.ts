@@ -3,6 +3,7 @@
  * and whatever a route refuses with a status that only a wrong request gets. 401, 404 of a named
  * path and 409 are none of these: tokens expire and orders change at any moment.
  */
+import { needsBrand } from '../dialect/levels.ts';
 import { type EdgeAnswer, errorAnswer } from './answers.ts';
 import { contractBreaches, requestName } from './contract.ts';
 import { unknownMembers } from './contract-bodies.ts';
@@ -11,10 +12,14 @@ import type { JournalEntry } from './journal.ts';
 /** Statuses that only a wrong request gets. */
 const MISTAKE_STATUSES = new Set([400, 403, 405, 406, 410, 413, 414, 415, 422, 429]);
 
+const ONE_VARIANT = /^\/api\/v1\/variants\/[^/]+$/;
+
 /** The refusal of a request that the contract does not have. */
-export function judgeRequest(entry: JournalEntry): EdgeAnswer | undefined {
-  const { path } = entry;
-  const { endpoint, parameters } = contractBreaches(entry.method, path, entry.query);
+export function judgeRequest(entry: JournalEntry, level: string): EdgeAnswer | undefined {
+  const { method, path, query } = entry;
+  // Accounts of old levels demand the brand of a single variant as well.
+  const also = needsBrand(level) && ONE_VARIANT.test(path) ? ['brandName'] : [];
+  const { endpoint, parameters } = contractBreaches(method, path, query, also);
   entry.mistakes.push(...endpoint, ...parameters);
   if (endpoint.length > 0) return errorAnswer(path, 404, 'There is no such endpoint');
   const status = path.startsWith('/api/v2') ? 400 : 422;

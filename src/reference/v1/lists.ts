@@ -25,7 +25,7 @@ export interface RowSource {
   frozen(): Pick<RowSource, 'quantity'>;
 }
 
-/** What is sold out is not listed, but for an account that lists all it has. */
+/** The stock list leaves out what is sold out, unless the account lists all it has. */
 export function stockSource(stock: Stock, withSoldOut = false): RowSource {
   if (withSoldOut) return everySource((variant) => stock.of(variant));
   const listed = (quantity: number): number | undefined => (quantity > 0 ? quantity : undefined);

@@ -251,7 +251,11 @@ describe('events', () => {
     const [ours, foreign] = speaker.rig.events;
     expect(ours?.data).toMatchObject({ salesOrder: { orderId } });
     expect(foreign?.data).toMatchObject({ salesOrder: { orderId: orderId + 9_000_000 } });
-    expect(speaker.rig.references[1]).toMatchObject({ systemKey: 'elsewhere' });
+    expect(speaker.rig.references[1]).toEqual({
+      systemKey: 'elsewhere',
+      apiKeyId: 1,
+      reference: 'EXT-REF',
+    });
     expect((await speaker.get(`/orders/${orderId + 9_000_000}`)).status).toBe(404);
   });
 });

@@ -11,7 +11,7 @@ const MORE_DIGITS = 7;
 const DECIMALS_MAX = 4;
 
 export interface Prices {
-  /** Of a key that is of no account. */
+  /** Currency of a key that has no account. */
   currency(): Currency;
   /** Hundredths of the currency for hundredths of a euro. */
   of(euroMinor: number, currency: Currency): number;
