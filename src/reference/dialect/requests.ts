@@ -33,8 +33,8 @@ export function demandsBrand(route: Route, { level, dialect }: Account): boolean
 
 /** Parameters that this endpoint has at this level. */
 export function takesParameter(route: Route, name: string, account: Account): boolean {
-  const isKnown = Object.hasOwn(route.query.shape, name) || name === 'brandName';
-  return isKnown && hasParameter(account.level, name);
+  const isBrand = name === 'brandName' && demandsBrand(route, account);
+  return (isBrand || Object.hasOwn(route.query.shape, name)) && hasParameter(account.level, name);
 }
 
 function queryOf(route: Route, query: Members, account: Account, problems: string[]): Members {
@@ -87,7 +87,7 @@ function isNewOrder({ method, path }: Route): boolean {
 
 /** Gives the route's view of the request; throws 422 with everything that is wrong. */
 export function takeRequest(route: Route, request: Request, account: Account): Request {
-  const { names, statusCase, statusNames } = account.dialect;
+  const { names, barcodes, statusCase, statusNames } = account.dialect;
   const problems: string[] = [];
   const query = queryOf(route, members(request.query), account, problems);
   const body =
@@ -95,7 +95,7 @@ export function takeRequest(route: Route, request: Request, account: Account): R
   if (isNewOrder(route)) demandOrder(members(body), account, problems);
   if (problems.length > 0) throw invalid([...new Set(problems)]);
   const params = { ...members(request.params) };
-  if (typeof params.barcode === 'string') {
+  if (typeof params.barcode === 'string' && barcodes === 'text') {
     params.barcode = unspelledBarcode(params.barcode, names);
   }
   for (const name of ['brandName', 'seasonName']) {

@@ -20,6 +20,7 @@ describe('an account of an older level', () => {
       const { get, rig, speak } = await at(level, { unknownParameters: 'refuse' });
       const refused = await get(path);
       expect([refused.status, refused.json.invalid_data]).toEqual([422, [`${name}: is not known`]]);
+      expect((await get('/brands?brandName=x')).json.invalid_data).toHaveLength(1);
       speak({ unknownParameters: null });
       expect((await get(path)).status).toBe(200);
       rig.reference.knobs.patch({ v1: { level: since }, dialect: { unknownParameters: 'refuse' } });
