@@ -1139,3 +1139,14 @@ FROM (
   LEFT JOIN stock_variant_row s ON s.barcode = b.barcode AND s.deleted_at IS NULL
 )
 /* v_season_cover(season_name,barcode,style_no,style_name,color_name,size,open_preorders,in_stock,missing,cover_percent) */;
+CREATE TABLE announced (
+  thing text not null check (thing in ('delivery', 'refund')),
+  thing_id integer not null,
+  order_id integer not null,
+  -- As the event has it, where it is one of ours; null: only that the thing is there.
+  status text,
+  sent_at integer not null,
+  -- When it was first announced: from then on it is waited for.
+  since integer not null,
+  primary key (order_id, thing, thing_id)
+) strict, without rowid;

@@ -28,6 +28,7 @@ import { acquireLease, type Lease, lockFile, lockFolder, makeDataFolder } from '
 import { createSpaceWatch, freeBytesAt, type SpaceWatch } from '../store/space.ts';
 import { createReadSequence } from '../store/state.ts';
 import { openStore, type SqliteStore, storeOptions } from '../store/store.ts';
+import { openSystemKeys, type SystemKeys } from '../store/system-keys.ts';
 import { groupCommits } from '../store/transaction/group-commit.ts';
 import { createOrderReader } from '../sync/read-order.ts';
 import type { RunResult } from '../sync/run/run-stream.ts';
@@ -130,6 +131,7 @@ function createWorkers(
     readonly killSwitch: KillSwitch;
     readonly stops: OutboxStops;
     readonly guard: AccountGuard;
+    readonly systemKeys: SystemKeys;
     readonly space: SpaceWatch;
     readonly pulse: Pulse;
     readonly socket: number | undefined;
@@ -137,7 +139,7 @@ function createWorkers(
   },
 ): Workers {
   const { store, lease, service, rules, space, pulse, socket, watch } = parts;
-  const { killSwitch, stops, guard } = parts;
+  const { killSwitch, stops, guard, systemKeys } = parts;
   const { clock, random, log, scrubber, events } = deps;
   const sequence = createReadSequence(store, clock);
   const grouped = groupCommits(store);
@@ -162,7 +164,7 @@ function createWorkers(
   const onCustomers = (): void => decisions.nudge();
   const erp = createDoors(config, { store, clock, log, outbox, space, onCustomers });
   const inbox = createInbox(config, {
-    ...{ store, clock, random, log, scrubber, service, readOrder, space, socket },
+    ...{ store, clock, random, log, scrubber, service, readOrder, space, socket, systemKeys },
     refresherClock: pulse.clockOf('refresher'),
     onRead: () => decisions.nudge(),
   });
@@ -277,8 +279,12 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
     workers: () => supervisor.health(),
     stuck: () => pulse.stuck(supervisor.health()),
   };
+  const tellForeign = (systemKey: string): void => {
+    log.warn({ systemKey }, 'events of another account come to this endpoint: they are not read');
+  };
   const { workers, listenerUrl, listening, reload } = createWorkers(config, deps, {
     ...{ store, lease, service, rules, space, pulse, watch, killSwitch, stops, guard },
+    systemKeys: await openSystemKeys(store, clock, tellForeign),
     socket: manager.sockets.webhook,
   });
   const watchdog = createWatchdog({

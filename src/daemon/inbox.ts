@@ -1,4 +1,5 @@
 /** The inbox as the configuration describes it: listener and refresher. */
+import { isNotFound } from '../client/http/answer.ts';
 import type { Config } from '../config/schema.ts';
 import type { RouteGroup } from '../console/api.ts';
 import { eventRoutes } from '../console/event-routes.ts';
@@ -8,17 +9,25 @@ import { createListener, LISTENER_LIMITS } from '../inbox/listener.ts';
 import { createLossMeter, type LossMeter, type LossMeterLimits } from '../inbox/loss/loss-meter.ts';
 import { createMeter, type Meter } from '../inbox/meter.ts';
 import { createEventOperations, replayAfterUpgrade } from '../inbox/operations.ts';
-import { createRefresher, type Refresher } from '../inbox/refresher.ts';
+import { createRefresher, type ReadRequest, type Refresher } from '../inbox/refresher.ts';
 import { createVerifier } from '../inbox/signature.ts';
+import {
+  askingEvent,
+  createUnknownOrders,
+  isMirrored,
+  type UnknownOrders,
+} from '../inbox/unknown-orders.ts';
 import type { Random } from '../lib/chance.ts';
 import { type Clock, untilAborted } from '../lib/clock.ts';
-import type { RefusedError } from '../lib/errors.ts';
+import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Scrubber } from '../lib/secret.ts';
+import { forgetAnnounced, unseenOf } from '../mirror/announced.ts';
 import { ORDER_UNREADABLE } from '../mirror/refresh.ts';
 import { endIncidents, openIncident } from '../store/incidents.ts';
 import type { SpaceWatch } from '../store/space.ts';
 import type { Store } from '../store/store.ts';
+import type { SystemKeys } from '../store/system-keys.ts';
 import type { ReadOrder } from '../sync/read-order.ts';
 import { openPortal } from './commands/portal.ts';
 import type { Service } from './service.ts';
@@ -44,6 +53,7 @@ export interface InboxDeps {
   readonly service: Service;
   readonly readOrder: ReadOrder;
   readonly space: SpaceWatch;
+  readonly systemKeys: SystemKeys;
   /** For the refresher's own loop. */
   readonly refresherClock: Clock;
   /** A socket that the service manager keeps open for us. */
@@ -55,15 +65,74 @@ export interface InboxDeps {
 /** How long the listener may take to answer what is on its way. */
 const DRAIN_MS = 5_000;
 
+interface RefreshParts {
+  readonly deps: InboxDeps;
+  readonly log: Logger;
+  readonly unknown: UnknownOrders;
+  /** Refunds are read with an order. */
+  readonly withRefunds: boolean;
+}
+
 /** An order that the service does not have (any more): nothing to read, somebody should know. */
 async function recordRefused(
-  { store, clock }: InboxDeps,
-  orderId: number,
-  { code, message, hint }: RefusedError,
+  { deps: { store, clock, systemKeys }, unknown }: RefreshParts,
+  { orderId, cause }: { readonly orderId: number; readonly cause: string },
+  error: RefusedError,
 ): Promise<void> {
+  await forgetAnnounced(store.db, orderId);
+  const event = await askingEvent(store.db, cause);
+  if (event && isNotFound(error) && !(await isMirrored(store.db, orderId))) {
+    await systemKeys.note(event.hint.systemKey, false);
+    if (!systemKeys.isForeign(event.hint.systemKey)) await unknown.tell(orderId, error, event);
+    return;
+  }
+  const { code, message, hint } = error;
   const detail = { code, message, ...(hint === undefined ? {} : { hint }) };
   const incident = { ...ORDER_UNREADABLE, key: String(orderId), detail };
   await openIncident(store.db, incident, clock.now());
+}
+
+/** An event of an order that we could read, under the reference that the event has, is ours. */
+async function learnKey(
+  { store, systemKeys }: InboxDeps,
+  cause: string,
+  reference: string | null | undefined,
+): Promise<void> {
+  const event = await askingEvent(store.db, cause);
+  const named = event?.hint.reference?.trim().toLowerCase();
+  if (!event || named === undefined || named !== reference?.trim().toLowerCase()) return;
+  await systemKeys.note(event.hint.systemKey, true);
+}
+
+/** Reads the order; throws RetryLaterError while it does not show what an event has announced. */
+async function readAnnounced(
+  { deps, log, unknown, withRefunds }: RefreshParts,
+  orderId: number,
+  request: ReadRequest,
+): Promise<void> {
+  const { store, clock } = deps;
+  const { cause } = request;
+  try {
+    const { order } = await deps.readOrder(orderId, request);
+    await learnKey(deps, cause, order.reference);
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error;
+    throw await unknown.judge(orderId, error, await askingEvent(store.db, cause));
+  }
+  // It was only early before: the service shows the order now.
+  await endIncidents(store.db, ORDER_UNREADABLE, [String(orderId)], clock.now());
+  const unseen = await unseenOf(store.db, orderId, clock.now(), withRefunds);
+  const givenUp = unseen.filter(({ isGivenUp }) => isGivenUp);
+  if (givenUp.length > 0) {
+    log.warn({ orderId, things: givenUp }, 'what an event announced was never shown');
+  }
+  const [left] = unseen.filter(({ isGivenUp }) => !isGivenUp);
+  if (!left) return;
+  // What it does show may be due.
+  deps.onRead(orderId);
+  const what = `${left.thing} ${left.id}`;
+  const text = `order ${orderId} is shown without ${what} as an event announced it`;
+  throw new RetryLaterError('inbox.not_shown', text);
 }
 
 /** Looks at what an older program could only store before it reads orders. */
@@ -143,21 +212,23 @@ function lossLimits(config: Config['lossMeter']): LossMeterLimits {
   };
 }
 
-export function createInbox({ listener: config, lossMeter }: Config, deps: InboxDeps): Inbox {
-  const { store, clock, random } = deps;
+export function createInbox(
+  { listener: config, lossMeter, streams }: Pick<Config, 'listener' | 'lossMeter' | 'streams'>,
+  deps: InboxDeps,
+): Inbox {
+  const { store, clock, random, systemKeys } = deps;
   const log = deps.log.child({ room: 'inbox' });
+  const unknown = createUnknownOrders(store, clock);
+  const parts = { deps, log, unknown, withRefunds: streams.orders.refunds };
   const refresher = createRefresher({
     ...{ store, random, log, clock: deps.refresherClock },
-    readOrder: async (orderId, request) => {
-      await deps.readOrder(orderId, request);
-      // It was only early before: the service shows the order now.
-      await endIncidents(store.db, ORDER_UNREADABLE, [String(orderId)], clock.now());
-    },
+    readOrder: (orderId, request) => readAnnounced(parts, orderId, request),
     onRead: deps.onRead,
-    onRefused: (orderId, error) => recordRefused(deps, orderId, error),
+    onRefused: (due, error) => recordRefused(parts, due, error),
   });
   const meter = createMeter(clock, log);
-  const journal = createJournal({ store, clock, meter, onAccepted: () => refresher.nudge() });
+  const onAccepted = (): void => refresher.nudge();
+  const journal = createJournal({ store, clock, meter, systemKeys, onAccepted });
   const { worker, url } = listenerWorker(config, { ...deps, log, journal, meter });
   return {
     ...{ listener: worker, meter, url },

@@ -18,6 +18,19 @@ export interface EventHint {
   readonly refunds: boolean;
   /** Somebody waits for it: a packed delivery wants to be decided. */
   readonly urgent: boolean;
+  /** What a read of the order must show, where the event names it. */
+  readonly announces: Announcement | null;
+  /** Of the account that it belongs to, where it says so. */
+  readonly systemKey: string | null;
+  /** Of the order, where the event has it. */
+  readonly reference: string | null;
+}
+
+interface Announcement {
+  readonly thing: 'delivery' | 'refund';
+  readonly id: number;
+  /** One of ours; undefined: another word, or none. */
+  readonly status: string | undefined;
 }
 
 /** A type beyond this is kept in the body only. */
@@ -37,33 +50,72 @@ export const KNOWN_TYPES: ReadonlySet<string> = new Set([
 
 const REFUND_EVENTS = 'sales_order.refund_';
 
+const NAME_CHARS_MAX = 256;
+
 /** Decided within a second where that is possible; everything else may come a little later. */
 const URGENT_TYPE = 'sales_order.delivery_created';
 
 /** The members of `data` that name an order by its `orderId`. */
 const SUBJECTS = ['salesOrder', 'salesOrderDelivery', 'salesOrderRefund'] as const;
 
-function orderIdOf(data: unknown): number | null {
+/** An id written as text is still an id. */
+function idOf(given: unknown): number | null {
+  const id = typeof given === 'string' && /^\d+$/.test(given) ? Number(given) : given;
+  return typeof id === 'number' && Number.isSafeInteger(id) && id > 0 ? id : null;
+}
+
+type Subject = Readonly<Record<string, unknown>>;
+
+/** The first member that names an order. */
+function subjectOf(data: unknown): { readonly orderId: number; readonly subject: Subject } | null {
   for (const name of SUBJECTS) {
     const subject = isJsonObject(data) ? data[name] : undefined;
-    const given = isJsonObject(subject) ? subject.orderId : undefined;
-    // An id written as text is still an id.
-    const id = typeof given === 'string' && /^\d+$/.test(given) ? Number(given) : given;
-    if (typeof id === 'number' && Number.isSafeInteger(id) && id > 0) return id;
+    const orderId = isJsonObject(subject) ? idOf(subject.orderId) : null;
+    if (isJsonObject(subject) && orderId !== null) return { orderId, subject };
   }
   return null;
 }
 
+const STATUSES: ReadonlySet<string> = new Set(['pending', 'accepted', 'rejected', 'canceled']);
+
+function announcedBy(subject: Subject): Announcement | null {
+  const deliveryId = idOf(subject.orderDeliveryId);
+  const refundId = idOf(subject.orderRefundId);
+  const word = typeof subject.status === 'string' ? subject.status.trim().toLowerCase() : '';
+  const given = word === 'cancelled' ? 'canceled' : word;
+  const status = STATUSES.has(given) ? given : undefined;
+  if (deliveryId !== null) return { thing: 'delivery', id: deliveryId, status };
+  return refundId === null ? null : { thing: 'refund', id: refundId, status };
+}
+
+function textOf(given: unknown): string | null {
+  return typeof given === 'string' && given !== '' && given.length <= NAME_CHARS_MAX ? given : null;
+}
+
 export function readEvent(body: Buffer): EventHint {
   const value = isUtf8(body) ? tryParseJson(body.toString('utf8')) : undefined;
-  const nothing = { type: null, known: false, orderId: null, refunds: false, urgent: false };
+  const none = { announces: null, systemKey: null, reference: null } as const;
+  const nothing = {
+    type: null,
+    known: false,
+    orderId: null,
+    refunds: false,
+    urgent: false,
+    ...none,
+  };
   if (value === undefined) return { json: false, ...nothing };
-  const { type, data } = isJsonObject(value) ? value : {};
+  const { type, data, references } = isJsonObject(value) ? value : {};
   if (typeof type !== 'string' || !TYPE.test(type)) {
     return { json: true, ...nothing };
   }
   const known = KNOWN_TYPES.has(type);
-  const orderId = known ? orderIdOf(data) : null;
-  const refunds = type.startsWith(REFUND_EVENTS);
-  return { json: true, type, known, orderId, refunds, urgent: type === URGENT_TYPE };
+  const named = known ? subjectOf(data) : null;
+  return {
+    ...{ json: true, type, known, orderId: named?.orderId ?? null },
+    refunds: type.startsWith(REFUND_EVENTS),
+    urgent: type === URGENT_TYPE,
+    announces: named && announcedBy(named.subject),
+    systemKey: isJsonObject(references) ? textOf(references.systemKey) : null,
+    reference: textOf(named?.subject.reference),
+  };
 }

@@ -11,8 +11,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../lib/clock.ts';
 import { RetryLaterError } from '../lib/errors.ts';
+import { type Announced, noteAnnounced } from '../mirror/announced.ts';
 import { requestRefreshes } from '../mirror/refresh.ts';
 import type { Store, Tx } from '../store/store.ts';
+import type { SystemKeys } from '../store/system-keys.ts';
 import { type EventHint, readEvent } from './event.ts';
 import type { Meter } from './meter.ts';
 
@@ -57,6 +59,8 @@ export interface JournalDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly meter: Meter;
+  /** Events of another account lead to no read; default: none is known to. */
+  readonly systemKeys?: Pick<SystemKeys, 'isForeign' | 'skipped'>;
   /** Called after each commit that asked for an order to be read again. */
   readonly onAccepted: () => void;
 }
@@ -90,6 +94,18 @@ function rowsOf(group: readonly Waiting[]) {
   }));
 }
 
+/** What reads must show from now on; of several words about a thing the latest. */
+function announcedBy(group: readonly Waiting[]): readonly Announced[] {
+  const latest = new Map<string, Announced>();
+  for (const { event, hint } of group) {
+    if (hint.announces === null || hint.orderId === null) continue;
+    const one = { ...hint.announces, orderId: hint.orderId, sentAt: event.sentAt };
+    const name = `${one.thing} ${one.id} ${one.orderId}`;
+    if ((latest.get(name)?.sentAt ?? 0) <= one.sentAt) latest.set(name, one);
+  }
+  return [...latest.values()];
+}
+
 /** Gives how many of the group were duplicates. */
 async function writeGroup(tx: Tx, group: readonly Waiting[], now: number): Promise<number> {
   const rows = rowsOf(group);
@@ -115,11 +131,19 @@ async function writeGroup(tx: Tx, group: readonly Waiting[], now: number): Promi
     return [{ orderId, cause: `event:${event.eventId}`, refunds, headStartMs }];
   });
   await requestRefreshes(tx, requests, now);
+  await noteAnnounced(tx, announcedBy(group), now);
   return duplicates;
 }
 
 export function createJournal(deps: JournalDeps, limits: JournalLimits = JOURNAL_LIMITS): Journal {
-  const { store, clock, meter } = deps;
+  const { store, clock, meter, systemKeys } = deps;
+  const readByAccount = (body: Buffer): EventHint => {
+    const hint = readEvent(body);
+    const { systemKey } = hint;
+    if (systemKey === null || !systemKeys?.isForeign(systemKey)) return hint;
+    systemKeys.skipped(systemKey);
+    return { ...hint, orderId: null, announces: null };
+  };
   const queue: Waiting[] = [];
   let writing = false;
 
@@ -156,7 +180,7 @@ export function createJournal(deps: JournalDeps, limits: JournalLimits = JOURNAL
       if (queue.length >= limits.queueEventsMax) {
         return Promise.reject(new RetryLaterError('inbox.queue_full', 'too many events wait'));
       }
-      const hint = readEvent(event.body);
+      const hint = readByAccount(event.body);
       return new Promise((resolve, reject) => {
         const deadline = clock.after(limits.deadlineMs, () =>
           // It may still be committed: the relay's next attempt is then a duplicate.

@@ -41,7 +41,10 @@ export interface RefresherDeps {
   /** After each read that reached the mirror. */
   readonly onRead: (orderId: number) => void;
   /** The service will not show this order (deleted, or not ours): an incident. */
-  readonly onRefused: (orderId: number, error: RefusedError) => Promise<void>;
+  readonly onRefused: (
+    due: Pick<DueRefresh, 'orderId' | 'cause'>,
+    error: RefusedError,
+  ) => Promise<void>;
 }
 
 export interface RefresherLimits {
@@ -162,7 +165,7 @@ function createReader(
     count.refused += 1;
     log.warn({ err: error, orderId: due.orderId, cause: due.cause }, 'order refused');
     outages.over(due.orderId);
-    await deps.onRefused(due.orderId, error);
+    await deps.onRefused(due, error);
     await store.transaction((tx) => completeRefresh(tx, due));
   };
 

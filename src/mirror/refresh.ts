@@ -33,11 +33,24 @@ export interface RefreshRequest {
 export const ORDER_UNREADABLE = { kind: 'order_unreadable', entity: 'sales_order' } as const;
 
 /**
+ * The incident of orders that events name and nobody knows, one for each system key: an endpoint
+ * that receives the events of other accounts, too, would open one for each of their orders.
+ */
+export const ORDERS_UNKNOWN = { kind: 'orders_unknown', entity: 'system_key' } as const;
+
+/**
  * Ends what was told of orders before a whole list was asked for (`listedAt`) that does not have
  * them: no read will ever show them. The mirror has what it has.
  */
 export async function endUnlisted(db: Db, listedAt: number, now: number): Promise<void> {
   const { kind, entity } = ORDER_UNREADABLE;
+  await db
+    .updateTable('incident')
+    .set({ resolved_at: now })
+    .where('kind', '=', ORDERS_UNKNOWN.kind)
+    .where('resolved_at', 'is', null)
+    .where('at', '<', listedAt)
+    .execute();
   await db
     .updateTable('incident')
     .set({ resolved_at: now })

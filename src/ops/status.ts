@@ -10,6 +10,7 @@ import {
   readOutboxStops,
 } from '../store/state.ts';
 import type { Db } from '../store/store.ts';
+import { foreignEvents } from '../store/system-keys.ts';
 import { type RelayFigures, readRelayFigures } from './relay.ts';
 
 export interface StreamStatus {
@@ -53,6 +54,8 @@ export interface Status {
   readonly pending: Readonly<Record<string, number>>;
   readonly outbox: Readonly<Record<string, number>>;
   readonly events: { readonly count: number; readonly lastAgeMs: number | null };
+  /** Events of other accounts, by their system key: they lead to no read. */
+  readonly foreignEvents: Readonly<Record<string, number>>;
   /** Null while no daemon has measured anything. */
   readonly relay: RelayFigures | null;
   readonly refreshWaiting: number;
@@ -211,6 +214,7 @@ export async function readStatus(db: Db, now: number, freshnessMs: FreshnessMs):
     ...(await countDeliveries(db)),
     outbox: asRecord(outbox),
     events: { count: Number(events.count), lastAgeMs: lastAt === null ? null : now - lastAt },
+    foreignEvents: await foreignEvents(db),
     relay: (await readRelayFigures(db)) ?? null,
     refreshWaiting: await countOf(db, 'refresh'),
     quarantined: await countOf(db, 'quarantine'),

@@ -22,6 +22,37 @@ export async function openIncident(db: Db | Tx, incident: Incident, now: number)
     .execute();
 }
 
+/** Opens it, or gives the one that is open another detail: a count that grows, say. */
+export async function updateIncident(db: Db | Tx, incident: Incident, now: number): Promise<void> {
+  const { kind, entity, key } = incident;
+  const updated = await db
+    .updateTable('incident')
+    .set({ detail: JSON.stringify(incident.detail) })
+    .where('kind', '=', kind)
+    .where('entity', '=', entity)
+    .where('key', '=', key)
+    .where('resolved_at', 'is', null)
+    .returning('id')
+    .execute();
+  if (updated.length === 0) await openIncident(db, incident, now);
+}
+
+/** The detail of the one that is open; undefined: none is. */
+export async function openDetail(
+  db: Db | Tx,
+  { kind, entity, key }: Omit<Incident, 'detail'>,
+): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('incident')
+    .select('detail')
+    .where('kind', '=', kind)
+    .where('entity', '=', entity)
+    .where('key', '=', key)
+    .where('resolved_at', 'is', null)
+    .executeTakeFirst();
+  return row?.detail;
+}
+
 async function endRows(
   db: Db | Tx,
   rows: readonly { readonly id: number }[],

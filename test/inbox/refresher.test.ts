@@ -66,7 +66,7 @@ async function startRefresher(readOrder: ReadOrder, log = silentLogger()): Promi
         await readOrder(orderId, request);
       },
       onRead: (orderId) => read.push(orderId),
-      onRefused: async (orderId) => {
+      onRefused: async ({ orderId }) => {
         refused.push(orderId);
       },
     },

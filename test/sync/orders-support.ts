@@ -43,7 +43,7 @@ export async function startOrders(
         await readOrder(orderId, request);
       },
       onRead: () => undefined,
-      onRefused: async (orderId) => {
+      onRefused: async ({ orderId }) => {
         refused.push(orderId);
       },
     },

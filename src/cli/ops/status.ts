@@ -81,7 +81,10 @@ function printStatus(output: Output, status: Installation, { store, rules }: Con
   output.line(`deliveries  ${counts(status.deliveries)}`);
   output.line(`pending     ${counts(status.pending)}`);
   output.line(`outbox      ${counts(status.outbox)}`);
-  output.line(`events      ${events.count}, the last ${ago(events.lastAgeMs)}`);
+  const foreign = Object.entries(status.foreignEvents).map(
+    ([key, count]) => `; ${count} of another account (${key}) led to no read`,
+  );
+  output.line(`events      ${events.count}, the last ${ago(events.lastAgeMs)}${foreign.join('')}`);
   output.line(`relay       ${relayLine(status)}`);
   output.line(`to read     ${status.refreshWaiting} orders`);
   output.line(`quarantine  ${status.quarantined} rows`);

@@ -19,6 +19,8 @@ import {
 } from './verdict.ts';
 
 const NOT_THERE = 'the service answered that it took it, and has it not';
+/** The service answered that it took it; a copy that lags behind may show that later. */
+const SHOWN_LATE_MS = 120_000;
 const PUT_BACK = 'the service took it and shows the status of before: somebody put it back';
 
 /** The service had answered that it took it. */
@@ -41,7 +43,7 @@ async function absentForMs(
 async function lastAttempt(tx: Tx, { outboxId }: OutboxItem) {
   return tx
     .selectFrom('outbox_attempt')
-    .select(['class', 'answer'])
+    .select(['class', 'answer', 'ended_at'])
     .where('outbox_id', '=', outboxId)
     .orderBy('attempt', 'desc')
     .executeTakeFirst();
@@ -85,10 +87,16 @@ async function whereItMakes(
 async function whereItSets(
   tx: Tx,
   item: OutboxItem,
-  { conflictEnds }: Policy,
+  policy: Policy,
   now: number,
 ): Promise<Verdict | undefined> {
-  if (wasTaken(item)) return ended('refused', now, PUT_BACK);
+  const { conflictEnds } = policy;
+  if (wasTaken(item)) {
+    // The answer itself is evidence: only what is shown long after it speaks against it.
+    const { ended_at: answeredAt } = (await lastAttempt(tx, item)) ?? {};
+    const isEarly = Math.abs(now - (answeredAt ?? 0)) < SHOWN_LATE_MS;
+    return isEarly ? lookAgain(item, policy, now) : ended('refused', now, PUT_BACK);
+  }
   const last = conflictEnds ? await lastAttempt(tx, item) : undefined;
   if (last?.class === 'conflict') return ended('refused', now, last.answer ?? undefined);
   return undefined;

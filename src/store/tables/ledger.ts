@@ -88,6 +88,15 @@ interface RefreshTable {
   refunds: Generated<number>;
 }
 
+interface AnnouncedTable {
+  thing: 'delivery' | 'refund';
+  thing_id: number;
+  order_id: number;
+  status: string | null;
+  sent_at: number;
+  since: number;
+}
+
 interface SightingTable {
   change_seq: number;
   at: number;
@@ -355,6 +364,7 @@ interface RejectEntryTable {
 
 export interface LedgerTables {
   absence: AbsenceTable;
+  announced: AnnouncedTable;
   arming: ArmingTable;
   audit: AuditTable;
   backtest_report: BacktestReportTable;

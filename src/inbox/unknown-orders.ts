@@ -1,0 +1,99 @@
+/**
+ * Orders that an event names and the service does not have. One that was just made may not be
+ * shown yet: it is asked for again for a while. The others are told in one incident for each
+ * system key, because an endpoint may receive the events of other accounts.
+ */
+import { z } from 'zod';
+import { isNotFound } from '../client/http/answer.ts';
+import type { Clock } from '../lib/clock.ts';
+import { type RefusedError, RetryLaterError } from '../lib/errors.ts';
+import { tryParseJson } from '../lib/json.ts';
+import { ORDERS_UNKNOWN } from '../mirror/refresh.ts';
+import { openDetail, updateIncident } from '../store/incidents.ts';
+import type { Db, Store } from '../store/store.ts';
+import { type EventHint, readEvent } from './event.ts';
+
+/** For so long after its event an order that is not there may only be late. */
+const PATIENCE_MS = 30_000;
+/** More orders than these at the same time are no orders of ours that are late. */
+const PATIENT_MAX = 20;
+const SHOWN_MAX = 20;
+/** The key of events that name no system key. */
+const NO_KEY = 'none';
+
+const HINT =
+  'they may be of another account whose events come to this endpoint: see the portal; ' +
+  'ask for one with: "selvedge api GET /orders/ID"';
+
+export interface AskingEvent {
+  readonly hint: EventHint;
+  readonly receivedAt: number;
+}
+
+/** The event that asked for a read; undefined: something else did. */
+export async function askingEvent(db: Db, cause: string): Promise<AskingEvent | undefined> {
+  if (!cause.startsWith('event:')) return undefined;
+  const row = await db
+    .selectFrom('webhook_event')
+    .select(['body', 'received_at'])
+    .where('event_id', '=', cause.slice('event:'.length))
+    .executeTakeFirst();
+  return row && { hint: readEvent(row.body), receivedAt: row.received_at };
+}
+
+export async function isMirrored(db: Db, orderId: number): Promise<boolean> {
+  const row = await db
+    .selectFrom('sales_order')
+    .select('order_id')
+    .where('order_id', '=', orderId)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+const detailSchema = z.object({ count: z.int(), orders: z.array(z.int()) });
+
+export interface UnknownOrders {
+  /**
+   * The error for an order that the service refused to show: RetryLaterError while it may only be
+   * late, else the refusal itself.
+   */
+  judge(orderId: number, error: RefusedError, event: AskingEvent | undefined): Promise<Error>;
+  /** Tells of it, with the others of its key. */
+  tell(orderId: number, error: RefusedError, event: AskingEvent | undefined): Promise<void>;
+}
+
+export function createUnknownOrders(
+  { db }: Pick<Store, 'db'>,
+  clock: Pick<Clock, 'now'>,
+): UnknownOrders {
+  const late = new Set<number>();
+  return {
+    async judge(orderId, error, event) {
+      const ageMs = event ? clock.now() - event.receivedAt : Number.POSITIVE_INFINITY;
+      const mayBeLate =
+        isNotFound(error) &&
+        Math.abs(ageMs) < PATIENCE_MS &&
+        (late.has(orderId) || late.size < PATIENT_MAX) &&
+        !(await isMirrored(db, orderId));
+      if (!mayBeLate) {
+        late.delete(orderId);
+        return error;
+      }
+      late.add(orderId);
+      const text = `order ${orderId} of an event is not there yet`;
+      return new RetryLaterError('inbox.order_not_shown', text, { cause: error });
+    },
+    async tell(orderId, { code, message }, event) {
+      const incident = { ...ORDERS_UNKNOWN, key: event?.hint.systemKey ?? NO_KEY };
+      const open = detailSchema.safeParse(tryParseJson((await openDetail(db, incident)) ?? ''));
+      const { count = 0, orders = [] } = open.data ?? {};
+      const isKnown = orders.includes(orderId);
+      const detail = {
+        count: isKnown ? count : count + 1,
+        orders: isKnown || orders.length >= SHOWN_MAX ? orders : [...orders, orderId],
+        ...{ code, message, hint: HINT },
+      };
+      await updateIncident(db, { ...incident, detail }, clock.now());
+    },
+  };
+}
