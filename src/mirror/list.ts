@@ -17,7 +17,6 @@ import { quarantineRows, type RejectedRow } from './quarantine.ts';
 import type { Provenance } from './rows/bulk.ts';
 import {
   type EntityDefinition,
-  type ListTable,
   type MirrorRow,
   type PreparedRow,
   type PreparedRows,
@@ -294,84 +293,6 @@ export const RESPELLED_KEYS = sql`'[ ' || ltrim(substr(keys, 2))`;
 export async function forgetList(tx: Tx, stream: string): Promise<void> {
   await sql`update segment set digest = null, keys = ${RESPELLED_KEYS}
     where stream = ${stream}`.execute(tx);
-}
-
-export interface ListCensus {
-  /** Rows of the mirror that are not deleted. */
-  readonly live: number;
-  /** Rows of the list beyond the first of their key. */
-  readonly duplicates: number;
-  /** The key of one of them. */
-  readonly twice?: SqlValue;
-  /** Keys of live rows that the list does not have. */
-  readonly missing: readonly SqlValue[];
-}
-
-async function countLive(db: Db | Tx, { table }: ListTable): Promise<number> {
-  const live = await sql<{ readonly n: number }>`select
-    (select count(*) from ${sql.table(table)})
-    - (select count(*) from ${sql.table(table)} where deleted_at is not null) as n`.execute(db);
-  return live.rows[0]?.n ?? 0;
-}
-
-/**
- * How many keys the list has, if every live row was written by the run that read it: then each of
- * them is in the list, and the counts alone say what {@link takeCensus} asks. So it is after a
- * first pull, the longest one.
- */
-async function countOfOwnList(
-  db: Db | Tx,
-  { table }: ListTable,
-  stream: string,
-  source: string,
-): Promise<number | undefined> {
-  const list = await sql<{ readonly n: number | null; readonly unproved: number }>`
-    select sum(json_array_length(keys)) as n, count(*) - count(digest) as unproved
-    from segment where stream = ${stream}`.execute(db);
-  const [count] = list.rows;
-  if (count?.unproved !== 0) return undefined;
-  const others = await sql`select 1 from ${sql.table(table)}
-    where source <> ${source} and deleted_at is null limit 1`.execute(db);
-  return others.rows.length === 0 ? (count.n ?? 0) : undefined;
-}
-
-async function firstTwice(db: Db | Tx, stream: string): Promise<SqlValue> {
-  const { rows } = await sql<{ readonly key: SqlValue }>`select k.value key
-    from segment, json_each(segment.keys) as k where stream = ${stream}
-    group by 1 having count(*) > 1 limit 1`.execute(db);
-  return rows[0]?.key ?? null;
-}
-
-/**
- * Compares the list as a whole with the mirror; call it when every part has been seen. `source` is
- * that of the run that has seen it.
- */
-export async function takeCensus(
-  db: Db | Tx,
-  of: ListTable,
-  stream: string,
-  source: string,
-): Promise<ListCensus> {
-  const { table, key } = of;
-  const live = await countLive(db, of);
-  const own = await countOfOwnList(db, of, stream, source);
-  // With more live rows than that, the run has written some that its list has no more: it was
-  // started over, or a part was gone when it went on.
-  const told = async (duplicates: number, missing: readonly SqlValue[]): Promise<ListCensus> => {
-    const twice = duplicates > 0 ? { twice: await firstTwice(db, stream) } : {};
-    return { live, duplicates, ...twice, missing };
-  };
-  if (own !== undefined && own >= live) return told(own - live, []);
-  const distinct = await sql<{ readonly n: number }>`
-    select count(*) - count(distinct k.value) as n
-    from segment, json_each(segment.keys) as k where stream = ${stream}`.execute(db);
-  const missing = await sql<{ readonly key: SqlValue }>`
-    select ${sql.ref(key)} as key from ${sql.table(table)}
-    where deleted_at is null and ${sql.ref(key)} not in (
-      select k.value from segment, json_each(segment.keys) as k where stream = ${stream}
-    )`.execute(db);
-  const keys = missing.rows.map((row) => row.key);
-  return told(distinct.rows[0]?.n ?? 0, keys);
 }
 
 /** Marks rows as deleted: softly, a row that comes again is restored. Gives how many it marked. */

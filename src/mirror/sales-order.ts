@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Db, Tx } from '../store/store.ts';
 import { type WriteCounts, writeRows } from './entity.ts';
-import type { ListCensus } from './list.ts';
+import type { ListCensus } from './rows/census.ts';
 import { membersOf } from './members.ts';
 import type { OrderRecord } from './records.ts';
 import type { Provenance } from './rows/bulk.ts';

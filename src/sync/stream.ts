@@ -5,8 +5,9 @@
 import type { CallOptions } from '../client/calls.ts';
 import { isJsonObject, type JsonObject } from '../lib/json.ts';
 import type { KnownSegments } from '../lib/json-rows/known-ahead.ts';
-import type { ListCensus, ListEntity, ListSegment } from '../mirror/list.ts';
+import type { ListEntity, ListSegment } from '../mirror/list.ts';
 import type { Provenance } from '../mirror/rows/bulk.ts';
+import type { ListCensus } from '../mirror/rows/census.ts';
 import type { EntityDefinition } from '../mirror/rows/prepared.ts';
 import type { SqlValue } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';

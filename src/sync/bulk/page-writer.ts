@@ -8,13 +8,8 @@ import { isStoreUnusable } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { distrustApart } from '../../mirror/catalog/apart.ts';
 import { distrustTwice } from '../../mirror/catalog/twice.ts';
-import {
-  type ListCensus,
-  type ListPlace,
-  type OpenPage,
-  takeCensus,
-  writePage,
-} from '../../mirror/list.ts';
+import { type ListPlace, type OpenPage, writePage } from '../../mirror/list.ts';
+import { type ListCensus, takeCensus } from '../../mirror/rows/census.ts';
 import type { ListTable } from '../../mirror/rows/prepared.ts';
 import { type SqlValue, withTempFiles } from '../../store/bulk.ts';
 import type { Store, Tx } from '../../store/store.ts';

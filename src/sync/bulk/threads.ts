@@ -6,7 +6,7 @@
  */
 import type { Clock } from '../../lib/clock.ts';
 import { BugError } from '../../lib/errors.ts';
-import type { ListCensus } from '../../mirror/list.ts';
+import type { ListCensus } from '../../mirror/rows/census.ts';
 import type { ListTable } from '../../mirror/rows/prepared.ts';
 import type { SqliteStore, StoreOptions } from '../../store/store.ts';
 import { leaveLog, turnsOfThread } from '../../store/writers/turns.ts';

@@ -6,8 +6,9 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
-import { endList, type ListCensus, markDeleted } from '../../mirror/list.ts';
+import { endList, markDeleted } from '../../mirror/list.ts';
 import { forgetUnmet } from '../../mirror/quarantine.ts';
+import type { ListCensus } from '../../mirror/rows/census.ts';
 import type { EntityDefinition } from '../../mirror/rows/prepared.ts';
 import { insertKeys, type SqlValue } from '../../store/bulk.ts';
 import type { Store, Tx } from '../../store/store.ts';
