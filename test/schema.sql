@@ -163,7 +163,9 @@ CREATE TABLE sync_run (
     outcome IN ('running', 'complete', 'partial', 'skipped', 'suspicious', 'failed')
   ),
   reason TEXT
-, rows_held INTEGER NOT NULL DEFAULT 0, released_at INTEGER, retries INTEGER NOT NULL DEFAULT 0, waits INTEGER NOT NULL DEFAULT 0, wait_ms INTEGER NOT NULL DEFAULT 0) STRICT;
+, rows_held INTEGER NOT NULL DEFAULT 0, released_at INTEGER, retries INTEGER NOT NULL DEFAULT 0, waits INTEGER NOT NULL DEFAULT 0, wait_ms INTEGER NOT NULL DEFAULT 0, rows_new INTEGER NOT NULL DEFAULT 0, rows_drastic INTEGER NOT NULL DEFAULT 0, drastic TEXT NOT NULL DEFAULT '{}', change_guard TEXT CHECK (
+  change_guard IN ('off', 'open', 'accepted', 'over')
+), feed_from INTEGER NOT NULL DEFAULT 0, feed_to INTEGER, count_off TEXT, list_at INTEGER) STRICT;
 CREATE INDEX sync_run_stream ON sync_run (stream, run_id);
 CREATE TABLE stream_state (
   stream TEXT PRIMARY KEY,
@@ -175,7 +177,7 @@ CREATE TABLE stream_state (
   complete_rows INTEGER,
   failures INTEGER NOT NULL DEFAULT 0,
   last_error TEXT
-, requested TEXT) STRICT, WITHOUT ROWID;
+, requested TEXT, reading TEXT, count_off TEXT, unlisted TEXT CHECK (unlisted = 'zero')) STRICT, WITHOUT ROWID;
 CREATE TABLE quarantine (
   id INTEGER PRIMARY KEY,
   entity TEXT NOT NULL,
@@ -1150,3 +1152,28 @@ CREATE TABLE announced (
   since integer not null,
   primary key (order_id, thing, thing_id)
 ) strict, without rowid;
+CREATE INDEX sync_run_drastic ON sync_run (stream) WHERE rows_drastic > 100;
+CREATE TABLE key_twice (
+  stream TEXT NOT NULL,
+  key TEXT NOT NULL,
+  -- 1: its places have changed since its row was made of them.
+  is_due INTEGER NOT NULL CHECK (is_due IN (0, 1)),
+  PRIMARY KEY (stream, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX key_twice_due ON key_twice (stream, key) WHERE is_due = 1;
+CREATE TABLE key_place (
+  stream TEXT NOT NULL,
+  part TEXT NOT NULL,
+  first_row INTEGER NOT NULL,
+  -- Among the rows of the segment, from 0.
+  at INTEGER NOT NULL,
+  key TEXT NOT NULL,
+  -- By which two places of a key are told apart; null: the part alone.
+  season_name TEXT,
+  brand_name TEXT,
+  quantity INTEGER NOT NULL,
+  -- A JSON object: the row as it is to be written.
+  prepared TEXT NOT NULL,
+  PRIMARY KEY (stream, part, first_row, at)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX key_place_key ON key_place (stream, key);

@@ -226,6 +226,7 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
       pause: async () => (await import('./sync/act.ts')).syncPause,
       resume: async () => (await import('./sync/act.ts')).syncResume,
       release: async () => (await import('./sync/act.ts')).syncRelease,
+      'accept-change': async () => (await import('./sync/act.ts')).syncAcceptChange,
       'retry-quarantine': async () => (await import('./sync/act.ts')).syncRetryQuarantine,
     },
   },

@@ -6,7 +6,7 @@ import { asker } from './asker.ts';
 
 const streamBody = z.strictObject({ ...asker, stream: z.string() });
 const runBody = streamBody.extend({ full: z.boolean() });
-const releaseBody = z.strictObject({ ...asker, runId: z.int() });
+const ofRunBody = z.strictObject({ ...asker, runId: z.int() });
 const plainBody = z.strictObject(asker);
 
 export function syncRoutes(operations: SyncOperations): RouteGroup {
@@ -29,8 +29,12 @@ export function syncRoutes(operations: SyncOperations): RouteGroup {
         });
       }
       app.post('/api/sync/release', async ({ body }) => {
-        const { runId, ...who } = releaseBody.parse(body);
+        const { runId, ...who } = ofRunBody.parse(body);
         return operations.release(runId, who);
+      });
+      app.post('/api/sync/accept-change', async ({ body }) => {
+        const { runId, ...who } = ofRunBody.parse(body);
+        return operations.acceptChange(runId, who);
       });
       app.post('/api/sync/retry-quarantine', ({ body }) =>
         operations.retryQuarantine(plainBody.parse(body)),

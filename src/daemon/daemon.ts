@@ -177,6 +177,7 @@ function createWorkers(
       decisions.nudge();
       events?.runEnded?.(result);
     },
+    onAccepted: () => decisions.nudge(),
   });
   guard.onKnown(() => {
     for (const { nudge } of [sync, inbox.refresher, outbox]) nudge();

@@ -5,6 +5,7 @@ import type { Config } from '../config/schema.ts';
 import { PDM_STREAMS } from '../config/streams.ts';
 import type { Clock } from '../lib/clock.ts';
 import { BRAND, FREIGHT_OPTION, SEASON } from '../mirror/catalog/names.ts';
+import { version } from '../ops/version.ts';
 import type { Store } from '../store/store.ts';
 import type { PlannedStream } from '../sync/planner.ts';
 import type { Stream } from '../sync/stream.ts';
@@ -92,14 +93,22 @@ function catalogStreams(config: Config, v1: V1Client): PlannedStream[] {
   ];
 }
 
+/** What makes the same answer another row: who reads it, and by which names. */
+function readingOf({ service }: Config): string {
+  const { level, members } = service.v1;
+  return JSON.stringify([version(), level, members]);
+}
+
 export function plannedStreams(config: Config, sources: StreamSources): PlannedStream[] {
   const { streams } = config;
   const { v1, v2 } = sources;
-  return [
+  const all = [
     ...orderStreams(streams, sources),
     ...catalogStreams(config, v1),
     ...PDM_STREAMS.flatMap((name) =>
       v2 ? planned(createPdmStream(v2, name, streams[name].fuse), streams[name]) : [],
     ),
   ];
+  const reading = readingOf(config);
+  return all.map((one) => ({ ...one, stream: { ...one.stream, reading } }));
 }

@@ -31,6 +31,8 @@ export interface SyncDeps {
   readonly sweepPace: () => number | undefined;
   readonly onRefreshRequested: () => void;
   readonly onRunEnded: (result: RunResult) => void;
+  /** A person has accepted what decisions waited for. */
+  readonly onAccepted: () => void;
 }
 
 export interface Sync {
@@ -67,6 +69,7 @@ export function createSync(config: Config, deps: SyncDeps): Sync {
     ...{ store, clock, variants },
     streams: streams.map(({ stream }) => stream),
     nudge: planner.nudge,
+    onAccepted: deps.onAccepted,
   });
   const { nudge } = planner;
   return { planner: withThreads(planner, threads), nudge, routes: syncRoutes(operations) };
@@ -78,5 +81,5 @@ export function operationsAlone({ config, clock, store, service }: Alone): SyncO
   const streams = plannedStreams(config, sources).map(({ stream }) => stream);
   const variants = createVariantPages({ store, clock });
   const nudge = (): void => undefined;
-  return createSyncOperations({ store, clock, variants, streams, nudge });
+  return createSyncOperations({ store, clock, variants, streams, nudge, onAccepted: nudge });
 }

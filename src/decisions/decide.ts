@@ -9,6 +9,7 @@ import type { Tx } from '../store/store.ts';
 import { hourBegan, paceAccept } from './accept/pace.ts';
 import { readSubject, type Subject } from './facts.ts';
 import { askRules } from './holds/ask-rules.ts';
+import { outcomeBehindChanges } from './holds/changes.ts';
 import { endHolds, keepHolds } from './holds/holds.ts';
 import { outcomeAfterReturn, reconsiderAccepted } from './holds/returns.ts';
 import { resolveReturned, resolveUndecidable, tellMisfits } from './incidents.ts';
@@ -84,8 +85,10 @@ async function judge(tx: Tx, context: DecisionContext, subject: Subject): Promis
   await settlePushed(tx, now);
   const railed = await outcomeBehindRails(tx, subject, evaluation.live);
   const { settings } = ruleSet;
-  const { outcome, coolsUntil } = await outcomeAfterReturn(tx, id, railed, settings, now);
-  const wakeAt = coolsUntil ?? holdAt;
+  const waiting = await outcomeBehindChanges(tx, ruleSet, subject, railed, now);
+  const behind = waiting.outcome;
+  const { outcome, coolsUntil } = await outcomeAfterReturn(tx, id, behind, settings, now);
+  const wakeAt = coolsUntil ?? waiting.lookAt ?? holdAt;
   const look = nextLook(ruleSet, readsOf(ruleSet), context.tickMs, wakeAt, now);
   return { rules, mode, subject, evaluation, outcome, at: now, ...look };
 }

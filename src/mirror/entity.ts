@@ -20,6 +20,7 @@ import {
 import { endIncidents, openIncident } from '../store/incidents.ts';
 import type { Tx } from '../store/store.ts';
 import { bulkOf, bulkOfRows, type Provenance } from './rows/bulk.ts';
+import { createDrasticCounter, type Drastic, NOT_DRASTIC } from './rows/drastic.ts';
 import { isSameExtra, selectWithExtra } from './rows/extra.ts';
 import {
   type EntityDefinition,
@@ -36,6 +37,7 @@ export interface WriteCounts {
   readonly unchanged: number;
   /** Answers that were older than what the mirror has. */
   readonly stale: number;
+  readonly drastic: Drastic;
 }
 
 const NO_LINES: readonly SqlRow[] = [];
@@ -85,8 +87,10 @@ async function readBefore(
   return { rows, lines };
 }
 
+type Diff = Readonly<Record<string, readonly [unknown, unknown]>>;
+
 /** Changed members by their names, old → new. */
-function diffOf(definition: EntityDefinition, item: PreparedRow, before: Before): object {
+function diffOf(definition: EntityDefinition, item: PreparedRow, before: Before): Diff {
   const old = before.rows.get(item.key) ?? {};
   const now = valuesOf(definition, item);
   const diff: Record<string, readonly [unknown, unknown]> = {};
@@ -187,7 +191,7 @@ export function writeRows(
 
 interface Comparison extends Before {
   /** By key, of rows that are known. */
-  readonly diffs: ReadonlyMap<SqlValue, object>;
+  readonly diffs: ReadonlyMap<SqlValue, Diff>;
   readonly changed: readonly PreparedRow[];
   readonly unchanged: readonly PreparedRow[];
   readonly stale: number;
@@ -221,6 +225,29 @@ async function compareRows(
   return { ...before, diffs, changed, unchanged, stale: items.length - fresh.length };
 }
 
+/** Counts what fell to nothing, or jumped, in rows that were there. */
+function drasticIn(
+  definition: EntityDefinition,
+  written: readonly PreparedRow[],
+  { rows, diffs }: Comparison,
+): Drastic {
+  if (!definition.guarded || written.length === 0) return NOT_DRASTIC;
+  const counter = createDrasticCounter(definition.guarded);
+  for (const item of written) {
+    const old = rows.get(item.key);
+    const diff = diffs.get(item.key);
+    // What comes back is compared with nothing: it may have been away for long.
+    if (!old || !diff || old.deleted_at !== null) continue;
+    counter.note(old, (column) => {
+      const change = diff[column];
+      if (!change) return old[column] ?? null;
+      const [, now] = change;
+      return typeof now === 'string' || typeof now === 'number' ? now : null;
+    });
+  }
+  return counter.take();
+}
+
 /** The same for rows that were prepared before the transaction began. */
 export async function writePrepared(
   tx: Tx,
@@ -249,6 +276,7 @@ export async function writePrepared(
     changed,
     unchanged: compared.unchanged.length,
     stale: compared.stale,
+    drastic: drasticIn(definition, written, compared),
   };
 }
 
@@ -271,7 +299,7 @@ export async function writeNew(
   const { at, source } = provenance;
   const entry = { at, entity: definition.entity, cause: source, op: 'insert', diff: '{}' };
   await insertKeys(tx, 'change', 'key', keys.map(String), entry);
-  return { inserted, changed: 0, unchanged: 0, stale: 0 };
+  return { inserted, changed: 0, unchanged: 0, stale: 0, drastic: NOT_DRASTIC };
 }
 
 /**

@@ -15,6 +15,7 @@ import type { Db, Tx } from '../store/store.ts';
 import { writeNew, writePrepared } from './entity.ts';
 import { quarantineRows, type RejectedRow } from './quarantine.ts';
 import type { Provenance } from './rows/bulk.ts';
+import { type Drastic, NOT_DRASTIC } from './rows/drastic.ts';
 import {
   type EntityDefinition,
   type MirrorRow,
@@ -87,7 +88,10 @@ export interface ReadPage extends Omit<OpenPage, 'open'> {
 export interface ListCounts {
   readonly rows: number;
   readonly changed: number;
+  /** Of the changed ones: those that were not there before. */
+  readonly inserted: number;
   readonly unchanged: number;
+  readonly drastic: Drastic;
   readonly quarantined: number;
   /** Rows whose key cannot be read: with one of them nothing can be said to be gone. */
   readonly keyless: number;
@@ -220,8 +224,8 @@ async function replaceSegments(
 
 /** Of a page in which nothing was found to write. */
 export function unchangedCounts({ rows }: Pick<OpenPage, 'rows'>): ListCounts {
-  const none = { changed: 0, quarantined: 0, keyless: 0, rekeyed: 0 };
-  return { rows, unchanged: rows, ...none };
+  const none = { changed: 0, inserted: 0, quarantined: 0, keyless: 0, rekeyed: 0 };
+  return { rows, unchanged: rows, drastic: NOT_DRASTIC, ...none };
 }
 
 /** Writes what was read of a page. */
@@ -257,7 +261,9 @@ export async function writePage(
   return {
     rows: page.rows,
     changed: counts.inserted + counts.changed,
+    inserted: counts.inserted,
     unchanged: page.sameRows + counts.unchanged,
+    drastic: counts.drastic,
     quarantined: rejects.length,
     keyless: badKeys.filter((key) => key === null).length,
     rekeyed: rekeyed.reduce((sum, { rowCount }) => sum + rowCount, 0),

@@ -3,10 +3,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Db, Tx } from '../store/store.ts';
 import { type WriteCounts, writeRows } from './entity.ts';
-import type { ListCensus } from './rows/census.ts';
 import { membersOf } from './members.ts';
 import type { OrderRecord } from './records.ts';
 import type { Provenance } from './rows/bulk.ts';
+import type { ListCensus } from './rows/census.ts';
 import type { EntityDefinition, MirrorRow } from './rows/prepared.ts';
 
 export const SALES_ORDER: EntityDefinition = {

@@ -5,5 +5,11 @@ import type { MirrorTables } from './tables/mirror.ts';
 
 export interface Tables extends MirrorTables, LedgerTables, IntakeTables {}
 
-export type { DecisionOutcome, DueWhy, OutboxState, RunOutcome } from './tables/ledger.ts';
+export type {
+  ChangeGuard,
+  DecisionOutcome,
+  DueWhy,
+  OutboxState,
+  RunOutcome,
+} from './tables/ledger.ts';
 export type { MirroredColumns } from './tables/mirror.ts';

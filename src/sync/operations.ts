@@ -1,12 +1,13 @@
 /**
- * What a person may do to the pulls: run now, pause, resume, release a suspicious run, try
- * quarantined rows again. All of it is state in the database; the planner sees it at its next
+ * What a person may do to the pulls: run now, pause, resume, release a suspicious run, accept what
+ * looks wrong and is right, try quarantined rows again. All of it is state in the database; the planner sees it at its next
  * look. Throws RefusedError when the request makes no sense.
  */
 import { RefusedError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest.ts';
 import { type Asker, writeAudit } from '../store/audit.ts';
 import type { Db, Store, Tx } from '../store/store.ts';
+import { type AcceptedChange, acceptChange } from './accept.ts';
 import { retryQuarantine } from './quarantine.ts';
 import { ensureState } from './run/ledger.ts';
 import { censusOf, deleteRows, type SettleDeps } from './run/settle.ts';
@@ -16,6 +17,8 @@ export interface OperationsDeps extends SettleDeps {
   readonly streams: readonly Stream[];
   /** Something is due or no longer paused. */
   readonly nudge: () => void;
+  /** What decisions waited for is over. */
+  readonly onAccepted: () => void;
 }
 
 interface Released {
@@ -29,6 +32,8 @@ export interface SyncOperations {
   setPaused(stream: string, paused: boolean, asker: Asker): Promise<void>;
   /** Carries out what a suspicious run held back, and counts it as complete. */
   release(runId: number, asker: Asker): Promise<Released>;
+  /** Lets decisions go by what the run has changed, though it was most of its list at once. */
+  acceptChange(runId: number, asker: Asker): Promise<AcceptedChange>;
   /** Gives how many rows can be understood now; their sources are read again. */
   retryQuarantine(asker: Asker): Promise<{ readonly understood: number; readonly left: number }>;
 }
@@ -165,6 +170,11 @@ export function createSyncOperations(deps: OperationsDeps): SyncOperations {
       deps.nudge();
     },
     release: (runId, asker) => release(deps, runId, asker),
+    async acceptChange(runId, asker) {
+      const accepted = await acceptChange(deps, runId, asker);
+      deps.onAccepted();
+      return accepted;
+    },
     async retryQuarantine(asker) {
       const result = await retryQuarantine(deps);
       const act = { action: 'sync.retry_quarantine', subject: 'quarantine', detail: result };

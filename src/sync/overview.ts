@@ -100,6 +100,9 @@ function overviewOf(row: Selectable<Tables['sync_run']>) {
     unchanged: row.rows_unchanged,
     deleted: row.rows_deleted,
     held: row.rows_held,
+    drastic: row.rows_drastic,
+    // What became of that: see docs/pulls.md.
+    changes: row.change_guard,
     quarantined: row.rows_quarantined,
     bytes: row.bytes,
     retries: row.retries,

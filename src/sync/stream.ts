@@ -88,6 +88,8 @@ export interface Stream {
   readonly name: string;
   /** What is asked for: a run with other options starts over. */
   readonly options: JsonObject;
+  /** By which program, level and names it is read; absent: the options say all. */
+  readonly reading?: string;
   /** Of a list that is seen as a whole: a row that it no longer has is gone. */
   readonly list?: {
     readonly entity: EntityDefinition;

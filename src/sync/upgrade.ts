@@ -6,7 +6,7 @@ import type { Store } from '../store/store.ts';
 import { retryQuarantine } from './quarantine.ts';
 
 /** Raise it when a schema of the client or a column of the mirror changes. */
-const READING_VERSION = '3';
+export const READING_VERSION = '3';
 const READING_KEY = 'reading_version';
 
 /**

@@ -37,7 +37,7 @@ async function house() {
   const store = await temporaryStore(clock);
   const pages = createVariantPages({ store, clock });
   const start = (readSeq: number) =>
-    openRun(store, { stream: 'stock', options: { readSeq }, readSeq, now: 0 });
+    openRun(store, { stream: 'stock', options: { readSeq }, reading: '', readSeq, now: 0 });
   const stored = (run: Run) =>
     store.db
       .selectFrom('sync_run')
@@ -171,7 +171,13 @@ describe('pages that wait for the disk', () => {
   it('are written where those of another run fail', async () => {
     const { store, pages, stored, second } = await house();
     const options = { readSeq: 3 };
-    const other = await openRun(store, { stream: 'season', options, readSeq: 3, now: 0 });
+    const other = await openRun(store, {
+      stream: 'season',
+      options,
+      reading: '',
+      readSeq: 3,
+      now: 0,
+    });
     await refuseSegment(store, 100);
     const outcomes = await Promise.allSettled([
       write(pages, other, 0, 8),

@@ -99,7 +99,10 @@ export function runsOn(deps: RunnerDeps) {
       return runStream(deps, stream, () => 0, never);
     },
     operations: (streams: readonly Stream[]) =>
-      createSyncOperations({ ...deps, streams, nudge: () => undefined }),
+      createSyncOperations({
+        ...{ ...deps, streams },
+        ...{ nudge: () => undefined, onAccepted: () => undefined },
+      }),
     lastRun: (stream: string) =>
       store.db
         .selectFrom('sync_run')

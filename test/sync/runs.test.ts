@@ -49,6 +49,7 @@ async function startRuns(pull: Pull) {
     ...{ store, clock, variants },
     streams: [stream],
     nudge: () => undefined,
+    onAccepted: () => undefined,
   });
   return { ...deps, stream, stop, run, runs, state, operations };
 }

@@ -89,7 +89,13 @@ describe('the threads of the bulk streams', () => {
     const store = await temporaryStore(systemClock());
     const threads = startThreads(store, { busyTimeoutMs: 50 });
     const pages = createVariantPages({ store, clock: systemClock(), ...threads });
-    const run = await openRun(store, { stream: 'stock', options: {}, readSeq: 1, now: 0 });
+    const run = await openRun(store, {
+      stream: 'stock',
+      options: {},
+      reading: '',
+      readSeq: 1,
+      now: 0,
+    });
     const wire = { retries: 0, waits: 0, waitMs: 0 };
     const write = (next: number) => {
       const row = JSON.stringify({ barcode: `b${next}`, quantity: 1 });

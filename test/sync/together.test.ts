@@ -65,7 +65,7 @@ async function pulled(lists: readonly (readonly Page[])[], isOneByOne: boolean) 
   const told = [];
   for (const [at, list] of lists.entries()) {
     const readSeq = at + 1;
-    const asked = { stream: 'stock', options: { readSeq }, readSeq, now: 0 };
+    const asked = { stream: 'stock', options: { readSeq }, reading: '', readSeq, now: 0 };
     const run: Run = await openRun(store, asked);
     await pages.begin(run);
     const wire = { retries: 1, waits: 2, waitMs: 3 };
@@ -159,7 +159,7 @@ it('do not hide that the database is damaged by trying one of them alone', async
     ...{ snapshot: own.snapshot, close: own.close },
   };
   const pages = createVariantPages({ store, clock });
-  const run = await openRun(own, { stream: 'stock', options: {}, readSeq: 1, now: 0 });
+  const run = await openRun(own, { stream: 'stock', options: {}, reading: '', readSeq: 1, now: 0 });
   await pages.begin(run);
   const wire = { retries: 0, waits: 0, waitMs: 0 };
   const list = [0, 1, 2].map((number) => {

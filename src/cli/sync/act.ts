@@ -1,4 +1,4 @@
-/** `selvedge sync run|pause|resume|release|retry-quarantine`: what a person may do to the pulls. */
+/** `selvedge sync run|pause|resume|release|accept-…|retry-quarantine`: what a person may do to the pulls. */
 import { Command } from 'commander';
 import { z } from 'zod';
 import { operationsAlone } from '../../daemon/sync.ts';
@@ -121,6 +121,32 @@ export function syncRelease(context: CliContext): Command {
       });
       const { stream, rowsDeleted } = answer;
       tell(context, options, answer, `${stream}: ${rowsDeleted} rows deleted, run ${runId} counts`);
+    });
+}
+
+export function syncAcceptChange(context: CliContext): Command {
+  return command('accept-change', 'let rules go by a run that changed most of its rows at once')
+    .description(
+      'Such a run is told as the incident mass_change, and rules that read its stream wait. Look at\n' +
+        'the service first: what the run read is in the mirror already. A run that finds the rows as\n' +
+        'they were ends the incident by itself.',
+    )
+    .argument('<run>', 'the number of the run', wholeNumber())
+    .addHelpText(
+      'after',
+      examples([['sync accept-change 41 --reason "new price list"', 'after a look']]),
+    )
+    .action(async (runId: number, options: Options, self: Command) => {
+      const answer = await throughDaemon(self, context, {
+        path: '/api/sync/accept-change',
+        body: { runId },
+        answer: z.object({ stream: z.string(), runIds: z.array(z.int()) }),
+        reason: options.reason,
+        alone: (parts, asker) => operationsAlone(parts).acceptChange(runId, asker),
+      });
+      const { stream, runIds } = answer;
+      const text = `${stream}: rules go by what run ${runIds.join(', ')} changed`;
+      tell(context, options, answer, text);
     });
 }
 

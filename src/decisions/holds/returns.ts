@@ -19,6 +19,7 @@ import { recordDecision, rememberEvaluation } from '../record.ts';
 import { isReviewed } from '../review/touched.ts';
 import { nextLook } from '../watch/next-look.ts';
 import { readsOf } from '../watch/reads.ts';
+import { waitsForChanges } from './changes.ts';
 
 const DAY_MS = 86_400_000;
 /** What has no tracking number after this long has left without one. */
@@ -118,7 +119,7 @@ export async function reconsiderAccepted(
     await resolveReturned(tx, [orderDeliveryId], now);
     return undefined;
   }
-  if (mode !== 'live') return undefined;
+  if (mode !== 'live' || (await waitsForChanges(tx, ruleSet, subject))) return undefined;
   const { count } = await returnsWithin(tx, orderDeliveryId, DAY_MS, now);
   const { max_per_day: max } = ruleSet.settings.rails.returns;
   if (count >= max) {

@@ -10,6 +10,7 @@ import type { Rule, RuleSet } from '../../rules/rule.ts';
 import type { Tx } from '../../store/store.ts';
 import type { Subject } from '../facts.ts';
 import { nextOpening } from '../holds/business-time.ts';
+import { waitsForChanges } from '../holds/changes.ts';
 import type { DecisionMode } from '../record.ts';
 import { isReviewed } from '../review/touched.ts';
 import { armedRuleIds } from './arming.ts';
@@ -83,6 +84,11 @@ function told({ kind, rules, reason }: Outcome): string {
   return `${kind} by ${rules.join(', ') || 'no rule'}: ${reason}`;
 }
 
+async function changesRail(tx: Tx, { ruleSet, subject }: Inspection): Promise<Stop | undefined> {
+  const detail = await waitsForChanges(tx, ruleSet, subject);
+  return detail === undefined ? undefined : { rail: 'changes', detail, next: 'wait' };
+}
+
 function rulesRail(_tx: Tx, { entry, evaluation }: Inspection): Stop | undefined {
   const { live } = evaluation;
   if (live.kind === 'reject' && live.rules.includes(entry.ruleId)) return undefined;
@@ -134,6 +140,7 @@ const RAILS: readonly Rail[] = [
   personRail,
   breakerRail,
   armingRail,
+  changesRail,
   rulesRail,
   clockRail,
   freshnessRail,

@@ -13,6 +13,7 @@ import type { DecisionOutcome } from '../../store/tables.ts';
 import { pauseOfAccepts } from '../accept/pace.ts';
 import { UnknownStatus } from '../facts/status.ts';
 import { readSubject } from '../facts.ts';
+import { changedRuns } from '../holds/changes.ts';
 import { lapsedRules, readHolds } from '../holds/holds.ts';
 import { outcomeAfterReturn } from '../holds/returns.ts';
 import { outcomeBehindRails } from '../reject/outcome.ts';
@@ -133,9 +134,11 @@ async function remarksOn(tx: Tx, now: number, seen: number, { rules }: QueueOpti
     .select((eb) => eb.fn.countAll<number>().as('pending'))
     .executeTakeFirstOrThrow();
   const pause = await pauseOfAccepts(tx, rules.settings, now);
+  const changed = (await changedRuns(tx)).map(({ run_id, stream }) => `run ${run_id} of ${stream}`);
   return [
     ...(pending > seen ? [`only the ${seen} oldest of ${pending} pending were looked at`] : []),
     ...(pause === undefined ? [] : [pause]),
+    ...changed.map((run) => `rules that read it wait for people to accept what ${run} changed`),
   ];
 }
 

@@ -16,6 +16,7 @@ import { inKeys } from '../../store/bulk.ts';
 import { readState, writeStateAt } from '../../store/state.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import { ORDER_STATUSES } from '../facts/order.ts';
+import { followChangedRuns, newChangedRuns } from '../holds/changes.ts';
 import { endHolds } from '../holds/holds.ts';
 import { resolveReturned, resolveUndecidable } from '../incidents.ts';
 import { type ExternalContext, noteExternal } from './external.ts';
@@ -210,12 +211,21 @@ async function newReads(db: Db | Tx, reads: Reads) {
   const stock = reads.pieces ? await newRead(db, 'stock') : undefined;
   const seasons = reads.entities.has('season') ? await newRead(db, 'seasons') : undefined;
   // That a season is not listed is known from the first one on; the feed says it of none.
-  return { stock, seasons: seasons?.seen === 0 ? seasons : undefined };
+  const first = seasons?.seen === 0 ? seasons : undefined;
+  return { stock, seasons: first, changedRuns: await newChangedRuns(db) };
+}
+
+function isNews({ stock, seasons, changedRuns }: Awaited<ReturnType<typeof newReads>>): boolean {
+  return stock !== undefined || seasons !== undefined || changedRuns !== undefined;
 }
 
 /** What a whole read has told that stands in no entry of the feed. */
 async function followReads(tx: Tx, reads: Reads, now: number): Promise<void> {
-  const { stock, seasons } = await newReads(tx, reads);
+  const { stock, seasons, changedRuns } = await newReads(tx, reads);
+  if (changedRuns !== undefined) {
+    await markWaiting(tx, reads, now);
+    await followChangedRuns(tx, changedRuns, now);
+  }
   if (seasons) {
     await markWaiting(tx, reads, now);
     await writeNumber(tx, READ_KEYS.seasons, seasons.readAt, now);
@@ -279,8 +289,7 @@ export function createFollower(store: Store, contextNow: () => ExternalContext):
         await nextTurn();
         if (!isLast) continue;
         const reads = readsOf(contextNow().rules.ruleSet);
-        const { stock, seasons } = await newReads(store.db, reads);
-        if (!stock && !seasons) return true;
+        if (!isNews(await newReads(store.db, reads))) return true;
         await store.transaction((tx) => {
           const { rules, now } = contextNow();
           return followReads(tx, readsOf(rules.ruleSet), now);

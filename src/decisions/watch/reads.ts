@@ -65,6 +65,16 @@ function isEntity(name: string): name is keyof typeof MOVED_BY {
   return Object.hasOwn(MOVED_BY, name);
 }
 
+/** Lists of which most rows may change at once. */
+const LISTS = ['stock_variant', 'season_variant', 'style', 'style_color', 'color'] as const;
+export type PulledList = (typeof LISTS)[number];
+
+/** Of the lists, those that rules read which act. */
+export function listsRead({ rules }: RuleSet): readonly PulledList[] {
+  const paths = new Set(rules.flatMap(({ mode, reads }) => (mode === 'live' ? reads : [])));
+  return LISTS.filter((entity) => MOVED_BY[entity].some((path) => paths.has(path)));
+}
+
 /** Paths that decide, and those whose change ends a hold, with everything below them. */
 function pathsOf({ rules }: RuleSet): ReadonlySet<string> {
   const paths = new Set<string>();

@@ -6,6 +6,7 @@
  */
 import { sql } from 'kysely';
 import { raiseReadSeq } from '../../store/bulk.ts';
+import { lastChange } from '../../store/state.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import { type WriteCounts, writeRows } from '../entity.ts';
 import { RESPELLED_KEYS } from '../list.ts';
@@ -14,14 +15,6 @@ import { STOCK_VARIANT } from './variant.ts';
 
 /** Where rows come from that were read because they were ordered. */
 export const ORDERED_SOURCE = 'refresh:ordered';
-
-async function lastChange(tx: Tx): Promise<number> {
-  const last = await tx
-    .selectFrom('change')
-    .select((eb) => eb.fn.max<number | null>('seq').as('seq'))
-    .executeTakeFirst();
-  return last?.seq ?? 0;
-}
 
 /** Writes some variants of the stock, apart from the list as a whole. */
 export async function writeStockVariants(

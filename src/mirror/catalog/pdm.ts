@@ -23,13 +23,16 @@ function toMany(relationships: Members, name: string): string {
   return JSON.stringify(ids.filter((id) => id !== null));
 }
 
+/** `needed`: members that rules go by. */
 function resource(
   table: MirroredTable,
   key: string,
   columns: readonly string[],
   read: Columns,
+  needed: readonly string[] = [],
 ): ListEntity {
   return {
+    guarded: { groups: [], prices: [], needed, details: [] },
     entity: table,
     table,
     key,
@@ -80,6 +83,7 @@ export const PDM = {
       country_id: toOne(relationships, 'countryOfOrigin'),
       style_color_ids: toMany(relationships, 'styleColors'),
     }),
+    ['style_no', 'active'],
   ),
   styleColors: resource(
     'style_color',
@@ -90,12 +94,19 @@ export const PDM = {
       noos_type: attributes.text('noosType'),
       color_id: toOne(relationships, 'color'),
     }),
+    ['active', 'noos_type', 'color_id'],
   ),
-  colors: resource('color', 'color_id', ['name', 'code', 'active'], (attributes) => ({
-    name: attributes.text('name'),
-    code: attributes.text('code'),
-    active: attributes.flag('active'),
-  })),
+  colors: resource(
+    'color',
+    'color_id',
+    ['name', 'code', 'active'],
+    (attributes) => ({
+      name: attributes.text('name'),
+      code: attributes.text('code'),
+      active: attributes.flag('active'),
+    }),
+    ['code', 'active'],
+  ),
   pdmBrands: resource('pdm_brand', 'brand_id', ['name'], named),
   types: resource('style_type', 'type_id', ['name'], named),
   genders: resource('gender', 'gender_id', ['name'], named),

@@ -5,6 +5,7 @@
 import type { SqlRow, SqlValue } from '../../store/bulk.ts';
 import type { ListEntity } from '../list.ts';
 import { type Members, membersOfOwn } from '../members.ts';
+import type { GuardedColumns } from '../rows/drastic.ts';
 
 /** Besides key, season and {@link OWN}. */
 const COLUMNS = [
@@ -24,6 +25,16 @@ const COLUMNS = [
   'b2b_hidden',
   'color_active',
 ];
+
+/** What rules and orders go by in a variant. */
+const GUARDED: GuardedColumns = {
+  groups: ['brand_name', 'season_name'],
+  quantity: 'quantity',
+  prices: ['price', 'wsp_price', 'price_original', 'b2c_sale_price'],
+  needed: ['price', 'wsp_price', 'style_no', 'brand_name'],
+  currency: 'currency',
+  details: ['style_name', 'color_name', 'size', 'category', 'gender'],
+};
 
 /** In which the sizes of one colour differ. */
 const OWN = ['barcode', 'quantity', 'size'];
@@ -72,6 +83,7 @@ export const STOCK_VARIANT: VariantEntity = {
   wireKey: 'barcode',
   columns: ['season_name', ...COLUMNS],
   ownColumns: OWN,
+  guarded: GUARDED,
   ownValues: ({ barcode, quantity, size }) => [barcode, quantity, size],
   toRow(record) {
     const members = membersOfOwn(record);
@@ -104,6 +116,7 @@ export function seasonVariants(seasonName: string): VariantEntity {
     keyOf: (barcode) => seasonBarcode(seasonName, String(barcode)),
     columns: ['season_name', ...COLUMNS],
     ownColumns: ['season_barcode', ...OWN],
+    guarded: GUARDED,
     ownValues: ({ barcode, quantity, size }) => [
       seasonBarcode(seasonName, barcode),
       ...[barcode, quantity, size],

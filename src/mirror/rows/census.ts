@@ -25,6 +25,18 @@ async function countLive(db: Db | Tx, { table }: ListTable): Promise<number> {
   return live.rows[0]?.n ?? 0;
 }
 
+/** Live rows with that value in a column. */
+export async function countGroup(
+  db: Db | Tx,
+  { table }: ListTable,
+  column: string,
+  value: string,
+): Promise<number> {
+  const live = await sql<{ readonly n: number }>`select count(*) as n from ${sql.table(table)}
+    where ${sql.ref(column)} = ${value} and deleted_at is null`.execute(db);
+  return live.rows[0]?.n ?? 0;
+}
+
 /**
  * How many keys the list has, if every live row was written by the run that read it: then each of
  * them is in the list, and the counts alone say what {@link takeCensus} asks. So it is after a

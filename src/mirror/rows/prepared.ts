@@ -6,6 +6,7 @@ import { invariant } from '../../lib/errors.ts';
 import { sha256 } from '../../lib/json.ts';
 import type { MirroredTable, SqlRow, SqlValue } from '../../store/bulk.ts';
 import type { Tables } from '../../store/tables.ts';
+import type { GuardedColumns } from './drastic.ts';
 
 const HASH_CHARS = 32;
 
@@ -29,6 +30,8 @@ export interface EntityDefinition {
    */
   readonly ownColumns?: readonly string[];
   readonly lines?: { readonly table: keyof Tables; readonly columns: readonly string[] };
+  /** Columns in which most rows do not fall to nothing, or jump, at once. */
+  readonly guarded?: GuardedColumns;
   /** Why the new row contradicts what is final, if it does: an incident, not an update. */
   readonly contradiction?: (before: SqlRow, after: SqlRow) => string | undefined;
 }

@@ -38,12 +38,12 @@ const EVENTS: Statement = (before) => sql`
 
 /**
  * Runs that a stream goes on from, or that somebody may still release, stay: those under way, and
- * the last one of each stream. So few of them never fill a slice, which would end all deleting.
+ * the last one of each stream, and those whose changes nobody has accepted yet. So few of them never fill a slice, which would end all deleting.
  */
 const RUNS: Statement = (before) => sql`
   delete from sync_run where run_id in (
     select run_id from (select * from sync_run order by run_id limit ${SLICE_ROWS})
-    where ended_at < ${before}
+    where ended_at < ${before} and change_guard is not 'open'
       and run_id not in (select last_run_id from stream_state where last_run_id is not null))`;
 
 const INCIDENTS: Statement = (before) => sql`

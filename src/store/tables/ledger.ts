@@ -11,6 +11,8 @@ interface ChangeTable {
   cause: string;
 }
 
+export type ChangeGuard = 'off' | 'open' | 'accepted' | 'over';
+
 export type RunOutcome = 'running' | 'complete' | 'partial' | 'suspicious' | 'failed';
 
 interface SyncRunTable {
@@ -37,6 +39,32 @@ interface SyncRunTable {
   wait_ms: Generated<number>;
   outcome: Generated<RunOutcome>;
   reason: string | null;
+  rows_new: Generated<number>;
+  rows_drastic: Generated<number>;
+  drastic: Generated<string>;
+  change_guard: ChangeGuard | null;
+  feed_from: Generated<number>;
+  feed_to: number | null;
+  count_off: string | null;
+  list_at: number | null;
+}
+
+interface KeyTwiceTable {
+  stream: string;
+  key: string;
+  is_due: number;
+}
+
+interface KeyPlaceTable {
+  stream: string;
+  part: string;
+  first_row: number;
+  at: number;
+  key: string;
+  season_name: string | null;
+  brand_name: string | null;
+  quantity: number;
+  prepared: string;
 }
 
 interface StreamStateTable {
@@ -49,6 +77,9 @@ interface StreamStateTable {
   failures: Generated<number>;
   last_error: string | null;
   requested: 'run' | 'full' | null;
+  reading: string | null;
+  count_off: string | null;
+  unlisted: 'zero' | null;
 }
 
 interface QuarantineTable {
@@ -392,5 +423,7 @@ export interface LedgerTables {
   sighting: SightingTable;
   stream_state: StreamStateTable;
   sync_run: SyncRunTable;
+  key_twice: KeyTwiceTable;
+  key_place: KeyPlaceTable;
   webhook_event: WebhookEventTable;
 }

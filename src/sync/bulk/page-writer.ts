@@ -9,7 +9,7 @@ import type { JsonObject } from '../../lib/json.ts';
 import { distrustApart } from '../../mirror/catalog/apart.ts';
 import { distrustTwice } from '../../mirror/catalog/twice.ts';
 import { type ListPlace, type OpenPage, writePage } from '../../mirror/list.ts';
-import { type ListCensus, takeCensus } from '../../mirror/rows/census.ts';
+import { countGroup, type ListCensus, takeCensus } from '../../mirror/rows/census.ts';
 import type { ListTable } from '../../mirror/rows/prepared.ts';
 import { type SqlValue, withTempFiles } from '../../store/bulk.ts';
 import type { Store, Tx } from '../../store/store.ts';
@@ -48,6 +48,8 @@ export interface PageWriter {
   distrustTwice(stream: string): Promise<void>;
   /** `source` is that of the run that has seen the list. */
   census(of: ListTable, stream: string, source: string): Promise<ListCensus>;
+  /** Live rows with that value in a column. */
+  countGroup(of: ListTable, column: string, value: string): Promise<number>;
 }
 
 /** Rows that are looked into together at most, and while nobody waits: some 15 ms. */
@@ -148,5 +150,6 @@ export function createPageWriter(deps: {
     distrustTwice: (stream) => withTempFiles(store.db, () => distrustTwice(store, stream)),
     census: (of, stream, source) =>
       withTempFiles(store.db, () => takeCensus(store.db, of, stream, source)),
+    countGroup: (of, column, value) => countGroup(store.db, of, column, value),
   };
 }

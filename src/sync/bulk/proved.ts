@@ -32,6 +32,8 @@ export function sumOf(a: PageCounts | undefined, b: PageCounts): PageCounts {
   return {
     rows: of('rows'),
     changed: of('changed'),
+    // Of proved pages, which come first, there are none.
+    ...{ inserted: b.inserted ?? 0, ...(b.drastic ? { drastic: b.drastic } : {}) },
     unchanged: of('unchanged'),
     quarantined: of('quarantined'),
     bytes: of('bytes'),

@@ -20,6 +20,12 @@ export type WriterQuestion =
   | { readonly kind: 'distrust' }
   | { readonly kind: 'distrustTwice'; readonly stream: string }
   | {
+      readonly kind: 'group';
+      readonly of: ListTable;
+      readonly column: string;
+      readonly value: string;
+    }
+  | {
       readonly kind: 'census';
       readonly of: ListTable;
       readonly stream: string;
@@ -29,6 +35,7 @@ export type WriterQuestion =
 export type WriterAnswer =
   | { readonly kind: 'write'; readonly counts: PageCounts }
   | { readonly kind: 'distrust' | 'distrustTwice' }
+  | { readonly kind: 'group'; readonly rows: number }
   | { readonly kind: 'census'; readonly census: ListCensus };
 
 /** They keep a few pages; more heap would only put garbage collection off. */
@@ -86,6 +93,11 @@ function createWriter(data: StoreOptions & Pick<SqliteStore, 'turns' | 'files'>,
       const answer = await thread.ask({ kind: 'census', of, stream, source });
       if (answer.kind !== 'census') throw wrong();
       return answer.census;
+    },
+    async countGroup(of, column, value) {
+      const answer = await thread.ask({ kind: 'group', of, column, value });
+      if (answer.kind !== 'group') throw wrong();
+      return answer.rows;
     },
   };
   return { thread, writer };

@@ -50,7 +50,7 @@ interface VariantPage {
   readonly wire: WireCounts;
 }
 
-export interface VariantPages extends Pick<PageWriter, 'census' | 'distrustTwice'> {
+export interface VariantPages extends Pick<PageWriter, 'census' | 'countGroup' | 'distrustTwice'> {
   /** Before the first page of a run, of whose earlier attempt nothing is kept. */
   begin(run: Pick<Run, 'runId' | 'stream' | 'resumed'>): Promise<void>;
   /** What is known of the list when the run has begun. */
@@ -195,6 +195,7 @@ export function createVariantPages(deps: VariantPagesDeps): VariantPages {
       await record(store, proved.take(runId));
     },
     census: writer.census,
+    countGroup: writer.countGroup,
     distrustTwice: writer.distrustTwice,
   };
 }

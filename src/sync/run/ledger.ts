@@ -9,14 +9,19 @@ import { sql } from 'kysely';
 import type { WireCounts } from '../../client/http/tally.ts';
 import { canonicalJson, type JsonObject, parseJsonObject } from '../../lib/json.ts';
 import { forgetDigests } from '../../mirror/list.ts';
+import { type Drastic, drasticIn, sumOfDrastic } from '../../mirror/rows/drastic.ts';
+import { endIncidents, openIncident } from '../../store/incidents.ts';
+import { lastChange } from '../../store/state.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
-import type { RunOutcome } from '../../store/tables.ts';
+import type { ChangeGuard, RunOutcome } from '../../store/tables.ts';
 
 export interface Run {
   readonly runId: number;
   readonly stream: string;
   readonly readSeq: number;
   readonly startedAt: number;
+  /** By which program and settings its list is read. */
+  readonly reading: string;
   /** Where to go on; `{}` at the start of a new run. */
   readonly checkpoint: JsonObject;
   readonly resumed: boolean;
@@ -28,9 +33,13 @@ export interface PageCounts {
   readonly pages?: number;
   readonly rows: number;
   readonly changed: number;
+  /** Of the changed ones: those that were not there before; absent: none. */
+  readonly inserted?: number;
   readonly unchanged: number;
   readonly quarantined: number;
   readonly bytes: number;
+  /** Absent: nothing. */
+  readonly drastic?: Drastic;
   /** Rows whose key cannot be read; absent: none. */
   readonly keyless?: number;
   /** Rows of segments with other keys than the last time; absent: all of them. */
@@ -48,12 +57,27 @@ export interface RunEnd {
   readonly rowsDeleted: number;
   /** Rows that would have been deleted, had the fuse allowed it. */
   readonly rowsHeld: number;
+  /** Absent: the run changed nothing that needs a look, and none that did is over. */
+  readonly changes?: ChangesEnd | undefined;
 }
+
+/** How a run bears on the change guard (change-guard.ts). */
+export interface ChangesEnd {
+  /** Why people must look at what it changed; absent: they need not. */
+  readonly told?: string | undefined;
+  /** Earlier runs whose changes were taken back. */
+  readonly over: readonly number[];
+}
+
+/** Of a run that changed most rows of its list at once. */
+export const MASS_CHANGE = { kind: 'mass_change', entity: 'sync_run' } as const;
 
 export interface RunRequest {
   readonly stream: string;
   /** A run with other options does not go on where this one stopped. */
   readonly options: JsonObject;
+  /** By which program and settings its list is read; options count as well. */
+  readonly reading: string;
   readonly readSeq: number;
   readonly now: number;
 }
@@ -70,6 +94,9 @@ export async function ensureState(db: Db, stream: string, now: number): Promise<
       complete_rows: null,
       last_error: null,
       requested: null,
+      reading: null,
+      count_off: null,
+      unlisted: null,
     })
     .onConflict((conflict) => conflict.doNothing())
     .execute();
@@ -106,9 +133,28 @@ async function resumable(tx: Tx, request: RunRequest, options: string): Promise<
     stream: request.stream,
     readSeq: open.read_seq,
     startedAt: open.started_at,
+    reading: request.reading,
     checkpoint: parseJsonObject(open.checkpoint),
     resumed: true,
   };
+}
+
+/**
+ * Switches the change guard off for a run that reads otherwise than the last one did: what it finds
+ * changed may be what it understands now.
+ */
+async function guardChanges(tx: Tx, { stream, reading }: RunRequest, run: Run): Promise<void> {
+  const state = await tx
+    .selectFrom('stream_state')
+    .select('reading')
+    .where('stream', '=', stream)
+    .executeTakeFirst();
+  if (state?.reading === reading) return;
+  await tx
+    .updateTable('sync_run')
+    .set({ change_guard: 'off' })
+    .where('run_id', '=', run.runId)
+    .execute();
 }
 
 /** What the operator asked of the stream; asked once, done once. */
@@ -132,42 +178,68 @@ async function takeWish(tx: Tx, stream: string): Promise<'run' | 'full' | null> 
  * taken off in the same transaction: a wish is either still there or has its run.
  */
 export async function openRun(store: Store, request: RunRequest): Promise<Run> {
-  const options = canonicalJson(request.options);
   return store.transaction(async (tx) => {
-    const wish = await takeWish(tx, request.stream);
-    // Every row is compared, whatever the digests say.
-    if (wish === 'full') await forgetDigests(tx, request.stream);
-    const open = await resumable(tx, request, options);
-    if (open && wish === 'full') {
-      // What it has compared so far was compared by digests.
-      await restartRun(tx, open.runId);
-      return { ...open, checkpoint: {} };
-    }
-    if (open) return open;
-    const row = await tx
-      .insertInto('sync_run')
-      .values({
-        stream: request.stream,
-        cause: wish === null ? 'schedule' : 'operator',
-        started_at: request.now,
-        ended_at: null,
-        read_seq: request.readSeq,
-        options,
-        checkpoint: '{}',
-        reason: null,
-        released_at: null,
-      })
-      .returning('run_id')
-      .executeTakeFirstOrThrow();
-    return {
-      runId: row.run_id,
-      stream: request.stream,
-      readSeq: request.readSeq,
-      startedAt: request.now,
-      checkpoint: {},
-      resumed: false,
-    };
+    const run = await openOrGoOn(tx, request);
+    await guardChanges(tx, request, run);
+    return run;
   });
+}
+
+async function openOrGoOn(tx: Tx, request: RunRequest): Promise<Run> {
+  const options = canonicalJson(request.options);
+  const wish = await takeWish(tx, request.stream);
+  // Every row is compared, whatever the digests say.
+  if (wish === 'full') await forgetDigests(tx, request.stream);
+  const open = await resumable(tx, request, options);
+  if (open && wish === 'full') {
+    // What it has compared so far was compared by digests.
+    await restartRun(tx, open.runId);
+    return { ...open, checkpoint: {} };
+  }
+  if (open) return open;
+  const row = await tx
+    .insertInto('sync_run')
+    .values({
+      stream: request.stream,
+      cause: wish === null ? 'schedule' : 'operator',
+      started_at: request.now,
+      ended_at: null,
+      read_seq: request.readSeq,
+      options,
+      checkpoint: '{}',
+      reason: null,
+      released_at: null,
+      change_guard: null,
+      feed_from: await lastChange(tx),
+      feed_to: null,
+      count_off: null,
+      list_at: null,
+    })
+    .returning('run_id')
+    .executeTakeFirstOrThrow();
+  return {
+    runId: row.run_id,
+    stream: request.stream,
+    readSeq: request.readSeq,
+    startedAt: request.now,
+    reading: request.reading,
+    checkpoint: {},
+    resumed: false,
+  };
+}
+
+async function addDrastic(tx: Tx, runId: number, more: Drastic): Promise<void> {
+  const row = await tx
+    .selectFrom('sync_run')
+    .select(['rows_drastic', 'drastic'])
+    .where('run_id', '=', runId)
+    .executeTakeFirstOrThrow();
+  const { rows, counts } = sumOfDrastic(drasticIn(row), more);
+  await tx
+    .updateTable('sync_run')
+    .set({ rows_drastic: rows, drastic: JSON.stringify(counts) })
+    .where('run_id', '=', runId)
+    .execute();
 }
 
 /** Adds a page to its run, in the page's own transaction. */
@@ -177,15 +249,16 @@ export async function recordPage(
   checkpoint: JsonObject,
   counts: PageCounts,
 ): Promise<void> {
-  const { pages = 1, rows, changed, unchanged, quarantined, bytes, wire } = counts;
+  const { pages = 1, rows, changed, inserted = 0, unchanged, quarantined, bytes, wire } = counts;
   await sql`update sync_run set checkpoint = ${JSON.stringify(checkpoint)},
     pages = pages + ${pages},
     rows_seen = rows_seen + ${rows}, rows_changed = rows_changed + ${changed},
-    rows_unchanged = rows_unchanged + ${unchanged},
+    rows_new = rows_new + ${inserted}, rows_unchanged = rows_unchanged + ${unchanged},
     rows_quarantined = rows_quarantined + ${quarantined}, bytes = bytes + ${bytes},
     retries = retries + ${wire?.retries ?? 0}, waits = waits + ${wire?.waits ?? 0},
     wait_ms = wait_ms + ${wire?.waitMs ?? 0}
     where run_id = ${run.runId}`.execute(tx);
+  if (counts.drastic && counts.drastic.rows > 0) await addDrastic(tx, run.runId, counts.drastic);
 }
 
 /** Adds what the requests behind the last page cost. */
@@ -253,6 +326,23 @@ export async function mayBeMixed(
   return last !== undefined && (last.outcome !== 'complete' || last.released_at !== null);
 }
 
+/** Tells people of what the run changed, or that what an earlier one did is taken back. */
+async function endChanges(
+  tx: Tx,
+  { runId, stream }: Run,
+  { told, over }: ChangesEnd,
+  now: number,
+): Promise<void> {
+  const set = (id: number, values: { change_guard: ChangeGuard; feed_to?: number }) =>
+    tx.updateTable('sync_run').set(values).where('run_id', '=', id).execute();
+  for (const id of over) await set(id, { change_guard: 'over' });
+  await endIncidents(tx, MASS_CHANGE, over.map(String), now);
+  if (told === undefined) return;
+  await set(runId, { change_guard: 'open', feed_to: await lastChange(tx) });
+  const detail = { stream, reason: told };
+  await openIncident(tx, { ...MASS_CHANGE, key: String(runId), detail }, now);
+}
+
 /** Ends a run and writes the stream's state; `dueAt` is when the stream runs next. */
 export async function endRun(
   store: Store,
@@ -276,6 +366,7 @@ export async function endRun(
       .executeTakeFirstOrThrow();
     const totals = await runTotals(tx, run.runId);
     const complete = end.outcome === 'complete';
+    if (end.changes) await endChanges(tx, run, end.changes, now);
     await tx
       .updateTable('stream_state')
       .set((eb) => ({
@@ -285,6 +376,7 @@ export async function endRun(
         failures: end.outcome === 'failed' ? eb('failures', '+', 1) : 0,
         last_error: complete ? null : end.reason,
         ...(complete ? { complete_at: started_at, complete_rows: totals.rows } : {}),
+        ...(complete || end.outcome === 'partial' ? { reading: run.reading } : {}),
       }))
       .where('stream', '=', run.stream)
       .execute();
@@ -292,7 +384,10 @@ export async function endRun(
   });
 }
 
-/** Starts an open run over: what it has counted so far belongs to a list that is no more. */
+/**
+ * Starts an open run over: what it has counted so far belongs to a list that is no more. What it
+ * has changed drastically stays: the mirror has it.
+ */
 export async function restartRun(tx: Tx, runId: number): Promise<void> {
   await tx
     .updateTable('sync_run')
@@ -301,6 +396,7 @@ export async function restartRun(tx: Tx, runId: number): Promise<void> {
       pages: 0,
       rows_seen: 0,
       rows_changed: 0,
+      rows_new: 0,
       rows_unchanged: 0,
       rows_quarantined: 0,
     })

@@ -21,6 +21,7 @@ import type { ReadSequence } from '../../store/state.ts';
 import type { Store } from '../../store/store.ts';
 import { openRowsOf } from '../bulk/variant-pages.ts';
 import type { Stream, StreamRun } from '../stream.ts';
+import { judgeChanges, readingOf } from './change-guard.ts';
 import {
   endRun,
   mayBeMixed,
@@ -305,8 +306,20 @@ function logEnd(deps: RunnerDeps, run: Run, end: RunEnd, result: RunResult): voi
     return;
   }
   outages.over(stream);
-  if (end.outcome === 'complete') log.info(fields, line);
+  if (end.outcome === 'complete' && !end.changes?.told) log.info(fields, line);
   else log.warn(fields, line);
+}
+
+/** With what is to be said of its changes, whatever else the run is worth. */
+async function withChanges(
+  deps: RunnerDeps,
+  stream: Stream,
+  run: Run,
+  end: RunEnd,
+): Promise<RunEnd> {
+  const changes = await judgeChanges(deps, stream, run);
+  if (!changes?.told) return { ...end, changes };
+  return { ...end, changes, reason: end.reason ? `${end.reason}; ${changes.told}` : changes.told };
 }
 
 /** Runs a stream once. `dueAt` tells when it is due again: it is given when the run was started. */
@@ -320,6 +333,7 @@ export async function runStream(
   const run = await openRun(store, {
     stream: stream.name,
     options: stream.options,
+    reading: readingOf(stream),
     readSeq: await deps.sequence.next(),
     now: clock.now(),
   });
@@ -340,6 +354,7 @@ export async function runStream(
     if ('stream' in after) return after;
     end = after;
   }
+  end = await withChanges(deps, stream, run, end);
   const { rows, changed } = await endRun(store, run, end, clock.now(), dueAt(run.startedAt));
   const { outcome, reason } = end;
   const result = { stream: stream.name, outcome, rows, changed, reason };

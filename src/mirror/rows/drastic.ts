@@ -1,0 +1,157 @@
+/**
+ * Drastic changes: a quantity, a price or the details of a row fall to nothing, or jump. One row
+ * does that every day. Most rows of a list do it at once when the service is at fault: after a
+ * re-index, with cents for euros, behind a proxy that cuts details off. Counts what a page changed
+ * in this way, so that the run can tell one from the other (sync/run/change-guard.ts).
+ */
+import { isJsonObject, tryParseJson } from '../../lib/json.ts';
+import type { SqlRow, SqlValue } from '../../store/bulk.ts';
+
+/** Columns of an entity that are watched. */
+export interface GuardedColumns {
+  /** Rows that agree in one of these are counted by themselves as well. */
+  readonly groups: readonly string[];
+  readonly quantity?: string;
+  /** Amounts that may not jump. */
+  readonly prices: readonly string[];
+  /** Members that rules and orders go by: none of them may be lost. */
+  readonly needed: readonly string[];
+  readonly currency?: string;
+  /** Members of which some may be lost, and not all that a row had. */
+  readonly details: readonly string[];
+}
+
+/** A fault by its name in the counts, and how it is told. */
+const KINDS = {
+  emptied: 'quantities fell to nothing',
+  swollen: 'quantities grew tenfold',
+  lost: 'prices or details are gone',
+  jumped: 'prices moved by ten times',
+  currency: 'have another currency',
+} as const;
+type Kind = keyof typeof KINDS;
+
+/** How far a number must go to have jumped. */
+const JUMP = 10;
+
+/** Rows, and by `kind:…`, `in:…` and `left:…` how many of them; plain data. */
+export interface Drastic {
+  readonly rows: number;
+  readonly counts: Readonly<Record<string, number>>;
+}
+
+/** The row as it is now, column by column. */
+type Now = (column: string) => SqlValue;
+
+function numberIn(value: SqlValue | undefined): number | undefined {
+  return typeof value === 'number' ? value : undefined;
+}
+
+function isThere(value: SqlValue | undefined): boolean {
+  return value !== null && value !== undefined && value !== '';
+}
+
+function hasJumped(before: SqlValue | undefined, now: SqlValue): boolean {
+  const [old, value] = [numberIn(before), numberIn(now)];
+  if (old === undefined || value === undefined || old <= 0) return false;
+  return value >= old * JUMP || value * JUMP <= old;
+}
+
+function isEmptied(before: SqlValue | undefined, now: SqlValue): boolean {
+  return (numberIn(before) ?? 0) > 0 && (numberIn(now) ?? 0) <= 0;
+}
+
+function isSwollen(before: SqlValue | undefined, now: SqlValue): boolean {
+  const old = numberIn(before) ?? 0;
+  return old > 0 && (numberIn(now) ?? 0) >= old * JUMP;
+}
+
+function kindsOf(guarded: GuardedColumns, before: SqlRow, now: Now): readonly Kind[] {
+  const { quantity, prices, needed, currency, details } = guarded;
+  const isLost = (column: string): boolean => isThere(before[column]) && !isThere(now(column));
+  const had = details.filter((column) => isThere(before[column]));
+  const kinds: Kind[] = [];
+  if (quantity !== undefined && isEmptied(before[quantity], now(quantity))) kinds.push('emptied');
+  if (quantity !== undefined && isSwollen(before[quantity], now(quantity))) kinds.push('swollen');
+  if (needed.some(isLost) || (had.length > 0 && had.every(isLost))) kinds.push('lost');
+  if (prices.some((column) => hasJumped(before[column], now(column)))) kinds.push('jumped');
+  if (currency !== undefined && isThere(before[currency]) && isThere(now(currency))) {
+    if (before[currency] !== now(currency)) kinds.push('currency');
+  }
+  return kinds;
+}
+
+export const NOT_DRASTIC: Drastic = { rows: 0, counts: {} };
+
+/** As a run keeps it. */
+export function drasticIn(kept: {
+  readonly rows_drastic: number;
+  readonly drastic: string;
+}): Drastic {
+  const counts = tryParseJson(kept.drastic);
+  const named = isJsonObject(counts) ? Object.entries(counts) : [];
+  const numbers = named.map(([name, count]) => [name, Number(count)] as const);
+  return { rows: kept.rows_drastic, counts: Object.fromEntries(numbers) };
+}
+
+export function sumOfDrastic(a: Drastic, b: Drastic, sign: 1 | -1 = 1): Drastic {
+  if (b.rows === 0) return a;
+  const counts: Record<string, number> = { ...a.counts };
+  for (const [name, count] of Object.entries(b.counts)) {
+    counts[name] = (counts[name] ?? 0) + sign * count;
+  }
+  return { rows: a.rows + sign * b.rows, counts };
+}
+
+export function createDrasticCounter(guarded: GuardedColumns) {
+  const counts: Record<string, number> = {};
+  let rows = 0;
+  const add = (name: string): void => {
+    counts[name] = (counts[name] ?? 0) + 1;
+  };
+  return {
+    note(before: SqlRow, now: Now): void {
+      const kinds = kindsOf(guarded, before, now);
+      if (kinds.length === 0) return;
+      rows += 1;
+      for (const kind of kinds) add(`kind:${kind}`);
+      for (const column of guarded.groups) {
+        const group = before[column];
+        if (!isThere(group)) continue;
+        add(`in:${column}=${group}`);
+        if (now(column) !== group) add(`left:${column}=${group}`);
+      }
+    },
+    take: (): Drastic => ({ rows, counts }),
+  };
+}
+
+export interface DrasticGroup {
+  readonly column: string;
+  readonly value: string;
+  readonly rows: number;
+  /** Of these, rows that are in the group no more. */
+  readonly left: number;
+}
+
+export function groupsOf({ counts }: Drastic): readonly DrasticGroup[] {
+  return Object.entries(counts).flatMap(([name, rows]) => {
+    if (!name.startsWith('in:')) return [];
+    const group = name.slice('in:'.length);
+    const column = group.slice(0, group.indexOf('='));
+    const value = group.slice(column.length + 1);
+    return [{ column, value, rows, left: counts[`left:${group}`] ?? 0 }];
+  });
+}
+
+/** What happened, in words, the most frequent first. */
+export function toldOfDrastic({ counts }: Drastic): string {
+  const told = Object.entries(KINDS).flatMap(([kind, words]) => {
+    const count = counts[`kind:${kind}`] ?? 0;
+    return count > 0 ? [{ count, text: `${count} ${words}` }] : [];
+  });
+  return told
+    .sort((a, b) => b.count - a.count)
+    .map(({ text }) => text)
+    .join(', ');
+}
