@@ -12,6 +12,8 @@ import { runnerOf } from './support.ts';
 export interface Row {
   readonly barcode: string;
   readonly quantity: number;
+  /** Any other member of a variant. */
+  readonly [member: string]: unknown;
 }
 
 const PAGE_ROWS = 32;

@@ -1,0 +1,169 @@
+/** Rules wait for people where most rows of a stream that they read have changed at once. */
+import { describe, expect, it } from 'vitest';
+import { acceptChange } from '../../../src/sync/accept.ts';
+import { createCourt, DAY, settingsWith, UNLUCKY } from '../reject/support.ts';
+import { ACCEPT_COVERED, createHouse, type House, loadedRules } from '../support.ts';
+
+const COVERED = { rules: () => loadedRules(ACCEPT_COVERED) };
+const ASKER = { actor: 'ada', reason: 'they have moved' };
+const WAITS = /^rail changes: run 1 of stock changed most .*: selvedge sync accept-change 1$/;
+
+/** A run that changed most of its rows, and its state. */
+async function changed(
+  { store }: Pick<House, 'store'>,
+  { stream = 'stock', outcome = 'complete' }: { stream?: string; outcome?: 'complete' | 'running' },
+) {
+  const begun = { stream, cause: 'schedule', started_at: 1, read_seq: 1, options: '{}' };
+  const counts = { rows_changed: 150, rows_unchanged: 140, rows_drastic: 150 };
+  const change_guard = outcome === 'running' ? null : ('open' as const);
+  await store.db
+    .insertInto('sync_run')
+    .values({ ...begun, ...counts, checkpoint: '{}', outcome, change_guard })
+    .execute();
+}
+
+async function latest({ store }: Pick<House, 'store'>, id = 1) {
+  const rows = store.db.selectFrom('decision').select(['outcome', 'reason', 'trigger']);
+  const all = await rows.where('order_delivery_id', '=', id).orderBy('decision_id').execute();
+  return all.at(-1);
+}
+
+/** Accepts orders whose lines are listed ahead. */
+const LISTED = `
+rules:
+  - id: accept-listed
+    title: Has a price
+    action: accept
+    mode: live
+    when:
+      - delivery.lines.all(line, has(line.list_price) || line.quantity > 0)
+`;
+
+describe('an accept', () => {
+  it('waits for a person, and is decided by itself after the word', async () => {
+    const house = await createHouse();
+    await house.stock({ a: 10 });
+    await changed(house, {});
+    await house.delivery({ id: 1 });
+    expect(await house.decide(COVERED)).toEqual(['1 hold']);
+    expect(await latest(house)).toMatchObject({ reason: expect.stringMatching(WAITS) });
+    expect(await house.pushes()).toEqual([]);
+    await house.clock.advance(60_000);
+    expect(await house.decide(COVERED)).toEqual([]);
+    await acceptChange(house, 1, ASKER);
+    expect(await house.decide(COVERED)).toEqual(['1 accept']);
+    expect(await latest(house)).toMatchObject({ trigger: 'facts' });
+  });
+
+  it('is decided by itself when a later run has found the rows as they were', async () => {
+    const house = await createHouse();
+    await house.stock({ a: 10 });
+    await changed(house, {});
+    await house.delivery({ id: 1 });
+    await house.decide(COVERED);
+    await house.store.db.updateTable('sync_run').set({ change_guard: 'over' }).execute();
+    expect(await house.decide(COVERED)).toEqual(['1 accept']);
+  });
+
+  it('waits for the end of a run that goes on', async () => {
+    const house = await createHouse();
+    await house.stock({ a: 10 });
+    await changed(house, { outcome: 'running' });
+    await house.delivery({ id: 1 });
+    expect(await house.decide(COVERED)).toEqual(['1 hold']);
+    expect((await latest(house))?.reason).toMatch(/so far; waits for its end$/);
+    await house.store.db.updateTable('sync_run').set({ outcome: 'complete' }).execute();
+    expect(await house.decide(COVERED)).toEqual(['1 accept']);
+  });
+
+  it('does not wait for the end of a run that most rows of which are as they were', async () => {
+    const house = await createHouse();
+    await house.stock({ a: 10 });
+    await changed(house, { outcome: 'running' });
+    await house.store.db.updateTable('sync_run').set({ rows_unchanged: 151 }).execute();
+    await house.delivery({ id: 1 });
+    expect(await house.decide(COVERED)).toEqual(['1 accept']);
+  });
+
+  it('by rules that read nothing of the stream does not wait', async () => {
+    const house = await createHouse();
+    await changed(house, {});
+    await house.delivery({ id: 1 });
+    expect(await house.decide()).toEqual(['1 accept']);
+  });
+
+  it('does not wait for what only a rule in the shadow reads', async () => {
+    const house = await createHouse();
+    await changed(house, {});
+    const [small = ''] = ACCEPT_COVERED.replaceAll('mode: live', 'mode: shadow').split('$');
+    const both = `${small}
+  - { id: accept-all, title: All, action: accept, mode: live, when: [delivery.quantity > 0] }
+`;
+    await house.delivery({ id: 1 });
+    expect(await house.decide({ rules: () => loadedRules(both) })).toEqual(['1 accept']);
+  });
+
+  it('of what is in stock does not wait for a list of what can be ordered ahead', async () => {
+    const house = await createHouse();
+    await house.stock({ a: 10 });
+    await changed(house, { stream: 'season' });
+    await house.delivery({ id: 1 });
+    await house.order(2, { SeasonName: 'SS27' });
+    await house.delivery({ id: 2, order: 2 });
+    const rules = { rules: () => loadedRules(LISTED) };
+    expect((await house.decide(rules)).sort()).toEqual(['1 accept', '2 hold']);
+  });
+});
+
+describe('what was accepted', () => {
+  const BACK = loadedRules(
+    ACCEPT_COVERED.replace('action: hold\n', 'action: hold\n    applies_to: [pending, accepted]\n'),
+  );
+  const rules = { rules: () => BACK };
+
+  it('is not taken back on what changed at once, and is after the word', async () => {
+    const house = await createHouse();
+    await house.stock({ a: 10 });
+    await house.delivery({ id: 1 });
+    expect(await house.decide(rules)).toEqual(['1 accept']);
+    await house.store.db.updateTable('outbox').set({ attempts: 1 }).execute();
+    await house.clock.advance(1_000);
+    await house.delivery({ id: 1, status: 'accepted' });
+    await house.endPush('confirmed', { answered: true });
+    await house.clock.advance(1_000);
+    await changed(house, {});
+    await house.stock({ a: 0 });
+    expect(await house.decide(rules)).toEqual([]);
+    await acceptChange(house, 1, ASKER);
+    expect(await house.decide(rules)).toEqual(['1 hold']);
+  });
+});
+
+describe('a reject whose grace is over', () => {
+  it('waits for a person as well, and is sent after the word', async () => {
+    const clause = "      - 'delivery.lines.all(line, line.stock_free == 0)'\n";
+    const [before, after] = UNLUCKY.split('      - order.country in');
+    const text = `${before}${clause}      - order.country in${after}`;
+    const court = await createCourt(text, settingsWith({}, { freshness: { stock: '26h' } }));
+    const [rule] = court.rules().ruleSet.rules;
+    const arming = { rule_id: rule?.id ?? '', rule_hash: rule?.hash ?? '', reason: '', actor: 'x' };
+    const open = { ended_at: null, ended_by: null, end_reason: null, report_id: 1 };
+    await court.store.db
+      .insertInto('arming')
+      .values({ ...arming, ...open, at: 0, expires_at: court.clock.now() + 9 * DAY })
+      .execute();
+    await court.stock({ a: 0 });
+    await court.unlucky(1);
+    expect(await court.decide()).toEqual(['1 reject']);
+    await changed(court, {});
+    await court.clock.advance(DAY);
+    await court.fresh();
+    await court.execute();
+    expect(await court.entry()).toMatchObject({ state: 'waiting', rail: 'changes' });
+    await acceptChange(court, 1, ASKER);
+    await court.clock.advance(600_000);
+    await court.fresh();
+    await court.execute();
+    expect(await court.meant()).toEqual(['1 rejected']);
+  });
+});

@@ -1,0 +1,223 @@
+/** A service that changes everything at once: people are told, and the rows come back by themselves. */
+import { describe, expect, it } from 'vitest';
+import type { SqliteStore } from '../../src/store/store.ts';
+import { type Row, startList, stockIn } from './list-server.ts';
+
+const ASKER = { actor: 'anna', reason: 'a new price list' };
+
+/** Of two brands, 150 and 250 rows. */
+function goods(count = 400): Row[] {
+  return Array.from({ length: count }, (_, at) => ({
+    barcode: `b${String(at).padStart(4, '0')}`,
+    quantity: 8,
+    seasonName: 'SS27',
+    priceOriginal: 90,
+    details: {
+      ...{ styleNo: `S${at % 40}`, brandName: at < 150 ? 'Fjord' : 'Hede', currency: 'EUR' },
+      ...{ price: 90, wspPrice: 45, size: 'M', styleName: 'Coat', colorName: 'Sand' },
+    },
+  }));
+}
+
+function withDetails(row: Row, more: object): Row {
+  return { ...row, details: { ...Object(row.details), ...more } };
+}
+
+async function openOf({ db }: SqliteStore): Promise<readonly string[]> {
+  const rows = await db
+    .selectFrom('incident')
+    .select('key')
+    .where('kind', '=', 'mass_change')
+    .where('resolved_at', 'is', null)
+    .execute();
+  return rows.map(({ key }) => key);
+}
+
+/** A mirror of the list, by a second run as well: the first one is compared with nothing. */
+async function startGoods(rows = goods()) {
+  const pull = await startList('stream');
+  pull.list.rows = rows;
+  await pull.run();
+  await pull.run();
+  const pulled = async (now: readonly Row[]) => {
+    pull.list.rows = now;
+    return pull.run();
+  };
+  return { ...pull, rows, pulled };
+}
+
+const FAULTS: readonly (readonly [string, (row: Row) => Row, RegExp])[] = [
+  ['euros for cents', (row) => withDetails(row, { price: 0.9, wspPrice: 0.45 }), /ten times/],
+  ['quantities below nothing', (row) => ({ ...row, quantity: -8 }), /fell to nothing/],
+  ['a quantity that is a limit', (row) => ({ ...row, quantity: 9_999 }), /grew tenfold/],
+  ['another currency', (row) => withDetails(row, { currency: 'SEK' }), /another currency/],
+  ['no brand', (row) => withDetails(row, { brandName: null }), /details are gone/],
+  ['no wholesale price', (row) => withDetails(row, { wspPrice: null }), /details are gone/],
+];
+
+describe('a list in which most rows change at once', () => {
+  it.each(FAULTS)('is told: %s', async (_what, fault, words) => {
+    const { rows, pulled, store, lastRun } = await startGoods();
+    const { outcome, reason } = await pulled(rows.map(fault));
+    expect(outcome).toBe('complete');
+    expect(reason).toMatch(/^400 of 400 rows changed at once \(/);
+    expect(reason).toMatch(words);
+    expect(reason).toMatch(/selvedge sync accept-change 3$/);
+    expect(await openOf(store)).toEqual(['3']);
+    expect(await lastRun('stock')).toMatchObject({ rows_drastic: 400, change_guard: 'open' });
+    // As they were again: to bring them back is as drastic, and is no news.
+    expect(await pulled(rows)).toMatchObject({ outcome: 'complete', reason: null });
+    expect(await openOf(store)).toEqual([]);
+  });
+
+  it('is told when it is most of one brand', async () => {
+    const { rows, pulled, store } = await startGoods();
+    const { reason } = await pulled(
+      rows.map((row, at) => (at < 140 ? { barcode: row.barcode, quantity: 8 } : row)),
+    );
+    expect(reason).toMatch(/^140 of 150 rows with the brand_name Fjord changed at once/);
+    expect(await openOf(store)).toEqual(['3']);
+    await pulled(rows);
+    expect(await openOf(store)).toEqual([]);
+  });
+
+  it('is told of one season that can be ordered ahead', async () => {
+    const { list, season, store, runOf } = await startList('stream');
+    list.seasons = { SS27: goods(120), AW27: goods(400) };
+    await runOf(season);
+    await runOf(season);
+    list.seasons = { ...list.seasons, SS27: goods(120).map((row) => ({ ...row, quantity: 0 })) };
+    expect((await runOf(season)).reason).toMatch(/^120 of 120 rows with the season_name SS27/);
+    expect(await openOf(store)).toEqual(['3']);
+  });
+
+  it.each([
+    ['half of them', 400, 75, 125],
+    ['all of few', 100, 100, 0],
+  ])('is not told when it is %s', async (_what, count, ofFirst, ofSecond) => {
+    const { rows, pulled, store } = await startGoods(goods(count));
+    const isHit = (at: number): boolean => at < ofFirst || (at >= 150 && at < 150 + ofSecond);
+    const now = rows.map((row, at) => (isHit(at) ? { ...row, quantity: 0 } : row));
+    expect(await pulled(now)).toMatchObject({ outcome: 'complete', reason: null });
+    expect(await openOf(store)).toEqual([]);
+  });
+
+  it('is over when the most of it is as it was, and not before', async () => {
+    const { rows, pulled, store } = await startGoods();
+    const upTo = (count: number) =>
+      rows.map((row, at) => (at % 10 < count ? { ...row, quantity: 0 } : row));
+    await pulled(upTo(10));
+    await pulled(upTo(7));
+    expect(await openOf(store)).toEqual(['3']);
+    await pulled(upTo(4));
+    expect(await openOf(store)).toEqual([]);
+  });
+
+  it('waits for both when another fault follows before the first is over', async () => {
+    const { rows, pulled, store } = await startGoods();
+    await pulled(rows.map((row) => ({ ...row, quantity: 0 })));
+    await pulled(rows.map((row) => withDetails({ ...row, quantity: 0 }, { wspPrice: 4500 })));
+    expect(await openOf(store)).toEqual(['3', '4']);
+    await pulled(rows.map((row) => withDetails(row, { wspPrice: 4500 })));
+    expect(await openOf(store)).toEqual(['4']);
+    await pulled(rows);
+    expect(await openOf(store)).toEqual([]);
+  });
+});
+
+describe('the first run that reads otherwise', () => {
+  it('may find everything changed, and the next one may not', async () => {
+    const { list, rows, stock, runOf, store, lastRun } = await startGoods();
+    const upgraded = { ...stock, reading: 'another program' };
+    list.rows = rows.map((row) => ({ ...row, quantity: 0 }));
+    expect(await runOf(upgraded)).toMatchObject({ outcome: 'complete', reason: null });
+    expect(await lastRun('stock')).toMatchObject({ change_guard: 'off', rows_drastic: 400 });
+    list.rows = rows;
+    await runOf(upgraded);
+    list.rows = rows.map((row) => ({ ...row, quantity: 0 }));
+    await runOf(upgraded);
+    expect(await openOf(store)).toEqual(['5']);
+  });
+
+  it('is still the first when one before it broke off', async () => {
+    const { list, rows, stock, runOf, store } = await startGoods();
+    const upgraded = { ...stock, reading: 'another program' };
+    list.beforePage = () => false;
+    for (let times = 0; times < 6; times += 1) await runOf(upgraded);
+    list.beforePage = () => true;
+    list.rows = rows.map((row) => ({ ...row, quantity: 0 }));
+    expect(await runOf(upgraded)).toMatchObject({ outcome: 'complete', reason: null });
+    expect(await openOf(store)).toEqual([]);
+  });
+});
+
+describe('a run that is cut off', () => {
+  it('counts what it had changed by then', async () => {
+    const { list, run, store } = await startList('pages');
+    list.rows = goods();
+    await run();
+    await run();
+    list.rows = goods().map((row) => ({ ...row, quantity: 0 }));
+    list.beforePage = (page) => page < 8;
+    expect(await run()).toMatchObject({ outcome: 'interrupted' });
+    list.beforePage = () => true;
+    expect((await run()).reason).toMatch(/^400 of 400 rows changed at once/);
+    expect(await openOf(store)).toEqual(['3']);
+  });
+
+  it('is told when it has failed for good', async () => {
+    const { list, run, store } = await startList('pages');
+    list.rows = goods();
+    await run();
+    await run();
+    list.rows = goods().map((row) => ({ ...row, quantity: 0 }));
+    list.beforePage = (page) => page < 8;
+    for (let times = 0; times < 6; times += 1) await run();
+    expect(await openOf(store)).toEqual(['3']);
+    list.beforePage = () => true;
+    list.rows = goods();
+    await run();
+    expect(await openOf(store)).toEqual([]);
+  });
+
+  it('counts what it had changed before it was started over', async () => {
+    const { list, run, store } = await startList('pages');
+    list.rows = goods();
+    await run();
+    await run();
+    list.rows = goods().map((row) => ({ ...row, quantity: 0 }));
+    list.beforePage = (page) => page < 12;
+    await run();
+    await store.db.updateTable('stream_state').set({ requested: 'full' }).execute();
+    list.beforePage = () => true;
+    expect((await run()).reason).toMatch(/^400 of 400 rows changed at once/);
+  });
+});
+
+describe('a person who accepts what a run changed', () => {
+  it('ends all that waited so far, once, and it is audited', async () => {
+    const { rows, stock, pulled, store, operations } = await startGoods();
+    const { acceptChange } = operations([stock]);
+    await pulled(rows.map((row) => ({ ...row, quantity: 0 })));
+    await pulled(rows.map((row) => withDetails({ ...row, quantity: 0 }, { wspPrice: 4500 })));
+    await expect(acceptChange(2, ASKER)).rejects.toThrow(/nothing waits for what run 2 changed/);
+    expect(await acceptChange(4, ASKER)).toEqual({ stream: 'stock', runIds: [3, 4] });
+    expect(await openOf(store)).toEqual([]);
+    await expect(acceptChange(4, ASKER)).rejects.toThrow(/nothing waits/);
+    await expect(acceptChange(99, ASKER)).rejects.toThrow(/there is no run 99/);
+    const audited = await store.db.selectFrom('audit').select(['action', 'reason']).execute();
+    expect(audited).toEqual([{ action: 'sync.accept_change', reason: 'a new price list' }]);
+    expect(Object.values(await stockIn(store))).toEqual(rows.map(() => 0));
+    // It is news again when it is taken back.
+    expect((await pulled(rows)).reason).toMatch(/400 prices moved by ten times/);
+  });
+
+  it('waits for the end of the run', async () => {
+    const { list, rows, stock, run, operations } = await startGoods();
+    list.rows = rows.map((row) => ({ ...row, quantity: 0 }));
+    list.beforePage = () => false;
+    await run();
+    const { acceptChange } = operations([stock]);
+    await expect(acceptChange(3, ASKER)).rejects.toThrow(/has not ended yet/);
+  });
+});
