@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Secret } from '../../src/lib/secret.ts';
 import { configOf } from '../config/config-of.ts';
 import { manyRows, startList, stockIn } from './list-server.ts';
@@ -107,4 +107,74 @@ it.each(fuses)('the default fuse of %s holds what lacks half of the rows', async
     list.rows = list.rows.slice(0, left);
     expect(await run()).toMatchObject({ outcome: 'suspicious' });
   }
+});
+
+describe('a list that loses a little with each run', () => {
+  const LITTLE = { absolute: 1_000, share: 0.1 };
+  const OWN = { actor: 'anna', reason: 'a sale' };
+
+  it('is held when it is too much within a day, and says so', async () => {
+    const { list, run, lastRun } = await startList('stream', LITTLE);
+    list.rows = manyRows(200);
+    await run();
+    list.rows = list.rows.slice(15);
+    expect(await run()).toMatchObject({ outcome: 'complete' });
+    list.rows = list.rows.slice(8);
+    const told =
+      'it would delete 8 of 185 rows, and 15 went in the last 24 h: together more than the fuse allows';
+    const { outcome, reason } = await run();
+    expect({ outcome, reason }).toMatchObject({ outcome: 'suspicious' });
+    expect(reason).toContain(told);
+    expect(await lastRun('stock')).toMatchObject({ rows_held: 8 });
+  });
+
+  it('is not held for what went longer ago', async () => {
+    const { list, run, store } = await startList('stream', LITTLE);
+    list.rows = manyRows(200);
+    await run();
+    list.rows = list.rows.slice(15);
+    await run();
+    const dayAgo = Date.now() - 86_400_001;
+    const gone = store.db.updateTable('stock_variant_row').set({ deleted_at: dayAgo });
+    await gone.where('deleted_at', 'is not', null).execute();
+    list.rows = list.rows.slice(15);
+    expect(await run()).toMatchObject({ outcome: 'complete' });
+  });
+
+  it('is not held for rows that come and go', async () => {
+    const { list, run } = await startList('stream', LITTLE);
+    const rows = manyRows(200);
+    list.rows = rows;
+    await run();
+    for (let from = 0; from < 180; from += 18) {
+      list.rows = rows.toSpliced(from, 18);
+      expect(await run()).toMatchObject({ outcome: 'complete' });
+    }
+  });
+
+  it('may lose as much again after a person has released a run', async () => {
+    const { list, run, stock, operations } = await startList('stream', LITTLE);
+    list.rows = manyRows(200);
+    await run();
+    list.rows = list.rows.slice(15);
+    await run();
+    list.rows = list.rows.slice(8);
+    expect(await run()).toMatchObject({ outcome: 'suspicious' });
+    await operations([stock]).release(3, OWN);
+    list.rows = list.rows.slice(16);
+    expect(await run()).toMatchObject({ outcome: 'complete' });
+    list.rows = list.rows.slice(8);
+    expect(await run()).toMatchObject({ outcome: 'suspicious' });
+  });
+
+  it('is held for one of its seasons', async () => {
+    const { list, season, runOf } = await startList('stream', LITTLE);
+    list.seasons = { SS27: manyRows(100), AW27: manyRows(900) };
+    await runOf(season);
+    list.seasons = { ...list.seasons, SS27: manyRows(92) };
+    expect(await runOf(season)).toMatchObject({ outcome: 'complete' });
+    list.seasons = { ...list.seasons, SS27: manyRows(88) };
+    const told = /it would delete 4 of 92 rows of SS27, and 8 went in the last 24 h/;
+    expect((await runOf(season)).reason).toMatch(told);
+  });
 });

@@ -13,14 +13,8 @@ import type { EntityDefinition } from '../../mirror/rows/prepared.ts';
 import { insertKeys, type SqlValue } from '../../store/bulk.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { VariantPages } from '../bulk/variant-pages.ts';
-import {
-  isBeyond,
-  isBeyondShare,
-  type SeenBy,
-  type Stream,
-  type StreamEnd,
-  type StreamRun,
-} from '../stream.ts';
+import type { SeenBy, Stream, StreamEnd, StreamRun } from '../stream.ts';
+import { beyondFuse } from './fuse.ts';
 import { type Run, type RunEnd, runBefore } from './ledger.ts';
 
 export interface SettleDeps {
@@ -179,32 +173,7 @@ async function forgetAbsences(store: Store, run: Run): Promise<void> {
   });
 }
 
-type List = NonNullable<Stream['list']>;
 type Parts = StreamEnd['parts'];
-
-/** Why a person must look before so much is deleted, in words; undefined: the fuse allows it. */
-function beyondFuse(
-  { fuse, partOf }: List,
-  { live, missing }: ListCensus,
-  parts: ReadonlyMap<string, number>,
-): string | undefined {
-  if (isBeyond(fuse, missing.length, live)) {
-    return `it would delete ${missing.length} of ${live} rows, more than the fuse allows`;
-  }
-  if (!partOf) return undefined;
-  const gone = new Map<string, number>();
-  for (const key of missing) {
-    const part = partOf(String(key));
-    gone.set(part, (gone.get(part) ?? 0) + 1);
-  }
-  // A part that the service no longer names takes its rows along.
-  for (const [part, rows] of parts) {
-    const count = gone.get(part) ?? 0;
-    if (!isBeyondShare(fuse, count, rows + count)) continue;
-    return `it would delete ${count} of ${rows + count} rows of ${part}, more than the fuse allows`;
-  }
-  return undefined;
-}
 
 /** `when`: what a person sees to before the release. */
 function held(run: Run, reason: string, when: string, { missing }: ListCensus): RunEnd {
@@ -238,7 +207,7 @@ async function settleList(
   const census = await censusOf(deps, stream, run);
   const { missing } = census;
   const doubts = cameTwice(census);
-  const tooMuch = beyondFuse(list, census, parts);
+  const tooMuch = await beyondFuse(deps, stream, list, census, parts);
   if (tooMuch !== undefined) {
     return held(run, [...doubts, tooMuch].join('; '), AFTER_A_LOOK, census);
   }
@@ -270,7 +239,7 @@ async function settleDoubtful(
     // Counted only where rows are missing at all: the census of a long list takes a while.
     await endParts(deps, stream, parts);
     const census = await censusOf(deps, stream, run);
-    const tooMuch = beyondFuse(list, census, parts);
+    const tooMuch = await beyondFuse(deps, stream, list, census, parts);
     if (tooMuch !== undefined) return held(run, `${reason}; ${tooMuch}`, AFTER_A_LOOK, census);
   }
   return { outcome: 'partial', reason, ...NOTHING };

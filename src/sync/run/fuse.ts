@@ -1,0 +1,103 @@
+/**
+ * The fuse: how much a run may delete before a person has looked. What it would delete counts alone
+ * and, against the share, together with what was deleted in the last 24 hours and has not come back:
+ * a list that loses a little with each run is empty within a day.
+ */
+import { sql } from 'kysely';
+import type { ListCensus } from '../../mirror/rows/census.ts';
+import type { SqlValue } from '../../store/bulk.ts';
+import type { Db } from '../../store/store.ts';
+import { isBeyond, isBeyondShare, type Stream } from '../stream.ts';
+import type { SettleDeps } from './settle.ts';
+
+const WINDOW_MS = 86_400_000;
+const WINDOW = '24 h';
+
+type List = NonNullable<Stream['list']>;
+
+/** When a person last released a run of the stream: what was deleted by then was meant. */
+async function releasedAt(db: Db, stream: string): Promise<number> {
+  const row = await db
+    .selectFrom('sync_run')
+    .select((eb) => eb.fn.max<number | null>('released_at').as('at'))
+    .where('stream', '=', stream)
+    .executeTakeFirst();
+  return row?.at ?? 0;
+}
+
+/** Keys of rows that were deleted lately and are still gone. */
+async function goneLately(
+  { store, clock }: SettleDeps,
+  name: string,
+  { entity }: List,
+): Promise<readonly SqlValue[]> {
+  const now = clock.now();
+  const since = Math.max(now - WINDOW_MS, await releasedAt(store.db, name));
+  const { rows } = await sql<{ readonly key: SqlValue }>`
+    select ${sql.ref(entity.key)} as key from ${sql.table(entity.table)}
+    where deleted_at > ${since} and deleted_at <= ${now}`.execute(store.db);
+  return rows.map(({ key }) => key);
+}
+
+function countByPart(partOf: List['partOf'], keys: readonly SqlValue[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  if (!partOf) return counts;
+  for (const key of keys) {
+    const part = partOf(String(key));
+    counts.set(part, (counts.get(part) ?? 0) + 1);
+  }
+  return counts;
+}
+
+/** Rows that a run would delete, those it found, and those that went in the last while. */
+interface Deletion {
+  readonly missing: number;
+  readonly live: number;
+  readonly lately: number;
+}
+
+function told({ missing, live, lately }: Deletion, ofPart: string, isByLately: boolean): string {
+  const rows = `it would delete ${missing} of ${live} rows${ofPart}`;
+  if (!isByLately) return `${rows}, more than the fuse allows`;
+  const before = `${lately} went in the last ${WINDOW}`;
+  return `${rows}, and ${before}: together more than the fuse allows`;
+}
+
+function beyondShare(
+  { fuse }: List,
+  { missing, live, lately }: Deletion,
+  ofPart = '',
+): string | undefined {
+  const deletion = { missing, live, lately };
+  if (isBeyondShare(fuse, missing, live)) return told(deletion, ofPart, false);
+  // With none missing nothing leaks now, whatever went before.
+  if (missing === 0 || !isBeyondShare(fuse, missing + lately, live + lately)) return undefined;
+  return told(deletion, ofPart, true);
+}
+
+/** Why a person must look before so much is deleted, in words; undefined: the fuse allows it. */
+export async function beyondFuse(
+  deps: SettleDeps,
+  { name }: Pick<Stream, 'name'>,
+  list: List,
+  { live, missing }: ListCensus,
+  parts: ReadonlyMap<string, number>,
+): Promise<string | undefined> {
+  if (missing.length === 0) return undefined;
+  // Orders are never removed by the service: their walks are proved otherwise.
+  const lately = list.census ? [] : await goneLately(deps, name, list);
+  const all = { missing: missing.length, live, lately: lately.length };
+  if (isBeyond(list.fuse, missing.length, live)) return told(all, '', false);
+  const tooMuch = beyondShare(list, all);
+  if (tooMuch !== undefined || !list.partOf) return tooMuch;
+  const gone = countByPart(list.partOf, missing);
+  const goneBefore = countByPart(list.partOf, lately);
+  // A part that the service no longer names takes its rows along.
+  for (const [part, rows] of parts) {
+    const count = gone.get(part) ?? 0;
+    const ofPart = { missing: count, live: rows + count, lately: goneBefore.get(part) ?? 0 };
+    const told = beyondShare(list, ofPart, ` of ${part}`);
+    if (told !== undefined) return told;
+  }
+  return undefined;
+}
