@@ -227,6 +227,7 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
       resume: async () => (await import('./sync/act.ts')).syncResume,
       release: async () => (await import('./sync/act.ts')).syncRelease,
       'accept-change': async () => (await import('./sync/act.ts')).syncAcceptChange,
+      'accept-count': async () => (await import('./sync/act.ts')).syncAcceptCount,
       'retry-quarantine': async () => (await import('./sync/act.ts')).syncRetryQuarantine,
     },
   },

@@ -7,6 +7,8 @@ import { asker } from './asker.ts';
 const streamBody = z.strictObject({ ...asker, stream: z.string() });
 const runBody = streamBody.extend({ full: z.boolean() });
 const ofRunBody = z.strictObject({ ...asker, runId: z.int() });
+/** The name of a stream, or the number of a run. */
+const ofCountBody = z.strictObject({ ...asker, which: z.string().min(1) });
 const plainBody = z.strictObject(asker);
 
 export function syncRoutes(operations: SyncOperations): RouteGroup {
@@ -35,6 +37,10 @@ export function syncRoutes(operations: SyncOperations): RouteGroup {
       app.post('/api/sync/accept-change', async ({ body }) => {
         const { runId, ...who } = ofRunBody.parse(body);
         return operations.acceptChange(runId, who);
+      });
+      app.post('/api/sync/accept-count', async ({ body }) => {
+        const { which, ...who } = ofCountBody.parse(body);
+        return operations.acceptCount(which, who);
       });
       app.post('/api/sync/retry-quarantine', ({ body }) =>
         operations.retryQuarantine(plainBody.parse(body)),

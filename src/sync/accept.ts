@@ -1,13 +1,17 @@
 /**
  * What a person may say of a list that looks wrong and is right: that most of its rows really have
- * changed at once. Throws RefusedError when there is nothing to accept.
+ * changed at once, or that its count is off for good. Throws RefusedError when there is nothing to
+ * accept.
  */
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError } from '../lib/errors.ts';
+import { isJsonObject, tryParseJson } from '../lib/json.ts';
 import { type Asker, writeAudit } from '../store/audit.ts';
 import { endIncidents } from '../store/incidents.ts';
-import type { Store, Tx } from '../store/store.ts';
+import type { Db, Store, Tx } from '../store/store.ts';
+import { type CountsOff, toldOfOff, writeAcceptedCounts } from './run/counts.ts';
 import { MASS_CHANGE } from './run/ledger.ts';
+import { countsIn } from './stream.ts';
 
 interface Deps {
   readonly store: Store;
@@ -70,5 +74,78 @@ export function acceptChange(
     const act = { action: 'sync.accept_change', subject: `run:${runId}`, detail: { runIds } };
     await writeAudit(tx, { ...asker, ...act }, now);
     return { stream: run.stream, runIds };
+  });
+}
+
+export interface AcceptedCount {
+  readonly stream: string;
+  readonly runId: number;
+  /** For people. */
+  readonly accepted: string;
+}
+
+/** The counts that a run keeps of what is off, if only they keep it from being complete. */
+export function countsOffIn(kept: string | null): CountsOff | undefined {
+  const off = tryParseJson(kept ?? '');
+  return isJsonObject(off) ? countsIn(off) : undefined;
+}
+
+/** The number of the run, or of the latest one of the stream. */
+async function runOf(db: Db | Tx, which: string): Promise<number> {
+  if (/^\d+$/.test(which)) return Number(which);
+  const state = await db
+    .selectFrom('stream_state')
+    .select('last_run_id')
+    .where('stream', '=', which)
+    .executeTakeFirst();
+  if (state?.last_run_id) return state.last_run_id;
+  throw new RefusedError('sync.no_run', `${which} has not run yet`, {
+    hint: `selvedge sync run ${which}`,
+  });
+}
+
+/** Takes the counts of a run for right, in the transaction that needs it. */
+export async function takeCounts(
+  tx: Tx,
+  { stream, off }: { readonly stream: string; readonly off: CountsOff },
+  { actor, reason }: Asker,
+  now: number,
+): Promise<void> {
+  await writeAcceptedCounts(tx, stream, { off, by: actor, reason, at: now });
+}
+
+/** Takes it that the counts of the stream are off for good by what they were off in the run. */
+export function acceptCount(
+  { store, clock }: Deps,
+  which: string,
+  asker: Asker,
+): Promise<AcceptedCount> {
+  return store.transaction(async (tx) => {
+    const now = clock.now();
+    const runId = await runOf(tx, which);
+    const run = await tx
+      .selectFrom('sync_run')
+      .select(['stream', 'outcome', 'reason', 'count_off'])
+      .where('run_id', '=', runId)
+      .executeTakeFirst();
+    if (!run) throw new RefusedError('sync.unknown_run', `there is no run ${runId}`);
+    const off = countsOffIn(run.count_off);
+    if (!off) {
+      const why = run.reason === null ? '' : `: ${run.reason}`;
+      const words = `run ${runId} of ${run.stream} is ${run.outcome}, and not for its count alone`;
+      throw new RefusedError('sync.count_not_off', `${words}${why}`, {
+        hint: `see: selvedge sync runs ${run.stream}`,
+      });
+    }
+    await takeCounts(tx, { stream: run.stream, off }, asker, now);
+    // Nobody waits for the schedule to see what comes of it.
+    await tx
+      .updateTable('stream_state')
+      .set({ due_at: now })
+      .where('stream', '=', run.stream)
+      .execute();
+    const act = { action: 'sync.accept_count', subject: `stream:${run.stream}` };
+    await writeAudit(tx, { ...asker, ...act, detail: { runId, off } }, now);
+    return { stream: run.stream, runId, accepted: toldOfOff(off) };
   });
 }

@@ -5,13 +5,24 @@
  */
 import { RefusedError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest.ts';
+import type { ListCensus } from '../mirror/rows/census.ts';
 import { type Asker, writeAudit } from '../store/audit.ts';
+import type { SqlValue } from '../store/bulk.ts';
 import type { Db, Store, Tx } from '../store/store.ts';
-import { type AcceptedChange, acceptChange } from './accept.ts';
+import {
+  type AcceptedChange,
+  type AcceptedCount,
+  acceptChange,
+  acceptCount,
+  countsOffIn,
+  takeCounts,
+} from './accept.ts';
 import { retryQuarantine } from './quarantine.ts';
-import { ensureState } from './run/ledger.ts';
+import { type CountsOff, TWICE } from './run/counts.ts';
+import { beyondFuse } from './run/fuse.ts';
+import { ensureState } from './run/open.ts';
 import { censusOf, deleteRows, type SettleDeps } from './run/settle.ts';
-import type { Stream } from './stream.ts';
+import type { SeenBy, Stream } from './stream.ts';
 
 export interface OperationsDeps extends SettleDeps {
   readonly streams: readonly Stream[];
@@ -34,6 +45,11 @@ export interface SyncOperations {
   release(runId: number, asker: Asker): Promise<Released>;
   /** Lets decisions go by what the run has changed, though it was most of its list at once. */
   acceptChange(runId: number, asker: Asker): Promise<AcceptedChange>;
+  /**
+   * Takes it that the counts of a stream are off for good by what they were off in a run: of that
+   * number, or the latest one of the stream of that name.
+   */
+  acceptCount(which: string, asker: Asker): Promise<AcceptedCount>;
   /** Gives how many rows can be understood now; their sources are read again. */
   retryQuarantine(asker: Asker): Promise<{ readonly understood: number; readonly left: number }>;
 }
@@ -63,14 +79,16 @@ async function requireNotPaused(store: Store, stream: string): Promise<void> {
   });
 }
 
-async function suspiciousRun(db: Db | Tx, runId: number) {
+/** A run that was held, or one that only its counts keep from being complete. */
+async function heldRun(db: Db | Tx, runId: number) {
   const run = await db
     .selectFrom('sync_run')
-    .select(['stream', 'outcome', 'read_seq', 'started_at', 'rows_seen'])
+    .select(['stream', 'outcome', 'read_seq', 'started_at', 'rows_seen', 'count_off'])
     .where('run_id', '=', runId)
     .executeTakeFirst();
   if (!run) throw new RefusedError('sync.unknown_run', `there is no run ${runId}`);
-  if (run.outcome !== 'suspicious') {
+  const isOffOnly = run.outcome === 'partial' && run.count_off !== null;
+  if (run.outcome !== 'suspicious' && !isOffOnly) {
     throw new RefusedError('sync.not_held', `run ${runId} is ${run.outcome}, not suspicious`);
   }
   const newer = await db
@@ -89,19 +107,51 @@ async function suspiciousRun(db: Db | Tx, runId: number) {
   return run;
 }
 
+/** The person has spoken of the count, and seen nothing of how much would be deleted. */
+async function requireLittle(
+  deps: OperationsDeps,
+  stream: Stream & { readonly list: NonNullable<Stream['list']> },
+  census: ListCensus,
+): Promise<void> {
+  const tooMuch = await beyondFuse(deps, stream, stream.list, census, new Map());
+  if (tooMuch === undefined) return;
+  throw new RefusedError('sync.beyond_fuse', tooMuch, {
+    hint: `selvedge sync accept-count ${stream.name}, and look at the run that follows`,
+  });
+}
+
+/** Keys that a release deletes from the list. */
+async function missingOf(
+  deps: OperationsDeps,
+  stream: Stream,
+  seenBy: SeenBy,
+  off: CountsOff | undefined,
+): Promise<readonly SqlValue[]> {
+  const { list } = stream;
+  if (!list) return [];
+  const census = await censusOf(deps, stream, seenBy);
+  if (!off) return census.missing;
+  if (census.duplicates > (off[TWICE] ?? 0)) {
+    throw new RefusedError('sync.rows_twice', `${census.duplicates} rows came twice`, {
+      hint: `selvedge sync accept-count ${stream.name}, and look at the run that follows`,
+    });
+  }
+  await requireLittle(deps, { ...stream, list }, census);
+  return census.missing;
+}
+
 async function release(deps: OperationsDeps, runId: number, asker: Asker): Promise<Released> {
   const { store, clock } = deps;
-  const run = await suspiciousRun(store.db, runId);
+  const run = await heldRun(store.db, runId);
+  const off = run.outcome === 'partial' ? countsOffIn(run.count_off) : undefined;
   const stream = known(deps, run.stream);
   const seenBy = { runId, readSeq: run.read_seq, startedAt: run.started_at };
   // Asked again wherever something is changed: a run may have begun since, and what it has seen and
   // found unchanged carries no mark of it.
-  const check = (tx: Tx): Promise<unknown> => suspiciousRun(tx, runId);
+  const check = (tx: Tx): Promise<unknown> => heldRun(tx, runId);
   const { list, others = [] } = stream;
-  if (list) {
-    const { missing } = await censusOf(deps, stream, seenBy);
-    await deleteRows(deps, list.entity, seenBy, missing, check);
-  }
+  const missing = await missingOf(deps, stream, seenBy, off);
+  if (list) await deleteRows(deps, list.entity, seenBy, missing, check);
   for (const { entity, missing } of others) {
     const keys = await missing(store.db, seenBy);
     await deleteRows(deps, entity, seenBy, keys, check);
@@ -131,8 +181,10 @@ async function release(deps: OperationsDeps, runId: number, asker: Asker): Promi
       })
       .where('stream', '=', run.stream)
       .execute();
+    if (off) await takeCounts(tx, { stream: run.stream, off }, asker, clock.now());
     const act = { action: 'sync.release', subject: `run:${runId}` };
-    await writeAudit(tx, { ...asker, ...act, detail: { deleted: rowsDeleted } }, clock.now());
+    const detail = { deleted: rowsDeleted, ...(off && { accepted: off }) };
+    await writeAudit(tx, { ...asker, ...act, detail }, clock.now());
     return { stream: run.stream, runId, rowsDeleted };
   });
 }
@@ -173,6 +225,12 @@ export function createSyncOperations(deps: OperationsDeps): SyncOperations {
     async acceptChange(runId, asker) {
       const accepted = await acceptChange(deps, runId, asker);
       deps.onAccepted();
+      return accepted;
+    },
+    async acceptCount(which, asker) {
+      if (!/^\d+$/.test(which)) known(deps, which);
+      const accepted = await acceptCount(deps, which, asker);
+      deps.nudge();
       return accepted;
     },
     async retryQuarantine(asker) {

@@ -8,7 +8,7 @@ import { watchSteps } from '../lib/clock.ts';
 import { isStoreUnusable, toError } from '../lib/errors.ts';
 import { createOutages, type OutageWords } from '../lib/log/outages.ts';
 import { dateBack } from './clock-back.ts';
-import { ensureState } from './run/ledger.ts';
+import { ensureState } from './run/open.ts';
 import { type RunnerDeps, type RunResult, runStream, waitAfter } from './run/run-stream.ts';
 import { nextRunAfter } from './schedule.ts';
 import type { Stream } from './stream.ts';

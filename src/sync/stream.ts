@@ -70,10 +70,35 @@ export interface StreamRun {
   progress(): void;
 }
 
+/** A row that was read by itself. */
+export interface LookedUp {
+  readonly write: (tx: Tx, provenance: Provenance) => Promise<unknown>;
+  /** None of it can be had. */
+  readonly isSoldOut: boolean;
+}
+
+/** How the service counted a list, or a part of it, beside what came of it. */
+export interface PartCount {
+  /** '' of a list in one piece. */
+  readonly part: string;
+  /** Such as `the stock`. */
+  readonly what: string;
+  /** What is counted, such as `rows of the stock`. */
+  readonly unit: string;
+  /** In the first and the last answer; undefined: it did not say. */
+  readonly first: number | undefined;
+  readonly last: number | undefined;
+  readonly came: number;
+  /** Pages, apart from the last, that held fewer rows than they should. */
+  readonly shortPages?: number;
+}
+
 /** What the stream can say about its pull as a whole. */
 export interface StreamEnd {
-  /** What the service said it has; undefined when it does not say. */
+  /** Rows that the list has as it was read; undefined where nobody knows. */
   readonly expectedRows: number | undefined;
+  /** Absent: nothing is counted. */
+  readonly counts?: readonly PartCount[];
   /** Anything that speaks against completeness, in words. */
   readonly doubts: readonly string[];
   /** What cannot be right, in words: the run is held for a person. */
@@ -102,6 +127,11 @@ export interface Stream {
     readonly partOf?: (key: string) => string;
     /** In place of the keys of the segments. */
     readonly census?: (db: Db, run: SeenBy) => Promise<ListCensus>;
+    /**
+     * Asks for one row at its own address, by its key in the mirror; throws when it is not there.
+     * Needed where rows can slip between pages.
+     */
+    readonly lookUp?: (key: string, call: StreamRun['call']) => Promise<LookedUp>;
     /** What else a complete run that began then has settled. */
     readonly settled?: (db: Db, startedAt: number) => Promise<void>;
   };

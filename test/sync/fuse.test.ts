@@ -67,7 +67,7 @@ it('takes no season for gone when fewer are named than the service counts', asyn
   expect(await runOf(season)).toMatchObject({ outcome: 'complete' });
   list.seasons = { first };
   list.seasonsCutOff = 1;
-  const reason = 'the service counts 2 seasons, 1 came';
+  const reason = expect.stringContaining('the service counts 2 seasons, 1 came;');
   expect(await runOf(season)).toMatchObject({ outcome: 'partial', reason });
   list.seasonsCutOff = 0;
   list.seasons = { first, second };

@@ -52,6 +52,10 @@ export async function startList(mode: 'stream' | 'pages', fuse = FUSE) {
     /** Whether the rows are counted, or how many there are said to be. */
     counts: (_page: number, _season?: string): boolean | number => true,
     beforePage: (_page: number, _season?: string): boolean => true,
+    /** What single barcodes are asked for in; undefined: in the list. */
+    alone: undefined as readonly Row[] | undefined,
+    /** Barcodes that were asked for alone. */
+    asked: [] as string[],
   };
   const server = await startFaulty((request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://x');
@@ -68,6 +72,16 @@ export async function startList(mode: 'stream' | 'pages', fuse = FUSE) {
     }
     const page = Number(searchParams.get('page') ?? 1);
     const season = searchParams.get('seasonName') ?? undefined;
+    const [, asked] = /\/variants\/(?:stock|season)\/(.+)$/.exec(pathname) ?? [];
+    if (asked !== undefined) {
+      const barcode = decodeURIComponent(asked);
+      list.asked.push(barcode);
+      const all = list.alone ?? list.seasons[season ?? ''] ?? list.rows;
+      const variant = all.find((row) => row.barcode === barcode);
+      if (variant) answerJson(response, 200, envelope(200, { variant }));
+      else answerJson(response, 404, envelope(404, {}, 'no such barcode'));
+      return;
+    }
     if (!list.beforePage(page, season)) {
       answerJson(response, 503, {});
       return;

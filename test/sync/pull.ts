@@ -15,7 +15,7 @@ import type { SqliteStore } from '../../src/store/store.ts';
 import { createVariantPages } from '../../src/sync/bulk/variant-pages.ts';
 import { createSyncOperations } from '../../src/sync/operations.ts';
 import { PULLS } from '../../src/sync/planner.ts';
-import { ensureState } from '../../src/sync/run/ledger.ts';
+import { ensureState } from '../../src/sync/run/open.ts';
 import { type RunnerDeps, runStream } from '../../src/sync/run/run-stream.ts';
 import type { Stream } from '../../src/sync/stream.ts';
 

@@ -12,7 +12,7 @@ import { createVariantPages } from '../../src/sync/bulk/variant-pages.ts';
 import { createSyncOperations } from '../../src/sync/operations.ts';
 import { listStreams, readProgress } from '../../src/sync/overview.ts';
 import { createPlanner, PULLS } from '../../src/sync/planner.ts';
-import { ensureState } from '../../src/sync/run/ledger.ts';
+import { ensureState } from '../../src/sync/run/open.ts';
 import { runStream } from '../../src/sync/run/run-stream.ts';
 import type { Stream, StreamRun } from '../../src/sync/stream.ts';
 import { temporaryStore } from '../support/store.ts';

@@ -8,7 +8,7 @@ import { filesOf } from '../../src/store/writers/in-place.ts';
 import { isLogTaken, shareTurns } from '../../src/store/writers/turns.ts';
 import { type BulkThreads, createBulkThreads } from '../../src/sync/bulk/threads.ts';
 import { createVariantPages } from '../../src/sync/bulk/variant-pages.ts';
-import { openRun } from '../../src/sync/run/ledger.ts';
+import { openRun } from '../../src/sync/run/open.ts';
 import { createPdmStream } from '../../src/sync/streams/pdm.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
 import { until } from '../support/house.ts';

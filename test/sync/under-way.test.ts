@@ -8,7 +8,7 @@ import { createReadSequence } from '../../src/store/state.ts';
 import { createPageWriter, type PageWriter } from '../../src/sync/bulk/page-writer.ts';
 import { createVariantPages, type VariantBatch } from '../../src/sync/bulk/variant-pages.ts';
 import { PULLS } from '../../src/sync/planner.ts';
-import { ensureState } from '../../src/sync/run/ledger.ts';
+import { ensureState } from '../../src/sync/run/open.ts';
 import { runStream } from '../../src/sync/run/run-stream.ts';
 import type { Stream } from '../../src/sync/stream.ts';
 import { temporaryStore } from '../support/store.ts';

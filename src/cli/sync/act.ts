@@ -108,7 +108,10 @@ export function syncResume(context: CliContext): Command {
 
 export function syncRelease(context: CliContext): Command {
   return command('release', 'let a suspicious run delete what it held back')
-    .description('Look at the service first: this deletes (softly) what the run did not see.')
+    .description(
+      'Look at the service first: this deletes (softly) what the run did not see. Of a partial run of\n' +
+        'which only the count is off, it also takes that for right (see "sync accept-count").',
+    )
     .argument('<run>', 'the number of the run', wholeNumber())
     .addHelpText('after', examples([['sync release 41 --reason "season is over"', 'after a look']]))
     .action(async (runId: number, options: Options, self: Command) => {
@@ -147,6 +150,32 @@ export function syncAcceptChange(context: CliContext): Command {
       const { stream, runIds } = answer;
       const text = `${stream}: rules go by what run ${runIds.join(', ')} changed`;
       tell(context, options, answer, text);
+    });
+}
+
+export function syncAcceptCount(context: CliContext): Command {
+  return command('accept-count', 'take it that the count of a stream is always off')
+    .description(
+      'Some accounts count what is hidden as well, or list rows more than once. From now on a run\n' +
+        'whose count is off by just as much is complete, and deletes what is gone. Another difference\n' +
+        'is told again.',
+    )
+    .argument('<stream|run>', 'a stream, by its latest run, or the number of a run')
+    .addHelpText(
+      'after',
+      examples([['sync accept-count stock --reason "hidden ones"', 'by its latest run']]),
+    )
+    .action(async (which: string, options: Options, self: Command) => {
+      const answer = await throughDaemon(self, context, {
+        path: '/api/sync/accept-count',
+        body: { which },
+        answer: z.object({ stream: z.string(), runId: z.int(), accepted: z.string() }),
+        reason: options.reason,
+        alone: (parts, asker) => operationsAlone(parts).acceptCount(which, asker),
+      });
+      const { stream, runId, accepted } = answer;
+      const text = `${stream}: ${accepted}, as in run ${runId}; that is right from now on`;
+      tell(context, options, answer, `${text}, and the next run is due`);
     });
 }
 

@@ -7,6 +7,7 @@ import { formatDuration } from '../../lib/units.ts';
 import { driftOfStream, type EntityDrift } from '../../sync/drift.ts';
 import { unknownStream } from '../../sync/operations.ts';
 import { listRuns, listStreams, readRun } from '../../sync/overview.ts';
+import { type AcceptedCounts, acceptedCounts, toldOfOff } from '../../sync/run/counts.ts';
 import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { withMirror } from '../reading.ts';
@@ -115,6 +116,11 @@ function shown(name: string, value: string | number | null): string {
   return name.endsWith('Ms') ? formatDuration(value) : String(value);
 }
 
+function acceptedLine({ off, by, reason, at }: AcceptedCounts): string {
+  const who = `${by}, ${new Date(at).toISOString()}${reason === '' ? '' : `: ${reason}`}`;
+  return `accepted     ${toldOfOff(off)} (${who})`;
+}
+
 export function syncShow(context: CliContext): Command {
   return new Command('show')
     .summary('show one run, and what its stream sends that nobody knows')
@@ -122,18 +128,20 @@ export function syncShow(context: CliContext): Command {
     .option('--json', 'as JSON')
     .addHelpText('after', examples([['sync show 41', 'why it is suspicious']]))
     .action(async (wanted: number, options: Pick<Options, 'json'>, command: Command) => {
-      const { run, drift } = await withMirror(command, context, async (db) => {
+      const { run, drift, said } = await withMirror(command, context, async (db) => {
         const found = await readRun(db, wanted);
         if (!found) throw new RefusedError('sync.unknown_run', `there is no run ${wanted}`);
-        return { run: found, drift: await driftOfStream(db, found.stream) };
+        const said = (await acceptedCounts(db, found.stream)) ?? null;
+        return { run: found, said, drift: await driftOfStream(db, found.stream) };
       });
       if (options.json === true) {
-        context.output.json({ ...run, drift });
+        context.output.json({ ...run, acceptedCounts: said, drift });
         return;
       }
       for (const [name, value] of Object.entries(run)) {
         context.output.line(`${name.padEnd(12)} ${shown(name, value)}`);
       }
+      if (said) context.output.line(acceptedLine(said));
       for (const line of drift.flatMap(driftLines)) context.output.line(line);
     });
 }

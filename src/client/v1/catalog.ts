@@ -44,6 +44,12 @@ export interface CatalogMethods {
   seasons(call?: CallOptions): Promise<Listing<Season>>;
   stock(level: StockLevel, call?: PullOptions): VariantPull;
   stockVariant(barcode: string, level: StockLevel, call?: CallOptions): Promise<Read<Variant>>;
+  seasonVariant(
+    seasonName: string,
+    barcode: string,
+    level: VariantLevel,
+    call?: CallOptions,
+  ): Promise<Read<Variant>>;
   seasonVariants(seasonName: string, level: VariantLevel, call?: PullOptions): VariantPull;
 }
 
@@ -79,6 +85,16 @@ export function catalogMethods(wire: V1Wire): CatalogMethods {
       const path = `/variants/stock/${encodeURIComponent(barcode)}`;
       const request = get(wire, path, call, { ...level });
       const { value, startedAt } = await ask(catalog, request, oneVariantSchema);
+      return { value: value.variant, startedAt };
+    },
+    async seasonVariant(seasonName, barcode, level, call) {
+      const path = `/variants/season/${encodeURIComponent(barcode)}`;
+      const query = { [options.seasonParameter]: seasonName, ...level };
+      const { value, startedAt } = await ask(
+        catalog,
+        get(wire, path, call, query),
+        oneVariantSchema,
+      );
       return { value: value.variant, startedAt };
     },
     seasonVariants: (seasonName, level, call) =>

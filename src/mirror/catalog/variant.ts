@@ -106,6 +106,13 @@ export function seasonOfKey(key: string): string {
   return key.slice(0, key.lastIndexOf('/', key.length - 2));
 }
 
+/** The barcode in the key. */
+export function barcodeOfKey(key: string): string {
+  const written = key.slice(seasonOfKey(key).length + 1);
+  if (!written.endsWith('/')) return written;
+  return written.slice(0, -1).replaceAll('~1', '/').replaceAll('~0', '~');
+}
+
 /** The list of one season: the same variant stands in several of them. */
 export function seasonVariants(seasonName: string): VariantEntity {
   return {

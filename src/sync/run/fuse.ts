@@ -4,11 +4,16 @@
  * a list that loses a little with each run is empty within a day.
  */
 import { sql } from 'kysely';
+import type { Clock } from '../../lib/clock.ts';
 import type { ListCensus } from '../../mirror/rows/census.ts';
 import type { SqlValue } from '../../store/bulk.ts';
-import type { Db } from '../../store/store.ts';
+import type { Db, Store } from '../../store/store.ts';
 import { isBeyond, isBeyondShare, type Stream } from '../stream.ts';
-import type { SettleDeps } from './settle.ts';
+
+interface FuseDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+}
 
 const WINDOW_MS = 86_400_000;
 const WINDOW = '24 h';
@@ -27,7 +32,7 @@ async function releasedAt(db: Db, stream: string): Promise<number> {
 
 /** Keys of rows that were deleted lately and are still gone. */
 async function goneLately(
-  { store, clock }: SettleDeps,
+  { store, clock }: FuseDeps,
   name: string,
   { entity }: List,
 ): Promise<readonly SqlValue[]> {
@@ -77,7 +82,7 @@ function beyondShare(
 
 /** Why a person must look before so much is deleted, in words; undefined: the fuse allows it. */
 export async function beyondFuse(
-  deps: SettleDeps,
+  deps: FuseDeps,
   { name }: Pick<Stream, 'name'>,
   list: List,
   { live, missing }: ListCensus,

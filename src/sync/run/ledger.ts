@@ -7,8 +7,7 @@
  */
 import { sql } from 'kysely';
 import type { WireCounts } from '../../client/http/tally.ts';
-import { canonicalJson, type JsonObject, parseJsonObject } from '../../lib/json.ts';
-import { forgetDigests } from '../../mirror/list.ts';
+import type { JsonObject } from '../../lib/json.ts';
 import { type Drastic, drasticIn, sumOfDrastic } from '../../mirror/rows/drastic.ts';
 import { endIncidents, openIncident } from '../../store/incidents.ts';
 import { lastChange } from '../../store/state.ts';
@@ -57,6 +56,8 @@ export interface RunEnd {
   readonly rowsDeleted: number;
   /** Rows that would have been deleted, had the fuse allowed it. */
   readonly rowsHeld: number;
+  /** Of a partial run that only its counts are in the way of: by how much they are off. */
+  readonly countOff?: Readonly<Record<string, number>> | undefined;
   /** Absent: the run changed nothing that needs a look, and none that did is over. */
   readonly changes?: ChangesEnd | undefined;
 }
@@ -71,162 +72,6 @@ export interface ChangesEnd {
 
 /** Of a run that changed most rows of its list at once. */
 export const MASS_CHANGE = { kind: 'mass_change', entity: 'sync_run' } as const;
-
-export interface RunRequest {
-  readonly stream: string;
-  /** A run with other options does not go on where this one stopped. */
-  readonly options: JsonObject;
-  /** By which program and settings its list is read; options count as well. */
-  readonly reading: string;
-  readonly readSeq: number;
-  readonly now: number;
-}
-
-/** A stream that nobody has heard of yet is due now. */
-export async function ensureState(db: Db, stream: string, now: number): Promise<void> {
-  await db
-    .insertInto('stream_state')
-    .values({
-      stream,
-      due_at: now,
-      last_run_id: null,
-      complete_at: null,
-      complete_rows: null,
-      last_error: null,
-      requested: null,
-      reading: null,
-      count_off: null,
-      unlisted: null,
-    })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute();
-}
-
-/** What it has read so far would count as read with these options. */
-const BEGUN_OTHERWISE =
-  'begun with other settings or by another version: a new run has taken its place';
-
-async function resumable(tx: Tx, request: RunRequest, options: string): Promise<Run | undefined> {
-  const open = await tx
-    .selectFrom('sync_run')
-    .select(['run_id', 'read_seq', 'started_at', 'checkpoint', 'options'])
-    .where('stream', '=', request.stream)
-    .where('outcome', '=', 'running')
-    .orderBy('run_id', 'desc')
-    .executeTakeFirst();
-  if (!open) return undefined;
-  if (open.options !== options) {
-    await tx
-      .updateTable('sync_run')
-      .set({ outcome: 'failed', ended_at: request.now, reason: BEGUN_OTHERWISE })
-      .where('run_id', '=', open.run_id)
-      .execute();
-    return undefined;
-  }
-  await tx
-    .updateTable('sync_run')
-    .set((eb) => ({ resumes: eb('resumes', '+', 1) }))
-    .where('run_id', '=', open.run_id)
-    .execute();
-  return {
-    runId: open.run_id,
-    stream: request.stream,
-    readSeq: open.read_seq,
-    startedAt: open.started_at,
-    reading: request.reading,
-    checkpoint: parseJsonObject(open.checkpoint),
-    resumed: true,
-  };
-}
-
-/**
- * Switches the change guard off for a run that reads otherwise than the last one did: what it finds
- * changed may be what it understands now.
- */
-async function guardChanges(tx: Tx, { stream, reading }: RunRequest, run: Run): Promise<void> {
-  const state = await tx
-    .selectFrom('stream_state')
-    .select('reading')
-    .where('stream', '=', stream)
-    .executeTakeFirst();
-  if (state?.reading === reading) return;
-  await tx
-    .updateTable('sync_run')
-    .set({ change_guard: 'off' })
-    .where('run_id', '=', run.runId)
-    .execute();
-}
-
-/** What the operator asked of the stream; asked once, done once. */
-async function takeWish(tx: Tx, stream: string): Promise<'run' | 'full' | null> {
-  const row = await tx
-    .selectFrom('stream_state')
-    .select('requested')
-    .where('stream', '=', stream)
-    .executeTakeFirst();
-  if (!row?.requested) return null;
-  await tx
-    .updateTable('stream_state')
-    .set({ requested: null })
-    .where('stream', '=', stream)
-    .execute();
-  return row.requested;
-}
-
-/**
- * Goes on with the stream's unfinished run, or starts a new one. What the operator asked for is
- * taken off in the same transaction: a wish is either still there or has its run.
- */
-export async function openRun(store: Store, request: RunRequest): Promise<Run> {
-  return store.transaction(async (tx) => {
-    const run = await openOrGoOn(tx, request);
-    await guardChanges(tx, request, run);
-    return run;
-  });
-}
-
-async function openOrGoOn(tx: Tx, request: RunRequest): Promise<Run> {
-  const options = canonicalJson(request.options);
-  const wish = await takeWish(tx, request.stream);
-  // Every row is compared, whatever the digests say.
-  if (wish === 'full') await forgetDigests(tx, request.stream);
-  const open = await resumable(tx, request, options);
-  if (open && wish === 'full') {
-    // What it has compared so far was compared by digests.
-    await restartRun(tx, open.runId);
-    return { ...open, checkpoint: {} };
-  }
-  if (open) return open;
-  const row = await tx
-    .insertInto('sync_run')
-    .values({
-      stream: request.stream,
-      cause: wish === null ? 'schedule' : 'operator',
-      started_at: request.now,
-      ended_at: null,
-      read_seq: request.readSeq,
-      options,
-      checkpoint: '{}',
-      reason: null,
-      released_at: null,
-      change_guard: null,
-      feed_from: await lastChange(tx),
-      feed_to: null,
-      count_off: null,
-      list_at: null,
-    })
-    .returning('run_id')
-    .executeTakeFirstOrThrow();
-  return {
-    runId: row.run_id,
-    stream: request.stream,
-    readSeq: request.readSeq,
-    startedAt: request.now,
-    reading: request.reading,
-    checkpoint: {},
-    resumed: false,
-  };
-}
 
 async function addDrastic(tx: Tx, runId: number, more: Drastic): Promise<void> {
   const row = await tx
@@ -360,6 +205,7 @@ export async function endRun(
         reason: end.reason,
         ended_at: now,
         rows_held: end.rowsHeld,
+        count_off: end.countOff ? JSON.stringify(end.countOff) : null,
       })
       .where('run_id', '=', run.runId)
       .returning('started_at')

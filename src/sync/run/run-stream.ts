@@ -25,7 +25,6 @@ import { judgeChanges, readingOf } from './change-guard.ts';
 import {
   endRun,
   mayBeMixed,
-  openRun,
   type PageCounts,
   type Run,
   type RunEnd,
@@ -34,6 +33,7 @@ import {
   restartRun,
   runTotals,
 } from './ledger.ts';
+import { openRun } from './open.ts';
 import { type RunCounts, type RunSums, type SettleDeps, settleRun } from './settle.ts';
 
 export interface RunnerDeps extends SettleDeps {

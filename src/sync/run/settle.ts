@@ -10,12 +10,22 @@ import { endList, markDeleted } from '../../mirror/list.ts';
 import { forgetUnmet } from '../../mirror/quarantine.ts';
 import type { ListCensus } from '../../mirror/rows/census.ts';
 import type { EntityDefinition } from '../../mirror/rows/prepared.ts';
-import { insertKeys, type SqlValue } from '../../store/bulk.ts';
+import type { SqlValue } from '../../store/bulk.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { VariantPages } from '../bulk/variant-pages.ts';
 import type { SeenBy, Stream, StreamEnd, StreamRun } from '../stream.ts';
+import { forgetAbsences, missingTwice, noteAbsences } from './absences.ts';
+import {
+  type AcceptedCounts,
+  acceptedCounts,
+  assessCounts,
+  type CountsOff,
+  isSmallShift,
+  TWICE,
+} from './counts.ts';
 import { beyondFuse } from './fuse.ts';
 import { type Run, type RunEnd, runBefore } from './ledger.ts';
+import { askForMissed, toldOfMissed, tooManyMissed } from './missed.ts';
 
 export interface SettleDeps {
   readonly store: Store;
@@ -59,20 +69,51 @@ async function newlyQuarantined({ store, clock }: SettleDeps, run: Run): Promise
   return row.n;
 }
 
+/** What speaks against the run, and whether so little of it that rows may just have shifted. */
+interface Doubts {
+  readonly words: readonly string[];
+  /** The doubts are about counts alone, and a person may accept them. */
+  readonly off: CountsOff | undefined;
+  readonly hasShifted: boolean;
+}
+
+/** Rows that pages lack which are not the last one. */
+function gapOf({ list }: Stream, end: StreamEnd, { rows }: Readonly<RunSums>) {
+  const { expectedRows, counts = [] } = end;
+  const gap = (expectedRows ?? rows) - rows;
+  if (gap === 0) return { words: [], hasShifted: false };
+  if (list?.isPaged && isSmallShift(Math.abs(gap), rows)) return { words: [], hasShifted: true };
+  const short = counts.flatMap(({ what, shortPages = 0 }) =>
+    shortPages > 0 ? [`${shortPages} pages of ${what} were short`] : [],
+  );
+  return {
+    words: [...short, `the list has ${expectedRows} rows, ${rows} came`],
+    hasShifted: false,
+  };
+}
+
 async function doubtsOf(
   deps: SettleDeps,
+  stream: Stream,
   run: Run,
   end: StreamEnd,
-  sums: Readonly<RunSums>,
-): Promise<string[]> {
-  const doubts = [...end.doubts];
-  if (end.expectedRows !== undefined && end.expectedRows !== sums.rows) {
-    doubts.push(`the service counts ${end.expectedRows} rows, ${sums.rows} came`);
-  }
+  {
+    sums,
+    accepted,
+  }: { readonly sums: Readonly<RunSums>; readonly accepted: AcceptedCounts | undefined },
+): Promise<Doubts> {
+  const counts = assessCounts(end.counts ?? [], accepted, stream.list?.isPaged ?? false);
+  const gap = gapOf(stream, end, sums);
+  const others = [...end.doubts, ...gap.words];
   const bad = await newlyQuarantined(deps, run);
-  if (bad > 0) doubts.push(`${bad} rows were quarantined`);
-  else if (sums.keyless > 0) doubts.push(`${sums.keyless} rows have no key that can be read`);
-  return doubts;
+  if (bad > 0) others.push(`${bad} rows were quarantined`);
+  else if (sums.keyless > 0) others.push(`${sums.keyless} rows have no key that can be read`);
+  const isOfCounts = others.length === 0 && !counts.isUnsteady && counts.doubts.length > 0;
+  return {
+    words: [...counts.doubts, ...others],
+    off: isOfCounts ? counts.off : undefined,
+    hasShifted: counts.hasShifted || gap.hasShifted,
+  };
 }
 
 /** Whether the run before this one ended well: then an unchanged list means unchanged rows. */
@@ -129,51 +170,9 @@ export async function deleteRows(
   return deleted;
 }
 
-async function noteAbsences(
-  tx: Tx,
-  { runId }: Run,
-  list: string,
-  keys: readonly SqlValue[],
-): Promise<void> {
-  const absent = { stream: list, run_id: runId };
-  await insertKeys(tx, 'absence', 'key', keys.map(String), absent);
-}
-
-/** Of the missing rows those that the run before this one missed as well; notes the others. */
-async function missingTwice(
-  store: Store,
-  run: Run,
-  list: string,
-  missing: readonly SqlValue[],
-): Promise<readonly SqlValue[]> {
-  return store.transaction(async (tx) => {
-    // Only runs in a row can agree: one in between may have seen the row.
-    const last = await runBefore(tx, run);
-    const known = await tx
-      .selectFrom('absence')
-      .select('key')
-      .where('stream', '=', list)
-      .where('run_id', '=', last?.runId ?? 0)
-      .execute();
-    const before = new Set(known.map(({ key }) => key));
-    await tx.deleteFrom('absence').where('stream', '=', list).execute();
-    await noteAbsences(
-      tx,
-      run,
-      list,
-      missing.filter((one) => !before.has(String(one))),
-    );
-    return missing.filter((key) => before.has(String(key)));
-  });
-}
-
-async function forgetAbsences(store: Store, run: Run): Promise<void> {
-  await store.transaction(async (tx) => {
-    await tx.deleteFrom('absence').where('stream', '=', run.stream).execute();
-  });
-}
-
+type List = NonNullable<Stream['list']>;
 type Parts = StreamEnd['parts'];
+type Settled = RunCounts & Pick<StreamRun, 'call'>;
 
 /** `when`: what a person sees to before the release. */
 function held(run: Run, reason: string, when: string, { missing }: ListCensus): RunEnd {
@@ -190,31 +189,33 @@ async function endParts({ store }: SettleDeps, stream: Stream, parts: Parts): Pr
 }
 
 /** What a row that stands in the list more than once says about it. */
-function cameTwice({ duplicates, twice }: ListCensus): readonly string[] {
+function cameTwice({ duplicates, twice }: ListCensus): string[] {
   if (duplicates === 0) return [];
   const why = 'the list moved while it was read, or has them twice';
   return [`${duplicates} rows came twice, such as ${twice}: ${why}`];
 }
 
-async function settleList(
+/** How the list was read, for those who settle it. */
+interface Reading {
+  readonly end: StreamEnd;
+  readonly accepted: AcceptedCounts | undefined;
+  readonly hasShifted: boolean;
+  readonly call: StreamRun['call'];
+}
+
+/** Rows that the list has more than once, as far as nobody has said that it may. */
+function unsaid({ duplicates }: ListCensus, accepted: AcceptedCounts | undefined): number {
+  return duplicates === accepted?.off[TWICE] ? 0 : duplicates;
+}
+
+/** Deletes what is gone, as far as the run can tell. */
+async function deleteGone(
   deps: SettleDeps,
-  stream: Stream,
+  { list }: { readonly list: List },
   run: Run,
-  { parts = new Map(), canSlip = false }: StreamEnd,
-): Promise<RunEnd> {
-  const { list } = stream;
-  if (!list) return { outcome: 'complete', reason: null, ...NOTHING };
-  const census = await censusOf(deps, stream, run);
-  const { missing } = census;
-  const doubts = cameTwice(census);
-  const tooMuch = await beyondFuse(deps, stream, list, census, parts);
-  if (tooMuch !== undefined) {
-    return held(run, [...doubts, tooMuch].join('; '), AFTER_A_LOOK, census);
-  }
-  const [doubt] = doubts;
-  if (doubt !== undefined) return { outcome: 'partial', reason: doubt, ...NOTHING };
-  // A run that was cut off has read two lists: rows can slip between them as between pages.
-  const mayHaveSlipped = list.isPaged || canSlip || run.resumed;
+  missing: readonly SqlValue[],
+  mayHaveSlipped: boolean,
+): Promise<number> {
   const gone = mayHaveSlipped ? await missingTwice(deps.store, run, run.stream, missing) : missing;
   if (!mayHaveSlipped) await forgetAbsences(deps.store, run);
   const rowsDeleted = await deleteRows(deps, list.entity, run, gone);
@@ -222,7 +223,40 @@ async function settleList(
   if (rowsDeleted < gone.length) {
     await deps.store.transaction((tx) => noteAbsences(tx, run, run.stream, gone));
   }
-  return { outcome: 'complete', reason: null, rowsDeleted, rowsHeld: 0 };
+  return rowsDeleted;
+}
+
+async function settleList(
+  deps: SettleDeps,
+  stream: Stream,
+  run: Run,
+  { end, accepted, hasShifted, call }: Reading,
+): Promise<RunEnd> {
+  const { list } = stream;
+  if (!list) return { outcome: 'complete', reason: null, ...NOTHING };
+  const census = await censusOf(deps, stream, run);
+  const twice = unsaid(census, accepted);
+  const isShift = twice > 0 && list.isPaged && isSmallShift(twice, census.live);
+  const isMoved = hasShifted || isShift;
+  const { missing, asked } = isMoved
+    ? await askForMissed(deps, list, run, census.missing, call)
+    : { missing: census.missing, asked: 0 };
+  const doubts = twice > 0 && !isShift ? cameTwice(census) : [];
+  if (missing === undefined) doubts.push(tooManyMissed(census.missing.length));
+  const left = { ...census, missing: missing ?? census.missing };
+  const tooMuch = await beyondFuse(deps, stream, list, left, end.parts ?? new Map());
+  if (tooMuch !== undefined) return held(run, [...doubts, tooMuch].join('; '), AFTER_A_LOOK, left);
+  if (doubts.length > 0 || missing === undefined) {
+    const countOff = missing === undefined ? undefined : { [TWICE]: twice };
+    return { outcome: 'partial', reason: doubts.join('; '), countOff, ...NOTHING };
+  }
+  // The mirror has the last word of each; what stood in the other place proves nothing.
+  if (isShift) await deps.variants.distrustTwice(stream.name);
+  // A run that was cut off has read two lists: rows can slip between them as between pages.
+  const mayHaveSlipped = list.isPaged || (end.canSlip ?? false) || run.resumed;
+  const rowsDeleted = await deleteGone(deps, { list }, run, missing, mayHaveSlipped);
+  const reason = asked > 0 ? toldOfMissed(asked) : null;
+  return { outcome: 'complete', reason, rowsDeleted, rowsHeld: 0 };
 }
 
 /** What a run is worth that has not accounted for every row. */
@@ -230,19 +264,21 @@ async function settleDoubtful(
   deps: SettleDeps,
   stream: Stream,
   run: Run,
-  doubts: readonly string[],
+  { words, off }: Doubts,
   { parts, hasFewer }: { readonly parts: Parts; readonly hasFewer: boolean },
 ): Promise<RunEnd> {
-  const reason = doubts.join('; ');
+  const reason = words.join('; ');
   const { list } = stream;
+  if (list && parts && (hasFewer || off)) await endParts(deps, stream, parts);
   if (list && parts && hasFewer) {
     // Counted only where rows are missing at all: the census of a long list takes a while.
-    await endParts(deps, stream, parts);
     const census = await censusOf(deps, stream, run);
     const tooMuch = await beyondFuse(deps, stream, list, census, parts);
     if (tooMuch !== undefined) return held(run, `${reason}; ${tooMuch}`, AFTER_A_LOOK, census);
   }
-  return { outcome: 'partial', reason, ...NOTHING };
+  if (!off) return { outcome: 'partial', reason, ...NOTHING };
+  const told = `${reason}; if the count is always off like that: selvedge sync accept-count`;
+  return { outcome: 'partial', reason: `${told} ${run.stream}`, countOff: off, ...NOTHING };
 }
 
 /** What the run is worth; deletes what may be deleted. */
@@ -251,30 +287,32 @@ async function judge(
   stream: Stream,
   run: Run,
   end: StreamEnd,
-  { sums, rowsBefore }: RunCounts,
+  { sums, rowsBefore, call }: Settled,
 ): Promise<RunEnd> {
   const { parts } = end;
-  const doubts = await doubtsOf(deps, run, end, sums);
+  const accepted = await acceptedCounts(deps.store.db, run.stream);
+  const doubts = await doubtsOf(deps, stream, run, end, { sums, accepted });
+  const { words, hasShifted } = doubts;
   if (sums.rows === 0 && rowsBefore > 0) {
     await endParts(deps, stream, parts);
     const empty = `no rows came; the last complete run had ${rowsBefore}`;
-    const reason = [...doubts, empty].join('; ');
+    const reason = [...words, empty].join('; ');
     return held(run, reason, IF_RIGHT, await censusOf(deps, stream, run));
   }
   if (end.suspicion !== undefined) {
-    const reason = [...doubts, end.suspicion].join('; ');
+    const reason = [...words, end.suspicion].join('; ');
     return held(run, reason, IF_RIGHT, await censusOf(deps, stream, run));
   }
-  if (doubts.length > 0) {
+  if (words.length > 0) {
     const hasFewer = sums.rows < rowsBefore;
     return settleDoubtful(deps, stream, run, doubts, { parts, hasFewer });
   }
   await endParts(deps, stream, parts);
   const isAsBefore = sums.rekeyed === 0 && !run.resumed && (await lastWasComplete(deps.store, run));
-  if (isAsBefore && sums.rows === rowsBefore) {
+  if (isAsBefore && sums.rows === rowsBefore && !hasShifted) {
     return { outcome: 'complete', reason: null, ...NOTHING };
   }
-  return settleList(deps, stream, run, end);
+  return settleList(deps, stream, run, { end, accepted, hasShifted, call });
 }
 
 /**
@@ -313,15 +351,15 @@ export async function settleRun(
   stream: Stream,
   run: Run,
   end: StreamEnd,
-  { call, ...counts }: RunCounts & Pick<StreamRun, 'call'>,
+  settled: Settled,
 ): Promise<RunEnd> {
-  const judgement = await judge(deps, stream, run, end, counts);
+  const judgement = await judge(deps, stream, run, end, settled);
   if (judgement.outcome === 'complete' && stream.list) {
     const { entity } = stream.list.entity;
     const met = { source: `run:${run.runId}`, startedAt: run.startedAt };
     await deps.store.transaction((tx) => forgetUnmet(tx, entity, met));
     await stream.list.settled?.(deps.store.db, run.startedAt);
-    const others = await settleOthers(deps, stream, run, call);
+    const others = await settleOthers(deps, stream, run, settled.call);
     return { ...judgement, rowsDeleted: judgement.rowsDeleted + others };
   }
   return judgement;

@@ -7,14 +7,31 @@ import { isNotFound } from '../../client/http/answer.ts';
 import { seasonNameOf, type VariantLevel } from '../../client/v1/catalog.ts';
 import type { V1Client } from '../../client/v1/client.ts';
 import { toError } from '../../lib/errors.ts';
-import type { JsonObject } from '../../lib/json.ts';
-import { seasonOfKey, seasonVariants } from '../../mirror/catalog/variant.ts';
+import { isJsonObject, type JsonObject } from '../../lib/json.ts';
+import { barcodeOfKey, seasonOfKey, seasonVariants } from '../../mirror/catalog/variant.ts';
+import { writeRows } from '../../mirror/entity.ts';
 import { countsIn, doubtsIn, type Fuse, type Stream, type StreamRun } from '../stream.ts';
-import { doubtsOfPull, type ListPaging } from './stock.ts';
+import { countOfPull, type ListPaging } from './stock.ts';
 
 export interface SeasonOptions extends ListPaging {
   readonly level: Required<VariantLevel>;
   readonly fuse: Fuse;
+}
+
+/** The list of the seasons themselves, as a part of the counts; no season has that name. */
+const ALL_SEASONS = { part: '/', what: 'the list of seasons', unit: 'seasons' };
+
+type Counted = readonly [first: number | null, last: number | null, shortPages: number];
+
+/** What the service counted of each season, as the checkpoint has it. */
+function countedIn(member: unknown): Record<string, Counted> {
+  if (!isJsonObject(member)) return {};
+  const of = (value: unknown): number | null => (typeof value === 'number' ? value : null);
+  const pairs = Object.entries(member).map(([name, pair]) => {
+    const [first, last, short]: readonly unknown[] = Array.isArray(pair) ? pair : [];
+    return [name, [of(first), of(last), of(short) ?? 0]] as const;
+  });
+  return Object.fromEntries(pairs);
 }
 
 async function pullSeason(
@@ -37,7 +54,7 @@ async function pullSeason(
 }
 
 export function createSeasonStream(
-  v1: Pick<V1Client, 'seasons' | 'seasonVariants'>,
+  v1: Pick<V1Client, 'seasons' | 'seasonVariant' | 'seasonVariants'>,
   options: SeasonOptions,
 ): Stream {
   const { mode, pageRows, level, fuse } = options;
@@ -50,6 +67,17 @@ export function createSeasonStream(
       isPaged: mode === 'pages',
       isLong: true,
       partOf: seasonOfKey,
+      async lookUp(key, call) {
+        const seasonName = seasonOfKey(key);
+        const barcode = barcodeOfKey(key);
+        const { value } = await v1.seasonVariant(seasonName, barcode, level, call);
+        const entity = seasonVariants(seasonName);
+        const row = entity.toRow(structuredClone(value));
+        return {
+          write: (tx, provenance) => writeRows(tx, entity, [row], provenance),
+          isSoldOut: value.quantity <= 0,
+        };
+      },
     },
     async pull(context) {
       const { run, call } = context;
@@ -59,20 +87,19 @@ export function createSeasonStream(
       const odd = rejects.map(({ raw }) => seasonNameOf(raw));
       if (odd.includes(undefined)) doubts.push('a season has no name that can be read');
       const came = rows.length + rejects.length;
-      if (count !== undefined && count !== came) {
-        doubts.push(`the service counts ${count} seasons, ${came} came`);
-      }
       const readable = odd.filter((name) => name !== undefined);
       const names = new Set([...rows.map(({ seasonName }) => seasonName), ...readable]);
       // Rows of the seasons that have been read to their end.
       const done = new Map(Object.entries(countsIn(run.checkpoint.done)));
+      const counted = new Map(Object.entries(countedIn(run.checkpoint.counted)));
       for (const name of names) {
         if (done.has(name)) continue;
-        const soFar = { done: Object.fromEntries(done), doubts: [...doubts] };
+        const [ended, sums] = [Object.fromEntries(done), Object.fromEntries(counted)];
+        const soFar = { done: ended, counted: sums, doubts: [...doubts] };
         try {
           const end = await pullSeason(v1, level, context, name, soFar);
-          doubts.push(...doubtsOfPull(end, name));
           done.set(name, end.rows);
+          counted.set(name, [end.countFirst ?? null, end.count ?? null, end.shortPages]);
         } catch (error) {
           if (!isNotFound(error)) throw error;
           const lost = `${name} is listed, and cannot be found: ${toError(error).message}`;
@@ -83,7 +110,13 @@ export function createSeasonStream(
       // What has come of a season before it went is in no count.
       const isWhole = [...names].every((name) => done.has(name));
       const rowsOfAll = [...done.values()].reduce((sum, of) => sum + of, 0);
-      return { expectedRows: isWhole ? rowsOfAll : undefined, doubts, parts };
+      const ofSeasons = [...parts].map(([name, rows]) => {
+        const [first, last, shortPages = 0] = counted.get(name) ?? [];
+        const told = { countFirst: first ?? undefined, count: last ?? undefined, rows, shortPages };
+        return countOfPull(told, name, name);
+      });
+      const counts = [{ ...ALL_SEASONS, first: count, last: count, came }, ...ofSeasons];
+      return { expectedRows: isWhole ? rowsOfAll : undefined, counts, doubts, parts };
     },
   };
 }

@@ -26,7 +26,10 @@ export function createShortListStream({ name, entity, fuse, read }: ShortList): 
         const segment = { firstRow: 0, rowCount: rows, digest, read: () => list };
         await listPage({ done: true }, entity, rows === 0 ? [] : [segment]);
       }
-      return { expectedRows: list.count, doubts: [], parts: new Map([['', rows]]) };
+      const { count } = list;
+      const counted = { what: 'the list', unit: 'rows', first: count, last: count };
+      const counts = [{ part: '', ...counted, came: rows }];
+      return { expectedRows: rows, counts, doubts: [], parts: new Map([['', rows]]) };
     },
   };
 }

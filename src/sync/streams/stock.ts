@@ -5,8 +5,9 @@
 import type { StockLevel } from '../../client/v1/catalog.ts';
 import type { V1Client } from '../../client/v1/client.ts';
 import type { PullEnd } from '../../client/v1/variants.ts';
+import { writeStockVariants } from '../../mirror/catalog/apart.ts';
 import { STOCK_VARIANT } from '../../mirror/catalog/variant.ts';
-import type { Fuse, Stream } from '../stream.ts';
+import type { Fuse, PartCount, Stream } from '../stream.ts';
 
 export interface ListPaging {
   readonly mode: 'stream' | 'pages';
@@ -18,26 +19,33 @@ export interface StockOptions extends ListPaging {
   readonly fuse: Fuse;
 }
 
-/** What speaks against having seen the whole list as it was at one moment. */
-export function doubtsOfPull(end: PullEnd, what: string): string[] {
-  const doubts: string[] = [];
-  if (end.shortPages > 0) doubts.push(`${end.shortPages} pages of ${what} were short`);
-  if (end.countFirst !== end.count) {
-    const [from, to] = [end.countFirst, end.count].map((count) => count ?? 'an unknown number of');
-    doubts.push(`${what} went from ${from} to ${to} rows meanwhile`);
-  }
-  if (end.count !== undefined && end.count !== end.rows) {
-    doubts.push(`the service counts ${end.count} rows of ${what}, ${end.rows} came`);
-  }
-  return doubts;
+/** What the service counted of a list, or a part of it. */
+export function countOfPull(end: Omit<PullEnd, 'status'>, part: string, what: string): PartCount {
+  const { countFirst: first, count: last, rows: came, shortPages } = end;
+  return { part, what, unit: `rows of ${what}`, first, last, came, shortPages };
 }
 
-export function createStockStream(v1: Pick<V1Client, 'stock'>, options: StockOptions): Stream {
+export function createStockStream(
+  v1: Pick<V1Client, 'stock' | 'stockVariant'>,
+  options: StockOptions,
+): Stream {
   const { mode, pageRows, level, fuse } = options;
   return {
     name: 'stock',
     options: { ...level, mode, pageRows },
-    list: { entity: STOCK_VARIANT, fuse, isPaged: mode === 'pages', isLong: true },
+    list: {
+      entity: STOCK_VARIANT,
+      fuse,
+      isPaged: mode === 'pages',
+      isLong: true,
+      async lookUp(barcode, call) {
+        const { value } = await v1.stockVariant(barcode, level, call);
+        return {
+          write: (tx, provenance) => writeStockVariants(tx, [value], provenance),
+          isSoldOut: value.quantity <= 0,
+        };
+      },
+    },
     async pull({ run, known, variantPage, call, progress }) {
       const { next } = run.checkpoint;
       const from = typeof next === 'number' ? next : undefined;
@@ -47,8 +55,8 @@ export function createStockStream(v1: Pick<V1Client, 'stock'>, options: StockOpt
         await variantPage({ next: batch.next }, { kind: 'stock' }, batch);
       }
       const end = list.end();
-      const doubts = doubtsOfPull(end, 'the stock');
-      return { expectedRows: end.rows, doubts, parts: new Map([['', end.rows]]) };
+      const counts = [countOfPull(end, '', 'the stock')];
+      return { expectedRows: end.rows, counts, doubts: [], parts: new Map([['', end.rows]]) };
     },
   };
 }

@@ -1,0 +1,127 @@
+/**
+ * What the service counts beside what came. A count that is off is a doubt, with two exceptions: a
+ * person has said that it is off by just this much for good (`sync accept-count`), because it counts
+ * what is hidden as well; or the list moved a little between its pages, which is proved otherwise
+ * (settle.ts asks for the rows that were missed, one by one).
+ */
+import { isJsonObject, tryParseJson } from '../../lib/json.ts';
+import type { Db, Tx } from '../../store/store.ts';
+import { countsIn, type PartCount } from '../stream.ts';
+
+/** So many rows may shift between the pages of a list, or one in so many. */
+const SHIFT_ROWS = 5;
+const SHIFT_SHARE = 0.01;
+
+/** By how much the counts of a run are off: `count:<part>`, and `twice` for rows that repeat. */
+export type CountsOff = Readonly<Record<string, number>>;
+
+/** Rows that a list may have more than once. */
+export const TWICE = 'twice';
+
+/** Whether so few rows of a list may have shifted between its pages while it was read. */
+export function isSmallShift(rows: number, of: number): boolean {
+  return rows <= Math.max(SHIFT_ROWS, of * SHIFT_SHARE);
+}
+
+export interface AcceptedCounts {
+  readonly off: CountsOff;
+  readonly by: string;
+  readonly reason: string;
+  /** Epoch ms. */
+  readonly at: number;
+}
+
+/** By how much the stream's counts are off for good, as a person has said. */
+export async function acceptedCounts(
+  db: Db | Tx,
+  stream: string,
+): Promise<AcceptedCounts | undefined> {
+  const row = await db
+    .selectFrom('stream_state')
+    .select('count_off')
+    .where('stream', '=', stream)
+    .executeTakeFirst();
+  const said = tryParseJson(row?.count_off ?? '');
+  if (!isJsonObject(said)) return undefined;
+  const { off, by, reason, at } = said;
+  return { off: countsIn(off), by: String(by), reason: String(reason), at: Number(at) };
+}
+
+/** Adds to what was said before; other parts of the list stay as they are. */
+export async function writeAcceptedCounts(
+  tx: Tx,
+  stream: string,
+  said: AcceptedCounts,
+): Promise<void> {
+  const before = await acceptedCounts(tx, stream);
+  const all = { ...said, off: { ...before?.off, ...said.off } };
+  await tx
+    .updateTable('stream_state')
+    .set({ count_off: JSON.stringify(all) })
+    .where('stream', '=', stream)
+    .execute();
+}
+
+function difference(rows: number): string {
+  return rows > 0 ? `${rows} more` : `${-rows} fewer`;
+}
+
+/** For people: `2 more than come of SS27`. */
+export function toldOfOff(off: CountsOff): string {
+  const told = Object.entries(off).map(([name, rows]) => {
+    if (name === TWICE) return `${rows} rows come twice`;
+    const part = name.slice('count:'.length);
+    return `${difference(rows)} counted than come${part === '' ? '' : ` of ${part}`}`;
+  });
+  return told.join(', ');
+}
+
+export interface AssessedCounts {
+  /** What speaks against completeness, in words. */
+  readonly doubts: readonly string[];
+  /** What a person may accept. */
+  readonly off: CountsOff;
+  /** A doubt that nobody can accept: the count itself came and went. */
+  readonly isUnsteady: boolean;
+  /** Rows may have shifted between the pages, so few that it can be proved otherwise. */
+  readonly hasShifted: boolean;
+}
+
+function movedIn({ what, first, last }: PartCount): string {
+  const [from, to] = [first, last].map((count) => count ?? 'an unknown number of');
+  return `${what} went from ${from} to ${to} rows meanwhile`;
+}
+
+/** `isPaged`: rows can shift between pages. */
+export function assessCounts(
+  counts: readonly PartCount[],
+  accepted: AcceptedCounts | undefined,
+  isPaged: boolean,
+): AssessedCounts {
+  const doubts: string[] = [];
+  const off: Record<string, number> = {};
+  let isUnsteady = false;
+  let hasShifted = false;
+  for (const count of counts) {
+    const { part, unit, first, last, came } = count;
+    const name = `count:${part}`;
+    const isKnown = accepted?.off[name] ?? 0;
+    const by = last === undefined ? 0 : last - came;
+    const moved = first === undefined || last === undefined ? 0 : Math.abs(last - first);
+    const isVague = (first === undefined) !== (last === undefined);
+    if (!isVague && moved === 0 && (by === 0 || by === isKnown)) continue;
+    if (!isVague && isPaged && isSmallShift(Math.max(moved, Math.abs(by - isKnown)), came)) {
+      hasShifted = true;
+      continue;
+    }
+    if (isVague || moved > 0) {
+      isUnsteady = true;
+      doubts.push(movedIn(count));
+    }
+    if (by === 0 || by === isKnown) continue;
+    off[name] = by;
+    const known = isKnown === 0 ? '' : `; ${difference(isKnown)} would be as accepted`;
+    doubts.push(`the service counts ${last} ${unit}, ${came} came${known}`);
+  }
+  return { doubts, off, isUnsteady, hasShifted };
+}
