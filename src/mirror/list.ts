@@ -12,12 +12,21 @@ import { isJsonObject } from '../lib/json.ts';
 import type { KnownSegment } from '../lib/json-rows/known.ts';
 import { inKeys, insertKeys, type SqlValue } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
+import {
+  forgetPlaces,
+  forgetPlacesBeside,
+  hasTwice,
+  keepPlaces,
+  type Placed,
+  twiceAmong,
+} from './catalog/places.ts';
 import { writeNew, writePrepared } from './entity.ts';
 import { quarantineRows, type RejectedRow } from './quarantine.ts';
 import type { Provenance } from './rows/bulk.ts';
 import { type Drastic, NOT_DRASTIC } from './rows/drastic.ts';
 import {
   type EntityDefinition,
+  keysOf,
   type MirrorRow,
   type PreparedRow,
   type PreparedRows,
@@ -31,6 +40,8 @@ export interface ListEntity extends EntityDefinition {
   /** The table's key for the member's value, when they differ. */
   readonly keyOf?: (value: SqlValue) => SqlValue;
   readonly toRow: (record: unknown) => MirrorRow;
+  /** Of a list in one answer: the record that stands for several of one key; absent: the first. */
+  readonly unite?: (records: readonly unknown[]) => unknown;
 }
 
 export interface ListPlace {
@@ -193,6 +204,7 @@ async function replaceSegments(
   tx: Tx,
   { stream, part }: ListPlace,
   segments: readonly SegmentRow[],
+  hasPlaces: boolean,
 ): Promise<void> {
   // A list that is cut otherwise than the last time leaves no piece of an old segment behind.
   let from = -1;
@@ -201,6 +213,7 @@ async function replaceSegments(
     if (from < 0) return;
     await sql`delete from segment where stream = ${stream} and part = ${part}
       and first_row >= ${from} and first_row < ${to}`.execute(tx);
+    if (hasPlaces) await forgetPlaces(tx, { stream, part }, from, to);
   };
   for (const { firstRow, rowCount } of segments) {
     if (firstRow !== to) {
@@ -228,6 +241,27 @@ export function unchangedCounts({ rows }: Pick<OpenPage, 'rows'>): ListCounts {
   return { rows, unchanged: rows, drastic: NOT_DRASTIC, ...none };
 }
 
+/** The rows of a page, those apart whose keys stand in several places of the list. */
+interface Parted {
+  readonly prepared: PreparedRows;
+  readonly placed: readonly Placed[];
+}
+
+async function partPlaces(tx: Tx, { stream }: ListPlace, page: ReadPage): Promise<Parted> {
+  const { prepared, segments } = page;
+  const twice = await twiceAmong(tx, stream, keysOf(prepared));
+  if (twice.size === 0) return { prepared, placed: [] };
+  const rows = rowsOf(prepared).values();
+  const [placed, others]: [Placed[], PreparedRow[]] = [[], []];
+  for (const { firstRow, keys } of segments) {
+    for (const [at, row] of rows.take(keys.length).toArray().entries()) {
+      if (twice.has(row.key)) placed.push({ firstRow, at, row });
+      else others.push(row);
+    }
+  }
+  return { prepared: { rows: others }, placed };
+}
+
 /** Writes what was read of a page. */
 export async function writePage(
   tx: Tx,
@@ -238,9 +272,13 @@ export async function writePage(
 ): Promise<ListCounts> {
   // Where no such segment was, there are most likely new rows in it.
   const isNew = !entity.lines && page.segments.every(({ keysBefore }) => keysBefore === undefined);
+  const hasPlaces = entity.isSummed === true && (await hasTwice(tx, place.stream));
+  const { prepared, placed } = hasPlaces
+    ? await partPlaces(tx, place, page)
+    : { prepared: page.prepared, placed: [] };
   const counts =
-    (isNew ? await writeNew(tx, entity, page.prepared, provenance) : undefined) ??
-    (await writePrepared(tx, entity, rowsOf(page.prepared), provenance));
+    (isNew ? await writeNew(tx, entity, prepared, provenance) : undefined) ??
+    (await writePrepared(tx, entity, rowsOf(prepared), provenance));
   const rejects = page.segments.flatMap((segment) => segment.rejects);
   await quarantineRows(tx, entity.entity, rejects, provenance);
   const badKeys = rejects.map((reject) => keyOfReject(entity, reject));
@@ -257,12 +295,13 @@ export async function writePage(
     ],
   }));
   const rekeyed = segments.filter(({ keys, keysBefore }) => JSON.stringify(keys) !== keysBefore);
-  if (segments.length > 0) await replaceSegments(tx, place, segments);
+  if (segments.length > 0) await replaceSegments(tx, place, segments, hasPlaces);
+  await keepPlaces(tx, place, entity, placed);
   return {
     rows: page.rows,
     changed: counts.inserted + counts.changed,
     inserted: counts.inserted,
-    unchanged: page.sameRows + counts.unchanged,
+    unchanged: page.sameRows + counts.unchanged + placed.length,
     drastic: counts.drastic,
     quarantined: rejects.length,
     keyless: badKeys.filter((key) => key === null).length,
@@ -276,9 +315,12 @@ export async function endList(
   stream: string,
   rowsOfParts: ReadonlyMap<string, number>,
 ): Promise<void> {
+  const hasPlaces = await hasTwice(tx, stream);
+  if (hasPlaces) await forgetPlacesBeside(tx, stream, [...rowsOfParts.keys()]);
   const ofStream = sql`segment where stream = ${stream}`;
   for (const [part, rows] of rowsOfParts) {
     await sql`delete from ${ofStream} and part = ${part} and first_row >= ${rows}`.execute(tx);
+    if (hasPlaces) await forgetPlaces(tx, { stream, part }, rows);
   }
   // From part to part: else SQLite reads all keys of the list to see what it does not have.
   await sql`delete from ${ofStream} and part in (

@@ -71,7 +71,7 @@ export interface StreamRun {
 }
 
 /** A row that was read by itself. */
-export interface LookedUp {
+interface LookedUp {
   readonly write: (tx: Tx, provenance: Provenance) => Promise<unknown>;
   /** None of it can be had. */
   readonly isSoldOut: boolean;

@@ -157,10 +157,30 @@ describe('the threads of the bulk streams', () => {
     const { run } = runsOn({ ...deps, variants: createVariantPages({ ...deps, ...threads }) });
     const rows = manyRows(64);
     list.rows = rows.with(40, { barcode: 'b0000', quantity: 2 });
-    expect(await run(stock)).toMatchObject({ outcome: 'partial' });
+    expect(await run(stock)).toMatchObject({ outcome: 'complete' });
     list.rows = rows;
     expect(await run(stock)).toMatchObject({ outcome: 'complete' });
     expect(await stockIn(store)).toEqual(byBarcode(rows));
+  });
+
+  it('sum what stands in several places, and count the rows of one brand', async () => {
+    const { list, store, deps, stock } = await startList('stream');
+    const threads = startThreads(store);
+    const { run } = runsOn({ ...deps, variants: createVariantPages({ ...deps, ...threads }) });
+    const rows = manyRows(130).map((row, at) => ({
+      ...row,
+      details: { brandName: at < 110 ? 'Fjord' : 'Hede', price: 10 },
+    }));
+    const again = { barcode: 'b0000', quantity: 5, seasonName: 'AW27', details: { price: 10 } };
+    list.rows = [...rows, again];
+    await run(stock);
+    expect(await run(stock)).toMatchObject({ outcome: 'complete' });
+    expect(await stockIn(store)).toMatchObject({ b0000: 6, b0001: 1 });
+    const more = manyRows(300).slice(130);
+    list.rows = [...list.rows, ...more];
+    await run(stock);
+    list.rows = list.rows.map((row, at) => (at < 110 ? { ...row, quantity: 0 } : row));
+    expect((await run(stock)).reason).toMatch(/^109 of 110 rows with the brand_name Fjord/);
   });
 
   it('look at the whole of a collection of V2, which the main thread never does', async () => {

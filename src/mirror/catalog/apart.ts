@@ -11,6 +11,7 @@ import type { Db, Store, Tx } from '../../store/store.ts';
 import { type WriteCounts, writeRows } from '../entity.ts';
 import { RESPELLED_KEYS } from '../list.ts';
 import type { Provenance } from '../rows/bulk.ts';
+import { twiceAmong } from './places.ts';
 import { STOCK_VARIANT } from './variant.ts';
 
 /** Where rows come from that were read because they were ordered. */
@@ -22,7 +23,11 @@ export async function writeStockVariants(
   records: readonly object[],
   provenance: Provenance,
 ): Promise<WriteCounts> {
-  const rows = records.map((record) => STOCK_VARIANT.toRow(structuredClone(record)));
+  const all = records.map((record) => STOCK_VARIANT.toRow(structuredClone(record)));
+  const keys = all.map(({ values }) => values.barcode ?? null);
+  // By itself a barcode comes once, wherever it stands in the list: nobody knows for which places.
+  const twice = await twiceAmong(tx, 'stock', keys);
+  const rows = all.filter(({ values }) => !twice.has(values.barcode ?? null));
   const before = await lastChange(tx);
   const counts = await writeRows(tx, STOCK_VARIANT, rows, provenance);
   // A run that began earlier must not take away what was there as the mirror has it.

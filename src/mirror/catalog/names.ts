@@ -1,4 +1,5 @@
 /** `brand`, `freight_option` and `season`: the short lists of V1. */
+import { isJsonObject } from '../../lib/json.ts';
 import type { ListEntity } from '../list.ts';
 import { membersOf } from '../members.ts';
 
@@ -26,12 +27,23 @@ export const FREIGHT_OPTION: ListEntity = {
   },
 };
 
+/** A season may be listed once for each brand, with the delivery names that the brand has. */
+function uniteSeasons(records: readonly unknown[]): unknown {
+  const [first] = records;
+  const names = records.flatMap((record) => {
+    const of = isJsonObject(record) ? record.deliveryNames : undefined;
+    return Array.isArray(of) ? of : [];
+  });
+  return isJsonObject(first) ? { ...first, deliveryNames: [...new Set(names)] } : first;
+}
+
 export const SEASON: ListEntity = {
   entity: 'season',
   table: 'season',
   key: 'season_name',
   wireKey: 'seasonName',
   columns: ['season_name'],
+  unite: uniteSeasons,
   lines: { table: 'season_delivery', columns: ['line_no', 'delivery_name'] },
   toRow(record) {
     const members = membersOf(record);

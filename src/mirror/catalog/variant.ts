@@ -83,6 +83,7 @@ export const STOCK_VARIANT: VariantEntity = {
   wireKey: 'barcode',
   columns: ['season_name', ...COLUMNS],
   ownColumns: OWN,
+  isSummed: true,
   guarded: GUARDED,
   ownValues: ({ barcode, quantity, size }) => [barcode, quantity, size],
   toRow(record) {
@@ -123,6 +124,7 @@ export function seasonVariants(seasonName: string): VariantEntity {
     keyOf: (barcode) => seasonBarcode(seasonName, String(barcode)),
     columns: ['season_name', ...COLUMNS],
     ownColumns: ['season_barcode', ...OWN],
+    isSummed: true,
     guarded: GUARDED,
     ownValues: ({ barcode, quantity, size }) => [
       seasonBarcode(seasonName, barcode),

@@ -5,12 +5,13 @@
 import { sql } from 'kysely';
 import type { SqlValue } from '../../store/bulk.ts';
 import type { Db, Tx } from '../../store/store.ts';
+import { countPlaces, placesOf } from '../catalog/places.ts';
 import type { ListTable } from './prepared.ts';
 
 export interface ListCensus {
   /** Rows of the mirror that are not deleted. */
   readonly live: number;
-  /** Rows of the list beyond the first of their key. */
+  /** Rows of the list beyond the first of their key, but for those that differ from it (places.ts). */
   readonly duplicates: number;
   /** The key of one of them. */
   readonly twice?: SqlValue;
@@ -61,7 +62,10 @@ async function countOfOwnList(
 async function firstTwice(db: Db | Tx, stream: string): Promise<SqlValue> {
   const { rows } = await sql<{ readonly key: SqlValue }>`select k.value key
     from segment, json_each(segment.keys) as k where stream = ${stream}
-    group by 1 having count(*) > 1 limit 1`.execute(db);
+    group by 1 having count(*) > 1
+      and count(*) > (select count(*) from (${placesOf(stream)} and key = k.value)) limit 1`.execute(
+    db,
+  );
   return rows[0]?.key ?? null;
 }
 
@@ -81,8 +85,10 @@ export async function takeCensus(
   // With more live rows than that, the run has written some that its list has no more: it was
   // started over, or a part was gone when it went on.
   const told = async (duplicates: number, missing: readonly SqlValue[]): Promise<ListCensus> => {
-    const twice = duplicates > 0 ? { twice: await firstTwice(db, stream) } : {};
-    return { live, duplicates, ...twice, missing };
+    const places = duplicates > 0 ? await countPlaces(db, stream) : 0;
+    const rest = Math.max(0, duplicates - places);
+    const twice = rest > 0 ? { twice: await firstTwice(db, stream) } : {};
+    return { live, duplicates: rest, ...twice, missing };
   };
   if (own !== undefined && own >= live) return told(own - live, []);
   const distinct = await sql<{ readonly n: number }>`

@@ -30,6 +30,8 @@ export interface EntityDefinition {
    */
   readonly ownColumns?: readonly string[];
   readonly lines?: { readonly table: keyof Tables; readonly columns: readonly string[] };
+  /** A key may stand in several places of its list (catalog/places.ts). */
+  readonly isSummed?: boolean;
   /** Columns in which most rows do not fall to nothing, or jump, at once. */
   readonly guarded?: GuardedColumns;
   /** Why the new row contradicts what is final, if it does: an incident, not an update. */
@@ -94,6 +96,30 @@ export function prepareRow(definition: EntityDefinition, row: MirrorRow): Prepar
   }
   const hash = hashOfShared(shared, row.lines ? JSON.stringify(lines) : '');
   return { key, ...shared, own: undefined, hash, lines };
+}
+
+/** A column's value in a row that is text by now. */
+export function columnOf(
+  { columns, ownColumns = [] }: EntityDefinition,
+  { values, own }: PreparedRow,
+  column: string,
+): SqlValue {
+  const isOwn = ownColumns.includes(column);
+  const at = (isOwn ? ownColumns : columns).indexOf(column);
+  const all: readonly SqlValue[] = JSON.parse(`${isOwn ? own : values}]`);
+  return all[at] ?? null;
+}
+
+/** The row with another value in one of its own columns. */
+export function withOwnValue(
+  { ownColumns = [] }: EntityDefinition,
+  row: PreparedRow,
+  column: string,
+  value: SqlValue,
+): PreparedRow {
+  const all: readonly SqlValue[] = JSON.parse(`${row.own}]`);
+  const own = opened(all.with(ownColumns.indexOf(column), value));
+  return { ...row, own, hash: hashOfOwn(hashOfShared(row), own) };
 }
 
 /** Rows that share their columns and what has none, but for the own columns of each. */

@@ -7,17 +7,18 @@ import type { Clock } from '../../lib/clock.ts';
 import { isStoreUnusable } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { distrustApart } from '../../mirror/catalog/apart.ts';
+import { forgetSingle, joinPlaces } from '../../mirror/catalog/places.ts';
 import { distrustTwice } from '../../mirror/catalog/twice.ts';
 import { type ListPlace, type OpenPage, writePage } from '../../mirror/list.ts';
 import { countGroup, type ListCensus, takeCensus } from '../../mirror/rows/census.ts';
 import type { ListTable } from '../../mirror/rows/prepared.ts';
 import { type SqlValue, withTempFiles } from '../../store/bulk.ts';
 import type { Store, Tx } from '../../store/store.ts';
-import { type PageCounts, type Run, recordPage } from '../run/ledger.ts';
+import { type PageCounts, type Run, recordJoined, recordPage } from '../run/ledger.ts';
 import { pageBeforeFailed } from './attempts.ts';
 import type { RowsOfPage } from './page-reader.ts';
 import { sumOf } from './proved.ts';
-import { entityOfList, type VariantList } from './variant-list.ts';
+import { entityOfList, entityOfStream, type VariantList } from './variant-list.ts';
 
 /** Plain data: it travels between threads. */
 export interface UnwrittenPage {
@@ -46,6 +47,8 @@ export interface PageWriter {
   distrust(): Promise<void>;
   /** The same from segments of the list that share a row. */
   distrustTwice(stream: string): Promise<void>;
+  /** Makes rows of what stands in several places of the run's list, which is read to its end. */
+  join(run: Run): Promise<void>;
   /** `source` is that of the run that has seen the list. */
   census(of: ListTable, stream: string, source: string): Promise<ListCensus>;
   /** Live rows with that value in a column. */
@@ -85,6 +88,26 @@ async function writeOne(tx: Tx, clock: Clock, unwritten: UnwrittenPage): Promise
   const counts = { ...(await writePage(tx, entity, place, read, provenance)), ...common };
   await recordPage(tx, run, checkpoint, sumOf(before, counts));
   return counts;
+}
+
+async function join(
+  { store, clock }: { readonly store: Store; readonly clock: Clock },
+  run: Run,
+): Promise<void> {
+  const { runId, stream, readSeq } = run;
+  const entity = entityOfStream(stream);
+  if (!entity) return;
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const from: string = after;
+    after = await store.transaction(async (tx) => {
+      const provenance = { source: `run:${runId}`, readSeq, at: clock.now() };
+      const joined = await joinPlaces(tx, entity, { stream, after: from }, provenance);
+      if (joined) await recordJoined(tx, runId, joined.counts);
+      return joined?.last;
+    });
+    await nextTurn();
+  }
+  await store.transaction((tx) => forgetSingle(tx, stream));
 }
 
 export function createPageWriter(deps: {
@@ -147,7 +170,11 @@ export function createPageWriter(deps: {
       return written.promise;
     },
     distrust: () => distrustApart(store),
-    distrustTwice: (stream) => withTempFiles(store.db, () => distrustTwice(store, stream)),
+    distrustTwice(stream) {
+      const isSummed = entityOfStream(stream) !== undefined;
+      return withTempFiles(store.db, () => distrustTwice(store, stream, isSummed));
+    },
+    join: (run) => join({ store, clock }, run),
     census: (of, stream, source) =>
       withTempFiles(store.db, () => takeCensus(store.db, of, stream, source)),
     countGroup: (of, column, value) => countGroup(store.db, of, column, value),

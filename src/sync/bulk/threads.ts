@@ -10,7 +10,7 @@ import type { ListCensus } from '../../mirror/rows/census.ts';
 import type { ListTable } from '../../mirror/rows/prepared.ts';
 import type { SqliteStore, StoreOptions } from '../../store/store.ts';
 import { leaveLog, turnsOfThread } from '../../store/writers/turns.ts';
-import type { PageCounts } from '../run/ledger.ts';
+import type { PageCounts, Run } from '../run/ledger.ts';
 import type { PageReader, RowsOfPage, UnreadPage } from './page-reader.ts';
 import type { PageWriter, UnwrittenPage } from './page-writer.ts';
 import { createThread } from './thread.ts';
@@ -19,6 +19,7 @@ export type WriterQuestion =
   | { readonly kind: 'write'; readonly page: UnwrittenPage }
   | { readonly kind: 'distrust' }
   | { readonly kind: 'distrustTwice'; readonly stream: string }
+  | { readonly kind: 'join'; readonly run: Run }
   | {
       readonly kind: 'group';
       readonly of: ListTable;
@@ -34,7 +35,7 @@ export type WriterQuestion =
 
 export type WriterAnswer =
   | { readonly kind: 'write'; readonly counts: PageCounts }
-  | { readonly kind: 'distrust' | 'distrustTwice' }
+  | { readonly kind: 'distrust' | 'distrustTwice' | 'join' }
   | { readonly kind: 'group'; readonly rows: number }
   | { readonly kind: 'census'; readonly census: ListCensus };
 
@@ -88,6 +89,9 @@ function createWriter(data: StoreOptions & Pick<SqliteStore, 'turns' | 'files'>,
     },
     async distrustTwice(stream) {
       await thread.ask({ kind: 'distrustTwice', stream });
+    },
+    async join(run) {
+      await thread.ask({ kind: 'join', run });
     },
     async census(of, stream, source) {
       const answer = await thread.ask({ kind: 'census', of, stream, source });

@@ -6,6 +6,12 @@ export type VariantList =
   | { readonly kind: 'stock' }
   | { readonly kind: 'season'; readonly seasonName: string };
 
+/** What the rows of a stream are, but for the season that they are of; undefined: no variants. */
+export function entityOfStream(stream: string): VariantEntity | undefined {
+  if (stream === 'stock') return STOCK_VARIANT;
+  return stream === 'season' ? seasonVariants('') : undefined;
+}
+
 export function entityOfList(list: VariantList): VariantEntity {
   return list.kind === 'stock' ? STOCK_VARIANT : seasonVariants(list.seasonName);
 }

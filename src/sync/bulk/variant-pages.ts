@@ -50,7 +50,8 @@ interface VariantPage {
   readonly wire: WireCounts;
 }
 
-export interface VariantPages extends Pick<PageWriter, 'census' | 'countGroup' | 'distrustTwice'> {
+export interface VariantPages
+  extends Pick<PageWriter, 'census' | 'countGroup' | 'distrustTwice' | 'join'> {
   /** Before the first page of a run, of whose earlier attempt nothing is kept. */
   begin(run: Pick<Run, 'runId' | 'stream' | 'resumed'>): Promise<void>;
   /** What is known of the list when the run has begun. */
@@ -196,6 +197,7 @@ export function createVariantPages(deps: VariantPagesDeps): VariantPages {
     },
     census: writer.census,
     countGroup: writer.countGroup,
+    join: writer.join,
     distrustTwice: writer.distrustTwice,
   };
 }

@@ -17,6 +17,10 @@ async function answer(question: WriterQuestion): Promise<Given<WriterAnswer>> {
     const { of, stream, source } = question;
     return { value: { kind: 'census', census: await writer.census(of, stream, source) } };
   }
+  if (question.kind === 'join') {
+    await writer.join(question.run);
+    return { value: { kind: 'join' } };
+  }
   if (question.kind === 'group') {
     const { of, column, value } = question;
     return { value: { kind: 'group', rows: await writer.countGroup(of, column, value) } };

@@ -8,6 +8,7 @@
 import { sql } from 'kysely';
 import type { WireCounts } from '../../client/http/tally.ts';
 import type { JsonObject } from '../../lib/json.ts';
+import type { WriteCounts } from '../../mirror/entity.ts';
 import { type Drastic, drasticIn, sumOfDrastic } from '../../mirror/rows/drastic.ts';
 import { endIncidents, openIncident } from '../../store/incidents.ts';
 import { lastChange } from '../../store/state.ts';
@@ -104,6 +105,26 @@ export async function recordPage(
     wait_ms = wait_ms + ${wire?.waitMs ?? 0}
     where run_id = ${run.runId}`.execute(tx);
   if (counts.drastic && counts.drastic.rows > 0) await addDrastic(tx, run.runId, counts.drastic);
+}
+
+/** Adds what was made of the run's rows after its last page, where they were counted as unchanged. */
+export async function recordJoined(
+  tx: Tx,
+  runId: number,
+  { inserted, changed, drastic }: Pick<WriteCounts, 'inserted' | 'changed' | 'drastic'>,
+): Promise<void> {
+  const written = inserted + changed;
+  if (written === 0) return;
+  await tx
+    .updateTable('sync_run')
+    .set((eb) => ({
+      rows_changed: eb('rows_changed', '+', written),
+      rows_unchanged: sql<number>`max(0, rows_unchanged - ${written})`,
+      rows_new: eb('rows_new', '+', inserted),
+    }))
+    .where('run_id', '=', runId)
+    .execute();
+  if (drastic.rows > 0) await addDrastic(tx, runId, drastic);
 }
 
 /** Adds what the requests behind the last page cost. */

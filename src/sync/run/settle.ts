@@ -6,6 +6,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
+import { hasTwice } from '../../mirror/catalog/places.ts';
 import { endList, markDeleted } from '../../mirror/list.ts';
 import { forgetUnmet } from '../../mirror/quarantine.ts';
 import type { ListCensus } from '../../mirror/rows/census.ts';
@@ -188,11 +189,19 @@ async function endParts({ store }: SettleDeps, stream: Stream, parts: Parts): Pr
   if (stream.list && parts) await store.transaction((tx) => endList(tx, stream.name, parts));
 }
 
+/** Makes rows of what stands in several places of the list, which has been read to its end. */
+async function joinRows(deps: SettleDeps, stream: Stream, run: Run, parts: Parts): Promise<void> {
+  if (!stream.list?.isLong || !parts || !(await hasTwice(deps.store.db, run.stream))) return;
+  await endParts(deps, stream, parts);
+  await deps.variants.join(run);
+}
+
 /** What a row that stands in the list more than once says about it. */
-function cameTwice({ duplicates, twice }: ListCensus): string[] {
-  if (duplicates === 0) return [];
+function cameTwice({ duplicates, twice }: ListCensus, isKnown: boolean, stream: string): string {
   const why = 'the list moved while it was read, or has them twice';
-  return [`${duplicates} rows came twice, such as ${twice}: ${why}`];
+  // Whether it has them once for each season or brand, the next run knows.
+  const next = isKnown ? `; if it always has: selvedge sync accept-count ${stream}` : '';
+  return `${duplicates} rows came twice, such as ${twice}: ${why}${next}`;
 }
 
 /** How the list was read, for those who settle it. */
@@ -241,7 +250,8 @@ async function settleList(
   const { missing, asked } = isMoved
     ? await askForMissed(deps, list, run, census.missing, call)
     : { missing: census.missing, asked: 0 };
-  const doubts = twice > 0 && !isShift ? cameTwice(census) : [];
+  const isKnown = !list.entity.isSummed || (await hasTwice(deps.store.db, stream.name));
+  const doubts = twice > 0 && !isShift ? [cameTwice(census, isKnown, stream.name)] : [];
   if (missing === undefined) doubts.push(tooManyMissed(census.missing.length));
   const left = { ...census, missing: missing ?? census.missing };
   const tooMuch = await beyondFuse(deps, stream, list, left, end.parts ?? new Map());
@@ -290,6 +300,7 @@ async function judge(
   { sums, rowsBefore, call }: Settled,
 ): Promise<RunEnd> {
   const { parts } = end;
+  await joinRows(deps, stream, run, parts);
   const accepted = await acceptedCounts(deps.store.db, run.stream);
   const doubts = await doubtsOf(deps, stream, run, end, { sums, accepted });
   const { words, hasShifted } = doubts;
