@@ -67,6 +67,7 @@ function catalogStreams(config: Config, v1: V1Client): PlannedStream[] {
       createStockStream(v1, {
         level: { detailed, detailedPricing, includeVariantsOnOrder },
         fuse: stock.fuse,
+        unlisted: stock.unlisted,
         ...{ mode, pageRows },
       }),
       stock,

@@ -8,7 +8,7 @@ import { watchSteps } from '../lib/clock.ts';
 import { isStoreUnusable, toError } from '../lib/errors.ts';
 import { createOutages, type OutageWords } from '../lib/log/outages.ts';
 import { dateBack } from './clock-back.ts';
-import { ensureState } from './run/open.ts';
+import { ensureState, noteSettings } from './run/open.ts';
 import { type RunnerDeps, type RunResult, runStream, waitAfter } from './run/run-stream.ts';
 import { nextRunAfter } from './schedule.ts';
 import type { Stream } from './stream.ts';
@@ -167,6 +167,7 @@ export function createPlanner(deps: PlannerDeps): Planner {
       let openedAt = clock.now();
       for (const { stream } of deps.streams) {
         await ensureState(deps.store.db, stream.name, openedAt);
+        await noteSettings(deps.store.db, stream);
       }
       await lookAgainAfterUpgrade(deps);
       await bringForward(deps);

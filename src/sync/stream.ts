@@ -132,6 +132,8 @@ export interface Stream {
      * Needed where rows can slip between pages.
      */
     readonly lookUp?: (key: string, call: StreamRun['call']) => Promise<LookedUp>;
+    /** What a row is to the facts that a complete run did not meet; absent: unknown. */
+    readonly unlisted?: 'zero' | undefined;
     /** What else a complete run that began then has settled. */
     readonly settled?: (db: Db, startedAt: number) => Promise<void>;
   };

@@ -48,14 +48,18 @@ interface OrderOfLines {
   readonly season: string | null;
 }
 
-/** When the stock was read last, as a whole. */
-async function readStockReadAt(tx: Tx): Promise<number> {
+/**
+ * When the stock was read last, as a whole, and what is free of a variant that it does not list:
+ * none, for an account that lists only what is in stock.
+ */
+async function readStock(tx: Tx): Promise<{ readonly at: number; readonly unlisted: 0 | null }> {
   const row = await tx
     .selectFrom('stream_state')
-    .select('complete_at')
+    .select(['complete_at', 'unlisted'])
     .where('stream', '=', 'stock')
     .executeTakeFirst();
-  return row?.complete_at ?? 0;
+  const at = row?.complete_at ?? 0;
+  return { at, unlisted: at > 0 && row?.unlisted === 'zero' ? 0 : null };
 }
 
 function flagOf(value: number | null | undefined): boolean | null {
@@ -178,8 +182,8 @@ export async function lineFacts(
   const known = [...variants, ...ahead];
   const styleNos = new Set(known.flatMap(({ style_no: no }) => (no === null ? [] : [no])));
   const colors = await styleColors(tx, [...styleNos]);
-  const readAt = await readStockReadAt(tx);
-  const taken = new Map(await reservedPieces(tx, orderDeliveryId, barcodes, readAt));
+  const read = await readStock(tx);
+  const taken = new Map(await reservedPieces(tx, orderDeliveryId, barcodes, read.at));
   return lines.map((line) => {
     const variant = stock.get(line.barcode);
     const others = taken.get(line.barcode) ?? 0;
@@ -200,7 +204,7 @@ export async function lineFacts(
       order_price: agreed(meant, (one) => one.price),
       list_price: sameCurrency ? (price?.wsp_price ?? null) : null,
       ordered: ordered.length > 0 ? ordered.reduce((sum, o) => sum + o.quantity, 0) : null,
-      stock_free: variant ? Math.max(0, variant.quantity - others) : null,
+      stock_free: variant ? Math.max(0, variant.quantity - others) : read.unlisted,
       style_no: about?.style_no ?? null,
       brand: about?.brand_name ?? null,
       season: line.season_name ?? told(variant?.season_name),

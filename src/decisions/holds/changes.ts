@@ -6,7 +6,6 @@
 import { sql } from 'kysely';
 import type { Outcome } from '../../rules/combine.ts';
 import type { RuleSet } from '../../rules/rule.ts';
-import { readState, writeStateAt } from '../../store/state.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import type { Subject } from '../facts.ts';
 import { listsRead, type PulledList } from '../watch/reads.ts';
@@ -94,17 +93,4 @@ export async function outcomeBehindChanges(
     // Such a run may begin and end between two looks at which are open.
     lookAt: run.outcome === 'running' ? now + RUN_LOOK_MS : null,
   };
-}
-
-const FOLLOWED_KEY = 'decisions_changed_runs';
-
-/** The runs that decisions wait for, if they are others than were followed last. */
-export async function newChangedRuns(db: Db | Tx): Promise<string | undefined> {
-  const now = (await changedRuns(db)).map((run) => run.run_id).join();
-  const followed = (await readState(db, FOLLOWED_KEY)) ?? '';
-  return now === followed ? undefined : now;
-}
-
-export function followChangedRuns(tx: Tx, runs: string, now: number): Promise<void> {
-  return writeStateAt(tx, FOLLOWED_KEY, runs, now);
 }

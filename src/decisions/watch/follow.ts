@@ -16,7 +16,7 @@ import { inKeys } from '../../store/bulk.ts';
 import { readState, writeStateAt } from '../../store/state.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import { ORDER_STATUSES } from '../facts/order.ts';
-import { followChangedRuns, newChangedRuns } from '../holds/changes.ts';
+import { changedRuns } from '../holds/changes.ts';
 import { endHolds } from '../holds/holds.ts';
 import { resolveReturned, resolveUndecidable } from '../incidents.ts';
 import { type ExternalContext, noteExternal } from './external.ts';
@@ -42,6 +42,8 @@ const AUTHORS = 50;
 const SLICES = 5;
 
 const CURSOR_KEY = 'decisions_feed_seq';
+/** The standing of the streams that was followed last. */
+const STANDING_KEY = 'decisions_standing';
 /** When the whole read of a stream began that was followed last. */
 const READ_KEYS = {
   stock: 'decisions_stock_read_at',
@@ -207,24 +209,41 @@ async function newRead(db: Db | Tx, stream: keyof typeof READ_KEYS) {
   return readAt === seen ? undefined : { readAt, seen };
 }
 
+/**
+ * What decisions rest on that stands in no row of a list, if it is another than was followed last:
+ * the runs that they wait for, and whether what the stock does not list is none.
+ */
+async function newStanding(db: Db | Tx): Promise<string | undefined> {
+  const runs = (await changedRuns(db)).map((run) => run.run_id).join();
+  const stock = await db
+    .selectFrom('stream_state')
+    .select(['unlisted', 'complete_at'])
+    .where('stream', '=', 'stock')
+    .executeTakeFirst();
+  const unlisted = stock?.complete_at ? stock.unlisted : null;
+  const standing = `${runs} ${unlisted ?? 'unknown'}`;
+  const followed = (await readState(db, STANDING_KEY)) ?? ' unknown';
+  return standing === followed ? undefined : standing;
+}
+
 async function newReads(db: Db | Tx, reads: Reads) {
   const stock = reads.pieces ? await newRead(db, 'stock') : undefined;
   const seasons = reads.entities.has('season') ? await newRead(db, 'seasons') : undefined;
   // That a season is not listed is known from the first one on; the feed says it of none.
   const first = seasons?.seen === 0 ? seasons : undefined;
-  return { stock, seasons: first, changedRuns: await newChangedRuns(db) };
+  return { stock, seasons: first, standing: await newStanding(db) };
 }
 
-function isNews({ stock, seasons, changedRuns }: Awaited<ReturnType<typeof newReads>>): boolean {
-  return stock !== undefined || seasons !== undefined || changedRuns !== undefined;
+function isNews({ stock, seasons, standing }: Awaited<ReturnType<typeof newReads>>): boolean {
+  return stock !== undefined || seasons !== undefined || standing !== undefined;
 }
 
 /** What a whole read has told that stands in no entry of the feed. */
 async function followReads(tx: Tx, reads: Reads, now: number): Promise<void> {
-  const { stock, seasons, changedRuns } = await newReads(tx, reads);
-  if (changedRuns !== undefined) {
+  const { stock, seasons, standing } = await newReads(tx, reads);
+  if (standing !== undefined) {
     await markWaiting(tx, reads, now);
-    await followChangedRuns(tx, changedRuns, now);
+    await writeStateAt(tx, STANDING_KEY, standing, now);
   }
   if (seasons) {
     await markWaiting(tx, reads, now);

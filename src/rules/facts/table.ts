@@ -174,7 +174,8 @@ const line = {
     optional: true,
     unit: 'pieces',
     about: 'Pieces in stock that no older pending and no accepted, unshipped delivery needs.',
-    source: 'stock mirror less other deliveries',
+    source:
+      'stock mirror less other deliveries; where it lists no such variant: streams.stock.unlisted',
   },
   missing: {
     type: 'int',

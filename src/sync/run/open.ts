@@ -3,6 +3,7 @@ import { canonicalJson, type JsonObject, parseJsonObject } from '../../lib/json.
 import { forgetDigests } from '../../mirror/list.ts';
 import { lastChange } from '../../store/state.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
+import type { Stream } from '../stream.ts';
 import { type Run, restartRun } from './ledger.ts';
 
 export interface RunRequest {
@@ -32,6 +33,17 @@ export async function ensureState(db: Db, stream: string, now: number): Promise<
       unlisted: null,
     })
     .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+/** Notes what the facts go by that stands in the configuration of the stream alone. */
+export async function noteSettings(db: Db, { name, list }: Stream): Promise<void> {
+  const unlisted = list?.unlisted ?? null;
+  await db
+    .updateTable('stream_state')
+    .set({ unlisted })
+    .where('stream', '=', name)
+    .where('unlisted', 'is distinct from', unlisted)
     .execute();
 }
 

@@ -17,6 +17,8 @@ export interface ListPaging {
 export interface StockOptions extends ListPaging {
   readonly level: Required<StockLevel>;
   readonly fuse: Fuse;
+  /** What a variant has that a complete list does not name. */
+  readonly unlisted?: 'unknown' | 'zero';
 }
 
 /** What the service counted of a list, or a part of it. */
@@ -29,7 +31,7 @@ export function createStockStream(
   v1: Pick<V1Client, 'stock' | 'stockVariant'>,
   options: StockOptions,
 ): Stream {
-  const { mode, pageRows, level, fuse } = options;
+  const { mode, pageRows, level, fuse, unlisted } = options;
   return {
     name: 'stock',
     options: { ...level, mode, pageRows },
@@ -38,6 +40,7 @@ export function createStockStream(
       fuse,
       isPaged: mode === 'pages',
       isLong: true,
+      unlisted: unlisted === 'zero' ? unlisted : undefined,
       async lookUp(barcode, call) {
         const { value } = await v1.stockVariant(barcode, level, call);
         return {
