@@ -163,6 +163,15 @@ export async function selectMarks(
   return (await query.execute(tx)).rows;
 }
 
+/** The last entry of the change feed; 0 before there is one. */
+export async function lastChange(db: Db | Tx): Promise<number> {
+  const last = await db
+    .selectFrom('change')
+    .select((eb) => eb.fn.max<number | null>('seq').as('seq'))
+    .executeTakeFirst();
+  return last?.seq ?? 0;
+}
+
 /** Whole rows of any table by a column's values, in the order of `orderBy`. */
 export async function selectByKeys(
   tx: Db | Tx,

@@ -32,15 +32,6 @@ export async function writeStateAt(
     .execute();
 }
 
-/** The last entry of the change feed; 0 before there is one. */
-export async function lastChange(db: Db | Tx): Promise<number> {
-  const last = await db
-    .selectFrom('change')
-    .select((eb) => eb.fn.max<number | null>('seq').as('seq'))
-    .executeTakeFirst();
-  return last?.seq ?? 0;
-}
-
 export interface ReadSequence {
   /** A number greater than that of every read that started before. */
   next(): Promise<number>;

@@ -1,7 +1,7 @@
 /**
  * What a person may do to the pulls: run now, pause, resume, release a suspicious run, accept what
- * looks wrong and is right, try quarantined rows again. All of it is state in the database; the planner sees it at its next
- * look. Throws RefusedError when the request makes no sense.
+ * looks wrong and is right, try quarantined rows again. All of it is state in the database; the
+ * planner sees it at its next look. Throws RefusedError when the request makes no sense.
  */
 import { RefusedError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest.ts';

@@ -1,4 +1,4 @@
-/** A service that changes everything at once: people are told, and the rows come back by themselves. */
+/** A service that changes everything at once: people are told, until the rows are as they were. */
 import { describe, expect, it } from 'vitest';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { type Row, startList, stockIn } from './list-server.ts';

@@ -42,7 +42,7 @@ describe('a count that is always off', () => {
     ]);
   });
 
-  it('is told again when it is off by another number, and is right when it is off no more', async () => {
+  it('is told again when it is off by another number, and is right when it fits', async () => {
     const { list, run, operations } = await startOff(2);
     await operations.acceptCount('1', ASKER);
     list.counts = () => list.rows.length + 3;
@@ -109,7 +109,7 @@ describe('the release of a run of which only the count is off', () => {
     expect(await run()).toMatchObject({ outcome: 'complete' });
   });
 
-  it('forgets what stood behind the end of a list that is as long as before in another part', async () => {
+  it('forgets what stood behind the end of a part that has become shorter', async () => {
     const { list, season, runOf, operations, store } = await startList('stream');
     list.seasons = { SS27: manyRows(40), AW27: manyRows(40) };
     expect(await runOf(season)).toMatchObject({ outcome: 'complete' });

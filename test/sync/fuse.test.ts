@@ -120,8 +120,7 @@ describe('a list that loses a little with each run', () => {
     list.rows = list.rows.slice(15);
     expect(await run()).toMatchObject({ outcome: 'complete' });
     list.rows = list.rows.slice(8);
-    const told =
-      'it would delete 8 of 185 rows, and 15 went in the last 24 h: together more than the fuse allows';
+    const told = 'delete 8 of 185 rows, and 15 went in the last 24 h: together more than the fuse';
     const { outcome, reason } = await run();
     expect({ outcome, reason }).toMatchObject({ outcome: 'suspicious' });
     expect(reason).toContain(told);

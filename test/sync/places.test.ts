@@ -1,4 +1,4 @@
-/** Barcodes that stand in their list once for each season or brand, and names once for each brand. */
+/** Barcodes that are listed once for each season or brand, and names once for each brand. */
 import { describe, expect, it } from 'vitest';
 import { seededRandom } from '../../src/lib/chance.ts';
 import { FREIGHT_OPTION, SEASON } from '../../src/mirror/catalog/names.ts';

@@ -1,4 +1,7 @@
-/** `selvedge sync run|pause|resume|release|accept-…|retry-quarantine`: what a person may do to the pulls. */
+/**
+ * `selvedge sync run|pause|resume|release|accept-…|retry-quarantine`: what a person may do to the
+ * pulls.
+ */
 import { Command } from 'commander';
 import { z } from 'zod';
 import { operationsAlone } from '../../daemon/sync.ts';
@@ -109,8 +112,8 @@ export function syncResume(context: CliContext): Command {
 export function syncRelease(context: CliContext): Command {
   return command('release', 'let a suspicious run delete what it held back')
     .description(
-      'Look at the service first: this deletes (softly) what the run did not see. Of a partial run of\n' +
-        'which only the count is off, it also takes that for right (see "sync accept-count").',
+      'Look at the service first: this deletes (softly) what the run did not see. Of a partial\n' +
+        'run of which only the count is off, it also takes that for right ("sync accept-count").',
     )
     .argument('<run>', 'the number of the run', wholeNumber())
     .addHelpText('after', examples([['sync release 41 --reason "season is over"', 'after a look']]))
@@ -130,9 +133,9 @@ export function syncRelease(context: CliContext): Command {
 export function syncAcceptChange(context: CliContext): Command {
   return command('accept-change', 'let rules go by a run that changed most of its rows at once')
     .description(
-      'Such a run is told as the incident mass_change, and rules that read its stream wait. Look at\n' +
-        'the service first: what the run read is in the mirror already. A run that finds the rows as\n' +
-        'they were ends the incident by itself.',
+      'Such a run is told as the incident mass_change, and rules that read its stream wait.\n' +
+        'Look at the service first: what the run read is in the mirror already. A run that\n' +
+        'finds the rows as they were ends the incident by itself.',
     )
     .argument('<run>', 'the number of the run', wholeNumber())
     .addHelpText(
@@ -156,9 +159,9 @@ export function syncAcceptChange(context: CliContext): Command {
 export function syncAcceptCount(context: CliContext): Command {
   return command('accept-count', 'take it that the count of a stream is always off')
     .description(
-      'Some accounts count what is hidden as well, or list rows more than once. From now on a run\n' +
-        'whose count is off by just as much is complete, and deletes what is gone. Another difference\n' +
-        'is told again.',
+      'Some accounts count what is hidden as well, or list rows more than once. From now on a\n' +
+        'run whose count is off by just as much is complete, and deletes what is gone. Another\n' +
+        'difference is told again.',
     )
     .argument('<stream|run>', 'a stream, by its latest run, or the number of a run')
     .addHelpText(

@@ -1,7 +1,8 @@
 /**
  * Decisions wait while a run of a stream that their rules read has changed most of its rows at once
- * (sync/run/change-guard.ts): what the rules would go by is more likely a fault of the service. They
- * go on by themselves when a person has accepted the run, or a later one found the rows as they were.
+ * (sync/run/change-guard.ts): what the rules would go by is more likely a fault of the service.
+ * They go on by themselves when a person has accepted the run, or a later one found the rows as
+ * they were.
  */
 import { sql } from 'kysely';
 import type { Outcome } from '../../rules/combine.ts';

@@ -5,8 +5,7 @@
  * their proof.
  */
 import { sql } from 'kysely';
-import { raiseReadSeq } from '../../store/bulk.ts';
-import { lastChange } from '../../store/state.ts';
+import { lastChange, raiseReadSeq } from '../../store/bulk.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import { type WriteCounts, writeRows } from '../entity.ts';
 import { RESPELLED_KEYS } from '../list.ts';

@@ -180,7 +180,7 @@ export async function joinPlaces(
   const keys = due.map(({ key }) => key);
   const last = keys.at(-1);
   if (last === undefined) return undefined;
-  const places = await sql<PlaceRow>`select key, quantity, ${KIND} as kind, prepared from key_place
+  const places = await sql<PlaceRow>`select key, quantity, ${KIND} kind, prepared from key_place
     where stream = ${stream} and ${inKeys('key', keys)}
     order by key, kind, part, first_row, at`.execute(tx);
   const byKey = Map.groupBy(places.rows, ({ key }) => key);
@@ -210,12 +210,12 @@ export async function forgetSingle(tx: Tx, stream: string): Promise<void> {
 
 /** A query of the places that differ, one row each, that may go on with further conditions. */
 export function placesOf(stream: string): RawBuilder<unknown> {
-  return sql`select distinct key, ${KIND} as kind from key_place where stream = ${stream}`;
+  return sql`select distinct key, ${KIND} kind from key_place where stream = ${stream}`;
 }
 
 /** Rows of the list beyond the first of their key that differ from it in season or brand. */
 export async function countPlaces(db: Db | Tx, stream: string): Promise<number> {
   const { rows } = await sql<{ readonly n: number }>`
-    select count(*) - count(distinct key) as n from (${placesOf(stream)})`.execute(db);
+    select count(*) - count(distinct key) n from (${placesOf(stream)})`.execute(db);
   return rows[0]?.n ?? 0;
 }

@@ -9,15 +9,15 @@ import { inKeys } from '../../store/bulk.ts';
 import type { Store } from '../../store/store.ts';
 
 /**
- * Takes the proof from segments that share a row. Looks through the keys of all segments. `isSummed`:
- * from now on the rows of such keys are kept as places, so that they can be told apart.
+ * Takes the proof from segments that share a row. Looks through the keys of all segments.
+ * `isSummed`: from now on the rows of such keys are kept as places, so that they can be told apart.
  */
 export async function distrustTwice(
   store: Store,
   stream: string,
   isSummed: boolean,
 ): Promise<void> {
-  const twice = await sql<{ readonly key: string }>`select k.value as key
+  const twice = await sql<{ readonly key: string }>`select k.value key
     from segment, json_each(segment.keys) k where stream = ${stream}
     group by 1 having count(*) > 1`.execute(store.db);
   if (twice.rows.length === 0) return;

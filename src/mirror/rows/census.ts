@@ -1,6 +1,7 @@
 /**
  * A list of the service, compared as a whole with the mirror: which keys stand in it twice, and
- * which rows of the mirror it does not have. It goes by the keys that the segments of the list keep.
+ * which rows of the mirror it does not have. It goes by the keys that the segments of the list
+ * keep.
  */
 import { sql } from 'kysely';
 import type { SqlValue } from '../../store/bulk.ts';
@@ -11,7 +12,9 @@ import type { ListTable } from './prepared.ts';
 export interface ListCensus {
   /** Rows of the mirror that are not deleted. */
   readonly live: number;
-  /** Rows of the list beyond the first of their key, but for those that differ from it (places.ts). */
+  /**
+   * Rows of the list beyond the first of their key, but for those that differ from it (places.ts).
+   */
   readonly duplicates: number;
   /** The key of one of them. */
   readonly twice?: SqlValue;
@@ -33,7 +36,7 @@ export async function countGroup(
   column: string,
   value: string,
 ): Promise<number> {
-  const live = await sql<{ readonly n: number }>`select count(*) as n from ${sql.table(table)}
+  const live = await sql<{ readonly n: number }>`select count(*) n from ${sql.table(table)}
     where ${sql.ref(column)} = ${value} and deleted_at is null`.execute(db);
   return live.rows[0]?.n ?? 0;
 }
@@ -50,7 +53,7 @@ async function countOfOwnList(
   source: string,
 ): Promise<number | undefined> {
   const list = await sql<{ readonly n: number | null; readonly unproved: number }>`
-    select sum(json_array_length(keys)) as n, count(*) - count(digest) as unproved
+    select sum(json_array_length(keys)) n, count(*) - count(digest) as unproved
     from segment where stream = ${stream}`.execute(db);
   const [count] = list.rows;
   if (count?.unproved !== 0) return undefined;
@@ -63,9 +66,8 @@ async function firstTwice(db: Db | Tx, stream: string): Promise<SqlValue> {
   const { rows } = await sql<{ readonly key: SqlValue }>`select k.value key
     from segment, json_each(segment.keys) as k where stream = ${stream}
     group by 1 having count(*) > 1
-      and count(*) > (select count(*) from (${placesOf(stream)} and key = k.value)) limit 1`.execute(
-    db,
-  );
+      and count(*) > (select count(*) from (${placesOf(stream)} and key = k.value))
+    limit 1`.execute(db);
   return rows[0]?.key ?? null;
 }
 

@@ -38,7 +38,8 @@ const EVENTS: Statement = (before) => sql`
 
 /**
  * Runs that a stream goes on from, or that somebody may still release, stay: those under way, and
- * the last one of each stream, and those whose changes nobody has accepted yet. So few of them never fill a slice, which would end all deleting.
+ * the last one of each stream, and those whose changes nobody has accepted yet. So few of them
+ * never fill a slice, which would end all deleting.
  */
 const RUNS: Statement = (before) => sql`
   delete from sync_run where run_id in (

@@ -1,8 +1,9 @@
 /**
- * The change guard. Pages are committed as they come, so a service at fault (every quantity 0, cents
- * for euros, details cut off) has the mirror at once. When most rows that a run could compare have
- * changed drastically, people are told, and decisions of the rules wait (decisions/holds/changes.ts)
- * until a person accepts the run or a later one finds the rows as they were.
+ * The change guard. Pages are committed as they come, so a service at fault (every quantity 0,
+ * cents for euros, details cut off) has the mirror at once. When most rows that a run could compare
+ * have changed drastically, people are told, and decisions of the rules wait
+ * (decisions/holds/changes.ts) until a person accepts the run or a later one finds the rows as they
+ * were.
  *
  * Reads what pages have counted (`sync_run.drastic`) and, for runs that are open, the change feed.
  */

@@ -1,8 +1,8 @@
 /**
  * What the service counts beside what came. A count that is off is a doubt, with two exceptions: a
- * person has said that it is off by just this much for good (`sync accept-count`), because it counts
- * what is hidden as well; or the list moved a little between its pages, which is proved otherwise
- * (settle.ts asks for the rows that were missed, one by one).
+ * person has said that it is off by just this much for good (`sync accept-count`), because it
+ * counts what is hidden as well; or the list moved a little between its pages, which is proved
+ * otherwise (settle.ts asks for the rows that were missed, one by one).
  */
 import { isJsonObject, tryParseJson } from '../../lib/json.ts';
 import type { Db, Tx } from '../../store/store.ts';

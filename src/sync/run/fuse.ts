@@ -1,7 +1,7 @@
 /**
  * The fuse: how much a run may delete before a person has looked. What it would delete counts alone
- * and, against the share, together with what was deleted in the last 24 hours and has not come back:
- * a list that loses a little with each run is empty within a day.
+ * and, against the share, together with what was deleted in the last 24 hours and has not come
+ * back: a list that loses a little with each run is empty within a day.
  */
 import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
@@ -39,7 +39,7 @@ async function goneLately(
   const now = clock.now();
   const since = Math.max(now - WINDOW_MS, await releasedAt(store.db, name));
   const { rows } = await sql<{ readonly key: SqlValue }>`
-    select ${sql.ref(entity.key)} as key from ${sql.table(entity.table)}
+    select ${sql.ref(entity.key)} key from ${sql.table(entity.table)}
     where deleted_at > ${since} and deleted_at <= ${now}`.execute(store.db);
   return rows.map(({ key }) => key);
 }

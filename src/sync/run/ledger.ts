@@ -10,8 +10,8 @@ import type { WireCounts } from '../../client/http/tally.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import type { WriteCounts } from '../../mirror/entity.ts';
 import { type Drastic, drasticIn, sumOfDrastic } from '../../mirror/rows/drastic.ts';
+import { lastChange } from '../../store/bulk.ts';
 import { endIncidents, openIncident } from '../../store/incidents.ts';
-import { lastChange } from '../../store/state.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import type { ChangeGuard, RunOutcome } from '../../store/tables.ts';
 
@@ -107,7 +107,9 @@ export async function recordPage(
   if (counts.drastic && counts.drastic.rows > 0) await addDrastic(tx, run.runId, counts.drastic);
 }
 
-/** Adds what was made of the run's rows after its last page, where they were counted as unchanged. */
+/**
+ * Adds what was made of the run's rows after its last page, where they were counted as unchanged.
+ */
 export async function recordJoined(
   tx: Tx,
   runId: number,

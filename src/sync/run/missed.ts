@@ -1,7 +1,7 @@
 /**
  * Rows that the mirror has and a run did not meet, of a list that moved while it was read page by
- * page: they may have slipped from one page to another. So each is asked for at its own address. One
- * that is there is written as it is; the others are taken for missing.
+ * page: they may have slipped from one page to another. So each is asked for at its own address.
+ * One that is there is written as it is; the others are taken for missing.
  */
 import { isNotFound } from '../../client/http/answer.ts';
 import type { Clock } from '../../lib/clock.ts';

@@ -1,7 +1,7 @@
 /** How a run begins: it goes on with the stream's unfinished one, or is a new one. */
 import { canonicalJson, type JsonObject, parseJsonObject } from '../../lib/json.ts';
 import { forgetDigests } from '../../mirror/list.ts';
-import { lastChange } from '../../store/state.ts';
+import { lastChange } from '../../store/bulk.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import type { Stream } from '../stream.ts';
 import { type Run, restartRun } from './ledger.ts';
