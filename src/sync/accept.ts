@@ -31,7 +31,7 @@ function refuse(runId: number, row: { readonly stream: string; readonly outcome:
     });
   }
   throw new RefusedError('sync.no_change_waits', `nothing waits for what run ${runId} changed`, {
-    hint: 'runs that wait are incidents: selvedge report run incidents',
+    hint: `see what became of it: selvedge sync show ${runId}`,
   });
 }
 

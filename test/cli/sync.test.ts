@@ -91,6 +91,39 @@ describe('selvedge sync', () => {
     expect(held).toMatchObject({ code: 1 });
   });
 
+  it('takes a change or a count for right, and shows who said so', async () => {
+    const { daemon, call: selvedge } = await startHouse();
+    const call = (...args: readonly string[]) => selvedge('sync', ...args);
+    const { db } = daemon.store;
+    const stock = db.selectFrom('stream_state').selectAll().where('stream', '=', 'stock');
+    const { last_run_id: runId } = await until('the first stock', async () => {
+      const state = await stock.executeTakeFirst();
+      return state?.complete_at ? state : undefined;
+    });
+    const id = String(runId);
+    const run = db.updateTable('sync_run').where('run_id', '=', Number(runId));
+    await run.set({ change_guard: 'open', rows_drastic: 200 }).execute();
+    const accepted = await call('accept-change', id, '--reason', 'a new list');
+    expect(accepted.stdout).toBe(`stock: rules go by what run ${id} changed\n`);
+    const again = await call('accept-change', id);
+    expect(again).toMatchObject({ code: 1 });
+    expect(again.stderr).toContain(`hint: see what became of it: selvedge sync show ${id}\n`);
+    expect((await call('accept-count', 'stock')).code).toBe(1);
+    await run.set({ outcome: 'partial', count_off: '{"count:":2}' }).execute();
+    await daemon.stop();
+    const counted = await call('accept-count', 'stock', '--reason', 'hidden ones');
+    const told = `stock: 2 more counted than come, as in run ${id}; that is right from now on`;
+    expect(counted.stdout).toBe(`${told}, and the next run is due\n`);
+    const shown = (await call('show', id)).stdout;
+    expect(shown).toMatch(/^changes +accepted$/m);
+    expect(shown).toMatch(/^accepted +2 more counted than come \(\S+, 20\S+Z: hidden ones\)$/m);
+    const { acceptedCounts } = JSON.parse((await call('show', id, '--json')).stdout);
+    expect(acceptedCounts).toMatchObject({ off: { 'count:': 2 }, reason: 'hidden ones' });
+    const { stdout } = await selvedge('audit', 'list', '--json');
+    const actions = JSON.parse(stdout).map(({ action }: { readonly action: string }) => action);
+    expect(actions).toEqual(['sync.accept_count', 'sync.accept_change']);
+  });
+
   it('shows a bar on a terminal while a run goes on', async () => {
     const { daemon, file } = await startHouse();
     await until('the first stock', async () => {

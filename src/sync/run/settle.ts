@@ -287,8 +287,8 @@ async function settleDoubtful(
     if (tooMuch !== undefined) return held(run, `${reason}; ${tooMuch}`, AFTER_A_LOOK, census);
   }
   if (!off) return { outcome: 'partial', reason, ...NOTHING };
-  const told = `${reason}; if the count is always off like that: selvedge sync accept-count`;
-  return { outcome: 'partial', reason: `${told} ${run.stream}`, countOff: off, ...NOTHING };
+  const always = `if its count is always off like that: selvedge sync accept-count ${run.stream}`;
+  return { outcome: 'partial', reason: `${reason}; ${always}`, countOff: off, ...NOTHING };
 }
 
 /** What the run is worth; deletes what may be deleted. */
