@@ -6,8 +6,9 @@
 import { z } from 'zod';
 import { isJsonObject } from '../../lib/json.ts';
 import type { Read } from '../calls.ts';
-import { errorOfBrokenAnswer, failureIn } from '../http/answer.ts';
+import { errorOfBrokenAnswer } from '../http/answer.ts';
 import { askedOf, type HttpRequest } from '../http/request.ts';
+import { failureIn } from '../http/said.ts';
 import { checkRows, firstProblem, type Reject } from '../rows.ts';
 import type { Sender } from '../transport.ts';
 import { decoderOf } from '../v1/envelope.ts';
