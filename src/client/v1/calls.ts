@@ -1,13 +1,11 @@
 /** What the V1 methods share: how a request is made, and how a list is read. */
 import { z } from 'zod';
-import { isJsonObject } from '../../lib/json.ts';
 import type { CallOptions, Read } from '../calls.ts';
 import { isPerhapsNotFound } from '../http/answer.ts';
 import type { HttpRequest } from '../http/request.ts';
 import { type CheckedRows, checkRows } from '../rows.ts';
 import type { Sender } from '../transport.ts';
-import { ask, askData, oddData } from './envelope.ts';
-import { countSchema } from './schemas.ts';
+import { ask, askData, countIn, isNothing, NO_CONTENT, oddData, rowsIn } from './envelope.ts';
 import type { VariantListOptions } from './variants.ts';
 
 export interface V1Options {
@@ -85,52 +83,6 @@ export function post(
     listsErrors: false,
     json,
   };
-}
-
-const NO_CONTENT = 204;
-
-const INDEX = /^\d{1,15}$/;
-
-/** The rows of a list that is written as `{"0": …, "1": …}`; undefined: it is none. */
-function indexedRows(value: Record<string, unknown>): readonly unknown[] | undefined {
-  const entries = Object.entries(value);
-  const isIndexed = entries.every(([name, row]) => INDEX.test(name) && isJsonObject(row));
-  return isIndexed ? entries.map(([, row]) => row) : undefined;
-}
-
-interface FoundRows {
-  readonly raws: readonly unknown[];
-  /** How it differs from the contract. */
-  readonly dialect?: string;
-}
-
-/** A list where it should be; null stands for one without rows. */
-function rowsAt(value: unknown, at: string): FoundRows | undefined {
-  if (Array.isArray(value)) return { raws: value };
-  if (value === null) return { raws: [], dialect: `${at}=null` };
-  const indexed = isJsonObject(value) ? indexedRows(value) : undefined;
-  const isEmpty = indexed?.length === 0;
-  return indexed && { raws: indexed, dialect: `${at}=${isEmpty ? '{}' : '{"0": …}'}` };
-}
-
-/** The list under `member` of the data, or in its place; undefined: there is none. */
-export function rowsIn(data: unknown, member: string): FoundRows | undefined {
-  if (isJsonObject(data) && Object.hasOwn(data, member)) return rowsAt(data[member], member);
-  // An object without members may be any answer.
-  if (isJsonObject(data) && Object.keys(data).length === 0) return undefined;
-  const found = data === undefined ? undefined : rowsAt(data, `data (${member})`);
-  return found && { dialect: `data=[] (${member})`, ...found };
-}
-
-export function countIn(data: unknown): number | undefined {
-  const count = isJsonObject(data) ? data.count : undefined;
-  return countSchema.safeParse(count).data ?? undefined;
-}
-
-/** Data that says nothing at all: no list may hide in it under another name. */
-function isNothing(data: unknown): boolean {
-  if (data === undefined || data === null) return true;
-  return isJsonObject(data) && Object.keys(data).every((name) => name === 'count');
 }
 
 /**

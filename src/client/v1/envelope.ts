@@ -5,6 +5,7 @@
  */
 import { z } from 'zod';
 import { cutDeep, isJsonObject } from '../../lib/json.ts';
+import { isRowNumber } from '../../lib/json-rows/keyed.ts';
 import type { Read } from '../calls.ts';
 import { errorOfAnswer, errorOfBrokenAnswer, errorOfPage } from '../http/answer.ts';
 import type { AnswerHeaders } from '../http/exchange.ts';
@@ -12,6 +13,7 @@ import { askedOf, type HttpRequest, isSafe } from '../http/request.ts';
 import { failureIn, statusIn } from '../http/said.ts';
 import { firstProblem, type Reject, tooDeep } from '../rows.ts';
 import { type Answer, decodeJson, type Sender } from '../transport.ts';
+import { countSchema } from './schemas.ts';
 
 const UNAUTHORIZED = 401;
 
@@ -114,7 +116,7 @@ export function decoderOf(sender: Sender, request: HttpRequest): (body: Buffer) 
 }
 
 /** An answer that may have no body. */
-const NO_CONTENT = 204;
+export const NO_CONTENT = 204;
 
 interface Enveloped extends Omit<Answer<unknown>, 'value'> {
   readonly data: unknown;
@@ -172,6 +174,49 @@ export async function askStatus(
   if (!isOwn) throw oddData(request, firstProblem(told.error));
   sender.note(request, 'data=other (in the answer to a status)');
   return { value: { status: wanted }, startedAt };
+}
+
+/** The rows of a list that is written as `{"0": …, "1": …}`; undefined: it is none. */
+function indexedRows(value: Record<string, unknown>): readonly unknown[] | undefined {
+  const entries = Object.entries(value);
+  const isIndexed = entries.every(([name, row]) => isRowNumber(name) && isJsonObject(row));
+  return isIndexed ? entries.map(([, row]) => row) : undefined;
+}
+
+interface FoundRows {
+  readonly raws: readonly unknown[];
+  /** How it differs from the contract. */
+  readonly dialect?: string;
+}
+
+/** A list where it should be; null stands for one without rows. */
+function rowsAt(value: unknown, at: string): FoundRows | undefined {
+  if (Array.isArray(value)) return { raws: value };
+  if (value === null) return { raws: [], dialect: `${at}=null` };
+  const indexed = isJsonObject(value) ? indexedRows(value) : undefined;
+  const isEmpty = indexed?.length === 0;
+  return indexed && { raws: indexed, dialect: `${at}=${isEmpty ? '{}' : '{"0": …}'}` };
+}
+
+/** The list under `member` of the data, or in its place; undefined: there is none. */
+export function rowsIn(data: unknown, member: string): FoundRows | undefined {
+  if (isJsonObject(data) && Object.hasOwn(data, member)) return rowsAt(data[member], member);
+  // An object without members may be any answer.
+  if (isJsonObject(data) && Object.keys(data).length === 0) return undefined;
+  const found = data === undefined ? undefined : rowsAt(data, `data (${member})`);
+  return found && { dialect: `data=[] (${member})`, ...found };
+}
+
+/** What the service counts of a list; what cannot be read is not known. */
+export function countIn(data: unknown): number | undefined {
+  const count = isJsonObject(data) ? data.count : undefined;
+  return countSchema.safeParse(count).data ?? undefined;
+}
+
+/** Data that says nothing at all: no list may hide in it under another name. */
+export function isNothing(data: unknown): boolean {
+  if (data === undefined || data === null) return true;
+  return isJsonObject(data) && Object.keys(data).every((name) => name === 'count');
 }
 
 export function oddData(request: HttpRequest, problem: Omit<Reject, 'raw'>): Error {

@@ -10,7 +10,7 @@
  */
 import { BugError, invariant, RefusedError, RetryLaterError } from '../../lib/errors.ts';
 import { sha256 } from '../../lib/json.ts';
-import { errorOfBrokenAnswer, NO_SUCH_PAGE } from '../http/answer.ts';
+import { errorOfBrokenAnswer, NO_SUCH_PAGE, NOT_FOUND_BARE } from '../http/answer.ts';
 import { askedOf, type HttpRequest } from '../http/request.ts';
 import { type CheckedRows, checkRows } from '../rows.ts';
 import type { Sender } from '../transport.ts';
@@ -63,7 +63,7 @@ const PAGES_MAX = 100_000;
 
 /** What a request that carries a dead token is answered with. */
 const DEAD_TOKEN_CODES = new Set([
-  ...['service.bad_request', 'service.not_found', 'service.gone', NO_SUCH_PAGE],
+  ...['service.bad_request', 'service.not_found', 'service.gone', NO_SUCH_PAGE, NOT_FOUND_BARE],
 ]);
 
 function isPaging(name: string): boolean {

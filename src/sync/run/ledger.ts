@@ -48,6 +48,8 @@ export interface RunEnd {
   readonly rowsDeleted: number;
   /** Rows that would have been deleted, had the fuse allowed it. */
   readonly rowsHeld: number;
+  /** Of the oldest answer, if caches have kept some; absent: they came from the service. */
+  readonly ageMs?: number;
 }
 
 export interface RunRequest {
@@ -276,6 +278,9 @@ export async function endRun(
       .executeTakeFirstOrThrow();
     const totals = await runTotals(tx, run.runId);
     const complete = end.outcome === 'complete';
+    const completeAt = started_at - (end.ageMs ?? 0);
+    // An old list takes nothing away from what is known better.
+    const newest = sql<number>`max(coalesce(complete_at, 0), ${completeAt})`;
     await tx
       .updateTable('stream_state')
       .set((eb) => ({
@@ -284,7 +289,9 @@ export async function endRun(
         last_run_id: run.runId,
         failures: end.outcome === 'failed' ? eb('failures', '+', 1) : 0,
         last_error: complete ? null : end.reason,
-        ...(complete ? { complete_at: started_at, complete_rows: totals.rows } : {}),
+        ...(complete
+          ? { complete_at: end.ageMs ? newest : started_at, complete_rows: totals.rows }
+          : {}),
       }))
       .where('stream', '=', run.stream)
       .execute();
