@@ -110,6 +110,7 @@ function onlyOne(what: string, named: string | null, ids: readonly string[]): st
 
 export function createRelayApi(options: RelayApiOptions, clock: Clock): RelayApi {
   const { connectMs } = DEADLINES;
+  // Without the certificate that is for the service alone.
   const { caText, proxy } = options;
   const pools = createPools({ connectionsMax: 1, connectMs, caText, proxy });
   const relay: Relay = { ...options, clock, pools };

@@ -315,6 +315,7 @@ export function createTransport(options: TransportOptions, deps: TransportDeps):
     connectMs: options.deadlines.connectMs,
     caText: options.caText,
     proxy: options.proxy,
+    client: options.client,
   });
   const counters: Counters = {
     requests: 0,

@@ -44,8 +44,8 @@ async function loginSpacing(store: Store, clock: Clock): Promise<LoginSpacing> {
 }
 
 function v1Credential(v1: Config['service']['v1']): Credential {
-  const header = v1.tokenHeader;
-  if (v1.apiKey !== null) return { kind: 'key', header, key: v1.apiKey };
+  const { tokenHeader: header, tokenScheme: scheme } = v1;
+  if (v1.apiKey !== null) return { kind: 'key', header, scheme, key: v1.apiKey };
   if (v1.login === null) {
     throw new ConfigError('config.no_credential', 'service.v1 has neither login nor apiKey');
   }
@@ -53,7 +53,7 @@ function v1Credential(v1: Config['service']['v1']): Credential {
   return {
     kind: 'login',
     url: `${v1.baseUrl}/auth/login`,
-    header,
+    ...{ header, scheme },
     idMember,
     secretMember,
     clientId: clientId instanceof Secret ? clientId.reveal() : clientId,
@@ -95,14 +95,14 @@ function createV2(
   config: Config['service']['v2'],
   session: (credential: Credential) => Sender,
 ): { readonly client: V2Client; readonly raw: RawTarget } | undefined {
-  const { enabled, baseUrl, login, tokenHeader, tokenPointers } = config;
+  const { enabled, baseUrl, login, tokenHeader, tokenScheme: scheme, tokenPointers } = config;
   if (!enabled || baseUrl === null || login === null) return undefined;
   const { clientId, clientSecret, idMember, secretMember } = login;
   const credential: Credential = {
     kind: 'login',
     url: `${baseUrl}/auth/login`,
     header: tokenHeader,
-    ...{ idMember, secretMember, tokenPointers, clientSecret },
+    ...{ scheme, idMember, secretMember, tokenPointers, clientSecret },
     clientId: clientId instanceof Secret ? clientId.reveal() : clientId,
   };
   const paging = { pageRows: config.pageLimit, follow: config.paging };
@@ -113,13 +113,18 @@ function createV2(
 }
 
 /** How everything that belongs to the service is reached, the relay's API as well. */
-export function wayOf({ caFile, proxy }: Config['service']): Way {
+export function wayOf({ caFile, proxy, clientCertificate }: Config['service']): Way {
   const caText = caFile === null ? undefined : readFileSync(caFile, 'utf8');
-  if (proxy === null) return { caText, proxy: undefined };
+  const client = clientCertificate && {
+    certText: readFileSync(clientCertificate.certificates, 'utf8'),
+    key: clientCertificate.key,
+  };
+  const way = { caText, client: client ?? undefined };
+  if (proxy === null) return { ...way, proxy: undefined };
   const { url, user, password } = proxy;
-  if (user === null || password === null) return { caText, proxy: { url, credentials: undefined } };
+  if (user === null || password === null) return { ...way, proxy: { url, credentials: undefined } };
   const name = user instanceof Secret ? user.reveal() : user;
-  return { caText, proxy: { url, credentials: { user: name, password } } };
+  return { ...way, proxy: { url, credentials: { user: name, password } } };
 }
 
 export async function createService(

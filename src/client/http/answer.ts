@@ -5,6 +5,7 @@
  */
 import {
   ConflictError,
+  errorCode,
   InDoubtError,
   LoginAgainError,
   RefusedError,
@@ -87,6 +88,17 @@ const CONNECT_HINTS: Readonly<Record<string, string>> = {
   PROXY_REFUSED: 'the people of the proxy open the way from this machine, or know why it is shut',
 };
 
+/** TLS: the service wants another certificate of us. It says so before it takes a request. */
+const OUR_CERTIFICATE =
+  /^ERR_SSL_.*_ALERT_(?:HANDSHAKE_FAILURE|CERTIFICATE|BAD_CERT|UNSUPPORTED_CERT|UNKNOWN_CA|ACCESS)/;
+
+const OUR_CERTIFICATE_HINT =
+  'the service wants to see a certificate of us, or another one: service.clientCertificate';
+
+function refusesCertificate(cause: unknown): boolean {
+  return OUR_CERTIFICATE.test(errorCode(cause));
+}
+
 /** What to do where no connection came about. */
 export function connectHint(failure: ExchangeFailure, via?: string): string | undefined {
   const cause = failure.cause;
@@ -94,8 +106,7 @@ export function connectHint(failure: ExchangeFailure, via?: string): string | un
     const text = `the proxy ${via} (service.proxy) keeps silent, or what is behind it`;
     return via === undefined ? NO_WAY : text;
   }
-  if (!(cause instanceof Error) || !('code' in cause)) return undefined;
-  return CONNECT_HINTS[String(cause.code)];
+  return refusesCertificate(cause) ? OUR_CERTIFICATE_HINT : CONNECT_HINTS[errorCode(cause)];
 }
 
 /** The error for an exchange that broke off, or the caller's own reason when it gave up. */
@@ -103,7 +114,9 @@ export function errorOfFailure(asked: Asked, failure: ExchangeFailure): Error {
   const detail = { cause: failure, hint: connectHint(failure, asked.via) };
   const text = `${nameOf(asked)}: ${failure.message}`;
   if (asked.safe && failure.kind === 'aborted') return toError(failure.cause);
-  if (!failure.sent) return new RetryLaterError('transport.not_sent', text, detail);
+  if (!failure.sent || refusesCertificate(failure.cause)) {
+    return new RetryLaterError('transport.not_sent', text, detail);
+  }
   if (!asked.safe) return new InDoubtError('transport.in_doubt', text, detail);
   if (failure.kind === 'too_large') return new RefusedError('transport.too_large', text, detail);
   return new RetryLaterError(`transport.${failure.kind}`, text, detail);
