@@ -2,7 +2,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { errorCode } from '../../lib/errors.ts';
 import { AbsentSecret, Secret } from '../../lib/secret.ts';
 import { parseReference, type Read, type SecretReference } from '../source/secrets.ts';
 import { type FieldMeta, text, WRONG_KIND } from './fields.ts';
@@ -160,14 +159,14 @@ function isSigningSecret(secret: Secret): boolean {
 
 /** What is wrong with a private key; undefined: nothing. */
 function keyProblem(pem: string): { readonly message: string; readonly hint: string } | undefined {
+  if (pem.includes('ENCRYPTED')) {
+    const hint = 'nobody is there to type its password: openssl pkey -in <key> -out <plain key>';
+    return { message: 'holds a private key that is encrypted', hint };
+  }
   try {
     createPrivateKey(pem);
     return undefined;
-  } catch (error) {
-    if (errorCode(error) === 'ERR_MISSING_PASSPHRASE') {
-      const hint = 'nobody is there to type its password: openssl pkey -in <key> -out <plain key>';
-      return { message: 'holds a private key that is encrypted', hint };
-    }
+  } catch {
     const hint = 'it begins with -----BEGIN PRIVATE KEY----- (or RSA, or EC), whole as it was made';
     return { message: 'holds no private key (PEM)', hint };
   }
