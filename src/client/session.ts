@@ -161,7 +161,8 @@ async function logIn(credential: LoginCredential, deps: SessionDeps): Promise<st
     await deps.gate.pass();
     try {
       const { url } = credential;
-      const request = { method: 'POST', url, priority: 'push', safe: true, json } as const;
+      const about = { priority: 'push', safe: true, hasOwnLimit: true } as const;
+      const request = { method: 'POST', url, ...about, json } as const;
       const answer = await deps.transport.request(request);
       const token = tokenIn(answer.json, credential.tokenPointers);
       if (token !== undefined) return token;

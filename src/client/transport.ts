@@ -29,6 +29,7 @@ import {
   type RawAnswer,
 } from './http/exchange.ts';
 import { createLimiter, type Limiter, type LimiterOptions } from './http/limiter.ts';
+import type { PaceDeps } from './http/pace.ts';
 import { createPools, type Pools, proxyFor } from './http/pools.ts';
 import { askedOf, encoded, type HttpRequest } from './http/request.ts';
 import { STRAIGHT, type Way } from './http/tunnel.ts';
@@ -107,7 +108,7 @@ export interface Sender {
 
 export interface Transport extends Sender, AsyncDisposable {
   stats(): TransportStats;
-  readonly limiter: Pick<Limiter, 'waiting' | 'active'>;
+  readonly limiter: Pick<Limiter, 'waiting' | 'active' | 'pace'>;
 }
 
 export interface TransportDeps {
@@ -117,6 +118,8 @@ export interface TransportDeps {
   readonly scrubber: Scrubber;
   /** Told of each dialect once. */
   readonly onDialect?: ((what: string) => void) | undefined;
+  /** Told when requests have become slower, or faster again. */
+  readonly onPace?: PaceDeps['onPace'];
 }
 
 /** An answer that is no success is read up to this: it may tell of each line of a long order. */
@@ -203,8 +206,7 @@ function readTimes(
 async function refused(
   { limiter, deps: { clock }, note }: Wire,
   request: HttpRequest,
-  answer: RawAnswer,
-  asked: Asked,
+  { answer, asked, begunAt }: Pick<Opened, 'answer' | 'asked'> & { readonly begunAt: number },
 ): Promise<SelvedgeError> {
   const { status, headers } = answer;
   const limit = { bytesMax: ERROR_BYTES_MAX, mayCut: true, note: (w: string) => note(request, w) };
@@ -214,7 +216,10 @@ async function refused(
     return Buffer.alloc(0);
   });
   const text = looseTextOf(body, headerText(headers, 'content-type'));
-  if (status === 429) limiter.pause(retryAfterMs(headers, clock.now()) ?? 0);
+  if (status === 429 && request.hasOwnLimit !== true) {
+    limiter.tooFast(begunAt);
+    limiter.pause(retryAfterMs(headers, clock.now()) ?? 0);
+  }
   return errorOfAnswer(asked, { status, headers, text }, clock.now());
 }
 
@@ -231,6 +236,7 @@ async function open(wire: Wire, request: HttpRequest, bytesMax: number): Promise
     request.beforeSend?.();
     counters.requests += 1;
     const sentAt = deps.clock.now();
+    const begunAt = deps.clock.monotonic();
     const sending = { ...rest, headers: { ...headers, ...atStart } };
     const answer = await exchange(wire.pools.of(origin, asked.safe), sending, {
       deadlines: { ...options.deadlines, ...request.deadlines },
@@ -244,8 +250,9 @@ async function open(wire: Wire, request: HttpRequest, bytesMax: number): Promise
     });
     request.onStatus?.(answer.status);
     const startedAt = readTimes(wire, request, answer, sentAt);
+    if (answer.status !== 429) wire.limiter.taken();
     if (answer.status >= 200 && answer.status < 300) return { answer, asked, startedAt, release };
-    throw await refused(wire, request, answer, asked);
+    throw await refused(wire, request, { answer, asked, begunAt });
   } catch (error) {
     release();
     throw error instanceof ExchangeFailure ? errorOfFailure(asked, error) : error;
@@ -309,7 +316,7 @@ function repeated<T>(wire: Wire, request: HttpRequest, attempt: () => Promise<T>
 }
 
 export function createTransport(options: TransportOptions, deps: TransportDeps): Transport {
-  const limiter = createLimiter(options, deps.clock);
+  const limiter = createLimiter(options, deps.clock, deps.onPace);
   const pools = createPools({
     connectionsMax: options.concurrencyMax,
     connectMs: options.deadlines.connectMs,

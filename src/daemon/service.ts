@@ -14,6 +14,7 @@ import {
   type Sender,
   TRANSPORT_DEFAULTS,
   type Transport,
+  type TransportDeps,
 } from '../client/transport.ts';
 import { createV1Client, type V1Client } from '../client/v1/client.ts';
 import { VARIANT_LIST_DEFAULTS } from '../client/v1/variants.ts';
@@ -22,6 +23,7 @@ import type { Config } from '../config/schema.ts';
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
 import { ConfigError } from '../lib/errors.ts';
+import type { Logger } from '../lib/log.ts';
 import { type Scrubber, Secret } from '../lib/secret.ts';
 import { readState, writeState } from '../store/state.ts';
 import type { Store } from '../store/store.ts';
@@ -87,6 +89,8 @@ export interface ServiceDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly scrubber: Scrubber;
+  /** Of the daemon; a command tells nothing. */
+  readonly log?: Logger;
   /** Ends the wait for a log-in that nobody needs any more. */
   readonly stop: AbortSignal;
 }
@@ -127,6 +131,24 @@ export function wayOf({ caFile, proxy, clientCertificate }: Config['service']): 
   return { ...way, proxy: { url, credentials: { user: name, password } } };
 }
 
+/** What the log says of the way to the service: dialects once each, the pace when it leaves its own. */
+function tellers(log: Logger | undefined): Pick<TransportDeps, 'onDialect' | 'onPace'> {
+  let isSlowed = false;
+  return {
+    onDialect: (dialect) => log?.info({ dialect }, 'an answer of another form was read'),
+    onPace({ perSecond = 0, perSecondMax = 0 }) {
+      const wasSlowed = isSlowed;
+      isSlowed = perSecond < perSecondMax;
+      const fields = { requestsPerSecond: Number(perSecond.toPrecision(2)), most: perSecondMax };
+      const setting = 'service.limits.requestsPerSecond';
+      const slower = `the service says "too fast": it is asked more slowly (${setting})`;
+      if (isSlowed && !wasSlowed) log?.warn(fields, slower);
+      else if (!isSlowed) log?.info(fields, 'the service is asked as fast as it may be again');
+      else log?.debug(fields, 'the pace is another');
+    },
+  };
+}
+
 export async function createService(
   config: Config['service'],
   deps: ServiceDeps,
@@ -148,7 +170,7 @@ export async function createService(
       retryWaitsMs: retryWaits(config.retry),
       ...wayOf(config),
     },
-    { clock, random, scrubber },
+    { clock, random, scrubber, ...tellers(deps.log) },
   );
   const spacing = await loginSpacing(deps.store, clock);
   const gate = createLoginGate(clock, spacing, limits.loginSpacing, deps.stop);

@@ -9,6 +9,7 @@ import {
   readOutboxStops,
 } from '../store/state.ts';
 import type { Db } from '../store/store.ts';
+import { readPace, type ServicePace } from './pace.ts';
 import { type RelayFigures, readRelayFigures } from './relay.ts';
 
 export interface StreamStatus {
@@ -54,6 +55,8 @@ export interface Status {
   readonly events: { readonly count: number; readonly lastAgeMs: number | null };
   /** Null while no daemon has measured anything. */
   readonly relay: RelayFigures | null;
+  /** How fast the service is asked; null: nobody has waited for that. */
+  readonly pace: ServicePace | null;
   readonly refreshWaiting: number;
   readonly quarantined: number;
   readonly openIncidents: number;
@@ -209,6 +212,7 @@ export async function readStatus(db: Db, now: number, freshnessMs: FreshnessMs):
     outbox: asRecord(outbox),
     events: { count: Number(events.count), lastAgeMs: lastAt === null ? null : now - lastAt },
     relay: (await readRelayFigures(db)) ?? null,
+    pace: await readPace(db),
     refreshWaiting: await countOf(db, 'refresh'),
     quarantined: await countOf(db, 'quarantine'),
     openIncidents: Object.values(incidents).reduce((sum, count) => sum + count, 0),

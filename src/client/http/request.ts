@@ -20,6 +20,8 @@ export interface HttpRequest {
   readonly signal?: AbortSignal | undefined;
   /** Repeating it changes nothing at the service. Default: true for GET only. */
   readonly safe?: boolean | undefined;
+  /** A limit of its own holds it: when that is met, nothing is learned about the pace. */
+  readonly hasOwnLimit?: boolean | undefined;
   /** False: it is answered with V1's envelope, never with V2's list of errors. */
   readonly listsErrors?: boolean | undefined;
   /** Told what the request costs besides itself. */
