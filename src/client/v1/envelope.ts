@@ -190,7 +190,7 @@ interface FoundRows {
 }
 
 /** A list where it should be; null stands for one without rows. */
-function rowsAt(value: unknown, at: string): FoundRows | undefined {
+export function rowsAt(value: unknown, at: string): FoundRows | undefined {
   if (Array.isArray(value)) return { raws: value };
   if (value === null) return { raws: [], dialect: `${at}=null` };
   const indexed = isJsonObject(value) ? indexedRows(value) : undefined;

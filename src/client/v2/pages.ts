@@ -121,7 +121,7 @@ async function fetchPage(
 ): Promise<PageAnswer> {
   try {
     const asked = { ...request, query: queryOf(query) };
-    const { value: document, startedAt } = await askDocument(sender, asked, collectionSchema);
+    const { value: document, startedAt } = await askDocument(sender, asked, collectionSchema, true);
     const token = document.meta?.pageToken ?? query.get('page[token]') ?? undefined;
     const { data: rows, included, links } = document;
     return { rows, included, nextLink: links ? links.next : undefined, token, startedAt };
