@@ -52,7 +52,7 @@ export async function callRaw(
     query: Object.fromEntries([...names].map((name) => [name, url.searchParams.getAll(name)])),
     json: call.json,
     headers: call.json === undefined || !mediaType ? {} : { 'content-type': mediaType },
-    priority: 'read',
+    priority: 'person',
     signal,
   });
   const type = answer.headers['content-type'];

@@ -8,7 +8,8 @@ import type { Clock } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import { tryParseJson } from '../lib/json.ts';
 import type { Secret } from '../lib/secret.ts';
-import { connectHint, textOf } from './http/answer.ts';
+import { connectHint } from './http/answer.ts';
+import { textOf } from './http/body/charset.ts';
 import { ExchangeFailure, exchange } from './http/exchange.ts';
 import { createPools, type Pools, proxyFor } from './http/pools.ts';
 import type { Way } from './http/tunnel.ts';
@@ -109,6 +110,7 @@ function onlyOne(what: string, named: string | null, ids: readonly string[]): st
 
 export function createRelayApi(options: RelayApiOptions, clock: Clock): RelayApi {
   const { connectMs } = DEADLINES;
+  // Without the certificate that is for the service alone.
   const { caText, proxy } = options;
   const pools = createPools({ connectionsMax: 1, connectMs, caText, proxy });
   const relay: Relay = { ...options, clock, pools };

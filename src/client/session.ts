@@ -15,7 +15,7 @@ import type { Clock } from '../lib/clock.ts';
 import { LoginAgainError, RefusedError, RetryLaterError, toError } from '../lib/errors.ts';
 import { isJsonObject } from '../lib/json.ts';
 import type { Scrubber, Secret } from '../lib/secret.ts';
-import { isNotFound, NO_SUCH_PAGE } from './http/answer.ts';
+import { isNotFound, NO_SUCH_PAGE, NOT_FOUND_BARE } from './http/answer.ts';
 import { type HttpRequest, isSafe } from './http/request.ts';
 import type { Answer, JsonAnswer, Sender, StreamAnswer } from './transport.ts';
 import { dataOf } from './v1/envelope.ts';
@@ -91,9 +91,13 @@ export function createLoginGate(
   };
 }
 
+/** How a token stands in its header: alone, or behind the word "Bearer" (RFC 6750). */
+export type TokenScheme = 'plain' | 'bearer';
+
 interface KeyCredential {
   readonly kind: 'key';
   readonly header: string;
+  readonly scheme?: TokenScheme | undefined;
   readonly key: Secret;
 }
 
@@ -102,6 +106,7 @@ export interface LoginCredential {
   readonly url: string;
   /** The header that carries the token. */
   readonly header: string;
+  readonly scheme?: TokenScheme | undefined;
   /** Names of the members of the log-in body. */
   readonly idMember: string;
   readonly secretMember: string;
@@ -136,8 +141,10 @@ function memberAt(value: unknown, pointer: string): unknown {
   return at;
 }
 
+/** Without an envelope it stands where its data would. */
 function tokenIn(json: unknown, pointers: readonly string[]): string | undefined {
-  for (const pointer of pointers) {
+  const bare = pointers.map((pointer) => pointer.replace(/^\/data(?=\/)/, ''));
+  for (const pointer of [...pointers, ...bare]) {
     const token = memberAt(json, pointer);
     if (typeof token === 'string' && token !== '') return token;
   }
@@ -154,14 +161,13 @@ async function logIn(credential: LoginCredential, deps: SessionDeps): Promise<st
     await deps.gate.pass();
     try {
       const { url } = credential;
-      const request = { method: 'POST', url, priority: 'push', safe: true, json } as const;
+      const about = { priority: 'push', safe: true, hasOwnLimit: true } as const;
+      const request = { method: 'POST', url, ...about, json } as const;
       const answer = await deps.transport.request(request);
       const token = tokenIn(answer.json, credential.tokenPointers);
       if (token !== undefined) return token;
       // Refused under a 2xx: no pointer of ours is wrong.
-      if (isJsonObject(answer.json) && Number.isInteger(answer.json.status)) {
-        dataOf(deps.transport, request, answer.json, answer.headers);
-      }
+      dataOf(deps.transport, request, answer.json, answer.headers);
       throw new RefusedError('session.no_token', 'the log-in was answered without a token', {
         hint: `looked at ${credential.tokenPointers.join(', ')}: set its pointer in the config`,
       });
@@ -174,7 +180,7 @@ async function logIn(credential: LoginCredential, deps: SessionDeps): Promise<st
   }
 }
 
-const NO_ADDRESS = new Set([NO_SUCH_PAGE, 'service.bad_method']);
+const NO_ADDRESS = new Set([NO_SUCH_PAGE, NOT_FOUND_BARE, 'service.bad_method']);
 
 /** What a log-in that the service will not have is told as, with where to look. */
 export function refusedLogin(cause: Error): RetryLaterError {
@@ -207,6 +213,8 @@ function whileWanted<T>(work: Promise<T>, signal: AbortSignal | undefined): Prom
 interface TokenSource {
   /** The token to use now; logs in when there is none. */
   current(signal: AbortSignal | undefined): Promise<string>;
+  /** The one that is there; undefined: it has died, and who wants one waits for the log-in. */
+  held(): string | undefined;
   /** This token was refused. Gives an error when there is no other one to be had. */
   drop(token: string, cause: LoginAgainError): Error | undefined;
 }
@@ -214,6 +222,7 @@ interface TokenSource {
 function staticKey(credential: KeyCredential): TokenSource {
   return {
     current: async () => credential.key.reveal(),
+    held: () => credential.key.reveal(),
     drop: (_token, cause) =>
       new RetryLaterError('session.key_refused', `the key was refused: ${cause.message}`, {
         cause,
@@ -252,6 +261,7 @@ function loggedIn(credential: LoginCredential, deps: SessionDeps): TokenSource {
       });
       return whileWanted(pending, signal);
     },
+    held: () => token,
     drop(refused) {
       if (token === refused) token = undefined;
       return undefined;
@@ -259,48 +269,71 @@ function loggedIn(credential: LoginCredential, deps: SessionDeps): TokenSource {
   };
 }
 
+/** The token died while the request stood in the queue: nothing was sent. */
+class TokenGone extends Error {
+  override readonly name = 'TokenGone';
+}
+
+const BEARER = /^bearer\s/i;
+
+/** The value of the header; some services hand a token out with the word before it. */
+function inHeader(token: string, { scheme }: Credential): string {
+  return scheme === 'bearer' && !BEARER.test(token) ? `Bearer ${token}` : token;
+}
+
 export function createSession(credential: Credential, deps: SessionDeps): Sender {
+  const { transport, clock } = deps;
   const tokens = credential.kind === 'key' ? staticKey(credential) : loggedIn(credential, deps);
 
   const withToken = async <T>(
     request: HttpRequest,
-    attempt: (request: HttpRequest, token: string) => Promise<T>,
+    attempt: (request: HttpRequest, sent: () => string) => Promise<T>,
   ): Promise<T> => {
-    for (let repeated = false; ; repeated = true) {
-      const token = await tokenFor(request);
-      const headers = { ...request.headers, [credential.header]: token };
+    for (let refusals = 0; ; ) {
+      let token = await tokenFor(request);
+      // Asked for when the turn has come: while it queues, the token may die.
+      const headersAtStart = (): Readonly<Record<string, string>> => {
+        const held = tokens.held();
+        if (held === undefined) throw new TokenGone('the token has died meanwhile');
+        token = held;
+        return { [credential.header]: inHeader(held, credential) };
+      };
       try {
-        return await attempt({ ...request, headers }, token);
+        return await attempt({ ...request, headersAtStart }, () => token);
       } catch (error) {
+        if (error instanceof TokenGone) continue;
         if (!(error instanceof LoginAgainError)) throw error;
         const final = tokens.drop(token, error);
         if (final) throw final;
-        if (repeated) throw tokenRefused(error);
+        refusals += 1;
+        if (refusals > 1) throw tokenRefused(error);
         request.tally?.retried();
       }
     }
   };
   const tokenFor = async (request: HttpRequest): Promise<string> => {
-    const since = deps.clock.monotonic();
+    const since = clock.monotonic();
     try {
       return await tokens.current(request.signal);
     } catch (error) {
       if (isSafe(request) || error instanceof RetryLaterError) throw error;
       throw new RetryLaterError('transport.not_sent', toError(error).message, { cause: error });
     } finally {
-      request.tally?.waited(deps.clock.monotonic() - since);
+      request.tally?.waited(clock.monotonic() - since);
     }
   };
   return {
-    scrub: deps.transport.scrub,
+    scrub: transport.scrub,
+    note: transport.note,
     request: (request): Promise<JsonAnswer> =>
-      withToken(request, (ready) => deps.transport.request(ready)),
+      withToken(request, (ready) => transport.request(ready)),
     send: <T>(request: HttpRequest, decode: (body: Buffer) => T): Promise<Answer<T>> =>
-      withToken(request, (ready) => deps.transport.send(ready, decode)),
+      withToken(request, (ready) => transport.send(ready, decode)),
     stream: (request): Promise<StreamAnswer> =>
-      withToken(request, async (ready, token) => ({
-        ...(await deps.transport.stream(ready)),
-        refused: (cause) => tokens.drop(token, cause) ?? tokenRefused(cause),
-      })),
+      withToken(request, async (ready, sent) => {
+        const answer = await transport.stream(ready);
+        const token = sent();
+        return { ...answer, refused: (cause) => tokens.drop(token, cause) ?? tokenRefused(cause) };
+      }),
   };
 }

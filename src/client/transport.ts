@@ -5,7 +5,8 @@
  * answer, or throws one of the classes of lib/errors.ts (see http/answer.ts for which and why).
  * GETs are repeated on a written, capped schedule that honours `Retry-After`; anything with an
  * effect is sent once and its attempts belong to the outbox. TLS is always verified, redirects
- * are never followed, bodies are bounded in bytes and time, compression is not asked for.
+ * are never followed, bodies are bounded in bytes (of what they unpack to) and time. Behind it
+ * every body is UTF-8 without a content coding.
  *
  * Requests with an effect have connections of their own which are thrown away when they have been
  * idle for a moment: a reset on a long idle socket is the commonest false doubt.
@@ -13,16 +14,12 @@
 import pRetry from 'p-retry';
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
-import { type LoginAgainError, RetryLaterError, SelvedgeError } from '../lib/errors.ts';
+import { type LoginAgainError, RetryLaterError, type SelvedgeError } from '../lib/errors.ts';
 import type { Scrubber } from '../lib/secret.ts';
-import {
-  type Asked,
-  errorOfAnswer,
-  errorOfBrokenAnswer,
-  errorOfFailure,
-  retryAfterMs,
-  textOf,
-} from './http/answer.ts';
+import { type Asked, errorOfAnswer, errorOfFailure, retryAfterMs } from './http/answer.ts';
+import { decodedWhole, textStream } from './http/body/body.ts';
+import { looseTextOf, textOf } from './http/body/charset.ts';
+import { wholeBody } from './http/body/encoding.ts';
 import {
   type AnswerHeaders,
   type Deadlines,
@@ -32,6 +29,7 @@ import {
   type RawAnswer,
 } from './http/exchange.ts';
 import { createLimiter, type Limiter, type LimiterOptions } from './http/limiter.ts';
+import type { PaceDeps } from './http/pace.ts';
 import { createPools, type Pools, proxyFor } from './http/pools.ts';
 import { askedOf, encoded, type HttpRequest } from './http/request.ts';
 import { STRAIGHT, type Way } from './http/tunnel.ts';
@@ -63,7 +61,10 @@ export interface Answer<T> {
   readonly status: number;
   readonly headers: AnswerHeaders;
   readonly value: T;
-  /** Epoch ms, taken before the request was written: the age of what the answer tells. */
+  /**
+   * Epoch ms: what the answer tells was so then. Taken before the request was written, and as much
+   * earlier as a cache on the way has kept the answer.
+   */
   readonly startedAt: number;
 }
 
@@ -86,6 +87,8 @@ interface TransportStats {
   readonly bytesReceived: number;
   /** The service's clock minus ours, by the last `Date` header; undefined: none was seen. */
   readonly clockOffsetMs: number | undefined;
+  /** What answers have otherwise than the contract says, and is read all the same: how often. */
+  readonly dialects: Readonly<Record<string, number>>;
 }
 
 /** What the API clients need of a transport; a session is one as well. */
@@ -99,11 +102,13 @@ export interface Sender {
   stream(request: HttpRequest): Promise<StreamAnswer>;
   /** Takes secrets out of what the service says, before it is kept as the words of an error. */
   readonly scrub: Scrubber['scrub'];
+  /** Counts what an answer to the request has otherwise than the contract says. */
+  note(request: Pick<HttpRequest, 'tally'>, what: string): void;
 }
 
 export interface Transport extends Sender, AsyncDisposable {
   stats(): TransportStats;
-  readonly limiter: Pick<Limiter, 'waiting' | 'active'>;
+  readonly limiter: Pick<Limiter, 'waiting' | 'active' | 'pace'>;
 }
 
 export interface TransportDeps {
@@ -111,10 +116,22 @@ export interface TransportDeps {
   readonly random: Random;
   /** Knows the secrets that travel: an answer may repeat them. */
   readonly scrubber: Scrubber;
+  /** Told of each dialect once. */
+  readonly onDialect?: ((what: string) => void) | undefined;
+  /** Told when requests have become slower, or faster again. */
+  readonly onPace?: PaceDeps['onPace'];
 }
 
 /** An answer that is no success is read up to this: it may tell of each line of a long order. */
 const ERROR_BYTES_MAX = 1_048_576;
+
+/** What a cache has kept for longer is told. */
+const AGE_TOLD_MS = 60_000;
+/** Whatever it says: nothing is kept for longer. */
+const AGE_MS_MAX = 30 * 86_400_000;
+
+/** Different dialects that are told apart; more would only be noise. */
+const DIALECTS_MAX = 100;
 
 /** Each wait is drawn from this share of itself up to the whole, so that clients spread out. */
 const WAIT_SHARE_MIN = 0.8;
@@ -130,6 +147,7 @@ interface Counters {
   waitMs: number;
   bytesReceived: number;
   clockOffsetMs: number | undefined;
+  readonly dialects: Map<string, number>;
 }
 
 interface Wire {
@@ -138,6 +156,7 @@ interface Wire {
   readonly pools: Pools;
   readonly limiter: Limiter;
   readonly counters: Counters;
+  readonly note: Sender['note'];
 }
 
 interface Opened {
@@ -162,19 +181,64 @@ async function placeFor(wire: Wire, request: HttpRequest): Promise<() => void> {
   }
 }
 
+/** How long a cache has kept the answer (RFC 9111, 5.1). */
+function ageMs(headers: AnswerHeaders): number {
+  const text = headerText(headers, 'age')?.trim() ?? '';
+  return /^\d+$/.test(text) ? Math.min(Number(text) * 1_000, AGE_MS_MAX) : 0;
+}
+
+/** Takes from the head what it says of time; gives since when the answer is so. */
+function readTimes(
+  { deps: { clock }, counters, note }: Wire,
+  request: HttpRequest,
+  { headers }: RawAnswer,
+  sentAt: number,
+): number {
+  const age = ageMs(headers);
+  const dateMs = Date.parse(headerText(headers, 'date') ?? '');
+  if (!Number.isNaN(dateMs)) counters.clockOffsetMs = dateMs + age - clock.now();
+  if (age > 0) request.tally?.aged(age);
+  if (age > AGE_TOLD_MS) note(request, 'age=over 1m (out of a cache)');
+  return sentAt - age;
+}
+
+/** The error that an answer which is no success stands for. */
+async function refused(
+  { limiter, deps: { clock }, note }: Wire,
+  request: HttpRequest,
+  { answer, asked, begunAt }: Pick<Opened, 'answer' | 'asked'> & { readonly begunAt: number },
+): Promise<SelvedgeError> {
+  const { status, headers } = answer;
+  const limit = { bytesMax: ERROR_BYTES_MAX, mayCut: true, note: (w: string) => note(request, w) };
+  const body = await wholeBody(answer, limit).catch((error: unknown) => {
+    // Else the status says enough, and so does "too fast" with whatever is left of its page.
+    if (error instanceof ExchangeFailure && status !== 429) throw error;
+    return Buffer.alloc(0);
+  });
+  const text = looseTextOf(body, headerText(headers, 'content-type'));
+  if (status === 429 && request.hasOwnLimit !== true) {
+    limiter.tooFast(begunAt);
+    limiter.pause(retryAfterMs(headers, clock.now()) ?? 0);
+  }
+  return errorOfAnswer(asked, { status, headers, text }, clock.now());
+}
+
 /** One attempt up to the head of a 2xx answer; throws the caller's error otherwise. */
 async function open(wire: Wire, request: HttpRequest, bytesMax: number): Promise<Opened> {
   const { options, deps, counters } = wire;
-  const { origin, ...rest } = encoded(request);
+  const { origin, headers, ...rest } = encoded(request);
   const { scrub } = deps.scrubber;
   const asked = { ...askedOf(request), via: proxyFor(origin, options)?.url, scrub };
   let release = (): void => undefined;
   try {
     release = await placeFor(wire, request);
+    const atStart = request.headersAtStart?.();
     request.beforeSend?.();
     counters.requests += 1;
-    const startedAt = deps.clock.now();
-    const answer = await exchange(wire.pools.of(origin, asked.safe), rest, {
+    const sentAt = deps.clock.now();
+    const begunAt = deps.clock.monotonic();
+    const sending = { ...rest, headers: { ...headers, ...atStart } };
+    const answer = await exchange(wire.pools.of(origin, asked.safe), sending, {
       deadlines: { ...options.deadlines, ...request.deadlines },
       bodyBytesMax: bytesMax,
       clock: deps.clock,
@@ -185,19 +249,10 @@ async function open(wire: Wire, request: HttpRequest, bytesMax: number): Promise
       },
     });
     request.onStatus?.(answer.status);
-    const dateMs = Date.parse(headerText(answer.headers, 'date') ?? '');
-    if (!Number.isNaN(dateMs)) counters.clockOffsetMs = dateMs - deps.clock.now();
-    if (answer.status >= 200 && answer.status < 300) {
-      const encoding = headerText(answer.headers, 'content-encoding') ?? 'identity';
-      if (encoding === 'identity') return { answer, asked, startedAt, release };
-      answer.discard();
-      throw errorOfBrokenAnswer(asked, new Error(`unexpected content-encoding ${encoding}`));
-    }
-    const { status, headers } = answer;
-    const body = await answer.whole(ERROR_BYTES_MAX);
-    const error = errorOfAnswer(asked, { status, headers, body }, deps.clock.now());
-    if (status === 429) wire.limiter.pause(retryAfterMs(headers, deps.clock.now()) ?? 0);
-    throw error;
+    const startedAt = readTimes(wire, request, answer, sentAt);
+    if (answer.status !== 429) wire.limiter.taken();
+    if (answer.status >= 200 && answer.status < 300) return { answer, asked, startedAt, release };
+    throw await refused(wire, request, { answer, asked, begunAt });
   } catch (error) {
     release();
     throw error instanceof ExchangeFailure ? errorOfFailure(asked, error) : error;
@@ -209,28 +264,29 @@ async function sendOnce<T>(
   request: HttpRequest,
   decode: (body: Buffer) => T,
 ): Promise<Answer<T>> {
-  const opened = await open(wire, request, wire.options.bodyBytesMax);
+  const { bodyBytesMax: bytesMax } = wire.options;
+  const opened = await open(wire, request, bytesMax);
+  const note = (what: string): void => wire.note(request, what);
   try {
-    const { answer, startedAt } = opened;
-    const body = await answer.whole(wire.options.bodyBytesMax);
+    const { answer, asked, startedAt } = opened;
     const { status, headers } = answer;
-    return { status, headers, startedAt, value: decode(body) };
-  } catch (error) {
-    if (error instanceof ExchangeFailure) throw errorOfFailure(opened.asked, error);
-    if (error instanceof SelvedgeError) throw error;
-    throw errorOfBrokenAnswer(opened.asked, error);
+    const value = await decodedWhole(answer, asked, { bytesMax, note }, decode);
+    return { status, headers, startedAt, value };
   } finally {
     opened.release();
   }
 }
 
-async function* streamed(opened: Opened): AsyncGenerator<Buffer, void, undefined> {
+async function* streamed(
+  wire: Wire,
+  request: HttpRequest,
+  { answer, asked, release }: Opened,
+): AsyncGenerator<Buffer, void, undefined> {
+  const note = (what: string): void => wire.note(request, what);
   try {
-    yield* opened.answer.stream();
-  } catch (error) {
-    throw error instanceof ExchangeFailure ? errorOfFailure(opened.asked, error) : error;
+    yield* textStream(answer, asked, { bytesMax: wire.options.streamBytesMax, note });
   } finally {
-    opened.release();
+    release();
   }
 }
 
@@ -260,12 +316,13 @@ function repeated<T>(wire: Wire, request: HttpRequest, attempt: () => Promise<T>
 }
 
 export function createTransport(options: TransportOptions, deps: TransportDeps): Transport {
-  const limiter = createLimiter(options, deps.clock);
+  const limiter = createLimiter(options, deps.clock, deps.onPace);
   const pools = createPools({
     connectionsMax: options.concurrencyMax,
     connectMs: options.deadlines.connectMs,
     caText: options.caText,
     proxy: options.proxy,
+    client: options.client,
   });
   const counters: Counters = {
     requests: 0,
@@ -273,12 +330,22 @@ export function createTransport(options: TransportOptions, deps: TransportDeps):
     waitMs: 0,
     bytesReceived: 0,
     clockOffsetMs: undefined,
+    dialects: new Map(),
   };
-  const wire: Wire = { options, deps, pools, limiter, counters };
+  const note: Sender['note'] = ({ tally }, what) => {
+    const { dialects } = counters;
+    const times = dialects.get(what) ?? 0;
+    if (times === 0 && dialects.size >= DIALECTS_MAX) return;
+    dialects.set(what, times + 1);
+    tally?.noted(what);
+    if (times === 0) deps.onDialect?.(what);
+  };
+  const wire: Wire = { options, deps, pools, limiter, counters, note };
   const send: Sender['send'] = (request, decode) =>
     repeated(wire, request, () => sendOnce(wire, request, decode));
   return {
     send,
+    note,
     limiter,
     scrub: deps.scrubber.scrub,
     async request(request) {
@@ -292,9 +359,9 @@ export function createTransport(options: TransportOptions, deps: TransportDeps):
       const { status, headers } = opened.answer;
       const { startedAt } = opened;
       const refused = (cause: LoginAgainError): Error => cause;
-      return { status, headers, startedAt, body: streamed(opened), refused };
+      return { status, headers, startedAt, body: streamed(wire, request, opened), refused };
     },
-    stats: () => ({ ...counters }),
+    stats: () => ({ ...counters, dialects: Object.fromEntries(counters.dialects) }),
     [Symbol.asyncDispose]: () => pools.destroy(),
   };
 }

@@ -46,6 +46,7 @@ import { createWatchdog } from './systemd/watchdog.ts';
 import { tellFailing } from './watch/failing.ts';
 import { createHealth, type HealthDeps } from './watch/health.ts';
 import { createStoreCare } from './watch/keeper.ts';
+import { createPaceNote } from './watch/pace.ts';
 import { createPulse, type Pulse } from './watch/pulse.ts';
 
 /** Told as things happen; the live view of the demo hangs on it. */
@@ -288,9 +289,13 @@ export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daem
     systemKeys: await openSystemKeys(store, clock, tellForeign),
     socket: manager.sockets.webhook,
   });
+  const notePace = createPaceNote({ store, clock, limiter: service.transport.limiter });
   const watchdog = createWatchdog({
     ...{ clock, log, notifier: manager.notifier, stuck: watch.stuck },
-    note: () => tellFailing({ store, clock }, supervisor.health()),
+    async note() {
+      await tellFailing({ store, clock }, supervisor.health());
+      await notePace();
+    },
     describe: () => headline(store.db, clock.now(), config),
   });
   const supervisor = createSupervisor([...workers, watchdog], {

@@ -98,7 +98,8 @@ function deliveryApi(deps: OutboxDeps): DeliveryStatusApi {
     readDelivery: createDeliveryReader(deps, 'outbox'),
     async setDeliveryStatus(orderId, orderDeliveryId, status, request) {
       const call = { priority: 'push', ...request } as const;
-      return (await v1.setDeliveryStatus(orderId, orderDeliveryId, status, call)).value;
+      const { value } = await v1.setDeliveryStatus(orderId, orderDeliveryId, status, call);
+      return { orderDeliveryId, status: value.status };
     },
   };
 }

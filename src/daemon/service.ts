@@ -14,6 +14,7 @@ import {
   type Sender,
   TRANSPORT_DEFAULTS,
   type Transport,
+  type TransportDeps,
 } from '../client/transport.ts';
 import { createV1Client, type V1Client } from '../client/v1/client.ts';
 import { VARIANT_LIST_DEFAULTS } from '../client/v1/variants.ts';
@@ -22,6 +23,7 @@ import type { Config } from '../config/schema.ts';
 import type { Random } from '../lib/chance.ts';
 import type { Clock } from '../lib/clock.ts';
 import { ConfigError, RetryLaterError } from '../lib/errors.ts';
+import type { Logger } from '../lib/log.ts';
 import { type Scrubber, Secret } from '../lib/secret.ts';
 import { type Account, readState, writeState } from '../store/state.ts';
 import type { Store } from '../store/store.ts';
@@ -64,6 +66,7 @@ function held(sender: Sender, hold: () => string | undefined): Sender {
   };
   return {
     scrub: sender.scrub,
+    note: sender.note,
     async request(request) {
       check();
       return sender.request(request);
@@ -80,8 +83,8 @@ function held(sender: Sender, hold: () => string | undefined): Sender {
 }
 
 function v1Credential(v1: Config['service']['v1']): Credential {
-  const header = v1.tokenHeader;
-  if (v1.apiKey !== null) return { kind: 'key', header, key: v1.apiKey };
+  const { tokenHeader: header, tokenScheme: scheme } = v1;
+  if (v1.apiKey !== null) return { kind: 'key', header, scheme, key: v1.apiKey };
   if (v1.login === null) {
     throw new ConfigError('config.no_credential', 'service.v1 has neither login nor apiKey');
   }
@@ -89,7 +92,7 @@ function v1Credential(v1: Config['service']['v1']): Credential {
   return {
     kind: 'login',
     url: `${v1.baseUrl}/auth/login`,
-    header,
+    ...{ header, scheme },
     idMember,
     secretMember,
     clientId: clientId instanceof Secret ? clientId.reveal() : clientId,
@@ -125,6 +128,8 @@ export interface ServiceDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly scrubber: Scrubber;
+  /** Of the daemon; a command tells nothing. */
+  readonly log?: Logger;
   /** Ends the wait for a log-in that nobody needs any more. */
   readonly stop: AbortSignal;
   /** Why nothing may be asked of the service; undefined: everything may. */
@@ -135,14 +140,14 @@ function createV2(
   config: Config['service']['v2'],
   session: (credential: Credential) => Sender,
 ): { readonly client: V2Client; readonly raw: RawTarget } | undefined {
-  const { enabled, baseUrl, login, tokenHeader, tokenPointers } = config;
+  const { enabled, baseUrl, login, tokenHeader, tokenScheme: scheme, tokenPointers } = config;
   if (!enabled || baseUrl === null || login === null) return undefined;
   const { clientId, clientSecret, idMember, secretMember } = login;
   const credential: Credential = {
     kind: 'login',
     url: `${baseUrl}/auth/login`,
     header: tokenHeader,
-    ...{ idMember, secretMember, tokenPointers, clientSecret },
+    ...{ scheme, idMember, secretMember, tokenPointers, clientSecret },
     clientId: clientId instanceof Secret ? clientId.reveal() : clientId,
   };
   const paging = { pageRows: config.pageLimit, follow: config.paging };
@@ -153,13 +158,36 @@ function createV2(
 }
 
 /** How everything that belongs to the service is reached, the relay's API as well. */
-export function wayOf({ caFile, proxy }: Config['service']): Way {
+export function wayOf({ caFile, proxy, clientCertificate }: Config['service']): Way {
   const caText = caFile === null ? undefined : readFileSync(caFile, 'utf8');
-  if (proxy === null) return { caText, proxy: undefined };
+  const client = clientCertificate && {
+    certText: readFileSync(clientCertificate.certificates, 'utf8'),
+    key: clientCertificate.key,
+  };
+  const way = { caText, client: client ?? undefined };
+  if (proxy === null) return { ...way, proxy: undefined };
   const { url, user, password } = proxy;
-  if (user === null || password === null) return { caText, proxy: { url, credentials: undefined } };
+  if (user === null || password === null) return { ...way, proxy: { url, credentials: undefined } };
   const name = user instanceof Secret ? user.reveal() : user;
-  return { caText, proxy: { url, credentials: { user: name, password } } };
+  return { ...way, proxy: { url, credentials: { user: name, password } } };
+}
+
+/** What the log says of the way to the service: dialects once each, the pace when it leaves its own. */
+function tellers(log: Logger | undefined): Pick<TransportDeps, 'onDialect' | 'onPace'> {
+  let isSlowed = false;
+  return {
+    onDialect: (dialect) => log?.info({ dialect }, 'an answer of another form was read'),
+    onPace({ perSecond = 0, perSecondMax = 0 }) {
+      const wasSlowed = isSlowed;
+      isSlowed = perSecond < perSecondMax;
+      const fields = { requestsPerSecond: Number(perSecond.toPrecision(2)), most: perSecondMax };
+      const setting = 'service.limits.requestsPerSecond';
+      const slower = `the service says "too fast": it is asked more slowly (${setting})`;
+      if (isSlowed && !wasSlowed) log?.warn(fields, slower);
+      else if (!isSlowed) log?.info(fields, 'the service is asked as fast as it may be again');
+      else log?.debug(fields, 'the pace is another');
+    },
+  };
 }
 
 export async function createService(
@@ -183,7 +211,7 @@ export async function createService(
       retryWaitsMs: retryWaits(config.retry),
       ...wayOf(config),
     },
-    { clock, random, scrubber },
+    { clock, random, scrubber, ...tellers(deps.log) },
   );
   const spacing = await loginSpacing(deps.store, clock);
   const gate = createLoginGate(clock, spacing, limits.loginSpacing, deps.stop);

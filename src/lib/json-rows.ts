@@ -8,10 +8,10 @@
  * too long comes in short (json-rows/long-row.ts).
  *
  * The scanner proves structure only: brackets match, strings end, commas separate, nothing is
- * cut off. Whether a row is JSON in every detail is seen by whoever parses it ({@link rowsOf}).
+ * cut off. Whether a row is JSON in every detail is seen by whoever parses it (json-rows/rows-of.ts).
  */
 
-import { toError } from './errors.ts';
+import { withoutNames } from './json-rows/keyed.ts';
 import { KnownRows, type KnownSegment } from './json-rows/known.ts';
 import { LongRow } from './json-rows/long-row.ts';
 import { RestScanner } from './json-rows/rest-scanner.ts';
@@ -41,6 +41,11 @@ export interface RowSegment {
 export interface RowScanOptions {
   /** Member names from the root to the array; empty: the document itself is the array. */
   readonly path: readonly string[];
+  /**
+   * Where else it may stand. Given, it may also be an object by number: `{"0": …, "1": …}`. The
+   * first that is found is it.
+   */
+  readonly others?: readonly (readonly string[])[] | undefined;
   /** Segments end where the row index is a multiple of this. */
   readonly rowsPerSegment: number;
   /** A longer row comes in short. */
@@ -60,6 +65,10 @@ export interface RowScanEnd {
   readonly rest: unknown;
   /** Whether the array was there at all. */
   readonly found: boolean;
+  /** Where it was found. */
+  readonly at: readonly string[] | undefined;
+  /** Whether it was an object by number; the first row is null in the rest then. */
+  readonly isKeyed: boolean;
   /** Rows in the array, the skipped ones included. */
   readonly rows: number;
 }
@@ -75,7 +84,18 @@ export interface RowScanner {
 
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf] as const;
 
-type Place = 'rest' | 'first_row' | 'next_row' | 'in_row' | 'in_scalar' | 'in_known' | 'after_row';
+type Place =
+  | 'rest'
+  | 'first_row'
+  | 'next_row'
+  | 'in_row'
+  | 'in_scalar'
+  | 'in_known'
+  | 'after_row'
+  // Of an object by number.
+  | 'in_name'
+  | 'after_name'
+  | 'row_value';
 
 class ChunkedRows implements RowScanner {
   readonly #options: RowScanOptions;
@@ -105,7 +125,7 @@ class ChunkedRows implements RowScanner {
   constructor(options: RowScanOptions) {
     this.#options = options;
     this.#known = new KnownRows(options);
-    this.#rest = new RestScanner(options.path, options.restBytesMax);
+    this.#rest = new RestScanner(options.path, options.others, options.restBytesMax);
   }
 
   get rows(): number {
@@ -140,7 +160,8 @@ class ChunkedRows implements RowScanner {
       if (error instanceof JsonRowsError) throw error;
       throw new JsonRowsError('malformed', 'outside of the rows');
     }
-    return { segments: this.#out, rest, found: this.#found, rows: this.#rows };
+    const { foundAt: at, isKeyed } = this.#rest;
+    return { segments: this.#out, rest, found: this.#found, at, isKeyed, rows: this.#rows };
   }
 
   #skipMark(chunk: Buffer): number {
@@ -171,6 +192,11 @@ class ChunkedRows implements RowScanner {
         return this.#scanScalar(chunk, at);
       case 'in_known':
         return this.#prove(chunk, at);
+      case 'in_name': {
+        const end = this.#value.scan(chunk, at);
+        if (end >= 0) this.#place = 'after_name';
+        return end;
+      }
       default:
         return this.#betweenRows(chunk, at);
     }
@@ -180,7 +206,7 @@ class ChunkedRows implements RowScanner {
     if (at < 0) return at;
     if (this.#found) throw new JsonRowsError('repeated_array', this.#options.path.join('.'));
     this.#found = true;
-    this.#place = 'first_row';
+    this.#place = this.#rest.isKeyed ? 'row_value' : 'first_row';
     return at;
   }
 
@@ -200,15 +226,17 @@ class ChunkedRows implements RowScanner {
     while (at < chunk.length && isSpace(chunk[at])) at += 1;
     const byte = chunk[at];
     if (byte === undefined) return -1;
+    const { isKeyed } = this.#rest;
+    const isEnd = byte === (isKeyed ? CLOSE_OBJECT : CLOSE_ARRAY);
     if (this.#place === 'after_row') {
       if (byte === COMMA) {
         this.#place = 'next_row';
         return at + 1;
       }
-      if (byte !== CLOSE_ARRAY) throw new JsonRowsError('malformed', `after row ${this.#rows - 1}`);
-    } else if (byte !== CLOSE_ARRAY) {
-      return this.#beginRow(byte, at);
-    } else if (this.#place === 'next_row') {
+      if (!isEnd) throw new JsonRowsError('malformed', `after row ${this.#rows - 1}`);
+    } else if (!isEnd) {
+      return isKeyed ? this.#nameOrRow(byte, at) : this.#beginRow(byte, at);
+    } else if (this.#place !== 'first_row') {
       throw new JsonRowsError('malformed', `after row ${this.#rows - 1}`);
     }
     if (this.#segmentAt >= 0) this.#endSegment(chunk);
@@ -216,9 +244,22 @@ class ChunkedRows implements RowScanner {
     return at;
   }
 
+  /** What stands before the row of an object by number, or the row: always an object. */
+  #nameOrRow(byte: number, at: number): number {
+    if (this.#place === 'row_value' && byte === OPEN_OBJECT) return this.#beginRow(byte, at);
+    const isName = this.#place === 'next_row' && byte === QUOTE;
+    if (!isName && !(this.#place === 'after_name' && byte === COLON)) {
+      throw new JsonRowsError('malformed', `at row ${this.#rows}`);
+    }
+    if (isName) this.#value.begin(QUOTE);
+    this.#place = isName ? 'in_name' : 'row_value';
+    return at + 1;
+  }
+
   /** The index from which to go on. */
   #beginRow(first: number, at: number): number {
-    this.#expected = this.#segmentAt < 0 ? this.#known.expectedAt(this.#rows) : undefined;
+    const mayBeKnown = this.#segmentAt < 0 && !this.#rest.isKeyed;
+    this.#expected = mayBeKnown ? this.#known.expectedAt(this.#rows) : undefined;
     if (this.#expected) {
       this.#place = 'in_known';
       return at;
@@ -333,7 +374,8 @@ class ChunkedRows implements RowScanner {
         ? here
         : Buffer.concat([...this.#parts, here]).subarray(0, this.#lastEnd);
     const rowCount = this.#rows - this.#segmentFirst;
-    this.#out.push({ firstRow: this.#segmentFirst, rowCount, bytes, isKnown: false });
+    const rows = this.#rest.isKeyed ? withoutNames(bytes) : bytes;
+    this.#out.push({ firstRow: this.#segmentFirst, rowCount, bytes: rows, isKnown: false });
     this.#dropSegment();
   }
 
@@ -346,44 +388,4 @@ class ChunkedRows implements RowScanner {
 
 export function createRowScanner(options: RowScanOptions): RowScanner {
   return new ChunkedRows(options);
-}
-
-interface BrokenRow {
-  /** Position in the segment, from 0. */
-  readonly index: number;
-  readonly text: string;
-  readonly reason: string;
-}
-
-export interface ParsedSegment {
-  readonly rows: readonly unknown[];
-  /** Rows with the right brackets that are no JSON all the same; `rows` goes on without them. */
-  readonly broken: readonly BrokenRow[];
-}
-
-/** Parses the rows of one segment; a row that is no JSON does not take its neighbours along. */
-export function rowsOf(bytes: Uint8Array): ParsedSegment {
-  const text = `[${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString()}]`;
-  try {
-    const rows: unknown = JSON.parse(text);
-    if (Array.isArray(rows)) return { rows, broken: [] };
-  } catch {
-    // One by one, below.
-  }
-  const scanner = createRowScanner({
-    path: [],
-    rowsPerSegment: 1,
-    rowBytesMax: text.length * 4,
-    restBytesMax: text.length * 4,
-  });
-  const rows: unknown[] = [];
-  const broken: BrokenRow[] = [];
-  for (const { bytes: row, firstRow: index } of scanner.push(Buffer.from(text))) {
-    try {
-      rows.push(JSON.parse(row.toString()));
-    } catch (error) {
-      broken.push({ index, text: row.toString(), reason: toError(error).message });
-    }
-  }
-  return { rows, broken };
 }

@@ -11,6 +11,7 @@ import {
 } from '../store/state.ts';
 import type { Db } from '../store/store.ts';
 import { foreignEvents } from '../store/system-keys.ts';
+import { readPace, type ServicePace } from './pace.ts';
 import { type RelayFigures, readRelayFigures } from './relay.ts';
 
 export interface StreamStatus {
@@ -58,6 +59,8 @@ export interface Status {
   readonly foreignEvents: Readonly<Record<string, number>>;
   /** Null while no daemon has measured anything. */
   readonly relay: RelayFigures | null;
+  /** How fast the service is asked; null: nobody has waited for that. */
+  readonly pace: ServicePace | null;
   readonly refreshWaiting: number;
   readonly quarantined: number;
   readonly openIncidents: number;
@@ -216,6 +219,7 @@ export async function readStatus(db: Db, now: number, freshnessMs: FreshnessMs):
     events: { count: Number(events.count), lastAgeMs: lastAt === null ? null : now - lastAt },
     foreignEvents: await foreignEvents(db),
     relay: (await readRelayFigures(db)) ?? null,
+    pace: await readPace(db),
     refreshWaiting: await countOf(db, 'refresh'),
     quarantined: await countOf(db, 'quarantine'),
     openIncidents: Object.values(incidents).reduce((sum, count) => sum + count, 0),

@@ -147,8 +147,9 @@ async function driftOfDocuments(db: Db, stream: string): Promise<EntityDrift | u
     .orderBy('run_id', 'desc')
     .limit(1)
     .executeTakeFirst();
-  const checkpoint = tryParseJson(run?.checkpoint ?? '');
-  const counts = Object.entries(countsIn(isJsonObject(checkpoint) ? checkpoint.drift : undefined));
+  const parsed = tryParseJson(run?.checkpoint ?? '');
+  const { drift, noted } = isJsonObject(parsed) ? parsed : {};
+  const counts = Object.entries({ ...countsIn(drift), ...countsIn(noted) });
   if (counts.length === 0) return undefined;
   const of = (isValue: boolean) =>
     Object.fromEntries(counts.filter(([what]) => what.includes('=') === isValue));

@@ -5,12 +5,13 @@
  * before the first request leaves, so that a slow answer cannot overwrite what a later read has
  * found.
  */
-import { NO_SUCH_PAGE } from '../client/http/answer.ts';
+import { NO_SUCH_PAGE, NOT_FOUND_BARE } from '../client/http/answer.ts';
 import type { Listing } from '../client/v1/calls.ts';
 import type { V1Client } from '../client/v1/client.ts';
 import type { SalesOrder, SalesOrderDelivery } from '../client/v1/schemas.ts';
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
+import { formatDuration } from '../lib/units.ts';
 import { writeDeliveries } from '../mirror/delivery.ts';
 import { forgetUnmet, quarantineRows } from '../mirror/quarantine.ts';
 import { writePendingRefunds, writeRefunds } from '../mirror/refund.ts';
@@ -18,6 +19,7 @@ import type { Provenance } from '../mirror/rows/bulk.ts';
 import { noteDetailsRead, writeOrders } from '../mirror/sales-order.ts';
 import type { ReadSequence } from '../store/state.ts';
 import type { Store, Tx } from '../store/store.ts';
+import { readSeqAsOf } from './run/answer-age.ts';
 
 interface OrderRequest {
   /** What asked for the read, e.g. `event:msg_1` or `outbox:17`. */
@@ -57,10 +59,29 @@ function unlessUnknown(error: unknown): never {
   throw new RefusedError(code, message, { cause: error, lines, hint });
 }
 
+const FOREIGN: ReadonlySet<string> = new Set([NO_SUCH_PAGE, NOT_FOUND_BARE]);
+
 /** A page of what stands before the service, maybe for a moment, does not refuse the order. */
 function unlessForeign(error: unknown): never {
-  const isForeign = error instanceof RefusedError && error.code === NO_SUCH_PAGE;
+  const isForeign = error instanceof RefusedError && FOREIGN.has(error.code);
   throw isForeign ? new RetryLaterError(error.code, error.message, { cause: error }) : error;
+}
+
+/** What a cache has kept for longer is no reading of now. */
+const AGE_MS_MAX = 60_000;
+
+/** Since when what was read is so; throws when that is too long ago. */
+function oldestOf(
+  orderId: number,
+  startedAt: number,
+  reads: readonly ({ readonly startedAt: number } | undefined)[],
+): number {
+  const oldest = Math.min(startedAt, ...reads.map((read) => read?.startedAt ?? startedAt));
+  if (startedAt - oldest <= AGE_MS_MAX) return oldest;
+  const age = formatDuration(startedAt - oldest);
+  const text = `order ${orderId} came out of a cache and is ${age} old (Age)`;
+  const hint = 'whoever runs the cache must leave the service out: requests say no-cache';
+  throw new RetryLaterError('sync.cached_answer', text, { hint });
 }
 
 export function createOrderReader(deps: OrderReaderDeps): ReadOrder {
@@ -70,18 +91,22 @@ export function createOrderReader(deps: OrderReaderDeps): ReadOrder {
     const readSeq = await sequence.next();
     const call = { priority, signal };
     const reading = v1.order(orderId, call).catch(unlessForeign);
+    const below = { ...call, order: reading };
     // Only while the order is answered for, a page may tell that there is no such list.
     const unlessAway = (error: unknown): Promise<never> => reading.then(() => unlessUnknown(error));
     const [order, deliveries, refunds, pendingRefunds] = await Promise.all([
       reading,
-      v1.deliveries(orderId, call).catch(unlessForeign),
-      also.refunds && wanted ? v1.refunds(orderId, call).catch(unlessForeign) : undefined,
+      v1.deliveries(orderId, below).catch(unlessForeign),
+      also.refunds && wanted ? v1.refunds(orderId, below).catch(unlessForeign) : undefined,
       also.pendingRefunds && wanted
-        ? v1.pendingRefunds(orderId, call).catch(unlessAway)
+        ? v1.pendingRefunds(orderId, below).catch(unlessAway)
         : undefined,
     ]);
+    // A little is made up for; what a cache has kept for long decides nothing.
+    const oldest = oldestOf(orderId, startedAt, [order, deliveries, refunds, pendingRefunds]);
+    const asOf = oldest < startedAt ? await readSeqAsOf(store.db, oldest) : readSeq;
     await store.transaction(async (tx) => {
-      const provenance = { source: `refresh:${cause}`, readSeq, at: clock.now() };
+      const provenance = { source: `refresh:${cause}`, readSeq: asOf, at: clock.now() };
       // What was met now was kept at this very time.
       const met = { source: '', startedAt: provenance.at, orderId };
       const keep = async <T>(
@@ -100,7 +125,7 @@ export function createOrderReader(deps: OrderReaderDeps): ReadOrder {
       await keep('refund', refunds, writeRefunds);
       await keep('pending_refund', pendingRefunds, writePendingRefunds);
       // By its start: what a slow answer tells is no younger, and a sweep must not rest on it.
-      if (wanted) await noteDetailsRead(tx, orderId, startedAt);
+      if (wanted) await noteDetailsRead(tx, orderId, oldest);
     });
     return { order: order.value, deliveries: deliveries.rows };
   };

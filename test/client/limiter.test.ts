@@ -58,7 +58,7 @@ describe('limiter', () => {
     void ask('push', 'push');
     await clock.advance(1);
     expect(names()).toEqual(['pull a', 'pull b', 'read a', 'push']);
-    expect(limiter.waiting()).toEqual({ push: 0, read: 1, pull: 2 });
+    expect(limiter.waiting()).toEqual({ push: 0, read: 1, pull: 2, person: 0 });
     started[0]?.release();
     started[0]?.release();
     await clock.advance(1);

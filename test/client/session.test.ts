@@ -397,4 +397,79 @@ describe('session', () => {
       expect(service.logins).toHaveLength(0);
     });
   });
+
+  it('puts the word before a token where the account wants it, and never twice', async () => {
+    const sent: unknown[] = [];
+    await using server = await startFaulty((request, response) => {
+      sent.push(request.headers.authorization);
+      const token = sent.length > 2 ? 'Bearer t-2' : 't-1';
+      answerJson(response, 200, envelope(200, { token }));
+    });
+    await using transport = impatient();
+    const clock = systemClock();
+    const deps = { transport, clock, scrubber: createScrubber() };
+    const scheme = 'bearer' as const;
+    const header = 'authorization';
+    const login = { ...loginAt(server.url), header, scheme };
+    for (const credential of [
+      login,
+      { kind: 'key' as const, header, scheme, key: new Secret('k', 'key-1') },
+      login,
+    ]) {
+      const gate = createLoginGate(clock, inMemory(), 0);
+      await createSession(credential, { ...deps, gate }).request(read(server.url));
+    }
+    expect(sent).toEqual([...[undefined, 'Bearer t-1', 'Bearer key-1', undefined, 'Bearer t-2']]);
+  });
+
+  it('finds the token of a log-in without an envelope', async () => {
+    await using server = await startFaulty((_request, response) => {
+      answerJson(response, 200, { token: 't-1' });
+    });
+    await using transport = impatient();
+    const clock = systemClock();
+    const gate = createLoginGate(clock, inMemory(), 0);
+    const deps = { transport, clock, scrubber: createScrubber(), gate };
+    const credential = { ...loginAt(server.url), tokenPointers: ['/data/token'] };
+    expect((await createSession(credential, deps).request(read(server.url))).status).toBe(200);
+  });
+
+  it('lets no request leave with a dead token, however long it has queued', async () => {
+    const clock = manualClock();
+    const service = await startService(clock);
+    const scrubber = createScrubber();
+    await using transport = impatient({ requestsPerSecond: 2, concurrencyMax: 4 }, clock, scrubber);
+    const gate = createLoginGate(clock, inMemory(), 100);
+    const session = createSession(loginAt(service.url), { transport, clock, scrubber, gate });
+    const first = session.request(read(service.url));
+    await expect
+      .poll(async () => {
+        await clock.advance(100);
+        return service.work.length;
+      })
+      .toBe(1);
+    await first;
+    const queued = Array.from({ length: 30 }, (_, nth) =>
+      session.request(nth % 3 === 0 ? push(service.url) : read(service.url)),
+    );
+    service.valid = 'revoked';
+    await expect
+      .poll(
+        async () => {
+          await clock.advance(250);
+          return service.work.filter((line) => line.endsWith('token-2')).length;
+        },
+        { timeout: 20_000 },
+      )
+      .toBe(30);
+    await Promise.all(queued);
+    // Those that were under way when it died, and no other.
+    const dead = service.work.slice(1).filter((line) => line.endsWith('token-1'));
+    expect(dead.length).toBeLessThanOrEqual(4);
+    expect(service.work.slice(1 + dead.length).every((line) => line.endsWith('token-2'))).toBe(
+      true,
+    );
+    expect(service.logins).toHaveLength(2);
+    await service.close();
+  });
 });

@@ -77,7 +77,10 @@ describe('transport', () => {
     expect(answer.status).toBe(201);
     expect(answer.startedAt).toBeGreaterThanOrEqual(before);
     expect(answer.json).toMatchObject({
-      headers: { 'x-own': 'yes', 'accept-encoding': 'identity', 'user-agent': 'selvedge' },
+      headers: {
+        ...{ 'x-own': 'yes', 'user-agent': 'selvedge' },
+        ...{ 'accept-encoding': 'gzip, br', 'cache-control': 'no-cache' },
+      },
     });
   });
 
@@ -137,12 +140,13 @@ describe('transport', () => {
     [429, envelope(429, {}), RetryLaterError, 'service.too_fast'],
     [503, envelope(503, {}), RetryLaterError, 'service.unavailable'],
     [503, HTML, InDoubtError, 'transport.in_doubt'],
-    [429, HTML, InDoubtError, 'transport.in_doubt'],
+    [429, HTML, RetryLaterError, 'service.too_fast'],
+    [429, '', RetryLaterError, 'service.too_fast'],
     [404, HTML, InDoubtError, 'transport.in_doubt'],
     [404, { message: 'no route' }, InDoubtError, 'transport.in_doubt'],
     [409, { error: 'x', message: 'of a proxy' }, InDoubtError, 'transport.in_doubt'],
     [503, envelope(500, {}), InDoubtError, 'transport.in_doubt'],
-    [429, envelope(200, {}), InDoubtError, 'transport.in_doubt'],
+    [429, envelope(200, {}), RetryLaterError, 'service.too_fast'],
     [404, envelope(201, { orderId: 7 }), InDoubtError, 'transport.in_doubt'],
     [500, envelope(500, {}), InDoubtError, 'transport.in_doubt'],
     [504, '', InDoubtError, 'transport.in_doubt'],
@@ -151,7 +155,7 @@ describe('transport', () => {
     [422, { errors: [{ status: '422' }, {}] }, RefusedError, 'service.invalid'],
     [400, { errors: [{ status: 404 }, { status: '422' }] }, RefusedError, 'service.bad_request'],
     [503, { errors: [{ status: '500' }] }, InDoubtError, 'transport.in_doubt'],
-    [429, { errors: [{ status: '502' }] }, InDoubtError, 'transport.in_doubt'],
+    [429, { errors: [{ status: '502' }] }, RetryLaterError, 'service.too_fast'],
     [404, { errors: [{ status: '201' }] }, InDoubtError, 'transport.in_doubt'],
     [401, { errors: [{ status: '504' }] }, InDoubtError, 'transport.in_doubt'],
     [400, { errors: [{ status: '400' }, { status: 500 }] }, RefusedError, 'service.bad_request'],
@@ -325,7 +329,7 @@ describe('transport', () => {
     ['of a told length', true],
     ['of an untold length', false],
   ])("gives a body %s in memory that is nobody else's", async (_name, isTold) => {
-    const whole = Buffer.from(Array.from({ length: 200_000 }, (_, at) => at % 251));
+    const whole = Buffer.from(Array.from({ length: 200_000 }, (_, at) => 32 + (at % 90)));
     await using server = await startFaulty((_request, response) => {
       response.writeHead(200, isTold ? { 'content-length': whole.length } : {});
       response.write(whole.subarray(0, 90_000), () => response.end(whole.subarray(90_000)));
@@ -352,22 +356,6 @@ describe('transport', () => {
     await using transport = impatient();
     const error = await rejection(transport.request(get(server.url)));
     expect(error).toMatchObject({ code: 'service.fault', message: expect.stringContaining(HTML) });
-    await expect.poll(() => closed).toBe(3);
-    expect(transport.limiter.active()).toBe(0);
-  });
-
-  it('refuses compression that it did not ask for, and lets the connection go', async () => {
-    let closed = 0;
-    await using server = await startFaulty((_request, response) => {
-      response.on('close', () => {
-        closed += 1;
-      });
-      response.writeHead(200, { 'content-encoding': 'gzip' });
-      response.write('x'.repeat(1_000));
-    });
-    await using transport = impatient();
-    const error = await rejection(transport.request(get(server.url)));
-    expect(error).toMatchObject({ code: 'transport.broken_answer' });
     await expect.poll(() => closed).toBe(3);
     expect(transport.limiter.active()).toBe(0);
   });

@@ -170,7 +170,9 @@ describe('V1 answers', () => {
 
   it.each([
     ['a failure inside a 200', envelope(500, {})],
-    ['no envelope', [1, 2]],
+    ['words', '"maintenance"'],
+    ['a failure without a status', { success: false, data: [] }],
+    ['a failure in a word', { status: 'error', message: 'no database', data: {} }],
     ['no list', envelope(200, {})],
     ['null for the list', envelope(200, { orders: null, variants: null, count: 2 })],
     ['HTML with a 200', '<html>maintenance</html>'],
@@ -203,23 +205,25 @@ describe('V1 answers', () => {
     });
   });
 
-  it.each([503, 429, 422, 401])(
-    'is in doubt about a new order after a %i with a list of errors, which is not V1’s own',
-    async (status) => {
-      await using server = await startFaulty((_, response) =>
-        answerJson(response, status, { errors: [{ status: String(status), detail: 'upstream' }] }),
-      );
-      await using transport = impatient();
-      const options = { variants: VARIANT_LIST_DEFAULTS, seasonParameter: 's' };
-      const client = createV1Client(
-        { ...options, baseUrl: server.url, idempotencyHeader: undefined },
-        { sender: transport },
-      );
-      const error = await rejection(client.createOrder({ reference: 'R' }));
-      expect(error).toMatchObject({ name: 'InDoubtError' });
-      expect(server.seen).toHaveLength(1);
-    },
-  );
+  it.each([
+    [503, 'InDoubtError'],
+    [429, 'RetryLaterError'],
+    [422, 'RefusedError'],
+    [401, 'LoginAgainError'],
+  ])('takes %i with a list of errors to a new order for %s', async (status, name) => {
+    await using server = await startFaulty((_, response) =>
+      answerJson(response, status, { errors: [{ status: String(status), detail: 'upstream' }] }),
+    );
+    await using transport = impatient();
+    const options = { variants: VARIANT_LIST_DEFAULTS, seasonParameter: 's' };
+    const client = createV1Client(
+      { ...options, baseUrl: server.url, idempotencyHeader: undefined },
+      { sender: transport },
+    );
+    const error = await rejection(client.createOrder({ reference: 'R' }));
+    expect(error).toMatchObject({ name });
+    expect(server.seen).toHaveLength(1);
+  });
 
   it.each([404, 410])(
     'believes after a %i with a list of errors, which is not V1’s own, in no order that is gone',

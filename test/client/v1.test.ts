@@ -211,7 +211,8 @@ describe('V1 against the reference service', () => {
     const { orderDeliveryId = 0 } = delivery ?? {};
     const accepted = await client.setDeliveryStatus(orderId, orderDeliveryId, 'accepted');
     expect(accepted.value.status).toBe('accepted');
-    expect((await client.delivery(orderId, orderDeliveryId)).value).toEqual(accepted.value);
+    const shown = await client.delivery(orderId, orderDeliveryId);
+    expect(shown.value.status).toBe('accepted');
     await client.setDeliveryStatus(orderId, orderDeliveryId, 'pending');
     await client.setDeliveryStatus(orderId, orderDeliveryId, 'rejected');
     const error = await rejection(client.setDeliveryStatus(orderId, orderDeliveryId, 'accepted'));

@@ -9,13 +9,15 @@ import { answerJson, envelope, impatient, rejection, startFaulty } from './suppo
 const BRAND = { type: 'brand', id: '1' };
 
 /** A client that is logged in at a service whose answers depend on the token. */
-async function startService(answer: (token: string) => object) {
+async function startService(answer: (token: string, path: string) => object | undefined) {
   const service = { logins: 0 };
   const server = await startFaulty((request, response) => {
     if (request.url === '/auth/login') service.logins += 1;
     const token = { data: { token: `token-${service.logins}` } };
     const isLogin = request.url === '/auth/login';
-    answerJson(response, 200, isLogin ? token : answer(String(request.headers['x-token'])));
+    const body = isLogin ? token : answer(String(request.headers['x-token']), request.url ?? '');
+    if (body === undefined) response.writeHead(204).end();
+    else answerJson(response, 200, body);
   });
   onTestFinished(() => server[Symbol.asyncDispose]());
   const scrubber = createScrubber();
@@ -37,7 +39,8 @@ async function startService(answer: (token: string) => object) {
     for await (const page of client.collection('brand').pages) rows.push(...page.rows);
     return rows;
   };
-  return { service, client, brands };
+  const dialects = () => Object.keys(transport.stats().dialects);
+  return { service, client, brands, dialects };
 }
 
 it.each([
@@ -77,4 +80,53 @@ it('null in the place of attributes or relationships puts no resource aside', as
     { ...BRAND, attributes: { name: 'N' }, relationships: {} },
     { ...BRAND, id: '2', attributes: {}, relationships: {} },
   ]);
+});
+
+it.each<[string, object | undefined, readonly string[]]>([
+  ['by number', { data: { 0: { ...BRAND, attributes: { name: 'N' } } } }, ['data={"0": …}']],
+  ['that is the whole document', [{ ...BRAND, attributes: { name: 'N' } }], ['document=none']],
+  [
+    'with lists for what else is empty',
+    { data: [{ ...BRAND, attributes: { name: 'N' } }], links: [], meta: [] },
+    [],
+  ],
+])('resources come in a list %s', async (_what, answer, noted) => {
+  const { brands, dialects } = await startService(() => answer);
+  expect(await brands()).toMatchObject([{ id: '1', attributes: { name: 'N' } }]);
+  expect(dialects()).toEqual(noted);
+});
+
+it.each<[string, object | undefined]>([
+  ['null', { data: null }],
+  ['{}', { data: {}, meta: [] }],
+  ['204', undefined],
+])('a collection without resources may be %s', async (_what, answer) => {
+  const { brands, dialects } = await startService(() => answer);
+  expect(await brands()).toEqual([]);
+  expect(dialects()).toHaveLength(1);
+});
+
+it.each([
+  ['an object', (url: string) => ({ next: { href: url } })],
+  ['a text', (url: string) => ({ next: url })],
+])('a link may be %s, and an empty one or false is none', async (_what, linkTo) => {
+  const { brands } = await startService((_token, path) => {
+    const offset = Number(new URL(path, 'http://x').searchParams.get('page[offset]') ?? 0);
+    const data = [0, 1].map((nth) => ({ ...BRAND, id: String(offset + nth) }));
+    const url = `http://x/pdm/brands?page[limit]=2&page[offset]=${offset + 2}`;
+    return { data, links: offset === 2 ? { next: '' } : linkTo(url), meta: { pageToken: 7 } };
+  });
+  expect(await brands()).toHaveLength(4);
+  const one = await startService(() => ({ data: [BRAND], links: { next: false } }));
+  expect(await one.brands()).toHaveLength(1);
+});
+
+it('a resource may come without a document, and none is made of a failure', async () => {
+  const { client } = await startService(() => ({ ...BRAND, attributes: { name: 'N' } }));
+  expect((await client.resource('brand', '1')).value).toMatchObject({ attributes: { name: 'N' } });
+  const other = await startService(() => ({ message: 'maintenance' }));
+  expect(await rejection(other.client.resource('brand', '1'))).toMatchObject({
+    code: 'transport.broken_answer',
+  });
+  expect(await rejection(other.brands())).toMatchObject({ code: 'transport.broken_answer' });
 });

@@ -389,7 +389,7 @@ describe('V2 answers', () => {
     const types: readonly ResourceType[] = ['style', 'color'];
     for (const type of types) {
       await serve(
-        () => ({ data: null, links: { next: null } }),
+        () => ({ data: { id: '1' }, links: { next: null } }),
         async (client) => {
           const error = await rejection(pagesOf(client.collection(type)));
           expect(error).toMatchObject({ name: 'RetryLaterError' });

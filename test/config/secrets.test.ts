@@ -6,7 +6,9 @@ import { describe, expect, it } from 'vitest';
 import { describeConfig } from '../../src/config/describe.ts';
 import { requireConfig } from '../../src/config/load.ts';
 import { showProblem } from '../../src/config/problems.ts';
+import { wayOf } from '../../src/daemon/service.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
+import { CERTIFICATE, KEY, OTHER_KEY } from '../fixtures/certificate.ts';
 import { temporaryFolder } from '../support/store.ts';
 import {
   configIn,
@@ -259,6 +261,49 @@ describe('secrets', () => {
     );
     expect(inspect(config, { depth: 9 })).not.toContain(ENV.API_KEY);
     expect(JSON.stringify(config)).not.toContain(ENV.API_KEY);
+  });
+});
+
+const ENCRYPTED = `-----BEGIN ENCRYPTED PRIVATE KEY-----
+MIHsMFcGCSqGSIb3DQEFDTBKMCkGCSqGSIb3DQEFDDAcBAgKUL+4x3tEZQICCAAw
+DAYIKoZIhvcNAgkFADAdBglghkgBZQMEASoEEFUz/3zCwchwj4MED8UyDkMEgZD+
+OPLHmTaxydIhpje/r5aJiierDZI7HX6NgDqWXtOpiGAQf2XMaCOs9IHM2dNDuta9
+frTzi6jpWoEPRRx75eNgvLZQKsoS58zSiXycFSjuSP7TKqoWHn9ZBmOKPUYl2RGQ
+t3JtrfVUQVtE7G4MiP2PDSBXtjUaX/bmhhOiTLnrinOtn4QRI9JOmiOo6mXHsFk=
+-----END ENCRYPTED PRIVATE KEY-----`;
+
+describe('a client certificate', () => {
+  const withClient = (parts: string) => `${MINIMAL}  clientCertificate: ${parts}\n`;
+  const inFile = (pem: string) => writeSecret(`${pem}\n`);
+
+  it('comes with its key, which has many lines and stays a secret', () => {
+    const text = withClient(`{ file: ${inFile(CERTIFICATE)}, key: { file: ${inFile(KEY)} } }`);
+    const { config } = configIn(text);
+    expect(config.service.clientCertificate?.key.reveal()).toBe(KEY);
+    expect(JSON.stringify(config)).not.toContain(KEY.split('\n')[1]);
+    const { client } = wayOf(config.service);
+    expect(client).toMatchObject({ certText: `${CERTIFICATE}\n` });
+    expect(client?.key.reveal()).toBe(KEY);
+    expect(wayOf(configIn(MINIMAL).config.service).client).toBeUndefined();
+  });
+
+  it.each([
+    ['a key alone', '{ key: { file: KEY } }', /is not set; both or neither/],
+    ['a certificate alone', '{ file: CERT }', /is not set; both or neither/],
+    ['the key of another', '{ file: CERT, key: { file: OTHER } }', /is not the private key of/],
+    ['a key that is none', '{ file: CERT, key: { file: CERT } }', /holds no private key/],
+    ['a key behind a password', '{ file: CERT, key: { file: LOCKED } }', /that is encrypted/],
+    ['a certificate that is none', '{ file: KEY, key: { file: KEY } }', /holds no certificate/],
+  ])('is not %s', (_name, parts, message) => {
+    const files = { CERT: CERTIFICATE, KEY, OTHER: OTHER_KEY, LOCKED: ENCRYPTED };
+    let text = withClient(parts);
+    for (const [name, pem] of Object.entries(files)) {
+      text = text.replaceAll(new RegExp(`\\b${name}\\b`, 'g'), inFile(pem));
+    }
+    const [problem] = problemsIn(text);
+    expect(problem?.path).toMatch(/^service\.clientCertificate/);
+    expect(problem?.message).toMatch(message);
+    expect(JSON.stringify(problem)).not.toContain('PRIVATE KEY-----\\nM');
   });
 });
 

@@ -2,12 +2,12 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { sha256 } from '../../src/lib/json.ts';
 import { sizeOfLongRow } from '../../src/lib/json-rows/long-row.ts';
+import { rowsOf } from '../../src/lib/json-rows/rows-of.ts';
 import {
   createRowScanner,
   type RowScanEnd,
   type RowScanOptions,
   type RowSegment,
-  rowsOf,
 } from '../../src/lib/json-rows.ts';
 
 const OPTIONS: RowScanOptions = {
@@ -65,6 +65,7 @@ describe('json rows', () => {
       const { rows, end } = scan(JSON.stringify(value), at, { path: ['nowhere at all'] });
       expect(end).toEqual({
         ...{ rest: JSON.parse(JSON.stringify(value)), found: false, rows: 0, segments: [] },
+        ...{ at: undefined, isKeyed: false },
       });
       expect(rows).toEqual([]);
     });
@@ -74,7 +75,7 @@ describe('json rows', () => {
   it('takes the document itself as the array when the path is empty', () => {
     const { rows, end } = scan('[1,"a]",[2],{"b":"}"},null]', [3], { path: [] });
     expect(rows).toEqual([1, 'a]', [2], { b: '}' }, null]);
-    expect(end).toEqual({ rest: [], found: true, rows: 5, segments: [] });
+    expect(end).toMatchObject({ rest: [], found: true, rows: 5, segments: [], at: [] });
   });
 
   it('never takes a document for whole that was cut off', () => {
@@ -163,5 +164,87 @@ describe('json rows', () => {
     const parsed = rowsOf(segment?.bytes ?? Buffer.alloc(0));
     expect(parsed.rows).toEqual([{ a: 1 }, { a: ']' }]);
     expect(parsed.broken).toMatchObject([{ index: 1, text: '{"a":tru}' }]);
+  });
+
+  const others = [['variants'], ['data'], []];
+  const object = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 3 }));
+
+  it('finds the array in other places, if it may stand there', () => {
+    const values = fc.array(fc.jsonValue({ maxDepth: 3 }), { maxLength: 9 });
+    const place = fc.constantFrom('data.variants', 'variants', 'data', '');
+    const property = fc.property(values, place, cuts, space, (variants, at, borders, gap) => {
+      const beside = { status: 200, other: [{ 1: {} }], message: 'x' };
+      const documents: Record<string, unknown> = {
+        'data.variants': { ...beside, data: { count: 3, variants } },
+        variants: { ...beside, count: 3, variants },
+        data: { ...beside, data: variants },
+        '': variants,
+      };
+      const text = JSON.stringify(documents[at], null, gap);
+      const { rows, end } = scan(text, borders, { others });
+      expect(rows).toEqual(JSON.parse(JSON.stringify(variants)));
+      expect(end).toMatchObject({ found: true, at: at === '' ? [] : at.split('.') });
+    });
+    fc.assert(property, { numRuns: 300 });
+  });
+
+  it('reads an object by number as the array, however the bytes arrive', () => {
+    const values = fc.array(object, { minLength: 1, maxLength: 9 });
+    const place = fc.constantFrom('data.variants', 'variants', 'data', '');
+    const numbers = { from: fc.nat({ max: 1_000 }), skipRows: fc.nat({ max: 5 }) };
+    const property = fc.property(
+      ...([values, place, cuts, space, fc.record(numbers)] as const),
+      (variants, at, borders, gap, { from, skipRows }) => {
+        const keyed = Object.fromEntries(variants.map((row, index) => [from + index * 2, row]));
+        const beside = { status: 200, other: { 1: 2 } };
+        const documents: Record<string, unknown> = {
+          'data.variants': { ...beside, data: { count: 3, variants: keyed } },
+          variants: { ...beside, variants: keyed },
+          data: { ...beside, data: keyed },
+          '': keyed,
+        };
+        const text = JSON.stringify(documents[at], null, gap);
+        const { rows, end, segments } = scan(text, borders, { others, skipRows });
+        expect(rows).toEqual(JSON.parse(JSON.stringify(variants)).slice(skipRows));
+        expect(end).toMatchObject({ found: true, isKeyed: true, rows: variants.length });
+        const listed = scan(JSON.stringify(variants), [], { path: [], skipRows }).segments;
+        const shape = (all: RowSegment[]) => all.map((one) => [one.firstRow, one.rowCount]);
+        expect(shape(segments)).toEqual(shape(listed));
+      },
+    );
+    fc.assert(property, { numRuns: 500 });
+  });
+
+  it('gives a long row of an object by number in short, and its neighbours whole', () => {
+    const long = { a: 'k', b: 'x'.repeat(12_000) };
+    const rows = [{ c: 1 }, long, { c: 2 }];
+    const text = JSON.stringify({ data: { variants: { ...rows } } });
+    for (const at of [[], [40, 9_000], [30, 31, 32, 12_050]]) {
+      const { rows: given } = scan(text, at, { others });
+      const size = JSON.stringify(long).length;
+      expect(given).toMatchObject([{ c: 1 }, { a: 'k', rowTooLong: { size } }, { c: 2 }]);
+    }
+  });
+
+  it.each([
+    ['{"data":{"variants":{"0":{"a":1} "1":{"a":2}}}}', 'malformed'],
+    ['{"data":{"variants":{"0":{"a":1},}}}', 'malformed'],
+    ['{"data":{"variants":{"0":{"a":1},"1":2}}}', 'malformed'],
+    ['{"data":{"variants":{"0":{"a":1},"1" {}}}}', 'malformed'],
+    ['{"data":{"variants":{"0":{"a":1},"1":{}]}}', 'malformed'],
+    ['{"data":{"variants":{"0":{"a":1},"1', 'truncated'],
+    ['{"data":{"variants":{"0":{"a":1}', 'truncated'],
+  ])('refuses the object by number %s: %s', (text, fault) => {
+    expect(() => scan(text, [30, 40], { others })).toThrow(fault);
+  });
+
+  it('leaves other objects alone, and empty ones to its reader', () => {
+    for (const variants of [{}, { a: { b: 1 } }, { 0: 1 }, null]) {
+      const document = { status: 200, data: { variants } };
+      const { end } = scan(JSON.stringify(document), [9, 30], { others });
+      expect(end).toMatchObject({ found: false, rest: document, rows: 0 });
+    }
+    const { end } = scan('{"data":{"variants":{"0":{}}}}', []);
+    expect(end.found).toBe(false);
   });
 });

@@ -14,10 +14,12 @@ function countedMetrics(clock: Clock): { readonly metrics: Metrics; looks(): num
       looks += 1;
       const inbox = { accepted: 1, duplicates: 0, unknownType: 0, failedCommits: 0 };
       const service = { requests: 2, retries: 0, waitMs: 0, bytesReceived: 0, active: 0 };
+      const pace = { perSecond: 20, dialects: {} };
       return {
         inbox: { ...inbox, refused: {}, clockOffsetMs: undefined },
         service: {
           ...service,
+          ...pace,
           ...{ clockOffsetMs: undefined, waiting: {}, logins: { done: 0, refused: 0, failed: 0 } },
         },
         ...{ workers: [], stuck: [], backup: undefined },

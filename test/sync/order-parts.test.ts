@@ -27,10 +27,10 @@ async function startReads() {
     ...{ deliveries: [], refunds: [], pendingRefunds: [] },
   };
   const listOf = (name: keyof typeof rejects) => async () => ({
-    ...{ rows: [], rejects: rejects[name], count: undefined, startedAt: 0 },
+    ...{ rows: [], rejects: rejects[name], count: undefined, startedAt: clock.now() },
   });
   const v1: OrderReaderDeps['v1'] = {
-    order: async (orderId) => ({ value: order(orderId), startedAt: 0 }),
+    order: async (orderId) => ({ value: order(orderId), startedAt: clock.now() }),
     deliveries: listOf('deliveries'),
     refunds: listOf('refunds'),
     pendingRefunds: listOf('pendingRefunds'),

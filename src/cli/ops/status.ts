@@ -5,6 +5,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { toError } from '../../lib/errors.ts';
 import { formatDuration, formatSize } from '../../lib/units.ts';
 import { type Installation, readInstallation } from '../../ops/installation.ts';
+import { bottleneckOf } from '../../ops/pace.ts';
 import type { Status, StreamStatus } from '../../ops/status.ts';
 import { silenceOf, verdictOf } from '../../ops/verdict.ts';
 import { restingWith } from '../../store/space.ts';
@@ -87,6 +88,8 @@ function printStatus(output: Output, status: Installation, { store, rules }: Con
   output.line(`events      ${events.count}, the last ${ago(events.lastAgeMs)}${foreign.join('')}`);
   output.line(`relay       ${relayLine(status)}`);
   output.line(`to read     ${status.refreshWaiting} orders`);
+  const bottleneck = daemon.running ? bottleneckOf(status, systemClock().now()) : undefined;
+  if (bottleneck !== undefined) output.line(`requests    ${bottleneck}`);
   output.line(`quarantine  ${status.quarantined} rows`);
   const { rejectsWaiting, openIncidents, incidents } = status;
   if (rejectsWaiting > 0) output.line(`rejects     ${rejectsWaiting} wait (selvedge rules queue)`);

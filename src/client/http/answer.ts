@@ -5,6 +5,7 @@
  */
 import {
   ConflictError,
+  errorCode,
   InDoubtError,
   LoginAgainError,
   RefusedError,
@@ -12,8 +13,8 @@ import {
   type SelvedgeError,
   toError,
 } from '../../lib/errors.ts';
-import { cutDeep, isJsonObject, tryParseJson } from '../../lib/json.ts';
 import { type AnswerHeaders, type ExchangeFailure, headerText } from './exchange.ts';
+import { isPage, plainText, type Said, saidIn } from './said.ts';
 import { UNTRUSTED_CODES } from './tunnel.ts';
 
 /** The part of a request that failures talk about. */
@@ -33,7 +34,7 @@ export interface Asked {
 export interface BadAnswer {
   readonly status: number;
   readonly headers: AnswerHeaders;
-  readonly body: Buffer;
+  readonly text: string;
 }
 
 /** More of a foreign answer than this never gets into a message. */
@@ -47,11 +48,6 @@ const SECRET_CHARS_MAX = 4_096;
 
 /** A service that asks for more patience than this is asked again after this. */
 export const RETRY_AFTER_MS_MAX = 3_600_000;
-
-/** UTF-8, without a byte order mark. */
-export function textOf(body: Buffer): string {
-  return body.toString().replace(/^\ufeff/, '');
-}
 
 /** `Retry-After` in milliseconds: seconds or an HTTP date (RFC 9110, 10.2.3). */
 export function retryAfterMs(headers: AnswerHeaders, nowMs: number): number | undefined {
@@ -92,6 +88,17 @@ const CONNECT_HINTS: Readonly<Record<string, string>> = {
   PROXY_REFUSED: 'the people of the proxy open the way from this machine, or know why it is shut',
 };
 
+/** TLS: the service wants another certificate of us. It says so before it takes a request. */
+const OUR_CERTIFICATE =
+  /^ERR_SSL_.*_ALERT_(?:HANDSHAKE_FAILURE|CERTIFICATE|BAD_CERT|UNSUPPORTED_CERT|UNKNOWN_CA|ACCESS)/;
+
+const OUR_CERTIFICATE_HINT =
+  'the service wants to see a certificate of us, or another one: service.clientCertificate';
+
+function refusesCertificate(cause: unknown): boolean {
+  return OUR_CERTIFICATE.test(errorCode(cause));
+}
+
 /** What to do where no connection came about. */
 export function connectHint(failure: ExchangeFailure, via?: string): string | undefined {
   const cause = failure.cause;
@@ -99,8 +106,7 @@ export function connectHint(failure: ExchangeFailure, via?: string): string | un
     const text = `the proxy ${via} (service.proxy) keeps silent, or what is behind it`;
     return via === undefined ? NO_WAY : text;
   }
-  if (!(cause instanceof Error) || !('code' in cause)) return undefined;
-  return CONNECT_HINTS[String(cause.code)];
+  return refusesCertificate(cause) ? OUR_CERTIFICATE_HINT : CONNECT_HINTS[errorCode(cause)];
 }
 
 /** The error for an exchange that broke off, or the caller's own reason when it gave up. */
@@ -108,7 +114,9 @@ export function errorOfFailure(asked: Asked, failure: ExchangeFailure): Error {
   const detail = { cause: failure, hint: connectHint(failure, asked.via) };
   const text = `${nameOf(asked)}: ${failure.message}`;
   if (asked.safe && failure.kind === 'aborted') return toError(failure.cause);
-  if (!failure.sent) return new RetryLaterError('transport.not_sent', text, detail);
+  if (!failure.sent || refusesCertificate(failure.cause)) {
+    return new RetryLaterError('transport.not_sent', text, detail);
+  }
   if (!asked.safe) return new InDoubtError('transport.in_doubt', text, detail);
   if (failure.kind === 'too_large') return new RefusedError('transport.too_large', text, detail);
   return new RetryLaterError(`transport.${failure.kind}`, text, detail);
@@ -128,66 +136,24 @@ export function errorOfBrokenAnswer(asked: Asked, cause: unknown): SelvedgeError
   return new RetryLaterError('transport.broken_answer', text, { cause });
 }
 
-interface ServiceAnswer {
-  readonly message: string;
-  readonly lines: readonly string[];
+const PAGE_HINT =
+  'is the service under maintenance, or does a portal or a firewall stand in the way? ' +
+  'It is asked again later';
+
+/** A success by its status, with a page or words in place of JSON: somebody else's, for a while. */
+export function errorOfPage(asked: Asked, text: string): SelvedgeError {
+  const excerpt = told(asked, text.trim(), EXCERPT_CHARS_MAX).replaceAll(/\s+/g, ' ');
+  const came = excerpt === '' ? 'nothing came in place of the answer' : undefined;
+  const what = came ?? `a page came, not the answer of the service: ${excerpt}`;
+  const message = `${nameOf(asked)}: ${what}`;
+  if (asked.safe) return new RetryLaterError('transport.page', message, { hint: PAGE_HINT });
+  const unknown = `${message}; it does not say whether the write had an effect`;
+  return new InDoubtError('transport.in_doubt', unknown);
 }
 
-function lineOf(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(cutDeep(value));
-}
-
-/** JSON in the one spelling in which secrets are known: others write \u002b for +, or \/ for /. */
-function pageText({ body }: BadAnswer): string {
-  const json = tryParseJson(textOf(body));
-  return json === undefined ? textOf(body) : lineOf(json);
-}
-
-/** Whether the errors name this status, or several that it sums up, as far as they name any. */
-function nameStatus(errors: readonly { status?: unknown }[], status: number): boolean {
-  const named = errors.map((error) => Number(error.status ?? Number.NaN)).filter(Number.isInteger);
-  if (named.length === 0 || named.includes(status)) return true;
-  return named.every((one) => one - (one % 100) === status);
-}
-
-/** A line for each error of V2's list. */
-function linesOf(errors: readonly unknown[]): readonly string[] {
-  return errors.filter(isJsonObject).map((error) => {
-    const pointer = isJsonObject(error.source) ? lineOf(Object.values(error.source)[0]) : '';
-    return [pointer, error.detail ?? error.title ?? error.code]
-      .filter((part) => part !== '' && part !== undefined)
-      .map(lineOf)
-      .join(': ');
-  });
-}
-
-/**
- * What the service itself says (V1 envelope or V2 error list); undefined: a proxy's page. Both
- * repeat their status: where that is another one, somebody on the way has changed it.
- */
-function serviceAnswer(
-  { listsErrors = true }: Asked,
-  { status, body }: BadAnswer,
-): ServiceAnswer | undefined {
-  const json = tryParseJson(textOf(body));
-  if (!isJsonObject(json)) return undefined;
-  if (Array.isArray(json.errors) && listsErrors) {
-    if (!nameStatus(json.errors.filter(isJsonObject), status)) return undefined;
-    const lines = linesOf(json.errors);
-    return { message: lines[0] ?? 'no reason given', lines };
-  }
-  if (json.status !== status || typeof json.message !== 'string') return undefined;
-  const lines = Array.isArray(json.invalid_data) ? json.invalid_data.map(lineOf) : [];
-  return { message: json.message, lines };
-}
-
-/** The failure that an answer tells of whose own status is a success, in either way. */
-export function failureIn(json: unknown): string | undefined {
-  if (!isJsonObject(json)) return undefined;
-  const { errors, status, message } = json;
-  if (Array.isArray(errors) && errors.length > 0) return linesOf(errors)[0] ?? 'no reason given';
-  if (typeof status !== 'number' || status < 300 || status > 599) return undefined;
-  return `${status}: ${lineOf(message ?? 'no reason given')}`;
+/** What begins like no JSON, and is none. */
+export function isNoJson(text: string): boolean {
+  return isPage(text) || !/^\s*(?:[{["\d-]|true|false|null)/.test(text);
 }
 
 const REFUSALS: Readonly<Record<number, string>> = {
@@ -206,43 +172,79 @@ const NOT_FOUND = new Set(['service.not_found', 'service.gone']);
 /** A page that is not the service's own says so of an address, maybe for a moment: of no thing. */
 export const NO_SUCH_PAGE = 'service.no_such_page';
 
+/** JSON says so without the contract's form: the service, or a gateway that knows no such way. */
+export const NOT_FOUND_BARE = 'service.not_found_bare';
+
 /** Whether the service says that it has no such thing. */
 export function isNotFound(error: unknown): boolean {
   return error instanceof RefusedError && NOT_FOUND.has(error.code);
 }
 
+/** The same, or JSON that may be a gateway's: enough where something else shows who speaks. */
+export function isPerhapsNotFound(error: unknown): boolean {
+  return isNotFound(error) || (error instanceof RefusedError && error.code === NOT_FOUND_BARE);
+}
+
 /** Request Timeout and Too Early: below 500, and nothing that a person must change. */
 const PASSING: ReadonlySet<number> = new Set([408, 425]);
 
-const NOT_PROCESSED: Readonly<Record<number, string>> = {
-  429: 'service.too_fast',
-  503: 'service.unavailable',
-};
+const TOO_FAST = 429;
+const UNAVAILABLE = 503;
+
+/**
+ * What who stands before the service says without asking it, in JSON of another form. Not in here:
+ * 404 and 410, which a gateway says for a moment while the service moves; 409, which is about a
+ * state; 503, which caches also say when the service has taken the request and kept silent.
+ */
+const PROVED_BARE: ReadonlySet<number> = new Set([400, 401, 403, 405, 413, 415, 422]);
+/** The same in plain words. */
+const PROVED_BY_WORDS: ReadonlySet<number> = new Set([400, 422]);
+
+/** Whether the answer proves that a write was not carried out, or that the service has decided. */
+function isProof(status: number, said: Said | undefined): boolean {
+  // Limits are looked at before anything is passed on, whoever keeps them.
+  if (status === TOO_FAST || said?.kind === 'own') return true;
+  const proved = said?.kind === 'bare' ? PROVED_BARE : PROVED_BY_WORDS;
+  return said !== undefined && proved.has(status);
+}
+
+/** Of many lines the first tell enough; the error has them all. */
+const LINES_TOLD = 5;
+
+/** What the answer says, for a message. */
+function wordsOf(asked: Asked, said: Said | undefined, text: string): string {
+  if (!said || said.kind === 'text') {
+    const excerpt = told(asked, plainText(text), EXCERPT_CHARS_MAX).replaceAll(/\s+/g, ' ');
+    return excerpt.trim() === '' ? 'without a word' : excerpt;
+  }
+  const lines = said.lines.filter((line) => line !== said.message).slice(0, LINES_TOLD);
+  const more = said.lines.length - lines.length > 1 ? ' …' : '';
+  const all = lines.length === 0 ? said.message : `${said.message}: ${lines.join('; ')}${more}`;
+  return told(asked, all, MESSAGE_CHARS_MAX);
+}
+
+function refusalOf(asked: Asked, code: string, said: Said | undefined, text: string): RefusedError {
+  const lines = said?.lines.map((line) => asked.scrub?.(line) ?? line) ?? [];
+  if (said?.kind === 'own' || !NOT_FOUND.has(code)) return new RefusedError(code, text, { lines });
+  return new RefusedError(said?.kind === 'bare' ? NOT_FOUND_BARE : NO_SUCH_PAGE, text, { lines });
+}
 
 /** The error for an answer whose status is not 2xx. */
 export function errorOfAnswer(asked: Asked, answer: BadAnswer, nowMs: number): SelvedgeError {
-  const said = serviceAnswer(asked, answer);
-  const words = said
-    ? told(asked, said.message, MESSAGE_CHARS_MAX)
-    : told(asked, pageText(answer), EXCERPT_CHARS_MAX).replaceAll(/\s+/g, ' ');
-  const text = `${nameOf(asked)}: HTTP ${answer.status}: ${words}`;
   const { status } = answer;
-  // A page that is not the service's own says nothing about an effect behind the proxy.
-  if (!said && !asked.safe) return new InDoubtError('transport.in_doubt', text);
+  const said = saidIn(asked, answer);
+  const text = `${nameOf(asked)}: HTTP ${status}: ${wordsOf(asked, said, answer.text)}`;
+  // What is not the service's own says nothing about an effect behind it.
+  if (!asked.safe && !isProof(status, said)) return new InDoubtError('transport.in_doubt', text);
   if (status === 401) return new LoginAgainError('service.unauthorized', text);
   if (status === 409) return new ConflictError('service.conflict', text);
   const refusal = REFUSALS[status];
-  if (refusal) {
-    const lines = said?.lines.map((line) => asked.scrub?.(line) ?? line);
-    const code = !said && NOT_FOUND.has(refusal) ? NO_SUCH_PAGE : refusal;
-    return new RefusedError(code, text, { lines: lines ?? [] });
-  }
-  const waitMs = retryAfterMs(answer.headers, nowMs);
-  const notProcessed = NOT_PROCESSED[status];
-  if (notProcessed) return new RetryLaterError(notProcessed, text, { retryAfterMs: waitMs });
+  if (refusal) return refusalOf(asked, refusal, said, text);
+  const wait = { retryAfterMs: retryAfterMs(answer.headers, nowMs) };
+  if (status === TOO_FAST) return new RetryLaterError('service.too_fast', text, wait);
+  if (status === UNAVAILABLE) return new RetryLaterError('service.unavailable', text, wait);
   if (!asked.safe) return new InDoubtError('transport.in_doubt', text);
-  if (status >= 500 || PASSING.has(status))
-    return new RetryLaterError('service.fault', text, { retryAfterMs: waitMs });
+  if (status >= 500 || PASSING.has(status)) return new RetryLaterError('service.fault', text, wait);
   const hint = status < 400 ? 'redirects are not followed: check the base URL' : undefined;
   return new RefusedError('service.unexpected_status', text, { hint });
 }

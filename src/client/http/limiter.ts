@@ -1,14 +1,15 @@
 /**
- * How fast and how wide we talk to the service: requests per second, requests at the same time,
- * and who goes first. Decisions and pushes overtake reads, reads overtake pulls; inside one
+ * How fast (pace.ts) and how wide we talk to the service, and who goes first. Decisions and pushes overtake reads, reads overtake pulls; inside one
  * priority it is first come, first served. A slot or two stays free for the hasty, so that long
  * pulls cannot fill every place. Nobody is overtaken for ever: of what starts, reads and
- * pulls get a fifth each while they wait, so that a storm of events does not end the pulls.
+ * pulls get a fifth each while they wait, so that a storm of events does not end the pulls. What a
+ * person asks is one request now and then: it waits for two others at the most.
  */
 import type { Clock } from '../../lib/clock.ts';
+import { createPace, type Pace, type PaceDeps, type PaceFigures } from './pace.ts';
 
 /** Highest first. */
-const PRIORITIES = ['push', 'read', 'pull'] as const;
+const PRIORITIES = ['push', 'read', 'pull', 'person'] as const;
 export type Priority = (typeof PRIORITIES)[number];
 
 export interface LimiterOptions {
@@ -22,24 +23,24 @@ export interface Limiter {
   acquire(priority: Priority, signal?: AbortSignal): Promise<() => void>;
   /** Nobody starts before this many milliseconds have passed (the service said "too fast"). */
   pause(ms: number): void;
+  /** What was answered to a request that started then (monotonic ms): the pace learns from it. */
+  tooFast: Pace['tooFast'];
+  taken: Pace['taken'];
+  pace(): PaceFigures;
   waiting(): Readonly<Record<Priority, number>>;
   active(): number;
 }
 
 /** How many places a priority leaves free for those above it. */
-const RESERVED: Readonly<Record<Priority, number>> = { push: 0, read: 1, pull: 2 };
+const RESERVED: Readonly<Record<Priority, number>> = { push: 0, read: 1, pull: 2, person: 0 };
 
 /** Who was overtaken this often goes next; decisions and pushes are never overtaken otherwise. */
-const PATIENCE: Readonly<Record<Priority, number>> = { push: Infinity, read: 4, pull: 4 };
+const PATIENCE: Readonly<Record<Priority, number>> = {
+  ...{ push: Infinity, read: 4, pull: 4, person: 2 },
+};
 
 /** Lowest first: it has waited for more than the others. */
 const OVERTAKEN = PRIORITIES.toReversed();
-
-/** Timers wake a little late; this much lateness is caught up instead of lost. */
-const CATCH_UP_MS_MIN = 20;
-
-/** A very long pause would look like a hang; after this the service is simply asked again. */
-const PAUSE_MS_MAX = 10_000;
 
 interface Waiter {
   readonly grant: () => void;
@@ -47,9 +48,9 @@ interface Waiter {
 
 /** Who has a place, and how often those who wait were overtaken. */
 function createTurns(concurrencyMax: number, waits: (priority: Priority) => boolean) {
-  const active: Record<Priority, number> = { push: 0, read: 0, pull: 0 };
-  const overtaken: Record<Priority, number> = { push: 0, read: 0, pull: 0 };
-  const total = (): number => active.push + active.read + active.pull;
+  const active: Record<Priority, number> = { push: 0, read: 0, pull: 0, person: 0 };
+  const overtaken: Record<Priority, number> = { push: 0, read: 0, pull: 0, person: 0 };
+  const total = (): number => active.push + active.read + active.pull + active.person;
   const placesOf = (priority: Priority): number => Math.max(1, concurrencyMax - RESERVED[priority]);
   /** Its turn has come: it may have any free place, as long as its own kind leaves some. */
   const isOverdue = (priority: Priority): boolean =>
@@ -74,51 +75,13 @@ function createTurns(concurrencyMax: number, waits: (priority: Priority) => bool
   };
 }
 
-/** When the next request may start. */
-interface Pace {
-  /** Milliseconds until then; 0 or less: now. */
-  waitMs(): number;
-  take(): void;
-  pause(ms: number): void;
-  sleeps(): boolean;
-  /** Sleeps until then and does it, once. Whoever waits for his turn keeps the process alive. */
-  sleep(task: () => void): void;
-  /** Nobody waits any more. */
-  wake(): void;
-}
-
-function createPace(requestsPerSecond: number | undefined, clock: Clock): Pace {
-  const intervalMs = requestsPerSecond ? 1_000 / requestsPerSecond : 0;
-  const catchUpMs = Math.max(intervalMs, CATCH_UP_MS_MIN);
-  let nextAt = clock.monotonic();
-  let asleep: AbortController | undefined;
-  return {
-    waitMs: () => nextAt - clock.monotonic(),
-    take() {
-      nextAt = Math.max(nextAt, clock.monotonic() - catchUpMs) + intervalMs;
-    },
-    pause(ms) {
-      nextAt = Math.max(nextAt, clock.monotonic() + Math.min(ms, PAUSE_MS_MAX));
-    },
-    sleeps: () => asleep !== undefined,
-    sleep(task) {
-      asleep = new AbortController();
-      const wake = (): void => {
-        asleep = undefined;
-        task();
-      };
-      void clock.sleep(nextAt - clock.monotonic(), asleep.signal).then(wake, () => undefined);
-    },
-    wake() {
-      asleep?.abort();
-      asleep = undefined;
-    },
-  };
-}
-
-export function createLimiter(options: LimiterOptions, clock: Clock): Limiter {
-  const pace = createPace(options.requestsPerSecond, clock);
-  const queues: Record<Priority, Waiter[]> = { push: [], read: [], pull: [] };
+export function createLimiter(
+  options: LimiterOptions,
+  clock: Clock,
+  onPace?: PaceDeps['onPace'],
+): Limiter {
+  const pace = createPace(options.requestsPerSecond, { clock, onPace });
+  const queues: Record<Priority, Waiter[]> = { push: [], read: [], pull: [], person: [] };
   const turns = createTurns(options.concurrencyMax, (priority) => queues[priority].length > 0);
   const nobodyWaits = (): boolean => PRIORITIES.every((priority) => queues[priority].length === 0);
 
@@ -172,10 +135,14 @@ export function createLimiter(options: LimiterOptions, clock: Clock): Limiter {
         if (!granted) signal?.addEventListener('abort', onAbort, { once: true });
       }),
     pause: pace.pause,
+    tooFast: pace.tooFast,
+    taken: pace.taken,
+    pace: pace.figures,
     waiting: () => ({
       push: queues.push.length,
       read: queues.read.length,
       pull: queues.pull.length,
+      person: queues.person.length,
     }),
     active: turns.total,
   };

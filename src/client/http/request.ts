@@ -1,6 +1,7 @@
 /** A request as the API clients state it, and as undici takes it. */
 import type { Dispatcher } from 'undici';
 import type { Asked } from './answer.ts';
+import { ACCEPTED_CODINGS } from './body/encoding.ts';
 import type { Deadlines } from './exchange.ts';
 import type { Priority } from './limiter.ts';
 import type { Tally } from './tally.ts';
@@ -19,6 +20,8 @@ export interface HttpRequest {
   readonly signal?: AbortSignal | undefined;
   /** Repeating it changes nothing at the service. Default: true for GET only. */
   readonly safe?: boolean | undefined;
+  /** A limit of its own holds it: when that is met, nothing is learned about the pace. */
+  readonly hasOwnLimit?: boolean | undefined;
   /** False: it is answered with V1's envelope, never with V2's list of errors. */
   readonly listsErrors?: boolean | undefined;
   /** Told what the request costs besides itself. */
@@ -27,6 +30,11 @@ export interface HttpRequest {
   readonly onStatus?: ((status: number) => void) | undefined;
   /** Called when its turn has come; what it throws ends the request before a byte has left. */
   readonly beforeSend?: (() => void) | undefined;
+  /**
+   * Headers that are asked for when its turn has come, such as a token that may be another one by
+   * then. What it throws ends the request before a byte has left.
+   */
+  readonly headersAtStart?: (() => Readonly<Record<string, string>>) | undefined;
   /** In place of the transport's own, member by member. */
   readonly deadlines?: Partial<Deadlines> | undefined;
 }
@@ -49,10 +57,13 @@ export function askedOf(request: HttpRequest): Asked {
   return { method, url, safe: isSafe(request), listsErrors };
 }
 
+interface Encoded extends Dispatcher.DispatchOptions {
+  readonly origin: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
 /** The request in undici's terms, and the origin whose pool takes it. */
-export function encoded(
-  request: HttpRequest,
-): Dispatcher.DispatchOptions & { readonly origin: string } {
+export function encoded(request: HttpRequest): Encoded {
   const url = new URL(request.url);
   const json = request.json === undefined ? undefined : JSON.stringify(request.json);
   return {
@@ -62,7 +73,9 @@ export function encoded(
     body: json ?? null,
     headers: {
       accept: 'application/json, application/vnd.api+json',
-      'accept-encoding': 'identity',
+      'accept-encoding': ACCEPTED_CODINGS,
+      // What a cache has kept may be of yesterday.
+      'cache-control': 'no-cache',
       'user-agent': 'selvedge',
       ...(json === undefined ? {} : { 'content-type': 'application/json' }),
       ...request.headers,

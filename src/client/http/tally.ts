@@ -7,6 +7,10 @@ export interface Tally {
   waited(ms: number): void;
   /** Bytes of an answer have come, also of one that is no use. */
   received(bytes: number): void;
+  /** An answer has something otherwise than the contract says, and was read all the same. */
+  noted(what: string): void;
+  /** A cache has kept an answer for so long. */
+  aged(ms: number): void;
 }
 
 export interface WireCounts {
@@ -22,14 +26,27 @@ export interface WireTally extends Tally {
   take(): WireCounts;
   /** The bytes since the last call of this one. */
   takeBytes(): number;
+  /** What was noted since the beginning, and how often. */
+  notes(): Readonly<Record<string, number>>;
+  /** The age of the oldest answer since the beginning, ms. */
+  ageMs(): number;
 }
 
 /** Shorter ones are the scheduling of this process, not a wait. */
 const WAIT_MS_MIN = 1;
 
 export function createTally(): WireTally {
-  let [retries, waits, waitMs, bytes] = [0, 0, 0, 0];
+  let [retries, waits, waitMs, bytes, age] = [0, 0, 0, 0, 0];
+  const notes = new Map<string, number>();
   return {
+    noted(what) {
+      notes.set(what, (notes.get(what) ?? 0) + 1);
+    },
+    notes: () => Object.fromEntries(notes),
+    aged(ms) {
+      age = Math.max(age, ms);
+    },
+    ageMs: () => age,
     received(count) {
       bytes += count;
     },

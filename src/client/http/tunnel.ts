@@ -13,12 +13,22 @@ export interface OutgoingProxy {
   readonly credentials: { readonly user: string; readonly password: Secret } | undefined;
 }
 
+/** What we show to a service that wants to know its clients (mTLS). */
+export interface ClientCertificate {
+  /** PEM: the certificate, and those between it and its authority. */
+  readonly certText: string;
+  /** PEM. */
+  readonly key: Secret;
+}
+
 /** How the remote side is reached, and who vouches for it. */
 export interface Way {
   /** PEM text of the authorities to trust in place of the public ones. */
   readonly caText: string | undefined;
   /** Undefined: straight. */
   readonly proxy: OutgoingProxy | undefined;
+  /** For the service alone, and never for a proxy. */
+  readonly client?: ClientCertificate | undefined;
 }
 
 export const STRAIGHT: Way = { caText: undefined, proxy: undefined };
@@ -62,8 +72,12 @@ function failureBehind(proxy: OutgoingProxy, target: string, cause: Error): Prox
 }
 
 /** Without `rejectUnauthorized` an environment variable would decide. */
-export function tlsOf({ caText }: Way) {
-  return { rejectUnauthorized: true, ...(caText === undefined ? {} : { ca: caText }) };
+export function tlsOf({ caText, client }: Pick<Way, 'caText' | 'client'>) {
+  return {
+    rejectUnauthorized: true,
+    ...(caText === undefined ? {} : { ca: caText }),
+    ...(client ? { cert: client.certText, key: client.key.reveal() } : {}),
+  };
 }
 
 function headersOf({ credentials }: OutgoingProxy, target: string): Record<string, string> {
@@ -83,7 +97,7 @@ export async function openTunnel(
   const client = new Client(proxy.url, {
     allowH2: false,
     headersTimeout: timeoutMs,
-    connect: { timeout: timeoutMs, ...tlsOf(way) },
+    connect: { timeout: timeoutMs, ...tlsOf({ caText: way.caText }) },
   });
   try {
     const { statusCode, socket } = await client

@@ -1,11 +1,11 @@
 /** What the V1 methods share: how a request is made, and how a list is read. */
 import { z } from 'zod';
-import type { CallOptions } from '../calls.ts';
+import type { CallOptions, Read } from '../calls.ts';
+import { isPerhapsNotFound } from '../http/answer.ts';
 import type { HttpRequest } from '../http/request.ts';
 import { type CheckedRows, checkRows } from '../rows.ts';
 import type { Sender } from '../transport.ts';
-import { askLoosely } from './envelope.ts';
-import { countSchema } from './schemas.ts';
+import { ask, askData, countIn, isNothing, NO_CONTENT, oddData, rowsIn } from './envelope.ts';
 import type { VariantListOptions } from './variants.ts';
 
 export interface V1Options {
@@ -85,17 +85,59 @@ export function post(
   };
 }
 
-/** A list under `member` of `data`: null and absent are broken answers, not empty lists. */
+/**
+ * A list under `member` of `data`. Null and 204 are lists without rows, unless they are counted;
+ * what is absent is so below something that is there (`mayBeAbsent`), and broken elsewhere.
+ */
 export async function list<T>(
   sender: Sender,
   request: HttpRequest,
   member: string,
   schema: z.ZodType<T>,
+  mayBeAbsent = false,
 ): Promise<RawListing<T>> {
-  const shape = z.looseObject({ [member]: z.array(z.unknown()), count: countSchema });
-  const { value, startedAt } = await askLoosely(sender, request, shape);
-  const given: unknown = value[member];
-  const raws: readonly unknown[] = Array.isArray(given) ? given : [];
-  const count = typeof value.count === 'number' ? value.count : undefined;
+  const { data, status, startedAt } = await askData(sender, request);
+  const count = countIn(data);
+  const isAbsent = (mayBeAbsent || status === NO_CONTENT) && isNothing(data);
+  const dialect = `${member}=${status === NO_CONTENT ? NO_CONTENT : 'absent'}`;
+  const found = rowsIn(data, member) ?? (isAbsent ? { raws: [], dialect } : undefined);
+  const isDenied = found?.dialect !== undefined && found.raws.length === 0 && (count ?? 0) > 0;
+  if (!found || isDenied) throw oddData(request, { path: member, reason: 'there is no list' });
+  const { raws } = found;
+  if (found.dialect !== undefined) sender.note(request, found.dialect);
   return { ...checkRows(schema, raws), raws, count, startedAt };
+}
+
+/** Of a list below an order. */
+export interface BelowOptions extends CallOptions {
+  /** Resolves when the order is there, if its caller reads it anyway. */
+  readonly order?: Promise<Read<unknown>> | undefined;
+}
+
+/** All that must be known of an order to say that it is there. */
+function askOrder(wire: V1Wire, orderId: number, call: CallOptions | undefined) {
+  const shape = z.looseObject({ orderId: z.coerce.number().pipe(z.literal(orderId)) });
+  return ask(wire.sender, get(wire, `/orders/${orderId}`, call), shape);
+}
+
+/**
+ * A list below an order, of which 404 may mean that it has no rows: the order itself is there
+ * then. Where it is not, the 404 stands.
+ */
+export async function listBelow<T>(
+  wire: V1Wire,
+  { orderId, path, member }: { orderId: number; path: string; member: string },
+  schema: z.ZodType<T>,
+  call: BelowOptions | undefined,
+): Promise<Listing<T>> {
+  const { sender } = wire;
+  const request = get(wire, `/orders/${orderId}/${path}`, call);
+  try {
+    return await list(sender, request, member, schema, true);
+  } catch (error) {
+    if (!isPerhapsNotFound(error)) throw error;
+    const { startedAt } = await (call?.order ?? askOrder(wire, orderId, call));
+    sender.note(request, `${member}=404`);
+    return { rows: [], rejects: [], count: undefined, startedAt };
+  }
 }

@@ -2,8 +2,19 @@
 
 import { isJsonObject } from '../../lib/json.ts';
 import type { CallOptions, Read } from '../calls.ts';
-import { get, type Listing, list, post, pull, type RawListing, type V1Wire } from './calls.ts';
-import { ask } from './envelope.ts';
+import { isNotFound } from '../http/answer.ts';
+import {
+  type BelowOptions,
+  get,
+  type Listing,
+  list,
+  listBelow,
+  post,
+  pull,
+  type RawListing,
+  type V1Wire,
+} from './calls.ts';
+import { ask, askStatus } from './envelope.ts';
 import {
   type CreatedOrder,
   createdOrderSchema,
@@ -24,18 +35,19 @@ export interface OrderMethods {
   order(orderId: number, call?: CallOptions): Promise<Read<SalesOrder>>;
   /** `body` is the wire's own (order-body.ts); it is sent as it is. */
   createOrder(body: unknown, call?: CreateOrderOptions): Promise<Read<CreatedOrder>>;
-  deliveries(orderId: number, call?: CallOptions): Promise<Listing<SalesOrderDelivery>>;
+  deliveries(orderId: number, call?: BelowOptions): Promise<Listing<SalesOrderDelivery>>;
   delivery(
     orderId: number,
     orderDeliveryId: number,
     call?: CallOptions,
   ): Promise<Read<SalesOrderDelivery>>;
+  /** Gives the status that the answer names; the one that was set where it names none. */
   setDeliveryStatus(
     orderId: number,
     orderDeliveryId: number,
     status: SettableStatus,
     call?: CallOptions,
-  ): Promise<Read<SalesOrderDelivery>>;
+  ): Promise<Read<{ readonly status: string }>>;
 }
 
 export const isOrderNumber = (id: unknown): id is number =>
@@ -97,11 +109,23 @@ function deliveryPath(orderId: number, orderDeliveryId: number): string {
   return `/orders/${orderId}/deliveries/${orderDeliveryId}`;
 }
 
+const DELIVERIES = { path: 'deliveries', member: 'deliveries' } as const;
+
 export function orderMethods(wire: V1Wire): OrderMethods {
   const { sender, options } = wire;
   return {
-    orders: (beforeOrderId, call) =>
-      list(sender, pull(wire, '/orders', call, { beforeOrderId }), 'orders', salesOrderSchema),
+    async orders(beforeOrderId, call) {
+      const request = pull(wire, '/orders', call, { beforeOrderId });
+      try {
+        return await list(sender, request, 'orders', salesOrderSchema);
+      } catch (error) {
+        // Below the first order there is nothing; that there are no orders at all is no 404.
+        if (beforeOrderId === undefined || !isNotFound(error)) throw error;
+        const newest = await list(sender, pull(wire, '/orders', call), 'orders', salesOrderSchema);
+        sender.note(request, 'orders=404 (behind the last)');
+        return { ...newest, rows: [], rejects: [], raws: [] };
+      }
+    },
     order: (orderId, call) => ask(sender, get(wire, `/orders/${orderId}`, call), salesOrderSchema),
     createOrder(body, call) {
       const header = options.idempotencyHeader;
@@ -110,10 +134,10 @@ export function orderMethods(wire: V1Wire): OrderMethods {
       return ask(sender, { ...post(wire, '/orders', body, call), headers }, createdOrderSchema);
     },
     deliveries: (orderId, call) =>
-      list(sender, get(wire, `/orders/${orderId}/deliveries`, call), 'deliveries', deliverySchema),
+      listBelow(wire, { orderId, ...DELIVERIES }, deliverySchema, call),
     delivery: (orderId, id, call) =>
       ask(sender, get(wire, deliveryPath(orderId, id), call), deliverySchema),
     setDeliveryStatus: (orderId, id, status, call) =>
-      ask(sender, post(wire, deliveryPath(orderId, id), { status }, call), deliverySchema),
+      askStatus(sender, post(wire, deliveryPath(orderId, id), { status }, call), status),
   };
 }

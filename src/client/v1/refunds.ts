@@ -2,9 +2,11 @@
 import type { JsonObject } from '../../lib/json.ts';
 import { fromMinorUnits } from '../../lib/money.ts';
 import type { CallOptions, Read } from '../calls.ts';
-import { get, type Listing, list, post, type V1Wire } from './calls.ts';
-import { ask } from './envelope.ts';
+import { type BelowOptions, get, type Listing, listBelow, post, type V1Wire } from './calls.ts';
+import { ask, askStatus } from './envelope.ts';
 import {
+  type CreatedPendingRefund,
+  createdPendingRefundSchema,
   type PendingRefund,
   pendingRefundSchema,
   refundSchema,
@@ -13,19 +15,20 @@ import {
 } from './schemas.ts';
 
 export interface RefundMethods {
-  refunds(orderId: number, call?: CallOptions): Promise<Listing<SalesOrderRefund>>;
+  refunds(orderId: number, call?: BelowOptions): Promise<Listing<SalesOrderRefund>>;
   refund(
     orderId: number,
     orderRefundId: number,
     call?: CallOptions,
   ): Promise<Read<SalesOrderRefund>>;
+  /** Gives the status that the answer names; the one that was set where it names none. */
   setRefundStatus(
     orderId: number,
     orderRefundId: number,
     status: SettableStatus,
     call?: CallOptions,
-  ): Promise<Read<SalesOrderRefund>>;
-  pendingRefunds(orderId: number, call?: CallOptions): Promise<Listing<PendingRefund>>;
+  ): Promise<Read<{ readonly status: string }>>;
+  pendingRefunds(orderId: number, call?: BelowOptions): Promise<Listing<PendingRefund>>;
   pendingRefund(
     orderId: number,
     pendingRefundId: number,
@@ -36,7 +39,7 @@ export interface RefundMethods {
     orderId: number,
     body: unknown,
     call?: CallOptions,
-  ): Promise<Read<PendingRefund>>;
+  ): Promise<Read<CreatedPendingRefund>>;
 }
 
 export interface NewPendingRefund {
@@ -68,20 +71,24 @@ export function pendingRefundBody(refund: NewPendingRefund): JsonObject {
 export function refundMethods(wire: V1Wire): RefundMethods {
   const { sender, options } = wire;
   const { pendingRefunds: pendingPath } = options.paths ?? { pendingRefunds: 'pending-refunds' };
-  const refunds = (orderId: number): string => `/orders/${orderId}/refunds`;
-  const pending = (orderId: number): string => `/orders/${orderId}/${pendingPath}`;
+  const below = (orderId: number, path: string, id?: number): string =>
+    `/orders/${orderId}/${path}${id === undefined ? '' : `/${id}`}`;
   return {
     refunds: (orderId, call) =>
-      list(sender, get(wire, refunds(orderId), call), 'refunds', refundSchema),
+      listBelow(wire, { orderId, path: 'refunds', member: 'refunds' }, refundSchema, call),
     refund: (orderId, id, call) =>
-      ask(sender, get(wire, `${refunds(orderId)}/${id}`, call), refundSchema),
+      ask(sender, get(wire, below(orderId, 'refunds', id), call), refundSchema),
     setRefundStatus: (orderId, id, status, call) =>
-      ask(sender, post(wire, `${refunds(orderId)}/${id}`, { status }, call), refundSchema),
-    pendingRefunds: (orderId, call) =>
-      list(sender, get(wire, pending(orderId), call), 'pendingRefunds', pendingRefundSchema),
+      askStatus(sender, post(wire, below(orderId, 'refunds', id), { status }, call), status),
+    pendingRefunds: (orderId, call) => {
+      const at = { orderId, path: pendingPath, member: 'pendingRefunds' };
+      return listBelow(wire, at, pendingRefundSchema, call);
+    },
     pendingRefund: (orderId, id, call) =>
-      ask(sender, get(wire, `${pending(orderId)}/${id}`, call), pendingRefundSchema),
-    createPendingRefund: (orderId, body, call) =>
-      ask(sender, post(wire, pending(orderId), body, call), pendingRefundSchema),
+      ask(sender, get(wire, below(orderId, pendingPath, id), call), pendingRefundSchema),
+    createPendingRefund: (orderId, body, call) => {
+      const request = post(wire, below(orderId, pendingPath), body, call);
+      return ask(sender, request, createdPendingRefundSchema);
+    },
   };
 }

@@ -232,6 +232,16 @@ export const pendingRefundSchema = z.looseObject({
 });
 export type PendingRefund = z.infer<typeof pendingRefundSchema>;
 
+/** Of what was made: the number decides alone, so that its digits are taken as well. */
+const madeId = z.union(
+  [z.int().positive(), z.string().regex(DIGITS).transform(Number)],
+  'neither a number nor its digits',
+);
+
+/** The answer to a created pending refund; what else is odd in it must not put it in doubt. */
+export const createdPendingRefundSchema = z.looseObject({ pendingRefundId: madeId });
+export type CreatedPendingRefund = z.infer<typeof createdPendingRefundSchema>;
+
 const createdDeliverySchema = z.looseObject({
   orderDeliveryId: z.int(),
   deliveryNo: label,
@@ -240,8 +250,8 @@ const createdDeliverySchema = z.looseObject({
 
 /** The answer to a created order; `salesOrder` and `deliveries` came with later levels. */
 export const createdOrderSchema = z.looseObject({
-  orderId: z.int(),
-  orderStatus: text,
+  orderId: madeId,
+  orderStatus: text.catch(undefined),
   // Only a convenience: what is odd in them must not put a created order in doubt.
   salesOrder: salesOrderSchema.nullish().catch(undefined),
   deliveries: listOf(createdDeliverySchema).catch([]),

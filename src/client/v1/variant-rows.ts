@@ -4,9 +4,9 @@
  * values is the same variant with other values, and is neither parsed nor checked again. Every
  * other row is parsed and checked by itself.
  */
+import { rowsOf } from '../../lib/json-rows/rows-of.ts';
 import { BACKSLASH, COMMA, isSpace, OPEN_OBJECT, QUOTE } from '../../lib/json-rows/structure.ts';
 import { ValueScanner } from '../../lib/json-rows/value-scanner.ts';
-import { rowsOf } from '../../lib/json-rows.ts';
 import { acceptorOf } from '../accept.ts';
 import { type CheckedRows, checkRows, type Reject } from '../rows.ts';
 import { type Variant, variantSchema } from './schemas.ts';

@@ -26,13 +26,12 @@ import {
   type RowScanOptions,
   type RowSegment,
 } from '../../lib/json-rows.ts';
-import { errorOfBrokenAnswer } from '../http/answer.ts';
-import type { AnswerHeaders } from '../http/exchange.ts';
+import { errorOfBrokenAnswer, errorOfPage } from '../http/answer.ts';
 import { askedOf, type HttpRequest } from '../http/request.ts';
+import { statusIn } from '../http/said.ts';
 import { gathered, joinedPages, NO_BYTES, type RowBatch } from '../row-batch.ts';
 import type { Sender, StreamAnswer } from '../transport.ts';
-import { dataOf, throwIfUnauthorized } from './envelope.ts';
-import { countSchema } from './schemas.ts';
+import { countIn, dataOf, NO_CONTENT, rowsIn, throwIfUnauthorized } from './envelope.ts';
 
 export interface PullEnd {
   /** The HTTP status that the last envelope repeats. */
@@ -93,12 +92,16 @@ export interface PullRequest {
   readonly onPage?: (() => void) | undefined;
 }
 
+/** Where the list stands, and where it may stand without an envelope or its name. */
+const PATH = ['data', 'variants'];
+const OTHERS = [['variants'], ['data'], []];
+
 function scanOptions(
   options: VariantListOptions,
   more: Pick<RowScanOptions, 'skipRows' | 'known'>,
 ): RowScanOptions {
   const { segmentRows: rowsPerSegment, rowBytesMax, restBytesMax } = options;
-  return { path: ['data', 'variants'], rowsPerSegment, rowBytesMax, restBytesMax, ...more };
+  return { path: PATH, others: OTHERS, rowsPerSegment, rowBytesMax, restBytesMax, ...more };
 }
 
 /** Memory that a body shares with nobody: it can be given away as it is. */
@@ -112,19 +115,36 @@ interface Envelope {
   readonly count: number | undefined;
 }
 
+/** How the list stands there otherwise than the contract says; throws where there is none. */
+function dialectOf(request: HttpRequest, { found, at, isKeyed }: RowScanEnd, data: unknown) {
+  if (isKeyed) return 'variants={"0": …}';
+  if (found) return at?.at(-1) === 'variants' ? undefined : 'data=[] (variants)';
+  const empty = rowsIn(data, 'variants');
+  if (empty?.raws.length === 0 && !countIn(data)) return empty.dialect;
+  throw errorOfBrokenAnswer(askedOf(request), new Error('no data.variants'));
+}
+
 /** What the document says around its rows. Throws unless it is a success with a list. */
 function envelopeOf(
   sender: Sender,
   request: HttpRequest,
-  headers: AnswerHeaders,
+  { status, headers }: Pick<StreamAnswer, 'status' | 'headers'>,
   end: RowScanEnd,
 ): Envelope {
   const data = dataOf(sender, request, end.rest, headers);
-  if (!end.found) throw errorOfBrokenAnswer(askedOf(request), new Error('no data.variants'));
-  const status =
-    isJsonObject(end.rest) && typeof end.rest.status === 'number' ? end.rest.status : 0;
-  const { data: count } = countSchema.safeParse(isJsonObject(data) ? data.count : undefined);
-  return { status, count: count ?? undefined };
+  const dialect = dialectOf(request, end, data);
+  if (dialect !== undefined) sender.note(request, dialect);
+  const told = isJsonObject(end.rest) ? statusIn(end.rest.status) : undefined;
+  return { status: told ?? status, count: countIn(data) };
+}
+
+const NO_ROWS = Buffer.from('{"data":{"variants":[]}}');
+
+/** In place of a body that did not come: 204 says that there are no rows, and nothing else does. */
+function nothing(sender: Sender, request: HttpRequest, { status }: { status: number }): Buffer {
+  if (status !== NO_CONTENT) throw errorOfPage({ ...askedOf(request), scrub: sender.scrub }, '');
+  sender.note(request, 'variants=204');
+  return NO_ROWS;
 }
 
 function envelopeOfStream(
@@ -133,7 +153,7 @@ function envelopeOfStream(
   end: RowScanEnd,
 ): Envelope {
   try {
-    return envelopeOf(sender, request, answer.headers, end);
+    return envelopeOf(sender, request, answer, end);
   } catch (error) {
     throw error instanceof LoginAgainError ? answer.refused(error) : error;
   }
@@ -176,12 +196,15 @@ async function* streamed(
       if ((segment.firstRow + segment.rowCount) % options.batchRows === 0) yield batch();
     }
   }
+  let bytes = 0;
   for await (const chunk of answer.body) {
+    bytes += chunk.length;
     await known.reach(scanner.rows);
     yield* batchesOf(understood(request, () => scanner.push(chunk)));
     // Chunks that wait would all be scanned before anybody else gets a turn.
     await nextTurn();
   }
+  if (bytes === 0) scanner.push(nothing(pull.sender, request, answer));
   const end = understood(request, () => scanner.end());
   const { status, count } = envelopeOfStream(pull, answer, end);
   yield* batchesOf(end.segments);
@@ -208,7 +231,7 @@ async function fetchPage(
   const at = (row: number) => known.at(offset + row);
   // What is not known yet when the page has come is scanned.
   const knowing = known.reach(offset);
-  const sending = sender.send(request, (body) => {
+  const scan = (body: Buffer) => {
     const scanner = createRowScanner(scanOptions(options, { known: at }));
     const segments = scanner.push(body);
     const end = scanner.end();
@@ -217,9 +240,11 @@ async function fetchPage(
     // One with a row that came in short has bytes of its own.
     const isInBody = all.every(({ bytes }) => bytes.buffer === body.buffer);
     return { segments: all, end, whole: isInBody ? ownBytes(body) : undefined };
-  });
-  const [{ value, headers, startedAt }] = await Promise.all([sending, knowing]);
-  const { status, count } = envelopeOf(sender, request, headers, value.end);
+  };
+  const sending = sender.send(request, (body) => (body.length === 0 ? undefined : scan(body)));
+  const [answer] = await Promise.all([sending, knowing]);
+  const { startedAt, value = scan(nothing(sender, request, answer)) } = answer;
+  const { status, count } = envelopeOf(sender, request, answer, value.end);
   const batch = gathered(value.segments, { offset, startedAt }, value.whole);
   const own = { pages: 1, size: batch.bytes.length, next: page + 1 };
   return { pageNumber: page, status, count, batch: { ...batch, ...own } };

@@ -6,11 +6,12 @@
 import { z } from 'zod';
 import { isJsonObject } from '../../lib/json.ts';
 import type { Read } from '../calls.ts';
-import { errorOfBrokenAnswer, failureIn } from '../http/answer.ts';
+import { errorOfBrokenAnswer, errorOfPage } from '../http/answer.ts';
 import { askedOf, type HttpRequest } from '../http/request.ts';
+import { failureIn } from '../http/said.ts';
 import { checkRows, firstProblem, type Reject } from '../rows.ts';
 import type { Sender } from '../transport.ts';
-import { decoderOf } from '../v1/envelope.ts';
+import { decoderOf, NO_CONTENT, rowsAt } from '../v1/envelope.ts';
 import {
   isResourceType,
   type ResourceOf,
@@ -32,28 +33,62 @@ export interface Included {
   readonly wasArray: boolean;
 }
 
-const linksSchema = z.looseObject({ next: z.string().nullish() }).nullish();
+/** An object without members is written as a list by some. */
+function unlessEmptyList(value: unknown): unknown {
+  return Array.isArray(value) && value.length === 0 ? undefined : value;
+}
+
+/** JSON:API allows an object for a link; an empty text or false is none. */
+function linkOf(link: unknown): unknown {
+  const href = isJsonObject(link) ? link.href : link;
+  return href === '' || href === false ? null : href;
+}
+
+const link = z.preprocess(linkOf, z.string().nullish());
+const token = z.union([z.string(), z.number().transform(String)]).nullish();
 
 export const collectionSchema = z.looseObject({
   data: z.array(z.unknown()),
-  links: linksSchema,
-  meta: z.looseObject({ pageToken: z.string().nullish() }).nullish(),
+  links: z.preprocess(unlessEmptyList, z.looseObject({ next: link }).nullish()),
+  meta: z.preprocess(unlessEmptyList, z.looseObject({ pageToken: token }).nullish()),
   included: z.unknown().optional(),
 });
 
 export const singleSchema = z.looseObject({ data: z.unknown(), included: z.unknown().optional() });
+
+/** A document as the contract has it, of one that is written otherwise. */
+function documentOf(
+  sender: Sender,
+  request: HttpRequest,
+  json: unknown,
+  isCollection: boolean,
+): unknown {
+  const isBare = isCollection ? Array.isArray(json) : isJsonObject(json) && !('data' in json);
+  if (isBare && !(isJsonObject(json) && 'errors' in json)) {
+    sender.note(request, 'document=none');
+    return { data: json };
+  }
+  if (!isCollection || !isJsonObject(json)) return json;
+  const found = Array.isArray(json.data) ? undefined : rowsAt(json.data, 'data');
+  if (found?.dialect !== undefined) sender.note(request, found.dialect);
+  return found ? { ...json, data: found.raws } : json;
+}
 
 /** Sends the request and gives its document in the shape of the schema: else it is broken. */
 export async function askDocument<T>(
   sender: Sender,
   request: HttpRequest,
   schema: z.ZodType<T>,
+  isCollection = false,
 ): Promise<Read<T>> {
   const asked = { ...askedOf(request), scrub: sender.scrub };
-  const { value: json, startedAt } = await sender.send(request, decoderOf(sender, request));
-  const failure = failureIn(json);
+  const { value, status, startedAt } = await sender.send(request, decoderOf(sender, request));
+  if (value === undefined && status !== NO_CONTENT) throw errorOfPage(asked, '');
+  const failure = failureIn(value);
   if (failure !== undefined) throw errorOfBrokenAnswer(asked, new Error(`it says ${failure}`));
-  const parsed = schema.safeParse(json);
+  // 204: a collection without resources.
+  const json = value === undefined && isCollection ? { data: null } : value;
+  const parsed = schema.safeParse(documentOf(sender, request, json, isCollection));
   if (parsed.success) return { value: parsed.data, startedAt };
   const { path, reason } = firstProblem(parsed.error);
   throw errorOfBrokenAnswer(asked, new Error(`${path}: ${reason}`));

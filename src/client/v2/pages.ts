@@ -10,7 +10,7 @@
  */
 import { BugError, invariant, RefusedError, RetryLaterError } from '../../lib/errors.ts';
 import { sha256 } from '../../lib/json.ts';
-import { errorOfBrokenAnswer, NO_SUCH_PAGE } from '../http/answer.ts';
+import { errorOfBrokenAnswer, NO_SUCH_PAGE, NOT_FOUND_BARE } from '../http/answer.ts';
 import { askedOf, type HttpRequest } from '../http/request.ts';
 import { type CheckedRows, checkRows } from '../rows.ts';
 import type { Sender } from '../transport.ts';
@@ -63,7 +63,7 @@ const PAGES_MAX = 100_000;
 
 /** What a request that carries a dead token is answered with. */
 const DEAD_TOKEN_CODES = new Set([
-  ...['service.bad_request', 'service.not_found', 'service.gone', NO_SUCH_PAGE],
+  ...['service.bad_request', 'service.not_found', 'service.gone', NO_SUCH_PAGE, NOT_FOUND_BARE],
 ]);
 
 function isPaging(name: string): boolean {
@@ -121,7 +121,7 @@ async function fetchPage(
 ): Promise<PageAnswer> {
   try {
     const asked = { ...request, query: queryOf(query) };
-    const { value: document, startedAt } = await askDocument(sender, asked, collectionSchema);
+    const { value: document, startedAt } = await askDocument(sender, asked, collectionSchema, true);
     const token = document.meta?.pageToken ?? query.get('page[token]') ?? undefined;
     const { data: rows, included, links } = document;
     return { rows, included, nextLink: links ? links.next : undefined, token, startedAt };

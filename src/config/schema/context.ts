@@ -1,5 +1,5 @@
 /** The fields whose values come from outside the file: paths, files and secrets. */
-import { X509Certificate } from 'node:crypto';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { AbsentSecret, Secret } from '../../lib/secret.ts';
@@ -31,6 +31,8 @@ export interface ContextFields {
   signingSecret(name: string): z.ZodType<Secret>;
   /** A secret that stands in a path or a header as it is. */
   token(name: string): z.ZodType<Secret>;
+  /** A private key as PEM, of several lines. */
+  privateKey(name: string): z.ZodType<Secret>;
 }
 
 const SECRET_META = {
@@ -155,6 +157,39 @@ function isSigningSecret(secret: Secret): boolean {
   return length >= SIGNING_KEY_BYTES_MIN && length <= SIGNING_KEY_BYTES_MAX;
 }
 
+/** What is wrong with a private key; undefined: nothing. */
+function keyProblem(pem: string): { readonly message: string; readonly hint: string } | undefined {
+  if (pem.includes('ENCRYPTED')) {
+    const hint = 'nobody is there to type its password: openssl pkey -in <key> -out <plain key>';
+    return { message: 'holds a private key that is encrypted', hint };
+  }
+  try {
+    createPrivateKey(pem);
+    return undefined;
+  } catch {
+    const hint = 'it begins with -----BEGIN PRIVATE KEY----- (or RSA, or EC), whole as it was made';
+    return { message: 'holds no private key (PEM)', hint };
+  }
+}
+
+function privateKeyField(name: string, context: SchemaContext): z.ZodType<Secret> {
+  return secretField(name, context)
+    .superRefine((secret, ctx) => {
+      const problem = secret instanceof AbsentSecret ? undefined : keyProblem(secret.reveal());
+      if (!problem) return;
+      const { message, hint } = problem;
+      ctx.addIssue({ code: 'custom', message, params: { hint } });
+    })
+    .register(z.globalRegistry, SECRET_META);
+}
+
+/** Whether it is the key of this certificate; what cannot be read here is not held against it. */
+export function isKeyOf(certificateFile: string, key: Secret): boolean {
+  if (key instanceof AbsentSecret) return true;
+  const certificate = new X509Certificate(readFileSync(certificateFile));
+  return certificate.checkPrivateKey(createPrivateKey(key.reveal()));
+}
+
 export function contextFields(context: SchemaContext): ContextFields {
   return {
     path: (example) => pathField(example, context),
@@ -194,5 +229,6 @@ export function contextFields(context: SchemaContext): ContextFields {
           params: UNFIT_SECRET,
         })
         .register(z.globalRegistry, SECRET_META),
+    privateKey: (name) => privateKeyField(name, context),
   };
 }

@@ -3,7 +3,7 @@
  * each of these choices is a setting here, so that an account that differs needs no new program.
  */
 import { z } from 'zod';
-import type { ContextFields } from './context.ts';
+import { type ContextFields, isKeyOf } from './context.ts';
 import {
   baseUrl,
   choice,
@@ -168,11 +168,16 @@ function clientCertificate(fields: ContextFields) {
   return z
     .strictObject({
       file: fields.certificates('/etc/selvedge/client.pem').nullable(),
-      key: fields.secret('service.clientCertificate.key').nullable(),
+      key: fields.privateKey('service.clientCertificate.key').nullable(),
     })
     .transform(({ file, key }, ctx) => {
       if (file === null && key === null) return null;
-      if (file !== null && key !== null) return { certificates: file, key };
+      if (file !== null && key !== null) {
+        if (isKeyOf(file, key)) return { certificates: file, key };
+        const message = 'is not the private key of the certificate in file';
+        ctx.addIssue({ code: 'custom', path: ['key'], message });
+        return z.NEVER;
+      }
       const missing = file === null ? 'file' : 'key';
       ctx.addIssue({ code: 'custom', path: [missing], message: 'is not set; both or neither' });
       return z.NEVER;

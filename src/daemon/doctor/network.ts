@@ -1,7 +1,8 @@
 /** What can be reached: our own listeners, and the service, asked as the daemon asks it. */
+import { X509Certificate } from 'node:crypto';
 import { connect } from 'node:tls';
 import { proxyFor } from '../../client/http/pools.ts';
-import { openTunnel, type Way } from '../../client/http/tunnel.ts';
+import { openTunnel, tlsOf, type Way } from '../../client/http/tunnel.ts';
 import type { RawCall } from '../../client/raw-call.ts';
 import type { Config } from '../../config/schema.ts';
 import { askHere } from '../../console/ask.ts';
@@ -67,7 +68,7 @@ async function expiryOf(url: URL, way: Way): Promise<number | undefined> {
   const tunnel = proxy && (await openTunnel(proxy, target, way, CONNECT_MS));
   return new Promise((resolve, reject) => {
     const to = tunnel ? { socket: tunnel } : { host: url.hostname, port };
-    const options = { ...to, servername: url.hostname, timeout: CONNECT_MS };
+    const options = { ...tlsOf(way), ...to, servername: url.hostname, timeout: CONNECT_MS };
     // Whether it is trusted is for the call to find out; here only its end is read.
     const socket = connect({ ...options, rejectUnauthorized: false }, () => {
       const { valid_to: end } = socket.getPeerCertificate();
@@ -79,18 +80,31 @@ async function expiryOf(url: URL, way: Way): Promise<number | undefined> {
   });
 }
 
+function certificateEnds(name: string, of: string, end: number, now: number, who: string): Finding {
+  if (end < now) {
+    const text = `of ${of} ended ${formatDuration(now - end)} ago`;
+    return bad(name, text, `${who} must renew it; is the time here right?`);
+  }
+  const text = `of ${of} ends in ${formatDuration(end - now)}`;
+  if (end - now > CERTIFICATE_MS_MIN) return fine(name, text);
+  return odd(name, text, `${who} must renew it`);
+}
+
+/** The certificate that we show. */
+function checkOurs(client: NonNullable<Way['client']>, now: number): Finding {
+  const certificate = new X509Certificate(client.certText);
+  const of = certificate.subject.replaceAll('\n', ', ');
+  const who = 'whoever made it for us (service.clientCertificate)';
+  return certificateEnds('certificate', of, Date.parse(certificate.validTo), now, who);
+}
+
 export async function checkCertificate(baseUrl: string, now: number, way: Way): Promise<Finding[]> {
   const url = new URL(baseUrl);
   if (url.protocol !== 'https:') return [skipped('certificate', `${url.host} is this machine`)];
+  const ours = way.client ? [checkOurs(way.client, now)] : [];
   const end = await expiryOf(url, way);
-  if (end === undefined) return [odd('certificate', 'has no end', 'ask the service')];
-  if (end < now) {
-    const text = `of ${url.host} ended ${formatDuration(now - end)} ago`;
-    return [bad('certificate', text, 'the service must renew it; is the time here right?')];
-  }
-  const text = `of ${url.host} ends in ${formatDuration(end - now)}`;
-  if (end - now > CERTIFICATE_MS_MIN) return [fine('certificate', text)];
-  return [odd('certificate', text, 'the service must renew it')];
+  if (end === undefined) return [...ours, odd('certificate', 'has no end', 'ask the service')];
+  return [...ours, certificateEnds('certificate', url.host, end, now, 'the service')];
 }
 
 /** A log-in and a call, each of them as late as the configuration lets an answer be. */

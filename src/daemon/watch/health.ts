@@ -68,6 +68,7 @@ function liveReadings(deps: HealthDeps, backup: LiveReadings['backup']): LiveRea
       ...transport.stats(),
       waiting: transport.limiter.waiting(),
       active: transport.limiter.active(),
+      perSecond: transport.limiter.pace().perSecond,
       logins: service.logins(),
     },
     workers: deps.workers(),

@@ -1,3 +1,4 @@
+import { isRowNumber } from './keyed.ts';
 import {
   BACKSLASH,
   CLOSE_ARRAY,
@@ -10,6 +11,8 @@ import {
   QUOTE,
 } from './structure.ts';
 
+const NULL = Buffer.from('null');
+
 interface Frame {
   readonly object: boolean;
   key: string | undefined;
@@ -17,30 +20,55 @@ interface Frame {
 
 /** Everything around the array: keeps its bytes and knows where in the document it stands. */
 export class RestScanner {
-  readonly #path: readonly string[];
+  readonly #others: readonly (readonly string[])[] | undefined;
   readonly #bytesMax: number;
   readonly #parts: Buffer[] = [];
   readonly #frames: Frame[] = [];
+  /** Where the array may stand. */
+  #paths: readonly (readonly string[])[];
+  #foundAt: readonly string[] | undefined;
+  #isKeyed = false;
   #bytes = 0;
   #expectsKey = false;
   #inString = false;
   #escaped = false;
   #key: number[] | undefined;
 
-  constructor(path: readonly string[], bytesMax: number) {
-    this.#path = path;
+  constructor(
+    path: readonly string[],
+    others: readonly (readonly string[])[] | undefined,
+    bytesMax: number,
+  ) {
+    this.#paths = [path, ...(others ?? [])];
+    this.#others = others;
     this.#bytesMax = bytesMax;
   }
 
-  /** The index behind the array's `[`, or -1 when the chunk holds nothing but the rest. */
+  get foundAt(): readonly string[] | undefined {
+    return this.#foundAt;
+  }
+
+  /** It is an object by number, and no array. */
+  get isKeyed(): boolean {
+    return this.#isKeyed;
+  }
+
+  /**
+   * The index behind the array's `[`, or that of the first row of an object by number; -1 when the
+   * chunk holds nothing but the rest.
+   */
   scan(chunk: Buffer, from: number): number {
     for (let at = from; at < chunk.length; at += 1) {
       const byte = chunk[at] ?? 0;
       if (this.#inString) this.#stringByte(byte);
-      else if (byte === OPEN_ARRAY && this.#isTarget()) {
+      else if (byte === OPEN_ARRAY && this.#isTarget(0)) {
         this.#keep(chunk.subarray(from, at + 1));
         this.#frames.push({ object: false, key: undefined });
         return at + 1;
+      } else if (byte === OPEN_OBJECT && this.#isKeyedRow()) {
+        this.#keep(chunk.subarray(from, at));
+        this.#keep(NULL);
+        return at;
       } else this.#structureByte(byte);
     }
     this.#keep(chunk.subarray(from));
@@ -55,11 +83,26 @@ export class RestScanner {
     return JSON.parse(text);
   }
 
-  #isTarget(): boolean {
-    return (
-      this.#frames.length === this.#path.length &&
-      this.#frames.every((frame, depth) => frame.object && frame.key === this.#path[depth])
+  /** Whether the array would stand here, or so many brackets further out. */
+  #isTarget(inside: number): boolean {
+    const depth = this.#frames.length - inside;
+    const found = this.#paths.find(
+      (path) =>
+        path.length === depth &&
+        path.every((name, at) => this.#frames[at]?.object && this.#frames[at]?.key === name),
     );
+    if (!found) return false;
+    this.#foundAt = found;
+    this.#paths = [found];
+    return true;
+  }
+
+  #isKeyedRow(): boolean {
+    const last = this.#frames.at(-1);
+    // A list that has begun as an array ends as one.
+    if (!this.#others || this.#foundAt || !last?.object || !isRowNumber(last.key)) return false;
+    this.#isKeyed = this.#isTarget(1);
+    return this.#isKeyed;
   }
 
   #keep(part: Buffer): void {

@@ -21,6 +21,10 @@ export interface LiveReadings {
     readonly clockOffsetMs: number | undefined;
     readonly waiting: Readonly<Record<string, number>>;
     readonly active: number;
+    /** How many may start in a second now; undefined: as many as want to. */
+    readonly perSecond: number | undefined;
+    /** What answers had otherwise than the contract says, and how often. */
+    readonly dialects: Readonly<Record<string, number>>;
     readonly logins: Readonly<Record<'done' | 'refused' | 'failed', number>>;
   };
   readonly workers: readonly {

@@ -226,6 +226,17 @@ export const LIVE_MEASURES: readonly Measure<LiveReadings>[] = [
     read: ({ service }) => one(service.active),
   },
   {
+    name: 'service_requests_per_second',
+    help: 'How many requests may start in a second now; less than configured: the service said so',
+    read: ({ service }) => one(service.perSecond),
+  },
+  {
+    name: 'service_dialects_total',
+    help: 'What answers had otherwise than the contract says, and was read all the same',
+    labels: ['what'],
+    read: ({ service }) => each(service.dialects, 'what'),
+  },
+  {
     name: 'logins_total',
     help: 'Log-ins at the service: done, refused, or failed for want of an answer',
     labels: ['result'],

@@ -61,6 +61,8 @@ export interface RunEnd {
   readonly countOff?: Readonly<Record<string, number>> | undefined;
   /** Absent: the run changed nothing that needs a look, and none that did is over. */
   readonly changes?: ChangesEnd | undefined;
+  /** Of the oldest answer, if caches have kept some; absent: they came from the service. */
+  readonly ageMs?: number;
 }
 
 /** How a run bears on the change guard (change-guard.ts). */
@@ -236,6 +238,9 @@ export async function endRun(
     const totals = await runTotals(tx, run.runId);
     const complete = end.outcome === 'complete';
     if (end.changes) await endChanges(tx, run, end.changes, now);
+    const completeAt = started_at - (end.ageMs ?? 0);
+    // An old list takes nothing away from what is known better.
+    const newest = sql<number>`max(coalesce(complete_at, 0), ${completeAt})`;
     await tx
       .updateTable('stream_state')
       .set((eb) => ({
@@ -244,7 +249,9 @@ export async function endRun(
         last_run_id: run.runId,
         failures: end.outcome === 'failed' ? eb('failures', '+', 1) : 0,
         last_error: complete ? null : end.reason,
-        ...(complete ? { complete_at: started_at, complete_rows: totals.rows } : {}),
+        ...(complete
+          ? { complete_at: end.ageMs ? newest : started_at, complete_rows: totals.rows }
+          : {}),
         ...(complete || end.outcome === 'partial' ? { reading: run.reading } : {}),
       }))
       .where('stream', '=', run.stream)

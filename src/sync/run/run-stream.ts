@@ -20,7 +20,8 @@ import { compareSegments, writePage } from '../../mirror/list.ts';
 import type { ReadSequence } from '../../store/state.ts';
 import type { Store } from '../../store/store.ts';
 import { openRowsOf } from '../bulk/variant-pages.ts';
-import type { Stream, StreamRun } from '../stream.ts';
+import { countsIn, type Stream, type StreamRun } from '../stream.ts';
+import { asOldAs, withAge } from './answer-age.ts';
 import { judgeChanges, readingOf } from './change-guard.ts';
 import {
   endRun,
@@ -98,15 +99,21 @@ interface ContextParts {
 function createContext(deps: RunnerDeps, run: Run, parts: ContextParts): StreamRun {
   const { store, clock } = deps;
   const { signal, tally, writing, onPage, progress } = parts;
+  const notedBefore = countsIn(run.checkpoint.noted);
+  const withNotes = (checkpoint: JsonObject): JsonObject => {
+    const noted = { ...notedBefore, ...tally.notes() };
+    return Object.keys(noted).length === 0 ? checkpoint : { ...checkpoint, noted };
+  };
   const page: StreamRun['page'] = async (checkpoint: JsonObject, write) => {
     signal.throwIfAborted();
+    const { readSeq } = await asOldAs(store.db, run, tally.ageMs());
     const counts = await store.transaction(async (tx) => {
       const at = clock.now();
-      const provenance = { source: `run:${run.runId}`, readSeq: run.readSeq, at };
+      const provenance = { source: `run:${run.runId}`, readSeq, at };
       const counts = await write(tx, provenance);
       // Lists of variants count the bytes of their rows themselves.
       const written = { ...counts, bytes: counts.bytes + tally.takeBytes() };
-      await recordPage(tx, run, checkpoint, { ...written, wire: tally.take() });
+      await recordPage(tx, run, withNotes(checkpoint), { ...written, wire: tally.take() });
       return written;
     });
     onPage(counts);
@@ -130,8 +137,9 @@ function createContext(deps: RunnerDeps, run: Run, parts: ContextParts): StreamR
     async variantPage(checkpoint, list, batch) {
       signal.throwIfAborted();
       const wire = tally.take();
-      const written = deps.variants.write({ run, list, checkpoint, batch, wire }).then(onPage);
-      await writing.add(written, openRowsOf(batch));
+      const old = await asOldAs(store.db, run, tally.ageMs());
+      const page = { run: old, list, checkpoint: withNotes(checkpoint), batch, wire };
+      await writing.add(deps.variants.write(page).then(onPage), openRowsOf(batch));
     },
   };
 }
@@ -248,7 +256,10 @@ async function pullAndSettle(
     const end = await stream.pull(context);
     await writing.drain();
     if (isLong) await deps.variants.end(run.runId);
-    return await settleRun(deps, stream, run, end, { ...state, call: context.call });
+    const ageMs = tally.ageMs();
+    const old = await asOldAs(deps.store.db, run, ageMs);
+    const settled = await settleRun(deps, stream, old, end, { ...state, call: context.call });
+    return withAge(settled, ageMs);
   } finally {
     await writing.settle();
     // Where even this fails, the pages that were proved are read again.

@@ -1,0 +1,74 @@
+/** The body of a success, as its readers want it: UTF-8, without a coding, failures as errors. */
+import { SelvedgeError } from '../../../lib/errors.ts';
+import {
+  type Asked,
+  errorOfBrokenAnswer,
+  errorOfFailure,
+  errorOfPage,
+  isNoJson,
+} from '../answer.ts';
+import { ExchangeFailure, headerText, type RawAnswer } from '../exchange.ts';
+import { isPage } from '../said.ts';
+import { createToUtf8, type Note, textOf, utf8Of } from './charset.ts';
+import { type BodyLimit, streamedBody, wholeBody } from './encoding.ts';
+
+/** The body as UTF-8. What a write is answered with is read, however damaged its words are. */
+function toUtf8(body: Buffer, { headers }: RawAnswer, { safe }: Asked, note: Note): Buffer {
+  try {
+    return utf8Of(body, headerText(headers, 'content-type'), note);
+  } catch (error) {
+    if (safe) throw error;
+    note('charset=another (in the answer to a write)');
+    return Buffer.from(textOf(body));
+  }
+}
+
+/** What an answer means that is no such document as its reader wants. */
+function errorOfBody(asked: Asked, body: Buffer | undefined, error: unknown): Error {
+  if (error instanceof ExchangeFailure) return errorOfFailure(asked, error);
+  if (error instanceof SelvedgeError) return error;
+  const text = body && textOf(body);
+  if (text !== undefined && isNoJson(text)) return errorOfPage(asked, text);
+  return errorOfBrokenAnswer(asked, error);
+}
+
+/** What `decode` makes of the whole body; it may throw what the answer means. */
+export async function decodedWhole<T>(
+  answer: RawAnswer,
+  asked: Asked,
+  limit: BodyLimit,
+  decode: (body: Buffer) => T,
+): Promise<T> {
+  let body: Buffer | undefined;
+  try {
+    body = toUtf8(await wholeBody(answer, limit), answer, asked, limit.note);
+    return decode(body);
+  } catch (error) {
+    throw errorOfBody(asked, body, error);
+  }
+}
+
+/** The body as it comes. */
+export async function* textStream(
+  answer: RawAnswer,
+  asked: Asked,
+  limit: BodyLimit,
+): AsyncGenerator<Buffer, void, undefined> {
+  const transcoder = createToUtf8(headerText(answer.headers, 'content-type'), limit.note);
+  let isFirst = true;
+  try {
+    for await (const chunk of streamedBody(answer, limit)) {
+      const text = transcoder.push(chunk);
+      if (text.length === 0) continue;
+      if (isFirst && isPage(text.toString('latin1', 0, 64).replace(/^\xef\xbb\xbf/, ''))) {
+        throw errorOfPage(asked, textOf(text));
+      }
+      isFirst = false;
+      yield text;
+    }
+    const rest = transcoder.end();
+    if (rest.length > 0) yield rest;
+  } catch (error) {
+    throw errorOfBody(asked, undefined, error);
+  }
+}

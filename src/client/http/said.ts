@@ -1,0 +1,135 @@
+/**
+ * Reads what an answer that is no success says: V1's envelope, V2's list of errors, and the forms
+ * that frameworks of PHP give the same. Whether the service itself says it decides what a write
+ * may count as, so that each reading tells how sure it is.
+ */
+import { cutDeep, isJsonObject, tryParseJson } from '../../lib/json.ts';
+
+/** The part of the question that decides which forms are the service's own. */
+interface Question {
+  /** False: a list of errors, as V2 has them, is not the contract's answer to it. */
+  readonly listsErrors?: boolean | undefined;
+}
+
+interface Failure {
+  readonly status: number;
+  readonly text: string;
+}
+
+export interface Said {
+  readonly message: string;
+  readonly lines: readonly string[];
+  /**
+   * `own`: the contract's form, with the status repeated. `bare`: a JSON object without a status,
+   * as a gateway may write it as well. `text`: words, which are no page.
+   */
+  readonly kind: 'own' | 'bare' | 'text';
+}
+
+const NO_REASON = 'no reason given';
+
+export function lineOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(cutDeep(value));
+}
+
+/** Whether the errors name this status, or several that it sums up, as far as they name any. */
+function nameStatus(errors: readonly { status?: unknown }[], status: number): boolean {
+  const named = errors.map((error) => Number(error.status ?? Number.NaN)).filter(Number.isInteger);
+  if (named.length === 0 || named.includes(status)) return true;
+  return named.every((one) => one - (one % 100) === status);
+}
+
+/** A line for each error of V2's list. */
+function linesOfErrors(errors: readonly unknown[]): readonly string[] {
+  return errors.map((error) => {
+    if (!isJsonObject(error)) return lineOf(error);
+    const pointer = isJsonObject(error.source) ? lineOf(Object.values(error.source)[0]) : '';
+    const words = error.detail ?? error.title ?? error.message ?? error.code;
+    const parts = [pointer, words].filter((part) => part !== '' && part !== undefined);
+    return parts.length === 0 ? lineOf(error) : parts.map(lineOf).join(': ');
+  });
+}
+
+/** A line for each text, be it in a list or in lists by member (`{field: [texts]}`). */
+function linesOf(value: unknown): readonly string[] {
+  if (!value) return [];
+  if (Array.isArray(value)) return linesOfErrors(value);
+  if (!isJsonObject(value)) return [lineOf(value)];
+  return Object.entries(value).flatMap(([name, texts]) =>
+    [texts].flat().map((text) => `${name}: ${lineOf(text)}`),
+  );
+}
+
+const LINES = ['invalid_data', 'errors'] as const;
+const MESSAGES = ['message', 'error', 'detail', 'title', 'error_description'] as const;
+
+function firstText(json: Record<string, unknown>): string | undefined {
+  for (const name of MESSAGES) {
+    const value = json[name];
+    if (typeof value === 'string' && value !== '') return value;
+    if (isJsonObject(value) && typeof value.message === 'string') return value.message;
+  }
+  return undefined;
+}
+
+/** An HTTP status, which some write as text. */
+export function statusIn(value: unknown): number | undefined {
+  const isText = typeof value === 'string' && /^[1-5]\d\d$/.test(value);
+  const status = isText ? Number(value) : value;
+  if (typeof status !== 'number' || !Number.isInteger(status)) return undefined;
+  return status >= 100 && status <= 599 ? status : undefined;
+}
+
+function saidInObject(
+  { listsErrors = true }: Question,
+  json: Record<string, unknown>,
+  status: number,
+): Said | undefined {
+  const { errors } = json;
+  // The same status is repeated: where that is another one, somebody on the way has changed it.
+  if (Array.isArray(errors) && !nameStatus(errors.filter(isJsonObject), status)) return undefined;
+  if (Array.isArray(errors) && listsErrors) {
+    const lines = linesOfErrors(errors);
+    return { message: lines[0] ?? NO_REASON, lines, kind: 'own' };
+  }
+  const repeated = typeof json.status === 'number' ? json.status : statusIn(json.status);
+  if (repeated !== undefined && repeated !== status) return undefined;
+  const lines = LINES.flatMap((name) => linesOf(json[name]));
+  const message = firstText(json) ?? lines[0];
+  if (message === undefined) return undefined;
+  const isOwn = repeated !== undefined && typeof json.message === 'string';
+  return { message, lines, kind: isOwn ? 'own' : 'bare' };
+}
+
+/** A page is told by its first sign. */
+export function isPage(text: string): boolean {
+  return /^\s*</.test(text);
+}
+
+/** Undefined: nothing, or the page of somebody on the way. */
+export function saidIn(question: Question, { status, text }: Failure): Said | undefined {
+  const json = tryParseJson(text);
+  if (isJsonObject(json)) return saidInObject(question, json, status);
+  const words = typeof json === 'string' ? json : text;
+  if (json !== undefined && typeof json !== 'string') return undefined;
+  if (words.trim() === '' || isPage(words)) return undefined;
+  return { message: words.trim(), lines: [], kind: 'text' };
+}
+
+/** The failure that an answer tells of whose own status is a success, in either way. */
+export function failureIn(json: unknown): string | undefined {
+  if (!isJsonObject(json)) return undefined;
+  const { errors, status, success, error } = json;
+  const [line] = linesOf(errors);
+  if (line !== undefined) return line;
+  const told = statusIn(status);
+  if (told !== undefined && told >= 300) return `${told}: ${firstText(json) ?? NO_REASON}`;
+  const fails = success === false || (error !== undefined && linesOf(error).length > 0);
+  return fails ? (firstText(json) ?? lineOf(error ?? NO_REASON)) : undefined;
+}
+
+/** JSON in the one spelling in which secrets are known: others write \u002b for +, or \/ for /. */
+export function plainText(text: string): string {
+  const json = tryParseJson(text);
+  return json === undefined ? text : lineOf(json);
+}

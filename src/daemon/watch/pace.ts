@@ -1,0 +1,35 @@
+/** Notes while the limit of requests keeps somebody up, for who looks at the status. */
+import type { Limiter } from '../../client/http/limiter.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { PACE_KEY, type ServicePace } from '../../ops/pace.ts';
+import { writeState } from '../../store/state.ts';
+import type { Store } from '../../store/store.ts';
+
+export interface PaceNoteDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly limiter: Pick<Limiter, 'pace' | 'waiting'>;
+}
+
+/** Less is not worth a write. */
+const BUSY_MIN = 0.1;
+
+/** Called every few seconds; writes nothing while nobody waits. */
+export function createPaceNote({ store, clock, limiter }: PaceNoteDeps): () => Promise<void> {
+  let before = { heldMs: limiter.pace().heldMs, at: clock.monotonic() };
+  // What an earlier process has left may stand there.
+  let isNoted = true;
+  return async () => {
+    const { perSecond, perSecondMax, heldMs } = limiter.pace();
+    const at = clock.monotonic();
+    const busy = at > before.at ? Math.min((heldMs - before.heldMs) / (at - before.at), 1) : 0;
+    before = { heldMs, at };
+    if (perSecond === undefined || perSecondMax === undefined) return;
+    const isBusy = busy >= BUSY_MIN;
+    if (!isBusy && !isNoted) return;
+    const waiting = Object.values(limiter.waiting()).reduce((sum, count) => sum + count, 0);
+    const pace: ServicePace = { at: clock.now(), perSecond, perSecondMax, busy, waiting };
+    await writeState(store.db, PACE_KEY, JSON.stringify(pace), clock);
+    isNoted = isBusy;
+  };
+}
