@@ -29,6 +29,7 @@ const CHECKSUMS = {
   '0022-empty-names.sql': '8d70ca03ee1bba9f',
   '0023-style-left.sql': 'deac000aa40a7725',
   '0024-shared-extra.sql': '58a7dd2315248ec0',
+  '0025-reference-spelling.sql': '7dae65e3df5201cf',
   'exchange/0001-exchange.sql': 'ae260ef6f9bb2f51',
 };
 

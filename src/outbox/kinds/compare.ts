@@ -1,42 +1,69 @@
-/** Whether what the service shows is what was sent; what it leaves out is not compared. */
+/**
+ * Whether what the service shows is what was sent; what it leaves out is not compared. Lines are
+ * compared as sums: a service may join, split or sort them.
+ */
 import type { NewOrder } from '../../client/v1/order-body.ts';
 import type { NewPendingRefund } from '../../client/v1/refunds.ts';
 import { formatMinorUnits, minorUnits } from '../../lib/money.ts';
-import { referenceKey } from '../documents.ts';
+import { told } from '../../lib/text/told.ts';
+import { addressDifferences, type ShownAddress } from '../evidence/address.ts';
+import { type SeasonsShown, unseenSeason } from '../evidence/seasons.ts';
+import { foldReference } from '../evidence/spelling.ts';
 
 interface Line {
   readonly barcode: string;
   readonly quantity: number;
   readonly priceMinor: number | null;
+  /** The name of its delivery, or the kind of its refund. */
   readonly more: string | null;
 }
 
-function textOf(line: Line, withPrice: boolean, withMore: boolean): string {
-  const price =
-    withPrice && line.priceMinor !== null ? ` at ${formatMinorUnits(line.priceMinor)}` : '';
-  const more = withMore && line.more !== null ? ` for ${line.more}` : '';
-  return `${line.quantity} × ${line.barcode}${price}${more}`;
+interface Sum {
+  readonly name: string;
+  quantity: number;
 }
 
-function counted(texts: readonly string[]): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
-  return counts;
+/** Barcodes whose lines all have this member, here and there. */
+function complete(lines: readonly Line[], has: (line: Line) => boolean): ReadonlySet<string> {
+  const known = new Set(lines.map(({ barcode }) => foldReference(barcode)));
+  for (const line of lines) if (!has(line)) known.delete(foldReference(line.barcode));
+  return known;
 }
 
-/** What stands in one of both only, as a multiset; members that the other side omits are left. */
-function lineDifferences(sent: readonly Line[], shown: readonly Line[]): string[] {
-  const withPrice = [...sent, ...shown].every(({ priceMinor }) => priceMinor !== null);
-  const withMore = [...sent, ...shown].every(({ more }) => more !== null);
-  const own = counted(sent.map((line) => textOf(line, withPrice, withMore)));
-  const other = counted(shown.map((line) => textOf(line, withPrice, withMore)));
+/** What stands in one of both only; members that the other side omits are left. */
+function lineDifferences(
+  sent: readonly Line[],
+  shown: readonly Line[],
+  { prices }: { readonly prices: boolean },
+): string[] {
+  const all = [...sent, ...shown];
+  const priced = prices ? complete(all, ({ priceMinor }) => priceMinor !== null) : new Set();
+  const named = complete(all, ({ more }) => more !== null);
+  const sums = (lines: readonly Line[]): Map<string, Sum> => {
+    const found = new Map<string, Sum>();
+    for (const { barcode, quantity, priceMinor, more } of lines) {
+      const own = foldReference(barcode);
+      const price =
+        priced.has(own) && priceMinor !== null ? ` at ${formatMinorUnits(priceMinor)}` : '';
+      const name = `${barcode}${price}${named.has(own) ? ` for ${more}` : ''}`;
+      const key = foldReference(name);
+      const sum = found.get(key) ?? { name, quantity: 0 };
+      sum.quantity += quantity;
+      found.set(key, sum);
+    }
+    return found;
+  };
+  const [own, other] = [sums(sent), sums(shown)];
   const differences: string[] = [];
-  for (const [text, count] of own) {
-    const missing = count - (other.get(text) ?? 0);
-    if (missing > 0) differences.push(`not at the service: ${text}`);
+  for (const [key, { name, quantity }] of own) {
+    const there = other.get(key)?.quantity;
+    if (there === quantity) continue;
+    const missing = `not at the service: ${quantity} × ${name}`;
+    const changed = `pieces: sent ${quantity}, shown ${there} × ${name}`;
+    differences.push(there === undefined ? missing : changed);
   }
-  for (const [text, count] of other) {
-    if (count > (own.get(text) ?? 0)) differences.push(`only at the service: ${text}`);
+  for (const [key, { name, quantity }] of other) {
+    if (!own.has(key)) differences.push(`only at the service: ${quantity} × ${name}`);
   }
   return differences;
 }
@@ -52,7 +79,9 @@ interface ShownLine {
 export interface ShownOrder {
   readonly freight?: { readonly freightAmount?: number | null | undefined } | null | undefined;
   readonly SeasonName?: string | null | undefined;
+  readonly shippingAddress?: ShownAddress | null | undefined;
   readonly orderLineItems: readonly (ShownLine & {
+    readonly season?: string | null | undefined;
     readonly delivery?: string | null | undefined;
   })[];
 }
@@ -65,36 +94,86 @@ export interface ShownPendingRefund {
 }
 
 export interface OrderDifferences {
-  /** Other lines are another order. */
+  /** Other pieces, prices or delivery names: another order, or this one taken in otherwise. */
   readonly lines: readonly string[];
-  /** The same order, taken in otherwise than it was sent. */
-  readonly rest: readonly string[];
+  /** The lines differ in their prices alone. */
+  readonly isPriceOnly: boolean;
+  readonly season: readonly string[];
+  /** It is a pre-order, and nothing that is shown says that it was taken as one. */
+  readonly isSeasonUnseen: boolean;
+  readonly address: readonly string[];
+  /** The same order, with other amounts beside its lines. */
+  readonly amounts: readonly string[];
 }
 
-/** That it is shown under another reference; letters make no difference. */
-export function otherReference(sent: string, shown: string | null | undefined): string[] {
-  const isSame = referenceKey(shown ?? '') === referenceKey(sent);
-  return isSame ? [] : [`reference: shown ${shown}`];
+/** What people are told of an order that was taken in otherwise than it was sent. */
+export interface Told {
+  readonly differences: readonly string[];
+  /** Because of them goods would leave too early, go elsewhere, or be others. */
+  readonly holds: boolean;
+}
+
+export function tellOrder(found: OrderDifferences, sent: NewOrder, shown: SeasonsShown): Told {
+  const { lines, isPriceOnly, address, amounts } = found;
+  const { seasonName } = sent;
+  const isUnseen = found.isSeasonUnseen && seasonName !== undefined;
+  const season = [...found.season, ...(isUnseen ? unseenSeason(seasonName, shown) : [])];
+  const isOther = lines.length > 0 && !isPriceOnly;
+  return {
+    differences: [...lines, ...season, ...address, ...amounts],
+    holds: isOther || season.length > 0 || address.length > 0,
+  };
+}
+
+function namesDeliveries({ orderLineItems }: ShownOrder): boolean {
+  return orderLineItems.some(({ delivery }) => told(delivery) !== null);
+}
+
+function isSameName(own: string, other: string): boolean {
+  return foldReference(own) === foldReference(other);
+}
+
+/** The season that it is shown with, by its head or by its lines. */
+function seasonsOf({ SeasonName, orderLineItems }: ShownOrder): string[] {
+  const head = told(SeasonName);
+  if (head !== null) return [head];
+  return [...new Set(orderLineItems.flatMap(({ season }) => told(season) ?? []))];
+}
+
+function seasonDifferences(
+  { seasonName: own }: NewOrder,
+  shown: ShownOrder,
+): Pick<OrderDifferences, 'season' | 'isSeasonUnseen'> {
+  // A plain order may be shown with the season of its styles.
+  if (own === undefined) return { season: [], isSeasonUnseen: false };
+  const seasons = seasonsOf(shown);
+  const season = seasons
+    .filter((name) => !isSameName(own, name))
+    .map((name) => `season: sent ${own}, shown ${name}`);
+  return { season, isSeasonUnseen: seasons.length === 0 && !namesDeliveries(shown) };
 }
 
 export function compareOrder(sent: NewOrder, shown: ShownOrder): OrderDifferences {
-  const rest: string[] = [];
+  const amounts: string[] = [];
   const freight = minorUnits(shown.freight?.freightAmount);
   if (sent.freight && freight !== null && freight !== sent.freight.freightAmountMinor) {
     const own = formatMinorUnits(sent.freight.freightAmountMinor);
-    rest.push(`freight: sent ${own}, shown ${formatMinorUnits(freight)}`);
+    amounts.push(`freight: sent ${own}, shown ${formatMinorUnits(freight)}`);
   }
-  const season = shown.SeasonName ?? undefined;
-  if (sent.seasonName !== undefined && season !== undefined && season !== sent.seasonName) {
-    rest.push(`season: sent ${sent.seasonName}, shown ${season}`);
-  }
-  const lines = lineDifferences(
-    sent.lines.map((line) => ({ ...line, more: line.deliveryName ?? null })),
-    shown.orderLineItems.map(({ barcode, quantity, price, delivery }) => ({
-      ...{ barcode, quantity, priceMinor: minorUnits(price), more: delivery ?? null },
-    })),
-  );
-  return { lines, rest };
+  // Where one line names its delivery, one that names none has none.
+  const isNamed = namesDeliveries(shown);
+  const own = sent.lines.map((line) => ({ ...line, more: line.deliveryName ?? null }));
+  const theirs = shown.orderLineItems.map(({ barcode, quantity, price, delivery }) => ({
+    ...{ barcode, quantity, priceMinor: minorUnits(price) },
+    more: told(delivery) ?? (isNamed ? 'no delivery' : null),
+  }));
+  return {
+    lines: lineDifferences(own, theirs, { prices: true }),
+    isPriceOnly: lineDifferences(own, theirs, { prices: false }).length === 0,
+    ...seasonDifferences(sent, shown),
+    address: addressDifferences(sent.shippingAddress, shown.shippingAddress),
+    amounts,
+  };
 }
 
 export function comparePendingRefund(sent: NewPendingRefund, shown: ShownPendingRefund): string[] {
@@ -105,5 +184,39 @@ export function comparePendingRefund(sent: NewPendingRefund, shown: ShownPending
     shown.refundLineItems.map(({ barcode, quantity, price, refundType }) => ({
       ...{ barcode, quantity, priceMinor: minorUnits(price), more: refundType ?? null },
     })),
+    { prices: true },
   );
+}
+
+/** Pieces by barcode. */
+export type Pieces = ReadonlyMap<string, number>;
+
+export function piecesOf(
+  lines: readonly { readonly barcode: string; readonly quantity: number }[],
+): Pieces {
+  const pieces = new Map<string, number>();
+  for (const { barcode, quantity } of lines) {
+    const key = foldReference(barcode);
+    pieces.set(key, (pieces.get(key) ?? 0) + quantity);
+  }
+  return pieces;
+}
+
+/**
+ * `alike`: the same pieces. `related`: fewer of them or others beside them, as a service may make
+ * of an order that it cannot take as a whole.
+ */
+export type Relation = 'alike' | 'related' | 'other';
+
+export function relate(sent: Pieces, shown: Pieces): Relation {
+  if (shown.size === 0) return 'other';
+  let equal = 0;
+  let common = 0;
+  for (const [barcode, pieces] of shown) {
+    const own = sent.get(barcode);
+    if (own !== undefined) common += 1;
+    if (own === pieces) equal += 1;
+  }
+  if (equal === sent.size && equal === shown.size) return 'alike';
+  return common === shown.size || equal === sent.size ? 'related' : 'other';
 }
