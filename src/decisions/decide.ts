@@ -10,6 +10,7 @@ import { hourBegan, paceAccept } from './accept/pace.ts';
 import { readSubject, type Subject } from './facts.ts';
 import { askRules } from './holds/ask-rules.ts';
 import { endHolds, keepHolds } from './holds/holds.ts';
+import { outcomeBehindOrder } from './holds/own-order.ts';
 import { outcomeAfterReturn, reconsiderAccepted } from './holds/returns.ts';
 import { resolveReturned, resolveUndecidable, tellMisfits } from './incidents.ts';
 import { acceptCanceledSince, openPush, overtakenBy, sendBefore, waitedTooLong } from './push.ts';
@@ -84,8 +85,9 @@ async function judge(tx: Tx, context: DecisionContext, subject: Subject): Promis
   await settlePushed(tx, now);
   const railed = await outcomeBehindRails(tx, subject, evaluation.live);
   const { settings } = ruleSet;
-  const { outcome, coolsUntil } = await outcomeAfterReturn(tx, id, railed, settings, now);
-  const wakeAt = coolsUntil ?? holdAt;
+  const rested = await outcomeAfterReturn(tx, id, railed, settings, now);
+  const { outcome, until } = await outcomeBehindOrder(tx, subject, rested.outcome, now);
+  const wakeAt = until ?? rested.coolsUntil ?? holdAt;
   const look = nextLook(ruleSet, readsOf(ruleSet), context.tickMs, wakeAt, now);
   return { rules, mode, subject, evaluation, outcome, at: now, ...look };
 }
