@@ -10,6 +10,7 @@ import {
   foldReference,
   NO_AFFIX,
   type Spelling,
+  trimReference,
 } from './spelling.ts';
 
 export interface Pair {
@@ -19,15 +20,17 @@ export interface Pair {
 }
 
 /** How references are changed before a cut and before what stands beside them. */
-type Base = Pick<Spelling, 'keep' | 'swap' | 'accents'>;
+type Base = Pick<Spelling, 'keep' | 'swap' | 'accents' | 'spaces'>;
 
+/** What is left of them by a base, and what is shown; all of it folded. */
 interface Prepared {
   readonly cores: readonly string[];
-  /** Folded. */
   readonly shown: readonly string[];
+  /** The longest that is shown, with all its spaces. */
+  readonly longest: number;
 }
 
-const WHOLE: Base = { keep: 'all', swap: {}, accents: 'kept' };
+const WHOLE: Base = { keep: 'all', swap: {}, accents: 'kept', spaces: 'kept' };
 
 /** Signs that are shown nowhere although they were sent. */
 function lostSigns(pairs: readonly Pair[]): string[] {
@@ -68,12 +71,16 @@ function keeps(pairs: readonly Pair[]): Base[] {
 function basesFor(pairs: readonly Pair[]): Base[] {
   const isAscii = pairs.every(({ sent }) => /^[ -~]*$/.test(sent));
   const accents = isAscii ? (['kept'] as const) : (['kept', 'plain', 'spelt', 'lost'] as const);
-  return keeps(pairs).flatMap((base) => accents.map((one) => ({ ...base, accents: one })));
+  const hasRuns = pairs.some(({ sent }) => /\s\s/u.test(sent.trim()));
+  const spaces = hasRuns ? (['kept', 'single'] as const) : (['kept'] as const);
+  return keeps(pairs).flatMap((base) =>
+    accents.flatMap((one) => spaces.map((way) => ({ ...base, accents: one, spaces: way }))),
+  );
 }
 
-function changes({ keep, swap, accents, prefix, suffix, cut }: Spelling): number {
+function changes({ keep, swap, accents, spaces, prefix, suffix, cut }: Spelling): number {
   const parts = [
-    ...[keep !== 'all', Object.keys(swap).length > 0, accents !== 'kept'],
+    ...[keep !== 'all', Object.keys(swap).length > 0, accents !== 'kept', spaces !== 'kept'],
     ...[prefix.text !== '', suffix.text !== '', cut !== null, prefix.isShape, suffix.isShape],
   ];
   return parts.filter(Boolean).length;
@@ -114,8 +121,7 @@ function besides(base: Base, prepared: Prepared): Spelling[] {
 }
 
 /** Cut to the longest that is shown, with the same text before each or behind each. */
-function cuts(base: Base, { cores, shown }: Prepared): Spelling[] {
-  const longest = Math.max(...shown.map((text) => [...text].length));
+function cuts(base: Base, { cores, shown, longest }: Prepared): Spelling[] {
   const [core = '', text = ''] = [cores[0], shown[0]];
   const found: Spelling[] = [{ ...AS_SENT, ...base, cut: longest }];
   for (let length = 1; length < text.length; length += 1) {
@@ -148,14 +154,15 @@ function constant(pairs: readonly Pair[]): Spelling[] {
 
 function* hypotheses(pairs: readonly Pair[]): Generator<Spelling> {
   const shown = pairs.map((pair) => foldReference(pair.shown));
+  const longest = Math.max(...pairs.map((pair) => [...trimReference(pair.shown)].length));
   for (const base of basesFor(pairs)) {
-    const cores = pairs.map(({ sent }) => coreOf(base, sent));
+    const cores = pairs.map(({ sent }) => foldReference(coreOf(base, sent)));
     // What leaves nothing of a reference could show it as anything.
     if (cores.includes('')) continue;
     yield { ...AS_SENT, ...base };
     if (cores.every((core, index) => core === shown[index])) continue;
-    yield* besides(base, { cores, shown });
-    yield* cuts(base, { cores, shown });
+    yield* besides(base, { cores, shown, longest });
+    yield* cuts(base, { cores, shown, longest });
   }
 }
 

@@ -16,6 +16,8 @@ export const spellingSchema = z.object({
   swap: z.record(z.string(), z.string()),
   /** `spelt`: ä is ae; `plain`: ä is a; `lost`: ä is a question mark. */
   accents: z.enum(['kept', 'plain', 'spelt', 'lost']),
+  /** Double spaces make no difference, but for a cut behind them. */
+  spaces: z.enum(['kept', 'single']),
   prefix: affixSchema,
   suffix: affixSchema,
   /** Characters that are left; null: all. */
@@ -34,15 +36,21 @@ export const AS_SENT: Spelling = {
   keep: 'all',
   swap: {},
   accents: 'kept',
+  spaces: 'kept',
   prefix: NO_AFFIX,
   suffix: NO_AFFIX,
   cut: null,
   cutsFirst: false,
 };
 
+/** Without what makes no difference to a cut either. */
+export function trimReference(text: string): string {
+  return text.normalize('NFC').trim().toLowerCase();
+}
+
 /** The way references of ours and of the service are compared. */
 export function foldReference(text: string): string {
-  return text.normalize('NFC').replace(/\s+/gu, ' ').trim().toLowerCase();
+  return trimReference(text).replace(/\s+/gu, ' ');
 }
 
 const DROPPED: Readonly<Record<Spelling['keep'], RegExp | undefined>> = {
@@ -73,17 +81,17 @@ function take(text: string, count: number): string {
   return text.length <= count ? text : [...text].slice(0, count).join('');
 }
 
-/** What is left of the reference, without a cut and without what stands beside it; folded. */
+/** What is left of the reference, without a cut and without what stands beside it. */
 export function coreOf(
-  { keep, swap, accents }: Pick<Spelling, 'keep' | 'swap' | 'accents'>,
+  { keep, swap, accents, spaces }: Pick<Spelling, 'keep' | 'swap' | 'accents' | 'spaces'>,
   sent: string,
 ): string {
-  const folded = foldReference(sent);
+  const text = spaces === 'single' ? foldReference(sent) : trimReference(sent);
   const dropped = DROPPED[keep];
-  const kept = dropped ? folded.replace(dropped, '') : folded;
+  const kept = dropped ? text.replace(dropped, '') : text;
   const isSwapped = Object.keys(swap).length > 0;
   const swapped = isSwapped ? [...kept].map((one) => swap[one] ?? one).join('') : kept;
-  return foldReference(withoutAccents(swapped, accents));
+  return withoutAccents(swapped, accents);
 }
 
 function hasShape({ prefix, suffix }: Spelling): boolean {
@@ -115,13 +123,13 @@ export function accepts(spelling: Spelling, sent: string, shown: string): boolea
   if (text !== undefined) return text === folded;
   const { prefix, suffix, cut } = spelling;
   const core = coreOf(spelling, sent);
-  const inner = escaped(cut === null ? core : take(core, cut).trim());
+  const inner = escaped(foldReference(cut === null ? core : take(core, cut)));
   return new RegExp(`^${patternOf(prefix)}${inner}${patternOf(suffix)}$`, 'u').test(folded);
 }
 
 /** Whether nothing of the reference is left to tell it from others. */
 export function isBlank(spelling: Spelling, sent: string): boolean {
-  return spelling.keep === 'none' || coreOf(spelling, sent) === '';
+  return spelling.keep === 'none' || coreOf(spelling, sent).trim() === '';
 }
 
 function lettersAndDigits(text: string): string {

@@ -25,8 +25,9 @@ const WAYS: Readonly<Record<string, (sent: string) => string>> = {
   'a text behind it': (sent) => `${sent} (b2b)`,
   'a number before it': (sent) => `${41 + sent.length * 7}/${sent}`,
   'cut to 14': (sent) => sent.replace(/ +/g, ' ').slice(0, 14),
+  'cut to 14, double spaces and all': (sent) => sent.slice(0, 14),
   'cut to 14 behind a text': (sent) => `B2B-${sent.replace(/ +/g, ' ')}`.slice(0, 14),
-  'cut to 8 before a text': (sent) => `${sent.replace(/ +/g, ' ').slice(0, 8)}-X`,
+  'cut to 14 before a text': (sent) => `${sent.replace(/ +/g, ' ').slice(0, 14)} (X)`,
   'none at all': () => '',
   'always the same': () => 'ONLINE',
 };
