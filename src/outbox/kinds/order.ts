@@ -161,12 +161,13 @@ async function madeSinceBackup(
   const { db } = deps.store;
   const restored = await readRestored(db);
   if (!restored || (await ordersReadAt(db)) >= restored.at) return [];
-  const { orders, complete } = await seenAbove(deps, sought, restored.maxOrderId ?? 0, signal);
+  const floor = restored.maxOrderId ?? 0;
+  const { orders, complete } = await seenAbove(deps, sought, floor, signal);
   if (!complete) {
     const text = 'the orders that were made since the backup cannot all be seen yet';
     throw new RetryLaterError('outbox.restored', text);
   }
-  return orders;
+  return orders.filter(({ orderId }) => orderId > floor);
 }
 
 /**
@@ -191,8 +192,10 @@ async function madeBeforeStart(
     .where('deleted_at', 'is', null)
     .where('first_seen_at', '<', Math.max(createdAt, readAt))
     .executeTakeFirst();
-  if (!newest?.order_id) return [];
-  return (await seenAbove(deps, sought, newest.order_id, signal)).orders;
+  const floor = newest?.order_id ?? 0;
+  if (floor === 0) return [];
+  const { orders } = await seenAbove(deps, sought, floor, signal);
+  return orders.filter(({ orderId }) => orderId > floor);
 }
 
 /** What is there before the document is sent for the first time, or again. */
