@@ -48,8 +48,12 @@ export function trimReference(text: string): string {
   return text.normalize('NFC').trim().toLowerCase();
 }
 
+/** Letters, digits and signs of ASCII, without a space: most references and barcodes are. */
+const SIMPLE = /^[!-~]*$/;
+
 /** The way references of ours and of the service are compared. */
 export function foldReference(text: string): string {
+  if (SIMPLE.test(text)) return text.toLowerCase();
   return trimReference(text).replace(/\s+/gu, ' ');
 }
 

@@ -12,6 +12,8 @@ import { foldReference } from '../evidence/spelling.ts';
 
 interface Line {
   readonly barcode: string;
+  /** The barcode as it is compared. */
+  readonly key: string;
   readonly quantity: number;
   readonly priceMinor: number | null;
   /** The name of its delivery, or the kind of its refund. */
@@ -19,15 +21,38 @@ interface Line {
 }
 
 interface Sum {
-  readonly name: string;
+  readonly line: Line;
   quantity: number;
 }
 
-/** Barcodes whose lines all have this member, here and there. */
-function complete(lines: readonly Line[], has: (line: Line) => boolean): ReadonlySet<string> {
-  const known = new Set(lines.map(({ barcode }) => foldReference(barcode)));
-  for (const line of lines) if (!has(line)) known.delete(foldReference(line.barcode));
-  return known;
+/** What is known of all lines of a barcode, here and there. */
+interface Known {
+  readonly priced: ReadonlySet<string>;
+  readonly named: ReadonlySet<string>;
+}
+
+function knownOf(lines: readonly Line[], withPrices: boolean): Known {
+  const named = new Set(lines.map(({ key }) => key));
+  const priced = withPrices ? new Set(named) : new Set<string>();
+  for (const { key, priceMinor, more } of lines) {
+    if (priceMinor === null) priced.delete(key);
+    if (more === null) named.delete(key);
+  }
+  return { priced, named };
+}
+
+function sumsOf(lines: readonly Line[], { priced, named }: Known): Map<string, Sum> {
+  const sums = new Map<string, Sum>();
+  for (const line of lines) {
+    const { key, priceMinor, more, quantity } = line;
+    const price = priced.has(key) ? priceMinor : '';
+    const name = named.has(key) ? foldReference(more ?? '') : '';
+    const whole = `${key} ${price} ${name}`;
+    const sum = sums.get(whole);
+    if (sum) sum.quantity += quantity;
+    else sums.set(whole, { line, quantity });
+  }
+  return sums;
 }
 
 /** What stands in one of both only; members that the other side omits are left. */
@@ -36,36 +61,34 @@ function lineDifferences(
   shown: readonly Line[],
   { prices }: { readonly prices: boolean },
 ): string[] {
-  const all = [...sent, ...shown];
-  const priced = prices ? complete(all, ({ priceMinor }) => priceMinor !== null) : new Set();
-  const named = complete(all, ({ more }) => more !== null);
-  const sums = (lines: readonly Line[]): Map<string, Sum> => {
-    const found = new Map<string, Sum>();
-    for (const { barcode, quantity, priceMinor, more } of lines) {
-      const own = foldReference(barcode);
-      const price =
-        priced.has(own) && priceMinor !== null ? ` at ${formatMinorUnits(priceMinor)}` : '';
-      const name = `${barcode}${price}${named.has(own) ? ` for ${more}` : ''}`;
-      const key = foldReference(name);
-      const sum = found.get(key) ?? { name, quantity: 0 };
-      sum.quantity += quantity;
-      found.set(key, sum);
-    }
-    return found;
+  const known = knownOf([...sent, ...shown], prices);
+  const textOf = ({ barcode, key, priceMinor, more }: Line): string => {
+    const isPriced = known.priced.has(key) && priceMinor !== null;
+    const price = isPriced ? ` at ${formatMinorUnits(priceMinor)}` : '';
+    return `${barcode}${price}${known.named.has(key) ? ` for ${more}` : ''}`;
   };
-  const [own, other] = [sums(sent), sums(shown)];
+  const [own, other] = [sumsOf(sent, known), sumsOf(shown, known)];
   const differences: string[] = [];
-  for (const [key, { name, quantity }] of own) {
-    const there = other.get(key)?.quantity;
+  for (const [whole, { line, quantity }] of own) {
+    const there = other.get(whole)?.quantity;
     if (there === quantity) continue;
-    const missing = `not at the service: ${quantity} × ${name}`;
-    const changed = `pieces: sent ${quantity}, shown ${there} × ${name}`;
+    const missing = `not at the service: ${quantity} × ${textOf(line)}`;
+    const changed = `pieces: sent ${quantity}, shown ${there} × ${textOf(line)}`;
     differences.push(there === undefined ? missing : changed);
   }
-  for (const [key, { name, quantity }] of other) {
-    if (!own.has(key)) differences.push(`only at the service: ${quantity} × ${name}`);
+  for (const [whole, { line, quantity }] of other) {
+    if (!own.has(whole)) differences.push(`only at the service: ${quantity} × ${textOf(line)}`);
   }
   return differences;
+}
+
+function lineOf(
+  barcode: string,
+  quantity: number,
+  priceMinor: number | null,
+  more: string | null,
+): Line {
+  return { barcode, key: foldReference(barcode), quantity, priceMinor, more };
 }
 
 interface ShownLine {
@@ -162,14 +185,17 @@ export function compareOrder(sent: NewOrder, shown: ShownOrder): OrderDifference
   }
   // Where one line names its delivery, one that names none has none.
   const isNamed = namesDeliveries(shown);
-  const own = sent.lines.map((line) => ({ ...line, more: line.deliveryName ?? null }));
-  const theirs = shown.orderLineItems.map(({ barcode, quantity, price, delivery }) => ({
-    ...{ barcode, quantity, priceMinor: minorUnits(price) },
-    more: told(delivery) ?? (isNamed ? 'no delivery' : null),
-  }));
+  const own = sent.lines.map(({ barcode, quantity, priceMinor, deliveryName }) =>
+    lineOf(barcode, quantity, priceMinor, deliveryName ?? null),
+  );
+  const theirs = shown.orderLineItems.map(({ barcode, quantity, price, delivery }) => {
+    const name = told(delivery) ?? (isNamed ? 'no delivery' : null);
+    return lineOf(barcode, quantity, minorUnits(price), name);
+  });
+  const lines = lineDifferences(own, theirs, { prices: true });
   return {
-    lines: lineDifferences(own, theirs, { prices: true }),
-    isPriceOnly: lineDifferences(own, theirs, { prices: false }).length === 0,
+    lines,
+    isPriceOnly: lines.length === 0 || lineDifferences(own, theirs, { prices: false }).length === 0,
     ...seasonDifferences(sent, shown),
     address: addressDifferences(sent.shippingAddress, shown.shippingAddress),
     amounts,
@@ -177,15 +203,13 @@ export function compareOrder(sent: NewOrder, shown: ShownOrder): OrderDifference
 }
 
 export function comparePendingRefund(sent: NewPendingRefund, shown: ShownPendingRefund): string[] {
-  return lineDifferences(
-    sent.lines.map(({ barcode, quantity, priceMinor, refundType }) => ({
-      ...{ barcode, quantity, priceMinor: priceMinor ?? null, more: refundType ?? null },
-    })),
-    shown.refundLineItems.map(({ barcode, quantity, price, refundType }) => ({
-      ...{ barcode, quantity, priceMinor: minorUnits(price), more: refundType ?? null },
-    })),
-    { prices: true },
+  const own = sent.lines.map(({ barcode, quantity, priceMinor, refundType }) =>
+    lineOf(barcode, quantity, priceMinor ?? null, refundType ?? null),
   );
+  const theirs = shown.refundLineItems.map(({ barcode, quantity, price, refundType }) =>
+    lineOf(barcode, quantity, minorUnits(price), refundType ?? null),
+  );
+  return lineDifferences(own, theirs, { prices: true });
 }
 
 /** Pieces by barcode. */
