@@ -299,7 +299,7 @@ CREATE TABLE outbox (
   ended_at INTEGER,
   cause TEXT NOT NULL,
   result TEXT,
-  last_error TEXT, reference_key TEXT, problems TEXT NOT NULL DEFAULT '[]', desk_reason TEXT, order_id INTEGER,
+  last_error TEXT, reference_key TEXT, problems TEXT NOT NULL DEFAULT '[]', desk_reason TEXT, order_id INTEGER, shown_reference TEXT,
   UNIQUE (kind, reference)
 ) STRICT;
 CREATE INDEX outbox_work ON outbox (due_at) WHERE ended_at IS NULL;
@@ -1177,3 +1177,20 @@ CREATE TABLE key_place (
   PRIMARY KEY (stream, part, first_row, at)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX key_place_key ON key_place (stream, key);
+CREATE INDEX outbox_shown_reference ON outbox (kind, shown_reference)
+WHERE shown_reference IS NOT NULL;
+CREATE TABLE reference_spelling (
+  id INTEGER PRIMARY KEY,
+  kind TEXT NOT NULL,
+  -- A JSON list: equally simple ones, which agree on all that was seen.
+  spellings TEXT NOT NULL,
+  learned_at INTEGER NOT NULL,
+  ended_at INTEGER
+) STRICT;
+CREATE UNIQUE INDEX reference_spelling_now ON reference_spelling (kind) WHERE ended_at IS NULL;
+CREATE TABLE outbox_candidate (
+  order_id INTEGER NOT NULL,
+  outbox_id INTEGER NOT NULL,
+  PRIMARY KEY (order_id, outbox_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX outbox_candidate_outbox ON outbox_candidate (outbox_id);

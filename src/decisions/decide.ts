@@ -11,6 +11,7 @@ import { readSubject, type Subject } from './facts.ts';
 import { askRules } from './holds/ask-rules.ts';
 import { outcomeBehindChanges } from './holds/changes.ts';
 import { endHolds, keepHolds } from './holds/holds.ts';
+import { outcomeBehindOrder } from './holds/own-order.ts';
 import { outcomeAfterReturn, reconsiderAccepted } from './holds/returns.ts';
 import { resolveReturned, resolveUndecidable, tellMisfits } from './incidents.ts';
 import { acceptCanceledSince, openPush, overtakenBy, sendBefore, waitedTooLong } from './push.ts';
@@ -86,9 +87,9 @@ async function judge(tx: Tx, context: DecisionContext, subject: Subject): Promis
   const railed = await outcomeBehindRails(tx, subject, evaluation.live);
   const { settings } = ruleSet;
   const waiting = await outcomeBehindChanges(tx, ruleSet, subject, railed, now);
-  const behind = waiting.outcome;
-  const { outcome, coolsUntil } = await outcomeAfterReturn(tx, id, behind, settings, now);
-  const wakeAt = coolsUntil ?? waiting.lookAt ?? holdAt;
+  const rested = await outcomeAfterReturn(tx, id, waiting.outcome, settings, now);
+  const { outcome, until } = await outcomeBehindOrder(tx, subject, rested.outcome, now);
+  const wakeAt = until ?? rested.coolsUntil ?? waiting.lookAt ?? holdAt;
   const look = nextLook(ruleSet, readsOf(ruleSet), context.tickMs, wakeAt, now);
   return { rules, mode, subject, evaluation, outcome, at: now, ...look };
 }

@@ -35,6 +35,12 @@ export type Finding =
       readonly result?: JsonObject;
       /** What is not as it was sent; a person should know. */
       readonly differences?: readonly string[];
+      /** Because of them nothing of it must be delivered before a person has looked. */
+      readonly holds?: boolean;
+      /** The reference that it is shown with, where it is this document for certain. */
+      readonly shownReference?: string;
+      /** Whether it is shown that a pre-order is one; left out: it is none. */
+      readonly seasonSeen?: boolean;
     }
   /** The effect is not there, and sending it still makes sense. */
   | {
@@ -45,6 +51,11 @@ export type Finding =
     }
   /** The world has moved on: the intent must not be sent any more. */
   | { readonly found: 'overtaken'; readonly reason: string; readonly detail: JsonObject }
+  /**
+   * Something is there that may be it: it is looked for again, is not sent beside it, and is left
+   * to a person once the quiet time is over.
+   */
+  | { readonly found: 'maybe'; readonly reason: string; readonly detail: JsonObject }
   /** Several, or one that is not like ours: only a person can tell. */
   | { readonly found: 'unclear'; readonly reason: string; readonly detail: JsonObject }
   /** The pre-flight found errors: it must not be sent at all. */

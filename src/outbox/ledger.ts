@@ -8,6 +8,7 @@ import { parseJsonObject } from '../lib/json.ts';
 import { inKeys } from '../store/bulk.ts';
 import type { Db, Store, Tx } from '../store/store.ts';
 import type { OutboxState } from '../store/tables.ts';
+import { readResult } from './document-state.ts';
 import type { Cleared, FlightProblem, OutboxItem } from './item.ts';
 
 const COLUMNS = [
@@ -150,7 +151,8 @@ export interface Change {
   readonly last_error?: string | null;
   readonly desk_reason?: string | null;
   readonly problems?: string;
-  readonly order_id?: number;
+  readonly order_id?: number | null;
+  readonly shown_reference?: string | null;
   readonly attempts?: number;
 }
 
@@ -242,6 +244,12 @@ const STATE_AFTER: Readonly<Record<AttemptClass, OutboxState>> = {
   ambiguous: 'in_doubt',
 };
 
+/** The order that the service answered with: nothing of it is delivered before it is read back. */
+function madeOrder(answer: string): Change {
+  const { orderId } = readResult(answer);
+  return orderId ? { order_id: orderId } : {};
+}
+
 /** Records how an attempt ended and moves the row accordingly. */
 export async function endAttempt(
   store: Store,
@@ -265,6 +273,7 @@ export async function endAttempt(
       due_at: dueAt,
       last_error: end.class === 'done' ? null : end.answer,
       ...(end.class === 'done' ? { result: end.answer } : {}),
+      ...(end.class === 'done' && item.kind === 'order' ? madeOrder(end.answer) : {}),
       ...(state === 'in_doubt' ? { in_doubt_since: now } : {}),
       ...(end.class === 'refused' ? { ended_at: now } : {}),
       ...(end.problems.length > 0 ? { problems: JSON.stringify(end.problems) } : {}),

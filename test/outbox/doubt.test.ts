@@ -429,10 +429,10 @@ it('looks down to what was known before the first try that may have had an effec
   await tried(1, 'not_processed', 10, 0);
   await tried(2, 'interrupted', 20, 1);
   await tried(3, 'ambiguous', 30, 2);
-  expect(await knownBefore(store.db, item)).toEqual({ maxOrderId: 20, count: 1 });
+  expect(await knownBefore(store.db, item)).toMatchObject({ maxOrderId: 20, count: 1 });
   // Restored while it was on its way: nobody has said how it ended.
   await store.db.updateTable('outbox_attempt').set({ class: null }).execute();
-  expect(await knownBefore(store.db, item)).toEqual({ maxOrderId: 10, count: 0 });
+  expect(await knownBefore(store.db, item)).toMatchObject({ maxOrderId: 10, count: 0 });
 });
 
 it('goes out, and what is behind it, once a person has it tried', async () => {

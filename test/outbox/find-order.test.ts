@@ -4,7 +4,7 @@ import type { SalesOrder } from '../../src/client/v1/schemas.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
 import { createOrderFinder, mirroredOrders, orderIdOf } from '../../src/outbox/kinds/find-order.ts';
 import { temporaryStore } from '../support/store.ts';
-import { createBench } from './support.ts';
+import { createBench, searchFor } from './support.ts';
 
 const signal = new AbortController().signal;
 
@@ -32,7 +32,7 @@ function finderOf(...pages: readonly (readonly unknown[])[]) {
 
 describe('a walk to the end of all orders', () => {
   const walk = (...pages: readonly (readonly unknown[])[]) =>
-    finderOf(...pages).find('x', 0, signal);
+    finderOf(...pages).find(searchFor('x'), 0, signal);
 
   it('is complete once a page is empty', async () => {
     expect(await walk([9, 8], [8], [])).toMatchObject({ complete: true, pages: 3 });
@@ -47,24 +47,30 @@ describe('a walk to the end of all orders', () => {
 
 describe('a walk down to an order that was there before', () => {
   it('is complete when it has seen an order at or below that one', async () => {
-    const found = await finderOf([9, 8, 7], [7, 6, 5], [5]).find('r-8', 6, signal);
+    const found = await finderOf([9, 8, 7], [7, 6, 5], [5]).find(searchFor('r-8'), 6, signal);
     expect(found).toMatchObject({ complete: true, walkedTo: 6, pages: 2 });
     expect(found.orders.map(({ orderId }) => orderId)).toEqual([8]);
   });
 
   it('proves nothing when the list is empty or ends above it', async () => {
-    expect(await finderOf([]).find('x', 6, signal)).toMatchObject({ complete: false });
-    expect(await finderOf([9, 8]).find('x', 6, signal)).toMatchObject({ complete: false });
+    expect(await finderOf([]).find(searchFor('x'), 6, signal)).toMatchObject({ complete: false });
+    expect(await finderOf([9, 8]).find(searchFor('x'), 6, signal)).toMatchObject({
+      complete: false,
+    });
   });
 
   it('proves nothing when the list is so old that it does not show that one yet', async () => {
-    expect(await finderOf([5, 4, 3]).find('x', 6, signal)).toMatchObject({ complete: false });
-    expect(await finderOf([6, 5, 4]).find('x', 6, signal)).toMatchObject({ complete: true });
+    expect(await finderOf([5, 4, 3]).find(searchFor('x'), 6, signal)).toMatchObject({
+      complete: false,
+    });
+    expect(await finderOf([6, 5, 4]).find(searchFor('x'), 6, signal)).toMatchObject({
+      complete: true,
+    });
   });
 
   it('proves nothing about a reference that a row which cannot be read may have', async () => {
     const find = (reference: string, odd: unknown) =>
-      finderOf([9, 6, 5, odd]).find(reference, 6, signal);
+      finderOf([9, 6, 5, odd]).find(searchFor(reference), 6, signal);
     expect(await find('x', { reference: 'X' })).toMatchObject({ complete: false });
     expect(await find('y', { reference: 'X' })).toMatchObject({ complete: true });
     expect(await find('y', '<')).toMatchObject({ complete: false });
@@ -72,7 +78,7 @@ describe('a walk down to an order that was there before', () => {
 
   it('serves all who ask in the same moment', async () => {
     const { find, asked } = finderOf([9, 8, 7], [7, 6, 5]);
-    await Promise.all([find('r-9', 8, signal), find('r-7', 6, signal)]);
+    await Promise.all([find(searchFor('r-9'), 8, signal), find(searchFor('r-7'), 6, signal)]);
     expect(asked()).toBe(2);
   });
 });

@@ -145,11 +145,7 @@ describe('a look for an order', () => {
     const { kind } = await houseOf({ shown: [orderOf(2, 'X', 3)] });
     expect(await kind.look({ ...ITEM, result: '{"orderId":2}' }, signal)).toMatchObject({
       ...{ found: 'yes', result: { orderId: 2 } },
-      differences: [
-        'reference: shown X',
-        'not at the service: 2 × b at 12.50',
-        'only at the service: 3 × b at 12.50',
-      ],
+      differences: ['reference: shown X', 'pieces: sent 2, shown 3 × b at 12.50'],
     });
   });
 });

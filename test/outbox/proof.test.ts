@@ -222,6 +222,42 @@ describe('what makes something new, in doubt', () => {
     expect(bench.sends).toEqual([id, id]);
   });
 
+  it('is not sent beside what may be it, and left to a person once the quiet time is over', async () => {
+    const bench = await createBench();
+    bench.creates = true;
+    const id = await bench.add(1);
+    const MAYBE = {
+      found: 'maybe',
+      reason: 'order 7 may be it',
+      detail: { orderIds: [7] },
+    } as const;
+    bench.script.look = () => (bench.sends.length === 0 ? NO : MAYBE);
+    bench.script.send = lost;
+    bench.start();
+    await bench.clock.advance(11.9 * MINUTE);
+    expect(await bench.row(id)).toMatchObject({ state: 'in_doubt', desk_reason: null });
+    await bench.clock.advance(0.2 * MINUTE);
+    expect((await bench.row(id)).desk_reason).toBe('order 7 may be it');
+    await bench.clock.advance(20 * MINUTE);
+    expect(bench.sends).toEqual([id]);
+  });
+
+  it('is sent once what may have been it was found to be another', async () => {
+    const bench = await createBench();
+    bench.creates = true;
+    const id = await bench.add(1);
+    const begun = bench.clock.now();
+    const MAYBE = { found: 'maybe', reason: 'order 7 may be it', detail: {} } as const;
+    bench.script.look = () =>
+      bench.sends.length === 1 && bench.clock.now() - begun < 11 * MINUTE ? MAYBE : NO;
+    bench.script.send = lost;
+    bench.start();
+    await bench.clock.advance(12.9 * MINUTE);
+    expect(bench.sends).toEqual([id]);
+    await bench.clock.advance(0.3 * MINUTE);
+    expect(bench.sends).toEqual([id, id]);
+  });
+
   it('is looked at soon, then every minute, and exactly when the quiet time is over', () => {
     const pace = { quietMs: 12 * MINUTE, everyMs: MINUTE };
     const times: number[] = [];

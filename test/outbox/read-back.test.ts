@@ -3,7 +3,6 @@ import { expect, it, vi } from 'vitest';
 import { DELIVERY, writeDeliveries } from '../../src/mirror/delivery.ts';
 import { markDeleted } from '../../src/mirror/list.ts';
 import { enqueueDeliveryStatus } from '../../src/outbox/enqueue.ts';
-import { compareOrder } from '../../src/outbox/kinds/compare.ts';
 import { until } from '../support/house.ts';
 import { type House, type HouseParts, startHouse } from './house.ts';
 
@@ -58,8 +57,7 @@ it('confirms what the service answered with, and tells how it differs', async ()
   expect(incident).toMatchObject({ kind: 'push_differs', key: String(state.outboxId) });
   const [barcode] = house.barcodes;
   expect(JSON.parse(incident.detail).differences).toEqual([
-    `not at the service: 2 × ${barcode} at 12.50`,
-    `only at the service: 3 × ${barcode} at 12.50`,
+    `pieces: sent 2, shown 3 × ${barcode} at 12.50`,
   ]);
 });
 
@@ -105,34 +103,6 @@ it('reads the stock of what was ordered at once', async () => {
     house.store.db.selectFrom('stock_variant').select(['barcode', 'quantity']).executeTakeFirst(),
   );
   expect(stock.barcode).toBe(house.barcodes[0]);
-});
-
-it('tells each way in which an order differs from what was sent', () => {
-  const line = { barcode: 'b-1', quantity: 2 };
-  const freight = (minor: number) => ({ freightAmountMinor: minor, freightType: 'standard' });
-  const sent = {
-    ...{ reference: 'A-1', seasonName: 'AW27', freight: freight(500) },
-    lines: [{ ...line, priceMinor: 1_250, deliveryName: 'Drop 1' }],
-  };
-  const one = { ...line, price: 12.5, delivery: 'Drop 1' };
-  const shown = {
-    ...{ SeasonName: 'AW27', freight: { freightAmount: 5 }, orderLineItems: [one] },
-  };
-  const NONE = { lines: [], rest: [] };
-  expect(compareOrder(sent, shown)).toEqual(NONE);
-  // What the service leaves out says nothing.
-  const bare = [{ ...line }];
-  expect(compareOrder(sent, { orderLineItems: bare })).toEqual(NONE);
-  expect(compareOrder(sent, { ...shown, orderLineItems: [one, one] }).lines).toEqual([
-    'only at the service: 2 × b-1 at 12.50 for Drop 1',
-  ]);
-  const other = [{ ...one, delivery: 'Drop 2' }];
-  expect(compareOrder(sent, { ...shown, orderLineItems: other }).lines).toHaveLength(2);
-  const rest = { ...shown, SeasonName: 'SS28', freight: { freightAmount: 7 } };
-  expect(compareOrder(sent, rest)).toEqual({
-    lines: [],
-    rest: ['freight: sent 5.00, shown 7.00', 'season: sent AW27, shown SS28'],
-  });
 });
 
 /** Pushes an accept of the first delivery of a new order. */

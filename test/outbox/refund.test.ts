@@ -173,7 +173,7 @@ describe('a pending refund whose answer is lost', () => {
     await house.settled();
     const { deskReason } = await house.until(second, 'in_doubt', 'confirmed');
     expect(askedWith(house, 'R-2')).toBe(1);
-    expect(deskReason).toMatch(/^it may be one without a reference: \d+$/);
+    expect(deskReason).toMatch(/^it may be one whose reference does not tell: \d+$/);
   });
 
   it.each([

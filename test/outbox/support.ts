@@ -16,6 +16,7 @@ import {
   type OutboxKind,
   type SendCall,
 } from '../../src/outbox/item.ts';
+import type { Search } from '../../src/outbox/kinds/find-order.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { temporaryStore } from '../support/store.ts';
 
@@ -202,6 +203,16 @@ export function deskOf(bench: Pick<DeskDeps, 'store' | 'clock'>, more: Partial<D
     ...{ store, clock, quietMs: QUIET_MS, watchedSince: () => 0, confirm: async () => ({}) },
     ...{ ...deaf, ...more },
   });
+}
+
+/** A search for this very reference. */
+export function searchFor(reference: string): Search {
+  const isIt = (shown: string | null | undefined) =>
+    shown?.toLowerCase() === reference.toLowerCase();
+  return {
+    wants: (order) => isIt(order.reference),
+    mayBe: (shown) => shown === undefined || isIt(shown),
+  };
 }
 
 /** What is told and has not ended, oldest first. */

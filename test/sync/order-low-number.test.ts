@@ -4,6 +4,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { RetryLaterError } from '../../src/lib/errors.ts';
 import { createOrderFinder } from '../../src/outbox/kinds/find-order.ts';
 import { createOrdersStream } from '../../src/sync/streams/orders.ts';
+import { searchFor } from '../outbox/support.ts';
 import { temporaryStore } from '../support/store.ts';
 import { type Clients, FUSE, runsOn } from './pull.ts';
 import { runnerOf, startOrders } from './support.ts';
@@ -88,7 +89,11 @@ it.each([
   ['inside of it', 40],
 ])('is no proof that a new order is not there: %s', async (_name, wrong) => {
   const { v1 } = await startWrong(wrong, 3);
-  const found = await createOrderFinder(v1).find('mine', 15, new AbortController().signal);
+  const found = await createOrderFinder(v1).find(
+    searchFor('mine'),
+    15,
+    new AbortController().signal,
+  );
   expect(found).toMatchObject({ complete: false });
 });
 

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createOrderFinder } from '../../src/outbox/kinds/find-order.ts';
 import { createOrdersStream } from '../../src/sync/streams/orders.ts';
+import { searchFor } from '../outbox/support.ts';
 import { temporaryStore } from '../support/store.ts';
 import { FUSE, runsOn } from './pull.ts';
 import { runnerOf, startOrders } from './support.ts';
@@ -40,6 +41,6 @@ it.each([
 
 it('is no proof that a new order is not there', async () => {
   const { v1 } = await startZero({ orderId: 0, reference: 'other', ...closed });
-  const found = createOrderFinder(v1).find('mine', 15, new AbortController().signal);
+  const found = createOrderFinder(v1).find(searchFor('mine'), 15, new AbortController().signal);
   expect(await found).toMatchObject({ complete: true, walkedTo: 13 });
 });

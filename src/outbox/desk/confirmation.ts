@@ -8,9 +8,10 @@ import type { V2Client } from '../../client/v2/client.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { type JsonObject, parseJsonObject } from '../../lib/json.ts';
 import type { Store, Tx } from '../../store/store.ts';
-import { referenceKey } from '../documents.ts';
-import { orderResult } from '../kinds/order.ts';
+import { fitOf, knownSpellings } from '../evidence/known-spellings.ts';
+import { orderResult } from '../kinds/judge-order.ts';
 import { isRefunded, type ReadOrder, unlessGone } from '../service.ts';
+import { candidatesIn } from './candidates.ts';
 import type { DeskRow } from './selection.ts';
 
 export interface ConfirmationDeps {
@@ -34,8 +35,27 @@ function missing({ outboxId }: DeskRow, what: string): never {
   });
 }
 
-function requireReference(row: DeskRow, shown: string | null | undefined, what: string): void {
-  if (!shown || referenceKey(shown) === referenceKey(row.reference)) return;
+/**
+ * Another reference is a slip of the person, unless this service may show ours so, or a look has
+ * put this very order before the person.
+ */
+async function requireReference(
+  { db }: Store,
+  row: DeskRow,
+  shown: string | null | undefined,
+  id: number,
+): Promise<void> {
+  const fit = fitOf(await knownSpellings(db, row.kind), row.reference, shown ?? null);
+  if (fit !== 'no') return;
+  const looks = await db
+    .selectFrom('outbox_evidence')
+    .select('detail')
+    .where('outbox_id', '=', row.outboxId)
+    .where('found', '=', 'unclear')
+    .execute();
+  const { orderIds, pendingRefundIds } = candidatesIn(looks.map(({ detail }) => detail));
+  if ((row.kind === 'order' ? orderIds : pendingRefundIds).includes(id)) return;
+  const what = row.kind === 'order' ? `order ${id}` : `pending refund ${id}`;
   const text = `${what} has the reference ${shown}, not ${row.reference}`;
   throw new RefusedError('outbox.other_reference', text, {
     hint: 'name the one that carries our reference, or none: --as absent',
@@ -89,7 +109,7 @@ export function createConfirmation({ store, v1, v2, readOrder }: ConfirmationDep
     const request = { cause: `outbox:${row.outboxId}`, priority: 'push', signal } as const;
     const read = await unlessGone(readOrder(orderId, request));
     if (!read) return missing(row, `order ${orderId}`);
-    requireReference(row, read.order.reference, `order ${orderId}`);
+    await requireReference(store, row, read.order.reference, orderId);
     return orderResult(orderId, read.order.orderNo, read.deliveries);
   };
   const pendingRefund = async (row: DeskRow, id: string | null): Promise<JsonObject> => {
@@ -105,7 +125,7 @@ export function createConfirmation({ store, v1, v2, readOrder }: ConfirmationDep
     if (!read && !(await isRefunded(v1, orderId, pendingRefundId, signal))) {
       return missing(row, `pending refund ${pendingRefundId} of order ${orderId}`);
     }
-    if (read) requireReference(row, read.value.reference, `pending refund ${pendingRefundId}`);
+    if (read) await requireReference(store, row, read.value.reference, pendingRefundId);
     const cause = `outbox:${row.outboxId}`;
     await readOrder(orderId, { cause, priority: 'read', refunds: true, signal });
     return { orderId, pendingRefundId };

@@ -13,8 +13,9 @@ import { endIncidents } from '../../store/incidents.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { OutboxState } from '../../store/tables.ts';
 import { quietTime } from '../dispatch/quiet-time.ts';
+import { noteSeasonUnseen } from '../evidence/seasons.ts';
 import { type Change, moveAll } from '../ledger.ts';
-import { DIFFERENCE } from '../watch/differences.ts';
+import { DIFFERENCE, isSeasonUnseen } from '../watch/differences.ts';
 import { candidatesIn } from './candidates.ts';
 import { requireUnclaimed } from './confirmation.ts';
 import {
@@ -215,6 +216,17 @@ async function sayAllAbsent(
     // What the service answered was not it: the next sending is looked for by itself.
     result: null,
   };
+  await tx
+    .updateTable('outbox')
+    .set({ order_id: null, shown_reference: null })
+    .where('kind', '=', 'order')
+    .where(
+      inKeys(
+        'outbox_id',
+        rows.map(({ outboxId }) => outboxId),
+      ),
+    )
+    .execute();
   for (const [from, some] of byState(rows)) {
     if (await moveOn(tx, from, some, 'queued', change)) continue;
     for (const row of some) refuse(row, 'resolved', 'look at it again');
@@ -230,11 +242,13 @@ async function sayAbsent(tx: Tx, deps: DeskDeps, row: DeskRow, asker: Asker): Pr
 /** Ends the incident about a difference that stays. */
 async function sayNoted(tx: Tx, deps: DeskDeps, row: DeskRow, asker: Asker): Promise<OutboxState> {
   const now = deps.clock.now();
+  const isUnseen = await isSeasonUnseen(tx, row.outboxId);
   if ((await endIncidents(tx, DIFFERENCE, [String(row.outboxId)], now)) === 0) {
     const text = `outbox ${row.outboxId} has no difference that waits for a person`;
     const hint = `see: selvedge outbox show ${row.outboxId}`;
     throw new RefusedError('outbox.nothing_to_note', text, { hint });
   }
+  if (isUnseen) await noteSeasonUnseen(tx, now);
   await audit(tx, now, asker, 'outbox.noted', [row]);
   return row.state;
 }

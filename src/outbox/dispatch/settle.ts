@@ -6,6 +6,9 @@ import type { Clock } from '../../lib/clock.ts';
 import { isJsonObject, type JsonObject, tryParseJson } from '../../lib/json.ts';
 import { openIncident } from '../../store/incidents.ts';
 import type { Store, Tx } from '../../store/store.ts';
+import { candidatesIn } from '../desk/candidates.ts';
+import { learnSpelling } from '../evidence/known-spellings.ts';
+import { noteSeasonShown } from '../evidence/seasons.ts';
 import { type Finding, mayHaveMissed, type OutboxItem } from '../item.ts';
 import { move } from '../ledger.ts';
 import { DIFFERENCE } from '../watch/differences.ts';
@@ -18,6 +21,7 @@ import {
   lookAgain,
   lookAgainOrDesk,
   type Policy,
+  quietSince,
   type Settled,
   type Verdict,
 } from './verdict.ts';
@@ -30,17 +34,25 @@ export interface Look {
   readonly isHopeless: boolean;
 }
 
+type Found = Extract<Finding, { readonly found: 'yes' }>;
+
 /** It is there, but not as it was sent: nothing to repeat, something to know. */
 async function tellDifferences(
   tx: Tx,
   { outboxId, kind, reference }: OutboxItem,
-  differences: readonly string[],
+  { differences = [], holds = false, seasonSeen, result }: Found,
   now: number,
 ): Promise<void> {
   if (differences.length === 0) return;
   const resolve = `selvedge outbox resolve ${outboxId} --as noted --reason "…"`;
-  const hint = `compare: selvedge outbox show ${outboxId}; then: ${resolve}`;
-  const detail = { kind, reference, differences, hint };
+  const compare = `compare: selvedge outbox show ${outboxId}`;
+  const held = holds ? '; until then its deliveries are not accepted' : '';
+  // Said twice, it holds of the account.
+  const again = seasonSeen === false ? ' (twice: no pre-order is held for this any more)' : '';
+  const hint = `${compare}; then: ${resolve}${again}${held}`;
+  const isSeasonUnseen = seasonSeen === false;
+  const orderId = result?.orderId ?? null;
+  const detail = { kind, reference, orderId, differences, holds, isSeasonUnseen, hint };
   const incident = { ...DIFFERENCE, key: String(outboxId), detail };
   await openIncident(tx, incident, now);
 }
@@ -54,6 +66,63 @@ function resultOf({ result }: OutboxItem, shown: JsonObject): string {
   return JSON.stringify({ ...shown, ...Object.fromEntries(told) });
 }
 
+/** The document that has become this order for certain: then this one has not. */
+async function claimantOf(tx: Tx, { outboxId, kind }: OutboxItem, orderId: number) {
+  if (kind !== 'order') return undefined;
+  return tx
+    .selectFrom('outbox')
+    .select(['outbox_id', 'reference'])
+    .where('order_id', '=', orderId)
+    .where('kind', '=', kind)
+    .where('state', '=', 'confirmed')
+    .where('outbox_id', '!=', outboxId)
+    .executeTakeFirst();
+}
+
+async function verdictOfFound(
+  tx: Tx,
+  item: OutboxItem,
+  { result, shownReference }: Found,
+  now: number,
+): Promise<Verdict> {
+  const orderId = result?.orderId;
+  const known = result ? { result: resultOf(item, result) } : {};
+  const shown = shownReference === undefined ? {} : { shown_reference: shownReference };
+  const change = { last_error: null, ...known, ...shown };
+  if (typeof orderId !== 'number') return ended('confirmed', now, undefined, change);
+  const other = await claimantOf(tx, item, orderId);
+  if (!other) return ended('confirmed', now, undefined, { ...change, order_id: orderId });
+  const whose = `what outbox ${other.outbox_id} (${other.reference}) has become`;
+  return desk(item, now, `order ${orderId} is ${whose}`);
+}
+
+/** What an answered document teaches: how references are shown, and whether pre-orders are. */
+async function learn(
+  tx: Tx,
+  { kind, reference, result }: OutboxItem,
+  { shownReference, seasonSeen }: Found,
+  now: number,
+): Promise<void> {
+  if (seasonSeen === true) await noteSeasonShown(tx, now);
+  // One that was looked for was found by what is known already.
+  if (result === null || shownReference === undefined) return;
+  await learnSpelling(tx, kind, { sent: reference, shown: shownReference }, now);
+}
+
+/** Orders that may be it, as long as nobody knows. */
+async function keepCandidates(
+  tx: Tx,
+  { outboxId, kind }: OutboxItem,
+  finding: Finding,
+): Promise<void> {
+  if (kind !== 'order') return;
+  await tx.deleteFrom('outbox_candidate').where('outbox_id', '=', outboxId).execute();
+  if (finding.found !== 'maybe' && finding.found !== 'unclear') return;
+  const { orderIds } = candidatesIn([JSON.stringify(finding)]);
+  const rows = orderIds.map((orderId) => ({ order_id: orderId, outbox_id: outboxId }));
+  if (rows.length > 0) await tx.insertInto('outbox_candidate').values(rows).execute();
+}
+
 async function verdictOf(
   tx: Tx,
   item: OutboxItem,
@@ -62,13 +131,8 @@ async function verdictOf(
   now: number,
 ): Promise<Verdict> {
   switch (finding.found) {
-    case 'yes': {
-      const { result } = finding;
-      const known = result ? { result: resultOf(item, result) } : {};
-      const orderId = result?.orderId;
-      const order = typeof orderId === 'number' ? { order_id: orderId } : {};
-      return ended('confirmed', now, undefined, { last_error: null, ...known, ...order });
-    }
+    case 'yes':
+      return verdictOfFound(tx, item, finding, now);
     case 'overtaken':
       return ended('refused', now, finding.reason);
     case 'unfit': {
@@ -81,6 +145,10 @@ async function verdictOf(
     }
     case 'unclear':
       return desk(item, now, finding.reason);
+    case 'maybe':
+      return now < quietSince(item, policy, now) + policy.pace.quietMs
+        ? lookAgain(item, policy, now)
+        : desk(item, now, finding.reason);
     case 'no':
       if (mayHaveMissed(finding)) {
         return isHopeless ? lookAgainOrDesk(item, policy, now) : lookAgain(item, policy, now);
@@ -104,7 +172,7 @@ async function storeEvidence(
       outbox_id: item.outboxId,
       at: lookedAt,
       source: 'look-up',
-      found: found === 'overtaken' ? 'unclear' : found,
+      found: found === 'overtaken' || found === 'maybe' ? 'unclear' : found,
       detail: JSON.stringify(finding),
       complete: Number(!mayHaveMissed(finding)),
     })
@@ -145,7 +213,6 @@ export async function settle(
     if (finding.found !== 'unfit') await storeEvidence(tx, item, finding, lookedAt);
     if (finding.found === 'yes') {
       await learnLateness(tx, item, { clock, watchedSince: policy.watchedSince });
-      await tellDifferences(tx, item, finding.differences ?? [], now);
     }
     const { state, change, ...rest } = await verdictOf(tx, item, look, own, now);
     let from: OutboxItem = item;
@@ -157,6 +224,12 @@ export async function settle(
     const { reason } = rest;
     const error = reason === undefined ? {} : { last_error: reason };
     const isOurs = await move(tx, from, state, { ...change, ...error });
-    return isOurs ? { state, ...rest } : undefined;
+    if (!isOurs) return undefined;
+    await keepCandidates(tx, item, finding);
+    if (finding.found === 'yes' && state === 'confirmed') {
+      await learn(tx, item, finding, now);
+      await tellDifferences(tx, item, finding, now);
+    }
+    return { state, ...rest };
   });
 }

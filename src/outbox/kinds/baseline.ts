@@ -10,6 +10,9 @@ export interface KnownBefore {
   readonly maxOrderId: number | undefined;
   /** How many like it were there before the first attempt. */
   readonly count: number | undefined;
+  /** When the first and the last of them began; undefined: it was never sent. */
+  readonly firstAt: number | undefined;
+  readonly lastAt: number | undefined;
 }
 
 /**
@@ -44,12 +47,18 @@ export async function knownBefore(
     .select((eb) => [
       eb.fn.min('max_order_id_before').as('max_order_id'),
       eb.fn.min('count_before').as('count'),
+      eb.fn.min('started_at').as('first_at'),
+      eb.fn.max('started_at').as('last_at'),
     ])
     .where('outbox_id', '=', item.outboxId)
     .where((eb) => eb.or([eb('class', 'is', null), eb('class', '!=', 'not_processed')]))
     .executeTakeFirst();
   const maxOrderId = row?.max_order_id ?? (await knownToBackup(db, item));
-  return { maxOrderId, count: row?.count ?? undefined };
+  const { count, first_at: firstAt, last_at: lastAt } = row ?? {};
+  return {
+    ...{ maxOrderId, count: count ?? undefined },
+    ...{ firstAt: firstAt ?? undefined, lastAt: lastAt ?? undefined },
+  };
 }
 
 const disownedSchema = z.object({ notOurs: z.array(z.int()) });

@@ -1,44 +1,94 @@
-/** Whether what the service shows is what was sent; what it leaves out is not compared. */
+/**
+ * Whether what the service shows is what was sent; what it leaves out is not compared. Lines are
+ * compared as sums: a service may join, split or sort them.
+ */
 import type { NewOrder } from '../../client/v1/order-body.ts';
 import type { NewPendingRefund } from '../../client/v1/refunds.ts';
 import { formatMinorUnits, minorUnits } from '../../lib/money.ts';
-import { referenceKey } from '../documents.ts';
+import { told } from '../../lib/text/told.ts';
+import { addressDifferences, type ShownAddress } from '../evidence/address.ts';
+import { type SeasonsShown, unseenSeason } from '../evidence/seasons.ts';
+import { foldReference } from '../evidence/spelling.ts';
 
 interface Line {
   readonly barcode: string;
+  /** The barcode as it is compared. */
+  readonly key: string;
   readonly quantity: number;
   readonly priceMinor: number | null;
+  /** The name of its delivery, or the kind of its refund. */
   readonly more: string | null;
 }
 
-function textOf(line: Line, withPrice: boolean, withMore: boolean): string {
-  const price =
-    withPrice && line.priceMinor !== null ? ` at ${formatMinorUnits(line.priceMinor)}` : '';
-  const more = withMore && line.more !== null ? ` for ${line.more}` : '';
-  return `${line.quantity} × ${line.barcode}${price}${more}`;
+interface Sum {
+  readonly line: Line;
+  quantity: number;
 }
 
-function counted(texts: readonly string[]): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
-  return counts;
+/** What is known of all lines of a barcode, here and there. */
+interface Known {
+  readonly priced: ReadonlySet<string>;
+  readonly named: ReadonlySet<string>;
 }
 
-/** What stands in one of both only, as a multiset; members that the other side omits are left. */
-function lineDifferences(sent: readonly Line[], shown: readonly Line[]): string[] {
-  const withPrice = [...sent, ...shown].every(({ priceMinor }) => priceMinor !== null);
-  const withMore = [...sent, ...shown].every(({ more }) => more !== null);
-  const own = counted(sent.map((line) => textOf(line, withPrice, withMore)));
-  const other = counted(shown.map((line) => textOf(line, withPrice, withMore)));
-  const differences: string[] = [];
-  for (const [text, count] of own) {
-    const missing = count - (other.get(text) ?? 0);
-    if (missing > 0) differences.push(`not at the service: ${text}`);
+function knownOf(lines: readonly Line[], withPrices: boolean): Known {
+  const named = new Set(lines.map(({ key }) => key));
+  const priced = withPrices ? new Set(named) : new Set<string>();
+  for (const { key, priceMinor, more } of lines) {
+    if (priceMinor === null) priced.delete(key);
+    if (more === null) named.delete(key);
   }
-  for (const [text, count] of other) {
-    if (count > (own.get(text) ?? 0)) differences.push(`only at the service: ${text}`);
+  return { priced, named };
+}
+
+function sumsOf(lines: readonly Line[], { priced, named }: Known): Map<string, Sum> {
+  const sums = new Map<string, Sum>();
+  for (const line of lines) {
+    const { key, priceMinor, more, quantity } = line;
+    const price = priced.has(key) ? priceMinor : '';
+    const name = named.has(key) ? foldReference(more ?? '') : '';
+    const whole = `${key} ${price} ${name}`;
+    const sum = sums.get(whole);
+    if (sum) sum.quantity += quantity;
+    else sums.set(whole, { line, quantity });
+  }
+  return sums;
+}
+
+/** What stands in one of both only; members that the other side omits are left. */
+function lineDifferences(
+  sent: readonly Line[],
+  shown: readonly Line[],
+  { prices }: { readonly prices: boolean },
+): string[] {
+  const known = knownOf([...sent, ...shown], prices);
+  const textOf = ({ barcode, key, priceMinor, more }: Line): string => {
+    const isPriced = known.priced.has(key) && priceMinor !== null;
+    const price = isPriced ? ` at ${formatMinorUnits(priceMinor)}` : '';
+    return `${barcode}${price}${known.named.has(key) ? ` for ${more}` : ''}`;
+  };
+  const [own, other] = [sumsOf(sent, known), sumsOf(shown, known)];
+  const differences: string[] = [];
+  for (const [whole, { line, quantity }] of own) {
+    const there = other.get(whole)?.quantity;
+    if (there === quantity) continue;
+    const missing = `not at the service: ${quantity} × ${textOf(line)}`;
+    const changed = `pieces: sent ${quantity}, shown ${there} × ${textOf(line)}`;
+    differences.push(there === undefined ? missing : changed);
+  }
+  for (const [whole, { line, quantity }] of other) {
+    if (!own.has(whole)) differences.push(`only at the service: ${quantity} × ${textOf(line)}`);
   }
   return differences;
+}
+
+function lineOf(
+  barcode: string,
+  quantity: number,
+  priceMinor: number | null,
+  more: string | null,
+): Line {
+  return { barcode, key: foldReference(barcode), quantity, priceMinor, more };
 }
 
 interface ShownLine {
@@ -52,7 +102,9 @@ interface ShownLine {
 export interface ShownOrder {
   readonly freight?: { readonly freightAmount?: number | null | undefined } | null | undefined;
   readonly SeasonName?: string | null | undefined;
+  readonly shippingAddress?: ShownAddress | null | undefined;
   readonly orderLineItems: readonly (ShownLine & {
+    readonly season?: string | null | undefined;
     readonly delivery?: string | null | undefined;
   })[];
 }
@@ -65,45 +117,130 @@ export interface ShownPendingRefund {
 }
 
 export interface OrderDifferences {
-  /** Other lines are another order. */
+  /** Other pieces, prices or delivery names: another order, or this one taken in otherwise. */
   readonly lines: readonly string[];
-  /** The same order, taken in otherwise than it was sent. */
-  readonly rest: readonly string[];
+  /** The lines differ in their prices alone. */
+  readonly isPriceOnly: boolean;
+  readonly season: readonly string[];
+  /** It is a pre-order, and nothing that is shown says that it was taken as one. */
+  readonly isSeasonUnseen: boolean;
+  readonly address: readonly string[];
+  /** The same order, with other amounts beside its lines. */
+  readonly amounts: readonly string[];
 }
 
-/** That it is shown under another reference; letters make no difference. */
-export function otherReference(sent: string, shown: string | null | undefined): string[] {
-  const isSame = referenceKey(shown ?? '') === referenceKey(sent);
-  return isSame ? [] : [`reference: shown ${shown}`];
+/** What people are told of an order that was taken in otherwise than it was sent. */
+export interface Told {
+  readonly differences: readonly string[];
+  /** Because of them goods would leave too early, go elsewhere, or be others. */
+  readonly holds: boolean;
+}
+
+export function tellOrder(found: OrderDifferences, sent: NewOrder, shown: SeasonsShown): Told {
+  const { lines, isPriceOnly, address, amounts } = found;
+  const { seasonName } = sent;
+  const isUnseen = found.isSeasonUnseen && seasonName !== undefined;
+  const season = [...found.season, ...(isUnseen ? unseenSeason(seasonName, shown) : [])];
+  const isOther = lines.length > 0 && !isPriceOnly;
+  return {
+    differences: [...lines, ...season, ...address, ...amounts],
+    holds: isOther || season.length > 0 || address.length > 0,
+  };
+}
+
+function namesDeliveries({ orderLineItems }: ShownOrder): boolean {
+  return orderLineItems.some(({ delivery }) => told(delivery) !== null);
+}
+
+function isSameName(own: string, other: string): boolean {
+  return foldReference(own) === foldReference(other);
+}
+
+/** The season that it is shown with, by its head or by its lines. */
+function seasonsOf({ SeasonName, orderLineItems }: ShownOrder): string[] {
+  const head = told(SeasonName);
+  if (head !== null) return [head];
+  return [...new Set(orderLineItems.flatMap(({ season }) => told(season) ?? []))];
+}
+
+function seasonDifferences(
+  { seasonName: own }: NewOrder,
+  shown: ShownOrder,
+): Pick<OrderDifferences, 'season' | 'isSeasonUnseen'> {
+  // A plain order may be shown with the season of its styles.
+  if (own === undefined) return { season: [], isSeasonUnseen: false };
+  const seasons = seasonsOf(shown);
+  const season = seasons
+    .filter((name) => !isSameName(own, name))
+    .map((name) => `season: sent ${own}, shown ${name}`);
+  return { season, isSeasonUnseen: seasons.length === 0 && !namesDeliveries(shown) };
 }
 
 export function compareOrder(sent: NewOrder, shown: ShownOrder): OrderDifferences {
-  const rest: string[] = [];
+  const amounts: string[] = [];
   const freight = minorUnits(shown.freight?.freightAmount);
   if (sent.freight && freight !== null && freight !== sent.freight.freightAmountMinor) {
     const own = formatMinorUnits(sent.freight.freightAmountMinor);
-    rest.push(`freight: sent ${own}, shown ${formatMinorUnits(freight)}`);
+    amounts.push(`freight: sent ${own}, shown ${formatMinorUnits(freight)}`);
   }
-  const season = shown.SeasonName ?? undefined;
-  if (sent.seasonName !== undefined && season !== undefined && season !== sent.seasonName) {
-    rest.push(`season: sent ${sent.seasonName}, shown ${season}`);
-  }
-  const lines = lineDifferences(
-    sent.lines.map((line) => ({ ...line, more: line.deliveryName ?? null })),
-    shown.orderLineItems.map(({ barcode, quantity, price, delivery }) => ({
-      ...{ barcode, quantity, priceMinor: minorUnits(price), more: delivery ?? null },
-    })),
+  // Where one line names its delivery, one that names none has none.
+  const isNamed = namesDeliveries(shown);
+  const own = sent.lines.map(({ barcode, quantity, priceMinor, deliveryName }) =>
+    lineOf(barcode, quantity, priceMinor, deliveryName ?? null),
   );
-  return { lines, rest };
+  const theirs = shown.orderLineItems.map(({ barcode, quantity, price, delivery }) => {
+    const name = told(delivery) ?? (isNamed ? 'no delivery' : null);
+    return lineOf(barcode, quantity, minorUnits(price), name);
+  });
+  const lines = lineDifferences(own, theirs, { prices: true });
+  return {
+    lines,
+    isPriceOnly: lines.length === 0 || lineDifferences(own, theirs, { prices: false }).length === 0,
+    ...seasonDifferences(sent, shown),
+    address: addressDifferences(sent.shippingAddress, shown.shippingAddress),
+    amounts,
+  };
 }
 
 export function comparePendingRefund(sent: NewPendingRefund, shown: ShownPendingRefund): string[] {
-  return lineDifferences(
-    sent.lines.map(({ barcode, quantity, priceMinor, refundType }) => ({
-      ...{ barcode, quantity, priceMinor: priceMinor ?? null, more: refundType ?? null },
-    })),
-    shown.refundLineItems.map(({ barcode, quantity, price, refundType }) => ({
-      ...{ barcode, quantity, priceMinor: minorUnits(price), more: refundType ?? null },
-    })),
+  const own = sent.lines.map(({ barcode, quantity, priceMinor, refundType }) =>
+    lineOf(barcode, quantity, priceMinor ?? null, refundType ?? null),
   );
+  const theirs = shown.refundLineItems.map(({ barcode, quantity, price, refundType }) =>
+    lineOf(barcode, quantity, minorUnits(price), refundType ?? null),
+  );
+  return lineDifferences(own, theirs, { prices: true });
+}
+
+/** Pieces by barcode. */
+export type Pieces = ReadonlyMap<string, number>;
+
+export function piecesOf(
+  lines: readonly { readonly barcode: string; readonly quantity: number }[],
+): Pieces {
+  const pieces = new Map<string, number>();
+  for (const { barcode, quantity } of lines) {
+    const key = foldReference(barcode);
+    pieces.set(key, (pieces.get(key) ?? 0) + quantity);
+  }
+  return pieces;
+}
+
+/**
+ * `alike`: the same pieces. `related`: fewer of them or others beside them, as a service may make
+ * of an order that it cannot take as a whole.
+ */
+export type Relation = 'alike' | 'related' | 'other';
+
+export function relate(sent: Pieces, shown: Pieces): Relation {
+  if (shown.size === 0) return 'other';
+  let equal = 0;
+  let common = 0;
+  for (const [barcode, pieces] of shown) {
+    const own = sent.get(barcode);
+    if (own !== undefined) common += 1;
+    if (own === pieces) equal += 1;
+  }
+  if (equal === sent.size && equal === shown.size) return 'alike';
+  return common === shown.size || equal === sent.size ? 'related' : 'other';
 }

@@ -1,11 +1,12 @@
 /**
- * Finds orders by their reference. The service has no filter for it, so the list is walked from
+ * Finds orders that may be a document. The service has no filter for it, so the list is walked from
  * the newest order down to the highest id that was known before the attempt: ids only grow, so
  * that everything made since then is passed on the way. The walk is complete when it has *seen* an
  * order at or below that id, and another behind it, for the last one may have a wrong number; a
  * list that merely ends proves nothing, because an empty page may be a fault, nor does one whose
  * numbers are out of their order. One walk serves all who ask at the same time.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { V1Client } from '../../client/v1/client.ts';
 import { descentOf, orderNumber, type WalkPlace } from '../../client/v1/orders.ts';
@@ -14,8 +15,10 @@ import { isJsonObject } from '../../lib/json.ts';
 import type { Db } from '../../store/store.ts';
 import { readResult } from '../document-state.ts';
 import { referenceKey } from '../documents.ts';
+import { type Pieces, piecesOf } from './compare.ts';
 
 interface Found {
+  /** Those that were wanted. */
   readonly orders: readonly SalesOrder[];
   /** Nothing above the floor can have been missed. */
   readonly complete: boolean;
@@ -24,15 +27,26 @@ interface Found {
   readonly walkedTo: number | null;
 }
 
+/** Whom a walk looks for. */
+export interface Search {
+  /** Whether it may be the one that is looked for. */
+  wants(order: SalesOrder, pieces: Pieces): boolean;
+  /** The same of a row that cannot be read, by its reference; undefined: that cannot be read. */
+  mayBe(reference: string | undefined): boolean;
+}
+
 export interface OrderFinder {
   /** `floor`: the highest order id known before the attempt; 0 when there was none. */
-  find(reference: string, floor: number, signal: AbortSignal): Promise<Found>;
+  find(search: Search, floor: number, signal: AbortSignal): Promise<Found>;
 }
 
 interface Wish {
-  readonly key: string;
+  readonly search: Search;
   readonly floor: number;
   readonly signal: AbortSignal;
+  readonly orders: SalesOrder[];
+  /** A row that could not be read may be it. */
+  isObscured: boolean;
   readonly resolve: (found: Found) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -40,16 +54,26 @@ interface Wish {
 /** More orders than these with one reference tell a person nothing more. */
 const MIRRORED_MAX = 10;
 
+/** The ways in which one text is written; NOCASE knows the letters of ASCII only. */
+function writtenAs(text: string): string[] {
+  const key = referenceKey(text);
+  const forms = [text, key, key.toUpperCase(), key.replace(/\s+/gu, ' ')];
+  return [...new Set(forms.flatMap((form) => [form, form.normalize('NFD')]))];
+}
+
 /**
- * Orders that the mirror has under this reference, whatever its letters: there for certain, others
- * not excluded. NOCASE knows the letters of ASCII; of others it takes all small or all capital.
+ * Orders that the mirror has under one of these references, whatever its letters: there for
+ * certain, others not excluded.
  */
-export async function mirroredOrders(db: Db, reference: string): Promise<number[]> {
-  const key = referenceKey(reference);
+export async function mirroredOrders(
+  db: Db,
+  reference: string,
+  shownAs: readonly string[] = [],
+): Promise<number[]> {
   const rows = await db
     .selectFrom('sales_order')
     .select('order_id')
-    .where(sql`reference collate nocase`, 'in', [key, key.toUpperCase()])
+    .where(sql`reference collate nocase`, 'in', [reference, ...shownAs].flatMap(writtenAs))
     .where('deleted_at', 'is', null)
     .orderBy('order_id')
     .limit(MIRRORED_MAX)
@@ -75,9 +99,6 @@ export async function orderIdOf(db: Db, reference: string): Promise<number | und
 const PAGES_MAX = 20_000;
 
 interface Walk {
-  readonly byKey: ReadonlyMap<string, readonly SalesOrder[]>;
-  /** References of rows that could not be read; undefined: one of them had none either. */
-  readonly unreadable: ReadonlySet<string> | undefined;
   readonly walkedTo: number | null;
   /** The highest id that was seen; 0: none was. */
   readonly newest: number;
@@ -85,21 +106,45 @@ interface Walk {
   readonly pages: number;
 }
 
-/** The reference of a row that could not be read otherwise. */
-function rawReference(raw: unknown): string | undefined {
-  return isJsonObject(raw) && typeof raw.reference === 'string'
-    ? referenceKey(raw.reference)
-    : undefined;
+/** What is left of a row that cannot be read. */
+interface Unreadable {
+  readonly orderId: number | undefined;
+  readonly reference: string | undefined;
+}
+
+function unreadable({ raw }: { readonly raw: unknown }): Unreadable {
+  const isText = isJsonObject(raw) && typeof raw.reference === 'string';
+  return { orderId: orderNumber(raw), reference: isText ? String(raw.reference) : undefined };
+}
+
+/** Gives each wish what it wants of a page. */
+async function serve(
+  wishes: readonly Wish[],
+  rows: readonly SalesOrder[],
+  rejects: readonly Unreadable[],
+): Promise<void> {
+  for (const order of rows) {
+    const pieces = piecesOf(order.orderLineItems);
+    for (const { search, orders } of wishes) {
+      if (search.wants(order, pieces)) orders.push(order);
+    }
+  }
+  for (const wish of wishes) {
+    wish.isObscured ||= rejects.some(
+      ({ orderId, reference }) =>
+        (orderId === undefined || orderId > wish.floor) && wish.search.mayBe(reference),
+    );
+  }
+  // Many doubts over orders of thousands of lines: others have their turn between two pages.
+  await nextTurn();
 }
 
 async function walk(
   v1: Pick<V1Client, 'orders'>,
-  keys: ReadonlySet<string>,
+  wishes: readonly Wish[],
   floor: number,
   signal: AbortSignal,
 ): Promise<Walk> {
-  const byKey = new Map<string, SalesOrder[]>();
-  let unreadable: Set<string> | undefined = new Set();
   let place: WalkPlace = {};
   let newest = 0;
   for (let pages = 1; pages <= PAGES_MAX; pages += 1) {
@@ -109,16 +154,8 @@ async function walk(
     // A service that overlooks the cursor would be walked for ever.
     const { to, last, astray } = descentOf(ids, place);
     const isAstray = astray !== undefined;
-    for (const { raw } of rejects) {
-      const reference = rawReference(raw);
-      if (reference === undefined) unreadable = undefined;
-      else unreadable?.add(reference);
-    }
-    for (const order of rows) {
-      const key = referenceKey(order.reference ?? '');
-      if (keys.has(key)) byKey.set(key, [...(byKey.get(key) ?? []), order]);
-    }
-    const seen = { byKey, unreadable, newest, reachedEnd: false, pages };
+    await serve(wishes, rows, rejects.map(unreadable));
+    const seen = { newest, reachedEnd: false, pages };
     if (to === undefined || isAstray) {
       const reachedEnd = !isAstray && raws.length === 0;
       return { ...seen, walkedTo: place.before ?? null, reachedEnd };
@@ -126,16 +163,13 @@ async function walk(
     place = { before: to, last };
     if (to <= floor) return { ...seen, walkedTo: to };
   }
-  const pages = PAGES_MAX;
-  return { byKey, unreadable, newest, walkedTo: null, reachedEnd: false, pages };
+  return { newest, walkedTo: null, reachedEnd: false, pages: PAGES_MAX };
 }
 
-function foundIn(walked: Walk, { key, floor }: Wish): Found {
-  const { byKey, unreadable, newest, walkedTo, reachedEnd, pages } = walked;
+function foundIn(walked: Walk, { floor, orders, isObscured }: Wish): Found {
+  const { newest, walkedTo, reachedEnd, pages } = walked;
   const reached = floor === 0 ? reachedEnd : walkedTo !== null && walkedTo <= floor;
-  const readable = unreadable !== undefined && !unreadable.has(key);
-  const orders = byKey.get(key) ?? [];
-  return { orders, complete: reached && readable && newest >= floor, pages, walkedTo };
+  return { orders, complete: reached && !isObscured && newest >= floor, pages, walkedTo };
 }
 
 export function createOrderFinder(v1: Pick<V1Client, 'orders'>): OrderFinder {
@@ -147,12 +181,11 @@ export function createOrderFinder(v1: Pick<V1Client, 'orders'>): OrderFinder {
     while (wishes.length > 0) {
       const asked = wishes;
       wishes = [];
-      const keys = new Set(asked.map(({ key }) => key));
       const floor = Math.min(...asked.map((wish) => wish.floor));
       // They all belong to one dispatcher: when it stops, none of them waits any longer.
       const signal = AbortSignal.any(asked.map((wish) => wish.signal));
       try {
-        const walked = await walk(v1, keys, floor, signal);
+        const walked = await walk(v1, asked, floor, signal);
         for (const wish of asked) wish.resolve(foundIn(walked, wish));
       } catch (error) {
         for (const wish of asked) wish.reject(error);
@@ -161,9 +194,10 @@ export function createOrderFinder(v1: Pick<V1Client, 'orders'>): OrderFinder {
     isWalking = false;
   };
   return {
-    find(reference, floor, signal) {
+    find(search, floor, signal) {
       return new Promise((resolve, reject) => {
-        wishes.push({ key: referenceKey(reference), floor, signal, resolve, reject });
+        const own = { orders: [], isObscured: false };
+        wishes.push({ search, floor, signal, ...own, resolve, reject });
         // Those who ask in the same moment walk together.
         if (!isWalking) queueMicrotask(() => void (isWalking ? undefined : walkAll()));
       });

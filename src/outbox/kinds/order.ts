@@ -7,23 +7,32 @@
  * compared; what was sold is told to whoever keeps the stock fresh.
  */
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { V1Client } from '../../client/v1/client.ts';
 import { type FreightSpelling, orderBody } from '../../client/v1/order-body.ts';
-import type { CreatedOrder } from '../../client/v1/schemas.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../../lib/errors.ts';
 import { type JsonObject, sha256 } from '../../lib/json.ts';
 import { readRestored, writeState } from '../../store/state.ts';
-import type { Store } from '../../store/store.ts';
+import type { Db, Store } from '../../store/store.ts';
 import { readResult } from '../document-state.ts';
 import { newOrderOf, readBody, referenceKey } from '../documents.ts';
+import { isWanted, sortOut } from '../evidence/candidates.ts';
+import { isUnlike, knownSpellings, textsFor } from '../evidence/known-spellings.ts';
+import { mirroredOrder, mirroredWithLines, type SeenOrder } from '../evidence/mirrored.ts';
 import type { Clearance, Finding, OutboxItem, OutboxKind } from '../item.ts';
 import { checkOrder, FREIGHT_REQUIRED_KEY, type OrderRules } from '../preflight/order.ts';
-import { type ReadOrder, unlessGone } from '../service.ts';
-import { disowned, knownBefore, ordersReadAt } from './baseline.ts';
-import { compareOrder, otherReference } from './compare.ts';
+import type { ReadOrder } from '../service.ts';
+import { knownBefore, ordersReadAt } from './baseline.ts';
+import { piecesOf } from './compare.ts';
 import { mirroredOrders, type OrderFinder } from './find-order.ts';
-import { ownerOf } from './owner.ts';
+import {
+  conclude,
+  judgeAnswered,
+  orderResult,
+  type SoughtOrder,
+  type Window,
+} from './judge-order.ts';
 
 export interface OrderKindDeps {
   readonly store: Store;
@@ -39,27 +48,20 @@ export interface OrderKindDeps {
   readonly onOrdered: (barcodes: readonly string[]) => void;
 }
 
-/** Orders with the same reference that are read for a person to compare. */
-const SHOWN_MAX = 5;
+/**
+ * What was made so long after the last attempt is not of it. Longer than any quiet time, and than
+ * clocks and time zones are apart: what is left out wrongly would be ordered twice.
+ */
+const WINDOW_MS = 172_800_000;
 
 function orderOf(item: OutboxItem) {
   const document = readBody.order(item.body);
   return { document, order: newOrderOf(item.reference, document) };
 }
 
-/** What is kept of an order that the service has, whoever told of it. */
-export function orderResult(
-  orderId: number,
-  orderNo: string | null | undefined,
-  deliveries: readonly CreatedOrder['deliveries'][number][],
-): JsonObject {
-  return {
-    orderId,
-    orderNo: orderNo ?? null,
-    deliveries: deliveries.map(({ orderDeliveryId, deliveryNo, status }) => ({
-      ...{ orderDeliveryId, deliveryNo: deliveryNo ?? null, status: status ?? null },
-    })),
-  };
+async function soughtFor(db: Db, item: OutboxItem): Promise<SoughtOrder> {
+  const { order } = orderOf(item);
+  return { item, order, pieces: piecesOf(order.lines), known: await knownSpellings(db, item.kind) };
 }
 
 /** The highest order id that is there now: from the mirror, else from the list. */
@@ -77,95 +79,95 @@ async function newestOrderId(deps: OrderKindDeps, signal: AbortSignal): Promise<
   return Math.max(0, ...rows.map(({ orderId }) => orderId));
 }
 
-/** Reads the only candidate and holds it against what was sent. */
-async function judge(
-  deps: OrderKindDeps,
-  item: OutboxItem,
-  orderId: number,
-  signal: AbortSignal,
-): Promise<Finding> {
-  const request = { cause: `outbox:${item.outboxId}`, priority: 'read', signal } as const;
-  const read = await unlessGone(deps.readOrder(orderId, request));
-  if (!read) return { found: 'no', complete: false, detail: { orderId, shown: false } };
-  const { order: shown, deliveries } = read;
-  const { order, document } = orderOf(item);
-  const reference = otherReference(item.reference, shown.reference);
-  const { lines, rest } = compareOrder(order, shown);
-  const differences = [...reference, ...lines];
-  const detail = {
-    orderId,
-    orderNo: shown.orderNo ?? null,
-    differences: [...differences, ...rest],
-  };
-  const other = await ownerOf(deps.store, item, shown.reference);
-  if (other) {
-    const whose = `the reference of outbox ${other.outboxId} (${other.reference})`;
-    const reason = `the service answered with order ${orderId}, which has ${whose}`;
-    return { found: 'unclear', reason, detail };
-  }
-  // What the service itself answered with is ours, however it looks; that is for a person to see.
-  if (differences.length > 0 && item.result === null) {
-    const reason = `order ${orderId} has this reference, but is not like this document`;
-    return { found: 'unclear', reason, detail };
-  }
-  deps.onOrdered(document.lines.map(({ barcode }) => barcode));
-  return {
-    found: 'yes',
-    detail,
-    differences: detail.differences,
-    result: orderResult(orderId, shown.orderNo, deliveries),
-  };
+interface Seen {
+  readonly orders: readonly SeenOrder[];
+  /** No order above the floor can have been missed. */
+  readonly complete: boolean;
+  readonly detail: JsonObject;
 }
 
-async function among(
-  deps: OrderKindDeps,
-  item: OutboxItem,
-  candidates: ReadonlySet<number>,
+/** Orders above the floor that may be it, of the service's list and of the mirror. */
+async function seenAbove(
+  { store: { db }, finder }: OrderKindDeps,
+  sought: SoughtOrder,
+  floor: number,
   signal: AbortSignal,
-): Promise<Finding | undefined> {
-  if (candidates.size === 0) return undefined;
-  const ids = candidates.difference(await disowned(deps.store.db, item.outboxId));
-  const [first] = ids;
-  if (first === undefined) return undefined;
-  if (ids.size === 1) return judge(deps, item, first, signal);
-  const orderIds = [...ids].sort((a, b) => a - b);
-  // Into the mirror with them, so that a person can hold them against each other.
-  const request = { cause: `outbox:${item.outboxId}`, priority: 'read', signal } as const;
-  for (const id of orderIds.slice(0, SHOWN_MAX)) await unlessGone(deps.readOrder(id, request));
-  const reason = `${ids.size} orders have this reference: ${orderIds.join(', ')}`;
-  return { found: 'unclear', reason, detail: { orderIds } };
+): Promise<Seen> {
+  const { item, known, order } = sought;
+  const search = {
+    wants: (shown: SeenOrder, pieces: ReadonlyMap<string, number>) =>
+      isWanted(sought, shown.reference, pieces),
+    mayBe: (reference: string | undefined) => !isUnlike(known, item.reference, reference),
+  };
+  const { orders, complete, pages, walkedTo } = await finder.find(search, floor, signal);
+  // Many may have walked together; each takes its own turn at the database.
+  await nextTurn();
+  // What an event told of may not be listed yet.
+  const mirrored = await mirroredWithLines(db, order.lines, floor);
+  return { orders: [...mirrored, ...orders], complete, detail: { pages, walkedTo } };
+}
+
+/** Orders that the mirror has under our reference, however old they are. */
+async function seenByReference(db: Db, { item, known }: SoughtOrder): Promise<SeenOrder[]> {
+  const found: SeenOrder[] = [];
+  for (const id of await mirroredOrders(db, item.reference, textsFor(known, item.reference))) {
+    const order = await mirroredOrder(db, id);
+    if (order) found.push(order);
+  }
+  return found;
+}
+
+async function finish(
+  { onOrdered }: OrderKindDeps,
+  { order }: SoughtOrder,
+  finding: Finding,
+): Promise<Finding> {
+  if (finding.found === 'yes') onOrdered(order.lines.map(({ barcode }) => barcode));
+  return finding;
 }
 
 async function look(deps: OrderKindDeps, item: OutboxItem, signal: AbortSignal): Promise<Finding> {
+  const { db } = deps.store;
+  const sought = await soughtFor(db, item);
   const { orderId } = readResult(item.result);
-  if (typeof orderId === 'number') return judge(deps, item, orderId, signal);
-  const { maxOrderId } = await knownBefore(deps.store.db, item);
-  const walked = await deps.finder.find(item.reference, maxOrderId ?? 0, signal);
-  const ids = new Set(walked.orders.map((order) => order.orderId));
-  for (const id of await mirroredOrders(deps.store.db, item.reference)) ids.add(id);
-  const { pages, walkedTo } = walked;
-  const detail: JsonObject = { pages, walkedTo, floor: maxOrderId ?? null };
-  const complete = walked.complete && maxOrderId !== undefined;
-  return (await among(deps, item, ids, signal)) ?? { found: 'no', complete, detail };
+  if (typeof orderId === 'number') {
+    return finish(deps, sought, await judgeAnswered(deps, sought, orderId, signal));
+  }
+  const { maxOrderId, firstAt, lastAt } = await knownBefore(db, item);
+  const floor = maxOrderId ?? 0;
+  const seen = await seenAbove(deps, sought, floor, signal);
+  const orders = [...(await seenByReference(db, sought)), ...seen.orders];
+  const window: Window = {
+    // Where nobody knows which orders were there before, their times must tell.
+    ...(maxOrderId === undefined ? { since: (firstAt ?? item.createdAt) - WINDOW_MS } : {}),
+    ...(lastAt === undefined ? {} : { until: lastAt + WINDOW_MS }),
+  };
+  const survey = await sortOut(db, sought, orders, floor);
+  const finding = await conclude(deps, sought, survey, window, signal);
+  if (finding) return finish(deps, sought, finding);
+  const complete = seen.complete && maxOrderId !== undefined;
+  return { found: 'no', complete, detail: { ...seen.detail, floor: maxOrderId ?? null } };
 }
 
 /**
- * Orders with this reference that a restored mirror may not know: they were made since the backup.
- * None are searched for once all orders have been read again.
+ * Orders that a restored mirror may not know: they were made since the backup. None are searched
+ * for once all orders have been read again.
  */
 async function madeSinceBackup(
-  { store, finder }: OrderKindDeps,
-  { reference }: OutboxItem,
+  deps: OrderKindDeps,
+  sought: SoughtOrder,
   signal: AbortSignal,
-): Promise<readonly number[]> {
-  const restored = await readRestored(store.db);
-  if (!restored || (await ordersReadAt(store.db)) >= restored.at) return [];
-  const { orders, complete } = await finder.find(reference, restored.maxOrderId ?? 0, signal);
+): Promise<readonly SeenOrder[]> {
+  const { db } = deps.store;
+  const restored = await readRestored(db);
+  if (!restored || (await ordersReadAt(db)) >= restored.at) return [];
+  const floor = restored.maxOrderId ?? 0;
+  const { orders, complete } = await seenAbove(deps, sought, floor, signal);
   if (!complete) {
     const text = 'the orders that were made since the backup cannot all be seen yet';
     throw new RetryLaterError('outbox.restored', text);
   }
-  return orders.map(({ orderId }) => orderId);
+  return orders.filter(({ orderId }) => orderId > floor);
 }
 
 /**
@@ -174,11 +176,13 @@ async function madeSinceBackup(
  * restart is to keep an order back for good.
  */
 async function madeBeforeStart(
-  { store: { db }, finder, watchedSince }: OrderKindDeps,
-  { reference, createdAt }: OutboxItem,
+  deps: OrderKindDeps,
+  sought: SoughtOrder,
   signal: AbortSignal,
-): Promise<readonly number[]> {
-  const startedAt = watchedSince();
+): Promise<readonly SeenOrder[]> {
+  const { db } = deps.store;
+  const { createdAt } = sought.item;
+  const startedAt = deps.watchedSince();
   const readAt = await ordersReadAt(db);
   if (createdAt >= startedAt || readAt >= startedAt) return [];
   // What an earlier start has seen since may be the newest alone.
@@ -188,9 +192,30 @@ async function madeBeforeStart(
     .where('deleted_at', 'is', null)
     .where('first_seen_at', '<', Math.max(createdAt, readAt))
     .executeTakeFirst();
-  if (!newest?.order_id) return [];
-  const { orders } = await finder.find(reference, newest.order_id, signal);
-  return orders.map(({ orderId }) => orderId);
+  const floor = newest?.order_id ?? 0;
+  if (floor === 0) return [];
+  const { orders } = await seenAbove(deps, sought, floor, signal);
+  return orders.filter(({ orderId }) => orderId > floor);
+}
+
+/** What is there before the document is sent for the first time, or again. */
+async function foundBefore(
+  deps: OrderKindDeps,
+  sought: SoughtOrder,
+  signal: AbortSignal,
+): Promise<Finding | undefined> {
+  const { db } = deps.store;
+  const orders: SeenOrder[] = [];
+  for (const unseen of [madeSinceBackup, madeBeforeStart]) {
+    orders.push(...(await unseen(deps, sought, signal)));
+  }
+  // Last: what they leave to the mirror was read into it before they looked.
+  orders.push(...(await seenByReference(db, sought)));
+  const finding = await conclude(deps, sought, await sortOut(db, sought, orders, 0), {}, signal);
+  if (finding?.found === 'maybe') return { ...finding, found: 'unclear' };
+  if (finding?.found !== 'no') return finding;
+  const reason = 'the mirror has an order with this reference, which the service does not show';
+  return { found: 'unclear', reason, detail: finding.detail };
 }
 
 async function clear(
@@ -198,19 +223,11 @@ async function clear(
   item: OutboxItem,
   signal: AbortSignal,
 ): Promise<Clearance> {
-  const known = new Set<number>();
-  for (const unseen of [madeSinceBackup, madeBeforeStart]) {
-    for (const id of await unseen(deps, item, signal)) known.add(id);
-  }
-  // Last: what they leave to the mirror was read into it before they looked.
-  for (const id of await mirroredOrders(deps.store.db, item.reference)) known.add(id);
-  const finding = await among(deps, item, known, signal);
-  if (finding?.found === 'no') {
-    const reason = 'the mirror has an order with this reference, which the service does not show';
-    return { send: false, finding: { ...finding, found: 'unclear', reason } };
-  }
-  if (finding) return { send: false, finding };
-  const problems = await checkOrder(deps.store.db, orderOf(item).document, deps.rules);
+  const { db } = deps.store;
+  const sought = await soughtFor(db, item);
+  const finding = await foundBefore(deps, sought, signal);
+  if (finding) return { send: false, finding: await finish(deps, sought, finding) };
+  const problems = await checkOrder(db, orderOf(item).document, deps.rules);
   if (problems.some(({ severity }) => severity === 'error')) {
     return { send: false, finding: { found: 'unfit', problems } };
   }

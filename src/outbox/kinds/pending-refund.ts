@@ -10,13 +10,20 @@ import type { PendingRefund, SalesOrderRefund } from '../../client/v1/schemas.ts
 import { RetryLaterError } from '../../lib/errors.ts';
 import type { Store } from '../../store/store.ts';
 import { readResult } from '../document-state.ts';
-import { newPendingRefundOf, readBody, referenceKey } from '../documents.ts';
+import { newPendingRefundOf, readBody } from '../documents.ts';
+import { type Fit, knownSpellings } from '../evidence/known-spellings.ts';
+import {
+  isRefundReference,
+  orderReferences,
+  type RefundReferences,
+  refundFit,
+} from '../evidence/refund-reference.ts';
 import type { Clearance, Finding, OutboxItem, OutboxKind } from '../item.ts';
 import { refundableProblems } from '../preflight/refund.ts';
 import { isRefunded, type ReadOrder, unlessGone } from '../service.ts';
 import { mirroredPendingRefund } from '../watch/differences.ts';
 import { disowned, knownBefore } from './baseline.ts';
-import { comparePendingRefund, otherReference } from './compare.ts';
+import { comparePendingRefund } from './compare.ts';
 import { orderIdOf } from './find-order.ts';
 import { claimed, type Owner, ownerOf } from './owner.ts';
 
@@ -83,30 +90,68 @@ async function candidates(
   return pending.filter(({ pendingRefundId }) => !others.has(pendingRefundId));
 }
 
-/** Those with this reference; where the service shows none at all, undefined. */
-function byReference(pending: readonly PendingRefund[], item: OutboxItem) {
-  if (pending.length > 0 && pending.every(({ reference }) => !reference)) return undefined;
-  const key = referenceKey(item.reference);
-  return pending.filter(({ reference }) => referenceKey(reference ?? '') === key);
+/** What tells whose the refunds of an order are. */
+interface Around {
+  readonly references: RefundReferences;
+  /** What other documents have become, or bear the reference of. */
+  readonly others: ReadonlyMap<unknown, Owner>;
+}
+
+async function aroundOf(
+  { store }: PendingRefundKindDeps,
+  item: OutboxItem,
+  orderId: number,
+  pending: readonly PendingRefund[],
+): Promise<Around> {
+  const known = await knownSpellings(store.db, item.kind);
+  const references = { known, ofOrder: await orderReferences(store.db, orderId) };
+  const others = new Map(await claimed(store, item));
+  for (const { pendingRefundId, reference } of pending) {
+    if (refundFit(references, item.reference, reference) !== 'no') continue;
+    const owner = await ownerOf(store, item, reference);
+    if (owner) others.set(pendingRefundId, owner);
+  }
+  return { references, others };
+}
+
+/** What is left of a reference by a cut may be that of another refund of the order. */
+function tells(fit: Fit): boolean {
+  return fit === 'equal' || fit === 'spelt' || fit === 'no';
+}
+
+/** Those with this reference; where those that are shown tell nothing at all, undefined. */
+function byReference(
+  pending: readonly PendingRefund[],
+  item: OutboxItem,
+  { references, others }: Around,
+) {
+  const fits = pending.map((one) => refundFit(references, item.reference, one.reference));
+  if (fits.length > 0 && !fits.some(tells)) return undefined;
+  return pending.filter(({ pendingRefundId }, index) => {
+    const fit = fits[index];
+    return (fit === 'equal' || fit === 'spelt') && !others.has(pendingRefundId);
+  });
 }
 
 function alike(pending: readonly PendingRefund[], refund: NewPendingRefund): PendingRefund[] {
   return pending.filter((one) => comparePendingRefund(refund, one).length === 0);
 }
 
-function judge(item: OutboxItem, found: PendingRefund): Finding {
-  const { pendingRefundId, orderId } = found;
-  const { reference } = found;
-  const differences = [
-    ...(reference ? otherReference(item.reference, reference) : []),
-    ...comparePendingRefund(refundOf(item).refund, found),
-  ];
+function judge(item: OutboxItem, found: PendingRefund, references: RefundReferences): Finding {
+  const { pendingRefundId, orderId, reference } = found;
+  const isOurs = isRefundReference(references, item.reference, reference);
+  const lines = comparePendingRefund(refundOf(item).refund, found);
+  const differences = [...(isOurs ? [] : [`reference: shown ${reference}`]), ...lines];
   const detail = { pendingRefundId, orderId, differences };
   if (differences.length > 0 && item.result === null) {
     const reason = `pending refund ${pendingRefundId} has this reference, but other lines`;
     return { found: 'unclear', reason, detail };
   }
-  return { found: 'yes', detail, differences, result: { orderId, pendingRefundId } };
+  // That of the order says of ours that none is shown.
+  const isBlank = refundFit(references, item.reference, reference) === 'blank';
+  const shownReference = isBlank ? '' : (reference ?? '');
+  const teaches = lines.length === 0 ? { shownReference } : {};
+  return { found: 'yes', detail, differences, result: { orderId, pendingRefundId }, ...teaches };
 }
 
 function ofAnother(pendingRefundId: number, { outboxId, reference }: Owner): Finding {
@@ -115,34 +160,49 @@ function ofAnother(pendingRefundId: number, { outboxId, reference }: Owner): Fin
   return { found: 'unclear', reason, detail: { pendingRefundId } };
 }
 
+/** Whether one like ours may be ours by its reference. */
+function mayBeOurs(
+  item: OutboxItem,
+  { reference, pendingRefundId }: PendingRefund,
+  { references, others }: Around,
+): boolean {
+  if (others.has(pendingRefundId)) return false;
+  const fit = refundFit(references, item.reference, reference);
+  return fit !== 'no' || references.known.now === undefined;
+}
+
 /** What the list says; `countBefore` undefined: only a reference can tell. */
 function findIn(
   item: OutboxItem,
   pending: readonly PendingRefund[],
   countBefore: number | undefined,
+  around: Around,
 ): Finding {
-  const named = byReference(pending, item);
+  const { references } = around;
+  const named = byReference(pending, item, around);
   const [first] = named ?? [];
   if (named && named.length > 1) {
     const ids = named.map(({ pendingRefundId }) => pendingRefundId);
     const reason = `${named.length} pending refunds have this reference: ${ids.join(', ')}`;
     return { found: 'unclear', reason, detail: { pendingRefundIds: ids } };
   }
-  if (first) return judge(item, first);
+  if (first) return judge(item, first, references);
   const detail = { listed: pending.length, countBefore: countBefore ?? null };
   const like = alike(pending, refundOf(item).refund);
   const more = like.length - (countBefore ?? 0);
   if (named) {
-    const ids = like.flatMap((one) => (one.reference ? [] : one.pendingRefundId));
+    const ids = like
+      .filter((one) => mayBeOurs(item, one, around))
+      .map(({ pendingRefundId }) => pendingRefundId);
     if (countBefore === undefined || more <= 0 || ids.length === 0) return { found: 'no', detail };
-    const reason = `it may be one without a reference: ${ids.join(', ')}`;
+    const reason = `it may be one whose reference does not tell: ${ids.join(', ')}`;
     return { found: 'unclear', reason, detail: { ...detail, pendingRefundIds: ids } };
   }
   const newest = like.toSorted((a, b) => b.pendingRefundId - a.pendingRefundId)[0];
   if (countBefore === undefined || more <= 0 || !newest) {
     return { found: 'no', complete: countBefore !== undefined, detail };
   }
-  if (more === 1) return judge(item, newest);
+  if (more === 1) return judge(item, newest, references);
   const ids = like.map(({ pendingRefundId }) => pendingRefundId);
   const reason = `${more} more like it are there than before: ${ids.join(', ')}`;
   return { found: 'unclear', reason, detail: { ...detail, pendingRefundIds: ids } };
@@ -194,16 +254,18 @@ async function findInBoth(
   const { count } = await knownBefore(deps.store.db, item);
   const { refund } = refundOf(item);
   const pending = await candidates(deps, item, lists.pending);
-  const finding = findIn(item, pending, count);
+  const around = await aroundOf(deps, item, orderId, pending);
+  const finding = findIn(item, pending, count, around);
   if (finding.found !== 'no') return finding;
-  const others = await claimed(deps.store, item);
+  const { others } = around;
   const gone = alike(await candidates(deps, item, unlisted(lists)), refund);
   if (gone.length === 0 && !(await hasLeft(deps, orderId, lists, refund))) return finding;
   const idsOf = (rows: readonly PendingRefund[]): number[] =>
     rows.map((one) => one.pendingRefundId).filter((id) => !others.has(id));
   const goneIds = idsOf(gone);
   // One that was counted may have gone: then the number of those that are left tells nothing.
-  const ids = [...goneIds, ...idsOf(alike(pending, refund).filter((one) => !one.reference))];
+  const left = alike(pending, refund).filter((one) => mayBeOurs(item, one, around));
+  const ids = [...goneIds, ...idsOf(left)];
   if (ids.length === 0) return finding;
   const reason =
     goneIds.length === 0
@@ -224,11 +286,11 @@ async function look(
     if (typeof pendingRefundId === 'number') {
       const call = { priority: 'read', signal } as const;
       const read = await unlessGone(deps.v1.pendingRefund(orderId, pendingRefundId, call));
-      const other =
-        (await ownerOf(deps.store, item, read?.value.reference)) ??
-        (await claimed(deps.store, item)).get(pendingRefundId);
+      const shown = read ? [read.value] : [];
+      const { references, others } = await aroundOf(deps, item, orderId, shown);
+      const other = others.get(pendingRefundId);
       if (other) return ofAnother(pendingRefundId, other);
-      if (read) return judge(item, read.value);
+      if (read) return judge(item, read.value, references);
       if (await isRefunded(deps.v1, orderId, pendingRefundId, signal)) {
         return { found: 'yes', detail: { pendingRefundId, orderId, shown: false } };
       }
@@ -271,8 +333,9 @@ async function clear(
     throw new RetryLaterError('outbox.refunds_unreadable', text);
   }
   const pending = await candidates(deps, item, lists.pending);
-  const named = byReference(pending, item) ?? [];
-  if (named.length > 0) return { send: false, finding: findIn(item, pending, undefined) };
+  const around = await aroundOf(deps, item, orderId, pending);
+  const named = byReference(pending, item, around) ?? [];
+  if (named.length > 0) return { send: false, finding: findIn(item, pending, undefined, around) };
   const problems = refundableProblems(document, order.value, lists);
   if (problems.length > 0) return { send: false, finding: { found: 'unfit', problems } };
   const countBefore = alike(pending, refund).length;

@@ -3,11 +3,17 @@
  * end when the mirror shows them as they were sent: somebody has put it right. What stays different
  * is for a person to note (`outbox resolve --as noted`).
  */
-import { parseJsonObject } from '../../lib/json.ts';
-import type { Db } from '../../store/store.ts';
+import { z } from 'zod';
+import { parseJsonObject, tryParseJson } from '../../lib/json.ts';
+import type { Db, Tx } from '../../store/store.ts';
 import { readResult } from '../document-state.ts';
 import { newOrderOf, newPendingRefundOf, readBody } from '../documents.ts';
-import { compareOrder, comparePendingRefund, otherReference } from '../kinds/compare.ts';
+import { fitOf, knownSpellings } from '../evidence/known-spellings.ts';
+import { isPlausible } from '../evidence/learn-spelling.ts';
+import { mirroredOrder } from '../evidence/mirrored.ts';
+import { isRefundReference, orderReferences } from '../evidence/refund-reference.ts';
+import { seasonsShown } from '../evidence/seasons.ts';
+import { compareOrder, comparePendingRefund, tellOrder } from '../kinds/compare.ts';
 
 /** The keys are those of the outbox. */
 export const DIFFERENCE = { kind: 'push_differs', entity: 'outbox' } as const;
@@ -16,29 +22,6 @@ const INCIDENTS_MAX = 200;
 
 function decimal(hundredths: number | null): number | null {
   return hundredths === null ? null : hundredths / 100;
-}
-
-async function orderOf(db: Db, orderId: number) {
-  const order = await db
-    .selectFrom('sales_order')
-    .select(['reference', 'season_name', 'freight_amount'])
-    .where('order_id', '=', orderId)
-    .executeTakeFirst();
-  const lines = await db
-    .selectFrom('sales_order_line')
-    .select(['barcode', 'quantity', 'price', 'delivery_name'])
-    .where('order_id', '=', orderId)
-    .execute();
-  return (
-    order && {
-      reference: order.reference,
-      SeasonName: order.season_name,
-      freight: { freightAmount: decimal(order.freight_amount) },
-      orderLineItems: lines.map(({ barcode, quantity, price, delivery_name }) => ({
-        ...{ barcode, quantity, price: decimal(price), delivery: delivery_name },
-      })),
-    }
-  );
 }
 
 /** As the mirror has it, also after it has left the service's list. */
@@ -69,25 +52,62 @@ interface Pushed {
   readonly result: string | null;
 }
 
+/** Whether the reference that is shown is ours, as far as is known how it is shown. */
+async function bearsReference(
+  db: Db,
+  { kind, reference }: Pick<Pushed, 'kind' | 'reference'>,
+  shown: string | null | undefined,
+): Promise<boolean> {
+  const fit = fitOf(await knownSpellings(db, kind), reference, shown ?? null);
+  return fit !== 'no' || isPlausible({ sent: reference, shown: shown ?? '' });
+}
+
+async function bearsRefundReference(
+  db: Db,
+  { kind, reference }: Pick<Pushed, 'kind' | 'reference'>,
+  orderId: number,
+  shown: string | null,
+): Promise<boolean> {
+  const known = await knownSpellings(db, kind);
+  const references = { known, ofOrder: await orderReferences(db, orderId) };
+  return isRefundReference(references, reference, shown);
+}
+
 /** Whether the mirror shows what was sent; what it does not have says nothing. */
 async function isAsSent(db: Db, { kind, reference, body, result }: Pushed): Promise<boolean> {
   const document = parseJsonObject(body);
   const { orderId, pendingRefundId } = readResult(result);
   if (kind === 'order' && orderId) {
-    const shown = await orderOf(db, orderId);
+    const shown = await mirroredOrder(db, orderId);
     const sent = newOrderOf(reference, readBody.order(document));
-    if (!shown) return false;
-    const other = otherReference(reference, shown.reference ?? reference);
-    const { lines, rest } = compareOrder(sent, shown);
-    return other.length + lines.length + rest.length === 0;
+    if (!shown || !(await bearsReference(db, { kind, reference }, shown.reference))) return false;
+    const told = tellOrder(compareOrder(sent, shown), sent, await seasonsShown(db));
+    return told.differences.length === 0;
   }
   if (kind === 'pending_refund' && pendingRefundId) {
     const shown = await mirroredPendingRefund(db, pendingRefundId);
     const sent = newPendingRefundOf(reference, readBody.pendingRefund(document));
-    const other = otherReference(reference, shown.reference ?? reference);
-    return other.length + comparePendingRefund(sent, shown).length === 0;
+    const own = { kind, reference };
+    const isOurs = await bearsRefundReference(db, own, orderId ?? 0, shown.reference);
+    return isOurs && comparePendingRefund(sent, shown).length === 0;
   }
   return false;
+}
+
+const detailSchema = z.object({ isSeasonUnseen: z.boolean() });
+
+/** Whether the open incident of a document is about a pre-order that is shown as a plain order. */
+export async function isSeasonUnseen(tx: Tx, outboxId: number): Promise<boolean> {
+  const row = await tx
+    .selectFrom('incident')
+    .select('detail')
+    .where('kind', '=', DIFFERENCE.kind)
+    .where('entity', '=', DIFFERENCE.entity)
+    .where('key', '=', String(outboxId))
+    .where('resolved_at', 'is', null)
+    .executeTakeFirst();
+  const parsed = detailSchema.safeParse(tryParseJson(row?.detail ?? ''));
+  return parsed.success && parsed.data.isSeasonUnseen;
 }
 
 /** Keys of open incidents whose difference is gone. */

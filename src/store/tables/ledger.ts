@@ -209,67 +209,6 @@ interface HoldTable {
   lapsed_at: number | null;
 }
 
-export type OutboxState =
-  | 'queued'
-  | 'sending'
-  | 'sent'
-  | 'confirmed'
-  | 'refused'
-  | 'in_doubt'
-  | 'dead'
-  | 'canceled';
-
-interface OutboxTable {
-  outbox_id: Generated<number>;
-  kind: string;
-  lane: string;
-  reference: string;
-  body: string;
-  body_hash: string;
-  state: Generated<OutboxState>;
-  expected_from: string | null;
-  due_at: number;
-  attempts: Generated<number>;
-  in_doubt_since: number | null;
-  created_at: number;
-  ended_at: number | null;
-  cause: string;
-  result: string | null;
-  last_error: string | null;
-  reference_key: string | null;
-  problems: Generated<string>;
-  desk_reason: string | null;
-  order_id: number | null;
-}
-
-interface OutboxTransitionTable {
-  from_state: string;
-  to_state: string;
-}
-
-interface OutboxAttemptTable {
-  outbox_id: number;
-  attempt: number;
-  started_at: number;
-  max_order_id_before: number | null;
-  ended_at: number | null;
-  class: string | null;
-  http_status: number | null;
-  error_code: string | null;
-  answer: string | null;
-  count_before: number | null;
-}
-
-interface OutboxEvidenceTable {
-  id: Generated<number>;
-  outbox_id: number;
-  at: number;
-  source: string;
-  found: 'yes' | 'no' | 'unclear';
-  detail: string;
-  complete: Generated<number>;
-}
-
 interface AuditTable {
   id: Generated<number>;
   at: number;
@@ -408,10 +347,6 @@ export interface LedgerTables {
   incident: IncidentTable;
   lease: LeaseTable;
   match_seen: MatchSeenTable;
-  outbox: OutboxTable;
-  outbox_attempt: OutboxAttemptTable;
-  outbox_evidence: OutboxEvidenceTable;
-  outbox_transition: OutboxTransitionTable;
   quarantine: QuarantineTable;
   refresh: RefreshTable;
   reject_entry: RejectEntryTable;

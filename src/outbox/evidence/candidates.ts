@@ -1,0 +1,265 @@
+/**
+ * Which orders of the service may be what a document became. Ours for certain is one that bears
+ * our reference as it was sent, or as this service is known to show it, and that no other document
+ * of ours may have become. Perhaps ours is what has lines like ours and a reference that does not
+ * tell: the document is never sent again beside it. What is another document's is neither.
+ */
+import { parseJsonObject } from '../../lib/json.ts';
+import { inKeys } from '../../store/bulk.ts';
+import { readRestored } from '../../store/state.ts';
+import type { Db } from '../../store/store.ts';
+import { readBody, referenceKey } from '../documents.ts';
+import type { OutboxItem } from '../item.ts';
+import { disowned } from '../kinds/baseline.ts';
+import { type Pieces, piecesOf, type Relation, relate } from '../kinds/compare.ts';
+import { type Fit, fitOf, type KnownSpellings, mayBeShown } from './known-spellings.ts';
+import type { SeenOrder } from './mirrored.ts';
+import { foldReference } from './spelling.ts';
+
+const BEARERS_MAX = 10;
+
+export interface Sought {
+  readonly item: OutboxItem;
+  readonly pieces: Pieces;
+  readonly known: KnownSpellings;
+}
+
+export interface Candidate {
+  readonly orderId: number;
+  readonly fit: Fit;
+  /** It was there before the document was sent. */
+  readonly isBefore: boolean;
+  /** Why it is not ours for certain. */
+  readonly why: string;
+}
+
+export interface Survey {
+  readonly ours: readonly Candidate[];
+  readonly perhaps: readonly Candidate[];
+}
+
+interface Rival {
+  readonly outboxId: number;
+  readonly reference: string;
+}
+
+/** Orders that other documents have become for certain. */
+async function claimedBy(
+  db: Db,
+  { outboxId }: OutboxItem,
+  orderIds: readonly number[],
+): Promise<ReadonlyMap<number, number>> {
+  const rows = await db
+    .selectFrom('outbox')
+    .select(['outbox_id', 'order_id'])
+    .where(inKeys('order_id', orderIds))
+    .where('kind', '=', 'order')
+    .where('state', '=', 'confirmed')
+    .where('outbox_id', '!=', outboxId)
+    .execute();
+  return new Map(rows.map((row) => [row.order_id ?? 0, row.outbox_id]));
+}
+
+/** Other documents that may be at the service, and of which nobody knows where. */
+async function unplaced(db: Db, { kind, outboxId }: OutboxItem): Promise<Rival[]> {
+  const restored = await readRestored(db);
+  return db
+    .selectFrom('outbox')
+    .select(['outbox_id as outboxId', 'reference'])
+    .where('kind', '=', kind)
+    .where('state', 'in', ['queued', 'sending', 'sent', 'in_doubt', 'dead', 'canceled'])
+    .where((eb) => eb.or([eb('attempts', '>', 0), eb('created_at', '<=', restored?.at ?? -1)]))
+    .where('outbox_id', '!=', outboxId)
+    .execute();
+}
+
+/** Other documents whose reference this is: as it was sent, or as theirs was shown. */
+async function bearers(db: Db, { kind, outboxId }: OutboxItem, shown: string): Promise<Rival[]> {
+  return db
+    .selectFrom('outbox')
+    .select(['outbox_id as outboxId', 'reference'])
+    .where('kind', '=', kind)
+    .where('outbox_id', '!=', outboxId)
+    .where('state', '!=', 'refused')
+    .where((eb) =>
+      eb.or([eb('reference_key', '=', referenceKey(shown)), eb('shown_reference', '=', shown)]),
+    )
+    .limit(BEARERS_MAX)
+    .execute();
+}
+
+async function piecesOfRow(db: Db, outboxId: number): Promise<Pieces> {
+  const row = await db
+    .selectFrom('outbox')
+    .select('body')
+    .where('outbox_id', '=', outboxId)
+    .executeTakeFirst();
+  return piecesOf(readBody.order(parseJsonObject(row?.body ?? '{}')).lines);
+}
+
+/** Those of them that may have become an order of these pieces. */
+async function related(db: Db, rivals: readonly Rival[], pieces: Pieces): Promise<Rival[]> {
+  const found: Rival[] = [];
+  for (const rival of rivals) {
+    const own = await piecesOfRow(db, rival.outboxId);
+    if (relate(own, pieces) !== 'other') found.push(rival);
+  }
+  return found;
+}
+
+function named(rivals: readonly Rival[]): string {
+  return rivals.map(({ outboxId, reference }) => `outbox ${outboxId} (${reference})`).join(', ');
+}
+
+interface Sorted {
+  readonly as: 'ours' | 'perhaps';
+  readonly why: string;
+}
+
+/** Whether another document may be shown so; before a spelling is known, also by a cut. */
+function mayBeTheirs(known: KnownSpellings, { reference }: Rival, shown: string): boolean {
+  if (mayBeShown(known, reference, shown)) return true;
+  return known.now === undefined && foldReference(reference).includes(foldReference(shown));
+}
+
+/** One that bears our reference. */
+async function sortFitting(
+  db: Db,
+  { known }: Sought,
+  { shown, pieces, fit, relation }: Weighed,
+  neighbours: readonly Rival[],
+): Promise<Sorted | undefined> {
+  const bearing = neighbours.filter((rival) => mayBeTheirs(known, rival, shown));
+  const rivals = await related(db, bearing, pieces);
+  // Under a reference that others may be shown with as well, other pieces are another's.
+  if (relation === 'other' && (fit === 'lossy' || rivals.length > 0)) return undefined;
+  if (rivals.length > 0) {
+    return { as: 'perhaps', why: `its reference may also be that of ${named(rivals)}` };
+  }
+  if (fit === 'lossy' && relation !== 'alike') {
+    return { as: 'perhaps', why: 'its reference fits, but its pieces do not' };
+  }
+  return { as: 'ours', why: '' };
+}
+
+/** Documents whose reference it bears, as far as is known how references are shown. */
+async function ownersOf(
+  db: Db,
+  { item, known }: Sought,
+  { shown }: Weighed,
+  neighbours: readonly Rival[],
+): Promise<Rival[]> {
+  if (known.now === undefined) return [];
+  const bearing = (await bearers(db, item, shown)).filter(({ reference }) =>
+    ['equal', 'spelt'].includes(fitOf(known, reference, shown)),
+  );
+  return [...bearing, ...neighbours.filter(({ reference }) => mayBeShown(known, reference, shown))];
+}
+
+/** One whose reference tells nothing, or is another one. */
+async function sortOther(
+  db: Db,
+  sought: Sought,
+  weighed: Weighed,
+  neighbours: readonly Rival[],
+): Promise<Sorted | undefined> {
+  const { shown, pieces, fit, relation } = weighed;
+  if (relation === 'other') return undefined;
+  if (fit === 'blank') {
+    const what = shown === '' ? 'it has no reference' : `its reference ${shown} tells nothing`;
+    return { as: 'perhaps', why: what };
+  }
+  // Where it is known how ours is shown, other pieces under another reference are another order.
+  if (relation === 'related' && sought.known.now !== undefined) return undefined;
+  const owners = await ownersOf(db, sought, weighed, neighbours);
+  if ((await related(db, owners, pieces)).length > 0) return undefined;
+  return { as: 'perhaps', why: `its reference ${shown} is not known to be another's` };
+}
+
+interface Weighed {
+  /** Its reference; empty: it has none. */
+  readonly shown: string;
+  readonly pieces: Pieces;
+  readonly fit: Fit;
+  readonly relation: Relation;
+}
+
+/** Whether the reference tells that it is ours. */
+export function isFitting(fit: Fit): boolean {
+  return fit !== 'no' && fit !== 'blank';
+}
+
+/** Whether a look has to keep an order that it passes. */
+export function isWanted(
+  { item, pieces, known }: Sought,
+  reference: string | null | undefined,
+  theirs: Pieces,
+): boolean {
+  if (relate(pieces, theirs) !== 'other') return true;
+  return isFitting(fitOf(known, item.reference, reference ?? null));
+}
+
+/** Sorts what was seen; `floor`: no order up to it can have come of the document. */
+export async function sortOut(
+  db: Db,
+  sought: Sought,
+  seen: readonly SeenOrder[],
+  floor: number,
+): Promise<Survey> {
+  const { item, known } = sought;
+  const orders = [...new Map(seen.map((one) => [one.orderId, one])).values()];
+  const notOurs = await disowned(db, item.outboxId);
+  const claimed = await claimedBy(
+    db,
+    item,
+    orders.map(({ orderId }) => orderId),
+  );
+  const neighbours = orders.length > 0 ? await unplaced(db, item) : [];
+  const ours: Candidate[] = [];
+  const perhaps: Candidate[] = [];
+  for (const { orderId, reference, orderLineItems } of orders) {
+    if (notOurs.has(orderId) || claimed.has(orderId)) continue;
+    const fit = fitOf(known, item.reference, reference ?? null);
+    const isBefore = orderId <= floor;
+    if (isBefore && fit !== 'equal') continue;
+    const pieces = piecesOf(orderLineItems);
+    const relation = relate(sought.pieces, pieces);
+    const weighed = { shown: reference ?? '', pieces, fit, relation };
+    const sort = isFitting(fit) ? sortFitting : sortOther;
+    const sorted = await sort(db, sought, weighed, neighbours);
+    if (!sorted) continue;
+    const list = sorted.as === 'ours' ? ours : perhaps;
+    list.push({ orderId, fit, isBefore, why: sorted.why });
+  }
+  return { ours, perhaps };
+}
+
+/** Another document that this order belongs to, though the service answered ours with it. */
+export async function otherOwner(
+  db: Db,
+  { item, known }: Sought,
+  { orderId, reference }: SeenOrder,
+): Promise<Rival | undefined> {
+  const claimed = (await claimedBy(db, item, [orderId])).get(orderId);
+  if (claimed !== undefined) {
+    const row = await db
+      .selectFrom('outbox')
+      .select(['outbox_id as outboxId', 'reference'])
+      .where('outbox_id', '=', claimed)
+      .executeTakeFirst();
+    if (row) return row;
+  }
+  const shown = reference ?? '';
+  if (fitOf(known, item.reference, shown) !== 'no') return undefined;
+  // What has become another order for certain is not this one, however it is shown.
+  const open = await db
+    .selectFrom('outbox')
+    .select(['outbox_id as outboxId', 'reference'])
+    .where('kind', '=', item.kind)
+    .where('outbox_id', '!=', item.outboxId)
+    .where('reference_key', '=', referenceKey(shown))
+    .where('state', 'not in', ['confirmed', 'refused'])
+    .executeTakeFirst();
+  const rivals = open ? [open] : await unplaced(db, item);
+  return rivals.find((rival) => mayBeShown(known, rival.reference, shown));
+}

@@ -1,0 +1,160 @@
+/**
+ * The spellings of references that answered documents have taught, in the store. A document that
+ * the service answered, and showed when it was read back, is a pair: what was sent, what is shown.
+ * Two pairs teach a spelling; a pair that contradicts ends it until two agree again. What was
+ * learned before stays known, for documents that were sent then.
+ */
+import { sql } from 'kysely';
+import { z } from 'zod';
+import { tryParseJson } from '../../lib/json.ts';
+import type { Db, Tx } from '../../store/store.ts';
+import { explainNewest, type Pair } from './learn-spelling.ts';
+import {
+  accepts,
+  foldReference,
+  isBlank,
+  isLossy,
+  type Spelling,
+  spell,
+  spellingSchema,
+} from './spelling.ts';
+
+/** Equally simple ones: what they agree on is known. */
+type Agreeing = readonly Spelling[];
+
+export interface KnownSpellings {
+  /** Undefined: nothing was learned yet, or it holds no more. */
+  readonly now: Agreeing | undefined;
+  /** The one of now as well. */
+  readonly ever: readonly Agreeing[];
+}
+
+/**
+ * How a shown reference fits ours. `lossy`: letters or digits of ours are lost in it, so that
+ * another one may be shown the same. `blank`: it tells nothing.
+ */
+export type Fit = 'equal' | 'spelt' | 'lossy' | 'blank' | 'no';
+
+const PAIRS_MAX = 64;
+const GENERATIONS_MAX = 8;
+const TAUGHT_BY = 2;
+
+const listSchema = z.array(spellingSchema).min(1);
+
+async function rowsOf(db: Db | Tx, kind: string) {
+  return db
+    .selectFrom('reference_spelling')
+    .select(['id', 'spellings', 'ended_at'])
+    .where('kind', '=', kind)
+    .orderBy('id', 'desc')
+    .limit(GENERATIONS_MAX)
+    .execute();
+}
+
+export async function knownSpellings(db: Db | Tx, kind: string): Promise<KnownSpellings> {
+  let now: Agreeing | undefined;
+  const ever: Agreeing[] = [];
+  for (const row of await rowsOf(db, kind)) {
+    const parsed = listSchema.safeParse(tryParseJson(row.spellings));
+    if (!parsed.success) continue;
+    ever.push(parsed.data);
+    if (row.ended_at === null) now = parsed.data;
+  }
+  return { now, ever };
+}
+
+function allAccept(spellings: Agreeing, sent: string, shown: string): boolean {
+  return spellings.every((one) => accepts(one, sent, shown));
+}
+
+export function fitOf({ now }: KnownSpellings, sent: string, shown: string | null): Fit {
+  const folded = foldReference(shown ?? '');
+  if (folded === '') return 'blank';
+  if (folded === foldReference(sent)) return 'equal';
+  if (!now || !allAccept(now, sent, folded)) return 'no';
+  if (now.some((one) => isBlank(one, sent))) return 'blank';
+  return now.some((one) => isLossy(one, sent)) ? 'lossy' : 'spelt';
+}
+
+/** Whether it may be shown so, by what is known now or was at any time. */
+export function mayBeShown({ ever }: KnownSpellings, sent: string, shown: string): boolean {
+  if (foldReference(shown) === foldReference(sent)) return true;
+  return ever.some((one) => allAccept(one, sent, shown) && !one.some((way) => isBlank(way, sent)));
+}
+
+/** Whether it is known that ours is not shown so; undefined: nobody knows how it is shown. */
+export function isUnlike(known: KnownSpellings, sent: string, shown: string | undefined): boolean {
+  if (shown === undefined || known.now === undefined) return false;
+  return fitOf(known, sent, shown) === 'no';
+}
+
+/** Texts under which a mirror may have it; not those that tell too little. */
+export function textsFor({ now }: KnownSpellings, sent: string): string[] {
+  const texts = (now ?? []).map((one) => (isLossy(one, sent) ? undefined : spell(one, sent)));
+  const [text, ...others] = new Set(texts);
+  return text === undefined || text === '' || others.length > 0 ? [] : [text];
+}
+
+/** Documents that were answered, the newest first. */
+async function answeredPairs(tx: Tx, kind: string): Promise<Pair[]> {
+  const rows = await tx
+    .selectFrom('outbox as o')
+    .select(['o.reference', 'o.shown_reference'])
+    .where('o.kind', '=', kind)
+    .where('o.state', '=', 'confirmed')
+    .where('o.shown_reference', 'is not', null)
+    .where(
+      sql<boolean>`exists (select 1 from outbox_attempt a
+        where a.outbox_id = o.outbox_id and a.class = 'done')`,
+    )
+    .orderBy('o.ended_at', 'desc')
+    .limit(PAIRS_MAX)
+    .execute();
+  return rows.map(({ reference, shown_reference: shown }) => ({
+    sent: reference,
+    shown: shown ?? '',
+  }));
+}
+
+/** Writes what holds now; undefined: nothing does. */
+async function writeNow(
+  tx: Tx,
+  kind: string,
+  spellings: Agreeing | undefined,
+  { replaces, now }: { readonly replaces: boolean; readonly now: number },
+): Promise<void> {
+  const present = tx
+    .updateTable('reference_spelling')
+    .where('kind', '=', kind)
+    .where('ended_at', 'is', null);
+  const text = spellings && JSON.stringify(spellings);
+  if (text !== undefined && replaces) {
+    const { numUpdatedRows } = await present.set({ spellings: text }).executeTakeFirst();
+    if (numUpdatedRows > 0n) return;
+  }
+  await present.set({ ended_at: now }).execute();
+  if (text === undefined) return;
+  const row = { kind, spellings: text, learned_at: now, ended_at: null };
+  await tx.insertInto('reference_spelling').values(row).execute();
+}
+
+/**
+ * Learns from a document that was answered and has just been confirmed under what it is shown.
+ * Gives the spellings that are known then.
+ */
+export async function learnSpelling(
+  tx: Tx,
+  kind: string,
+  { sent, shown }: Pair,
+  now: number,
+): Promise<KnownSpellings> {
+  const known = await knownSpellings(tx, kind);
+  if (known.now && allAccept(known.now, sent, shown)) return known;
+  const pairs = await answeredPairs(tx, kind);
+  const { spellings, explained } = explainNewest(pairs);
+  const isTaught = explained >= TAUGHT_BY;
+  // What explains all that came before was only incomplete, and did not end.
+  const replaces = explained === pairs.length;
+  await writeNow(tx, kind, isTaught ? spellings : undefined, { replaces, now });
+  return knownSpellings(tx, kind);
+}

@@ -1,0 +1,48 @@
+/**
+ * Whether this account shows of an order that it is a pre-order. It is known once it has shown one
+ * of ours; that it never does is known once people have noted two that it did not show. Until then
+ * a pre-order that is shown as a plain order may have been taken as one, and would ship months
+ * early.
+ */
+import { z } from 'zod';
+import { tryParseJson } from '../../lib/json.ts';
+import { readState, writeStateAt } from '../../store/state.ts';
+import type { Db, Tx } from '../../store/store.ts';
+
+const KEY = 'outbox.preorders_shown';
+const NOTED_MIN = 2;
+
+const schema = z.object({ isShown: z.boolean(), noted: z.int() });
+
+export type SeasonsShown = 'yes' | 'never' | 'unknown';
+
+async function read(db: Db | Tx): Promise<z.output<typeof schema>> {
+  const parsed = schema.safeParse(tryParseJson((await readState(db, KEY)) ?? ''));
+  return parsed.success ? parsed.data : { isShown: false, noted: 0 };
+}
+
+export async function seasonsShown(db: Db | Tx): Promise<SeasonsShown> {
+  const { isShown, noted } = await read(db);
+  if (isShown) return 'yes';
+  return noted >= NOTED_MIN ? 'never' : 'unknown';
+}
+
+/** A pre-order of ours was shown with its season, or with another one. */
+export async function noteSeasonShown(tx: Tx, now: number): Promise<void> {
+  const { isShown } = await read(tx);
+  if (!isShown) await writeStateAt(tx, KEY, JSON.stringify({ isShown: true, noted: 0 }), now);
+}
+
+/** A person has noted a pre-order that is shown as a plain one. */
+export async function noteSeasonUnseen(tx: Tx, now: number): Promise<void> {
+  const { isShown, noted } = await read(tx);
+  await writeStateAt(tx, KEY, JSON.stringify({ isShown, noted: noted + 1 }), now);
+}
+
+/** What a pre-order that nothing shows to be one means at this account. */
+export function unseenSeason(season: string, shown: SeasonsShown): string[] {
+  if (shown === 'never') return [];
+  return shown === 'yes'
+    ? [`season: sent ${season}, shown none: it was taken as a plain order`]
+    : [`season: sent ${season}; nothing shows that it was taken as a pre-order`];
+}

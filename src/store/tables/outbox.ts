@@ -1,0 +1,86 @@
+/** Kysely's view of the outbox: what leaves for the service, and what looks have found of it. */
+import type { Generated } from 'kysely';
+
+export type OutboxState =
+  | 'queued'
+  | 'sending'
+  | 'sent'
+  | 'confirmed'
+  | 'refused'
+  | 'in_doubt'
+  | 'dead'
+  | 'canceled';
+
+interface OutboxTable {
+  outbox_id: Generated<number>;
+  kind: string;
+  lane: string;
+  reference: string;
+  body: string;
+  body_hash: string;
+  state: Generated<OutboxState>;
+  expected_from: string | null;
+  due_at: number;
+  attempts: Generated<number>;
+  in_doubt_since: number | null;
+  created_at: number;
+  ended_at: number | null;
+  cause: string;
+  result: string | null;
+  last_error: string | null;
+  reference_key: string | null;
+  problems: Generated<string>;
+  desk_reason: string | null;
+  order_id: number | null;
+  shown_reference: string | null;
+}
+
+interface ReferenceSpellingTable {
+  id: Generated<number>;
+  kind: string;
+  spellings: string;
+  learned_at: number;
+  ended_at: number | null;
+}
+
+interface OutboxCandidateTable {
+  order_id: number;
+  outbox_id: number;
+}
+
+interface OutboxTransitionTable {
+  from_state: string;
+  to_state: string;
+}
+
+interface OutboxAttemptTable {
+  outbox_id: number;
+  attempt: number;
+  started_at: number;
+  max_order_id_before: number | null;
+  ended_at: number | null;
+  class: string | null;
+  http_status: number | null;
+  error_code: string | null;
+  answer: string | null;
+  count_before: number | null;
+}
+
+interface OutboxEvidenceTable {
+  id: Generated<number>;
+  outbox_id: number;
+  at: number;
+  source: string;
+  found: 'yes' | 'no' | 'unclear';
+  detail: string;
+  complete: Generated<number>;
+}
+
+export interface OutboxTables {
+  outbox: OutboxTable;
+  outbox_attempt: OutboxAttemptTable;
+  outbox_candidate: OutboxCandidateTable;
+  outbox_evidence: OutboxEvidenceTable;
+  outbox_transition: OutboxTransitionTable;
+  reference_spelling: ReferenceSpellingTable;
+}

@@ -1,0 +1,108 @@
+/** Deliveries of orders that we sent, while something is open about the order. */
+import { expect, it } from 'vitest';
+import { endIncidents, openIncident } from '../../../src/store/incidents.ts';
+import type { OutboxState } from '../../../src/store/tables.ts';
+import { createHouse, type House } from '../support.ts';
+
+interface Sent {
+  readonly state: OutboxState;
+  readonly attempts?: number;
+  readonly reference?: string;
+  readonly orderId?: number;
+  readonly desk?: string;
+  readonly candidate?: number;
+}
+
+async function sendOrder({ store }: House, sent: Sent): Promise<void> {
+  const { state, attempts = 1, reference = 'A-1', orderId = null, desk = null } = sent;
+  const isOver = state === 'confirmed' || state === 'canceled';
+  await store.db
+    .insertInto('outbox')
+    .values({
+      ...{ outbox_id: 17, kind: 'order', lane: 'order/a-1', reference, state, attempts },
+      ...{ reference_key: reference.toLowerCase(), body: '{}', body_hash: '', cause: 'test' },
+      ...{ expected_from: null, due_at: 0, created_at: 0, ended_at: isOver ? 0 : null },
+      ...{ in_doubt_since: null, result: null, last_error: null, desk_reason: desk },
+      ...{ order_id: orderId, shown_reference: null },
+    })
+    .execute();
+  if (sent.candidate === undefined) return;
+  const candidate = { outbox_id: 17, order_id: sent.candidate };
+  await store.db.insertInto('outbox_candidate').values(candidate).execute();
+}
+
+async function houseWith(sent: Sent, reference = 'shown'): Promise<House> {
+  const house = await createHouse();
+  await sendOrder(house, sent);
+  await house.order(1, { reference });
+  await house.delivery({ id: 5, order: 1 });
+  return house;
+}
+
+/** What was decided last, and why; and how many accepts were pushed. */
+async function decided(house: House) {
+  await house.decide();
+  const { db } = house.store;
+  const all = await db.selectFrom('decision').select(['outcome', 'reason']).execute();
+  const pushes = await db
+    .selectFrom('outbox')
+    .select('outbox_id')
+    .where('kind', '=', 'delivery_status')
+    .execute();
+  return { ...all.at(-1), decisions: all.length, pushes: pushes.length };
+}
+
+const SEASON = 'season: sent AW27, shown none: it was taken as a plain order';
+
+async function tell({ store }: House, detail: object): Promise<void> {
+  const incident = { kind: 'push_differs', entity: 'outbox', key: '17', detail };
+  await openIncident(store.db, incident, 0);
+}
+
+it('is held while a difference is open that matters, until a person has noted it', async () => {
+  const house = await houseWith({ state: 'confirmed', orderId: 1 });
+  await tell(house, { holds: true, differences: [SEASON, 'freight: …'] });
+  const reason =
+    `rail document: order 1 was taken in otherwise than it was sent: ${SEASON}, and 1 more; ` +
+    'selvedge outbox show 17, then resolve --as noted';
+  expect(await decided(house)).toEqual({ outcome: 'hold', reason, decisions: 1, pushes: 0 });
+  await house.clock.advance(31_000);
+  expect(await decided(house)).toMatchObject({ decisions: 1, pushes: 0 });
+  await endIncidents(house.store.db, { kind: 'push_differs', entity: 'outbox' }, ['17'], 1);
+  await house.clock.advance(31_000);
+  expect(await decided(house)).toMatchObject({ outcome: 'accept', pushes: 1 });
+});
+
+it.each<[string, Sent, string]>([
+  ['that was answered and not read back yet', { state: 'sent', orderId: 1 }, 'being looked at'],
+  ['with the reference of one', { state: 'in_doubt', reference: 'SHOWN' }, 'being looked at'],
+  ['that a look has found for one', { state: 'in_doubt', candidate: 1 }, 'being looked at'],
+  [
+    'that a person must tell from another',
+    { state: 'in_doubt', candidate: 1, desk: 'two' },
+    'waits for a person: selvedge outbox show 17',
+  ],
+])('is held while it is of an order %s', async (_, sent, words) => {
+  const house = await houseWith(sent);
+  const held = { outcome: 'hold', reason: expect.stringContaining(words), pushes: 0 };
+  expect(await decided(house)).toMatchObject(held);
+  await house.store.db
+    .updateTable('outbox')
+    .set({ state: 'confirmed', ended_at: 1, desk_reason: null, order_id: 1 })
+    .where('outbox_id', '=', 17)
+    .execute();
+  await house.clock.advance(31_000);
+  expect(await decided(house)).toMatchObject({ outcome: 'accept', pushes: 1 });
+});
+
+it.each<[string, Sent, object | undefined]>([
+  ['a difference that changes no goods', { state: 'confirmed', orderId: 1 }, { holds: false }],
+  ['a difference of another order', { state: 'confirmed', orderId: 2 }, { holds: true }],
+  ['one that was never sent', { state: 'queued', attempts: 0, reference: 'shown' }, undefined],
+  ['one that another order was taken for', { state: 'in_doubt', candidate: 2 }, undefined],
+  ['one that is over', { state: 'canceled', candidate: 1, reference: 'shown' }, undefined],
+])('is not held for %s', async (_, sent, detail) => {
+  const house = await houseWith(sent);
+  if (detail) await tell(house, { differences: [SEASON], ...detail });
+  expect(await decided(house)).toMatchObject({ outcome: 'accept', pushes: 1 });
+});

@@ -1,0 +1,166 @@
+/** Orders and pending refunds at services that keep them in their own way. */
+
+import { describe, expect, it } from 'vitest';
+import { type House, type HouseParts, startHouse } from './house.ts';
+
+const WHO = { actor: 'anna', reason: 'asked support' };
+const LOST = {
+  ...{ kind: 'reset', moment: 'after', count: 1, path: '*/orders', method: 'POST' },
+} as const;
+
+const CALM = Object.fromEntries(
+  ['connect', 'firstByte', 'idle', 'total'].map((name) => [`service.timeouts.${name}`, '5m']),
+);
+
+function houseAt(knobs: HouseParts['knobs']): Promise<House> {
+  return startHouse({ knobs: knobs ?? {}, settings: CALM });
+}
+
+async function send(house: House, reference: string, document: object) {
+  return house.until(await house.put('order', reference, document), 'confirmed');
+}
+
+function lines({ barcodes }: House) {
+  const [barcode = ''] = barcodes;
+  return [1, 2].map((quantity) => ({ barcode, quantity, price: '12.50' }));
+}
+
+async function differences({ store }: House) {
+  const rows = await store.db
+    .selectFrom('incident')
+    .select(['key', 'detail'])
+    .where('kind', '=', 'push_differs')
+    .where('resolved_at', 'is', null)
+    .execute();
+  return rows.map(({ key, detail }) => ({ outboxId: Number(key), ...JSON.parse(detail) }));
+}
+
+it('tells nobody that references come back otherwise, each in the same way', async () => {
+  const house = await houseAt({ dialect: { references: 'prefix' } });
+  for (const reference of ['A-1', 'A-2', 'A-3']) {
+    await send(house, reference, { lines: lines(house) });
+  }
+  expect(await differences(house)).toEqual([]);
+  const known = await house.store.db.selectFrom('reference_spelling').select('ended_at').execute();
+  expect(known).toEqual([{ ended_at: null }]);
+});
+
+it.each(['joined', 'split', 'sorted'] as const)(
+  'finds an order again whose lines were %s',
+  async (orderLines) => {
+    const house = await houseAt({ dialect: { orderLines }, faults: [LOST] });
+    const state = await send(house, 'A-1', { lines: lines(house) });
+    expect(state.attempts).toBe(1);
+    expect(house.ordersWith('A-1')).toBe(1);
+    expect(await differences(house)).toEqual([]);
+  },
+);
+
+describe('a pre-order', () => {
+  function ahead(house: House) {
+    const [season] = house.reference.world.catalog.seasons;
+    const deliveryName = season?.deliveries[0]?.name ?? '';
+    const [line] = lines(house);
+    return { seasonName: season?.name ?? '', lines: [{ ...line, deliveryName }] };
+  }
+
+  it('that was taken as one is no difference', async () => {
+    const house = await houseAt({ faults: [LOST] });
+    await send(house, 'A-1', ahead(house));
+    expect(await differences(house)).toEqual([]);
+  });
+
+  it.each([[[]], [[LOST]]])(
+    'whose names were ignored is told, and holds its deliveries (%#)',
+    async (faults) => {
+      const house = await houseAt({});
+      await send(house, 'A-1', ahead(house));
+      house.reference.knobs.patch({ dialect: { preOrderNames: 'ignore' }, faults });
+      const { outboxId, orderId } = await send(house, 'A-2', ahead(house));
+      const season = ahead(house).seasonName;
+      expect(await differences(house)).toEqual([
+        expect.objectContaining({
+          ...{ outboxId, orderId, holds: true },
+          differences: [`season: sent ${season}, shown none: it was taken as a plain order`],
+        }),
+      ]);
+    },
+  );
+
+  it('that is never shown as one is held, until people have noted two', async () => {
+    const house = await houseAt({ dialect: { preOrderNames: 'ignore' } });
+    for (const reference of ['A-1', 'A-2']) {
+      const { outboxId } = await send(house, reference, ahead(house));
+      const [told, other] = await differences(house);
+      expect([told?.outboxId, told?.holds, other]).toEqual([outboxId, true, undefined]);
+      expect(told?.hint).toContain(`selvedge outbox resolve ${outboxId} --as noted`);
+      await house.outbox.desk.resolve(outboxId, { as: 'noted' }, WHO);
+    }
+    await send(house, 'A-3', ahead(house));
+    expect(await differences(house)).toEqual([]);
+    // It is shown after all: from then on one that is not shown was taken as a plain order.
+    house.reference.knobs.patch({ dialect: { preOrderNames: 'heed' } });
+    await send(house, 'A-4', ahead(house));
+    house.reference.knobs.patch({ dialect: { preOrderNames: 'ignore' } });
+    await send(house, 'A-5', ahead(house));
+    expect(await differences(house)).toHaveLength(1);
+  });
+});
+
+describe('a pending refund that is shown with the reference of its order', () => {
+  const REFUND = { ...LOST, path: '*/pending-refunds' } as const;
+
+  async function refund(house: House, reference: string) {
+    const [barcode = ''] = house.barcodes;
+    const line = { barcode, quantity: 1, refundType: 'claim/credit' };
+    return house.put('pending_refund', reference, { orderReference: 'A-1', lines: [line] });
+  }
+
+  it('is as it was sent', async () => {
+    const house = await houseAt({ dialect: { pendingRefundReference: 'order' } });
+    await send(house, 'A-1', { lines: lines(house) });
+    for (const reference of ['R-1', 'R-2']) {
+      await house.until(await refund(house, reference), 'confirmed');
+    }
+    expect(await differences(house)).toEqual([]);
+  });
+
+  it('is there once though its answer is lost', async () => {
+    const house = await houseAt({ dialect: { pendingRefundReference: 'order' } });
+    await send(house, 'A-1', { lines: lines(house) });
+    await house.until(await refund(house, 'A-1'), 'confirmed');
+    house.reference.knobs.patch({ faults: [REFUND] });
+    const state = await house.until(await refund(house, 'R-2'), 'confirmed', 'in_doubt');
+    expect(state.state).toBe('in_doubt');
+    expect(await house.until(state.outboxId, 'confirmed')).toMatchObject({ attempts: 1 });
+    expect(house.reference.world.book.pendingRefunds.all).toHaveLength(2);
+    expect(await differences(house)).toEqual([]);
+  });
+});
+
+it('is confirmed by a person who was shown it, whatever its reference', async () => {
+  const house = await startHouse({
+    knobs: { dialect: { references: 'empty' }, faults: [LOST] },
+    settings: { ...CALM, 'outbox.quietTime': '1m' },
+  });
+  const id = await house.put('order', 'A-1', { lines: lines(house) });
+  await house.settled();
+  const [own] = house.reference.world.book.orders.all.slice(-1);
+  const orderId = own?.orderId ?? 0;
+  const { deskReason } = await house.until(id, 'in_doubt');
+  expect(deskReason).toBe(`order ${orderId} may be this document: it has no reference`);
+  await house.outbox.desk.resolve(id, { as: 'confirmed', id: String(orderId) }, WHO);
+  expect(await house.until(id, 'confirmed')).toMatchObject({ orderId, attempts: 1 });
+});
+
+it('is found again with thousands of lines', async () => {
+  const house = await houseAt({ dialect: { orderLines: 'joined' }, faults: [LOST] });
+  const { barcodes } = house;
+  const many = Array.from({ length: 5_000 }, (_, index) => ({
+    ...{ barcode: barcodes[index % barcodes.length] ?? '', quantity: 1 + (index % 3) },
+    price: (10 + (index % 500) / 100).toFixed(2),
+  }));
+  await send(house, 'A-1', { lines: many });
+  expect(house.ordersWith('A-1')).toBe(1);
+  expect(await differences(house)).toEqual([]);
+});
