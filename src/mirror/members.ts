@@ -4,6 +4,8 @@ import { minorUnits } from '../lib/money.ts';
 import { parseTime } from '../lib/units.ts';
 
 export interface Members {
+  /** A member of this name was not taken yet: it is there, and not as it was asked for. */
+  has(name: string): boolean;
   text(name: string): string | null;
   /** An integer; anything else is null. */
   integer(name: string): number | null;
@@ -59,6 +61,11 @@ class OpenMembers implements Members {
     const open = isJsonObject(record) ? record : {};
     this.#left = copies ? { ...open } : open;
     this.#copies = copies;
+  }
+
+  has(name: string): boolean {
+    const value = this.#left[name];
+    return value !== undefined && value !== null;
   }
 
   text(name: string): string | null {

@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { writeStockVariants } from '../../src/mirror/catalog/apart.ts';
 import { BRAND } from '../../src/mirror/catalog/names.ts';
-import { STOCK_VARIANT } from '../../src/mirror/catalog/variant.ts';
+import { STOCK_VARIANT, seasonVariants } from '../../src/mirror/catalog/variant.ts';
 import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { writeNew, writeRows } from '../../src/mirror/entity.ts';
-import { compareSegments, writePage } from '../../src/mirror/list.ts';
+import { compareSegments, type ListEntity, writePage } from '../../src/mirror/list.ts';
 import { quarantineRows } from '../../src/mirror/quarantine.ts';
 import {
   completeRefresh,
@@ -69,6 +69,43 @@ describe('the mirror', () => {
     expect(row).toEqual({ price: null, extra: '{"details":{"price":1e+21}}' });
     const line = await store.db.selectFrom('delivery_line').select(columns).executeTakeFirst();
     expect(line).toEqual({ price: null, extra: '{"price":-1e+21}' });
+  });
+
+  it('takes the wholesale price of each list: of the season before, of the stock in details', async () => {
+    const store = await temporaryStore();
+    const variant = (barcode: string, wspPrice: unknown, ofDetails: unknown) => ({
+      ...{ barcode, quantity: 1, wspPrice, details: { wspPrice: ofDetails } },
+    });
+    // The pre-order price and that of the stock; one of them alone; one that cannot be read.
+    const records = [
+      variant('both', 36.1, 41.5),
+      variant('above', 36.1, null),
+      variant('inside', undefined, 41.5),
+      variant('odd', 'ask', 41.5),
+      variant('odd inside', 36.1, 'ask'),
+    ];
+    const rowsOf = (entity: ListEntity) =>
+      records.map((record) => entity.toRow(structuredClone(record)));
+    const season = seasonVariants('SS27');
+    await store.transaction(async (tx) => {
+      await writeRows(tx, STOCK_VARIANT, rowsOf(STOCK_VARIANT), read(1));
+      await writeRows(tx, season, rowsOf(season), read(1));
+    });
+    const pricesOf = async (table: 'stock_variant' | 'season_variant') => {
+      const rows = await store.db.selectFrom(table).select(['barcode', 'wsp_price']).execute();
+      return Object.fromEntries(rows.map((row) => [row.barcode, row.wsp_price]));
+    };
+    const stock = { both: 41_50, above: 36_10, inside: 41_50, odd: 41_50, 'odd inside': null };
+    const ahead = { both: 36_10, above: 36_10, inside: 41_50, odd: null, 'odd inside': 36_10 };
+    expect(await pricesOf('stock_variant')).toEqual(stock);
+    expect(await pricesOf('season_variant')).toEqual(ahead);
+    // Nothing is lost: the price of the stock stays with what has no column.
+    const extra = await store.db
+      .selectFrom('season_variant')
+      .select('extra')
+      .where('barcode', '=', 'both')
+      .executeTakeFirst();
+    expect(extra).toEqual({ extra: '{"details":{"wspPrice":41.5}}' });
   });
 
   it('sees no change where unknown members only come in another order', async () => {

@@ -55,7 +55,12 @@ interface Variant {
   readonly seasons: ReadonlySet<string>;
 }
 
-async function variantsOf(db: Db, barcodes: readonly string[]): Promise<Map<string, Variant>> {
+/** Prices of a pre-order are those of its season, also where the stock has the variant. */
+async function variantsOf(
+  db: Db,
+  barcodes: readonly string[],
+  seasonName: string | undefined,
+): Promise<Map<string, Variant>> {
   const columns = ['barcode', 'deleted_at', 'wsp_price', 'currency', 'b2b_hidden'] as const;
   const stock = await db
     .selectFrom('stock_variant')
@@ -93,6 +98,12 @@ async function variantsOf(db: Db, barcodes: readonly string[]): Promise<Map<stri
       hidden: row.b2b_hidden === 1,
       seasons: ahead?.seasons ?? new Set(),
     });
+  }
+  for (const row of season) {
+    const variant = variants.get(row.barcode);
+    if (!variant || row.deleted_at !== null || row.season_name !== seasonName) continue;
+    const { wsp_price: wholesale, currency } = row;
+    variants.set(row.barcode, { ...variant, wholesale, currency });
   }
   return variants;
 }
@@ -263,6 +274,7 @@ export async function checkOrder(
   const variants = await variantsOf(
     db,
     document.lines.map(({ barcode }) => barcode),
+    document.seasonName,
   );
   const unsold = document.lines
     .map(({ barcode }) => barcode)

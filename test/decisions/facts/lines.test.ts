@@ -186,7 +186,7 @@ describe('what the product data say of a line', () => {
     const house = await createHouse();
     await house.stock({ a: 1 }, { a: { details } });
     await write(house, seasonVariants('AW26'), [
-      { barcode: 'a', quantity: 9, details: { ...details, wspPrice: 80 } },
+      { barcode: 'a', quantity: 9, wspPrice: 80, details },
     ]);
     await house.delivery({ id: 1, order: 1 });
     await house.order(2, { SeasonName: 'AW26' });

@@ -51,6 +51,32 @@ it('takes nothing from a variant of the stock that is gone when a season has it'
   expect(await checkOrder(store.db, order, RULES)).toEqual([]);
 });
 
+it('measures a pre-order by the price of its season, and another order by that of the stock', async () => {
+  const store = await temporaryStore();
+  for (const stream of ['stock', 'season']) await pulled({ store }, stream);
+  const held = { ...variant('b-1', 'DKK', null), quantity: 5, season_name: null };
+  await store.db.insertInto('stock_variant_row').values(held).execute();
+  for (const [season_name, wsp_price] of [
+    ['AW27', 300],
+    ['SS28', 900],
+  ] as const) {
+    const row = { ...variant('b-1', 'DKK', null), season_name, wsp_price, quantity: 0 };
+    const offered = { ...row, season_barcode: `${season_name}/b-1` };
+    await store.db.insertInto('season_variant_row').values(offered).execute();
+  }
+  const line = { barcode: 'b-1', quantity: 1, price: '12.50', deliveryName: 'Drop 1' };
+  const ahead = await checkOrder(store.db, { lines: [line], seasonName: 'AW27' }, RULES);
+  expect(ahead).toEqual([
+    {
+      path: 'lines[0].price',
+      message: 'is far from the wholesale price of 3.00',
+      severity: 'warning',
+    },
+  ]);
+  const { deliveryName: _none, ...plain } = line;
+  expect(await checkOrder(store.db, { lines: [plain] }, RULES)).toEqual([]);
+});
+
 it('counts what several lines want of one variant', async () => {
   const store = await temporaryStore();
   await pulled({ store }, 'stock');
