@@ -2,7 +2,7 @@
 import { Command, Option } from 'commander';
 import { systemClock } from '../lib/clock.ts';
 import { RefusedError, UsageError } from '../lib/errors.ts';
-import { formatMinorUnits } from '../lib/money.ts';
+import { formatAmount } from '../lib/money.ts';
 import { parseTime } from '../lib/units.ts';
 import {
   changedColumns,
@@ -102,7 +102,7 @@ const MONEY = new Set(['price', 'wsp_price', 'price_original', 'b2c_sale_price']
 
 function shown(column: string, value: SqlValue | undefined): string {
   if (value === null || value === undefined) return '-';
-  return MONEY.has(column) && typeof value === 'number' ? formatMinorUnits(value) : String(value);
+  return MONEY.has(column) && typeof value === 'number' ? formatAmount(value) : String(value);
 }
 
 const COLUMNS = ['barcode', 'style_no', 'color_name', 'size', 'quantity', 'price', 'wsp_price'];

@@ -4,7 +4,7 @@
  */
 
 /** Hundredths of a wire amount; absent stays absent (null), it is never zero. */
-export function minorUnits(amount: number | null | undefined): number | null {
+export function amountUnits(amount: number | null | undefined): number | null {
   if (amount === null || amount === undefined) return null;
   const exact = Math.round(amount * 100);
   if (exact / 100 === amount) return exact + 0;
@@ -15,12 +15,12 @@ export function minorUnits(amount: number | null | undefined): number | null {
 }
 
 /** The wire's decimal number of an amount in minor units. */
-export function fromMinorUnits(minor: number): number {
+export function decimalOf(minor: number): number {
   return minor / 100;
 }
 
 /** `1234.50`, for people. */
-export function formatMinorUnits(minor: number): string {
+export function formatAmount(minor: number): string {
   const sign = minor < 0 ? '-' : '';
   const digits = String(Math.abs(minor)).padStart(3, '0');
   return `${sign}${digits.slice(0, -2)}.${digits.slice(-2)}`;

@@ -1,6 +1,6 @@
 /** Reading members of an open record into columns, and keeping the rest. */
 import { isJsonObject } from '../lib/json.ts';
-import { minorUnits } from '../lib/money.ts';
+import { amountUnits } from '../lib/money.ts';
 import { parseTime } from '../lib/units.ts';
 
 export interface Members {
@@ -84,7 +84,7 @@ class OpenMembers implements Members {
 
   money(name: string): number | null {
     const value = this.#left[name];
-    const minor = typeof value === 'number' ? minorUnits(value) : null;
+    const minor = typeof value === 'number' ? amountUnits(value) : null;
     // Larger ones are no integers of the database, which would refuse the whole page.
     if (minor === null || !Number.isSafeInteger(minor)) return this.#absent(name);
     this.#left[name] = undefined;

@@ -12,7 +12,7 @@ import { z } from 'zod';
 import type { NewOrder } from '../client/v1/order-body.ts';
 import type { NewPendingRefund } from '../client/v1/refunds.ts';
 import { isJsonObject, type JsonObject } from '../lib/json.ts';
-import { formatMinorUnits, minorUnits } from '../lib/money.ts';
+import { amountUnits, formatAmount } from '../lib/money.ts';
 import { nearestName } from '../lib/nearest.ts';
 
 /** A mistake in a document; `path` is empty for the document as a whole, else `lines[2].price`. */
@@ -31,15 +31,15 @@ const EMAIL = /^\S[^\s@]*@\S+$/;
 const AMOUNT_WANTED = 'must be an amount with at most two decimals, such as "19.95" or 19.95';
 
 /** Hundredths of an amount that was checked. */
-export function hundredths(amount: string | number): number {
-  return minorUnits(Number(amount)) ?? 0;
+export function unitsOf(amount: string | number): number {
+  return amountUnits(Number(amount)) ?? 0;
 }
 
 /** Text with two decimals, whatever way it was written. */
 const amount = z
   .union([z.string(), z.number()], { error: AMOUNT_WANTED })
   .refine((written) => AMOUNT.test(String(written)), { error: AMOUNT_WANTED })
-  .transform((written) => formatMinorUnits(hundredths(written)));
+  .transform((written) => formatAmount(unitsOf(written)));
 
 // Control characters have no place in what the service shows to people.
 const text = z
@@ -279,11 +279,11 @@ export function newOrderOf(ownReference: string, document: OrderDocument): NewOr
   const { lines, comment: note, shippingAddress, freight, seasonName } = document;
   return {
     reference: ownReference,
-    lines: lines.map(({ price, ...line }) => ({ ...line, priceMinor: hundredths(price) })),
+    lines: lines.map(({ price, ...line }) => ({ ...line, priceUnits: unitsOf(price) })),
     comment: note,
     shippingAddress,
     freight: freight && {
-      freightAmountMinor: hundredths(freight.amount),
+      freightAmountUnits: unitsOf(freight.amount),
       freightType: freight.type,
       parcelShopId: freight.parcelShopId,
       warehouseCode: freight.warehouseCode,
@@ -302,7 +302,7 @@ export function newPendingRefundOf(
     comment: document.comment,
     lines: document.lines.map(({ price, ...line }) => ({
       ...line,
-      priceMinor: price === undefined ? undefined : hundredths(price),
+      priceUnits: price === undefined ? undefined : unitsOf(price),
     })),
   };
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatMinorUnits, fromMinorUnits, minorUnits } from '../../src/lib/money.ts';
+import { amountUnits, decimalOf, formatAmount } from '../../src/lib/money.ts';
 import {
   formatDuration,
   formatSize,
@@ -12,20 +12,20 @@ import {
 
 describe('an amount', () => {
   it('is rounded as its decimal text says, away from zero', () => {
-    expect([1.005, -1.005, 0.29, 19.99, 1.004, 8.165].map(minorUnits)).toEqual([
+    expect([1.005, -1.005, 0.29, 19.99, 1.004, 8.165].map(amountUnits)).toEqual([
       101, -101, 29, 1999, 100, 817,
     ]);
-    expect([minorUnits(-0), minorUnits(null), minorUnits(undefined)]).toEqual([0, null, null]);
+    expect([amountUnits(-0), amountUnits(null), amountUnits(undefined)]).toEqual([0, null, null]);
   });
 
   it('comes back from the wire as it was sent', () => {
     fc.assert(
       fc.property(fc.integer({ min: -1e12, max: 1e12 }), (minor) => {
-        expect(minorUnits(fromMinorUnits(minor))).toBe(minor);
-        expect(Number(formatMinorUnits(minor))).toBe(minor / 100);
+        expect(amountUnits(decimalOf(minor))).toBe(minor);
+        expect(Number(formatAmount(minor))).toBe(minor / 100);
       }),
     );
-    expect([5, -5, 0, 123_450].map(formatMinorUnits)).toEqual(['0.05', '-0.05', '0.00', '1234.50']);
+    expect([5, -5, 0, 123_450].map(formatAmount)).toEqual(['0.05', '-0.05', '0.00', '1234.50']);
   });
 });
 

@@ -258,9 +258,9 @@ it('loses nothing of a document on its way to the wire', () => {
   const { document } = parsed('order', { lines, ...more, freight: { amount: 7, ...freight } });
   expect(newOrderOf('A-1', readBody.order(document))).toEqual({
     ...{ reference: 'A-1', ...more },
-    lines: [{ barcode: 'b', quantity: 2, priceMinor: 150, deliveryName: 'Drop 1' }],
+    lines: [{ barcode: 'b', quantity: 2, priceUnits: 150, deliveryName: 'Drop 1' }],
     freight: {
-      ...{ freightAmountMinor: 700, freightType: 'dhl' },
+      ...{ freightAmountUnits: 700, freightType: 'dhl' },
       ...{ parcelShopId: 'P-1', warehouseCode: 'W-1' },
     },
   });
@@ -272,6 +272,6 @@ it('loses nothing of a document on its way to the wire', () => {
   // A price that was not named is that of the order, and not 0.
   expect(newPendingRefundOf('R-1', readBody.pendingRefund(asked))).toEqual({
     ...{ reference: 'R-1', comment: 'torn' },
-    lines: [{ barcode: 'b', quantity: 1, priceMinor: undefined }],
+    lines: [{ barcode: 'b', quantity: 1, priceUnits: undefined }],
   });
 });

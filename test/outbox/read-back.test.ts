@@ -109,10 +109,10 @@ it('reads the stock of what was ordered at once', async () => {
 
 it('tells each way in which an order differs from what was sent', () => {
   const line = { barcode: 'b-1', quantity: 2 };
-  const freight = (minor: number) => ({ freightAmountMinor: minor, freightType: 'standard' });
+  const freight = (minor: number) => ({ freightAmountUnits: minor, freightType: 'standard' });
   const sent = {
     ...{ reference: 'A-1', seasonName: 'AW27', freight: freight(500) },
-    lines: [{ ...line, priceMinor: 1_250, deliveryName: 'Drop 1' }],
+    lines: [{ ...line, priceUnits: 1_250, deliveryName: 'Drop 1' }],
   };
   const one = { ...line, price: 12.5, delivery: 'Drop 1' };
   const shown = {

@@ -1,7 +1,7 @@
 /** `selvedge outbox show <id>`: one row with both sides, its attempts and its evidence. */
 import { Command } from 'commander';
 import { RefusedError } from '../../lib/errors.ts';
-import { formatMinorUnits } from '../../lib/money.ts';
+import { formatAmount } from '../../lib/money.ts';
 import { type OutboxCard, showOutbox } from '../../outbox/desk/listing.ts';
 import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
@@ -56,7 +56,7 @@ function printSides(output: Output, card: OutboxCard): void {
       lines.map(({ barcode, quantity, price }) => [
         barcode,
         String(quantity),
-        price === null ? '?' : formatMinorUnits(price),
+        price === null ? '?' : formatAmount(price),
       ]),
     );
   }

@@ -5,7 +5,7 @@
  * A day is any 24 hours. What was meant counts, whatever became of it.
  */
 import { sql } from 'kysely';
-import { formatMinorUnits } from '../../lib/money.ts';
+import { formatAmount } from '../../lib/money.ts';
 import { completeFacts } from '../../rules/facts/derive.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
@@ -93,7 +93,7 @@ function amountOver(
     if (amount === null || currency === null || !known) return `${what}: an amount is not known`;
     const sum = same.reduce((total, intent) => total + (intent.amount ?? 0), amount);
     if (sum <= Math.round(max * 100)) return undefined;
-    return `${what}: ${formatMinorUnits(sum)} ${currency}, allowed are ${max}`;
+    return `${what}: ${formatAmount(sum)} ${currency}, allowed are ${max}`;
   };
   const own = today.filter((intent) => intent.rule_id === rule.id);
   return (

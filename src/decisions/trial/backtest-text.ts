@@ -1,5 +1,5 @@
 /** A backtest as text: what changes first, then agreement, the use of the rules, the rejects. */
-import { formatMinorUnits } from '../../lib/money.ts';
+import { formatAmount } from '../../lib/money.ts';
 import { explain } from '../../rules/explain.ts';
 import type { Amounts, Backtest, WouldBeReject } from './backtest.ts';
 
@@ -13,7 +13,7 @@ function count(number: number, one: string, many = `${one}s`): string {
 function amountsText(amounts: Amounts): string {
   return Object.entries(amounts)
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([currency, amount]) => `${formatMinorUnits(amount)} ${currency}`)
+    .map(([currency, amount]) => `${formatAmount(amount)} ${currency}`)
     .join(' + ');
 }
 

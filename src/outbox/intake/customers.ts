@@ -5,7 +5,7 @@
  */
 import { z } from 'zod';
 import { isJsonObject, isTooDeep, tryParseJson } from '../../lib/json.ts';
-import { minorUnits } from '../../lib/money.ts';
+import { amountUnits } from '../../lib/money.ts';
 import {
   type ErpCustomerRow,
   removeErpCustomers,
@@ -30,7 +30,7 @@ const money = z
   .min(-AMOUNT_MAX, AMOUNT_WANTED)
   .max(AMOUNT_MAX, AMOUNT_WANTED)
   .nullable()
-  .transform((amount) => minorUnits(amount));
+  .transform((amount) => amountUnits(amount));
 
 const text = z.string().refine((written) => !isDamaged(written), DAMAGED);
 

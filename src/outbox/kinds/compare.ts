@@ -1,19 +1,18 @@
 /** Whether what the service shows is what was sent; what it leaves out is not compared. */
 import type { NewOrder } from '../../client/v1/order-body.ts';
 import type { NewPendingRefund } from '../../client/v1/refunds.ts';
-import { formatMinorUnits, minorUnits } from '../../lib/money.ts';
+import { amountUnits, formatAmount } from '../../lib/money.ts';
 import { referenceKey } from '../documents.ts';
 
 interface Line {
   readonly barcode: string;
   readonly quantity: number;
-  readonly priceMinor: number | null;
+  readonly priceUnits: number | null;
   readonly more: string | null;
 }
 
 function textOf(line: Line, withPrice: boolean, withMore: boolean): string {
-  const price =
-    withPrice && line.priceMinor !== null ? ` at ${formatMinorUnits(line.priceMinor)}` : '';
+  const price = withPrice && line.priceUnits !== null ? ` at ${formatAmount(line.priceUnits)}` : '';
   const more = withMore && line.more !== null ? ` for ${line.more}` : '';
   return `${line.quantity} × ${line.barcode}${price}${more}`;
 }
@@ -26,7 +25,7 @@ function counted(texts: readonly string[]): Map<string, number> {
 
 /** What stands in one of both only, as a multiset; members that the other side omits are left. */
 function lineDifferences(sent: readonly Line[], shown: readonly Line[]): string[] {
-  const withPrice = [...sent, ...shown].every(({ priceMinor }) => priceMinor !== null);
+  const withPrice = [...sent, ...shown].every(({ priceUnits }) => priceUnits !== null);
   const withMore = [...sent, ...shown].every(({ more }) => more !== null);
   const own = counted(sent.map((line) => textOf(line, withPrice, withMore)));
   const other = counted(shown.map((line) => textOf(line, withPrice, withMore)));
@@ -79,10 +78,10 @@ export function otherReference(sent: string, shown: string | null | undefined): 
 
 export function compareOrder(sent: NewOrder, shown: ShownOrder): OrderDifferences {
   const rest: string[] = [];
-  const freight = minorUnits(shown.freight?.freightAmount);
-  if (sent.freight && freight !== null && freight !== sent.freight.freightAmountMinor) {
-    const own = formatMinorUnits(sent.freight.freightAmountMinor);
-    rest.push(`freight: sent ${own}, shown ${formatMinorUnits(freight)}`);
+  const freight = amountUnits(shown.freight?.freightAmount);
+  if (sent.freight && freight !== null && freight !== sent.freight.freightAmountUnits) {
+    const own = formatAmount(sent.freight.freightAmountUnits);
+    rest.push(`freight: sent ${own}, shown ${formatAmount(freight)}`);
   }
   const season = shown.SeasonName ?? undefined;
   if (sent.seasonName !== undefined && season !== undefined && season !== sent.seasonName) {
@@ -91,7 +90,7 @@ export function compareOrder(sent: NewOrder, shown: ShownOrder): OrderDifference
   const lines = lineDifferences(
     sent.lines.map((line) => ({ ...line, more: line.deliveryName ?? null })),
     shown.orderLineItems.map(({ barcode, quantity, price, delivery }) => ({
-      ...{ barcode, quantity, priceMinor: minorUnits(price), more: delivery ?? null },
+      ...{ barcode, quantity, priceUnits: amountUnits(price), more: delivery ?? null },
     })),
   );
   return { lines, rest };
@@ -99,11 +98,11 @@ export function compareOrder(sent: NewOrder, shown: ShownOrder): OrderDifference
 
 export function comparePendingRefund(sent: NewPendingRefund, shown: ShownPendingRefund): string[] {
   return lineDifferences(
-    sent.lines.map(({ barcode, quantity, priceMinor, refundType }) => ({
-      ...{ barcode, quantity, priceMinor: priceMinor ?? null, more: refundType ?? null },
+    sent.lines.map(({ barcode, quantity, priceUnits, refundType }) => ({
+      ...{ barcode, quantity, priceUnits: priceUnits ?? null, more: refundType ?? null },
     })),
     shown.refundLineItems.map(({ barcode, quantity, price, refundType }) => ({
-      ...{ barcode, quantity, priceMinor: minorUnits(price), more: refundType ?? null },
+      ...{ barcode, quantity, priceUnits: amountUnits(price), more: refundType ?? null },
     })),
   );
 }

@@ -3,14 +3,14 @@
  * was never pulled completely cannot be held against an order: that is a warning.
  */
 import { isMissingAtLevel } from '../../client/v1/level.ts';
-import { formatMinorUnits } from '../../lib/money.ts';
+import { formatAmount } from '../../lib/money.ts';
 import { nearestName } from '../../lib/nearest.ts';
 import { currencyOf } from '../../lib/text/told.ts';
 import { putAside } from '../../mirror/quarantine.ts';
 import { inKeys } from '../../store/bulk.ts';
 import { readState } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
-import { hundredths, type OrderDocument } from '../documents.ts';
+import { type OrderDocument, unitsOf } from '../documents.ts';
 import type { FlightProblem } from '../item.ts';
 
 export interface OrderRules {
@@ -109,11 +109,11 @@ async function variantsOf(
 }
 
 function priceProblem(path: string, price: string, wholesale: number | null): FlightProblem[] {
-  const minor = hundredths(price);
+  const minor = unitsOf(price);
   if (minor === 0) return [warning(path, 'is 0: nothing will be charged for this line')];
   if (wholesale === null || wholesale === 0) return [];
   const isFar = minor > wholesale * 2 || minor < wholesale / 2;
-  const shown = formatMinorUnits(wholesale);
+  const shown = formatAmount(wholesale);
   return isFar ? [warning(path, `is far from the wholesale price of ${shown}`)] : [];
 }
 

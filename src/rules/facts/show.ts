@@ -1,6 +1,6 @@
 /** Every fact of one delivery with its value: the quickest way to find the right name. */
 import { isJsonObject } from '../../lib/json.ts';
-import { formatMinorUnits } from '../../lib/money.ts';
+import { formatAmount } from '../../lib/money.ts';
 import { formatDuration } from '../../lib/units.ts';
 import { completeFacts } from './derive.ts';
 import type { Facts } from './plain.ts';
@@ -17,7 +17,7 @@ export interface FactRow {
 function shown(field: FieldSpec, value: unknown): string | undefined {
   if (value === null || value === undefined) return undefined;
   if (typeof value === 'number') {
-    if (field.type === 'money') return formatMinorUnits(value);
+    if (field.type === 'money') return formatAmount(value);
     if (field.type === 'duration') return formatDuration(value);
     if (field.type === 'timestamp') return new Date(value).toISOString();
   }

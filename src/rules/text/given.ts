@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { isJsonObject } from '../../lib/json.ts';
-import { minorUnits } from '../../lib/money.ts';
+import { amountUnits } from '../../lib/money.ts';
 import { parseDuration, parseExactTime } from '../../lib/units.ts';
 import {
   type FieldSpec,
@@ -81,7 +81,7 @@ export function givenSchema(): z.ZodObject<Record<string, z.ZodType>> {
 function plainScalar(field: FieldSpec, value: unknown): unknown {
   switch (field.type) {
     case 'money':
-      return minorUnits(Number(value));
+      return amountUnits(Number(value));
     case 'percent':
       return String(value);
     case 'duration':
