@@ -9,7 +9,7 @@ export interface Members {
   text(name: string): string | null;
   /** An integer; anything else is null. */
   integer(name: string): number | null;
-  /** A decimal amount of the wire as integer hundredths; one beyond all bounds is null. */
+  /** A decimal amount of the wire in units; one of more than four decimals is null. */
   money(name: string): number | null;
   /** A boolean as 1 or 0. */
   flag(name: string): number | null;
@@ -84,11 +84,10 @@ class OpenMembers implements Members {
 
   money(name: string): number | null {
     const value = this.#left[name];
-    const minor = typeof value === 'number' ? amountUnits(value) : null;
-    // Larger ones are no integers of the database, which would refuse the whole page.
-    if (minor === null || !Number.isSafeInteger(minor)) return this.#absent(name);
+    const units = typeof value === 'number' ? amountUnits(value) : null;
+    if (units === null) return this.#absent(name);
     this.#left[name] = undefined;
-    return minor;
+    return units;
   }
 
   flag(name: string): number | null {

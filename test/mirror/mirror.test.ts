@@ -52,7 +52,7 @@ describe('the mirror', () => {
       { seq: 2, entity: 'stock_variant', key: '1', op: 'update', diff: '{"quantity":[3,5]}' },
     ]);
     const row = await store.db.selectFrom('stock_variant').selectAll().executeTakeFirstOrThrow();
-    expect(row).toMatchObject({ quantity: 5, price: 1995, extra: '{"newMember":{"a":1}}' });
+    expect(row).toMatchObject({ quantity: 5, price: 19_9500, extra: '{"newMember":{"a":1}}' });
     expect(row).toMatchObject({ first_seen_at: 1_000, changed_at: 3_000, source: 'run:3' });
   });
 
@@ -71,7 +71,7 @@ describe('the mirror', () => {
     expect(line).toEqual({ price: null, extra: '{"price":-1e+21}' });
   });
 
-  it('takes the wholesale price of each list: of the season before, of the stock in details', async () => {
+  it('takes the wholesale price of each list: above details for a season', async () => {
     const store = await temporaryStore();
     const variant = (barcode: string, wspPrice: unknown, ofDetails: unknown) => ({
       ...{ barcode, quantity: 1, wspPrice, details: { wspPrice: ofDetails } },
@@ -95,8 +95,20 @@ describe('the mirror', () => {
       const rows = await store.db.selectFrom(table).select(['barcode', 'wsp_price']).execute();
       return Object.fromEntries(rows.map((row) => [row.barcode, row.wsp_price]));
     };
-    const stock = { both: 41_50, above: 36_10, inside: 41_50, odd: 41_50, 'odd inside': null };
-    const ahead = { both: 36_10, above: 36_10, inside: 41_50, odd: null, 'odd inside': 36_10 };
+    const stock = {
+      both: 41_5000,
+      above: 36_1000,
+      inside: 41_5000,
+      odd: 41_5000,
+      'odd inside': null,
+    };
+    const ahead = {
+      both: 36_1000,
+      above: 36_1000,
+      inside: 41_5000,
+      odd: null,
+      'odd inside': 36_1000,
+    };
     expect(await pricesOf('stock_variant')).toEqual(stock);
     expect(await pricesOf('season_variant')).toEqual(ahead);
     // Nothing is lost: the price of the stock stays with what has no column.
@@ -106,6 +118,43 @@ describe('the mirror', () => {
       .where('barcode', '=', 'both')
       .executeTakeFirst();
     expect(extra).toEqual({ extra: '{"details":{"wspPrice":41.5}}' });
+  });
+
+  it('has the own prices of the key in columns, and keeps what is odd in them', async () => {
+    const store = await temporaryStore();
+    const pricing = { currency: 'DKK', wspPriceOriginal: 90, wspPriceWithDiscount: 78.755 };
+    const records = [
+      { barcode: 'own', quantity: 1, pricing: { ...pricing, discountPercentage: 12.5 } },
+      {
+        barcode: 'more',
+        quantity: 1,
+        pricing: { ...pricing, discountPercentage: 1 / 3, tier: 'A' },
+      },
+      { barcode: 'none', quantity: 1, pricing: null },
+      { barcode: 'list', quantity: 1, pricing: [] },
+    ];
+    await store.transaction((tx) => writeStockVariants(tx, structuredClone(records), read(1)));
+    const columns = [
+      'net_price',
+      'net_currency',
+      'price_before_discount',
+      'discount_percent',
+    ] as const;
+    const rows = await store.db
+      .selectFrom('stock_variant')
+      .select([...columns, 'extra'])
+      .execute();
+    const own = { net_price: 78_7550, net_currency: 'DKK', price_before_discount: 90_0000 };
+    const nothing = Object.fromEntries(columns.map((column) => [column, null]));
+    expect(rows).toEqual([
+      { ...own, discount_percent: 12_5000, extra: '{}' },
+      {
+        ...{ ...own, discount_percent: null },
+        extra: '{"pricing":{"discountPercentage":0.3333333333333333,"tier":"A"}}',
+      },
+      { ...nothing, extra: '{"pricing":null}' },
+      { ...nothing, extra: '{"pricing":[]}' },
+    ]);
   });
 
   it('sees no change where unknown members only come in another order', async () => {
@@ -199,11 +248,11 @@ describe('the mirror', () => {
     await store.transaction((tx) => writeOrders(tx, [more], read(2)));
     const lines = await store.db.selectFrom('sales_order_line').selectAll().execute();
     expect(lines).toMatchObject([
-      { order_id: 3, line_no: 1, barcode: 'b', quantity: 4, price: 150 },
+      { order_id: 3, line_no: 1, barcode: 'b', quantity: 4, price: 1_5000 },
     ]);
     const diff = JSON.parse((await changes(store))[1]?.diff ?? '{}');
     expect(diff.lines[0]).toMatchObject([{ barcode: 'a' }]);
-    expect(diff.lines[1]).toMatchObject([{ barcode: 'b', price: 150 }]);
+    expect(diff.lines[1]).toMatchObject([{ barcode: 'b', price: 1_5000 }]);
   });
 
   it.each([

@@ -111,8 +111,8 @@ it('tells each way in which an order differs from what was sent', () => {
   const line = { barcode: 'b-1', quantity: 2 };
   const freight = (minor: number) => ({ freightAmountUnits: minor, freightType: 'standard' });
   const sent = {
-    ...{ reference: 'A-1', seasonName: 'AW27', freight: freight(500) },
-    lines: [{ ...line, priceUnits: 1_250, deliveryName: 'Drop 1' }],
+    ...{ reference: 'A-1', seasonName: 'AW27', freight: freight(5_0000) },
+    lines: [{ ...line, priceUnits: 12_5000, deliveryName: 'Drop 1' }],
   };
   const one = { ...line, price: 12.5, delivery: 'Drop 1' };
   const shown = {

@@ -8,7 +8,7 @@ import { decimalOf } from '../../lib/money.ts';
 interface NewOrderLine {
   readonly barcode: string;
   readonly quantity: number;
-  /** Hundredths of the order's currency. */
+  /** In units (lib/money.ts) of the order's currency. */
   readonly priceUnits: number;
   /** Only with a season: the delivery of the season (pre-order). */
   readonly deliveryName?: string | undefined;
@@ -30,7 +30,7 @@ interface NewOrderAddress {
 }
 
 interface NewOrderFreight {
-  /** Hundredths. */
+  /** In units. */
   readonly freightAmountUnits: number;
   readonly freightType?: string | undefined;
   readonly parcelShopId?: string | undefined;

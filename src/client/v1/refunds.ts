@@ -45,7 +45,7 @@ export interface NewPendingRefund {
   readonly lines: readonly {
     readonly barcode: string;
     readonly quantity: number;
-    /** Hundredths; undefined: what was paid. */
+    /** In units (lib/money.ts); undefined: what was paid. */
     readonly priceUnits?: number | undefined;
     readonly refundType?: string | undefined;
     readonly restock?: boolean | undefined;

@@ -20,6 +20,10 @@ const COLUMNS = [
   'wsp_price',
   'price_original',
   'b2c_sale_price',
+  'net_price',
+  'net_currency',
+  'price_before_discount',
+  'discount_percent',
   'category',
   'gender',
   'b2b_hidden',
@@ -63,6 +67,8 @@ function wholesaleOf(own: Members, other: Members): number | null {
 
 /** A million rows pass here, so nothing is made twice. */
 function variantValues(members: Members, details: Members, wholesale: number | null): SqlRow {
+  // Only a key with prices of its own is told of them.
+  const pricing = members.has('pricing') ? members.object('pricing') : undefined;
   return {
     barcode: members.text('barcode'),
     quantity: members.integer('quantity'),
@@ -79,6 +85,11 @@ function variantValues(members: Members, details: Members, wholesale: number | n
     wsp_price: wholesale,
     price_original: members.money('priceOriginal'),
     b2c_sale_price: members.money('b2cSalePrice'),
+    net_price: pricing?.money('wspPriceWithDiscount') ?? null,
+    net_currency: pricing?.text('currency') ?? null,
+    price_before_discount: pricing?.money('wspPriceOriginal') ?? null,
+    // Exact as an amount is: ten-thousandths.
+    discount_percent: pricing?.money('discountPercentage') ?? null,
     category: details.text('category'),
     gender: details.text('gender'),
     b2b_hidden: details.flag('b2bHidden'),

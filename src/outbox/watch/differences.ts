@@ -4,6 +4,7 @@
  * is for a person to note (`outbox resolve --as noted`).
  */
 import { parseJsonObject } from '../../lib/json.ts';
+import { decimalOf } from '../../lib/money.ts';
 import type { Db } from '../../store/store.ts';
 import { readResult } from '../document-state.ts';
 import { newOrderOf, newPendingRefundOf, readBody } from '../documents.ts';
@@ -14,8 +15,8 @@ export const DIFFERENCE = { kind: 'push_differs', entity: 'outbox' } as const;
 
 const INCIDENTS_MAX = 200;
 
-function decimal(hundredths: number | null): number | null {
-  return hundredths === null ? null : hundredths / 100;
+function decimal(units: number | null): number | null {
+  return units === null ? null : decimalOf(units);
 }
 
 async function orderOf(db: Db, orderId: number) {
