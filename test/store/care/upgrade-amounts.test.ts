@@ -214,6 +214,10 @@ it('finds no other change in what it reads again than prices that are others', a
     ['season_variant', 'SS27/b', '{"wsp_price":[null,361000]}'],
     ['season_variant', 'SS27/own', '{"wsp_price":[415000,361000]}'],
   ]);
+  // Rows of a list are known by their hash again; decisions go by that of a delivery.
+  const hashes = "select content_hash = 'h' from";
+  expect(asked(store, `${hashes} stock_variant where barcode = 'a'`)).toEqual([[0]]);
+  expect(asked(store, `${hashes} delivery union all ${hashes} sales_order`)).toEqual([[1], [1]]);
   // All of them are compared once; what else is proved stays so.
   expect(asked(store, 'select stream, digest is null from segment')).toEqual([
     ['brands', 0],
