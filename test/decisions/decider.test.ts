@@ -37,7 +37,7 @@ describe('a pending delivery', () => {
     expect(await house.decide({ rules: () => rules })).toEqual([]);
   });
 
-  it('is held by its exact worth, not by one of rounded prices, and where that is unknown', async () => {
+  it('is held by its exact worth, not by that of rounded prices', async () => {
     const house = await createHouse();
     const within = ACCEPT_SMALL.replaceAll('delivery.quantity', 'delivery.amount').replaceAll(
       '20',
