@@ -54,7 +54,7 @@ CREATE TABLE IF NOT EXISTS "stock_variant_row" (
   deleted_at INTEGER,
   read_seq INTEGER NOT NULL,
   source TEXT NOT NULL
-, extra_id INTEGER) STRICT;
+, extra_id INTEGER, net_price INTEGER, net_currency TEXT, price_before_discount INTEGER, discount_percent INTEGER) STRICT;
 CREATE INDEX stock_variant_style ON "stock_variant_row" (style_no, color_code, size);
 CREATE TABLE sales_order (
   order_id INTEGER PRIMARY KEY,
@@ -401,7 +401,7 @@ CREATE TABLE IF NOT EXISTS "season_variant_row" (
   deleted_at INTEGER,
   read_seq INTEGER NOT NULL,
   source TEXT NOT NULL
-, extra_id INTEGER) STRICT;
+, extra_id INTEGER, net_price INTEGER, net_currency TEXT, price_before_discount INTEGER, discount_percent INTEGER) STRICT;
 CREATE INDEX season_variant_barcode ON "season_variant_row" (barcode);
 CREATE INDEX season_variant_style ON "season_variant_row" (style_no, color_code, size);
 CREATE TABLE style (
@@ -947,49 +947,6 @@ WHERE o.completed = 0 AND o.deleted_at IS NULL AND d.deleted_at IS NULL
       (SELECT s.complete_at FROM stream_state s WHERE s.stream = 'stock'), 0)))
 GROUP BY l.barcode
 /* v_reserved(barcode,pending,accepted) */;
-CREATE VIEW v_delivery AS
-SELECT
-  d.order_delivery_id,
-  d.delivery_no,
-  d.order_id,
-  o.order_no,
-  o.reference,
-  o.account_no,
-  nullif(o.company, '') AS company,
-  nullif(o.country_code, '') AS country_code,
-  strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(d.created_at, d.first_seen_at) / 1000, 'unixepoch')
-    AS packed_at,
-  d.status,
-  (SELECT sum(l.fulfilled_quantity) FROM delivery_line l
-    WHERE l.order_delivery_id = d.order_delivery_id) AS pieces,
-  (SELECT CASE WHEN count(*) = count(l.price) THEN sum(l.fulfilled_quantity * l.price) / 100.0 END
-    FROM delivery_line l WHERE l.order_delivery_id = d.order_delivery_id) AS amount,
-  nullif(o.currency, '') AS currency,
-  e.decision_id,
-  n.outcome AS decided,
-  n.reason,
-  n.actor AS decided_by,
-  strftime('%Y-%m-%dT%H:%M:%SZ', n.at / 1000, 'unixepoch') AS decided_at,
-  d.deleted_at IS NOT NULL AS gone
-FROM delivery d
-LEFT JOIN sales_order o ON o.order_id = d.order_id
-LEFT JOIN evaluation e ON e.order_delivery_id = d.order_delivery_id
-LEFT JOIN decision n ON n.decision_id = e.decision_id
-/* v_delivery(order_delivery_id,delivery_no,order_id,order_no,reference,account_no,company,country_code,packed_at,status,pieces,amount,currency,decision_id,decided,reason,decided_by,decided_at,gone) */;
-CREATE VIEW v_stock AS
-SELECT
-  barcode, style_no, nullif(style_name, '') AS style_name, nullif(brand_name, '') AS brand_name,
-  nullif(color_code, '') AS color_code, nullif(color_name, '') AS color_name,
-  nullif(size, '') AS size, nullif(season_name, '') AS season_name,
-  nullif(category, '') AS category, nullif(gender, '') AS gender,
-  quantity, nullif(currency, '') AS currency, price / 100.0 AS price, wsp_price / 100.0 AS wsp_price,
-  price_original / 100.0 AS price_original, b2c_sale_price / 100.0 AS b2c_sale_price,
-  color_active,
-  strftime('%Y-%m-%dT%H:%M:%SZ', changed_at / 1000, 'unixepoch') AS changed_at,
-  quantity = 0 AS on_order
-FROM stock_variant
-WHERE deleted_at IS NULL
-/* v_stock(barcode,style_no,style_name,brand_name,color_code,color_name,size,season_name,category,gender,quantity,currency,price,wsp_price,price_original,b2c_sale_price,color_active,changed_at,on_order) */;
 CREATE VIEW v_stock_grid AS
 SELECT
   v.style_no, nullif(v.style_name, '') AS style_name, nullif(v.brand_name, '') AS brand_name,
@@ -1008,31 +965,6 @@ WHERE v.deleted_at IS NULL AND v.style_no <> ''
 GROUP BY v.style_no, coalesce(v.color_code, ''), coalesce(v.brand_name, ''),
   iif(v.color_code <> '', NULL, coalesce(v.color_name, ''))
 /* v_stock_grid(style_no,style_name,brand_name,color_code,color_name,sizes,quantity,by_size) */;
-CREATE VIEW v_preorder_book AS
-SELECT
-  l.season_name, nullif(l.delivery_name, '') AS delivery_name,
-  count(DISTINCT l.order_id) AS orders,
-  sum(l.quantity) AS pieces,
-  sum(coalesce(l.fulfilled_quantity, 0)) AS fulfilled,
-  nullif(l.currency, '') AS currency,
-  sum(l.quantity * l.price) / 100.0 AS amount,
-  sum(l.price IS NULL) AS lines_without_price
-FROM (
-  SELECT n.season_name, n.delivery_name, n.order_id, n.quantity, n.fulfilled_quantity, n.price,
-    o.currency
-  FROM sales_order_line n
-  JOIN sales_order o ON o.order_id = n.order_id
-  WHERE n.season_name <> '' AND o.status <> 'canceled' AND o.deleted_at IS NULL
-  UNION ALL
-  SELECT o.season_name, n.delivery_name, n.order_id, n.quantity, n.fulfilled_quantity, n.price,
-    o.currency
-  FROM sales_order o
-  JOIN sales_order_line n ON n.order_id = o.order_id
-  WHERE o.season_name <> '' AND coalesce(n.season_name, '') = ''
-    AND o.status <> 'canceled' AND o.deleted_at IS NULL
-) l
-GROUP BY l.season_name, coalesce(l.delivery_name, ''), coalesce(l.currency, '')
-/* v_preorder_book(season_name,delivery_name,orders,pieces,fulfilled,currency,amount,lines_without_price) */;
 CREATE INDEX change_style_left ON change (diff ->> '$.style_no[0]')
 WHERE op IN ('update', 'restore') AND entity = 'stock_variant'
   AND diff ->> '$.style_no[0]' IS NOT NULL;
@@ -1048,30 +980,12 @@ BEGIN
   UPDATE variant_extra SET uses = uses - 1 WHERE extra_id = old.extra_id;
   DELETE FROM variant_extra WHERE extra_id = old.extra_id AND uses = 0;
 END;
-CREATE VIEW stock_variant AS
-SELECT
-  barcode, quantity, variant_type, season_name, style_no, style_name, brand_name,
-  color_code, color_name, size, currency, price, wsp_price, price_original, b2c_sale_price, category,
-  gender, b2b_hidden, color_active,
-  coalesce((SELECT e.extra FROM variant_extra e WHERE e.extra_id = v.extra_id), v.extra) AS extra,
-  content_hash, first_seen_at, changed_at, deleted_at, read_seq, source
-FROM stock_variant_row v
-/* stock_variant(barcode,quantity,variant_type,season_name,style_no,style_name,brand_name,color_code,color_name,size,currency,price,wsp_price,price_original,b2c_sale_price,category,gender,b2b_hidden,color_active,extra,content_hash,first_seen_at,changed_at,deleted_at,read_seq,source) */;
 CREATE TRIGGER season_variant_extra_left AFTER UPDATE OF extra_id ON season_variant_row
 WHEN old.extra_id <> new.extra_id
 BEGIN
   UPDATE variant_extra SET uses = uses - 1 WHERE extra_id = old.extra_id;
   DELETE FROM variant_extra WHERE extra_id = old.extra_id AND uses = 0;
 END;
-CREATE VIEW season_variant AS
-SELECT
-  season_barcode, season_name, barcode, quantity, variant_type, style_no, style_name, brand_name,
-  color_code, color_name, size, currency, price, wsp_price, price_original, b2c_sale_price, category,
-  gender, b2b_hidden, color_active,
-  coalesce((SELECT e.extra FROM variant_extra e WHERE e.extra_id = v.extra_id), v.extra) AS extra,
-  content_hash, first_seen_at, changed_at, deleted_at, read_seq, source
-FROM season_variant_row v
-/* season_variant(season_barcode,season_name,barcode,quantity,variant_type,style_no,style_name,brand_name,color_code,color_name,size,currency,price,wsp_price,price_original,b2c_sale_price,category,gender,b2b_hidden,color_active,extra,content_hash,first_seen_at,changed_at,deleted_at,read_seq,source) */;
 CREATE VIEW v_drift AS
 SELECT t.entity, m.key AS member, count(*) AS rows, min(substr(m.value, 1, 100)) AS example
 FROM (
@@ -1194,3 +1108,110 @@ CREATE TABLE outbox_candidate (
   PRIMARY KEY (order_id, outbox_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX outbox_candidate_outbox ON outbox_candidate (outbox_id);
+CREATE VIEW stock_variant AS
+SELECT
+  barcode, quantity, variant_type, season_name, style_no, style_name, brand_name,
+  color_code, color_name, size, currency, price, wsp_price, price_original, b2c_sale_price, net_price,
+  net_currency, price_before_discount, discount_percent, category, gender, b2b_hidden, color_active,
+  coalesce((SELECT e.extra FROM variant_extra e WHERE e.extra_id = v.extra_id), v.extra) AS extra,
+  content_hash, first_seen_at, changed_at, deleted_at, read_seq, source
+FROM stock_variant_row v
+/* stock_variant(barcode,quantity,variant_type,season_name,style_no,style_name,brand_name,color_code,color_name,size,currency,price,wsp_price,price_original,b2c_sale_price,net_price,net_currency,price_before_discount,discount_percent,category,gender,b2b_hidden,color_active,extra,content_hash,first_seen_at,changed_at,deleted_at,read_seq,source) */;
+CREATE VIEW season_variant AS
+SELECT
+  season_barcode, season_name, barcode, quantity, variant_type, style_no, style_name, brand_name,
+  color_code, color_name, size, currency, price, wsp_price, price_original, b2c_sale_price, net_price,
+  net_currency, price_before_discount, discount_percent, category, gender, b2b_hidden, color_active,
+  coalesce((SELECT e.extra FROM variant_extra e WHERE e.extra_id = v.extra_id), v.extra) AS extra,
+  content_hash, first_seen_at, changed_at, deleted_at, read_seq, source
+FROM season_variant_row v
+/* season_variant(season_barcode,season_name,barcode,quantity,variant_type,style_no,style_name,brand_name,color_code,color_name,size,currency,price,wsp_price,price_original,b2c_sale_price,net_price,net_currency,price_before_discount,discount_percent,category,gender,b2b_hidden,color_active,extra,content_hash,first_seen_at,changed_at,deleted_at,read_seq,source) */;
+CREATE VIEW v_delivery AS
+SELECT
+  d.order_delivery_id,
+  d.delivery_no,
+  d.order_id,
+  o.order_no,
+  o.reference,
+  o.account_no,
+  nullif(o.company, '') AS company,
+  nullif(o.country_code, '') AS country_code,
+  strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(d.created_at, d.first_seen_at) / 1000, 'unixepoch')
+    AS packed_at,
+  d.status,
+  (SELECT sum(l.fulfilled_quantity) FROM delivery_line l
+    WHERE l.order_delivery_id = d.order_delivery_id) AS pieces,
+  (SELECT CASE WHEN count(*) = count(l.price)
+    THEN sum(l.fulfilled_quantity * l.price) / 10000.0 END
+    FROM delivery_line l WHERE l.order_delivery_id = d.order_delivery_id) AS amount,
+  nullif(o.currency, '') AS currency,
+  e.decision_id,
+  n.outcome AS decided,
+  n.reason,
+  n.actor AS decided_by,
+  strftime('%Y-%m-%dT%H:%M:%SZ', n.at / 1000, 'unixepoch') AS decided_at,
+  d.deleted_at IS NOT NULL AS gone
+FROM delivery d
+LEFT JOIN sales_order o ON o.order_id = d.order_id
+LEFT JOIN evaluation e ON e.order_delivery_id = d.order_delivery_id
+LEFT JOIN decision n ON n.decision_id = e.decision_id
+/* v_delivery(order_delivery_id,delivery_no,order_id,order_no,reference,account_no,company,country_code,packed_at,status,pieces,amount,currency,decision_id,decided,reason,decided_by,decided_at,gone) */;
+CREATE VIEW v_stock AS
+SELECT
+  barcode, style_no, nullif(style_name, '') AS style_name, nullif(brand_name, '') AS brand_name,
+  nullif(color_code, '') AS color_code, nullif(color_name, '') AS color_name,
+  nullif(size, '') AS size, nullif(season_name, '') AS season_name,
+  nullif(category, '') AS category, nullif(gender, '') AS gender,
+  quantity, nullif(currency, '') AS currency,
+  price / 10000.0 AS price, wsp_price / 10000.0 AS wsp_price,
+  price_original / 10000.0 AS price_original, b2c_sale_price / 10000.0 AS b2c_sale_price,
+  net_price / 10000.0 AS net_price, nullif(net_currency, '') AS net_currency,
+  price_before_discount / 10000.0 AS price_before_discount,
+  discount_percent / 10000.0 AS discount_percent,
+  color_active,
+  strftime('%Y-%m-%dT%H:%M:%SZ', changed_at / 1000, 'unixepoch') AS changed_at,
+  quantity = 0 AS on_order
+FROM stock_variant
+WHERE deleted_at IS NULL
+/* v_stock(barcode,style_no,style_name,brand_name,color_code,color_name,size,season_name,category,gender,quantity,currency,price,wsp_price,price_original,b2c_sale_price,net_price,net_currency,price_before_discount,discount_percent,color_active,changed_at,on_order) */;
+CREATE VIEW v_season_variant AS
+SELECT
+  season_name, barcode, style_no, nullif(style_name, '') AS style_name,
+  nullif(brand_name, '') AS brand_name, nullif(color_code, '') AS color_code,
+  nullif(color_name, '') AS color_name, nullif(size, '') AS size,
+  nullif(category, '') AS category, nullif(gender, '') AS gender,
+  quantity, nullif(currency, '') AS currency,
+  price / 10000.0 AS price, wsp_price / 10000.0 AS wsp_price,
+  net_price / 10000.0 AS net_price, nullif(net_currency, '') AS net_currency,
+  price_before_discount / 10000.0 AS price_before_discount,
+  discount_percent / 10000.0 AS discount_percent,
+  color_active,
+  strftime('%Y-%m-%dT%H:%M:%SZ', changed_at / 1000, 'unixepoch') AS changed_at
+FROM season_variant
+WHERE deleted_at IS NULL
+/* v_season_variant(season_name,barcode,style_no,style_name,brand_name,color_code,color_name,size,category,gender,quantity,currency,price,wsp_price,net_price,net_currency,price_before_discount,discount_percent,color_active,changed_at) */;
+CREATE VIEW v_preorder_book AS
+SELECT
+  l.season_name, nullif(l.delivery_name, '') AS delivery_name,
+  count(DISTINCT l.order_id) AS orders,
+  sum(l.quantity) AS pieces,
+  sum(coalesce(l.fulfilled_quantity, 0)) AS fulfilled,
+  nullif(l.currency, '') AS currency,
+  sum(l.quantity * l.price) / 10000.0 AS amount,
+  sum(l.price IS NULL) AS lines_without_price
+FROM (
+  SELECT n.season_name, n.delivery_name, n.order_id, n.quantity, n.fulfilled_quantity, n.price,
+    o.currency
+  FROM sales_order_line n
+  JOIN sales_order o ON o.order_id = n.order_id
+  WHERE n.season_name <> '' AND o.status <> 'canceled' AND o.deleted_at IS NULL
+  UNION ALL
+  SELECT o.season_name, n.delivery_name, n.order_id, n.quantity, n.fulfilled_quantity, n.price,
+    o.currency
+  FROM sales_order o
+  JOIN sales_order_line n ON n.order_id = o.order_id
+  WHERE o.season_name <> '' AND coalesce(n.season_name, '') = ''
+    AND o.status <> 'canceled' AND o.deleted_at IS NULL
+) l
+GROUP BY l.season_name, coalesce(l.delivery_name, ''), coalesce(l.currency, '')
+/* v_preorder_book(season_name,delivery_name,orders,pieces,fulfilled,currency,amount,lines_without_price) */;

@@ -26,8 +26,7 @@ function exitCodeTable(): string {
   );
   const json = [
     'With --json, times are epoch milliseconds or texts in UTC (2026-03-31T18:00:00.000Z),',
-    'and money is a whole number of hundredths (6750 is 67.50); a text of an amount, and',
-    'what "report run" writes, has decimals.',
+    'and money is a decimal number (67.5).',
   ].join('\n');
   const more = 'More: docs/, and the comments of config/selvedge.yaml';
   return `\nExit codes:\n${rows.join('\n')}\n\n${json}\n\n${more}`;

@@ -2,7 +2,7 @@
 import { Command, Option } from 'commander';
 import { systemClock } from '../lib/clock.ts';
 import { RefusedError, UsageError } from '../lib/errors.ts';
-import { formatMinorUnits } from '../lib/money.ts';
+import { decimalOf, formatAmount } from '../lib/money.ts';
 import { parseTime } from '../lib/units.ts';
 import {
   changedColumns,
@@ -100,9 +100,20 @@ function timeOf(text: string | undefined): number | undefined {
 
 const MONEY = new Set(['price', 'wsp_price', 'price_original', 'b2c_sale_price']);
 
-function shown(column: string, value: SqlValue | undefined): string {
+/** With decimals where it is an amount. */
+function plain(column: string, value: SqlValue): SqlValue {
+  return MONEY.has(column) && typeof value === 'number' ? decimalOf(value) : value;
+}
+
+function plainRow(row: SqlRow | undefined): SqlRow | null {
+  if (!row) return null;
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, plain(name, value)]));
+}
+
+function shown(column: string, value: SqlValue | undefined, { currency }: SqlRow): string {
   if (value === null || value === undefined) return '-';
-  return MONEY.has(column) && typeof value === 'number' ? formatMinorUnits(value) : String(value);
+  if (!MONEY.has(column) || typeof value !== 'number') return String(value);
+  return formatAmount(value, typeof currency === 'string' ? currency : null);
 }
 
 const COLUMNS = ['barcode', 'style_no', 'color_name', 'size', 'quantity', 'price', 'wsp_price'];
@@ -114,7 +125,7 @@ function printStates(output: Output, variants: readonly Variant[], at: number | 
       const state = stateAt(variant, at);
       const { barcode = null, style_no = null } = variant.row;
       const values: SqlRow = state ?? { barcode, style_no, quantity: 0 };
-      return COLUMNS.map((column) => shown(column, values[column]));
+      return COLUMNS.map((column) => shown(column, values[column], variant.row));
     }),
   );
 }
@@ -125,21 +136,32 @@ function historyOf({ row, changes }: Variant) {
     at: new Date(change.at).toISOString(),
     barcode: String(row.barcode),
     what: words[index] ?? '',
+    row,
     changed: changedColumns(change).filter(({ column }) => column !== 'extra'),
+  }));
+}
+
+/** For programs. */
+function historyJson(variant: Variant) {
+  return historyOf(variant).map(({ row: _own, changed, ...entry }) => ({
+    ...entry,
+    changed: changed.map(({ column, before, after }) => ({
+      ...{ column, before: plain(column, before), after: plain(column, after) },
+    })),
   }));
 }
 
 function printHistory(output: Output, variants: readonly Variant[]): void {
   output.table(
     ['TIME (UTC)', 'BARCODE', 'WHAT', 'FROM → TO'],
-    variants.flatMap(historyOf).map(({ at, barcode, what, changed }) => [
+    variants.flatMap(historyOf).map(({ at, barcode, what, row, changed }) => [
       at.slice(0, 19).replace('T', ' '),
       barcode,
       what,
       changed
         .map((one) => {
           const { column, before, after } = one;
-          return `${column} ${shown(column, before)} → ${shown(column, after)}`;
+          return `${column} ${shown(column, before, row)} → ${shown(column, after, row)}`;
         })
         .join(', '),
     ]),
@@ -156,7 +178,7 @@ export function stock(context: CliContext): Command {
     .argument('<barcode|style>', 'a barcode, or the number of a style')
     .option('--as-of <time>', 'as it was then, for example 2026-03-31T18:00:00Z')
     .addOption(new Option('--history', 'every change').conflicts(['asOf']))
-    .option('--json', 'as JSON; prices in hundredths (6750 is 67.50)')
+    .option('--json', 'as JSON; prices as decimal numbers')
     .addHelpText(
       'after',
       examples([
@@ -172,7 +194,7 @@ export function stock(context: CliContext): Command {
         return readVariants(db, wanted, at);
       });
       if (options.history === true) {
-        if (options.json === true) output.json(variants.flatMap(historyOf));
+        if (options.json === true) output.json(variants.flatMap(historyJson));
         else printHistory(output, variants);
         return;
       }
@@ -182,7 +204,7 @@ export function stock(context: CliContext): Command {
       }
       const states = variants.map((variant) => ({
         barcode: variant.row.barcode,
-        state: stateAt(variant, at) ?? null,
+        state: plainRow(stateAt(variant, at)),
       }));
       output.json(states);
     });

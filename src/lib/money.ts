@@ -1,27 +1,98 @@
 /**
- * Money as integer minor units (hundredths). The wire carries JSON numbers with up to two
- * decimals; the mirror and the rules see integers, and people see decimals.
+ * Money as integers of ten-thousandths, called units, whatever the currency: exact from the wire to
+ * the rules and back. Some prices have more decimals than their currency (4.4449 EUR a piece), and
+ * a currency may have none or three; rounded before they are summed up and compared, they pass a
+ * limit that their sum exceeds. What four decimals do not hold, or integers do not, is unknown.
  */
 
-/** Hundredths of a wire amount; absent stays absent (null), it is never zero. */
-export function minorUnits(amount: number | null | undefined): number | null {
+/** Decimals that every amount has. */
+export const AMOUNT_DECIMALS = 4;
+const SCALE = 10 ** AMOUNT_DECIMALS;
+
+/** Of a unit: what binary arithmetic elsewhere leaves (18.299999999999997), and no price has. */
+const NOISE_MAX = 1e-4;
+
+/** Units of a wire amount; null: it is absent (never zero), or not an amount of four decimals. */
+export function amountUnits(amount: number | null | undefined): number | null {
   if (amount === null || amount === undefined) return null;
-  const exact = Math.round(amount * 100);
-  if (exact / 100 === amount) return exact + 0;
-  // Rounding through the decimal text: 1.005 * 100 is 100.49999999999999 in binary.
-  const minor = Number(`${Math.abs(amount)}e2`);
-  const rounded = Number.isFinite(minor) ? Math.round(minor) : Math.round(Math.abs(amount) * 100);
-  return amount < 0 ? -rounded : rounded;
+  const scaled = amount * SCALE;
+  const units = Math.round(scaled);
+  if (!Number.isSafeInteger(units)) return null;
+  const noise = Math.max(NOISE_MAX, Math.abs(units) * Number.EPSILON);
+  // Negative zero is zero.
+  return Math.abs(scaled - units) <= noise ? units + 0 : null;
 }
 
-/** The wire's decimal number of an amount in minor units. */
-export function fromMinorUnits(minor: number): number {
-  return minor / 100;
+/** The wire's decimal number of an amount. */
+export function decimalOf(units: number): number {
+  return units / SCALE;
 }
 
-/** `1234.50`, for people. */
-export function formatMinorUnits(minor: number): string {
-  const sign = minor < 0 ? '-' : '';
-  const digits = String(Math.abs(minor)).padStart(3, '0');
-  return `${sign}${digits.slice(0, -2)}.${digits.slice(-2)}`;
+/**
+ * Digests of prices, and facts that are stored, have hundredths, with two decimals more where a
+ * price needs them: they must equal those of the time when amounts were whole hundredths.
+ */
+export function hundredthsOf(units: number): number {
+  return units / 100;
+}
+
+/** The way back; exact, since it had at most two decimals. */
+export function unitsOfHundredths(hundredths: number): number {
+  return Math.round(hundredths * 100);
+}
+
+/** The sum; null where a part is not known, or it is beyond what integers hold exactly. */
+export function sumOfUnits(parts: Iterable<number | null | undefined>): number | null {
+  let sum = 0;
+  for (const part of parts) {
+    if (!Number.isSafeInteger(part)) return null;
+    sum += part ?? 0;
+    if (!Number.isSafeInteger(sum)) return null;
+  }
+  return sum;
+}
+
+/** Worth of lines without freight; null where one has no price, or it cannot be told exactly. */
+export function worthOf(
+  lines: readonly { readonly price?: number | null | undefined; readonly quantity: number }[],
+): number | null {
+  return sumOfUnits(
+    lines.map(({ price, quantity }) => (typeof price === 'number' ? price * quantity : null)),
+  );
+}
+
+/** Decimals of the currencies that have other than two, by ISO 4217. */
+const DECIMALS: ReadonlyMap<string, number> = new Map(
+  Object.entries({
+    0: 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF',
+    3: 'BHD IQD JOD KWD LYD OMR TND',
+    4: 'CLF UYW',
+  }).flatMap(([decimals, codes]) => codes.split(' ').map((code) => [code, Number(decimals)])),
+);
+
+const DECIMALS_MOSTLY = 2;
+
+/** How many decimals amounts of a currency have; two where it is not known. */
+export function currencyDecimals(currency: string | null | undefined): number {
+  return DECIMALS.get(currency?.trim().toUpperCase() ?? '') ?? DECIMALS_MOSTLY;
+}
+
+/** It is a part of the smallest coin of a currency that has no decimals; nobody can pay it. */
+export function splitsCoin(units: number, currency: string | null | undefined): boolean {
+  return currencyDecimals(currency) === 0 && units % SCALE !== 0;
+}
+
+/** For people: with the decimals of the currency, and more only where the amount has more. */
+export function formatAmount(units: number, currency?: string | null): string {
+  const digits = String(Math.abs(units)).padStart(AMOUNT_DECIMALS + 1, '0');
+  const whole = digits.slice(0, -AMOUNT_DECIMALS);
+  const decimals = digits.slice(-AMOUNT_DECIMALS).replace(/0+$/, '');
+  const shown = decimals.padEnd(currencyDecimals(currency), '0');
+  return `${units < 0 ? '-' : ''}${whole}${shown === '' ? '' : `.${shown}`}`;
+}
+
+/** The same of a decimal number. */
+export function formatDecimal(amount: number, currency?: string | null): string {
+  const units = amountUnits(amount);
+  return units === null ? String(amount) : formatAmount(units, currency);
 }

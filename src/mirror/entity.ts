@@ -15,6 +15,7 @@ import {
   type SqlValue,
   selectByKeys,
   selectMarks,
+  setContentHashes,
   upsertRows,
 } from '../store/bulk.ts';
 import { endIncidents, openIncident } from '../store/incidents.ts';
@@ -194,6 +195,8 @@ interface Comparison extends Before {
   readonly diffs: ReadonlyMap<SqlValue, Diff>;
   readonly changed: readonly PreparedRow[];
   readonly unchanged: readonly PreparedRow[];
+  /** Of these, those whose hash was made otherwise: by an earlier release. */
+  readonly rehashed: readonly PreparedRow[];
   readonly stale: number;
 }
 
@@ -222,7 +225,8 @@ async function compareRows(
     isSame(item) || (isLive(item) && Object.keys(diffs.get(item.key) ?? {}).length === 0);
   const changed = fresh.filter((item) => !isUnchanged(item));
   const unchanged = fresh.filter(isUnchanged);
-  return { ...before, diffs, changed, unchanged, stale: items.length - fresh.length };
+  const rehashed = unchanged.filter((item) => !isSame(item));
+  return { ...before, diffs, changed, unchanged, rehashed, stale: items.length - fresh.length };
 }
 
 /** Counts what fell to nothing, or jumped, in rows that were there. */
@@ -269,6 +273,11 @@ export async function writePrepared(
   if (definition.lines) {
     const unchanged = compared.unchanged.map((item) => item.key);
     await raiseReadSeq(tx, definition.table, definition.key, unchanged, provenance.readSeq);
+  }
+  // Else each pull would compare rows column by column that are as they were. Of documents the
+  // hash stays: decisions go by it.
+  if (definition.ownColumns) {
+    await setContentHashes(tx, definition.table, definition.key, compared.rehashed);
   }
   const changed = written.filter((item) => compared.rows.has(item.key)).length;
   return {

@@ -13,9 +13,9 @@ import type { EntityDefinition, MirrorRow } from './rows/prepared.ts';
 
 export interface ErpCustomerRow {
   readonly accountNo: string;
-  /** Hundredths of `currency`; null: the ERP does not say. */
+  /** In units (lib/money.ts) of `currency`; null: the ERP does not say. */
   readonly creditLimit: number | null;
-  /** What the customer owes, in hundredths. */
+  /** What the customer owes, in units. */
   readonly balance: number | null;
   /** ISO code such as DKK. */
   readonly currency: string | null;

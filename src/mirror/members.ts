@@ -1,13 +1,15 @@
 /** Reading members of an open record into columns, and keeping the rest. */
 import { isJsonObject } from '../lib/json.ts';
-import { minorUnits } from '../lib/money.ts';
+import { amountUnits } from '../lib/money.ts';
 import { parseTime } from '../lib/units.ts';
 
 export interface Members {
+  /** A member of this name was not taken yet: it is there, and not as it was asked for. */
+  has(name: string): boolean;
   text(name: string): string | null;
   /** An integer; anything else is null. */
   integer(name: string): number | null;
-  /** A decimal amount of the wire as integer hundredths; one beyond all bounds is null. */
+  /** A decimal amount of the wire in units; one of more than four decimals is null. */
   money(name: string): number | null;
   /** A boolean as 1 or 0. */
   flag(name: string): number | null;
@@ -61,6 +63,11 @@ class OpenMembers implements Members {
     this.#copies = copies;
   }
 
+  has(name: string): boolean {
+    const value = this.#left[name];
+    return value !== undefined && value !== null;
+  }
+
   text(name: string): string | null {
     const value = this.#left[name];
     if (typeof value !== 'string') return this.#absent(name);
@@ -77,11 +84,10 @@ class OpenMembers implements Members {
 
   money(name: string): number | null {
     const value = this.#left[name];
-    const minor = typeof value === 'number' ? minorUnits(value) : null;
-    // Larger ones are no integers of the database, which would refuse the whole page.
-    if (minor === null || !Number.isSafeInteger(minor)) return this.#absent(name);
+    const units = typeof value === 'number' ? amountUnits(value) : null;
+    if (units === null) return this.#absent(name);
     this.#left[name] = undefined;
-    return minor;
+    return units;
   }
 
   flag(name: string): number | null {

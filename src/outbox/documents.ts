@@ -1,10 +1,10 @@
 /**
  * The documents that the ERP hands in: our own JSON in camelCase, strict, one schema a kind. A
- * document is normalised while it is checked (amounts become text with two decimals, texts lose
- * the space around them), and checking a normalised one again changes nothing: what is stored in
- * the outbox is exactly what was understood, and equal documents have equal texts.
+ * document is normalised while it is checked (amounts become text with two to four decimals, texts
+ * lose the space around them), and checking a normalised one again changes nothing: what is stored
+ * in the outbox is exactly what was understood, and equal documents have equal texts.
  *
- * An amount is a decimal text ("19.95") or a number with at most two decimals. Dates and times do
+ * An amount is a decimal text ("19.95") or a number with at most four decimals. Dates and times do
  * not occur. `reference` may stand in the document or beside it; it is what the document is known
  * by for ever.
  */
@@ -12,7 +12,7 @@ import { z } from 'zod';
 import type { NewOrder } from '../client/v1/order-body.ts';
 import type { NewPendingRefund } from '../client/v1/refunds.ts';
 import { isJsonObject, type JsonObject } from '../lib/json.ts';
-import { formatMinorUnits, minorUnits } from '../lib/money.ts';
+import { amountUnits, formatAmount, splitsCoin } from '../lib/money.ts';
 import { nearestName } from '../lib/nearest.ts';
 
 /** A mistake in a document; `path` is empty for the document as a whole, else `lines[2].price`. */
@@ -25,21 +25,21 @@ const LINES_MAX = 5_000;
 const QUANTITY_MAX = 1_000_000;
 export const REFERENCE_CHARS_MAX = 200;
 
-const AMOUNT = /^\d{1,9}(?:\.\d{1,2})?$/;
+const AMOUNT = /^\d{1,9}(?:\.\d{1,4})?$/;
 /** Only the first "@" that can part it is tried: a text may be of nothing else, and long. */
 const EMAIL = /^\S[^\s@]*@\S+$/;
-const AMOUNT_WANTED = 'must be an amount with at most two decimals, such as "19.95" or 19.95';
+const AMOUNT_WANTED = 'must be an amount with at most four decimals, such as "19.95" or 19.95';
 
-/** Hundredths of an amount that was checked. */
-export function hundredths(amount: string | number): number {
-  return minorUnits(Number(amount)) ?? 0;
+/** An amount that was checked, in units (lib/money.ts). */
+export function unitsOf(amount: string | number): number {
+  return amountUnits(Number(amount)) ?? 0;
 }
 
-/** Text with two decimals, whatever way it was written. */
+/** Text with two decimals, or the more that it has, whatever way it was written. */
 const amount = z
   .union([z.string(), z.number()], { error: AMOUNT_WANTED })
   .refine((written) => AMOUNT.test(String(written)), { error: AMOUNT_WANTED })
-  .transform((written) => formatMinorUnits(hundredths(written)));
+  .transform((written) => formatAmount(unitsOf(written)));
 
 // Control characters have no place in what the service shows to people.
 const text = z
@@ -72,6 +72,24 @@ const addressSchema = z.strictObject({
   accountNo: text.optional(),
 });
 
+/** Prices of an order in a currency that has no decimals, such as JPY. */
+export function wholeWanted(currency: string): string {
+  return `must be a whole amount: ${currency} has no decimals`;
+}
+
+interface Priced {
+  readonly currency?: string | undefined;
+  readonly lines: readonly { readonly price: string }[];
+  readonly freight?: { readonly amount: string } | undefined;
+}
+
+/** Where an order has a part of the smallest coin of its currency. */
+export function splitCoins({ currency, lines, freight }: Priced): (string | number)[][] {
+  const isSplit = (written: string): boolean => splitsCoin(unitsOf(written), currency);
+  const paths = lines.flatMap(({ price }, at) => (isSplit(price) ? [['lines', at, 'price']] : []));
+  return freight && isSplit(freight.amount) ? [...paths, ['freight', 'amount']] : paths;
+}
+
 const orderSchema = z.strictObject({
   reference,
   lines: linesOf(
@@ -91,6 +109,13 @@ const orderSchema = z.strictObject({
     .optional(),
   /** Makes it a pre-order. */
   seasonName: needed.optional(),
+});
+
+/** At the door; what was handed in to an earlier release may have them, and is told of later. */
+const handedInOrderSchema = orderSchema.superRefine((order, ctx) => {
+  for (const path of splitCoins(order)) {
+    ctx.addIssue({ code: 'custom', path, message: wholeWanted(order.currency ?? '') });
+  }
 });
 
 const REFUND_TYPES = [
@@ -157,7 +182,7 @@ const styleSchema = z
   });
 
 const SCHEMAS = {
-  order: orderSchema,
+  order: handedInOrderSchema,
   pending_refund: pendingRefundSchema,
   refund_status: refundStatusSchema,
   style: styleSchema,
@@ -180,7 +205,7 @@ export function isDocumentKind(kind: string): kind is DocumentKind {
   return Object.hasOwn(SCHEMAS, kind);
 }
 
-function pathText(path: readonly PropertyKey[]): string {
+export function pathText(path: readonly PropertyKey[]): string {
   return path
     .map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`))
     .join('')
@@ -279,11 +304,11 @@ export function newOrderOf(ownReference: string, document: OrderDocument): NewOr
   const { lines, comment: note, shippingAddress, freight, seasonName } = document;
   return {
     reference: ownReference,
-    lines: lines.map(({ price, ...line }) => ({ ...line, priceMinor: hundredths(price) })),
+    lines: lines.map(({ price, ...line }) => ({ ...line, priceUnits: unitsOf(price) })),
     comment: note,
     shippingAddress,
     freight: freight && {
-      freightAmountMinor: hundredths(freight.amount),
+      freightAmountUnits: unitsOf(freight.amount),
       freightType: freight.type,
       parcelShopId: freight.parcelShopId,
       warehouseCode: freight.warehouseCode,
@@ -302,7 +327,7 @@ export function newPendingRefundOf(
     comment: document.comment,
     lines: document.lines.map(({ price, ...line }) => ({
       ...line,
-      priceMinor: price === undefined ? undefined : hundredths(price),
+      priceUnits: price === undefined ? undefined : unitsOf(price),
     })),
   };
 }

@@ -3,6 +3,7 @@
  * reason for it; from then on the intent is neither lost nor sent twice.
  */
 import { canonicalJson, type JsonObject, parseJsonObject, sha256 } from '../lib/json.ts';
+import { hundredthsOf } from '../lib/money.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { OutboxState } from '../store/tables.ts';
 import { type DocumentKind, readBody, referenceKey } from './documents.ts';
@@ -71,7 +72,11 @@ export async function deliveryLinesHash(db: Db | Tx, orderDeliveryId: number): P
     .where('order_delivery_id', '=', orderDeliveryId)
     .orderBy('line_no')
     .execute();
-  return sha256(canonicalJson(lines));
+  const hashed = lines.map(({ price, ...line }) => ({
+    ...line,
+    price: price === null ? null : hundredthsOf(price),
+  }));
+  return sha256(canonicalJson(hashed));
 }
 
 export type DeliveryStatus = 'pending' | 'accepted' | 'rejected';

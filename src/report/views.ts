@@ -3,6 +3,8 @@
  * `docs/views.md` and the descriptions in Datasette; a test holds it against the database.
  */
 
+import { DECIDED, DELIVERY, LISTED, NET, PACKED, TIME, VARIANT, WORTH } from './view-columns.ts';
+
 export interface ViewSpec {
   readonly name: string;
   readonly about: string;
@@ -10,44 +12,6 @@ export interface ViewSpec {
   readonly columns: Readonly<Record<string, string>>;
   readonly example: string;
 }
-
-const TIME = 'ISO 8601, UTC';
-
-const DELIVERY = {
-  order_delivery_id: 'id of the delivery in the service',
-  delivery_no: 'number that people see',
-  order_id: 'id of its order',
-  order_no: 'number of its order',
-  reference: 'reference of its order',
-  account_no: 'account of the buyer',
-  company: 'company that it goes to',
-  country_code: 'country that it goes to',
-  packed_at: `when it was packed, or first seen (${TIME})`,
-} as const;
-
-const WORTH = {
-  pieces: 'pieces packed',
-  amount: 'value without freight; null when a line has no price',
-  currency: 'of the amount',
-} as const;
-
-const DECIDED = {
-  decided: 'last outcome: accept, hold, reject or nothing; null: not decided yet',
-  reason: 'why, in words',
-  decided_by: 'daemon, or who',
-  decided_at: `when (${TIME})`,
-} as const;
-
-const VARIANT = {
-  barcode: 'barcode of the variant',
-  style_no: 'number of the style',
-  style_name: 'name of the style',
-} as const;
-
-const PACKED = {
-  pending: 'pieces in pending deliveries',
-  accepted: 'pieces in accepted ones: no tracking number yet, or changed since the stock was read',
-} as const;
 
 export const VIEWS: readonly ViewSpec[] = [
   {
@@ -80,11 +44,7 @@ export const VIEWS: readonly ViewSpec[] = [
     name: 'v_stock',
     about: 'What is in stock, a row per variant.',
     columns: {
-      ...VARIANT,
-      brand_name: 'brand',
-      color_code: 'code of the color',
-      color_name: 'name of the color',
-      size: 'size',
+      ...LISTED,
       season_name: 'season',
       category: 'category',
       gender: 'gender',
@@ -94,11 +54,31 @@ export const VIEWS: readonly ViewSpec[] = [
       wsp_price: 'wholesale price',
       price_original: 'price before a reduction',
       b2c_sale_price: 'price for consumers',
+      ...NET,
       color_active: '1: the color is still sold',
       changed_at: `when the row last changed (${TIME})`,
       on_order: '1: none in stock, it is listed because a running order has it',
     },
     example: 'SELECT brand_name, sum(quantity) FROM v_stock GROUP BY brand_name',
+  },
+  {
+    name: 'v_season_variant',
+    about:
+      'What can be ordered ahead, a row per season and variant, with the prices of pre-orders.',
+    columns: {
+      season_name: 'season',
+      ...LISTED,
+      category: 'category',
+      gender: 'gender',
+      quantity: 'pieces',
+      currency: 'of the prices',
+      price: 'price; null when there is none',
+      wsp_price: 'wholesale price of pre-orders',
+      ...NET,
+      color_active: '1: the color is still sold',
+      changed_at: `when the row last changed (${TIME})`,
+    },
+    example: "SELECT barcode, wsp_price FROM v_season_variant WHERE season_name = 'SS27'",
   },
   {
     name: 'v_stock_grid',
@@ -361,7 +341,7 @@ export const VIEWS: readonly ViewSpec[] = [
       entity: 'table',
       key: 'key of the row',
       op: 'insert, update, delete or restore',
-      diff: '{"column": [old, new]}',
+      diff: '{"column": [old, new]}; amounts in ten-thousandths (675000 is 67.50)',
       cause: 'run or event',
     },
     example:

@@ -198,6 +198,19 @@ export async function raiseReadSeq(
     where ${inKeys(key, keys)} and read_seq < ${readSeq}`.execute(tx);
 }
 
+/** Gives rows that have not changed the hash that their content has by now. */
+export async function setContentHashes(
+  tx: Tx,
+  table: MirroredTable,
+  key: string,
+  rows: readonly { readonly key: SqlValue; readonly hash: string }[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  const hashes = JSON.stringify(rows.map((row) => [row.key, row.hash]));
+  await sql`update ${sql.table(table)} set content_hash = j.value->>1 from json_each(${hashes}) j
+    where ${sql.ref(key)} = j.value->>0`.execute(tx);
+}
+
 export async function deleteByKeys(
   tx: Tx,
   table: keyof Tables,

@@ -19,9 +19,9 @@ describe('the command line', () => {
     expect(code).toBe(0);
     expect(stdout).toContain('Examples:\n  selvedge config check');
     for (const { meaning } of Object.values(EXIT)) expect(stdout).toContain(meaning);
-    expect(stdout).toContain('money is a whole number of hundredths');
+    expect(stdout).toContain('money is a decimal number (67.5)');
     const { stdout: stock } = await selvedge(['stock', '--help']);
-    expect(stock).toContain('as JSON; prices in hundredths');
+    expect(stock).toContain('as JSON; prices as decimal numbers');
   });
 
   it('shows defaults as people write them, and none that is empty', async () => {

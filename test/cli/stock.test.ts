@@ -37,6 +37,11 @@ it('shows the stock of a barcode and a style: now, in the past, through time', a
   const before = new Date((soldOut?.deleted_at ?? 0) - 1).toISOString();
   const then = JSON.parse((await call('stock', barcode, '--as-of', before, '--json')).stdout);
   expect(then).toMatchObject([{ barcode, state: { quantity: first.quantity } }]);
+  // People and programs see decimals.
+  const price = (first.price ?? 0) / 10_000;
+  expect(price).toBeGreaterThan(1);
+  expect(then[0].state.price).toBe(price);
+  expect(now.stdout).toContain(` ${price.toFixed(2)} `);
   // A time without a zone is UTC, also on a machine that is elsewhere.
   vi.stubEnv('TZ', 'Asia/Tokyo');
   onTestFinished(() => void vi.unstubAllEnvs());

@@ -31,7 +31,7 @@ describe('V1, seasons and refunds', () => {
   const shipped = async (reference: string): Promise<{ orderId: number; barcode: string }> => {
     const { variants } = await readAll(client.stock({}));
     const barcode = variants.find(({ quantity }) => quantity > 1)?.barcode ?? '';
-    const lines = [{ barcode, quantity: 1, priceMinor: 1_000 }];
+    const lines = [{ barcode, quantity: 1, priceUnits: 10_0000 }];
     const body = orderBody({ reference, lines }, 'freight');
     const { orderId } = (await client.createOrder(body)).value;
     await rig.clock.advance(60_000);
@@ -67,12 +67,12 @@ describe('V1, seasons and refunds', () => {
     const { rows } = await client.seasons();
     const season = rows.at(-1);
     const { variants } = await readAll(client.seasonVariants(season?.seasonName ?? '', {}));
-    const line = { barcode: variants[0]?.barcode ?? '', quantity: 2, priceMinor: 5_000 };
+    const line = { barcode: variants[0]?.barcode ?? '', quantity: 2, priceUnits: 50_0000 };
     const order = {
       reference: 'PRE-1',
       seasonName: season?.seasonName,
       lines: [{ ...line, deliveryName: season?.deliveryNames[0] }],
-      freight: { freightAmountMinor: 495 },
+      freight: { freightAmountUnits: 4_9500 },
     };
     const body = orderBody(order, 'freight');
     expect(body).toMatchObject({
@@ -90,7 +90,7 @@ describe('V1, seasons and refunds', () => {
     const { orderId, barcode } = await shipped('ERP-9');
     const body = pendingRefundBody({
       reference: 'REF-1',
-      lines: [{ barcode, quantity: 1, priceMinor: 1_000, refundType: 'claim/credit' }],
+      lines: [{ barcode, quantity: 1, priceUnits: 10_0000, refundType: 'claim/credit' }],
     });
     const { value: pending } = await client.createPendingRefund(orderId, body);
     expect(pending).toMatchObject({ reference: 'REF-1', status: 'pending' });

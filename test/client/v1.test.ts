@@ -160,7 +160,7 @@ describe('V1 against the reference service', () => {
     const body = orderBody(
       {
         reference: 'ERP-1',
-        lines: [{ barcode: variant?.barcode ?? '', quantity: 1, priceMinor: 12_050 }],
+        lines: [{ barcode: variant?.barcode ?? '', quantity: 1, priceUnits: 120_5000 }],
         comment: 'hello',
       },
       'freight',

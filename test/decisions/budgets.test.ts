@@ -21,7 +21,7 @@ rules:
     when: [ 'delivery.lines.exists(line, line.missing > 0)' ]
 `);
 const set = { rules: () => RULES };
-const LIMIT = 500_00;
+const LIMIT = 500_0000;
 /** Two deliveries of one customer, 300.00 each: either fits the credit of 500.00, both do not. */
 interface Pair {
   readonly house: House;
@@ -80,7 +80,7 @@ async function endPush(pair: Pair, result: 'confirmed' | 'refused' | 'dead') {
 
 async function worthOf(pair: Pair, isCounted: (id: number) => Promise<boolean>): Promise<number> {
   const counted = await Promise.all(pair.ids.map(isCounted));
-  return counted.filter(Boolean).length * 300_00;
+  return counted.filter(Boolean).length * 300_0000;
 }
 
 /** What is or will be accepted, in hundredths. */
@@ -139,7 +139,7 @@ describe('two deliveries that each fit the credit of a customer, but not togethe
         expect(await claimed(pair)).toBeLessThanOrEqual(LIMIT);
       }
       await settle(pair);
-      expect(await claimed(pair)).toBe(300_00);
+      expect(await claimed(pair)).toBe(300_0000);
       const statuses = await Promise.all(ids.map((id) => statusOf(pair, id)));
       expect(statuses.toSorted()).toEqual(['accepted', 'pending']);
     };

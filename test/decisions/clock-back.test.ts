@@ -39,7 +39,7 @@ it.each(WHEN)('the credit counts what is accepted after it, %s', async (_, resta
   await house.delivery({ id: 1, order: 1, lines: [['a', 3]], status: 'accepted' });
   const at = { now: house.clock.now(), settings: loadedRules(ACCEPT_SMALL).ruleSet.settings };
   const subject = await house.store.transaction((tx) => readSubject(tx, 2, at));
-  expect(subject?.facts.customer?.credit).toMatchObject({ reserved: 300_00 });
+  expect(subject?.facts.customer?.credit).toMatchObject({ reserved: 300_0000 });
 });
 
 it('the credit counts what is accepted after it, though no stream ended before', async () => {
@@ -53,7 +53,7 @@ it('the credit counts what is accepted after it, though no stream ended before',
   await house.delivery({ id: 1, order: 1, lines: [['a', 3]], status: 'accepted' });
   const at = { now: house.clock.now(), settings: loadedRules(ACCEPT_SMALL).ruleSet.settings };
   const subject = await house.store.transaction((tx) => readSubject(tx, 2, at));
-  expect(subject?.facts.customer?.credit).toMatchObject({ reserved: 300_00 });
+  expect(subject?.facts.customer?.credit).toMatchObject({ reserved: 300_0000 });
 });
 
 it.each(WHEN)('what shipped before it counts until the stock is read, %s', async (_, restarts) => {

@@ -37,6 +37,29 @@ describe('a pending delivery', () => {
     expect(await house.decide({ rules: () => rules })).toEqual([]);
   });
 
+  it('is held by its exact worth, not by that of rounded prices', async () => {
+    const house = await createHouse();
+    const within = ACCEPT_SMALL.replaceAll('delivery.quantity', 'delivery.amount').replaceAll(
+      '20',
+      'tables.limits[order.currency]',
+    );
+    const rules = loadedRules(within, 'version: 1\ntables: { limits: { DKK: 2000 } }\n');
+    const packed = async (id: number, quantity: number, price: number) => {
+      const line = { barcode: 'a', fulfilledQuantity: quantity, price };
+      await house.delivery({ id, more: { fulfilledLineItems: [line] } });
+    };
+    // 2001.408 and 1999.83, where prices of two decimals would make 2000 and 2001.
+    await packed(1, 320, 6.2544);
+    await packed(2, 300, 6.6661);
+    await packed(3, 300, 6.66501);
+    await packed(4, 500, 4);
+    expect(await house.decide({ rules: () => rules })).toEqual([
+      ...['1 hold', '2 accept', '3 hold', '4 accept'],
+    ]);
+    const said = await house.store.db.selectFrom('decision').select('reason').execute();
+    expect(said[0]?.reason).toContain('2001.408');
+  });
+
   it('is decided again when no rule does it and the reason is another', async () => {
     const house = await createHouse();
     await house.delivery({ id: 1, lines: [] });

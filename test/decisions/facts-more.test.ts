@@ -54,24 +54,24 @@ describe('the credit of a customer', () => {
     await deliveryOfC1(house, 1, 3);
     await deliveryOfC1(house, 1, 3, 'accepted');
     await house.clock.advance(1_000);
-    await house.customer({ balance: 100_00 });
+    await house.customer({ balance: 100_0000 });
     await deliveryOfC1(house, 2, 2);
-    expect(await creditOf(house, 2)).toMatchObject({ limit: 1_000_00, reserved: 0 });
+    expect(await creditOf(house, 2)).toMatchObject({ limit: 1_000_0000, reserved: 0 });
     await deliveryOfC1(house, 3, 4);
     await house.clock.advance(1_000);
     await deliveryOfC1(house, 3, 4, 'accepted');
-    expect(await creditOf(house, 2)).toMatchObject({ reserved: 400_00, headroom: 500_00 });
+    expect(await creditOf(house, 2)).toMatchObject({ reserved: 400_0000, headroom: 500_0000 });
     await house.clock.advance(1_000);
-    await house.customer({ balance: 500_00 });
-    expect(await creditOf(house, 2)).toMatchObject({ reserved: 0, headroom: 500_00 });
+    await house.customer({ balance: 500_0000 });
+    expect(await creditOf(house, 2)).toMatchObject({ reserved: 0, headroom: 500_0000 });
   });
 
   it('counts an accept from the moment it is meant, until it has come to nothing', async () => {
     const house = await houseMeaning('accepted');
-    expect(await creditOf(house, 2)).toMatchObject({ headroom: 700_00 });
-    expect(await creditOf(house, 1)).toMatchObject({ headroom: 1_000_00 });
+    expect(await creditOf(house, 2)).toMatchObject({ headroom: 700_0000 });
+    expect(await creditOf(house, 1)).toMatchObject({ headroom: 1_000_0000 });
     await house.endPush('refused', { answered: false });
-    expect(await creditOf(house, 2)).toMatchObject({ headroom: 1_000_00 });
+    expect(await creditOf(house, 2)).toMatchObject({ headroom: 1_000_0000 });
   });
 
   it('counts what was accepted although the clock of the ERP is ahead of ours', async () => {
@@ -81,7 +81,7 @@ describe('the credit of a customer', () => {
     await house.clock.advance(1_000);
     await deliveryOfC1(house, 1, 3, 'accepted');
     await deliveryOfC1(house, 2, 2);
-    expect(await creditOf(house, 2)).toMatchObject({ reserved: 300_00, headroom: 700_00 });
+    expect(await creditOf(house, 2)).toMatchObject({ reserved: 300_0000, headroom: 700_0000 });
   });
 
   it('counts what was accepted before the figures came, and after they were taken', async () => {
@@ -96,7 +96,7 @@ describe('the credit of a customer', () => {
       await house.clock.advance(1_000);
     }
     await house.customer({ asOf: at[1] ?? null });
-    expect(await creditOf(house, 2)).toMatchObject({ reserved: 100_00 });
+    expect(await creditOf(house, 2)).toMatchObject({ reserved: 100_0000 });
     // Whose figures name no time are as old as the day on which they came.
     await house.customer({ asOf: null });
     expect(await creditOf(house, 2)).toMatchObject({ reserved: 0 });
@@ -112,7 +112,7 @@ describe('the credit of a customer', () => {
     expect(await creditOf(house, 2)).toMatchObject({ reserved: 0 });
     await house.clock.advance(1_000);
     await deliveryOfC1(house, 1, 3, 'accepted');
-    expect(await creditOf(house, 2)).toMatchObject({ reserved: 300_00 });
+    expect(await creditOf(house, 2)).toMatchObject({ reserved: 300_0000 });
     await house.store.db
       .updateTable('delivery')
       .set({ deleted_at: 1 })
@@ -144,14 +144,14 @@ describe('the credit of a customer', () => {
     await house.delivery({ id: 1, order: 1, status: 'accepted' });
     await deliveryOfC1(house, 2, 2);
     const credit = await creditOf(house, 2);
-    const unknown = { limit: 1_000_00, reserved: null, headroom: null };
+    const unknown = { limit: 1_000_0000, reserved: null, headroom: null };
     expect(credit).toMatchObject(unknown);
     await house.order(1, { ...C1, currency: null });
     await house.customer({ currency: null });
     expect(await creditOf(house, 2)).toMatchObject(unknown);
     await house.order(1, C1);
     await house.customer();
-    expect(await creditOf(house, 2)).toMatchObject({ reserved: 200_00 });
+    expect(await creditOf(house, 2)).toMatchObject({ reserved: 200_0000 });
     const priced = { barcode: 'a', fulfilledQuantity: 1, price: 100 };
     const fulfilledLineItems = [priced, { ...priced, price: null }];
     await house.delivery({ id: 1, order: 1, status: 'accepted', more: { fulfilledLineItems } });
@@ -174,8 +174,8 @@ describe('the credit of a customer', () => {
     }
     const { facts } = await subjectOf(house, 2);
     expect(facts.order).toMatchObject({ country: 'NO', currency: 'DKK' });
-    expect(facts.customer?.credit).toMatchObject({ reserved: 100_00, headroom: 900_00 });
-    expect(facts.delivery).toMatchObject({ currency: 'DKK', lines: [{ list_price: 90_00 }] });
+    expect(facts.customer?.credit).toMatchObject({ reserved: 100_0000, headroom: 900_0000 });
+    expect(facts.delivery).toMatchObject({ currency: 'DKK', lines: [{ list_price: 90_0000 }] });
     // What is no code is told as it is: it is odd, and not absent.
     const address = { ...C1.shippingAddress, countryCode: 'nor' };
     await house.order(3, { shippingAddress: address, currency: 'kr' });

@@ -175,7 +175,7 @@ describe('the facts of an order', () => {
     await house.delivery({ id: 1 });
     expect((await factsOf(house, 1)).order).toMatchObject({ amount: null, quantity: 3 });
     await house.order(1, { orderLineItems: [priced] });
-    expect((await factsOf(house, 1)).order).toMatchObject({ amount: 2_100, quantity: 2 });
+    expect((await factsOf(house, 1)).order).toMatchObject({ amount: 21_0000, quantity: 2 });
   });
 
   it('take a text that the service left empty for one that it did not tell', async () => {

@@ -174,7 +174,7 @@ export async function createHouse(): Promise<House> {
         .execute();
     },
     async customer(row) {
-      const known = { accountNo: 'C-1', creditLimit: 1_000_00, balance: 0, currency: 'DKK' };
+      const known = { accountNo: 'C-1', creditLimit: 1_000_0000, balance: 0, currency: 'DKK' };
       const rest = { overdueDays: 0, blocked: false, asOf: clock.now(), extra: {} };
       const rows = [{ ...known, ...rest, ...row }];
       await store.transaction((tx) => writeErpCustomers(tx, rows, clock.now()));

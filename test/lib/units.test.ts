@@ -1,6 +1,4 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatMinorUnits, fromMinorUnits, minorUnits } from '../../src/lib/money.ts';
 import {
   formatDuration,
   formatSize,
@@ -9,25 +7,6 @@ import {
   parseSize,
   parseTime,
 } from '../../src/lib/units.ts';
-
-describe('an amount', () => {
-  it('is rounded as its decimal text says, away from zero', () => {
-    expect([1.005, -1.005, 0.29, 19.99, 1.004, 8.165].map(minorUnits)).toEqual([
-      101, -101, 29, 1999, 100, 817,
-    ]);
-    expect([minorUnits(-0), minorUnits(null), minorUnits(undefined)]).toEqual([0, null, null]);
-  });
-
-  it('comes back from the wire as it was sent', () => {
-    fc.assert(
-      fc.property(fc.integer({ min: -1e12, max: 1e12 }), (minor) => {
-        expect(minorUnits(fromMinorUnits(minor))).toBe(minor);
-        expect(Number(formatMinorUnits(minor))).toBe(minor / 100);
-      }),
-    );
-    expect([5, -5, 0, 123_450].map(formatMinorUnits)).toEqual(['0.05', '-0.05', '0.00', '1234.50']);
-  });
-});
 
 describe('a duration', () => {
   it('is whole milliseconds, and never a number alone', () => {

@@ -8,8 +8,8 @@ import { temporaryStore } from '../support/store.ts';
 
 const HANSEN: ErpCustomerRow = {
   accountNo: 'C-1',
-  creditLimit: 100_000_00,
-  balance: 20_000_00,
+  creditLimit: 100_000_0000,
+  balance: 20_000_0000,
   currency: 'DKK',
   overdueDays: 0,
   blocked: false,
@@ -23,17 +23,17 @@ it('writes what changed, tells it in the change feed, and writes nothing twice',
     store.transaction((tx) => writeErpCustomers(tx, [row], at));
   expect(await write(HANSEN, 1)).toMatchObject({ inserted: 1 });
   expect(await write(HANSEN, 2)).toMatchObject({ changed: 0, unchanged: 1 });
-  expect(await write({ ...HANSEN, balance: 30_000_00, blocked: true }, 3)).toMatchObject({
+  expect(await write({ ...HANSEN, balance: 30_000_0000, blocked: true }, 3)).toMatchObject({
     changed: 1,
   });
   const rows = await store.db.selectFrom('erp_customer').selectAll().execute();
   expect(rows).toMatchObject([
-    { account_no: 'C-1', balance: 30_000_00, blocked: 1, first_seen_at: 1, changed_at: 3 },
+    { account_no: 'C-1', balance: 30_000_0000, blocked: 1, first_seen_at: 1, changed_at: 3 },
   ]);
   const feed = await store.db.selectFrom('change').select(['op', 'key', 'diff']).execute();
   expect(feed).toEqual([
     { op: 'insert', key: 'C-1', diff: '{}' },
-    { op: 'update', key: 'C-1', diff: '{"balance":[2000000,3000000],"blocked":[0,1]}' },
+    { op: 'update', key: 'C-1', diff: '{"balance":[200000000,300000000],"blocked":[0,1]}' },
   ]);
 });
 

@@ -50,11 +50,18 @@ it('an integer that is none is kept as it came', () => {
 });
 
 it('an amount beyond what is counted exactly is kept as it came', () => {
-  const odd = { a: 1e21, b: -1e308, c: 90_071_992_547_409.92, d: 90_071_992_547_409.91 };
+  const odd = { a: 1e21, b: -1e308, c: 900_719_925_475, d: 900_719_925_474 };
   const members = membersOfOwn({ ...odd });
   const read = Object.keys(odd).map((name) => members.money(name));
-  expect(read).toEqual([null, null, null, Number.MAX_SAFE_INTEGER]);
+  expect(read).toEqual([null, null, null, 900_719_925_474_0000]);
   expect(members.rest()).toEqual({ ...odd, d: undefined });
+});
+
+it('an amount of more than four decimals is kept as it came, and one of four is exact', () => {
+  const odd = { a: 12.34567, b: 0.00001, c: 4.4449, d: -0.0001 };
+  const members = membersOfOwn({ ...odd });
+  expect(Object.keys(odd).map((name) => members.money(name))).toEqual([null, null, 44_449, -1]);
+  expect(members.rest()).toEqual({ ...odd, c: undefined, d: undefined });
 });
 
 it('a member that is no object is kept as it came, and has no members', () => {

@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { writeStockVariants } from '../../src/mirror/catalog/apart.ts';
 import { BRAND } from '../../src/mirror/catalog/names.ts';
-import { STOCK_VARIANT } from '../../src/mirror/catalog/variant.ts';
+import { STOCK_VARIANT, seasonVariants } from '../../src/mirror/catalog/variant.ts';
 import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { writeNew, writeRows } from '../../src/mirror/entity.ts';
-import { compareSegments, writePage } from '../../src/mirror/list.ts';
+import { compareSegments, type ListEntity, writePage } from '../../src/mirror/list.ts';
 import { quarantineRows } from '../../src/mirror/quarantine.ts';
 import {
   completeRefresh,
@@ -52,7 +52,7 @@ describe('the mirror', () => {
       { seq: 2, entity: 'stock_variant', key: '1', op: 'update', diff: '{"quantity":[3,5]}' },
     ]);
     const row = await store.db.selectFrom('stock_variant').selectAll().executeTakeFirstOrThrow();
-    expect(row).toMatchObject({ quantity: 5, price: 1995, extra: '{"newMember":{"a":1}}' });
+    expect(row).toMatchObject({ quantity: 5, price: 19_9500, extra: '{"newMember":{"a":1}}' });
     expect(row).toMatchObject({ first_seen_at: 1_000, changed_at: 3_000, source: 'run:3' });
   });
 
@@ -69,6 +69,92 @@ describe('the mirror', () => {
     expect(row).toEqual({ price: null, extra: '{"details":{"price":1e+21}}' });
     const line = await store.db.selectFrom('delivery_line').select(columns).executeTakeFirst();
     expect(line).toEqual({ price: null, extra: '{"price":-1e+21}' });
+  });
+
+  it('takes the wholesale price of each list: above details for a season', async () => {
+    const store = await temporaryStore();
+    const variant = (barcode: string, wspPrice: unknown, ofDetails: unknown) => ({
+      ...{ barcode, quantity: 1, wspPrice, details: { wspPrice: ofDetails } },
+    });
+    // The pre-order price and that of the stock; one of them alone; one that cannot be read.
+    const records = [
+      variant('both', 36.1, 41.5),
+      variant('above', 36.1, null),
+      variant('inside', undefined, 41.5),
+      variant('odd', 'ask', 41.5),
+      variant('odd inside', 36.1, 'ask'),
+    ];
+    const rowsOf = (entity: ListEntity) =>
+      records.map((record) => entity.toRow(structuredClone(record)));
+    const season = seasonVariants('SS27');
+    await store.transaction(async (tx) => {
+      await writeRows(tx, STOCK_VARIANT, rowsOf(STOCK_VARIANT), read(1));
+      await writeRows(tx, season, rowsOf(season), read(1));
+    });
+    const pricesOf = async (table: 'stock_variant' | 'season_variant') => {
+      const rows = await store.db.selectFrom(table).select(['barcode', 'wsp_price']).execute();
+      return Object.fromEntries(rows.map((row) => [row.barcode, row.wsp_price]));
+    };
+    const stock = {
+      both: 41_5000,
+      above: 36_1000,
+      inside: 41_5000,
+      odd: 41_5000,
+      'odd inside': null,
+    };
+    const ahead = {
+      both: 36_1000,
+      above: 36_1000,
+      inside: 41_5000,
+      odd: null,
+      'odd inside': 36_1000,
+    };
+    expect(await pricesOf('stock_variant')).toEqual(stock);
+    expect(await pricesOf('season_variant')).toEqual(ahead);
+    // Nothing is lost: the price of the stock stays with what has no column.
+    const extra = await store.db
+      .selectFrom('season_variant')
+      .select('extra')
+      .where('barcode', '=', 'both')
+      .executeTakeFirst();
+    expect(extra).toEqual({ extra: '{"details":{"wspPrice":41.5}}' });
+  });
+
+  it('has the own prices of the key in columns, and keeps what is odd in them', async () => {
+    const store = await temporaryStore();
+    const pricing = { currency: 'DKK', wspPriceOriginal: 90, wspPriceWithDiscount: 78.755 };
+    const records = [
+      { barcode: 'own', quantity: 1, pricing: { ...pricing, discountPercentage: 12.5 } },
+      {
+        barcode: 'more',
+        quantity: 1,
+        pricing: { ...pricing, discountPercentage: 1 / 3, tier: 'A' },
+      },
+      { barcode: 'none', quantity: 1, pricing: null },
+      { barcode: 'list', quantity: 1, pricing: [] },
+    ];
+    await store.transaction((tx) => writeStockVariants(tx, structuredClone(records), read(1)));
+    const columns = [
+      'net_price',
+      'net_currency',
+      'price_before_discount',
+      'discount_percent',
+    ] as const;
+    const rows = await store.db
+      .selectFrom('stock_variant')
+      .select([...columns, 'extra'])
+      .execute();
+    const own = { net_price: 78_7550, net_currency: 'DKK', price_before_discount: 90_0000 };
+    const nothing = Object.fromEntries(columns.map((column) => [column, null]));
+    expect(rows).toEqual([
+      { ...own, discount_percent: 12_5000, extra: '{}' },
+      {
+        ...{ ...own, discount_percent: null },
+        extra: '{"pricing":{"discountPercentage":0.3333333333333333,"tier":"A"}}',
+      },
+      { ...nothing, extra: '{"pricing":null}' },
+      { ...nothing, extra: '{"pricing":[]}' },
+    ]);
   });
 
   it('sees no change where unknown members only come in another order', async () => {
@@ -162,11 +248,11 @@ describe('the mirror', () => {
     await store.transaction((tx) => writeOrders(tx, [more], read(2)));
     const lines = await store.db.selectFrom('sales_order_line').selectAll().execute();
     expect(lines).toMatchObject([
-      { order_id: 3, line_no: 1, barcode: 'b', quantity: 4, price: 150 },
+      { order_id: 3, line_no: 1, barcode: 'b', quantity: 4, price: 1_5000 },
     ]);
     const diff = JSON.parse((await changes(store))[1]?.diff ?? '{}');
     expect(diff.lines[0]).toMatchObject([{ barcode: 'a' }]);
-    expect(diff.lines[1]).toMatchObject([{ barcode: 'b', price: 150 }]);
+    expect(diff.lines[1]).toMatchObject([{ barcode: 'b', price: 1_5000 }]);
   });
 
   it.each([

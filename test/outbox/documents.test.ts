@@ -61,7 +61,7 @@ it('names every mistake with its path', () => {
   expect(
     problems('order', {
       lines: [
-        { barcode: '', quantity: 1.5, price: 1.005 },
+        { barcode: '', quantity: 1.5, price: 1.00005 },
         { barcode: 'b', quantity: 0, price: '1,50', delivreyName: 'x' },
       ],
       shippingAddress: { firstName: 'A' },
@@ -71,8 +71,8 @@ it('names every mistake with its path', () => {
       'lines[0].barcode must not be empty',
       'lines[0].quantity must be a whole number from 1 to 1000000',
       'lines[1].quantity must be a whole number from 1 to 1000000',
-      'lines[0].price must be an amount with at most two decimals, such as "19.95" or 19.95',
-      'lines[1].price must be an amount with at most two decimals, such as "19.95" or 19.95',
+      'lines[0].price must be an amount with at most four decimals, such as "19.95" or 19.95',
+      'lines[1].price must be an amount with at most four decimals, such as "19.95" or 19.95',
       'lines[1].delivreyName is not known here; did you mean deliveryName?',
       'shippingAddress.lastName is missing',
     ]),
@@ -96,6 +96,39 @@ it('names every mistake with its path', () => {
   ]);
   expect(problems('style', { styleNo: '1' })).toHaveLength(2);
   expect(isDocumentKind('order') && !isDocumentKind('toString')).toBe(true);
+});
+
+it('is refused where its currency has no coins for its prices', () => {
+  const freight = { amount: '9.50' };
+  const lines = [
+    { barcode: 'b', quantity: 1, price: '1000.5' },
+    { barcode: 'c', quantity: 1, price: '1000.00' },
+  ];
+  expect(problems('order', { lines, freight, currency: 'JPY' })).toEqual([
+    'lines[0].price must be a whole amount: JPY has no decimals',
+    'freight.amount must be a whole amount: JPY has no decimals',
+  ]);
+  const dinars = [{ barcode: 'b', quantity: 1, price: '12.345' }];
+  expect(problems('order', { lines: dinars, freight, currency: 'KWD' })).toEqual([]);
+  // One that an earlier release took is still a document.
+  const stored = { lines: [{ ...lines[0], price: '1000.50' }], currency: 'JPY' };
+  expect(readBody.order(stored)).toMatchObject(stored);
+});
+
+it.each([
+  ['12.345', '12.345', 12.345],
+  [4.4449, '4.4449', 4.4449],
+  ['0.0001', '0.0001', 0.0001],
+  ['19.9', '19.90', 19.9],
+  ['19.9900', '19.99', 19.99],
+  [7, '7.00', 7],
+  ['999999999.9999', '999999999.9999', 999999999.9999],
+])('has the price %s as %s, and sends exactly %s', (written, kept, sent) => {
+  const lines = [{ barcode: 'b', quantity: 1, price: written }];
+  const { document } = parsed('order', { lines });
+  expect(document).toMatchObject({ lines: [{ price: kept }] });
+  const body = orderBody(newOrderOf('A-1', readBody.order(document)), 'freight');
+  expect(JSON.parse(JSON.stringify(body))).toMatchObject({ orderLineItems: [{ price: sent }] });
 });
 
 it('becomes the body of the wire with the amounts that were handed in', () => {
@@ -228,10 +261,10 @@ it('says at once that an endless text is no e-mail address', () => {
 it('refuses what nobody can mean, and takes what is at the limit', () => {
   const [line] = ORDER.lines;
   const priced = (price: unknown) => problems('order', { lines: [{ ...line, price }] });
-  for (const price of ['-1', -1, '19.955', '19.95 EUR', '', null]) {
+  for (const price of ['-1', -1, '19.95555', '19.95 EUR', '', null]) {
     expect([price, priced(price).length]).toEqual([price, 1]);
   }
-  for (const price of [0, '0', 999_999_999.99]) expect(priced(price)).toEqual([]);
+  for (const price of [0, '0', 999_999_999.9999]) expect(priced(price)).toEqual([]);
   const many = (length: number) => problems('order', { lines: Array.from({ length }, () => line) });
   expect([many(5_000), many(5_001)]).toEqual([[], ['lines must have at most 5000 lines']]);
   expect(problems('order', { lines: [{ ...line, quantity: 1_000_000 }] })).toEqual([]);
@@ -258,9 +291,9 @@ it('loses nothing of a document on its way to the wire', () => {
   const { document } = parsed('order', { lines, ...more, freight: { amount: 7, ...freight } });
   expect(newOrderOf('A-1', readBody.order(document))).toEqual({
     ...{ reference: 'A-1', ...more },
-    lines: [{ barcode: 'b', quantity: 2, priceMinor: 150, deliveryName: 'Drop 1' }],
+    lines: [{ barcode: 'b', quantity: 2, priceUnits: 1_5000, deliveryName: 'Drop 1' }],
     freight: {
-      ...{ freightAmountMinor: 700, freightType: 'dhl' },
+      ...{ freightAmountUnits: 7_0000, freightType: 'dhl' },
       ...{ parcelShopId: 'P-1', warehouseCode: 'W-1' },
     },
   });
@@ -272,6 +305,6 @@ it('loses nothing of a document on its way to the wire', () => {
   // A price that was not named is that of the order, and not 0.
   expect(newPendingRefundOf('R-1', readBody.pendingRefund(asked))).toEqual({
     ...{ reference: 'R-1', comment: 'torn' },
-    lines: [{ barcode: 'b', quantity: 1, priceMinor: undefined }],
+    lines: [{ barcode: 'b', quantity: 1, priceUnits: undefined }],
   });
 });

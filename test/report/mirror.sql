@@ -3,9 +3,9 @@ INSERT INTO stock_variant_row (barcode, quantity, season_name, style_no, style_n
   color_code, color_name, size, currency, price, wsp_price, extra, content_hash, first_seen_at,
   changed_at, read_seq, source)
 VALUES
-  ('100', 5, 'AW26', 'S-1', 'Coat', 'Fold', '01', 'black', 'S', 'DKK', 19995, 8000,
+  ('100', 5, 'AW26', 'S-1', 'Coat', 'Fold', '01', 'black', 'S', 'DKK', 1999500, 800000,
     '{"careLabelWash":"30"}', 'h', 1767600000000, 1767700000000, 1, 'run:1'),
-  ('101', 0, 'AW26', 'S-1', 'Coat', 'Fold', '01', 'black', 'M', 'DKK', 19995, 8000,
+  ('101', 0, 'AW26', 'S-1', 'Coat', 'Fold', '01', 'black', 'M', 'DKK', 1999500, 800000,
     '{}', 'h', 1767600000000, 1767600000000, 1, 'run:1'),
   ('102', 9, 'AW26', 'S-1', 'Coat', 'Fold', '02', 'red', 'S', 'DKK', NULL, NULL,
     '{}', 'h', 1767600000000, 1767600000000, 1, 'run:1');
@@ -26,8 +26,8 @@ VALUES
 INSERT INTO sales_order_line (order_id, line_no, barcode, quantity, fulfilled_quantity, price,
   season_name, delivery_name, extra)
 VALUES
-  (1, 1, '100', 3, 3, 8000, NULL, NULL, '{}'),
-  (2, 1, '100', 20, 4, 8000, 'AW26', 'August', '{}'),
+  (1, 1, '100', 3, 3, 800000, NULL, NULL, '{}'),
+  (2, 1, '100', 20, 4, 800000, 'AW26', 'August', '{}'),
   (2, 2, '999', 1, 0, NULL, 'AW26', 'August', '{}');
 INSERT INTO delivery (order_delivery_id, delivery_no, order_id, status, created_at,
   tracking_numbers, tracking_links, extra, content_hash, first_seen_at, changed_at, read_seq,
@@ -37,7 +37,7 @@ VALUES
   (12, 'D-12', 1, 'accepted', 1767614400000, '[]', '[]', '{}', 'h', 0, 0, 1, 'event:e2'),
   (13, 'D-13', 77, 'accepted', 1767614400000, '[]', '[]', '{}', 'h', 0, 0, 1, 'event:e3');
 INSERT INTO delivery_line (order_delivery_id, line_no, barcode, fulfilled_quantity, price, extra)
-VALUES (11, 1, '100', 2, 8000, '{}'), (12, 1, '100', 4, 8000, '{}'), (13, 1, '102', 1, NULL, '{}');
+VALUES (11, 1, '100', 2, 800000, '{}'), (12, 1, '100', 4, 800000, '{}'), (13, 1, '102', 1, NULL, '{}');
 INSERT INTO decision (decision_id, order_delivery_id, order_id, at, trigger, actor, rule_set_hash,
   facts_digest, mode, outcome, reason, rules, shadow, evaluation, previous_hash, hash)
 VALUES

@@ -119,7 +119,7 @@ describe('pre-orders', () => {
   it('counts one that names its season in its head alone', async () => {
     const { add, ask } = await filled();
     add('sales_order', { ...open, order_id: 3, season_name: 'AW26' });
-    const line = { order_id: 3, barcode: '100', delivery_name: 'August', price: 10_000 };
+    const line = { order_id: 3, barcode: '100', delivery_name: 'August', price: 100_0000 };
     add('sales_order_line', { ...line, line_no: 1, quantity: 7 });
     expect(ask(book)).toEqual(['AW26|August|2|28|2300.0']);
     expect(ask(cover)).toEqual(['23|5|18|21.7']);
@@ -165,7 +165,7 @@ describe('a name that the service left empty', () => {
     change("update sales_order_line set season_name = '', delivery_name = '' where order_id = 1");
     change("update sales_order set season_name = '' where order_id = 1");
     const open = { status: 'pending', completed: 0, shipping_address: '{}', season_name: 'AW26' };
-    const line = { barcode: '100', season_name: '', price: 10_000 };
+    const line = { barcode: '100', season_name: '', price: 100_0000 };
     for (const [id, delivery_name, currency] of [
       [3, '', ''],
       [4, null, null],

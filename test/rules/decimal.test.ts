@@ -121,9 +121,9 @@ describe('the difference of two prices', () => {
 describe('derived facts', () => {
   it('are computed where they are left out, and kept where they are given', () => {
     const facts = completeFacts(typicalFacts());
-    expect(facts.delivery).toMatchObject({ quantity: 10, amount: 2000_00, currency: 'DKK' });
+    expect(facts.delivery).toMatchObject({ quantity: 10, amount: 2000_0000, currency: 'DKK' });
     expect(facts.delivery.lines[0]).toMatchObject({ missing: 0, price_diff_pct: '0' });
-    expect(facts.customer?.credit).toMatchObject({ headroom: 80_000_00, age: 5 * 3_600_000 });
+    expect(facts.customer?.credit).toMatchObject({ headroom: 80_000_0000, age: 5 * 3_600_000 });
     expect(completeFacts(facts)).toEqual(facts);
     const given = { ...facts, delivery: { ...facts.delivery, quantity: 3 } };
     expect(completeFacts(given).delivery.quantity).toBe(3);
@@ -132,7 +132,7 @@ describe('derived facts', () => {
   it('leave out what was reserved since, and are unknown where that is', () => {
     const headroom = (reserved: number | null) =>
       factsOfTest({ customer: { credit: { reserved } } }).customer?.credit?.headroom;
-    expect([headroom(0), headroom(1.25), headroom(null)]).toEqual([80_000_00, 79_998_75, null]);
+    expect([headroom(0), headroom(1.25), headroom(null)]).toEqual([80_000_0000, 79_998_7500, null]);
   });
 
   it('are never negative where they are ages or pieces', () => {

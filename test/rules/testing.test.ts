@@ -135,7 +135,9 @@ describe('rule tests', () => {
     expect(problem('{ order: { contry: DK } }')).toContain('did you mean: country?');
     expect(problem('{ ordre: { country: DK } }')).toContain('did you mean: order?');
     expect(problem('{ order: { preorder: yes } }')).toContain('preorder');
-    expect(problem('{ delivery: { amount: 1.005 } }')).toContain('at most two decimals');
+    expect(problem('{ delivery: { amount: 1.00005 } }')).toContain('at most four decimals');
+    expect(problem('{ delivery: { amount: 900719925475 } }')).toContain('too large');
+    expect(problem('{ delivery: { amount: 1.0005 } }')).toBe('');
     expect(problem('{ delivery: { lines: [{ price_diff_pct: -5 }] } }')).toContain(
       'price_diff_pct',
     );

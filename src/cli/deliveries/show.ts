@@ -1,7 +1,8 @@
 /** `selvedge deliveries show <delivery>`: one delivery and everything that was said about it. */
 import { Command } from 'commander';
 import { type DeliveryCard, deliveryCard } from '../../decisions/review/card.ts';
-import { formatMinorUnits } from '../../lib/money.ts';
+import { formatDecimal } from '../../lib/money.ts';
+import { currencyOf } from '../../lib/text/told.ts';
 import { visible } from '../../lib/text/visible.ts';
 import { type CliContext, examples } from '../command.ts';
 import type { Output } from '../output.ts';
@@ -30,7 +31,7 @@ function printHead(output: Output, card: DeliveryCard): void {
       line.style ?? '',
       String(line.quantity),
       line.stock === null ? '?' : String(line.stock),
-      line.price === null ? '?' : formatMinorUnits(line.price),
+      line.price === null ? '?' : formatDecimal(line.price, currencyOf(currency)),
     ]),
   );
 }

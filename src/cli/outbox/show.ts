@@ -1,7 +1,7 @@
 /** `selvedge outbox show <id>`: one row with both sides, its attempts and its evidence. */
 import { Command } from 'commander';
 import { RefusedError } from '../../lib/errors.ts';
-import { formatMinorUnits } from '../../lib/money.ts';
+import { formatDecimal } from '../../lib/money.ts';
 import { type OutboxCard, showOutbox } from '../../outbox/desk/listing.ts';
 import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
@@ -47,7 +47,7 @@ function printSides(output: Output, card: OutboxCard): void {
   output.line();
   output.line('OURS');
   for (const line of JSON.stringify(card.document, undefined, 2).split('\n')) output.line(line);
-  for (const { orderId, orderNo, reference, createdAt, lines } of card.candidates) {
+  for (const { orderId, orderNo, reference, createdAt, currency, lines } of card.candidates) {
     const when = createdAt === null ? '' : `, ${timeText(createdAt)}`;
     output.line();
     output.line(`AT THE SERVICE: order ${orderId} ${orderNo ?? ''}, reference ${reference}${when}`);
@@ -56,7 +56,7 @@ function printSides(output: Output, card: OutboxCard): void {
       lines.map(({ barcode, quantity, price }) => [
         barcode,
         String(quantity),
-        price === null ? '?' : formatMinorUnits(price),
+        price === null ? '?' : formatDecimal(price, currency),
       ]),
     );
   }

@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { z } from 'zod';
 import { type Backtest, backtest } from '../../decisions/trial/backtest.ts';
-import { formatBacktest } from '../../decisions/trial/backtest-text.ts';
+import { backtestJson, formatBacktest } from '../../decisions/trial/backtest-text.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { EXIT, UsageError } from '../../lib/errors.ts';
 import { parseMoment, wholeNumber } from '../arguments.ts';
@@ -29,7 +29,7 @@ const REJECTS_KEPT_MAX = 20;
 /** Hands the report to the daemon, which alone may write: the ground for arming a rule. */
 async function keep(context: CliContext, command: Command, report: Backtest): Promise<void> {
   const { since, until, deliveries, judged: rules, rejects } = report;
-  const kept = { ...report, rejects: rejects.slice(0, REJECTS_KEPT_MAX) };
+  const kept = { ...backtestJson(report), rejects: rejects.slice(0, REJECTS_KEPT_MAX) };
   const body = { ruleSetHash: report.rules, since, until, deliveries, rules, report: kept };
   const { reportId } = await askRunningDaemon(command, context, {
     path: '/api/rules/report',
@@ -59,7 +59,7 @@ async function run(context: CliContext, options: BacktestCommand, command: Comma
     const before = against === undefined ? undefined : await namedRuleSet(db, against);
     return backtest(db, period, { rules, against: before, shadowAsLive });
   });
-  if (options.json === true) context.output.json(report);
+  if (options.json === true) context.output.json(backtestJson(report));
   else context.output.line(formatBacktest(report));
   if (options.save === true) await keep(context, command, report);
   if (report.newRejects > maxNewRejects) {

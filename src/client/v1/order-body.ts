@@ -3,13 +3,13 @@
  * alone, so that every attempt says the same.
  */
 import type { JsonObject } from '../../lib/json.ts';
-import { fromMinorUnits } from '../../lib/money.ts';
+import { decimalOf } from '../../lib/money.ts';
 
 interface NewOrderLine {
   readonly barcode: string;
   readonly quantity: number;
-  /** Hundredths of the order's currency. */
-  readonly priceMinor: number;
+  /** In units (lib/money.ts) of the order's currency. */
+  readonly priceUnits: number;
   /** Only with a season: the delivery of the season (pre-order). */
   readonly deliveryName?: string | undefined;
 }
@@ -30,8 +30,8 @@ interface NewOrderAddress {
 }
 
 interface NewOrderFreight {
-  /** Hundredths. */
-  readonly freightAmountMinor: number;
+  /** In units. */
+  readonly freightAmountUnits: number;
   readonly freightType?: string | undefined;
   readonly parcelShopId?: string | undefined;
   readonly warehouseCode?: string | undefined;
@@ -57,23 +57,22 @@ function filled(members: Readonly<Record<string, JsonObject[string]>>): JsonObje
 }
 
 export function orderBody(order: NewOrder, freightName: FreightSpelling): JsonObject {
-  const lines = order.lines.map(({ barcode, quantity, priceMinor, deliveryName }) =>
+  const lines = order.lines.map(({ barcode, quantity, priceUnits, deliveryName }) =>
     filled({
       barcode,
       quantity,
-      price: fromMinorUnits(priceMinor),
+      price: decimalOf(priceUnits),
       DeliveryName: deliveryName,
     }),
   );
-  const { freightAmountMinor, ...freightRest } = order.freight ?? { freightAmountMinor: 0 };
+  const { freightAmountUnits, ...freightRest } = order.freight ?? { freightAmountUnits: 0 };
   return filled({
     reference: order.reference,
     orderLineItems: lines,
     comment: order.comment,
     shippingAddress: order.shippingAddress && filled({ ...order.shippingAddress }),
     [freightName]:
-      order.freight &&
-      filled({ freightAmount: fromMinorUnits(freightAmountMinor), ...freightRest }),
+      order.freight && filled({ freightAmount: decimalOf(freightAmountUnits), ...freightRest }),
     SeasonName: order.seasonName,
   });
 }

@@ -1,6 +1,6 @@
 /** V1's refunds, and the pending refunds that ask for one. */
 import type { JsonObject } from '../../lib/json.ts';
-import { fromMinorUnits } from '../../lib/money.ts';
+import { decimalOf } from '../../lib/money.ts';
 import type { CallOptions, Read } from '../calls.ts';
 import { type BelowOptions, get, type Listing, listBelow, post, type V1Wire } from './calls.ts';
 import { ask, askStatus } from './envelope.ts';
@@ -48,8 +48,8 @@ export interface NewPendingRefund {
   readonly lines: readonly {
     readonly barcode: string;
     readonly quantity: number;
-    /** Hundredths; undefined: what was paid. */
-    readonly priceMinor?: number | undefined;
+    /** In units (lib/money.ts); undefined: what was paid. */
+    readonly priceUnits?: number | undefined;
     readonly refundType?: string | undefined;
     readonly restock?: boolean | undefined;
   }[];
@@ -57,10 +57,10 @@ export interface NewPendingRefund {
 
 /** The body of a new pending refund in the wire's words; members without a value are left out. */
 export function pendingRefundBody(refund: NewPendingRefund): JsonObject {
-  const lines = refund.lines.map(({ barcode, quantity, priceMinor, refundType, restock }) => ({
+  const lines = refund.lines.map(({ barcode, quantity, priceUnits, refundType, restock }) => ({
     barcode,
     quantity,
-    ...(priceMinor === undefined ? {} : { price: fromMinorUnits(priceMinor) }),
+    ...(priceUnits === undefined ? {} : { price: decimalOf(priceUnits) }),
     ...(refundType === undefined ? {} : { refundType }),
     ...(restock === undefined ? {} : { restock }),
   }));

@@ -5,6 +5,7 @@
  * what earlier lines of this delivery take: nobody counts on the same last piece twice.
  */
 import { sql } from 'kysely';
+import { decimalOf } from '../../lib/money.ts';
 import { currencyOf, told } from '../../lib/text/told.ts';
 import type { LineFacts } from '../../rules/facts/plain.ts';
 import { inKeys } from '../../store/bulk.ts';
@@ -70,6 +71,9 @@ const LISTED = [
   'barcode',
   'currency',
   'wsp_price',
+  'net_price',
+  'net_currency',
+  'discount_percent',
   'style_no',
   'color_code',
   'brand_name',
@@ -151,6 +155,22 @@ function ofWindow(lines: readonly OrderLine[], packed: PackedLine): readonly Ord
   return own.length > 0 ? own : lines;
 }
 
+/**
+ * Prices that the service lists now, in the currency of the order. What a key has no prices of its
+ * own for is left out, not null: facts of before have neither.
+ */
+function listedPrices(listed: Listed | undefined, currency: string | null) {
+  const isOurs = (other: string | null | undefined): boolean =>
+    currency !== null && currencyOf(other) === currency;
+  const net = listed?.net_price ?? undefined;
+  const discount = listed?.discount_percent ?? undefined;
+  return {
+    list_price: isOurs(listed?.currency) ? (listed?.wsp_price ?? null) : null,
+    net_price: isOurs(listed?.net_currency ?? listed?.currency) ? net : undefined,
+    discount: discount === undefined ? undefined : String(decimalOf(discount)),
+  };
+}
+
 function variantsOf(tx: Tx, barcodes: readonly string[]) {
   return tx
     .selectFrom('stock_variant')
@@ -191,7 +211,6 @@ export async function lineFacts(
     const ordered = order.lines.filter((other) => other.barcode === line.barcode);
     const meant = ofWindow(ordered, line);
     const price = prices.get(line.barcode);
-    const sameCurrency = order.currency !== null && currencyOf(price?.currency) === order.currency;
     // What is only ordered ahead is not in the stock list.
     const about: Listed | undefined = variant ?? price;
     const color = colors.get(`${about?.style_no}/${about?.color_code ?? '?'}`);
@@ -202,7 +221,7 @@ export async function lineFacts(
       size_quantity: line.fulfilled_size_quantity,
       price: line.price,
       order_price: agreed(meant, (one) => one.price),
-      list_price: sameCurrency ? (price?.wsp_price ?? null) : null,
+      ...listedPrices(price, order.currency),
       ordered: ordered.length > 0 ? ordered.reduce((sum, o) => sum + o.quantity, 0) : null,
       stock_free: variant ? Math.max(0, variant.quantity - others) : read.unlisted,
       style_no: about?.style_no ?? null,

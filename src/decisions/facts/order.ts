@@ -1,5 +1,6 @@
 /** The facts of the order that a delivery belongs to, and of its season. */
 import { type RawBuilder, sql } from 'kysely';
+import { worthOf } from '../../lib/money.ts';
 import { countryOf, currencyOf, told } from '../../lib/text/told.ts';
 import { putAside } from '../../mirror/quarantine.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
@@ -65,7 +66,6 @@ export async function orderFacts(
     .where('order_id', '=', orderId)
     .executeTakeFirst();
   if (!order) return undefined;
-  const priced = lines.every((line) => line.price !== null);
   const sized = lines.every((line) => line.size_quantity !== null);
   const season = seasonOf(told(order.season_name), lines);
   const others = await siblings(tx, orderId, orderDeliveryId);
@@ -77,7 +77,7 @@ export async function orderFacts(
     created_at: order.created_at ?? order.first_seen_at,
     country: countryOf(order.country_code),
     currency: currencyOf(order.currency),
-    amount: priced ? lines.reduce((sum, line) => sum + (line.price ?? 0) * line.quantity, 0) : null,
+    amount: worthOf(lines),
     quantity: lines.reduce((sum, line) => sum + line.quantity, 0),
     size_quantity: sized ? lines.reduce((sum, line) => sum + (line.size_quantity ?? 0), 0) : null,
     freight_amount: order.freight_amount,

@@ -7,6 +7,7 @@
  * rejected, gives its claim back by itself, also after a kill.
  */
 import { sql } from 'kysely';
+import { sumOfUnits } from '../../lib/money.ts';
 import { currencyOf } from '../../lib/text/told.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Tx } from '../../store/store.ts';
@@ -68,8 +69,8 @@ export async function reservedPieces(
 }
 
 /**
- * Value of the account's other deliveries that were accepted since `since`, in hundredths of
- * `currency`. Null when it cannot be known: a price is missing, or a currency is another one.
+ * Worth of the account's other deliveries that were accepted since `since`, in units (lib/money.ts)
+ * of `currency`. Null when it cannot be known: a price is missing, or a currency is another one.
  */
 export async function reservedCredit(
   tx: Tx,
@@ -78,7 +79,7 @@ export async function reservedCredit(
   since: number,
 ): Promise<number | null> {
   const { rows } = await sql<Claim>`
-    select o.currency, sum(line.price * line.fulfilled_quantity) amount,
+    select o.currency, total(line.price * line.fulfilled_quantity) amount,
       sum(line.price is null) unpriced
     from sales_order o
     cross join delivery d on d.order_id = o.order_id
@@ -90,10 +91,11 @@ export async function reservedCredit(
         when 'accepted' then d.changed_at >= ${since} and ${ACCEPTED_AT} >= ${since}
         else 0 end
     group by o.currency`.execute(tx);
-  let reserved = 0;
+  const amounts: number[] = [];
   for (const { currency, amount, unpriced } of rows) {
     if (unpriced > 0 || currency === null || currencyOf(currency) !== account.currency) return null;
-    reserved += amount;
+    amounts.push(amount);
   }
-  return reserved;
+  // As floating numbers, which no sum can overflow, and which are exact as far as integers are.
+  return sumOfUnits(amounts);
 }

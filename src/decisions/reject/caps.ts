@@ -5,7 +5,8 @@
  * A day is any 24 hours. What was meant counts, whatever became of it.
  */
 import { sql } from 'kysely';
-import { formatMinorUnits } from '../../lib/money.ts';
+import { AMOUNT_DECIMALS, formatAmount, sumOfUnits } from '../../lib/money.ts';
+import { compareExact, Decimal } from '../../rules/cel/decimal.ts';
 import { completeFacts } from '../../rules/facts/derive.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
@@ -18,7 +19,7 @@ const MEDIAN_DAYS = 30;
 /** What is counted of a reject. */
 interface Counted {
   readonly accountNo: string | null;
-  /** Hundredths; null: not known. */
+  /** In units (lib/money.ts); null: not known. */
   readonly amount: number | null;
   readonly currency: string | null;
 }
@@ -89,11 +90,10 @@ function amountOver(
   const check = (intents: readonly Intent[], max: number | undefined, what: string) => {
     if (max === undefined) return undefined;
     const same = intents.filter((intent) => intent.currency === currency);
-    const known = same.every((intent) => intent.amount !== null);
-    if (amount === null || currency === null || !known) return `${what}: an amount is not known`;
-    const sum = same.reduce((total, intent) => total + (intent.amount ?? 0), amount);
-    if (sum <= Math.round(max * 100)) return undefined;
-    return `${what}: ${formatMinorUnits(sum)} ${currency}, allowed are ${max}`;
+    const sum = sumOfUnits([amount, ...same.map((intent) => intent.amount)]);
+    if (sum === null || currency === null) return `${what}: an amount is not known`;
+    if (compareExact(new Decimal(BigInt(sum), AMOUNT_DECIMALS), max) <= 0) return undefined;
+    return `${what}: ${formatAmount(sum, currency)} ${currency}, allowed are ${max}`;
   };
   const own = today.filter((intent) => intent.rule_id === rule.id);
   return (

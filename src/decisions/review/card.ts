@@ -1,4 +1,5 @@
 /** One delivery for the review queue: what is in it, and everything that was said about it. */
+import { decimalOf } from '../../lib/money.ts';
 import type { Db } from '../../store/store.ts';
 import { type DecisionRecord, decisionsOf, deliveryIdOf } from '../desk.ts';
 
@@ -38,8 +39,7 @@ async function linesOf(db: Db, id: number) {
     barcode: row.barcode,
     style: row.style_no,
     quantity: row.fulfilled_quantity,
-    /** Hundredths. */
-    price: row.price,
+    price: row.price === null ? null : decimalOf(row.price),
     /** Pieces in the mirrored stock, whoever else wants them; null where it is not listed. */
     stock: row.deleted_at === null ? row.quantity : null,
   }));

@@ -1,5 +1,5 @@
 /** A backtest as text: what changes first, then agreement, the use of the rules, the rejects. */
-import { formatMinorUnits } from '../../lib/money.ts';
+import { decimalOf, formatAmount } from '../../lib/money.ts';
 import { explain } from '../../rules/explain.ts';
 import type { Amounts, Backtest, WouldBeReject } from './backtest.ts';
 
@@ -13,7 +13,7 @@ function count(number: number, one: string, many = `${one}s`): string {
 function amountsText(amounts: Amounts): string {
   return Object.entries(amounts)
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([currency, amount]) => `${formatMinorUnits(amount)} ${currency}`)
+    .map(([currency, sum]) => `${sum === null ? '?' : formatAmount(sum, currency)} ${currency}`)
     .join(' + ');
 }
 
@@ -70,6 +70,17 @@ function rejectLines({ evaluation, outcome, isNew, decisionId }: WouldBeReject):
   const head = `${isNew ? 'new: ' : ''}${outcome.reason} (facts of decision ${decisionId})`;
   const told = explain(evaluation).split('\n');
   return ['', `   ${head}`, ...told.map((line) => `   ${line}`)];
+}
+
+function decimals(amounts: Amounts): Amounts {
+  const all = Object.entries(amounts);
+  return Object.fromEntries(all.map(([unit, sum]) => [unit, sum === null ? null : decimalOf(sum)]));
+}
+
+/** For programs: as it is, with decimals. */
+export function backtestJson(report: Backtest): Backtest {
+  const changes = report.changes.map((one) => ({ ...one, amounts: decimals(one.amounts) }));
+  return { ...report, changes, rejectAmounts: decimals(report.rejectAmounts) };
 }
 
 export function formatBacktest(report: Backtest): string {

@@ -9,6 +9,7 @@
  * left to people here as well.
  */
 import { canonicalJson } from '../../lib/json.ts';
+import { sumOfUnits } from '../../lib/money.ts';
 import type { CelContext } from '../../rules/cel/program.ts';
 import type { Outcome } from '../../rules/combine.ts';
 import {
@@ -36,8 +37,11 @@ export interface BacktestOptions {
   readonly shadowAsLive?: boolean | undefined;
 }
 
-/** Sums in minor units by currency; `?` where the currency is not known. */
-export type Amounts = Readonly<Record<string, number>>;
+/**
+ * Sums by currency, in units (lib/money.ts); `?` where the currency is not known, null where the
+ * sum is beyond what integers hold.
+ */
+export type Amounts = Readonly<Record<string, number | null>>;
 
 interface Change {
   readonly from: DecisionOutcome;
@@ -164,7 +168,7 @@ function endOf(
 
 interface Tally {
   deliveries: number;
-  readonly amounts: Record<string, number>;
+  readonly amounts: Record<string, number | null>;
   readonly examples: string[];
 }
 
@@ -177,7 +181,9 @@ function addTo(tally: Tally, { decision }: Verdict): void {
   tally.deliveries += 1;
   if (tally.examples.length < EXAMPLES_MAX) tally.examples.push(number);
   const unit = currency ?? '?';
-  if (typeof amount === 'number') tally.amounts[unit] = (tally.amounts[unit] ?? 0) + amount;
+  if (typeof amount !== 'number') return;
+  const { [unit]: sum = 0 } = tally.amounts;
+  tally.amounts[unit] = sumOfUnits([sum, amount]);
 }
 
 /** Counts under two words, such as `hold` and `accept`, most first. */

@@ -4,6 +4,7 @@
  * older ones want, and what would be accepted uses up the customer's credit, so two of them never
  * both have the last piece or the last of the credit.
  */
+import { sumOfUnits } from '../../lib/money.ts';
 import { evaluate } from '../../rules/evaluate.ts';
 import { completeFacts } from '../../rules/facts/derive.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
@@ -72,8 +73,8 @@ function pendingDeliveries(tx: Tx, most: number): Promise<Pending[]> {
 type Answer = Pick<Prospect, 'after' | 'rules' | 'reason'>;
 
 /**
- * What the accepts of this trial have taken of each customer's credit, in hundredths; null where
- * it cannot be summed up, as in `reservedCredit`.
+ * What the accepts of this trial have taken of each customer's credit, in units (lib/money.ts);
+ * null where it cannot be summed up, as in `reservedCredit`.
  */
 type Taken = Map<string, number | null>;
 
@@ -83,7 +84,7 @@ function afterAccepts(facts: Facts, taken: Taken): Facts {
   const amount = taken.get(customer?.account_no ?? '');
   const reserved = customer?.credit?.reserved;
   if (!customer?.credit || amount === undefined || typeof reserved !== 'number') return facts;
-  const credit = { ...customer.credit, reserved: amount === null ? null : reserved + amount };
+  const credit = { ...customer.credit, reserved: sumOfUnits([reserved, amount]) };
   return { ...facts, customer: { ...customer, credit } };
 }
 
@@ -91,9 +92,8 @@ function take(facts: Facts, taken: Taken): void {
   const account = facts.customer?.account_no ?? '';
   const before = taken.get(account) ?? (taken.has(account) ? null : 0);
   const { amount, currency } = completeFacts(facts).delivery;
-  const isKnown = before !== null && typeof amount === 'number' && typeof currency === 'string';
-  const isSame = currency === facts.customer?.credit?.currency;
-  taken.set(account, isKnown && isSame ? before + amount : null);
+  const isSame = typeof currency === 'string' && currency === facts.customer?.credit?.currency;
+  taken.set(account, isSame ? sumOfUnits([before, amount]) : null);
 }
 
 async function answerFor(

@@ -11,6 +11,8 @@ const MOVED_BY = {
     'delivery.lines.missing',
     'delivery.lines.list_price',
     'delivery.lines.list_price_diff_pct',
+    'delivery.lines.net_price',
+    'delivery.lines.discount',
     'delivery.lines.style_no',
     'delivery.lines.brand',
     'delivery.lines.season',
@@ -21,6 +23,8 @@ const MOVED_BY = {
   season_variant: [
     'delivery.lines.list_price',
     'delivery.lines.list_price_diff_pct',
+    'delivery.lines.net_price',
+    'delivery.lines.discount',
     'delivery.lines.style_no',
     'delivery.lines.brand',
     'delivery.lines.style_active',

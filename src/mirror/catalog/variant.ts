@@ -20,6 +20,10 @@ const COLUMNS = [
   'wsp_price',
   'price_original',
   'b2c_sale_price',
+  'net_price',
+  'net_currency',
+  'price_before_discount',
+  'discount_percent',
   'category',
   'gender',
   'b2b_hidden',
@@ -51,8 +55,20 @@ export interface VariantEntity extends ListEntity {
   ownValues(repeat: VariantRepeat): readonly SqlValue[];
 }
 
+/**
+ * The wholesale price of the list. The price in the season list is the pre-order price; the one in
+ * `details` stays that of the stock in either list. The other one counts where the list's own is
+ * absent, and not where it cannot be read: then the price is unknown.
+ */
+function wholesaleOf(own: Members, other: Members): number | null {
+  const price = own.money('wspPrice');
+  return price === null && !own.has('wspPrice') ? other.money('wspPrice') : price;
+}
+
 /** A million rows pass here, so nothing is made twice. */
-function variantValues(members: Members, details: Members): SqlRow {
+function variantValues(members: Members, details: Members, wholesale: number | null): SqlRow {
+  // Only a key with prices of its own is told of them.
+  const pricing = members.has('pricing') ? members.object('pricing') : undefined;
   return {
     barcode: members.text('barcode'),
     quantity: members.integer('quantity'),
@@ -66,9 +82,14 @@ function variantValues(members: Members, details: Members): SqlRow {
     size: details.text('size'),
     currency: details.text('currency'),
     price: details.money('price'),
-    wsp_price: details.money('wspPrice'),
+    wsp_price: wholesale,
     price_original: members.money('priceOriginal'),
     b2c_sale_price: members.money('b2cSalePrice'),
+    net_price: pricing?.money('wspPriceWithDiscount') ?? null,
+    net_currency: pricing?.text('currency') ?? null,
+    price_before_discount: pricing?.money('wspPriceOriginal') ?? null,
+    // Exact as an amount is: ten-thousandths.
+    discount_percent: pricing?.money('discountPercentage') ?? null,
     category: details.text('category'),
     gender: details.text('gender'),
     b2b_hidden: details.flag('b2bHidden'),
@@ -88,7 +109,8 @@ export const STOCK_VARIANT: VariantEntity = {
   ownValues: ({ barcode, quantity, size }) => [barcode, quantity, size],
   toRow(record) {
     const members = membersOfOwn(record);
-    const values = variantValues(members, members.object('details'));
+    const details = members.object('details');
+    const values = variantValues(members, details, wholesaleOf(details, members));
     return { values, extra: members.rest() };
   },
 };
@@ -132,7 +154,8 @@ export function seasonVariants(seasonName: string): VariantEntity {
     ],
     toRow(record) {
       const members = membersOfOwn(record);
-      const told = variantValues(members, members.object('details'));
+      const details = members.object('details');
+      const told = variantValues(members, details, wholesaleOf(members, details));
       const values = {
         ...told,
         season_barcode: seasonBarcode(seasonName, String(told.barcode)),

@@ -1,5 +1,6 @@
 /** Outbox rows for people and programs: lists, and one row with all that is known about it. */
 import { type JsonObject, parseJsonObject, tryParseJson } from '../../lib/json.ts';
+import { decimalOf } from '../../lib/money.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Db } from '../../store/store.ts';
 import type { OutboxState } from '../../store/tables.ts';
@@ -86,10 +87,10 @@ interface Candidate {
   readonly orderNo: string | null;
   readonly reference: string | null;
   readonly createdAt: number | null;
+  readonly currency: string | null;
   readonly lines: readonly {
     readonly barcode: string;
     readonly quantity: number;
-    /** Hundredths. */
     readonly price: number | null;
   }[];
 }
@@ -129,7 +130,7 @@ async function attemptsOf(db: Db, outboxId: number): Promise<Attempt[]> {
 async function candidatesOf(db: Db, ids: readonly number[]): Promise<Candidate[]> {
   const orders = await db
     .selectFrom('sales_order')
-    .select(['order_id', 'order_no', 'reference', 'created_at'])
+    .select(['order_id', 'order_no', 'reference', 'created_at', 'currency'])
     .where(inKeys('order_id', ids))
     .orderBy('order_id')
     .execute();
@@ -144,9 +145,12 @@ async function candidatesOf(db: Db, ids: readonly number[]): Promise<Candidate[]
     orderNo: row.order_no,
     reference: row.reference,
     createdAt: row.created_at,
+    currency: row.currency,
     lines: lines
       .filter((line) => line.order_id === row.order_id)
-      .map(({ barcode, quantity, price }) => ({ barcode, quantity, price })),
+      .map(({ barcode, quantity, price }) => ({
+        ...{ barcode, quantity, price: price === null ? null : decimalOf(price) },
+      })),
   }));
 }
 

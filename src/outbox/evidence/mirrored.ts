@@ -1,5 +1,7 @@
 /** Orders as the mirror has them, in the shape in which the service shows them. */
+
 import { isJsonObject, tryParseJson } from '../../lib/json.ts';
+import { decimalOf } from '../../lib/money.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Db } from '../../store/store.ts';
 import type { ShownOrder } from '../kinds/compare.ts';
@@ -11,8 +13,8 @@ export interface SeenOrder extends ShownOrder {
   readonly reference?: string | null | undefined;
 }
 
-function decimal(hundredths: number | null): number | null {
-  return hundredths === null ? null : hundredths / 100;
+function decimal(units: number | null): number | null {
+  return units === null ? null : decimalOf(units);
 }
 
 export async function mirroredOrder(db: Db, orderId: number): Promise<SeenOrder | undefined> {

@@ -5,7 +5,7 @@
  */
 import { z } from 'zod';
 import { isJsonObject, isTooDeep, tryParseJson } from '../../lib/json.ts';
-import { minorUnits } from '../../lib/money.ts';
+import { amountUnits } from '../../lib/money.ts';
 import {
   type ErpCustomerRow,
   removeErpCustomers,
@@ -18,10 +18,11 @@ import type { Store } from '../../store/store.ts';
 import { isoTime } from './receipt.ts';
 import { DAMAGED, isDamaged } from './submission.ts';
 
-const AMOUNT_MAX = 1_000_000_000_000;
+const AMOUNT_MAX = 900_000_000_000;
 const DAYS_MAX = 100_000;
 
 const AMOUNT_WANTED = `must be a number from -${AMOUNT_MAX} to ${AMOUNT_MAX}`;
+const DECIMALS_WANTED = 'must have at most four decimals; round it where it is worked out';
 const DAYS_WANTED = `must be a whole number from 0 to ${DAYS_MAX}`;
 const TIME_WANTED = 'must be a time such as 2026-11-21T08:00:00Z or, in UTC, 2026-11-21 08:00:00';
 
@@ -29,8 +30,9 @@ const money = z
   .number(AMOUNT_WANTED)
   .min(-AMOUNT_MAX, AMOUNT_WANTED)
   .max(AMOUNT_MAX, AMOUNT_WANTED)
+  .refine((amount) => amountUnits(amount) !== null, DECIMALS_WANTED)
   .nullable()
-  .transform((amount) => minorUnits(amount));
+  .transform((amount) => amountUnits(amount));
 
 const text = z.string().refine((written) => !isDamaged(written), DAMAGED);
 

@@ -4,7 +4,7 @@
  */
 import type { NewOrder } from '../../client/v1/order-body.ts';
 import type { NewPendingRefund } from '../../client/v1/refunds.ts';
-import { formatMinorUnits, minorUnits } from '../../lib/money.ts';
+import { amountUnits, formatAmount } from '../../lib/money.ts';
 import { told } from '../../lib/text/told.ts';
 import { addressDifferences, type ShownAddress } from '../evidence/address.ts';
 import { type SeasonsShown, unseenSeason } from '../evidence/seasons.ts';
@@ -15,7 +15,7 @@ interface Line {
   /** The barcode as it is compared. */
   readonly key: string;
   readonly quantity: number;
-  readonly priceMinor: number | null;
+  readonly priceUnits: number | null;
   /** The name of its delivery, or the kind of its refund. */
   readonly more: string | null;
 }
@@ -34,8 +34,8 @@ interface Known {
 function knownOf(lines: readonly Line[], withPrices: boolean): Known {
   const named = new Set(lines.map(({ key }) => key));
   const priced = withPrices ? new Set(named) : new Set<string>();
-  for (const { key, priceMinor, more } of lines) {
-    if (priceMinor === null) priced.delete(key);
+  for (const { key, priceUnits, more } of lines) {
+    if (priceUnits === null) priced.delete(key);
     if (more === null) named.delete(key);
   }
   return { priced, named };
@@ -44,8 +44,8 @@ function knownOf(lines: readonly Line[], withPrices: boolean): Known {
 function sumsOf(lines: readonly Line[], { priced, named }: Known): Map<string, Sum> {
   const sums = new Map<string, Sum>();
   for (const line of lines) {
-    const { key, priceMinor, more, quantity } = line;
-    const price = priced.has(key) ? priceMinor : '';
+    const { key, priceUnits, more, quantity } = line;
+    const price = priced.has(key) ? priceUnits : '';
     const name = named.has(key) ? foldReference(more ?? '') : '';
     const whole = `${key} ${price} ${name}`;
     const sum = sums.get(whole);
@@ -62,9 +62,9 @@ function lineDifferences(
   { prices }: { readonly prices: boolean },
 ): string[] {
   const known = knownOf([...sent, ...shown], prices);
-  const textOf = ({ barcode, key, priceMinor, more }: Line): string => {
-    const isPriced = known.priced.has(key) && priceMinor !== null;
-    const price = isPriced ? ` at ${formatMinorUnits(priceMinor)}` : '';
+  const textOf = ({ barcode, key, priceUnits, more }: Line): string => {
+    const isPriced = known.priced.has(key) && priceUnits !== null;
+    const price = isPriced ? ` at ${formatAmount(priceUnits)}` : '';
     return `${barcode}${price}${known.named.has(key) ? ` for ${more}` : ''}`;
   };
   const [own, other] = [sumsOf(sent, known), sumsOf(shown, known)];
@@ -85,10 +85,10 @@ function lineDifferences(
 function lineOf(
   barcode: string,
   quantity: number,
-  priceMinor: number | null,
+  priceUnits: number | null,
   more: string | null,
 ): Line {
-  return { barcode, key: foldReference(barcode), quantity, priceMinor, more };
+  return { barcode, key: foldReference(barcode), quantity, priceUnits, more };
 }
 
 interface ShownLine {
@@ -178,19 +178,19 @@ function seasonDifferences(
 
 export function compareOrder(sent: NewOrder, shown: ShownOrder): OrderDifferences {
   const amounts: string[] = [];
-  const freight = minorUnits(shown.freight?.freightAmount);
-  if (sent.freight && freight !== null && freight !== sent.freight.freightAmountMinor) {
-    const own = formatMinorUnits(sent.freight.freightAmountMinor);
-    amounts.push(`freight: sent ${own}, shown ${formatMinorUnits(freight)}`);
+  const freight = amountUnits(shown.freight?.freightAmount);
+  if (sent.freight && freight !== null && freight !== sent.freight.freightAmountUnits) {
+    const own = formatAmount(sent.freight.freightAmountUnits);
+    amounts.push(`freight: sent ${own}, shown ${formatAmount(freight)}`);
   }
   // Where one line names its delivery, one that names none has none.
   const isNamed = namesDeliveries(shown);
-  const own = sent.lines.map(({ barcode, quantity, priceMinor, deliveryName }) =>
-    lineOf(barcode, quantity, priceMinor, deliveryName ?? null),
+  const own = sent.lines.map(({ barcode, quantity, priceUnits, deliveryName }) =>
+    lineOf(barcode, quantity, priceUnits, deliveryName ?? null),
   );
   const theirs = shown.orderLineItems.map(({ barcode, quantity, price, delivery }) => {
     const name = told(delivery) ?? (isNamed ? 'no delivery' : null);
-    return lineOf(barcode, quantity, minorUnits(price), name);
+    return lineOf(barcode, quantity, amountUnits(price), name);
   });
   const lines = lineDifferences(own, theirs, { prices: true });
   return {
@@ -203,11 +203,11 @@ export function compareOrder(sent: NewOrder, shown: ShownOrder): OrderDifference
 }
 
 export function comparePendingRefund(sent: NewPendingRefund, shown: ShownPendingRefund): string[] {
-  const own = sent.lines.map(({ barcode, quantity, priceMinor, refundType }) =>
-    lineOf(barcode, quantity, priceMinor ?? null, refundType ?? null),
+  const own = sent.lines.map(({ barcode, quantity, priceUnits, refundType }) =>
+    lineOf(barcode, quantity, priceUnits ?? null, refundType ?? null),
   );
   const theirs = shown.refundLineItems.map(({ barcode, quantity, price, refundType }) =>
-    lineOf(barcode, quantity, minorUnits(price), refundType ?? null),
+    lineOf(barcode, quantity, amountUnits(price), refundType ?? null),
   );
   return lineDifferences(own, theirs, { prices: true });
 }

@@ -3,14 +3,15 @@
  * was never pulled completely cannot be held against an order: that is a warning.
  */
 import { isMissingAtLevel } from '../../client/v1/level.ts';
-import { formatMinorUnits } from '../../lib/money.ts';
+import { formatAmount } from '../../lib/money.ts';
 import { nearestName } from '../../lib/nearest.ts';
 import { currencyOf } from '../../lib/text/told.ts';
 import { putAside } from '../../mirror/quarantine.ts';
 import { inKeys } from '../../store/bulk.ts';
 import { readState } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
-import { hundredths, type OrderDocument } from '../documents.ts';
+import type { Tables } from '../../store/tables.ts';
+import { type OrderDocument, pathText, splitCoins, unitsOf, wholeWanted } from '../documents.ts';
 import type { FlightProblem } from '../item.ts';
 
 export interface OrderRules {
@@ -50,13 +51,29 @@ interface Variant {
   /** In stock; null for one that can only be ordered ahead. */
   readonly quantity: number | null;
   readonly wholesale: number | null;
+  /** What the service asks of this very key; null where it does not say. */
+  readonly net: number | null;
   readonly currency: string | null;
   readonly hidden: boolean;
   readonly seasons: ReadonlySet<string>;
 }
 
-async function variantsOf(db: Db, barcodes: readonly string[]): Promise<Map<string, Variant>> {
-  const columns = ['barcode', 'deleted_at', 'wsp_price', 'currency', 'b2b_hidden'] as const;
+const PRICED = ['wsp_price', 'currency', 'net_price', 'net_currency'] as const;
+
+/** Its own price in another currency says nothing about a price in that of the list. */
+function pricesOf(row: Pick<Tables['stock_variant'], (typeof PRICED)[number]>) {
+  const isSame = currencyOf(row.net_currency ?? row.currency) === currencyOf(row.currency);
+  const net = isSame ? row.net_price : null;
+  return { wholesale: row.wsp_price, net, currency: row.currency };
+}
+
+/** Prices of a pre-order are those of its season, also where the stock has the variant. */
+async function variantsOf(
+  db: Db,
+  barcodes: readonly string[],
+  seasonName: string | undefined,
+): Promise<Map<string, Variant>> {
+  const columns = ['barcode', 'deleted_at', 'b2b_hidden', ...PRICED] as const;
   const stock = await db
     .selectFrom('stock_variant')
     .select([...columns, 'quantity'])
@@ -74,8 +91,7 @@ async function variantsOf(db: Db, barcodes: readonly string[]): Promise<Map<stri
     variants.set(row.barcode, {
       deleted: !alive && (before?.deleted ?? true),
       quantity: null,
-      wholesale: row.wsp_price,
-      currency: row.currency,
+      ...pricesOf(row),
       hidden: row.b2b_hidden === 1,
       seasons: new Set([...(before?.seasons ?? []), ...(alive ? [row.season_name] : [])]),
     });
@@ -88,22 +104,29 @@ async function variantsOf(db: Db, barcodes: readonly string[]): Promise<Map<stri
     variants.set(row.barcode, {
       deleted: !alive,
       quantity: row.quantity,
-      wholesale: row.wsp_price,
-      currency: row.currency,
+      ...pricesOf(row),
       hidden: row.b2b_hidden === 1,
       seasons: ahead?.seasons ?? new Set(),
     });
   }
+  for (const row of season) {
+    const variant = variants.get(row.barcode);
+    if (!variant || row.deleted_at !== null || row.season_name !== seasonName) continue;
+    variants.set(row.barcode, { ...variant, ...pricesOf(row) });
+  }
   return variants;
 }
 
-function priceProblem(path: string, price: string, wholesale: number | null): FlightProblem[] {
-  const minor = hundredths(price);
-  if (minor === 0) return [warning(path, 'is 0: nothing will be charged for this line')];
-  if (wholesale === null || wholesale === 0) return [];
-  const isFar = minor > wholesale * 2 || minor < wholesale / 2;
-  const shown = formatMinorUnits(wholesale);
-  return isFar ? [warning(path, `is far from the wholesale price of ${shown}`)] : [];
+function priceProblem(path: string, price: string, variant: Variant): FlightProblem[] {
+  const { net, currency } = variant;
+  const units = unitsOf(price);
+  if (units === 0) return [warning(path, 'is 0: nothing will be charged for this line')];
+  const listed = net ?? variant.wholesale;
+  if (listed === null || listed === 0) return [];
+  const isFar = units > listed * 2 || units < listed / 2;
+  const which = net === null ? 'the wholesale price' : 'your own price';
+  const shown = formatAmount(listed, currency);
+  return isFar ? [warning(path, `is far from ${which} of ${shown}`)] : [];
 }
 
 /** Whether all that such an order can be of was pulled: the stock, ahead of time a season. */
@@ -133,7 +156,7 @@ function lineProblems(
     if (variant.deleted && isKnown) {
       return [error(`${at}.barcode`, 'is no longer sold at the service')];
     }
-    const problems = priceProblem(`${at}.price`, line.price, variant.wholesale);
+    const problems = priceProblem(`${at}.price`, line.price, variant);
     const { seasonName: season } = document;
     if (season !== undefined && known.has('season') && !variant.seasons.has(season)) {
       problems.push(warning(`${at}.barcode`, `is not among what ${season} offers`));
@@ -150,9 +173,10 @@ function lineProblems(
 
 /** One currency for the whole order: that of the prices which the service shows. */
 function currencyProblems(
-  { currency, lines }: OrderDocument,
+  document: OrderDocument,
   variants: ReadonlyMap<string, Variant>,
 ): FlightProblem[] {
+  const { currency, lines } = document;
   const shown = new Map<string, number>();
   for (const [index, { barcode }] of lines.entries()) {
     const own = currencyOf(variants.get(barcode)?.currency);
@@ -164,8 +188,12 @@ function currencyProblems(
     return [error(`lines[${index}].barcode`, `is priced in another currency: ${names.join(', ')}`)];
   }
   const [only] = names;
-  if (currency === undefined || only === undefined || currency === only) return [];
-  return [error('currency', `is ${currency}, but the service has these prices in ${only}`)];
+  if (currency !== undefined && only !== undefined && currency !== only) {
+    return [error('currency', `is ${currency}, but the service has these prices in ${only}`)];
+  }
+  const own = currency ?? only ?? '';
+  const split = splitCoins({ ...document, currency: own });
+  return split.map((path) => error(pathText(path), wholeWanted(own)));
 }
 
 function suggestion(name: string, names: readonly string[]): string {
@@ -263,6 +291,7 @@ export async function checkOrder(
   const variants = await variantsOf(
     db,
     document.lines.map(({ barcode }) => barcode),
+    document.seasonName,
   );
   const unsold = document.lines
     .map(({ barcode }) => barcode)

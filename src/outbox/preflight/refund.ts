@@ -1,6 +1,8 @@
-/** The pre-flight of a pending refund: only what was ordered and not refunded yet. */
+/** The pre-flight of a pending refund: only what was ordered and not refunded, in whole coins. */
 import type { PendingRefund, SalesOrder, SalesOrderRefund } from '../../client/v1/schemas.ts';
-import type { PendingRefundDocument } from '../documents.ts';
+import { splitsCoin } from '../../lib/money.ts';
+import { currencyOf } from '../../lib/text/told.ts';
+import { type PendingRefundDocument, unitsOf, wholeWanted } from '../documents.ts';
 import type { FlightProblem } from '../item.ts';
 
 const OVER = new Set(['rejected', 'canceled']);
@@ -40,9 +42,13 @@ export function refundableProblems(
   lists: Parameters<typeof refundable>[1],
 ): FlightProblem[] {
   const left = refundable(order, lists);
+  const currency = typeof order.currency === 'string' ? currencyOf(order.currency) : null;
   const ordered = new Set(order.orderLineItems.map(({ barcode }) => barcode));
-  return document.lines.flatMap(({ barcode, quantity }, index): FlightProblem[] => {
+  return document.lines.flatMap(({ barcode, quantity, price }, index): FlightProblem[] => {
     const at = `lines[${index}]`;
+    if (currency !== null && price !== undefined && splitsCoin(unitsOf(price), currency)) {
+      return [{ path: `${at}.price`, message: wholeWanted(currency), severity: 'error' }];
+    }
     if (!ordered.has(barcode)) {
       const message = `is not in order ${order.orderId}`;
       return [{ path: `${at}.barcode`, message, severity: 'error' }];

@@ -3,8 +3,10 @@
  * end when the mirror shows them as they were sent: somebody has put it right. What stays different
  * is for a person to note (`outbox resolve --as noted`).
  */
+
 import { z } from 'zod';
 import { parseJsonObject, tryParseJson } from '../../lib/json.ts';
+import { decimalOf } from '../../lib/money.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import { readResult } from '../document-state.ts';
 import { newOrderOf, newPendingRefundOf, readBody } from '../documents.ts';
@@ -20,8 +22,8 @@ export const DIFFERENCE = { kind: 'push_differs', entity: 'outbox' } as const;
 
 const INCIDENTS_MAX = 200;
 
-function decimal(hundredths: number | null): number | null {
-  return hundredths === null ? null : hundredths / 100;
+function decimal(units: number | null): number | null {
+  return units === null ? null : decimalOf(units);
 }
 
 /** As the mirror has it, also after it has left the service's list. */

@@ -3,9 +3,10 @@
  * reused for its rows; only barcode, quantity and size are put in per row. That is several times
  * faster than serializing objects, and a list is a million rows long.
  */
-import { fromMinorUnits } from '../../lib/money.ts';
+
 import type { Style } from '../world/catalog/catalog.ts';
 import { elementAt } from '../world/catalog/hash.ts';
+import { wireAmount } from '../world/catalog/prices.ts';
 import { COLOR_NAMES, type Currency, GENDERS, STYLE_TYPES } from '../world/catalog/words.ts';
 import type { World } from '../world/world.ts';
 import type { ByteSink } from './bytes.ts';
@@ -94,9 +95,9 @@ function pricingText(world: World, style: Style, options: RowOptions): string {
   const discounted = Math.round(list * (1 - discountPercentage / 100));
   const pricing = JSON.stringify({
     currency,
-    wspPriceOriginal: fromMinorUnits(list),
+    wspPriceOriginal: wireAmount(list),
     discountPercentage,
-    wspPriceWithDiscount: fromMinorUnits(discounted),
+    wspPriceWithDiscount: wireAmount(discounted),
   });
   return `,"pricing":${pricing}`;
 }

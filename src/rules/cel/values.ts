@@ -1,6 +1,7 @@
 /** Values of the expression library as JSON that people can read: for records and messages. */
 import { Duration } from '@marcbachmann/cel-js/evaluator';
 import type { Json } from '../../lib/json.ts';
+import { currencyDecimals } from '../../lib/money.ts';
 import { formatDuration } from '../../lib/units.ts';
 import { Decimal, formatExact, Money } from './decimal.ts';
 
@@ -16,7 +17,7 @@ export function readable(value: unknown): Json {
   if (value === null || value === undefined) return null;
   if (typeof value === 'string' || typeof value === 'boolean') return value;
   if (typeof value === 'bigint' || typeof value === 'number') return Number(value);
-  if (value instanceof Money) return formatExact(value, 2);
+  if (value instanceof Money) return formatExact(value, currencyDecimals(value.currency));
   if (value instanceof Decimal) return formatExact(value);
   if (value instanceof Duration) return formatDuration(value.valueOf());
   if (value instanceof Date) return value.toISOString();

@@ -5,6 +5,7 @@
  */
 import { Duration } from '@marcbachmann/cel-js/evaluator';
 import { isJsonObject } from '../../lib/json.ts';
+import { AMOUNT_DECIMALS } from '../../lib/money.ts';
 import { Money, parseDecimal } from '../cel/decimal.ts';
 import type { SetTypes } from '../cel/environment.ts';
 import type { Facts } from './plain.ts';
@@ -73,7 +74,7 @@ function celScalar(
   // What is no whole number keeps its type, which the engine refuses: the condition is unknown.
   if (Number.isSafeInteger(value) && typeof value === 'number') {
     if (field.type === 'int') return BigInt(value);
-    if (field.type === 'money') return new Money(BigInt(value), 2, currency);
+    if (field.type === 'money') return new Money(BigInt(value), AMOUNT_DECIMALS, currency);
     if (field.type === 'duration') return celDuration(value);
     if (field.type === 'timestamp') return new Date(value);
   }
@@ -99,13 +100,17 @@ function celRecord(name: RecordName, plain: unknown, conversion: Conversion): un
   return new RECORD_CLASSES[name](values);
 }
 
+/** Currencies of the amounts of the order and of the credit, or a name that says it is unknown. */
+export function currenciesOf({ order, delivery, customer }: Facts) {
+  return {
+    order: order.currency ?? delivery.currency ?? '(currency of the order not known)',
+    credit: customer?.credit?.currency ?? '(currency of the credit not known)',
+  };
+}
+
 /** The variables of a condition. An absent record is an empty one: all its fields are absent. */
 export function celContext(facts: Facts, extra: SetTypes['extra']): Record<string, unknown> {
-  const conversion = {
-    extra,
-    order: facts.order.currency ?? facts.delivery.currency ?? '(currency of the order not known)',
-    credit: facts.customer?.credit?.currency ?? '(currency of the credit not known)',
-  };
+  const conversion = { extra, ...currenciesOf(facts) };
   const context: Record<string, unknown> = {};
   for (const root of ROOT_NAMES) context[root] = celRecord(root, facts[root], conversion);
   return context;

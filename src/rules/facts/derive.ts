@@ -3,6 +3,7 @@
  * They are computed here for live decisions, tests and replays alike; a value that was given wins,
  * also a null, by which a test says that it is not known.
  */
+import { sumOfUnits, worthOf } from '../../lib/money.ts';
 import type { CreditFacts, Facts, LineFacts } from './plain.ts';
 
 /** Decimal places of a computed percentage. */
@@ -50,11 +51,10 @@ function completeLine(line: LineFacts): LineFacts {
 
 function completeCredit(credit: CreditFacts, now: number): CreditFacts {
   const { limit, balance, reserved, as_of: asOf } = credit;
-  const known =
-    typeof limit === 'number' && typeof balance === 'number' && typeof reserved === 'number';
+  const used = sumOfUnits([balance, reserved]);
   return {
     ...credit,
-    headroom: or(credit.headroom, known ? limit - balance - reserved : null),
+    headroom: or(credit.headroom, sumOfUnits([limit, used === null ? null : -used])),
     age: or(credit.age, typeof asOf === 'number' ? Math.max(0, now - asOf) : null),
   };
 }
@@ -64,15 +64,6 @@ function sizeQuantityOf(lines: readonly LineFacts[]): number | null {
   for (const { size_quantity: pieces } of lines) {
     if (typeof pieces !== 'number') return null;
     sum += pieces;
-  }
-  return sum;
-}
-
-function amountOf(lines: readonly LineFacts[]): number | null {
-  let sum = 0;
-  for (const line of lines) {
-    if (typeof line.price !== 'number') return null;
-    sum += line.price * line.quantity;
   }
   return sum;
 }
@@ -92,7 +83,7 @@ export function completeFacts(facts: Facts): Facts {
         lines.reduce((sum, line) => sum + line.quantity, 0),
       ),
       size_quantity: or(delivery.size_quantity, sizeQuantityOf(lines)),
-      amount: or(delivery.amount, amountOf(lines)),
+      amount: or(delivery.amount, worthOf(lines)),
       currency: delivery.currency ?? order.currency ?? null,
       lines,
     },

@@ -1,9 +1,9 @@
 /**
  * Facts as plain JSON: what callers hand in, what the journal stores and replays read back.
  *
- * Money is integer minor units, percentages are decimal text ("2.5"), durations and times are
- * milliseconds (times since the epoch). A null and an absent member mean the same: not known; but a
- * derived fact that is absent is computed, and one that is null is not.
+ * Money is integer ten-thousandths (lib/money.ts), percentages are decimal text ("2.5"), durations
+ * and times are milliseconds (times since the epoch). A null and an absent member mean the same:
+ * not known; but a derived fact that is absent is computed, and one that is null is not.
  */
 import type { RECORDS, RecordName } from './table.ts';
 

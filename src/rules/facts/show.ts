@@ -1,7 +1,8 @@
 /** Every fact of one delivery with its value: the quickest way to find the right name. */
 import { isJsonObject } from '../../lib/json.ts';
-import { formatMinorUnits } from '../../lib/money.ts';
+import { formatAmount } from '../../lib/money.ts';
 import { formatDuration } from '../../lib/units.ts';
+import { currenciesOf } from './build.ts';
 import { completeFacts } from './derive.ts';
 import type { Facts } from './plain.ts';
 import { type FieldSpec, fieldsOf, isRecordName, type RecordName, ROOT_NAMES } from './table.ts';
@@ -14,31 +15,41 @@ export interface FactRow {
   readonly about: string;
 }
 
-function shown(field: FieldSpec, value: unknown): string | undefined {
+function shown(field: FieldSpec, value: unknown, currency: string): string | undefined {
   if (value === null || value === undefined) return undefined;
   if (typeof value === 'number') {
-    if (field.type === 'money') return formatMinorUnits(value);
+    if (field.type === 'money') return formatAmount(value, currency);
     if (field.type === 'duration') return formatDuration(value);
     if (field.type === 'timestamp') return new Date(value).toISOString();
   }
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-function recordRows(record: RecordName, path: string, plain: unknown): readonly FactRow[] {
+function recordRows(
+  record: RecordName,
+  path: string,
+  plain: unknown,
+  currencies: ReturnType<typeof currenciesOf>,
+): readonly FactRow[] {
+  const currency = record === 'credit' ? currencies.credit : currencies.order;
   const members = isJsonObject(plain) ? plain : {};
   return Object.entries(fieldsOf(record)).flatMap(([name, field]) => {
     const value = members[name];
     const at = `${path}.${name}`;
     const of = field.of;
-    if (!isRecordName(of)) return [{ path: at, value: shown(field, value), about: field.about }];
-    if (!Array.isArray(value)) return recordRows(of, at, value);
+    if (!isRecordName(of)) {
+      return [{ path: at, value: shown(field, value, currency), about: field.about }];
+    }
+    const rowsOf = (inner: unknown, path: string) => recordRows(of, path, inner, currencies);
+    if (!Array.isArray(value)) return rowsOf(value, at);
     const count = { path: `${at}.size()`, value: String(value.length), about: field.about };
-    return [count, ...value.flatMap((item, index) => recordRows(of, `${at}[${index}]`, item))];
+    return [count, ...value.flatMap((item, index) => rowsOf(item, `${at}[${index}]`))];
   });
 }
 
 /** In the order of the fact table, what is not known included. */
 export function factRows(facts: Facts): readonly FactRow[] {
   const complete = completeFacts(facts);
-  return ROOT_NAMES.flatMap((root) => recordRows(root, root, complete[root]));
+  const currencies = currenciesOf(facts);
+  return ROOT_NAMES.flatMap((root) => recordRows(root, root, complete[root], currencies));
 }

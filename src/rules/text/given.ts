@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { isJsonObject } from '../../lib/json.ts';
-import { minorUnits } from '../../lib/money.ts';
+import { amountUnits } from '../../lib/money.ts';
 import { parseDuration, parseExactTime } from '../../lib/units.ts';
 import {
   type FieldSpec,
@@ -18,8 +18,9 @@ import { duration } from './fields.ts';
 
 const AMOUNT_HINT = 'write an amount such as 1234.50, without a currency';
 const MONEY = z
-  .union([z.number(), z.string().regex(/^-?\d+(\.\d{1,2})?$/, AMOUNT_HINT)])
-  .refine((value) => /^-?\d+(\.\d{1,2})?$/.test(String(value)), 'at most two decimals');
+  .union([z.number(), z.string().regex(/^-?\d+(\.\d{1,4})?$/, AMOUNT_HINT)])
+  .refine((value) => /^-?\d+(\.\d{1,4})?$/.test(String(value)), 'at most four decimals')
+  .refine((value) => amountUnits(Number(value)) !== null, 'too large to be exact');
 const PERCENT = z.union([z.number().nonnegative(), z.string().regex(/^\d+(\.\d+)?$/)]);
 const EXTRA = z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()]));
 const TIMESTAMP = z
@@ -81,7 +82,7 @@ export function givenSchema(): z.ZodObject<Record<string, z.ZodType>> {
 function plainScalar(field: FieldSpec, value: unknown): unknown {
   switch (field.type) {
     case 'money':
-      return minorUnits(Number(value));
+      return amountUnits(Number(value));
     case 'percent':
       return String(value);
     case 'duration':

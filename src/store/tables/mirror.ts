@@ -1,4 +1,7 @@
-/** Kysely's view of the mirrored tables: what the service, and of customers the ERP, told us. */
+/**
+ * Kysely's view of the mirrored tables: what the service, and of customers the ERP, told us.
+ * Amounts and percentages are integers of ten-thousandths (lib/money.ts).
+ */
 
 /** What every mirrored row carries besides its own columns. */
 export interface MirroredColumns {
@@ -31,6 +34,10 @@ interface VariantColumns extends MirroredColumns {
   wsp_price: number | null;
   price_original: number | null;
   b2c_sale_price: number | null;
+  net_price: number | null;
+  net_currency: string | null;
+  price_before_discount: number | null;
+  discount_percent: number | null;
   category: string | null;
   gender: string | null;
   b2b_hidden: number | null;

@@ -115,6 +115,13 @@ describe('acting on deliveries from the command line', () => {
     const card = JSON.parse((await call('deliveries', 'show', a, '--json')).stdout);
     expect(card).toMatchObject({ deliveryNo: first.deliveryNo, status: 'accepted' });
     expect(card.review).toMatchObject({ action: 'hold', reason: 'wait' });
+    const lines = db.selectFrom('delivery_line').select('price').orderBy('line_no');
+    const priced = await lines
+      .where('order_delivery_id', '=', Number(card.orderDeliveryId))
+      .execute();
+    expect(card.lines.map(({ price }: { price: number }) => price * 10_000)).toEqual(
+      priced.map(({ price }) => price),
+    );
     expect(card.decisions[0].push.error).toContain('409');
     await db.updateTable('delivery').set({ delivery_no: '7\npaid' }).execute();
     const shown = await call('deliveries', 'show', a);

@@ -161,32 +161,37 @@ describe('what the product data say of a line', () => {
     };
     const names = { season: 'AW26', delivery: 'Drop 2' };
     expect(await lineOf(1, names)).toMatchObject({
-      order_price: 50_00,
+      order_price: 50_0000,
       price_diff_pct: '100.0000',
     });
     const differs = { order_price: null, price_diff_pct: null, delivery_name: null, ordered: 10 };
     expect(await lineOf(2, {})).toMatchObject(differs);
     await house.order(1, { orderLineItems: [first, { ...second, price: 100 }] });
-    expect(await lineOf(3, {})).toMatchObject({ order_price: 100_00, delivery_name: null });
+    expect(await lineOf(3, {})).toMatchObject({ order_price: 100_0000, delivery_name: null });
     // A window that the order does not name tells nothing; neither does an order without windows.
     const other = { season: 'AW26', delivery: 'Drop 9' };
-    expect(await lineOf(4, other)).toMatchObject({ order_price: 100_00, delivery_name: 'Drop 9' });
+    expect(await lineOf(4, other)).toMatchObject({
+      order_price: 100_0000,
+      delivery_name: 'Drop 9',
+    });
     const { delivery: _delivery, ...bare } = { ...first, price: 70 };
     await house.order(1, { orderLineItems: [bare, { ...second, delivery: 'Drop 9' }] });
-    expect(await lineOf(5, { ...other, delivery: 'Drop 1' })).toMatchObject({ order_price: 70_00 });
+    expect(await lineOf(5, { ...other, delivery: 'Drop 1' })).toMatchObject({
+      order_price: 70_0000,
+    });
     // The same window of another season is another one.
     const spring = { ...second, season: 'SS27' };
     await house.order(1, { orderLineItems: [second, { ...spring, price: 60 }] });
-    expect(await lineOf(6, { ...names, season: 'SS27' })).toMatchObject({ order_price: 60_00 });
+    expect(await lineOf(6, { ...names, season: 'SS27' })).toMatchObject({ order_price: 60_0000 });
     await house.order(1, { orderLineItems: [second] });
-    expect(await lineOf(7, {})).toMatchObject({ delivery_name: 'Drop 2', order_price: 50_00 });
+    expect(await lineOf(7, {})).toMatchObject({ delivery_name: 'Drop 2', order_price: 50_0000 });
   });
 
   it('has the listed price: of the stock, or of the season for a pre-order', async () => {
     const house = await createHouse();
     await house.stock({ a: 1 }, { a: { details } });
     await write(house, seasonVariants('AW26'), [
-      { barcode: 'a', quantity: 9, details: { ...details, wspPrice: 80 } },
+      { barcode: 'a', quantity: 9, wspPrice: 80, details },
     ]);
     await house.delivery({ id: 1, order: 1 });
     await house.order(2, { SeasonName: 'AW26' });
@@ -194,14 +199,46 @@ describe('what the product data say of a line', () => {
     await house.order(3, { currency: 'EUR' });
     await house.delivery({ id: 3, order: 3 });
     const lineOf = async (id: number) => (await linesOf(house, id))[0];
-    const first = { list_price: 90_00, list_price_diff_pct: '11.1112' };
+    const first = { list_price: 90_0000, list_price_diff_pct: '11.1112' };
     expect(await lineOf(1)).toMatchObject(first);
-    expect(await lineOf(2)).toMatchObject({ list_price: 80_00, list_price_diff_pct: '25.0000' });
+    expect(await lineOf(2)).toMatchObject({ list_price: 80_0000, list_price_diff_pct: '25.0000' });
     // Ordered ahead only: what is known of it comes from the season.
     await write(house, seasonVariants('AW26'), [{ barcode: 'z', quantity: 9, details }]);
     await house.delivery({ id: 9, order: 2, lines: [['z', 1]] });
     expect(await lineOf(9)).toMatchObject({ style_no: 'S-1', stock_free: null });
     expect(await lineOf(3)).toMatchObject({ list_price: null, list_price_diff_pct: null });
+  });
+
+  it('has the own price of the key, where it is in the currency of the order', async () => {
+    const house = await createHouse();
+    const pricing = {
+      ...{ currency: 'DKK', wspPriceOriginal: 90, discountPercentage: 12.5 },
+      wspPriceWithDiscount: 78.755,
+    };
+    const ahead = { ...pricing, discountPercentage: 33.3333, wspPriceWithDiscount: 50 };
+    const inEuro = { ...pricing, currency: 'EUR' };
+    await house.stock(
+      { a: 1, b: 1, c: 1 },
+      { a: { details, pricing }, b: { details }, c: { details, pricing: inEuro } },
+    );
+    await write(house, seasonVariants('AW26'), [
+      { barcode: 'a', quantity: 9, wspPrice: 80, details, pricing: ahead },
+    ]);
+    const lines = ['a', 'b', 'c'].map((barcode) => [barcode, 1] as const);
+    await house.delivery({ id: 1, order: 1, lines });
+    const [own, none, other] = await linesOf(house, 1);
+    expect(own).toMatchObject({ list_price: 90_0000, net_price: 78_7550, discount: '12.5' });
+    expect([none?.net_price, none?.discount]).toEqual([undefined, undefined]);
+    // A share of a price is the same in every currency.
+    expect([other?.net_price, other?.discount]).toEqual([undefined, '12.5']);
+    await house.order(2, { SeasonName: 'AW26' });
+    await house.delivery({ id: 2, order: 2 });
+    const [preorder] = await linesOf(house, 2);
+    expect(preorder).toMatchObject({
+      list_price: 80_0000,
+      net_price: 50_0000,
+      discount: '33.3333',
+    });
   });
 
   it('has no price of another season, of what is listed no more, or of no currency', async () => {
@@ -216,7 +253,7 @@ describe('what the product data say of a line', () => {
     const other = { ...listing, details: { ...details, wspPrice: 70 } };
     await write(house, seasonVariants('SS27'), [other]);
     const priceOf = async (id: number) => (await linesOf(house, id))[0]?.list_price;
-    expect([await priceOf(1), await priceOf(2)]).toEqual([80_00, 90_00]);
+    expect([await priceOf(1), await priceOf(2)]).toEqual([80_0000, 90_0000]);
     await remove(house, seasonVariants('AW26'), 'AW26/a');
     await remove(house, STOCK_VARIANT, 'a');
     expect([await priceOf(1), await priceOf(2)]).toEqual([null, null]);

@@ -79,20 +79,20 @@ it.each([
 it('allows exactly the amount that is allowed, all rules together and each by itself', async () => {
   const own = UNLUCKY.replace('grace: 24h', 'grace: 24h, max_amount_per_day: 3');
   const { court, exceeded } = await houseOf({ max_amount_per_day: 5 }, own);
-  const other = { agoMs: HOUR, amount: 200, rule: 'reject-other' };
+  const other = { agoMs: HOUR, amount: 2_0000, rule: 'reject-other' };
   // The SEK of an hour ago and what is a day old are other sums.
-  await intend(court, [other, { agoMs: HOUR, amount: 900, currency: 'SEK' }, { agoMs: DAY }]);
-  expect(await exceeded({ amount: 300 })).toBeUndefined();
-  expect(await exceeded({ amount: 301 })).toBe('amount a day: 5.01 DKK, allowed are 5');
-  await intend(court, [{ agoMs: HOUR, amount: 100 }]);
-  expect(await exceeded({ amount: 200 })).toBeUndefined();
-  const more = await exceeded({ amount: 201 });
-  expect(more).toBe('amount a day: 5.01 DKK, allowed are 5');
+  await intend(court, [other, { agoMs: HOUR, amount: 9_0000, currency: 'SEK' }, { agoMs: DAY }]);
+  expect(await exceeded({ amount: 3_0000 })).toBeUndefined();
+  expect(await exceeded({ amount: 3_0001 })).toBe('amount a day: 5.0001 DKK, allowed are 5');
+  await intend(court, [{ agoMs: HOUR, amount: 1_0000 }]);
+  expect(await exceeded({ amount: 2_0000 })).toBeUndefined();
+  const more = await exceeded({ amount: 2_0001 });
+  expect(more).toBe('amount a day: 5.0001 DKK, allowed are 5');
   const alone = await houseOf({ max_amount_per_day: 500 }, own);
-  await intend(alone.court, [other, { agoMs: HOUR, amount: 100 }]);
-  expect(await alone.exceeded({ amount: 200 })).toBeUndefined();
-  const words = 'amount a day by reject-unlucky: 3.01 DKK, allowed are 3';
-  expect(await alone.exceeded({ amount: 201 })).toBe(words);
+  await intend(alone.court, [other, { agoMs: HOUR, amount: 1_0000 }]);
+  expect(await alone.exceeded({ amount: 2_0000 })).toBeUndefined();
+  const words = 'amount a day by reject-unlucky: 3.0001 DKK, allowed are 3';
+  expect(await alone.exceeded({ amount: 2_0001 })).toBe(words);
 });
 
 it.each([

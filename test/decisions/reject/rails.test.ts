@@ -35,7 +35,7 @@ describe('a reject whose grace is over', () => {
     expect(await court.latest()).toMatchObject({ outcome: 'reject', trigger: 'grace' });
     expect(await court.entry()).toMatchObject({
       ...{ state: 'pushing', intent_at: court.clock.now(), account_no: 'C-1' },
-      ...{ amount: 130_000, currency: 'DKK' },
+      ...{ amount: 1_300_0000, currency: 'DKK' },
     });
     await court.endPush('confirmed', { answered: true });
     await court.execute();

@@ -72,7 +72,7 @@ describe('a backtest', () => {
         from: 'accept',
         to: 'hold',
         deliveries: 2,
-        amounts: { DKK: 220_000 },
+        amounts: { DKK: 2_200_0000 },
         examples: ['D-2', 'D-3'],
       },
     ]);

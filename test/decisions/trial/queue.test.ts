@@ -110,7 +110,7 @@ describe('the queue under rules that read the credit', () => {
   /** Deliveries of one customer; more members of the first one's order. */
   async function houseWithTwo(more = {}) {
     const house = await createHouse();
-    await house.customer({ creditLimit: 700_00 });
+    await house.customer({ creditLimit: 700_0000 });
     for (const id of [1, 2]) {
       const shippingAddress = { accountNo: 'C-1' };
       await house.order(id, { shippingAddress, ...(id === 1 ? more : {}) });
@@ -121,7 +121,7 @@ describe('the queue under rules that read the credit', () => {
 
   it('has the older delivery take the credit, and the younger one held', async () => {
     const house = await houseWithTwo();
-    await house.customer({ creditLimit: 500_00 });
+    await house.customer({ creditLimit: 500_0000 });
     const rules = rulesOf(HOLD_CREDIT);
     const prospects = await house.tried({ rules });
     expect(prospects.map(({ after }) => after)).toEqual(['accept', 'hold']);
@@ -156,7 +156,7 @@ describe('the queue under rules that read the credit', () => {
 
   it('counts an accept that is on its way once, and leaves it alone', async () => {
     const house = await createHouse();
-    await house.customer({ creditLimit: 700_00 });
+    await house.customer({ creditLimit: 700_0000 });
     for (const id of [1, 2]) {
       await house.order(id, { shippingAddress: { accountNo: 'C-1' } });
       await house.delivery({ id, order: id, lines: [['a', 3]] });

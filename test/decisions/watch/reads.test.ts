@@ -58,6 +58,8 @@ const ahead = seasonVariants('AW26');
 const OF_VARIANT = [
   ['list_price >= 100', variant({ wspPrice: 100 })],
   ['list_price_diff_pct <= 2', variant({ wspPrice: 100 })],
+  ['net_price >= 80', variant({}, { pricing: { currency: 'DKK', wspPriceWithDiscount: 80 } })],
+  ['discount <= 12.5', variant({}, { pricing: { discountPercentage: 12.5 } })],
   ['style_no == "S-2"', variant({ styleNo: 'S-2' })],
   ['brand == "B"', variant({ brandName: 'B' })],
   ['style_active', variant({ styleNo: 'S-2' })],

@@ -88,7 +88,7 @@ it('holds: its examples do what it says, in the order in which they stand', asyn
     return rows.length === 2 ? rows : undefined;
   });
   expect(customers).toMatchObject([
-    { account_no: 'C-1001', balance: 1_249_950, extra: '{"price_group":"A"}' },
+    { account_no: 'C-1001', balance: 12_499_5000, extra: '{"price_group":"A"}' },
     { account_no: 'C-1002', blocked: 1, overdue_days: 45 },
   ]);
 });

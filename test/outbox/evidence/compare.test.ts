@@ -22,18 +22,18 @@ function line(barcode: string, quantity: number, price = 12.5) {
 const PLAIN: NewOrder = {
   reference: 'A-1',
   lines: [
-    { barcode: 'b-1', quantity: 1, priceMinor: 1_250 },
-    { barcode: 'b-1', quantity: 2, priceMinor: 1_250 },
-    { barcode: 'b-2', quantity: 3, priceMinor: 900 },
+    { barcode: 'b-1', quantity: 1, priceUnits: 12_5000 },
+    { barcode: 'b-1', quantity: 2, priceUnits: 12_5000 },
+    { barcode: 'b-2', quantity: 3, priceUnits: 9_0000 },
   ],
   shippingAddress: ADDRESS,
-  freight: { freightAmountMinor: 500 },
+  freight: { freightAmountUnits: 5_0000 },
 };
 
 const AHEAD: NewOrder = {
   reference: 'A-2',
   seasonName: 'AW27',
-  lines: [{ barcode: 'b-1', quantity: 2, priceMinor: 1_250, deliveryName: 'Drop 1' }],
+  lines: [{ barcode: 'b-1', quantity: 2, priceUnits: 12_5000, deliveryName: 'Drop 1' }],
 };
 
 function told(sent: NewOrder, shown: ShownOrder, seasons: 'yes' | 'never' | 'unknown' = 'unknown') {

@@ -53,14 +53,25 @@ it('takes nothing that is not known for zero, and a debt of ours for what it is'
     ...{ credit_limit: null, balance: null, currency: null, overdue_days: null },
     ...{ blocked: null, as_of: null },
   });
-  expect(owed).toMatchObject({ balance: -1_250, as_of: Date.UTC(2026, 0, 5, 8) });
+  expect(owed).toMatchObject({ balance: -12_5000, as_of: Date.UTC(2026, 0, 5, 8) });
+});
+
+it('takes figures over to four decimals, also those that binary arithmetic has left', async () => {
+  const { change, customers } = await openBooks();
+  await change(`insert into erp_customer (account_no, credit_limit, balance) values
+    ('A', 12.3456, 0.1 + 0.2), ('B', 900000000000, -0.0001)`);
+  expect(await customers()).toMatchObject([
+    { credit_limit: 12_3456, balance: 3_000 },
+    { credit_limit: 900_000_000_000_0000, balance: -1 },
+  ]);
 });
 
 it.each([
   ['currency', "'kr.'", 'must be three capital letters'],
   ['overdue_days', '-1', 'must be a whole number from 0 to 100000'],
   ['overdue_days', '100001', 'must be a whole number from 0 to 100000'],
-  ['credit_limit', '1e13', 'must be a number from -1000000000000 to 1000000000000'],
+  ['credit_limit', '1e13', 'must be a number from -900000000000 to 900000000000'],
+  ['balance', '0.12345', 'must have at most four decimals; round it where it is worked out'],
   ['extra', "'[]'", 'must be a JSON object'],
 ])('names %s %s, and keeps what was known', async (column, value, message) => {
   const { change, problems, known } = await openBooks();

@@ -319,7 +319,7 @@ describe('the SQL door', () => {
     const at = Date.UTC(2026, 0, 5, 8);
     expect(found).toMatchObject([
       {
-        ...{ account_no: 'C1', credit_limit: 100_050, balance: 1_999, currency: 'DKK' },
+        ...{ account_no: 'C1', credit_limit: 1_000_5000, balance: 19_9900, currency: 'DKK' },
         ...{ overdue_days: 3, blocked: 0, as_of: at, extra: '{"group":"A"}' },
       },
       { account_no: 'C2', credit_limit: null, blocked: 1, as_of: at },

@@ -26,7 +26,8 @@ async function pulled(
 /** A variant as the stock or a season shows it, or showed it before it was gone. */
 function variant(barcode: string, currency: string, deletedAt: number | null) {
   return {
-    ...{ barcode, currency, deleted_at: deletedAt, wsp_price: 1_250, b2b_hidden: 0 },
+    ...{ barcode, currency, deleted_at: deletedAt, wsp_price: 12_5000, b2b_hidden: 0 },
+    ...{ net_price: null, net_currency: null, price_before_discount: null, discount_percent: null },
     ...{ extra: '{}', content_hash: '', first_seen_at: 0, changed_at: 0, read_seq: 0 },
     ...{ source: 'test', variant_type: null, style_no: null, style_name: null, brand_name: null },
     ...{ color_code: null, color_name: null, size: null, price: null, price_original: null },
@@ -49,6 +50,69 @@ it('takes nothing from a variant of the stock that is gone when a season has it'
   const line = { barcode: 'b-1', quantity: 1, price: '12.50', deliveryName: 'Drop 1' };
   const order = { lines: [line], seasonName: 'AW27', currency: 'DKK' };
   expect(await checkOrder(store.db, order, RULES)).toEqual([]);
+});
+
+it('measures a pre-order by the price of its season, others by that of the stock', async () => {
+  const store = await temporaryStore();
+  for (const stream of ['stock', 'season']) await pulled({ store }, stream);
+  const held = { ...variant('b-1', 'DKK', null), quantity: 5, season_name: null };
+  await store.db.insertInto('stock_variant_row').values(held).execute();
+  for (const [season_name, wsp_price] of [
+    ['AW27', 3_0000],
+    ['SS28', 9_0000],
+  ] as const) {
+    const row = { ...variant('b-1', 'DKK', null), season_name, wsp_price, quantity: 0 };
+    const offered = { ...row, season_barcode: `${season_name}/b-1` };
+    await store.db.insertInto('season_variant_row').values(offered).execute();
+  }
+  const line = { barcode: 'b-1', quantity: 1, price: '12.50', deliveryName: 'Drop 1' };
+  const ahead = await checkOrder(store.db, { lines: [line], seasonName: 'AW27' }, RULES);
+  expect(ahead).toEqual([
+    {
+      path: 'lines[0].price',
+      message: 'is far from the wholesale price of 3.00',
+      severity: 'warning',
+    },
+  ]);
+  const { deliveryName: _none, ...plain } = line;
+  expect(await checkOrder(store.db, { lines: [plain] }, RULES)).toEqual([]);
+});
+
+it('measures a price by the own one of the key, in the currency of the list', async () => {
+  const store = await temporaryStore();
+  await pulled({ store }, 'stock');
+  const rows = [
+    { barcode: 'net', net_price: 40_0000, net_currency: 'dkk' },
+    { barcode: 'bare', net_price: 40_0000, net_currency: null },
+    { barcode: 'other', net_price: 40_0000, net_currency: 'EUR' },
+  ];
+  for (const { barcode, ...net } of rows) {
+    const row = { ...variant(barcode, 'DKK', null), ...net, quantity: 5, season_name: null };
+    await store.db.insertInto('stock_variant_row').values(row).execute();
+  }
+  const lines = rows.map(({ barcode }) => ({ barcode, quantity: 1, price: '12.50' }));
+  const found = await checkOrder(store.db, { lines }, RULES);
+  expect(found.map(({ path, message }) => `${path} ${message}`)).toEqual([
+    'lines[0].price is far from your own price of 40.00',
+    'lines[1].price is far from your own price of 40.00',
+  ]);
+});
+
+it.each([
+  ['JPY', '1250.00', []],
+  ['JPY', '1250.50', ['error lines[0].price must be a whole amount: JPY has no decimals']],
+  ['KWD', '12.345', []],
+  ['EUR', '12.4449', []],
+])('takes an order in %s at %s, or says what no coin can pay', async (currency, price, said) => {
+  const store = await temporaryStore();
+  await pulled({ store }, 'stock');
+  const listed = { wsp_price: Number(price) * 10_000, quantity: 5, season_name: null };
+  const row = { ...variant('b-1', currency, null), ...listed };
+  await store.db.insertInto('stock_variant_row').values(row).execute();
+  const lines = [{ barcode: 'b-1', quantity: 1, price }];
+  const found = await checkOrder(store.db, { lines }, RULES);
+  expect(found.map((one) => `${one.severity} ${one.path} ${one.message}`)).toEqual(said);
+  expect(await checkOrder(store.db, { lines, currency }, RULES)).toEqual(found);
 });
 
 it('counts what several lines want of one variant', async () => {
@@ -187,7 +251,7 @@ it('names what is unknown, no longer sold or of another currency', async () => {
 it('tells of a price of nothing and of one that is far from the wholesale price', async () => {
   const house = { store: await temporaryStore() };
   await pulled(house, 'stock');
-  await inStock(house, 'b-1', { wsp_price: 1_000 });
+  await inStock(house, 'b-1', { wsp_price: 10_0000 });
   await inStock(house, 'b-2', { wsp_price: 0 });
   await inStock(house, 'b-3', { wsp_price: null });
   const priced = (price: string, barcode = 'b-1') =>

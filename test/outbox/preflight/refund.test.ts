@@ -65,3 +65,21 @@ it('counts what several lines of one document ask for together', () => {
   expect(told([3, 2], {})).toEqual([]);
   expect(told([3, 3], {})).toEqual(only(2, 1));
 });
+
+it('asks for no part of a coin that the currency of the order does not have', () => {
+  const line = { barcode: 'b-1', quantity: 1 };
+  const lines = [
+    { ...line, price: '100.50' },
+    { ...line, price: '100.00' },
+  ];
+  const said = (currency: unknown) =>
+    refundableProblems({ orderId: 7, lines }, { ...ORDER, currency }, { pending: [], refunds: [] });
+  expect(said('JPY')).toEqual([
+    {
+      path: 'lines[0].price',
+      message: 'must be a whole amount: JPY has no decimals',
+      severity: 'error',
+    },
+  ]);
+  for (const other of ['KWD', 'EUR', undefined, 7]) expect(said(other)).toEqual([]);
+});

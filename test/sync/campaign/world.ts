@@ -25,14 +25,25 @@ function plain(cell: Cell): string | number | null {
 const VARIANT = ['quantity', 'style_no', 'style_name', 'brand_name', 'color_name', 'size'];
 const PRICES = ['variant_type', 'color_active', 'price', 'wsp_price'];
 
-function variantCells({ world: { catalog } }: Reference, variant: number, quantity: number) {
+/** The world counts in hundredths, the mirror in ten-thousandths. */
+function amount(hundredths: number | undefined): number | undefined {
+  return hundredths === undefined ? undefined : hundredths * 100;
+}
+
+function variantCells(
+  { world: { catalog } }: Reference,
+  variant: number,
+  quantity: number,
+  wholesale: 'wholesale' | 'preOrder',
+) {
   const { style: index, color, row } = catalog.place(variant);
   const style = catalog.style(index);
   return [
     ...[quantity, style.styleNo, style.styleName, catalog.brandName(style.brand)],
     ...[COLOR_NAMES[catalog.colorOf(index, color)], catalog.sizeLabel(style, row)],
     catalog.isAssortment(style, row) ? 'assortment' : 'size',
-    ...[catalog.isColorActive(index, color), style.prices.retail, style.prices.wholesale],
+    catalog.isColorActive(index, color),
+    ...[amount(style.prices.retail), amount(style.prices[wholesale])],
   ];
 }
 
@@ -49,7 +60,7 @@ function variants(reference: Reference): Wanted[] {
       columns: ['barcode', ...VARIANT, ...PRICES],
       rows: inStock.map((at) => [
         catalog.barcodeOf(at),
-        ...variantCells(reference, at, stock.of(at)),
+        ...variantCells(reference, at, stock.of(at), 'wholesale'),
       ]),
     },
     {
@@ -57,7 +68,7 @@ function variants(reference: Reference): Wanted[] {
       columns: ['season_name', 'barcode', ...VARIANT, ...PRICES],
       rows: ahead.map(({ at, name }) => [
         ...[name, catalog.barcodeOf(at)],
-        ...variantCells(reference, at, stock.preOrderable(at)),
+        ...variantCells(reference, at, stock.preOrderable(at), 'preOrder'),
       ]),
     },
   ];
@@ -161,7 +172,7 @@ function orders({ world: { book } }: Reference): Wanted[] {
       ],
       rows: book.orders.all.flatMap(({ orderId, lines }) =>
         lines.map((line, at) => [
-          ...[orderId, at + 1, line.barcode, line.quantity, line.fulfilled, line.price],
+          ...[orderId, at + 1, line.barcode, line.quantity, line.fulfilled, amount(line.price)],
           ...[line.season, line.delivery],
         ]),
       ),
@@ -187,7 +198,7 @@ function deliveries({ world: { book } }: Reference): Wanted[] {
       rows: book.deliveries.all.flatMap(({ orderDeliveryId, orderId, lines }) =>
         lines.map(({ line, quantity }, at) => {
           const ordered = lineOf(orderId, line);
-          return [orderDeliveryId, at + 1, ordered?.barcode, quantity, ordered?.price];
+          return [orderDeliveryId, at + 1, ordered?.barcode, quantity, amount(ordered?.price)];
         }),
       ),
     },
@@ -210,7 +221,7 @@ function refunds({ world: { book } }: Reference): Wanted[] {
       rows: book.refunds.all.flatMap(({ orderRefundId, lines }) =>
         lines.map((line, at) => [
           ...[orderRefundId, at + 1, line.barcode, line.quantity],
-          ...[line.price, line.restock, line.refundType],
+          ...[amount(line.price), line.restock, line.refundType],
         ]),
       ),
     },
@@ -227,7 +238,7 @@ function refunds({ world: { book } }: Reference): Wanted[] {
       rows: book.pendingRefunds.all.flatMap(({ pendingRefundId, lines }) =>
         lines.map((line, at) => [
           ...[pendingRefundId, at + 1, line.barcode, line.quantity],
-          ...[line.price, line.restock, line.refundType],
+          ...[amount(line.price), line.restock, line.refundType],
         ]),
       ),
     },
