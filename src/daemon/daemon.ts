@@ -149,7 +149,7 @@ function createWorkers(
   });
   const outbox = createOutbox(config, {
     ...{ store: grouped, clock, random, log, service, readOrder, space, sequence, killSwitch },
-    stops,
+    ...{ stops, requestRun: (stream) => sync.requestRun(stream) },
     dispatcherClock: pulse.clockOf('outbox'),
     onEnded(item, state) {
       if (item.kind === DELIVERY_STATUS_KIND) decisions.nudge();

@@ -21,6 +21,9 @@ import { createOrderKind, type OrderKindDeps } from '../outbox/kinds/order.ts';
 import { createPendingRefundKind } from '../outbox/kinds/pending-refund.ts';
 import { createRefundStatusKind } from '../outbox/kinds/refund-status.ts';
 import { createStyleKind } from '../outbox/kinds/style.ts';
+import { createArticles } from '../outbox/preflight/articles.ts';
+import { createOrderCheck, type OrderCheck } from '../outbox/preflight/order-check.ts';
+import { createShortLists } from '../outbox/preflight/short-lists.ts';
 import { DELIVERY_MISSING, unlessGone } from '../outbox/service.ts';
 import type { OutboxStops } from '../outbox/stops.ts';
 import { createOrderedStock } from '../outbox/watch/ordered-stock.ts';
@@ -46,6 +49,8 @@ export interface OutboxDeps {
   readonly space: Pick<SpaceWatch, 'allows'>;
   readonly killSwitch: Pick<KillSwitch, 'brake'>;
   readonly stops: OutboxStops;
+  /** Has a stream pulled soon, unless that was just done. */
+  readonly requestRun: (stream: string) => Promise<void>;
   readonly onEnded: (item: OutboxItem, state: string) => void;
 }
 
@@ -103,21 +108,41 @@ function deliveryApi(deps: OutboxDeps): DeliveryStatusApi {
   };
 }
 
+function createCheck(
+  { outbox, service, streams }: Pick<Config, 'outbox' | 'service' | 'streams'>,
+  { store, clock, sequence, service: { v1 }, requestRun }: OutboxDeps,
+): OrderCheck {
+  const { detailed, detailedPricing, includeVariantsOnOrder } = streams.stock;
+  const levels = {
+    stock: { detailed, detailedPricing, includeVariantsOnOrder },
+    season: {
+      detailed: streams.season.detailed,
+      detailedPricing: streams.season.detailedPricing,
+    },
+  };
+  return createOrderCheck({
+    store,
+    rules: { freight: outbox.freight, level: service.v1.level },
+    articles: createArticles({ store, clock, v1, sequence, levels, requestRun }),
+    shortLists: createShortLists({ store, clock, v1, sequence }),
+  });
+}
+
 function createKinds(
-  { outbox, service }: Pick<Config, 'outbox' | 'service'>,
+  { outbox, service, streams }: Pick<Config, 'outbox' | 'service' | 'streams'>,
   deps: OutboxDeps,
   ordering: Pick<OrderKindDeps, 'onOrdered' | 'watchedSince'>,
 ): OutboxKind[] {
   const { store, clock, readOrder } = deps;
   const { v1, v2 } = deps.service;
-  const { freightSpelling, level } = service.v1;
+  const { freightSpelling } = service.v1;
   return [
     createDeliveryStatusKind(deliveryApi(deps), { store, clock, dryRun: outbox.dryRun }),
     createOrderKind({
       ...{ store, clock, v1, readOrder, ...ordering },
       finder: createOrderFinder(v1),
       freightSpelling,
-      rules: { freight: outbox.freight, level },
+      check: createCheck({ outbox, service, streams }, deps),
     }),
     createPendingRefundKind({ store, v1, readOrder }),
     createRefundStatusKind({ v1, readOrder }),

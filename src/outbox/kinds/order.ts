@@ -18,7 +18,8 @@ import type { Store } from '../../store/store.ts';
 import { readResult } from '../document-state.ts';
 import { newOrderOf, readBody, referenceKey } from '../documents.ts';
 import type { Clearance, Finding, OutboxItem, OutboxKind } from '../item.ts';
-import { checkOrder, FREIGHT_REQUIRED_KEY, type OrderRules } from '../preflight/order.ts';
+import { FREIGHT_REQUIRED_KEY } from '../preflight/order.ts';
+import type { OrderCheck } from '../preflight/order-check.ts';
 import { type ReadOrder, unlessGone } from '../service.ts';
 import { disowned, knownBefore, ordersReadAt } from './baseline.ts';
 import { compareOrder, otherReference } from './compare.ts';
@@ -32,7 +33,7 @@ export interface OrderKindDeps {
   readonly readOrder: ReadOrder;
   readonly finder: OrderFinder;
   readonly freightSpelling: FreightSpelling;
-  readonly rules: OrderRules;
+  readonly check: OrderCheck;
   /** Since when this process has been there. */
   readonly watchedSince: () => number;
   /** These were ordered: what is in stock of them has changed. */
@@ -210,7 +211,7 @@ async function clear(
     return { send: false, finding: { ...finding, found: 'unclear', reason } };
   }
   if (finding) return { send: false, finding };
-  const problems = await checkOrder(deps.store.db, orderOf(item).document, deps.rules);
+  const problems = await deps.check(orderOf(item).document, item.createdAt, signal);
   if (problems.some(({ severity }) => severity === 'error')) {
     return { send: false, finding: { found: 'unfit', problems } };
   }
