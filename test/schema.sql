@@ -1177,3 +1177,18 @@ CREATE TABLE key_place (
   PRIMARY KEY (stream, part, first_row, at)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX key_place_key ON key_place (stream, key);
+CREATE TABLE outbox_revision (
+  outbox_id INTEGER NOT NULL,
+  -- From 1.
+  revision INTEGER NOT NULL,
+  body TEXT NOT NULL,
+  -- Where it came from.
+  cause TEXT NOT NULL,
+  handed_in_at INTEGER NOT NULL,
+  state TEXT NOT NULL,
+  problems TEXT NOT NULL,
+  last_error TEXT,
+  ended_at INTEGER,
+  replaced_at INTEGER NOT NULL,
+  PRIMARY KEY (outbox_id, revision)
+) STRICT, WITHOUT ROWID;

@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { tryParseJson } from '../lib/json.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { OutboxState, Tables } from '../store/tables.ts';
+import { wasNeverSent } from './corrections.ts';
 import type { FlightProblem } from './item.ts';
 import { nextAction } from './next-action.ts';
 
@@ -154,6 +155,7 @@ export async function stateOf(db: Db | Tx, row: Row): Promise<DocumentState> {
       ...{ outboxId: row.outbox_id, kind, state, lastError: row.last_error },
       ...{ deskReason: row.desk_reason, pendingRefundId, orderRefundId },
       refusedWith: await refusalOf(db, row),
+      neverSent: await wasNeverSent(db, row.outbox_id),
       waitsFor: await waitsFor(db, row),
     }),
   };

@@ -11,6 +11,8 @@ export interface Situation {
   readonly orderRefundId: number | null;
   /** By which the service refused it; null: our own checks did, or nobody. */
   readonly refusedWith: string | null;
+  /** No attempt at it can have had an effect. */
+  readonly neverSent: boolean;
   /** The row before it in its lane that a person must decide about; null: there is none. */
   readonly waitsFor: number | null;
 }
@@ -46,6 +48,9 @@ function confirmed({ kind, pendingRefundId, orderRefundId }: Situation): string 
 }
 
 const CORRECT = 'correct what its problems name and hand it in under a new reference';
+const CORRECT_IT =
+  'correct it where its problems say, and hand it in again under the same reference: it was never ' +
+  'sent. Handed in again as it is, it is checked once more';
 
 /** By the code of the service's refusal; what is not named here is a mistake in the document. */
 const AFTER_REFUSAL: Readonly<Record<string, string>> = {
@@ -66,7 +71,7 @@ const BY_FORM = new Set([
   'transport.too_large',
 ]);
 
-function refused({ outboxId, kind, refusedWith }: Situation): string {
+function refused({ outboxId, kind, refusedWith, neverSent }: Situation): string {
   if (refusedWith !== null && BY_FORM.has(refusedWith)) {
     const shown = `"selvedge outbox show ${outboxId}"`;
     return `the service does not take requests of this form: show ${shown} to its support`;
@@ -82,7 +87,15 @@ function refused({ outboxId, kind, refusedWith }: Situation): string {
       'change still'
     );
   }
-  return CORRECT;
+  return neverSent ? CORRECT_IT : CORRECT;
+}
+
+function canceled({ kind, neverSent }: Situation): string {
+  if (kind === 'delivery_status') return 'nothing: the delivery is decided anew if it is pending';
+  return neverSent
+    ? 'hand it in under a new reference if it is wanted after all; other content may come under ' +
+        'the same reference, because it was never sent'
+    : 'hand it in under a new reference if it is wanted after all';
 }
 
 export function nextAction(situation: Situation): string {
@@ -104,7 +117,7 @@ export function nextAction(situation: Situation): string {
   if (state === 'in_doubt') return inDoubt(situation);
   if (state === 'confirmed') return confirmed(situation);
   if (state === 'refused') return refused(situation);
-  if (state === 'canceled') return 'hand it in under a new reference if it is wanted after all';
+  if (state === 'canceled') return canceled(situation);
   return (
     'it is provably not at the service: remove the cause of its error, then: selvedge outbox ' +
     `retry ${outboxId} --reason "…", or: selvedge outbox cancel ${outboxId} --reason "…"`

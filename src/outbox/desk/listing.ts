@@ -3,6 +3,7 @@ import { type JsonObject, parseJsonObject, tryParseJson } from '../../lib/json.t
 import { inKeys } from '../../store/bulk.ts';
 import type { Db } from '../../store/store.ts';
 import type { OutboxState } from '../../store/tables.ts';
+import { type Revision, revisionsOf } from '../corrections.ts';
 import { type DocumentState, stateOf } from '../document-state.ts';
 import { referenceKey } from '../documents.ts';
 import { candidatesIn } from './candidates.ts';
@@ -104,6 +105,8 @@ export interface OutboxCard extends DocumentState {
   readonly evidence: readonly Evidence[];
   /** The other side, as the mirror has it. */
   readonly candidates: readonly Candidate[];
+  /** What the document said before it was corrected. */
+  readonly revisions: readonly Revision[];
 }
 
 async function attemptsOf(db: Db, outboxId: number): Promise<Attempt[]> {
@@ -179,5 +182,6 @@ export async function showOutbox(db: Db, outboxId: number): Promise<OutboxCard |
       ...{ at, source, found: what, complete: complete === 1, detail: tryParseJson(detail) },
     })),
     candidates: await candidatesOf(db, [...new Set(orderIds)]),
+    revisions: await revisionsOf(db, outboxId),
   };
 }

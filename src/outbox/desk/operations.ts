@@ -111,7 +111,8 @@ function retried(row: DeskRow, now: number): { readonly state: OutboxState; chan
     return { state: 'in_doubt', change: { due_at: now, desk_reason: null } };
   }
   const isOver = row.state === 'refused' || row.state === 'canceled';
-  const hint = isOver ? 'hand it in under a new reference' : 'there is nothing to do about it';
+  const again = `"selvedge outbox show ${row.outboxId}" says under which reference it may be handed in again`;
+  const hint = isOver ? again : 'there is nothing to do about it';
   return refuse(row, 'tried again', hint);
 }
 

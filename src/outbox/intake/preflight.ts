@@ -6,6 +6,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { BugError, isStoreUnusable, SelvedgeError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import type { Store } from '../../store/store.ts';
+import { meetingOf } from '../corrections.ts';
 import type { Problem } from '../documents.ts';
 import { onFile } from '../enqueue.ts';
 import type { Clearance, FlightProblem, OutboxItem, OutboxKind } from '../item.ts';
@@ -83,8 +84,9 @@ export function createPreflight(
     if (!checked.ok) return refusal(checked.reference, checked.problems);
     const { kind, reference, document } = checked;
     const existing = await onFile(store.db, kind, reference);
-    if (existing?.isSame(document)) return repeated(store, reference, existing.outboxId);
-    if (existing) {
+    const meeting = existing && (await meetingOf(store.db, existing, document));
+    if (existing && meeting === 'repeat') return repeated(store, reference, existing.outboxId);
+    if (existing && meeting === 'conflict') {
       const { outboxId, state } = existing;
       const where = clashOf(existing, document).differences.join('; ');
       const message = `belongs to document ${outboxId} (${state}): ${where}`;

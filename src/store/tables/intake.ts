@@ -38,9 +38,23 @@ interface IntakeKeyTable {
   at: number;
 }
 
+interface OutboxRevisionTable {
+  outbox_id: number;
+  revision: number;
+  body: string;
+  cause: string;
+  handed_in_at: number;
+  state: string;
+  problems: string;
+  last_error: string | null;
+  ended_at: number | null;
+  replaced_at: number;
+}
+
 export interface IntakeTables {
   intake: IntakeTable;
   intake_file: IntakeFileTable;
   intake_file_document: IntakeFileDocumentTable;
   intake_key: IntakeKeyTable;
+  outbox_revision: OutboxRevisionTable;
 }
