@@ -1192,3 +1192,14 @@ CREATE TABLE outbox_revision (
   replaced_at INTEGER NOT NULL,
   PRIMARY KEY (outbox_id, revision)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE outbox_lost (
+  outbox_id INTEGER PRIMARY KEY,
+  order_id INTEGER NOT NULL,
+  since INTEGER NOT NULL,
+  -- As the order was: by that it is known when it is back.
+  reference TEXT,
+  -- Of its row when it was last met; what is read later may show it again.
+  read_seq INTEGER NOT NULL,
+  -- When a person took note of it.
+  noted_at INTEGER
+) STRICT;

@@ -175,6 +175,7 @@ function createWorkers(
     onRefreshRequested: () => inbox.refresher.nudge(),
     onRunEnded(result) {
       decisions.nudge();
+      outbox.onOrdersRead();
       events?.runEnded?.(result);
     },
     onAccepted: () => decisions.nudge(),

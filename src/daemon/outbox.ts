@@ -27,6 +27,7 @@ import { createShortLists } from '../outbox/preflight/short-lists.ts';
 import { DELIVERY_MISSING, unlessGone } from '../outbox/service.ts';
 import type { OutboxStops } from '../outbox/stops.ts';
 import { createOrderedStock } from '../outbox/watch/ordered-stock.ts';
+import { createPutBackWatch } from '../outbox/watch/put-back.ts';
 import { createWatch } from '../outbox/watch/watch.ts';
 import { pauseReason } from '../store/care/pause.ts';
 import type { SpaceWatch } from '../store/space.ts';
@@ -62,6 +63,8 @@ export interface Outbox {
   readonly routes: readonly RouteGroup[];
   /** Something was put into it. */
   nudge(): void;
+  /** A pull has read orders. */
+  onOrdersRead(): void;
 }
 
 const IDLE_MS_MAX = 30_000;
@@ -208,10 +211,14 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
     nudge: dispatcher.nudge,
     onMoved: watch.nudge,
   });
+  const putBack = createPutBackWatch({
+    ...{ store, clock, log, readOrder },
+    requestWalk: () => deps.requestRun('ordersFull'),
+  });
   const stockWorker = config.streams.stock.enabled ? [stock] : [];
   return {
-    workers: [dispatcher, watch, ...stockWorker],
-    ...{ desk, kinds, nudge: dispatcher.nudge },
+    workers: [dispatcher, watch, putBack, ...stockWorker],
+    ...{ desk, kinds, nudge: dispatcher.nudge, onOrdersRead: putBack.nudge },
     routes: [outboxRoutes(desk), outboxStopRoutes(stops, dispatcher.nudge)],
   };
 }

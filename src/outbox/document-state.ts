@@ -10,6 +10,7 @@ import type { OutboxState, Tables } from '../store/tables.ts';
 import { wasNeverSent } from './corrections.ts';
 import type { FlightProblem } from './item.ts';
 import { nextAction } from './next-action.ts';
+import { describeLost, type Lost, readLost } from './watch/lost.ts';
 
 export interface DocumentState {
   readonly outboxId: number;
@@ -37,6 +38,8 @@ export interface DocumentState {
   /** What a person must decide about, when one must. */
   readonly deskReason: string | null;
   readonly lastError: string | null;
+  /** An order that was confirmed and is at the service no more. */
+  readonly lost: Lost | null;
   readonly nextAction: string;
 }
 
@@ -133,12 +136,22 @@ async function waitsFor(db: Db | Tx, { outbox_id, lane, state }: Row) {
   return first?.outbox_id ?? null;
 }
 
+async function lostOf(db: Db | Tx, { outbox_id, kind, state }: Row): Promise<Lost | null> {
+  if (kind !== 'order' || state !== 'confirmed') return null;
+  return (await readLost(db, [outbox_id])).get(outbox_id) ?? null;
+}
+
+function lostProblems(lost: Lost | null): FlightProblem[] {
+  return lost ? [{ path: '', message: describeLost(lost), severity: 'error' }] : [];
+}
+
 export async function stateOf(db: Db | Tx, row: Row): Promise<DocumentState> {
   const result = readResult(row.result);
   const pendingRefundId = result.pendingRefundId ?? null;
   const orderRefundId = result.orderRefundId ?? (await refundOf(db, pendingRefundId));
   const orderId = result.orderId ?? row.order_id;
   const { kind, reference, state, attempts } = row;
+  const lost = await lostOf(db, row);
   return {
     ...{ outboxId: row.outbox_id, kind, reference, state, attempts, orderId },
     ended: row.ended_at !== null,
@@ -148,13 +161,15 @@ export async function stateOf(db: Db | Tx, row: Row): Promise<DocumentState> {
     deliveries: await deliveriesOf(db, result.deliveries ?? []),
     ...{ pendingRefundId, orderRefundId },
     styleId: result.styleId ?? null,
-    problems: readProblems(row.problems),
+    problems: [...readProblems(row.problems), ...lostProblems(lost)],
+    lost,
     deskReason: row.desk_reason,
     lastError: row.last_error,
     nextAction: nextAction({
       ...{ outboxId: row.outbox_id, kind, state, lastError: row.last_error },
       ...{ deskReason: row.desk_reason, pendingRefundId, orderRefundId },
       refusedWith: await refusalOf(db, row),
+      lost: lost && describeLost(lost),
       neverSent: await wasNeverSent(db, row.outbox_id),
       waitsFor: await waitsFor(db, row),
     }),

@@ -11,6 +11,8 @@ export interface Situation {
   readonly orderRefundId: number | null;
   /** By which the service refused it; null: our own checks did, or nobody. */
   readonly refusedWith: string | null;
+  /** It was confirmed and is at the service no more: what is known of that, in a sentence. */
+  readonly lost: string | null;
   /** No attempt at it can have had an effect. */
   readonly neverSent: boolean;
   /** The row before it in its lane that a person must decide about; null: there is none. */
@@ -40,7 +42,14 @@ function inDoubt({ outboxId, kind, deskReason }: Situation): string {
   );
 }
 
-function confirmed({ kind, pendingRefundId, orderRefundId }: Situation): string {
+function confirmed({ outboxId, lost, ...situation }: Situation): string {
+  const { kind, pendingRefundId, orderRefundId } = situation;
+  if (lost !== null) {
+    return (
+      `decide: ${lost}; it is not sent again by itself: hand it in under a new reference if it ` +
+      `is still wanted, then: selvedge outbox resolve ${outboxId} --as noted --reason "…"`
+    );
+  }
   if (kind !== 'pending_refund' || pendingRefundId === null) return 'nothing: it is done';
   return orderRefundId === null
     ? 'nothing: the service has it and has yet to confirm it'
@@ -49,8 +58,8 @@ function confirmed({ kind, pendingRefundId, orderRefundId }: Situation): string 
 
 const CORRECT = 'correct what its problems name and hand it in under a new reference';
 const CORRECT_IT =
-  'correct it where its problems say, and hand it in again under the same reference: it was never ' +
-  'sent. Handed in again as it is, it is checked once more';
+  'correct it where its problems say, and hand it in again under the same reference: it was ' +
+  'never sent. Handed in again as it is, it is checked once more';
 
 /** By the code of the service's refusal; what is not named here is a mistake in the document. */
 const AFTER_REFUSAL: Readonly<Record<string, string>> = {

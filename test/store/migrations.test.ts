@@ -31,7 +31,7 @@ const CHECKSUMS = {
   '0024-shared-extra.sql': '58a7dd2315248ec0',
   '0025-announced.sql': '9a1d3c27db628d6b',
   '0026-guards.sql': 'b704132fa735646c',
-  '0027-corrected.sql': 'bf8777b207f3bfa5',
+  '0027-corrected.sql': 'a7c102e72c2645a4',
   'exchange/0001-exchange.sql': 'ae260ef6f9bb2f51',
 };
 

@@ -6,6 +6,7 @@ import type { OutboxState } from '../../store/tables.ts';
 import { type Revision, revisionsOf } from '../corrections.ts';
 import { type DocumentState, stateOf } from '../document-state.ts';
 import { referenceKey } from '../documents.ts';
+import { type Lost, readLost } from '../watch/lost.ts';
 import { candidatesIn } from './candidates.ts';
 import { fits, type RowFilter } from './selection.ts';
 
@@ -28,6 +29,8 @@ export interface OutboxRow {
   readonly dueAt: number;
   readonly deskReason: string | null;
   readonly lastError: string | null;
+  /** An order that was confirmed and is at the service no more. */
+  readonly lost: Lost | null;
 }
 
 /** The newest rows that fit the filter. */
@@ -47,6 +50,8 @@ export async function listOutbox(db: Db, filter: ListFilter): Promise<OutboxRow[
     );
   }
   const rows = await query.execute();
+  const ids = rows.map(({ outbox_id }) => outbox_id);
+  const lost = await readLost(db, ids);
   return rows.map((row) => ({
     outboxId: row.outbox_id,
     kind: row.kind,
@@ -58,6 +63,7 @@ export async function listOutbox(db: Db, filter: ListFilter): Promise<OutboxRow[
     dueAt: row.due_at,
     deskReason: row.desk_reason,
     lastError: row.last_error,
+    lost: lost.get(row.outbox_id) ?? null,
   }));
 }
 

@@ -15,6 +15,7 @@ import type { OutboxState } from '../../store/tables.ts';
 import { quietTime } from '../dispatch/quiet-time.ts';
 import { type Change, moveAll } from '../ledger.ts';
 import { DIFFERENCE } from '../watch/differences.ts';
+import { noteLost } from '../watch/lost.ts';
 import { candidatesIn } from './candidates.ts';
 import { requireUnclaimed } from './confirmation.ts';
 import {
@@ -111,8 +112,10 @@ function retried(row: DeskRow, now: number): { readonly state: OutboxState; chan
     return { state: 'in_doubt', change: { due_at: now, desk_reason: null } };
   }
   const isOver = row.state === 'refused' || row.state === 'canceled';
-  const again = `"selvedge outbox show ${row.outboxId}" says under which reference it may be handed in again`;
-  const hint = isOver ? again : 'there is nothing to do about it';
+  const shown = `"selvedge outbox show ${row.outboxId}"`;
+  const hint = isOver
+    ? `hand it in again; under which reference tells ${shown}`
+    : 'there is nothing to do about it';
   return refuse(row, 'tried again', hint);
 }
 
@@ -231,8 +234,10 @@ async function sayAbsent(tx: Tx, deps: DeskDeps, row: DeskRow, asker: Asker): Pr
 /** Ends the incident about a difference that stays. */
 async function sayNoted(tx: Tx, deps: DeskDeps, row: DeskRow, asker: Asker): Promise<OutboxState> {
   const now = deps.clock.now();
-  if ((await endIncidents(tx, DIFFERENCE, [String(row.outboxId)], now)) === 0) {
-    const text = `outbox ${row.outboxId} has no difference that waits for a person`;
+  const differences = await endIncidents(tx, DIFFERENCE, [String(row.outboxId)], now);
+  const lost = await noteLost(tx, row.outboxId, now);
+  if (differences + lost === 0) {
+    const text = `outbox ${row.outboxId} has no difference or loss that waits for a person`;
     const hint = `see: selvedge outbox show ${row.outboxId}`;
     throw new RefusedError('outbox.nothing_to_note', text, { hint });
   }

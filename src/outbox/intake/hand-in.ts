@@ -76,7 +76,8 @@ function conflict(reference: string, clash: Clash): Refusal {
   const message = `belongs to document ${documentId} (${state}), which says otherwise: ${says}`;
   const nextStep =
     'another document needs a reference of its own; to replace the first one, cancel it as long ' +
-    `as it was not sent (selvedge outbox cancel ${documentId}), and hand this one in again`;
+    `as it was not sent (selvedge outbox cancel ${documentId} --reason "…"), and hand this one ` +
+    'in again';
   const problems = [{ path: 'reference', message }];
   return { ok: false, code: 'conflict', reference, problems, nextStep, conflict: clash };
 }

@@ -38,6 +38,15 @@ interface IntakeKeyTable {
   at: number;
 }
 
+interface OutboxLostTable {
+  outbox_id: number;
+  order_id: number;
+  since: number;
+  reference: string | null;
+  read_seq: number;
+  noted_at: number | null;
+}
+
 interface OutboxRevisionTable {
   outbox_id: number;
   revision: number;
@@ -56,5 +65,6 @@ export interface IntakeTables {
   intake_file: IntakeFileTable;
   intake_file_document: IntakeFileDocumentTable;
   intake_key: IntakeKeyTable;
+  outbox_lost: OutboxLostTable;
   outbox_revision: OutboxRevisionTable;
 }

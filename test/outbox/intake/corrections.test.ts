@@ -84,7 +84,7 @@ it.each(['refused', 'ambiguous', null])(
   },
 );
 
-it('an attempt that the service did not process does not keep it from being corrected', async () => {
+it('an attempt that the service did not process keeps nothing from being corrected', async () => {
   const { store, handIn } = await openIntake();
   await handIn(delivered('A'));
   await attempted(store, 1, 'not_processed');
