@@ -9,6 +9,7 @@ import { writeWalk } from '../../src/mirror/walks.ts';
 import { listOutbox } from '../../src/outbox/desk/listing.ts';
 import { createDesk } from '../../src/outbox/desk/operations.ts';
 import { documentState } from '../../src/outbox/document-state.ts';
+import { orderIdOf } from '../../src/outbox/kinds/find-order.ts';
 import type { ReadOrder } from '../../src/outbox/service.ts';
 import { createPutBackWatch } from '../../src/outbox/watch/put-back.ts';
 import { temporaryStore } from '../support/store.ts';
@@ -147,6 +148,16 @@ it('a number that became another order is told in one incident, with what is the
     /^decide: confirmed, but .* no longer .*FOREIGN.*new reference/,
   );
   expect(walks.length).toBeGreaterThan(0);
+});
+
+it('a refund of a lost order, by its reference, is not one of what has its number now', async () => {
+  const { service, store, walk, settle } = await startWatch(OWN);
+  expect(await orderIdOf(store.db, 'ours-501')).toBe(501);
+  service.set(501, { reference: 'FOREIGN', barcode: 'b-9' });
+  await walk();
+  await settle();
+  expect(await orderIdOf(store.db, 'ours-501')).toBe(undefined);
+  expect(await orderIdOf(store.db, 'ours-500')).toBe(500);
 });
 
 it('an order that a walk does not meet and its own address does not know is gone', async () => {
