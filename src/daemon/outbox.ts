@@ -26,6 +26,7 @@ import { createOrderCheck, type OrderCheck } from '../outbox/preflight/order-che
 import { createShortLists } from '../outbox/preflight/short-lists.ts';
 import { DELIVERY_MISSING, unlessGone } from '../outbox/service.ts';
 import type { OutboxStops } from '../outbox/stops.ts';
+import { HELD_BY } from '../outbox/waiting.ts';
 import { createOrderedStock } from '../outbox/watch/ordered-stock.ts';
 import { createPutBackWatch } from '../outbox/watch/put-back.ts';
 import { createWatch } from '../outbox/watch/watch.ts';
@@ -155,11 +156,8 @@ function createKinds(
 
 /** Why nothing of this kind may be sent; undefined: it may. */
 function brakeOf({ stop, stopKinds }: Config['outbox'], kind: string): string | undefined {
-  if (stop) return 'pushes are stopped by configuration (outbox.stop)';
-  if (stopKinds.some((one) => one === kind)) {
-    return `pushes of this kind are stopped by configuration (outbox.stopKinds)`;
-  }
-  return undefined;
+  if (stop) return HELD_BY.stop;
+  return stopKinds.some((one) => one === kind) ? HELD_BY.stopKinds : undefined;
 }
 
 export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
@@ -171,8 +169,14 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
   const level = { detailed, detailedPricing, includeVariantsOnOrder };
   const stock = createOrderedStock({ store, clock, log, v1: service.v1, sequence, level });
   const pausedBy = (): string | undefined => pauseReason(config.dataDir);
+  const brake = (kind: string): string | undefined => {
+    if (!deps.space.allows('send')) return HELD_BY.disk;
+    const reason = pausedBy();
+    if (reason !== undefined) return `${HELD_BY.pause}: ${reason}`;
+    return brakeOf(outbox, kind) ?? stops.brake(kind) ?? deps.killSwitch.brake(kind);
+  };
   const watch = createWatch({
-    ...{ store, clock, log, pauseReason: pausedBy },
+    ...{ store, clock, log, pauseReason: pausedBy, brake },
     limits: {
       alertAfterMs: outbox.alertAfter,
       refundAlertAfterMs: outbox.refundAlertAfter,
@@ -195,12 +199,7 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
       lookMs: outbox.lookEvery,
       idleMsMax: IDLE_MS_MAX,
     },
-    brake(kind) {
-      if (!deps.space.allows('send')) return 'the disk is too full to send';
-      const reason = pausedBy();
-      if (reason !== undefined) return `sending is paused: ${reason}`;
-      return brakeOf(outbox, kind) ?? stops.brake(kind) ?? deps.killSwitch.brake(kind);
-    },
+    brake,
     onMoved(_item, state) {
       if (state === 'dead' || state === 'in_doubt') watch.nudge();
     },
@@ -215,10 +214,14 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
     ...{ store, clock, log, readOrder },
     requestWalk: () => deps.requestRun('ordersFull'),
   });
+  const onStops = (): void => {
+    dispatcher.nudge();
+    watch.nudge();
+  };
   const stockWorker = config.streams.stock.enabled ? [stock] : [];
   return {
     workers: [dispatcher, watch, putBack, ...stockWorker],
     ...{ desk, kinds, nudge: dispatcher.nudge, onOrdersRead: putBack.nudge },
-    routes: [outboxRoutes(desk), outboxStopRoutes(stops, dispatcher.nudge)],
+    routes: [outboxRoutes(desk), outboxStopRoutes(stops, onStops)],
   };
 }

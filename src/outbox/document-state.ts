@@ -10,6 +10,7 @@ import type { OutboxState, Tables } from '../store/tables.ts';
 import { wasNeverSent } from './corrections.ts';
 import type { FlightProblem } from './item.ts';
 import { nextAction } from './next-action.ts';
+import { waitingOf } from './waiting.ts';
 import { describeLost, type Lost, readLost } from './watch/lost.ts';
 
 export interface DocumentState {
@@ -121,21 +122,6 @@ async function refusalOf(db: Db | Tx, { outbox_id, state }: Row) {
   return last?.class === 'refused' ? last.error_code : null;
 }
 
-/** Who stands before it in its lane and waits for a person. */
-async function waitsFor(db: Db | Tx, { outbox_id, lane, state }: Row) {
-  if (state !== 'queued') return null;
-  const first = await db
-    .selectFrom('outbox')
-    .select('outbox_id')
-    .where('lane', '=', lane)
-    .where('outbox_id', '<', outbox_id)
-    .where('ended_at', 'is', null)
-    .where('desk_reason', 'is not', null)
-    .limit(1)
-    .executeTakeFirst();
-  return first?.outbox_id ?? null;
-}
-
 async function lostOf(db: Db | Tx, { outbox_id, kind, state }: Row): Promise<Lost | null> {
   if (kind !== 'order' || state !== 'confirmed') return null;
   return (await readLost(db, [outbox_id])).get(outbox_id) ?? null;
@@ -171,7 +157,7 @@ export async function stateOf(db: Db | Tx, row: Row): Promise<DocumentState> {
       refusedWith: await refusalOf(db, row),
       lost: lost && describeLost(lost),
       neverSent: await wasNeverSent(db, row.outbox_id),
-      waitsFor: await waitsFor(db, row),
+      waiting: await waitingOf(db, row),
     }),
   };
 }

@@ -1,5 +1,6 @@
 /** What to do next about an outbox row: one sentence for every state, also when it is "nothing". */
 import type { OutboxState } from '../store/tables.ts';
+import { BEFORE_MAX, stepAfter, type Waiting } from './waiting.ts';
 
 export interface Situation {
   readonly outboxId: number;
@@ -15,8 +16,8 @@ export interface Situation {
   readonly lost: string | null;
   /** No attempt at it can have had an effect. */
   readonly neverSent: boolean;
-  /** The row before it in its lane that a person must decide about; null: there is none. */
-  readonly waitsFor: number | null;
+  /** What it waits for, while it has not left; null: it does not wait to be sent. */
+  readonly waiting: Waiting | null;
 }
 
 /** What `outbox resolve --as confirmed:` wants to know. */
@@ -107,20 +108,44 @@ function canceled({ kind, neverSent }: Situation): string {
     : 'hand it in under a new reference if it is wanted after all';
 }
 
-export function nextAction(situation: Situation): string {
-  const { outboxId, state, lastError, waitsFor } = situation;
-  if (state === 'queued' && waitsFor !== null) {
+const ERROR_CHARS_MAX = 300;
+
+function tryingAgain(lastError: string): string {
+  const step = stepAfter(lastError);
+  const told = lastError.slice(0, ERROR_CHARS_MAX);
+  if (step !== undefined) return `wait: ${told}; to go on: ${step}`;
+  return (
+    `wait: it was not sent yet (${told}) and is tried again by itself; if that names something, ` +
+    'it is to be put right'
+  );
+}
+
+function itsTurn(before: number): string {
+  const turn = 'nothing: it is sent as soon as its turn has come';
+  if (before === 0) return turn;
+  const many = before >= BEFORE_MAX ? `${BEFORE_MAX} and more` : String(before);
+  return `${turn}; before it: ${many}, as fast as service.limits allow`;
+}
+
+function queued({ lastError, waiting }: Situation): string {
+  const { ahead = null, hold = null, before = 0 } = waiting ?? {};
+  if (ahead?.isLeft) {
     return (
-      `wait for outbox ${waitsFor}, which goes first and is left to a person: "selvedge outbox ` +
-      `show ${waitsFor}" says what to decide`
+      `wait for outbox ${ahead.outboxId}, which goes first and is left to a person: "selvedge ` +
+      `outbox show ${ahead.outboxId}" says what to decide`
     );
   }
-  if (state === 'queued') {
-    return lastError === null
-      ? 'nothing: it is sent as soon as its turn has come'
-      : 'nothing, unless its error names what is to be put right: it was not sent yet and is ' +
-          'tried again by itself';
+  if (hold !== null) return `wait: ${hold.reason}; to go on: ${hold.step}`;
+  if (ahead !== null) {
+    const { kind, reference, outboxId, state } = ahead;
+    return `wait: ${kind} ${reference} (document ${outboxId}, ${state}) goes first`;
   }
+  return lastError === null ? itsTurn(before) : tryingAgain(lastError);
+}
+
+export function nextAction(situation: Situation): string {
+  const { outboxId, state } = situation;
+  if (state === 'queued') return queued(situation);
   if (state === 'sending') return 'nothing: it is on its way';
   if (state === 'sent') return 'nothing: the service took it, and it is read back';
   if (state === 'in_doubt') return inDoubt(situation);

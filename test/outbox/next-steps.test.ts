@@ -8,7 +8,7 @@ const KINDS = ['order', 'pending_refund', 'refund_status', 'style', 'delivery_st
 
 const PLAIN: Situation = {
   ...{ outboxId: 17, kind: 'order', state: 'queued', deskReason: null, lastError: null },
-  ...{ pendingRefundId: null, orderRefundId: null, refusedWith: null, waitsFor: null },
+  ...{ pendingRefundId: null, orderRefundId: null, refusedWith: null, waiting: null },
   ...{ neverSent: false, lost: null },
 };
 

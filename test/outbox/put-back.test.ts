@@ -150,7 +150,7 @@ it('a number that became another order is told in one incident, with what is the
   expect(walks.length).toBeGreaterThan(0);
 });
 
-it('a refund of a lost order, by its reference, is not one of what has its number now', async () => {
+it('a refund of a lost order is none of the order that has its number now', async () => {
   const { service, store, walk, settle } = await startWatch(OWN);
   expect(await orderIdOf(store.db, 'ours-501')).toBe(501);
   service.set(501, { reference: 'FOREIGN', barcode: 'b-9' });
