@@ -17,6 +17,7 @@ import {
   type DeliveryStatusApi,
 } from '../outbox/kinds/delivery-status.ts';
 import { createOrderFinder } from '../outbox/kinds/find-order.ts';
+import { createNewestOrders } from '../outbox/kinds/newest-orders.ts';
 import { createOrderKind, type OrderKindDeps } from '../outbox/kinds/order.ts';
 import { createPendingRefundKind } from '../outbox/kinds/pending-refund.ts';
 import { createRefundStatusKind } from '../outbox/kinds/refund-status.ts';
@@ -27,8 +28,8 @@ import { createShortLists } from '../outbox/preflight/short-lists.ts';
 import { DELIVERY_MISSING, unlessGone } from '../outbox/service.ts';
 import type { OutboxStops } from '../outbox/stops.ts';
 import { HELD_BY } from '../outbox/waiting.ts';
+import { createAccountWatch } from '../outbox/watch/account-watch.ts';
 import { createOrderedStock } from '../outbox/watch/ordered-stock.ts';
-import { createPutBackWatch } from '../outbox/watch/put-back.ts';
 import { createWatch } from '../outbox/watch/watch.ts';
 import { pauseReason } from '../store/care/pause.ts';
 import type { SpaceWatch } from '../store/space.ts';
@@ -145,6 +146,7 @@ function createKinds(
     createOrderKind({
       ...{ store, clock, v1, readOrder, ...ordering },
       finder: createOrderFinder(v1),
+      newest: createNewestOrders({ v1, clock }),
       freightSpelling,
       check: createCheck({ outbox, service, streams }, deps),
     }),
@@ -210,7 +212,7 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
     nudge: dispatcher.nudge,
     onMoved: watch.nudge,
   });
-  const putBack = createPutBackWatch({
+  const accountWatch = createAccountWatch({
     ...{ store, clock, log, readOrder },
     requestWalk: () => deps.requestRun('ordersFull'),
   });
@@ -220,8 +222,8 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
   };
   const stockWorker = config.streams.stock.enabled ? [stock] : [];
   return {
-    workers: [dispatcher, watch, putBack, ...stockWorker],
-    ...{ desk, kinds, nudge: dispatcher.nudge, onOrdersRead: putBack.nudge },
+    workers: [dispatcher, watch, accountWatch, ...stockWorker],
+    ...{ desk, kinds, nudge: dispatcher.nudge, onOrdersRead: accountWatch.nudge },
     routes: [outboxRoutes(desk), outboxStopRoutes(stops, onStops)],
   };
 }

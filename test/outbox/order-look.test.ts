@@ -44,6 +44,8 @@ interface Scene {
   readonly rejects?: number;
   /** The highest order that a restored backup knew. */
   readonly restored?: number;
+  /** What the newest page has of it. */
+  readonly newest?: readonly number[];
   /** When the orders were read as a whole since. */
   readonly readAt?: number;
   /** When this process began; left out: before the document came. */
@@ -89,6 +91,7 @@ async function houseOf(scene: Scene) {
   const kind = createOrderKind({
     ...{ store, clock, freightSpelling: 'freight' },
     check: async () => [],
+    newest: { withReference: async () => scene.newest ?? [] },
     watchedSince: () => scene.startedAt ?? 0,
     onOrdered: (barcodes) => ordered.push(...barcodes),
     finder: {

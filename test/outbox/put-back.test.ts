@@ -11,7 +11,7 @@ import { createDesk } from '../../src/outbox/desk/operations.ts';
 import { documentState } from '../../src/outbox/document-state.ts';
 import { orderIdOf } from '../../src/outbox/kinds/find-order.ts';
 import type { ReadOrder } from '../../src/outbox/service.ts';
-import { createPutBackWatch } from '../../src/outbox/watch/put-back.ts';
+import { createAccountWatch } from '../../src/outbox/watch/account-watch.ts';
 import { temporaryStore } from '../support/store.ts';
 
 const MINUTE = 60_000;
@@ -73,7 +73,7 @@ async function startWatch(own: Readonly<Record<number, ServiceOrder>>) {
     return { order: recordOf(orderId, order), deliveries: [] };
   };
   const walks: string[] = [];
-  const watch = createPutBackWatch({
+  const watch = createAccountWatch({
     ...{ store, clock, log: silentLogger(), readOrder },
     requestWalk: async () => void walks.push('walk'),
   });

@@ -24,6 +24,7 @@ import { type ReadOrder, unlessGone } from '../service.ts';
 import { disowned, knownBefore, ordersReadAt } from './baseline.ts';
 import { compareOrder, otherReference } from './compare.ts';
 import { mirroredOrders, type OrderFinder } from './find-order.ts';
+import type { NewestOrders } from './newest-orders.ts';
 import { ownerOf } from './owner.ts';
 
 export interface OrderKindDeps {
@@ -34,6 +35,7 @@ export interface OrderKindDeps {
   readonly finder: OrderFinder;
   readonly freightSpelling: FreightSpelling;
   readonly check: OrderCheck;
+  readonly newest: NewestOrders;
   /** Since when this process has been there. */
   readonly watchedSince: () => number;
   /** These were ordered: what is in stock of them has changed. */
@@ -203,6 +205,7 @@ async function clear(
   for (const unseen of [madeSinceBackup, madeBeforeStart]) {
     for (const id of await unseen(deps, item, signal)) known.add(id);
   }
+  for (const id of await deps.newest.withReference(item.reference, signal)) known.add(id);
   // Last: what they leave to the mirror was read into it before they looked.
   for (const id of await mirroredOrders(deps.store.db, item.reference)) known.add(id);
   const finding = await among(deps, item, known, signal);

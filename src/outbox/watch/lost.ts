@@ -98,6 +98,11 @@ export async function addLost(tx: Tx, found: readonly NewLost[], now: number): P
   );
 }
 
+export async function hasLost(db: Db): Promise<boolean> {
+  const one = await db.selectFrom('outbox_lost').select('outbox_id').limit(1).executeTakeFirst();
+  return one !== undefined;
+}
+
 /** Takes those out that a later read has shown again as they were; gives how many. */
 export async function dropReturned(tx: Tx): Promise<number> {
   const returned = await tx

@@ -1,47 +1,28 @@
 /**
- * Finds out that the service was put back to an earlier state (a restore, a migration): orders of
- * ours that were confirmed are gone there, or their numbers have become other orders. It goes by
+ * Signs that the service was put back to an earlier state (a restore, a migration): orders of ours
+ * that were confirmed are gone there, or their numbers have become other orders. They follow from
  * what reads bring: a row of such an order that becomes another order, or is marked as deleted; and
  * a walk over the orders that does not meet one, whose own address does not know it either.
- *
- * Reads the change feed and the walks, writes `outbox_lost` and one incident. Nothing is sent.
  */
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { isNotFound } from '../../client/http/answer.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { isStoreUnusable, RefusedError, SelvedgeError } from '../../lib/errors.ts';
+import { RefusedError, SelvedgeError } from '../../lib/errors.ts';
 import { isJsonObject, parseJsonObject } from '../../lib/json.ts';
-import type { Logger } from '../../lib/log.ts';
 import { orderSlices } from '../../mirror/sales-order.ts';
-import { type OrdersWalk, readWalks } from '../../mirror/walks.ts';
-import { readState, writeStateAt } from '../../store/state.ts';
+import type { OrdersWalk } from '../../mirror/walks.ts';
 import type { Db, Store } from '../../store/store.ts';
 import type { ReadOrder } from '../service.ts';
-import { addLost, dropReturned, type NewLost, tellLost } from './lost.ts';
+import { addLost, type NewLost } from './lost.ts';
 
 export interface PutBackDeps {
   readonly store: Store;
   readonly clock: Clock;
-  readonly log: Logger;
   readonly readOrder: ReadOrder;
-  /** Has the orders walked to the first one soon: more of them may be gone. */
-  readonly requestWalk: () => Promise<void>;
 }
 
-export interface PutBackWatch {
-  readonly name: string;
-  run(signal: AbortSignal): Promise<void>;
-  nudge(): void;
-}
-
-const ROUND_MS = 60_000;
-/** Entries of the feed that are looked through at once. */
-const FEED_SLICE = 20_000;
-const CURSOR_KEY = 'outbox_feed_seq';
 /** A list may lag behind what its service has just confirmed. */
 const LAG_MS = 30_000;
-const NAMED_IN_LOG = 5;
 
 interface Changed {
   readonly outbox_id: number;
@@ -100,39 +81,9 @@ async function changesBetween(db: Db, after: number, to: number): Promise<readon
   return rows;
 }
 
-/** The last entry of the slice behind this one, by rows: after a restore numbers leave a gap. */
-async function endOfSlice(db: Db, after: number): Promise<number | undefined> {
-  const { rows } = await sql<{ readonly seq: number | null }>`select max(seq) seq from (
-    select seq from change where seq > ${after} order by seq limit ${FEED_SLICE})`.execute(db);
-  return rows[0]?.seq ?? undefined;
-}
-
-async function newestChange(db: Db): Promise<number> {
-  const { rows } = await sql<{ readonly seq: number | null }>`
-    select max(seq) seq from change`.execute(db);
-  return rows[0]?.seq ?? 0;
-}
-
-/** What the feed tells since the last look; nothing of what was there before the first one. */
-async function followFeed({ store, clock }: PutBackDeps, signal: AbortSignal): Promise<number> {
-  const { db } = store;
-  const known = await readState(db, CURSOR_KEY);
-  let at = known === undefined ? await newestChange(db) : Number(known);
-  let found = 0;
-  if (known === undefined) await writeStateAt(db, CURSOR_KEY, String(at), clock.now());
-  while (!signal.aborted) {
-    const to = await endOfSlice(db, at);
-    if (to === undefined) break;
-    const lost = (await changesBetween(db, at, to)).flatMap(lostIn);
-    found += lost.length;
-    await store.transaction(async (tx) => {
-      if (lost.length > 0) await addLost(tx, lost, clock.now());
-      await writeStateAt(tx, CURSOR_KEY, String(to), clock.now());
-    });
-    at = to;
-    await nextTurn();
-  }
-  return found;
+/** Orders that entries of the feed, those behind `after` up to `to`, tell to be gone. */
+export async function lostBetween(db: Db, after: number, to: number): Promise<NewLost[]> {
+  return (await changesBetween(db, after, to)).flatMap(lostIn);
 }
 
 interface Missed {
@@ -143,7 +94,7 @@ interface Missed {
 }
 
 /** Confirmed orders that a walk should have met and no read since its start has. */
-async function missedBy(db: Db, walk: OrdersWalk): Promise<readonly Missed[]> {
+export async function missedBy(db: Db, walk: OrdersWalk): Promise<readonly Missed[]> {
   const missed: Missed[] = [];
   for await (const { from, before } of orderSlices(db, walk.bottom)) {
     const { rows } = await sql<Missed>`
@@ -165,7 +116,7 @@ function isUnreadable(error: unknown): boolean {
 }
 
 /** Asks for each by its own address: what is read into the mirror is followed by the feed. */
-async function askForMissed(
+export async function askForMissed(
   { store, clock, readOrder }: PutBackDeps,
   missed: readonly Missed[],
   signal: AbortSignal,
@@ -184,63 +135,4 @@ async function askForMissed(
     }
   }
   return found;
-}
-
-async function tell({ store, clock, log }: PutBackDeps, isNew: boolean): Promise<void> {
-  const returned = await store.transaction(async (tx) => {
-    const back = await dropReturned(tx);
-    await tellLost(tx, clock.now());
-    return back;
-  });
-  if (returned > 0) log.warn({ orders: returned }, 'orders are at the service again');
-  if (!isNew) return;
-  const rows = await store.db
-    .selectFrom('outbox_lost as l')
-    .innerJoin('outbox as o', 'o.outbox_id', 'l.outbox_id')
-    .select('o.reference')
-    .where('l.noted_at', 'is', null)
-    .execute();
-  const references = rows.slice(0, NAMED_IN_LOG).map(({ reference }) => reference);
-  const hint = 'was it put back? See "selvedge outbox list"; nothing is sent again by itself';
-  const message = 'confirmed orders are no longer at the service';
-  log.error({ orders: rows.length, references, hint }, message);
-}
-
-export function createPutBackWatch(deps: PutBackDeps): PutBackWatch {
-  const { clock, log, store } = deps;
-  let wake = new AbortController();
-  /** The starts of walks that were gone through. */
-  const done = new Set<number>();
-
-  const round = async (signal: AbortSignal): Promise<void> => {
-    let found = await followFeed(deps, signal);
-    try {
-      for (const walk of await readWalks(store.db)) {
-        if (done.has(walk.readSeq)) continue;
-        found += await askForMissed(deps, await missedBy(store.db, walk), signal);
-        done.add(walk.readSeq);
-        for (const old of [...done].slice(0, -4)) done.delete(old);
-      }
-    } catch (error) {
-      if (signal.aborted) return;
-      if (isStoreUnusable(error) || !(error instanceof SelvedgeError)) throw error;
-      log.debug({ err: error }, 'missed orders could not be asked for; the next round does');
-    }
-    // What was asked for may have come as another order.
-    found += await followFeed(deps, signal);
-    await tell(deps, found > 0);
-    if (found > 0) await deps.requestWalk();
-  };
-  return {
-    name: 'put-back',
-    nudge: () => wake.abort(),
-    async run(signal) {
-      while (!signal.aborted) {
-        wake = new AbortController();
-        await round(signal);
-        const either = AbortSignal.any([signal, wake.signal]);
-        await clock.sleep(ROUND_MS, either).catch(() => undefined);
-      }
-    },
-  };
 }
